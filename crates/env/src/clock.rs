@@ -1,0 +1,70 @@
+//! Time: a monotonic clock for durations and pacing, wall time for nothing but reports.
+
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A clock, and a way to wait by it.
+pub trait Clock: Debug + Send + Sync {
+    /// Time since some fixed moment; never goes back.
+    fn now(&self) -> Duration;
+    /// Waits for `duration`.
+    fn sleep(&self, duration: Duration);
+}
+
+/// The machine's monotonic clock.
+#[derive(Debug)]
+pub struct SystemClock {
+    start: Instant,
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        SystemClock { start: Instant::now() }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+}
+
+/// A clock that stands still until it is moved: by [`ManualClock::advance`], or by somebody's
+/// [`Clock::sleep`], which moves it and returns at once.
+///
+/// ```
+/// use std::time::Duration;
+/// use foldb_env::{Clock, ManualClock};
+///
+/// let clock = ManualClock::default();
+/// clock.sleep(Duration::from_secs(3));
+/// clock.advance(Duration::from_secs(1));
+/// assert_eq!(clock.now(), Duration::from_secs(4));
+/// ```
+#[derive(Debug, Default)]
+pub struct ManualClock {
+    nanos: AtomicU64,
+}
+
+impl ManualClock {
+    /// Moves the clock forward by `duration`. It stops at its end, 584 years from zero.
+    pub fn advance(&self, duration: Duration) {
+        let step = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        self.nanos.update(Ordering::SeqCst, Ordering::SeqCst, |now| now.saturating_add(step));
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Duration {
+        Duration::from_nanos(self.nanos.load(Ordering::SeqCst))
+    }
+
+    fn sleep(&self, duration: Duration) {
+        self.advance(duration);
+    }
+}

@@ -1,0 +1,85 @@
+//! Everything foldb asks of the operating system: files, time, randomness and threads.
+//!
+//! The engine reaches the machine only through an [`Env`], so that a test can put it on a file
+//! system that forgets what was not synced, a clock that stands still and background work that
+//! moves one step at a time.
+//!
+//! Reading order: [`fs`] (the traits), [`posix`] (the real thing), [`mem`] (in memory, with crashes
+//! and injected errors), [`clock`], [`threads`].
+
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod fs;
+pub mod mem;
+pub mod posix;
+pub mod threads;
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
+pub use mem::MemFs;
+pub use posix::PosixFs;
+pub use threads::{Stepped, SystemThreads, Threads};
+
+/// The machine as the engine sees it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// Where files live.
+    pub fs: Arc<dyn FileSystem>,
+    /// What time it is, and how to wait.
+    pub clock: Arc<dyn Clock>,
+    /// Where background work runs.
+    pub threads: Arc<dyn Threads>,
+    /// Seed of every random choice the engine makes (database identity among them).
+    /// `None` draws one from the operating system.
+    pub seed: Option<u64>,
+}
+
+impl Env {
+    /// The machine as it is: real files, real time, real threads.
+    pub fn system() -> Env {
+        Env {
+            fs: Arc::new(PosixFs),
+            clock: Arc::new(SystemClock::default()),
+            threads: Arc::new(SystemThreads),
+            seed: None,
+        }
+    }
+
+    /// A machine in which nothing happens by itself: files in `fs`, a [`ManualClock`], [`Stepped`]
+    /// threads, seed 0.
+    ///
+    /// ```
+    /// use foldb_env::{Env, MemFs};
+    ///
+    /// let fs = MemFs::new();
+    /// let env = Env::in_memory(fs.clone());
+    /// // ... run a database in `env` ...
+    /// let after_power_loss = Env::in_memory(fs.crash());
+    /// # assert_eq!(env.random_seed(), after_power_loss.random_seed());
+    /// ```
+    pub fn in_memory(fs: MemFs) -> Env {
+        Env {
+            fs: Arc::new(fs),
+            clock: Arc::new(ManualClock::default()),
+            threads: Arc::new(Stepped),
+            seed: Some(0),
+        }
+    }
+
+    /// Where a random choice starts: [`Env::seed`] if there is one, else 64 bits which the
+    /// standard library keyed from the operating system's randomness, new ones at each call. Good
+    /// for identities and sampling, not for secrets.
+    pub fn random_seed(&self) -> u64 {
+        self.seed.unwrap_or_else(|| RandomState::new().hash_one(()))
+    }
+}
+
+impl Default for Env {
+    fn default() -> Env {
+        Env::system()
+    }
+}

@@ -1,0 +1,143 @@
+//! The entries of one directory: now, and on the medium.
+//!
+//! Invariant: the current entries are the durable ones with the pending changes applied in order.
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::{Entry, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::content::Content;
+
+/// A file, whatever its name; handles keep it when it has none any more.
+#[derive(Default)]
+pub(super) struct File(Mutex<Content>);
+
+impl File {
+    pub(super) fn content(&self) -> MutexGuard<'_, Content> {
+        // No change of a content stops halfway but by a panic in this crate.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl From<Content> for File {
+    fn from(content: Content) -> File {
+        File(Mutex::new(content))
+    }
+}
+
+type Entries = BTreeMap<String, Arc<File>>;
+
+/// A change of a directory that is not on the medium before `sync_dir`.
+#[derive(Clone)]
+pub(super) enum Change {
+    Link { name: String, file: Arc<File> },
+    Rename { from: String, to: String },
+    Unlink { name: String },
+}
+
+impl Change {
+    fn apply(&self, entries: &mut Entries) {
+        match self {
+            Change::Link { name, file } => {
+                entries.insert(name.clone(), Arc::clone(file));
+            }
+            Change::Rename { from, to } => {
+                if let Some(file) = entries.remove(from) {
+                    entries.insert(to.clone(), file);
+                }
+            }
+            Change::Unlink { name } => {
+                entries.remove(name);
+            }
+        }
+    }
+}
+
+/// The files of one directory. Its subdirectories are the file system's to know.
+#[derive(Default)]
+pub(super) struct Directory {
+    current: Entries,
+    durable: Entries,
+    pending: Vec<Change>,
+}
+
+impl Directory {
+    pub(super) fn file(&self, name: &str) -> Option<&Arc<File>> {
+        self.current.get(name)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        self.current.keys()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.current.is_empty()
+    }
+
+    pub(super) fn change(&mut self, change: Change) {
+        change.apply(&mut self.current);
+        self.pending.push(change);
+    }
+
+    pub(super) fn sync(&mut self) {
+        for change in self.pending.drain(..) {
+            change.apply(&mut self.durable);
+        }
+    }
+
+    /// After power loss: the names as of the last sync, with what their files kept.
+    pub(super) fn crash(&self) -> Directory {
+        Directory::settled(&self.durable, Content::crash)
+    }
+
+    /// After power loss: some of the pending changes, in their order, made it too.
+    pub(super) fn crash_with(&self, rng: &mut fastrand::Rng) -> Directory {
+        let mut entries = self.durable.clone();
+        for change in &self.pending[..rng.usize(..=self.pending.len())] {
+            change.apply(&mut entries);
+        }
+        Directory::settled(&entries, |content| content.crash_with(rng))
+    }
+
+    fn settled(entries: &Entries, mut survive: impl FnMut(&Content) -> Content) -> Directory {
+        let copy = |(name, file): (&String, &Arc<File>)| {
+            (name.clone(), Arc::new(File::from(survive(&file.content()))))
+        };
+        let durable: Entries = entries.iter().map(copy).collect();
+        Directory { current: durable.clone(), durable, pending: Vec::new() }
+    }
+
+    /// A copy that shares no file with this one and knows just as well what is durable.
+    pub(super) fn kill(&self) -> Directory {
+        let mut copies = Copies::default();
+        let durable: Entries =
+            self.durable.iter().map(|(name, file)| (name.clone(), copies.of(file))).collect();
+        let pending: Vec<Change> =
+            self.pending.iter().map(|change| copies.of_change(change)).collect();
+        let mut current = durable.clone();
+        pending.iter().for_each(|change| change.apply(&mut current));
+        Directory { current, durable, pending }
+    }
+}
+
+/// One copy of each file, under however many names and changes it appears.
+#[derive(Default)]
+struct Copies(HashMap<*const File, Arc<File>>);
+
+impl Copies {
+    fn of(&mut self, file: &Arc<File>) -> Arc<File> {
+        match self.0.entry(Arc::as_ptr(file)) {
+            Entry::Occupied(copy) => Arc::clone(copy.get()),
+            Entry::Vacant(vacant) => {
+                Arc::clone(vacant.insert(Arc::new(File::from(file.content().clone()))))
+            }
+        }
+    }
+
+    fn of_change(&mut self, change: &Change) -> Change {
+        match change {
+            Change::Link { name, file } => Change::Link { name: name.clone(), file: self.of(file) },
+            change => change.clone(),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Where background work runs: on threads of its own, or nowhere until somebody steps it.
+
+use std::fmt::Debug;
+use std::io;
+use std::thread::JoinHandle;
+
+/// Starts the engine's background workers.
+pub trait Threads: Debug + Send + Sync {
+    /// Starts a named thread running `body`, or answers `None`: then the owner of the database
+    /// steps background work by hand, on its own thread.
+    fn spawn(
+        &self,
+        name: &str,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> io::Result<Option<JoinHandle<()>>>;
+}
+
+/// Real threads of the operating system.
+#[derive(Debug, Default)]
+pub struct SystemThreads;
+
+impl Threads for SystemThreads {
+    fn spawn(
+        &self,
+        name: &str,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> io::Result<Option<JoinHandle<()>>> {
+        std::thread::Builder::new().name(name.to_owned()).spawn(body).map(Some)
+    }
+}
+
+/// No threads: background work waits until it is stepped.
+#[derive(Debug, Default)]
+pub struct Stepped;
+
+impl Threads for Stepped {
+    fn spawn(
+        &self,
+        _name: &str,
+        _body: Box<dyn FnOnce() + Send>,
+    ) -> io::Result<Option<JoinHandle<()>>> {
+        Ok(None)
+    }
+}
