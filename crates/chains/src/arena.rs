@@ -1,0 +1,155 @@
+//! Arena memory: one reservation per memtable, recycled through a pool.
+//!
+//! The system commits pages as they are first touched, so a reservation costs nothing until it
+//! is filled; but the first touch costs microseconds per page (H15), hence the pool: the arena of
+//! a dropped memtable is the next one's, its pages already there. Invariant: nobody reads a byte
+//! that was not written in this life of the arena.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Alignment of arenas: they share no page of the system's with anybody else's memory.
+pub(crate) const PAGE: usize = if cfg!(any(miri, loom)) { 64 } else { 4096 };
+
+/// Arenas of dropped memtables, kept for the next ones.
+#[derive(Debug)]
+pub struct ArenaPool {
+    max_pooled_bytes: usize,
+    free: Mutex<Vec<Block>>,
+}
+
+impl ArenaPool {
+    /// A pool that keeps at most `max_pooled_bytes` of unused arenas. Pages of an arena that were
+    /// never touched count too, though they cost no memory.
+    pub fn new(max_pooled_bytes: usize) -> Arc<ArenaPool> {
+        Arc::new(ArenaPool { max_pooled_bytes, free: Mutex::new(Vec::new()) })
+    }
+
+    /// Bytes of unused arenas now in the pool.
+    pub fn pooled_bytes(&self) -> usize {
+        self.lock().iter().map(|block| block.layout.size()).sum()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Block>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The most recently used arena of exactly this layout: its pages are the likeliest in cache.
+    fn take(&self, layout: Layout) -> Option<Block> {
+        let mut free = self.lock();
+        let found = free.iter().rposition(|block| block.layout == layout)?;
+        Some(free.remove(found))
+    }
+
+    /// Keeps `block`, at the price of the longest unused ones if the pool is full.
+    fn give_back(&self, block: Block) {
+        let mut evicted = Vec::new(); // freed after the lock
+        let mut free = self.lock();
+        free.push(block);
+        let mut pooled: usize = free.iter().map(|block| block.layout.size()).sum();
+        while pooled > self.max_pooled_bytes {
+            let oldest = free.remove(0);
+            pooled -= oldest.layout.size();
+            evicted.push(oldest);
+        }
+    }
+}
+
+/// A piece of memory, freed when dropped.
+#[derive(Debug)]
+struct Block {
+    base: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: a Block owns its memory and does nothing with it.
+unsafe impl Send for Block {}
+
+impl Block {
+    fn allocate(layout: Layout) -> Block {
+        assert!(layout.size() > 0, "an arena cannot be empty");
+        // SAFETY: the layout is not empty.
+        let base = unsafe { alloc(layout) };
+        match NonNull::new(base) {
+            Some(base) => {
+                advise_huge_pages(base, layout);
+                Block { base, layout }
+            }
+            None => handle_alloc_error(layout),
+        }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: `base` came from `alloc` with this very layout and is freed only here.
+        unsafe { dealloc(self.base.as_ptr(), self.layout) }
+    }
+}
+
+/// Reservations from this size on are put on huge pages. Smaller ones would waste too much of
+/// them: up to three pages of 2 MiB are partly used, at the ends of the three regions.
+#[cfg(all(target_os = "linux", not(any(miri, loom))))]
+const MIN_HUGE: usize = 32 << 20;
+
+/// Asks for huge pages: a hash index is all cache and TLB misses. Measured on a million keys: an
+/// insert 63 ns against 93, a get 80 against 100, and a third of the page faults' cost.
+#[cfg(all(target_os = "linux", not(any(miri, loom))))]
+fn advise_huge_pages(base: NonNull<u8>, layout: Layout) {
+    if layout.size() < MIN_HUGE || layout.align() < PAGE {
+        return;
+    }
+    let whole_pages = layout.size() & !(PAGE - 1);
+    // SAFETY: advice on memory that is ours, which changes nothing about its contents. It may be
+    // refused, for example by a kernel without huge pages: then there are none.
+    unsafe { libc::madvise(base.as_ptr().cast(), whole_pages, libc::MADV_HUGEPAGE) };
+}
+
+#[cfg(not(all(target_os = "linux", not(any(miri, loom)))))]
+fn advise_huge_pages(_: NonNull<u8>, _: Layout) {}
+
+/// The memory of one memtable. Who may touch which byte is up to the memtable.
+pub(crate) struct Arena {
+    base: NonNull<u8>,
+    block: Option<Block>, // None only while it is dropped
+    pool: Arc<ArenaPool>,
+}
+
+// SAFETY: an Arena hands out addresses only; its users argue why their accesses do not race.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Uninitialised memory of `layout`, from the pool if it has such.
+    pub(crate) fn new(pool: &Arc<ArenaPool>, layout: Layout) -> Arena {
+        let block = pool.take(layout).unwrap_or_else(|| Block::allocate(layout));
+        Arena { base: block.base, block: Some(block), pool: Arc::clone(pool) }
+    }
+
+    /// The address of byte `offset`.
+    ///
+    /// # Safety
+    /// `offset` is at most the arena's size.
+    #[inline]
+    pub(crate) unsafe fn at(&self, offset: usize) -> NonNull<u8> {
+        // SAFETY: inside the allocation, by the caller's promise.
+        unsafe { self.base.add(offset) }
+    }
+
+    /// Whether all of `bytes` lies in this arena.
+    pub(crate) fn contains(&self, bytes: &[u8]) -> bool {
+        let size = self.block.as_ref().map_or(0, |block| block.layout.size());
+        let offset = bytes.as_ptr().addr().wrapping_sub(self.base.as_ptr().addr());
+        offset < size && bytes.len() <= size - offset
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if let Some(block) = self.block.take() {
+            self.pool.give_back(block);
+        }
+    }
+}

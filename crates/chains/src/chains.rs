@@ -1,0 +1,296 @@
+//! The memtable as its readers see it.
+//!
+//! Invariants: node numbers below `nodes`, and those found in slots, are of nodes that are
+//! completely written; so is every version a published link leads to. Both are reached only by an
+//! Acquire load of what the writer stored with Release after writing them, and neither changes
+//! again but for the two atomics of a node.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::arena::{Arena, ArenaPool};
+use crate::cursor::Cursor;
+use crate::index::{Index, Probe};
+use crate::layout::{NODE, NodeRecord, Placement, Regions, UNIT, VERSION, VersionRecord};
+use crate::order::{KeyOrder, Order};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::versions::Versions;
+use crate::writer::Writer;
+
+/// One memtable: keys, each with its chain of versions, newest first.
+///
+/// Written through its one [`Writer`], read by anybody at any time without locks.
+pub struct Chains {
+    pub(crate) arena: Arena,
+    pub(crate) regions: Regions,
+    pub(crate) index: Index,
+    pub(crate) order: Order,
+    pub(crate) published: Published,
+}
+
+/// What the writer tells everybody after each record: on cache lines of its own.
+#[repr(align(128))]
+pub(crate) struct Published {
+    /// Length of the key list. Release after the node is written.
+    pub(crate) nodes: AtomicU32,
+    /// Lowest unit of the downward region. A figure, publishes nothing.
+    pub(crate) low: AtomicU32,
+    /// End of the slot tables in bytes. A figure.
+    pub(crate) tables_end: AtomicU64,
+    /// Records. A figure.
+    pub(crate) records: AtomicU64,
+}
+
+impl Chains {
+    /// An empty memtable with room for about `capacity_bytes` of records (see
+    /// [`bytes_needed`](crate::bytes_needed)), at most 16 GiB. Its memory, a reservation of
+    /// 1.7 times that for records and index together, comes from `pool` and goes back to it with
+    /// the last of [`Writer`], `Chains`, [`Cursor`] and [`PinnedBytes`](crate::PinnedBytes).
+    pub fn create(
+        pool: &Arc<ArenaPool>,
+        capacity_bytes: usize,
+        order: KeyOrder,
+    ) -> (Writer, Arc<Chains>) {
+        let regions = Regions::for_capacity(capacity_bytes);
+        let arena = Arena::new(pool, regions.layout());
+        // SAFETY: the part behind `data_end` is touched by the index only; `data_end` is a
+        // multiple of a node's size.
+        let (index, growth) = unsafe { Index::new(&arena, regions.data_end, regions.end) };
+        let published = Published {
+            nodes: AtomicU32::new(0),
+            low: AtomicU32::new((regions.data_end / UNIT) as u32),
+            tables_end: AtomicU64::new(growth.used_until() as u64),
+            records: AtomicU64::new(0),
+        };
+        let order = Order::new(order);
+        let chains = Arc::new(Chains { arena, regions, index, order, published });
+        (Writer::new(Arc::clone(&chains), growth), chains)
+    }
+
+    /// The key's node, if it was ever inserted. `hash` is what the writer was given for it.
+    #[inline]
+    pub fn find(&self, hash: u64, key: &[u8]) -> Option<Node<'_>> {
+        // SAFETY: `probe` asks about nodes of slots it acquired.
+        let is_key = |number| unsafe { self.node(number) }.key() == key;
+        match self.index.probe(&self.arena, hash, is_key) {
+            // SAFETY: as above.
+            Probe::Found(number) => Some(unsafe { self.node(number) }),
+            Probe::Vacant(_) => None,
+        }
+    }
+
+    /// A cursor over what a reader at `max_seqno` sees. Take the sequence number first: the
+    /// cursor fixes here and now which keys it will walk.
+    pub fn cursor(self: &Arc<Self>, max_seqno: u64) -> Cursor {
+        Cursor::new(Arc::clone(self), max_seqno)
+    }
+
+    /// Sorts all keys into one stretch, so that cursors need not merge: for a sealed memtable
+    /// about to be flushed. Waits for a sort in progress.
+    pub fn order_all(&self) {
+        self.order.order_all(self);
+    }
+
+    /// Whether [`Chains::merge_stretches`] has something to do.
+    pub fn wants_merge(&self) -> bool {
+        self.order.wants_merge()
+    }
+
+    /// Merges sorted stretches that are too large to be merged when a cursor is created (H17).
+    /// For background threads: takes a few nanoseconds a key. Waits for a sort in progress.
+    pub fn merge_stretches(&self) {
+        self.order.merge_stretches(self);
+    }
+
+    /// Whether records of `bytes` in all, each counted with [`bytes_needed`](crate::bytes_needed),
+    /// are sure to find room. Ask between inserts: the writer may be taking the room.
+    #[inline]
+    pub fn fits(&self, bytes: usize) -> bool {
+        bytes <= self.free_bytes()
+    }
+
+    /// Bytes left for records.
+    #[inline]
+    pub fn free_bytes(&self) -> usize {
+        // Relaxed: figures. Nodes first: seen apart, the difference is smaller than it ever was,
+        // never wrapped, for the two bounds only approach each other.
+        let nodes = self.published.nodes.load(Ordering::Relaxed) as usize * NODE;
+        let low = self.published.low.load(Ordering::Relaxed) as usize * UNIT;
+        low.saturating_sub(nodes)
+    }
+
+    /// Keys.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.nodes() as usize
+    }
+
+    /// Whether nothing was inserted.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Records, all versions counted.
+    pub fn records(&self) -> u64 {
+        self.published.records.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of arena in use: nodes, versions, spilled keys and values, index.
+    pub fn bytes_used(&self) -> usize {
+        let tables_end = self.published.tables_end.load(Ordering::Relaxed) as usize;
+        self.capacity() - self.free_bytes() + (tables_end - self.regions.data_end)
+    }
+
+    /// Bytes of heap that the order of keys takes: 16 a key, once somebody has iterated.
+    pub fn order_bytes(&self) -> usize {
+        self.order.bytes()
+    }
+
+    /// Bytes that records may take.
+    pub fn capacity(&self) -> usize {
+        self.regions.data_end
+    }
+
+    /// Length of the key list.
+    #[inline]
+    pub(crate) fn nodes(&self) -> u32 {
+        // Acquire: pairs with the Release in `Writer`, so nodes below it are completely written.
+        self.published.nodes.load(Ordering::Acquire)
+    }
+
+    /// A node by its number.
+    ///
+    /// # Safety
+    /// The number is below a length of the key list that this thread acquired, or from a slot it
+    /// acquired, or the caller is the writer that wrote the node.
+    #[inline]
+    pub(crate) unsafe fn node(&self, number: u32) -> Node<'_> {
+        // SAFETY: a completely written node, of which only atomics and the cell may change.
+        let record = unsafe { self.node_at(number).as_ref() };
+        record.written.check();
+        Node { chains: self, record }
+    }
+
+    /// Asks the processor to fetch a node that will be read soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, number: u32) {
+        let address = self.node_address(number);
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: a prefetch has no effect that a program can observe, whatever the address.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(address.cast());
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        let _ = address;
+    }
+
+    #[inline]
+    fn node_address(&self, number: u32) -> *const u8 {
+        let offset = number as usize * NODE;
+        assert!(offset < self.regions.data_end);
+        // SAFETY: inside the arena.
+        unsafe { self.arena.at(offset) }.as_ptr()
+    }
+
+    /// # Safety
+    /// The node lies in the arena.
+    #[inline]
+    pub(crate) unsafe fn node_at(&self, number: u32) -> std::ptr::NonNull<NodeRecord> {
+        // SAFETY: by the caller's promise.
+        unsafe { self.arena.at(number as usize * NODE).cast() }
+    }
+}
+
+impl fmt::Debug for Chains {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chains")
+            .field("keys", &self.len())
+            .field("records", &self.records())
+            .field("bytes_used", &self.bytes_used())
+            .field("capacity", &self.capacity())
+            .finish()
+    }
+}
+
+/// A key with its chain.
+#[derive(Clone, Copy)]
+pub struct Node<'a> {
+    pub(crate) chains: &'a Chains,
+    pub(crate) record: &'a NodeRecord,
+}
+
+impl<'a> Node<'a> {
+    /// The key.
+    #[inline]
+    pub fn key(&self) -> &'a [u8] {
+        let (key_len, value_len) = (self.record.key_len as usize, self.record.value_len as usize);
+        let from = match Placement::of(key_len, value_len) {
+            Placement::Inside { key_at } => self.payload(key_at),
+            Placement::KeyInside => self.payload(0),
+            Placement::Spilled { key_at } => self.spill(key_at),
+        };
+        // SAFETY: the writer put the key there before it published the node.
+        unsafe { std::slice::from_raw_parts(from, key_len) }
+    }
+
+    /// How many versions the key has, those included that a reader may not see yet.
+    #[inline]
+    pub fn version_count(&self) -> u32 {
+        // Relaxed: a figure; the links are what readers walk.
+        self.record.versions.load(Ordering::Relaxed)
+    }
+
+    /// The versions a reader at `max_seqno` sees, newest first.
+    #[inline]
+    pub fn versions(&self, max_seqno: u64) -> Versions<'a> {
+        Versions::new(*self, max_seqno)
+    }
+
+    /// The value of the version inside the node.
+    #[inline]
+    pub(crate) fn first_value(&self) -> &'a [u8] {
+        let (key_len, value_len) = (self.record.key_len as usize, self.record.value_len as usize);
+        let from = match Placement::of(key_len, value_len) {
+            Placement::Inside { .. } => self.payload(0),
+            Placement::KeyInside | Placement::Spilled { .. } => self.spill(0),
+        };
+        // SAFETY: the writer put the value there before it published the node.
+        unsafe { std::slice::from_raw_parts(from, value_len) }
+    }
+
+    /// A further version and its value.
+    ///
+    /// # Safety
+    /// `unit` is a link of this node's chain that this thread acquired, and not `IN_NODE`.
+    #[inline]
+    pub(crate) unsafe fn version(&self, unit: u32) -> (&'a VersionRecord, &'a [u8]) {
+        // SAFETY: the writer wrote the record and the value behind it before it published a link
+        // to them, and never again; units are inside the arena and aligned like the record.
+        unsafe {
+            let at = self.chains.arena.at(unit as usize * UNIT);
+            let record: &VersionRecord = at.cast().as_ref();
+            record.written.check();
+            let value = at.add(VERSION).as_ptr();
+            (record, std::slice::from_raw_parts(value, record.value_len as usize))
+        }
+    }
+
+    #[inline]
+    fn payload(&self, offset: usize) -> *const u8 {
+        self.record.payload.get().cast::<u8>().wrapping_add(offset)
+    }
+
+    #[inline]
+    fn spill(&self, offset: usize) -> *const u8 {
+        // SAFETY: nodes without a spill have unit 0 here, others one inside the arena.
+        let spill = unsafe { self.chains.arena.at(self.record.spill as usize * UNIT) };
+        spill.as_ptr().wrapping_add(offset)
+    }
+}
+
+impl fmt::Debug for Node<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Node(\"{}\", {} versions)", self.key().escape_ascii(), self.version_count())
+    }
+}

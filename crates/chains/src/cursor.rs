@@ -1,0 +1,341 @@
+//! A cursor over the records of a memtable, in both directions.
+//!
+//! Records come in the order (key ascending, sequence number descending). The cursor merges the
+//! sorted stretches that cover the key list; each is a source with a position.
+//! Invariant, also when it stands before the first or behind the last key: the position of every
+//! source is the number of its keys before the current one, so the next key is the least one *at*
+//! a position, and the previous the greatest one *before* a position. Turning round is free.
+
+use std::fmt;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::chains::{Chains, Node};
+use crate::layout::{IN_NODE, visible_up_to};
+use crate::order::{Entry, Rebase, Stretch, common_of, compare};
+use crate::pinned::PinnedBytes;
+use crate::versions::{Version, Versions};
+
+/// How many keys ahead nodes are fetched: several cache misses in flight hide each other.
+const PREFETCH: usize = 12;
+
+/// A stretch and where the cursor is in it.
+struct Source {
+    stretch: Arc<Stretch>,
+    rebase: Rebase,
+    /// How many of its keys are before the current one.
+    at: usize,
+}
+
+impl Source {
+    /// Entry `index` as comparable with those of other sources.
+    #[inline]
+    fn entry(&self, index: usize) -> Option<Entry> {
+        let entry = *self.stretch.entries().get(index)?;
+        Some(Entry { prefix: self.rebase.prefix(entry.prefix), node: entry.node })
+    }
+}
+
+/// Where the cursor stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    /// At no record.
+    Nowhere,
+    /// At the version `link` of a node, which is the current entry of a source.
+    At { source: usize, node: u32, link: u32 },
+}
+
+/// Walks the records that a reader sees, both ways. It owns what it needs: it keeps the memtable
+/// alive and shows its keys as they were when it was created (their later versions have sequence
+/// numbers above its own). A new cursor stands nowhere: seek first.
+pub struct Cursor {
+    chains: Arc<Chains>,
+    max_seqno: u64,
+    max_word: u64,
+    sources: SmallVec<[Source; 6]>,
+    position: Position,
+    /// Links of the current key's versions from the newest to the current one; empty until
+    /// somebody goes backwards among them.
+    trail: Vec<u32>,
+}
+
+impl Cursor {
+    pub(crate) fn new(chains: Arc<Chains>, max_seqno: u64) -> Cursor {
+        let (shared, tail) = chains.order.covering(&chains);
+        let stretches = || shared.iter().chain(&tail);
+        let common = common_of(&chains, stretches().map(|stretch| &**stretch));
+        let sources = stretches()
+            .map(|stretch| Source {
+                stretch: Arc::clone(stretch),
+                rebase: stretch.rebase(&chains, common),
+                at: 0,
+            })
+            .collect();
+        Cursor {
+            chains,
+            max_seqno,
+            max_word: visible_up_to(max_seqno),
+            sources,
+            position: Position::Nowhere,
+            trail: Vec::new(),
+        }
+    }
+
+    /// Goes to the first record.
+    pub fn seek_to_first(&mut self) {
+        for source in &mut self.sources {
+            source.at = 0;
+        }
+        self.land_forward();
+    }
+
+    /// Goes to the last record.
+    pub fn seek_to_last(&mut self) {
+        for source in &mut self.sources {
+            source.at = source.stretch.len();
+        }
+        self.land_backward();
+    }
+
+    /// Goes to the first record of the first key that is at least `key`.
+    pub fn seek(&mut self, key: &[u8]) {
+        self.rank_sources(key);
+        self.land_forward();
+    }
+
+    /// Goes to the last record of the last key that is less than `key`.
+    pub fn seek_before(&mut self, key: &[u8]) {
+        self.rank_sources(key);
+        self.land_backward();
+    }
+
+    /// Goes to the next record: an older version of the key, else the next key. Does nothing if
+    /// the cursor stands nowhere.
+    #[inline]
+    pub fn next(&mut self) {
+        let Position::At { source, node, link } = self.position else { return };
+        // SAFETY: a position's link is an acquired one of its node.
+        match unsafe { self.node(node).older(link) } {
+            Some(older) => {
+                self.position = Position::At { source, node, link: older };
+                if !self.trail.is_empty() {
+                    self.trail.push(older);
+                }
+            }
+            None => self.next_key(),
+        }
+    }
+
+    /// Goes to the first record of the next key. Does nothing if the cursor stands nowhere.
+    #[inline]
+    pub fn next_key(&mut self) {
+        let Position::At { source, .. } = self.position else { return };
+        self.sources[source].at += 1;
+        self.land_forward();
+    }
+
+    /// Goes to the previous record: a newer version of the key, else the oldest of the previous
+    /// key. Does nothing if the cursor stands nowhere.
+    #[inline]
+    pub fn prev(&mut self) {
+        let Position::At { source, node, link } = self.position else { return };
+        if self.trail.is_empty() {
+            self.collect_trail(node, link);
+        }
+        self.trail.pop();
+        match self.trail.last() {
+            Some(&newer) => self.position = Position::At { source, node, link: newer },
+            None => self.land_backward(),
+        }
+    }
+
+    /// Whether the cursor stands at a record.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.position != Position::Nowhere
+    }
+
+    /// The key.
+    ///
+    /// # Panics
+    /// If the cursor is not [`valid`](Cursor::valid), as do all of the following.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.current().0.key()
+    }
+
+    /// When the record was written.
+    #[inline]
+    pub fn seqno(&self) -> u64 {
+        self.version().seqno
+    }
+
+    /// What the record does.
+    #[inline]
+    pub fn kind(&self) -> u8 {
+        self.version().kind
+    }
+
+    /// By which operator.
+    #[inline]
+    pub fn operator(&self) -> u32 {
+        self.version().operator
+    }
+
+    /// The value. Only whoever looks at its bytes touches them.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.version().value
+    }
+
+    /// All of the record but its key.
+    #[inline]
+    pub fn version(&self) -> Version<'_> {
+        let (node, link) = self.current();
+        // SAFETY: a position's link is an acquired one of its node.
+        unsafe { node.version_at(link) }
+    }
+
+    /// All versions of the key that the cursor shows, newest first, wherever among them it is.
+    #[inline]
+    pub fn versions(&self) -> Versions<'_> {
+        self.current().0.versions(self.max_seqno)
+    }
+
+    /// The key, pinned.
+    pub fn pinned_key(&self) -> PinnedBytes {
+        PinnedBytes::pin(&self.chains, self.key())
+    }
+
+    /// The value, pinned.
+    #[inline]
+    pub fn pinned_value(&self) -> PinnedBytes {
+        PinnedBytes::pin(&self.chains, self.value())
+    }
+
+    /// The memtable.
+    pub fn chains(&self) -> &Arc<Chains> {
+        &self.chains
+    }
+
+    #[inline]
+    fn current(&self) -> (Node<'_>, u32) {
+        match self.position {
+            Position::At { node, link, .. } => (self.node(node), link),
+            Position::Nowhere => panic!("the cursor stands nowhere: check valid() first"),
+        }
+    }
+
+    #[inline]
+    fn node(&self, number: u32) -> Node<'_> {
+        // SAFETY: stretches are made of published nodes only, and numbers come from them.
+        unsafe { self.chains.node(number) }
+    }
+
+    fn rank_sources(&mut self, key: &[u8]) {
+        for source in &mut self.sources {
+            source.at = source.stretch.rank(&self.chains, key);
+        }
+    }
+
+    /// Goes to the first record at or behind the positions of the sources.
+    #[inline]
+    fn land_forward(&mut self) {
+        self.trail.clear();
+        while let Some((source, entry)) = self.least_at() {
+            let node = self.node(entry.node);
+            if let Some(link) = node.newest_visible(self.max_word) {
+                self.position = Position::At { source, node: entry.node, link };
+                return;
+            }
+            self.sources[source].at += 1;
+        }
+        self.position = Position::Nowhere;
+    }
+
+    /// Goes to the last record before the positions of the sources.
+    #[inline]
+    fn land_backward(&mut self) {
+        self.trail.clear();
+        while let Some((source, entry)) = self.greatest_before() {
+            self.sources[source].at -= 1;
+            if self.node(entry.node).is_visible(self.max_word) {
+                self.position = Position::At { source, node: entry.node, link: IN_NODE };
+                return;
+            }
+        }
+        self.position = Position::Nowhere;
+    }
+
+    /// The least entry at a position.
+    #[inline]
+    fn least_at(&self) -> Option<(usize, Entry)> {
+        let (first, others) = self.sources.split_first()?;
+        let mut least = first.entry(first.at).map(|entry| (0, entry));
+        for (index, source) in others.iter().enumerate() {
+            let Some(entry) = source.entry(source.at) else { continue };
+            if least.is_none_or(|(_, least)| compare(&self.chains, entry, least).is_lt()) {
+                least = Some((index + 1, entry));
+            }
+        }
+        if let Some((source, _)) = least {
+            let source = &self.sources[source];
+            self.prefetch(source, source.at + PREFETCH);
+        }
+        least
+    }
+
+    /// The greatest entry before a position.
+    #[inline]
+    fn greatest_before(&self) -> Option<(usize, Entry)> {
+        let mut greatest: Option<(usize, Entry)> = None;
+        for (index, source) in self.sources.iter().enumerate() {
+            let Some(entry) = source.entry(source.at.wrapping_sub(1)) else { continue };
+            if greatest.is_none_or(|(_, greatest)| compare(&self.chains, entry, greatest).is_gt()) {
+                greatest = Some((index, entry));
+            }
+        }
+        if let Some((source, _)) = greatest {
+            let source = &self.sources[source];
+            self.prefetch(source, source.at.wrapping_sub(PREFETCH + 1));
+        }
+        greatest
+    }
+
+    #[inline]
+    fn prefetch(&self, source: &Source, index: usize) {
+        if let Some(ahead) = source.stretch.entries().get(index) {
+            self.chains.prefetch(ahead.node);
+        }
+    }
+
+    /// Notes the links from the newest visible version down to the current one, so that a walk
+    /// backwards over a long chain is not quadratic.
+    fn collect_trail(&mut self, node: u32, current: u32) {
+        let mut trail = std::mem::take(&mut self.trail);
+        let node = self.node(node);
+        let mut link = node.newest_visible(self.max_word);
+        while let Some(at) = link {
+            trail.push(at);
+            if at == current {
+                break;
+            }
+            // SAFETY: an acquired link of this chain.
+            link = unsafe { node.older(at) };
+        }
+        self.trail = trail;
+    }
+}
+
+impl fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut cursor = f.debug_struct("Cursor");
+        cursor.field("max_seqno", &self.max_seqno).field("sources", &self.sources.len());
+        if self.valid() {
+            cursor.field("key", &self.key().escape_ascii().to_string());
+            cursor.field("seqno", &self.seqno());
+        }
+        cursor.finish()
+    }
+}

@@ -1,0 +1,191 @@
+//! What lies in the arena, and where.
+//!
+//! ```text
+//! 0                                                         data_end           arena end
+//! ├ node 0 ┬ node 1 ┬ … ─►  free  ◄─ … version, spill, version ┤ slot tables ─►    ┤
+//! ```
+//!
+//! Nodes grow upward, so the node array *is* the key list in insertion order; everything else
+//! grows downward from `data_end`; the memtable is full when they meet. Slot tables (see `index`)
+//! have a part of their own, large enough for any number of nodes, so that a batch that fits
+//! cannot fail half way. Everything but nodes is addressed in 8-byte units by a `u32`: 32 GiB.
+//!
+//! ```text
+//! Node, 64 bytes, one cache line                     Version, 32 bytes and its value
+//!  0 newest   u32 atomic   unit of newest version,    0 seqno << 8 | kind   u64
+//!                          0: this node's own         8 older      u32 unit, 0: the node's own
+//!  4 versions u32 atomic   how many                  12 jump       u32 unit, 0: the node's own
+//!  8 seqno << 8 | kind     u64                       16 depth      u32 versions below
+//! 16 key_len               u32                       20 operator   u32
+//! 20 value_len             u32                       24 value_len  u32
+//! 24 operator              u32                       28 reserved   u32 (0)
+//! 28 spill                 u32 unit                  32 value
+//! 32 payload               32 bytes
+//! ```
+//!
+//! Of the node's first version, `V` is the value padded (1 to 8 bytes take 8, so that they are a
+//! word of their own that can be replaced by one atomic store, H2):
+//!
+//! ```text
+//! V + key_len <= 32   payload = V, key
+//! key_len <= 32       payload = key           spill = value
+//! otherwise                                   spill = V, key
+//! ```
+//!
+//! The reserved word of a version is the place of the `unfolded` link of folded records (H3).
+
+use std::alloc::Layout;
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+
+use crate::arena::PAGE;
+use crate::index::bytes_for_nodes;
+use crate::sync::{AtomicU32, Written};
+
+/// Bytes per address.
+pub(crate) const UNIT: usize = 8;
+
+/// Bytes of key and value inside a node.
+pub(crate) const PAYLOAD: usize = 32;
+
+/// The address that means "the version inside the node". Node 0 lies there, so no version can.
+pub(crate) const IN_NODE: u32 = 0;
+
+/// Most bytes of records. With the slot tables they may need they stay in reach of addresses.
+const MAX_DATA_BYTES: usize = 16 << 30;
+
+/// A key and its first version. All but the atomics is written before the node is published and
+/// never again.
+#[repr(C, align(64))]
+pub(crate) struct NodeRecord {
+    pub(crate) newest: AtomicU32,
+    pub(crate) versions: AtomicU32,
+    pub(crate) seqno_kind: u64,
+    pub(crate) key_len: u32,
+    pub(crate) value_len: u32,
+    pub(crate) operator: u32,
+    pub(crate) spill: u32,
+    /// In a cell because its first word may become an accumulator.
+    pub(crate) payload: UnsafeCell<[MaybeUninit<u8>; PAYLOAD]>,
+    pub(crate) written: Written,
+}
+
+/// Bytes of a node.
+pub(crate) const NODE: usize = size_of::<NodeRecord>();
+
+/// A further version; its value follows. Written before it is published and never again.
+#[repr(C, align(8))]
+pub(crate) struct VersionRecord {
+    pub(crate) seqno_kind: u64,
+    pub(crate) older: u32,
+    pub(crate) jump: u32,
+    pub(crate) depth: u32,
+    pub(crate) operator: u32,
+    pub(crate) value_len: u32,
+    pub(crate) reserved: u32,
+    pub(crate) written: Written,
+}
+
+/// Bytes of a version without its value.
+pub(crate) const VERSION: usize = size_of::<VersionRecord>();
+
+#[cfg(not(loom))]
+const _: () = {
+    assert!(NODE == 64 && std::mem::offset_of!(NodeRecord, payload) == 32);
+    assert!(VERSION == 32);
+};
+const _: () = {
+    let most_nodes = MAX_DATA_BYTES / NODE;
+    assert!(MAX_DATA_BYTES + bytes_for_nodes(most_nodes) <= u32::MAX as usize * UNIT);
+};
+const _: () = assert!(PAGE.is_multiple_of(align_of::<NodeRecord>()));
+const _: () = assert!(NODE.is_multiple_of(UNIT) && VERSION.is_multiple_of(UNIT));
+
+/// Sequence number and kind in one word; words compare like sequence numbers.
+#[inline]
+pub(crate) fn pack(seqno: u64, kind: u8) -> u64 {
+    seqno << 8 | u64::from(kind)
+}
+
+/// The largest packed word that a reader at `max_seqno` may see.
+#[inline]
+pub(crate) fn visible_up_to(max_seqno: u64) -> u64 {
+    pack(max_seqno.min(crate::MAX_SEQNO), u8::MAX)
+}
+
+/// `bytes` rounded up to whole units.
+#[inline]
+pub(crate) fn round_up(bytes: usize) -> usize {
+    (bytes + UNIT - 1) & !(UNIT - 1)
+}
+
+/// Bytes a value takes in front of a key: a small one has a word for itself.
+#[inline]
+fn padded(value_len: usize) -> usize {
+    if value_len <= UNIT { round_up(value_len) } else { value_len }
+}
+
+/// Where key and first value of a node are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// Both in the payload, the key from `key_at` on.
+    Inside { key_at: usize },
+    /// The key in the payload, the value spilled.
+    KeyInside,
+    /// Both spilled, the key from `key_at` on.
+    Spilled { key_at: usize },
+}
+
+impl Placement {
+    #[inline]
+    pub(crate) fn of(key_len: usize, value_len: usize) -> Placement {
+        let key_at = padded(value_len);
+        if key_at + key_len <= PAYLOAD {
+            Placement::Inside { key_at }
+        } else if key_len <= PAYLOAD {
+            Placement::KeyInside
+        } else {
+            Placement::Spilled { key_at }
+        }
+    }
+
+    /// Bytes beside the node.
+    #[inline]
+    pub(crate) fn spill_bytes(self, key_len: usize, value_len: usize) -> usize {
+        match self {
+            Placement::Inside { .. } => 0,
+            Placement::KeyInside => round_up(value_len),
+            Placement::Spilled { key_at } => round_up(key_at + key_len),
+        }
+    }
+}
+
+/// Bytes of a further version with its value.
+#[inline]
+pub(crate) fn version_bytes(value_len: usize) -> usize {
+    VERSION + round_up(value_len)
+}
+
+/// How an arena is divided.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Regions {
+    /// End of nodes and downward region, start of the slot tables. A multiple of a node.
+    pub(crate) data_end: usize,
+    /// End of the arena.
+    pub(crate) end: usize,
+}
+
+impl Regions {
+    /// Room for `capacity` bytes of records, and the slot tables they may need.
+    pub(crate) fn for_capacity(capacity: usize) -> Regions {
+        let nodes = capacity.min(MAX_DATA_BYTES).div_ceil(NODE).max(1);
+        Regions { data_end: nodes * NODE, end: nodes * NODE + bytes_for_nodes(nodes) }
+    }
+
+    pub(crate) fn layout(self) -> Layout {
+        match Layout::from_size_align(self.end, PAGE) {
+            Ok(layout) => layout,
+            Err(_) => panic!("an arena of {} bytes is beyond the address space", self.end),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The hash-indexed chains under the foldb memtable.
+//!
+//! A memtable is a table of chains, not a skiplist. A hash index leads to one 64-byte node per
+//! key; the node holds the key's first version and a link to the newest; versions link to older
+//! ones. Nothing is ordered until somebody asks for order, and then only what is new.
+//!
+//! ```text
+//!   index (256 shards)          arena: one reservation, written from both ends
+//!   tag|node  ─────────────►  [node][node][node]───►      ◄───[version][value][version]
+//!                                 │ newest                        ▲   │ older, jump
+//!                                 └───────────────────────────────┘   └──► … ──► the node
+//! ```
+//!
+//! One [`Writer`] at a time, enforced by `&mut`; any number of readers, who take no lock and see a
+//! record whole or not at all. Memory is given back when the last reader lets go of the
+//! [`Chains`], so bytes handed out ([`PinnedBytes`], [`Cursor`]) never move and never change.
+//!
+//! This is the only crate of foldb with `unsafe` in a hot path; everything public in it is safe
+//! whatever the caller does. Calling it wrongly (another hash for the same key, say) gives wrong
+//! answers, never undefined behaviour.
+//!
+//! # Example
+//! ```
+//! use foldb_chains::{ArenaPool, Chains, KeyOrder};
+//!
+//! let pool = ArenaPool::new(64 << 20);
+//! let (mut writer, chains) = Chains::create(&pool, 1 << 20, KeyOrder::Bytewise);
+//! let hash = |key: &[u8]| key.iter().fold(7u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x9E3779B97F4A7C15));
+//! writer.insert(hash(b"a"), b"a", 1, 1, 0, b"old").unwrap();
+//! writer.insert(hash(b"a"), b"a", 2, 1, 0, b"new").unwrap();
+//!
+//! let node = chains.find(hash(b"a"), b"a").unwrap();
+//! assert_eq!(node.versions(u64::MAX).next().unwrap().value, b"new");
+//! assert_eq!(node.versions(1).next().unwrap().value, b"old");
+//!
+//! let mut cursor = chains.cursor(u64::MAX);
+//! cursor.seek_to_first();
+//! assert_eq!((cursor.key(), cursor.seqno()), (b"a".as_slice(), 2));
+//! ```
+
+#![warn(missing_docs)]
+
+mod arena;
+mod chains;
+mod cursor;
+mod index;
+mod layout;
+mod order;
+mod pinned;
+mod sync;
+mod versions;
+mod writer;
+
+pub use arena::ArenaPool;
+pub use chains::{Chains, Node};
+pub use cursor::Cursor;
+pub use order::{CompareKeys, KeyOrder};
+pub use pinned::PinnedBytes;
+pub use versions::{Version, Versions};
+pub use writer::{Full, Writer, bytes_needed};
+
+/// Largest sequence number a record may have: 56 bits, the kind has the other 8.
+pub const MAX_SEQNO: u64 = (1 << 56) - 1;

@@ -1,0 +1,279 @@
+//! What a memtable promises, case by case.
+
+use std::sync::Arc;
+
+use foldb_chains::{ArenaPool, Chains, Full, KeyOrder, PinnedBytes, Writer, bytes_needed};
+use xxhash_rust::xxh3::xxh3_64;
+
+const PUT: u8 = 1;
+
+fn create(capacity: usize) -> (Writer, Arc<Chains>) {
+    Chains::create(&ArenaPool::new(0), capacity, KeyOrder::Bytewise)
+}
+
+fn put(writer: &mut Writer, key: &[u8], seqno: u64, value: &[u8]) -> Result<(), Full> {
+    writer.insert(xxh3_64(key), key, seqno, PUT, 0, value)
+}
+
+fn get(chains: &Chains, key: &[u8], max_seqno: u64) -> Option<Vec<u8>> {
+    let node = chains.find(xxh3_64(key), key)?;
+    Some(node.versions(max_seqno).next()?.value.to_vec())
+}
+
+fn numbered(n: u64) -> [u8; 16] {
+    let mut key = *b"key-____________";
+    key[8..].copy_from_slice(&n.to_be_bytes());
+    key
+}
+
+#[test]
+fn a_16_byte_key_with_an_8_byte_value_takes_one_node() {
+    let (mut writer, chains) = create(1 << 16);
+    let before = chains.free_bytes();
+    put(&mut writer, &[1; 16], 1, &[2; 8]).unwrap();
+    assert_eq!(before - chains.free_bytes(), 64);
+    assert_eq!(bytes_needed(16, 8), 64);
+    assert_eq!(bytes_needed(24, 8), 64);
+    assert_eq!(bytes_needed(25, 8), 64 + 8);
+    assert_eq!(bytes_needed(16, 10 << 10), 64 + (10 << 10));
+}
+
+/// a.MERGE.1 may one day fold a.MERGE.2 in place by one atomic store: its word is its own.
+#[test]
+fn h2_small_values_are_aligned_words() {
+    let (mut writer, chains) = create(1 << 18);
+    for (seqno, (key_len, value_len)) in (1..).zip(
+        (0..40).step_by(if cfg!(miri) { 7 } else { 1 }).flat_map(|k| (1..=8).map(move |v| (k, v))),
+    ) {
+        let key = [(seqno % 251) as u8; 40];
+        let key = &key[..key_len];
+        put(&mut writer, key, seqno, &[3; 8][..value_len]).unwrap();
+        let node = chains.find(xxh3_64(key), key).unwrap();
+        for version in node.versions(u64::MAX) {
+            assert_eq!(version.value.as_ptr().addr() % 8, 0, "{key_len} {value_len}");
+        }
+        assert_eq!(node.key(), key);
+    }
+}
+
+#[test]
+fn empty_keys_and_values_are_legal() {
+    let (mut writer, chains) = create(1 << 16);
+    put(&mut writer, b"", 1, b"").unwrap();
+    put(&mut writer, b"", 2, b"x").unwrap();
+    put(&mut writer, b"\0", 3, b"").unwrap();
+    assert_eq!(get(&chains, b"", 1), Some(vec![]));
+    assert_eq!(get(&chains, b"", 9), Some(b"x".to_vec()));
+    let mut cursor = chains.cursor(9);
+    cursor.seek(b"");
+    assert_eq!((cursor.key(), cursor.seqno()), (&b""[..], 2));
+    cursor.next_key();
+    assert_eq!((cursor.key(), cursor.value()), (&b"\0"[..], &b""[..]));
+    assert!(cursor.pinned_value().is_empty());
+}
+
+#[test]
+fn h16_shards_grow_and_lose_nothing() {
+    let keys = if cfg!(miri) { 100 } else { 300_000 };
+    let (mut writer, chains) = create(keys as usize * 64);
+    for n in 1..=keys {
+        put(&mut writer, &numbered(n), n, &n.to_le_bytes()).unwrap();
+    }
+    assert_eq!(chains.len() as u64, keys);
+    assert_eq!(chains.free_bytes(), 0);
+    assert!(chains.bytes_used() > chains.capacity(), "the index counts, too");
+    for n in 1..=keys {
+        assert_eq!(get(&chains, &numbered(n), u64::MAX), Some(n.to_le_bytes().to_vec()));
+    }
+    assert_eq!(get(&chains, &numbered(keys + 1), u64::MAX), None);
+}
+
+/// All keys in one shard, all with one tag: the index is slow then, but right, and its part of
+/// the arena suffices.
+#[test]
+fn the_worst_of_hashes_only_costs_time() {
+    let keys = if cfg!(miri) { 40 } else { 2_000 };
+    let (mut writer, chains) = create(keys as usize * 64);
+    for n in 1..=keys {
+        writer.insert(0, &numbered(n), n, PUT, 0, b"").unwrap();
+    }
+    for n in 1..=keys {
+        assert!(chains.find(0, &numbered(n)).is_some());
+    }
+}
+
+#[test]
+fn a_full_memtable_refuses_and_stays_whole() {
+    let (mut writer, chains) = create(64 * 20);
+    put(&mut writer, b"first", 1, &[7; 100]).unwrap();
+    let mut seqno = 1;
+    while chains.fits(bytes_needed(4, 8)) {
+        seqno += 1;
+        put(&mut writer, &(seqno as u32).to_be_bytes(), seqno, &[seqno as u8; 8]).unwrap();
+    }
+    let before = format!("{chains:?}");
+    assert_eq!(put(&mut writer, b"next", seqno + 1, b""), Err(Full));
+    assert_eq!(put(&mut writer, b"first", seqno + 1, &[0; 100]), Err(Full));
+    assert_eq!(format!("{chains:?}"), before);
+    assert_eq!(get(&chains, b"first", u64::MAX), Some(vec![7; 100]));
+    assert_eq!(get(&chains, b"next", u64::MAX), None);
+    for seqno in 2..=seqno {
+        let key = (seqno as u32).to_be_bytes();
+        assert_eq!(get(&chains, &key, u64::MAX), Some(vec![seqno as u8; 8]));
+    }
+}
+
+#[test]
+fn dropped_arenas_are_used_again_and_show_nothing_of_their_past() {
+    let pool = ArenaPool::new(1 << 20);
+    let (mut writer, chains) = Chains::create(&pool, 1 << 12, KeyOrder::Bytewise);
+    put(&mut writer, b"past", 1, b"value").unwrap();
+    assert_eq!(pool.pooled_bytes(), 0);
+    let cursor = {
+        let mut cursor = chains.cursor(1);
+        cursor.seek_to_first();
+        cursor
+    };
+    drop((writer, chains));
+    assert_eq!(pool.pooled_bytes(), 0, "a cursor keeps the arena");
+    assert_eq!(cursor.key(), b"past");
+    drop(cursor);
+    let pooled = pool.pooled_bytes();
+    assert!(pooled >= 1 << 12);
+
+    let (mut writer, chains) = Chains::create(&pool, 1 << 12, KeyOrder::Bytewise);
+    assert_eq!(pool.pooled_bytes(), 0);
+    assert_eq!(get(&chains, b"past", u64::MAX), None);
+    put(&mut writer, b"present", 1, b"value").unwrap();
+    let mut cursor = chains.cursor(1);
+    cursor.seek_to_last();
+    assert_eq!(cursor.key(), b"present");
+    let (_, _other_size) = Chains::create(&pool, 1 << 13, KeyOrder::Bytewise);
+    drop((writer, chains, cursor));
+    assert_eq!(pool.pooled_bytes(), pooled);
+}
+
+#[test]
+fn a_pool_keeps_no_more_than_it_may() {
+    let (writer, chains) = create(1 << 12);
+    drop((writer, chains));
+    let pool = ArenaPool::new(150 << 10);
+    let tables: Vec<_> =
+        (0..5).map(|_| Chains::create(&pool, 4 << 10, KeyOrder::Bytewise)).collect();
+    drop(tables);
+    assert!(pool.pooled_bytes() > 0 && pool.pooled_bytes() <= 150 << 10);
+}
+
+#[test]
+fn h14_pinned_bytes_outlive_everything_else() {
+    let (mut writer, chains) = create(1 << 16);
+    put(&mut writer, b"key", 1, &[5; 3000]).unwrap();
+    let version = chains.find(xxh3_64(b"key"), b"key").unwrap().versions(1).next().unwrap();
+    assert_eq!(version.value_len(), 3000);
+    let pinned = PinnedBytes::new(&chains, version);
+    let clone = pinned.clone();
+    drop((writer, chains, pinned));
+    let elsewhere = std::thread::spawn(move || clone.to_vec()).join().unwrap();
+    assert_eq!(elsewhere, vec![5; 3000]);
+}
+
+#[test]
+#[should_panic(expected = "only bytes of this memtable")]
+fn bytes_of_others_cannot_be_pinned() {
+    let (_writer, chains) = create(1 << 12);
+    PinnedBytes::pin(&chains, b"static");
+}
+
+#[test]
+#[should_panic(expected = "is not above 7")]
+fn versions_must_ascend() {
+    let (mut writer, _) = create(1 << 12);
+    put(&mut writer, b"k", 7, b"").unwrap();
+    let _ = put(&mut writer, b"k", 7, b"");
+}
+
+/// a.PUT.1 b.PUT.2 | cursor at 2 | a.PUT.3 c.PUT.4
+#[test]
+fn h17_a_cursor_shows_the_past_it_was_created_in() {
+    let (mut writer, chains) = create(1 << 16);
+    put(&mut writer, b"a", 1, b"").unwrap();
+    put(&mut writer, b"b", 2, b"").unwrap();
+    let mut cursor = chains.cursor(2);
+    put(&mut writer, b"a", 3, b"").unwrap();
+    put(&mut writer, b"c", 4, b"").unwrap();
+    let mut late = chains.cursor(2); // has c in its list, but no version of it
+    for cursor in [&mut cursor, &mut late] {
+        cursor.seek_to_first();
+        assert_eq!((cursor.key(), cursor.seqno()), (&b"a"[..], 1));
+        cursor.next();
+        assert_eq!((cursor.key(), cursor.seqno()), (&b"b"[..], 2));
+        cursor.next();
+        assert!(!cursor.valid());
+        cursor.seek_to_last();
+        assert_eq!(cursor.key(), b"b");
+    }
+}
+
+#[test]
+fn h17_no_scan_no_sort() {
+    let (mut writer, chains) = create(1 << 20);
+    let keys = if cfg!(miri) { 50 } else { 1000 };
+    for n in 1..=keys {
+        put(&mut writer, &numbered(n), n, b"").unwrap();
+    }
+    assert_eq!(chains.order_bytes(), 0);
+    drop(chains.cursor(keys));
+    assert_eq!(chains.order_bytes() as u64, 16 * keys);
+    chains.order_all();
+    assert_eq!(chains.order_bytes() as u64, 16 * keys);
+    assert!(!chains.wants_merge());
+}
+
+/// More versions than a quadratic walk would ever get through.
+#[test]
+fn long_chains_are_walked_backwards_in_linear_time() {
+    let versions = if cfg!(miri) { 50 } else { 200_000 };
+    let (mut writer, chains) = create(64 + 40 * versions as usize);
+    for seqno in 1..=versions {
+        put(&mut writer, b"key", seqno, &[1]).unwrap();
+    }
+    let mut cursor = chains.cursor(versions - 1);
+    cursor.seek_to_last();
+    for seqno in 1..versions {
+        assert_eq!(cursor.seqno(), seqno);
+        cursor.prev();
+    }
+    assert!(!cursor.valid());
+    cursor.seek_to_first();
+    assert_eq!(cursor.seqno(), versions - 1);
+    assert_eq!(cursor.versions().count() as u64, versions - 1);
+    let node = chains.find(xxh3_64(b"key"), b"key").unwrap();
+    assert_eq!(u64::from(node.version_count()), versions);
+}
+
+/// Stretches that cursors leave alone are merged in the background, and nothing changes.
+#[test]
+fn h17_background_merges_keep_the_order() {
+    let keys = if cfg!(miri) { 600 } else { 300_000u64 };
+    let (mut writer, chains) = create(keys as usize * 64);
+    for n in 1..=keys {
+        let scattered = n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        put(&mut writer, &scattered.to_be_bytes(), n, b"").unwrap();
+        if n % (keys / 6) == 0 {
+            drop(chains.cursor(n));
+        }
+    }
+    assert!(chains.wants_merge());
+    chains.merge_stretches();
+    assert!(!chains.wants_merge());
+    let mut cursor = chains.cursor(keys);
+    let (mut seen, mut last) = (0, None);
+    cursor.seek_to_first();
+    while cursor.valid() {
+        assert!(last < Some(cursor.key().to_vec()));
+        last = Some(cursor.key().to_vec());
+        seen += 1;
+        cursor.next_key();
+    }
+    assert_eq!(seen, keys);
+}

@@ -1,0 +1,152 @@
+//! One writer and three readers at once. What the reader at S must see is computed from S alone:
+//! write n goes to key n % keys, and its value says so.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use foldb_chains::{ArenaPool, Chains, KeyOrder, Version, Writer};
+use xxhash_rust::xxh3::xxh3_64;
+
+const READERS: u64 = if cfg!(miri) { 2 } else { 3 };
+
+struct History {
+    keys: u64,
+    writes: u64,
+    chains: Arc<Chains>,
+    published: AtomicU64,
+    done: AtomicBool,
+}
+
+impl History {
+    fn key(&self, n: u64) -> Vec<u8> {
+        // scattered over the order of keys, some too long for a node
+        let scattered = (n % self.keys).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+        if (n % self.keys).is_multiple_of(5) { scattered.repeat(6) } else { scattered.to_vec() }
+    }
+
+    fn value(&self, n: u64) -> Vec<u8> {
+        n.to_le_bytes().into_iter().cycle().take((n % 90) as usize).collect()
+    }
+
+    fn write_all(&self, mut writer: Writer) {
+        for n in 1..=self.writes {
+            let key = self.key(n);
+            writer.insert(xxh3_64(&key), &key, n, n as u8, n as u32, &self.value(n)).unwrap();
+            self.published.store(n, Ordering::Release);
+        }
+        self.done.store(true, Ordering::Release);
+    }
+
+    fn read_until_done(&self, mut random: u64, read: impl Fn(&Self, u64, u64)) {
+        loop {
+            let done = self.done.load(Ordering::Acquire);
+            let seqno = self.published.load(Ordering::Acquire);
+            random = xxh3_64(&random.to_le_bytes());
+            read(self, seqno, random);
+            if done {
+                return;
+            }
+        }
+    }
+
+    /// The newest write to `key` at or below `seqno`.
+    fn newest(&self, key: u64, seqno: u64) -> Option<u64> {
+        (seqno >= key).then(|| seqno - (seqno - key) % self.keys).filter(|&n| n > 0)
+    }
+
+    fn check(&self, version: Version<'_>, expected: u64) {
+        assert_eq!(version.seqno, expected);
+        assert_eq!((version.kind, version.operator), (expected as u8, expected as u32));
+        assert_eq!(version.value, self.value(expected));
+    }
+
+    fn get(&self, seqno: u64, random: u64) {
+        for n in random % self.keys..(random % self.keys + 20).min(self.keys) {
+            let key = self.key(n);
+            let node = self.chains.find(xxh3_64(&key), &key);
+            let mut versions = node.map(|node| node.versions(seqno)).into_iter().flatten();
+            let mut expected = self.newest(n, seqno);
+            for _ in 0..5 {
+                match (versions.next(), expected) {
+                    (Some(version), Some(n)) => self.check(version, n),
+                    (None, None) => break,
+                    (found, expected) => panic!("{found:?}, expected {expected:?} at {seqno}"),
+                }
+                expected = expected.and_then(|n| n.checked_sub(self.keys)).filter(|&n| n > 0);
+            }
+        }
+    }
+
+    fn scan(&self, seqno: u64, random: u64) {
+        let mut cursor = self.chains.cursor(seqno);
+        let forward = random.is_multiple_of(2);
+        if forward {
+            cursor.seek_to_first()
+        } else {
+            cursor.seek_to_last()
+        }
+        let (mut keys, mut last) = (0, Vec::new());
+        while cursor.valid() {
+            assert!(keys == 0 || (last.as_slice() < cursor.key()) == forward);
+            last.clear();
+            last.extend_from_slice(cursor.key());
+            keys += 1;
+            let newest = cursor.versions().next().unwrap();
+            assert_eq!(self.key(newest.seqno), last);
+            self.check(newest, self.newest(newest.seqno % self.keys, seqno).unwrap());
+            if forward {
+                cursor.next_key();
+            } else {
+                while cursor.valid() && cursor.key() == last {
+                    let n = cursor.seqno();
+                    self.check(cursor.version(), n);
+                    cursor.prev();
+                }
+            }
+        }
+        assert_eq!(keys, seqno.min(self.keys));
+    }
+}
+
+fn stress(keys: u64, writes: u64) {
+    let pool = ArenaPool::new(1 << 30);
+    for _life in 0..2 {
+        let (writer, chains) = Chains::create(&pool, writes as usize * 190, KeyOrder::Bytewise);
+        let (published, done) = (AtomicU64::new(0), AtomicBool::new(false));
+        let history = History { keys, writes, chains, published, done };
+        thread::scope(|scope| {
+            scope.spawn(|| history.write_all(writer));
+            for reader in 0..READERS {
+                let read = if reader == 0 { History::get } else { History::scan };
+                let (history, seed) = (&history, xxh3_64(&reader.to_le_bytes()));
+                scope.spawn(move || history.read_until_done(seed, read));
+            }
+            if !cfg!(miri) {
+                scope.spawn(|| {
+                    history.read_until_done(0, |history, _, _| {
+                        history.chains.merge_stretches();
+                        thread::yield_now();
+                    });
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn readers_see_whole_records_of_new_keys() {
+    let writes = if cfg!(miri) { 60 } else { 60_000 };
+    stress(writes + 1, writes);
+}
+
+#[test]
+fn readers_see_whole_chains_of_hot_keys() {
+    stress(7, if cfg!(miri) { 60 } else { 30_000 });
+}
+
+#[test]
+fn readers_see_whole_records_of_keys_old_and_new() {
+    let writes = if cfg!(miri) { 80 } else { 60_000 };
+    stress(writes / 4, writes);
+}
