@@ -1,0 +1,258 @@
+//! A compaction job: a state machine whose step is a *slice*.
+//!
+//! A slice is one output table. It takes the smallest key range left in the inputs, merges it, and
+//! answers with one edit that adds the output and carves the range out of every input, so that
+//! finished work is never lost, temporary space is one table, and a job may stop after any slice.
+//! What is left to do is exactly what the inputs still show in the job's range: there is no other
+//! progress to keep.
+
+use std::sync::Arc;
+
+use foldb_env::FileSystem;
+
+use crate::compaction::folding::{FoldCounts, Folder, OlderTables};
+use crate::compaction::output::TableOutput;
+use crate::error::Result;
+use crate::faults::{Fault, planted};
+use crate::fold::Resolver;
+use crate::iterator::{MergingCursor, RunCursor, Source};
+use crate::key::{Comparator, SeqNo};
+use crate::table::{CursorOptions, TableBuilderOptions};
+use crate::version::{
+    FileNames, Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version,
+};
+
+/// What to merge and where to.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// Runs to take the range out of.
+    pub(crate) inputs: Vec<RunId>,
+    pub(crate) range: KeyRange,
+    pub(crate) output_level: usize,
+    /// The run that the output goes to. It may exist (then its overlapping tables are merged too)
+    /// or be new.
+    pub(crate) output_run: RunId,
+    /// Where a new output run stands: before (newer than) this one, or as its level's newest.
+    pub(crate) before: Option<RunId>,
+    /// Tables of at least so many bytes that overlap nothing move without being rewritten; 0 says
+    /// that the whole job is such a move.
+    pub(crate) move_from: u64,
+}
+
+/// What a job needs from its surroundings.
+pub(crate) struct JobContext<'a> {
+    pub(crate) version: &'a Version,
+    pub(crate) fs: &'a Arc<dyn FileSystem>,
+    pub(crate) names: &'a FileNames,
+    pub(crate) tables: &'a Arc<OpenTables>,
+    pub(crate) comparator: &'a Arc<dyn Comparator>,
+    pub(crate) operators: &'a Resolver,
+    pub(crate) snapshots: &'a [SeqNo],
+    pub(crate) next_number: &'a dyn Fn() -> u64,
+    pub(crate) table_options: TableBuilderOptions,
+    /// Bytes at which an output table is ended.
+    pub(crate) target_file_size: u64,
+}
+
+/// A finished slice.
+#[derive(Debug, Default)]
+pub(crate) struct Slice {
+    pub(crate) edits: Vec<TreeEdit>,
+    pub(crate) counts: FoldCounts,
+    /// Read from the input runs.
+    pub(crate) bytes_above: u64,
+    /// Read from the output run.
+    pub(crate) bytes_base: u64,
+    pub(crate) bytes_written: u64,
+    pub(crate) moved: bool,
+}
+
+impl Job {
+    /// Does the next slice. `None` when nothing is left to do.
+    pub(crate) fn step(&self, context: &JobContext<'_>) -> Result<Option<Slice>> {
+        let Some(first) = self.first_input(context) else { return Ok(None) };
+        let mut slice = if self.can_move(&first.1, context) {
+            self.move_table(&first.1, first.0)
+        } else {
+            self.merge_slice(&first.1, context)?
+        };
+        if context.version.position(self.output_run).is_none() {
+            let (level, run) = (self.output_level, self.output_run);
+            let before = self.place_of_output(context.version);
+            slice.edits.insert(0, TreeEdit::NewRun { level, run, before });
+        }
+        Ok(Some(slice))
+    }
+
+    /// The run that a new output run stands directly before. Slices that left no output behind may
+    /// have used up the one named; the inputs that are left stand where it stood.
+    fn place_of_output(&self, version: &Version) -> Option<RunId> {
+        let before = self.before?;
+        let mut runs = version.levels[self.output_level].runs.iter().map(|run| run.id);
+        runs.find(|&id| id == before || self.inputs.contains(&id))
+    }
+
+    /// The input table with the smallest key in the range.
+    fn first_input(&self, context: &JobContext<'_>) -> Option<(RunId, TableRef)> {
+        let comparator = &**context.comparator;
+        let runs = self.inputs.iter().filter_map(|&id| context.version.run(id));
+        runs.filter_map(|run| {
+            let table = run.overlapping(comparator, &self.range).next()?;
+            Some((run.id, table.clone()))
+        })
+        .min_by(|(_, a), (_, b)| comparator.compare(&a.lo, &b.lo))
+    }
+
+    /// Runs the job reads: its inputs, and the output run if it exists.
+    fn sources<'a>(&self, version: &'a Version) -> Vec<&'a Arc<Run>> {
+        let takes_part =
+            |run: &&Arc<Run>| run.id == self.output_run || self.inputs.contains(&run.id);
+        version.runs().map(|(_, run)| run).filter(takes_part).collect()
+    }
+
+    /// Whether a table overlaps nothing else in the job and lies inside its range.
+    fn can_move(&self, table: &TableRef, context: &JobContext<'_>) -> bool {
+        let comparator = &**context.comparator;
+        // A rewrite may rid the tree of tombstones and operands; a crumb should grow.
+        let settled = table.file.deletes == 0 && table.file.merges == 0;
+        if self.move_from > 0 && !(settled && table.file.len >= self.move_from) {
+            return false;
+        }
+        let inside =
+            self.range.lo.as_ref().is_none_or(|lo| comparator.compare(lo, &table.lo).is_le())
+                && self.range.hi.as_ref().is_none_or(|hi| table.hi.compare(comparator, hi).is_le());
+        let extent = KeyRange { lo: Some(Arc::clone(&table.lo)), hi: Some(table.hi.clone()) };
+        let overlapping = self
+            .sources(context.version)
+            .into_iter()
+            .map(|run| run.overlapping(comparator, &extent).count())
+            .sum::<usize>();
+        inside && overlapping == 1
+    }
+
+    fn move_table(&self, table: &TableRef, from: RunId) -> Slice {
+        let range = KeyRange { lo: Some(Arc::clone(&table.lo)), hi: Some(table.hi.clone()) };
+        let insert = TreeEdit::Insert {
+            run: self.output_run,
+            file: table.file.facts().clone(),
+            lo: Arc::clone(&table.lo),
+            hi: table.hi.clone(),
+        };
+        let edits = vec![TreeEdit::Carve { run: from, range }, insert];
+        Slice { edits, moved: true, ..Slice::default() }
+    }
+
+    /// Merges from the first key on until one output table is full.
+    fn merge_slice(&self, first: &TableRef, context: &JobContext<'_>) -> Result<Slice> {
+        let start = self.slice_start(first, context);
+        let rest = KeyRange { lo: Some(Arc::clone(&start)), hi: self.range.hi.clone() };
+        let comparator = &**context.comparator;
+        let mut records = self.open_inputs(&rest, context);
+        records.seek(&start)?;
+
+        let mut involved = self.inputs.clone();
+        involved.push(self.output_run);
+        let older = OlderTables::below(context.version, &involved, &rest, context.comparator);
+        let mut folder = Folder::new(context.operators, context.snapshots, older);
+        let options = context.table_options.clone();
+        let mut output = TableOutput::new(context.fs, context.names, context.next_number, options);
+        let mut end = self.range.hi.clone();
+        while records.valid() {
+            if !rest.contains(comparator, records.key()) {
+                break;
+            }
+            if output.current_bytes() >= context.target_file_size {
+                end = Some(Upper::Excluded(records.key().into()));
+                break;
+            }
+            folder.fold_key(&mut records, &mut output)?;
+        }
+        let counts = folder.counts;
+        let files = output.finish()?;
+        let range = KeyRange { lo: Some(start), hi: end };
+        let bytes_base = bytes_in(context.version.run(self.output_run), &range, comparator);
+        let inputs = self.inputs.iter().map(|&id| context.version.run(id));
+        let bytes_above = inputs.map(|run| bytes_in(run, &range, comparator)).sum();
+        let bytes_written = files.iter().map(|file| file.len).sum();
+        let carve = |run: &Arc<Run>| TreeEdit::Carve { run: run.id, range: range.clone() };
+        let mut edits: Vec<_> = self.sources(context.version).into_iter().map(carve).collect();
+        edits.extend(files.into_iter().map(|file| TreeEdit::Insert {
+            run: self.output_run,
+            lo: Arc::clone(&file.smallest),
+            hi: Upper::Included(Arc::clone(&file.largest)),
+            file,
+        }));
+        Ok(Slice { edits, counts, bytes_above, bytes_base, bytes_written, moved: false })
+    }
+
+    /// Where the slice begins: at the first input key, or at the start of the output run's table
+    /// around it, so that no remainder of that table keeps the whole file alive.
+    fn slice_start(&self, first: &TableRef, context: &JobContext<'_>) -> Key {
+        let comparator = &**context.comparator;
+        let in_range =
+            |key: &Key| self.range.lo.as_ref().is_none_or(|lo| comparator.compare(lo, key).is_le());
+        let first_key = match &self.range.lo {
+            Some(lo) if !in_range(&first.lo) => Arc::clone(lo),
+            _ => Arc::clone(&first.lo),
+        };
+        let around = context
+            .version
+            .run(self.output_run)
+            .and_then(|run| run.table_of(comparator, &first_key));
+        match around {
+            Some(table) if in_range(&table.lo) => Arc::clone(&table.lo),
+            _ => first_key,
+        }
+    }
+
+    fn open_inputs(&self, range: &KeyRange, context: &JobContext<'_>) -> MergingCursor {
+        let options = CursorOptions { fill_cache: false, readahead: true };
+        let sources = self
+            .sources(context.version)
+            .into_iter()
+            .map(|run| {
+                let (tables, comparator) = (context.tables, context.comparator);
+                Source::Run(RunCursor::new(run, range, tables, comparator, options))
+            })
+            .collect();
+        MergingCursor::new(sources, Arc::clone(context.comparator))
+    }
+}
+
+/// Estimated bytes of a run's tables inside a range.
+fn bytes_in(run: Option<&Arc<Run>>, range: &KeyRange, comparator: &dyn Comparator) -> u64 {
+    let tables = run.into_iter().flat_map(|run| run.overlapping(comparator, range));
+    tables.map(|table| table.bytes_within(comparator, range)).sum()
+}
+
+/// Whether a job may take these inputs without breaking the order invariant (H4): in its range,
+/// nothing that lies between its newest input on one side, and its output and its oldest input on
+/// the other, is left out.
+///
+/// # Panics
+/// When it may not: the policy is broken, and going on would bring old values back.
+pub(crate) fn assert_inputs_in_order(job: &Job, version: &Version, comparator: &dyn Comparator) {
+    if planted(Fault::MovePastOlderRun) {
+        return;
+    }
+    let runs: Vec<_> = version.runs().collect();
+    let newest = runs.iter().position(|(_, run)| job.inputs.contains(&run.id));
+    let output = runs.iter().position(|(level, run)| {
+        run.id == job.output_run
+            || (version.position(job.output_run).is_none()
+                && (*level > job.output_level
+                    || (*level == job.output_level && job.before.is_none_or(|id| run.id == id))))
+    });
+    let oldest = runs.iter().rposition(|(_, run)| job.inputs.contains(&run.id));
+    let (Some(newest), Some(oldest)) = (newest, oldest) else { return };
+    let end = output.unwrap_or(runs.len()).max(oldest + 1);
+    for (level, run) in runs.iter().take(end).skip(newest) {
+        let takes_part = run.id == job.output_run || job.inputs.contains(&run.id);
+        assert!(
+            takes_part || run.overlapping(comparator, &job.range).next().is_none(),
+            "a job into level {} passes over run {} of level {level}",
+            job.output_level,
+            run.id
+        );
+    }
+}

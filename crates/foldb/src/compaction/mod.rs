@@ -1,0 +1,7 @@
+//! Compaction: what to merge ([`policy`], pure), how records fold on the way ([`folding`]), where
+//! they go ([`output`]), and the job that does it slice by slice ([`job`]).
+
+pub(crate) mod folding;
+pub(crate) mod job;
+pub(crate) mod output;
+pub(crate) mod policy;

@@ -1,0 +1,263 @@
+//! From the wish of a rule to a job that keeps the order invariant.
+//!
+//! Rules only say where a job begins and ends ([`Draft`]). Which runs it must take is computed in
+//! one place, [`View::decide`], so that no rule can break the order:
+//!
+//! ```text
+//! L1: r5 r4 [r3 r2]     a draft names a suffix of its input level: the oldest runs
+//! L2: [r1]              every run between, where it overlaps the range
+//! L3: r0                New: before r0, newest of its level.  Existing(r0): into r0, with all
+//!                       runs of L3 that are newer than r0
+//! ```
+//!
+//! Inputs are thus neighbours in age wherever the range has keys, and no run that stays lies
+//! between an input and the output.
+
+use crate::compaction::policy::settings::Policy;
+use crate::compaction::policy::shape::{KeyRange, RunShape, RunningJob, TableShape, TreeShape};
+use crate::key::Comparator;
+
+/// Why a job runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// A tier has gathered its runs.
+    TierFull,
+    /// Small runs merge among themselves instead of dragging large ones along.
+    SmallRuns,
+    /// The tree needs fewer tiers than it has; the run moves on down.
+    UnusedTier,
+    /// Too many dead bytes above the last level: the ripest slice goes into it.
+    StagedBytes,
+    /// Too many runs over a key range in staging.
+    StagedDepth,
+    /// A sorted level is over its capacity.
+    Capacity,
+    /// A level that should be one run is several.
+    SeveralRuns,
+    /// Tiered: newer runs could replace all of the oldest one.
+    SpaceAmplification,
+    /// Tombstones stand over many bytes.
+    Deletes,
+    /// Somebody asked.
+    Manual,
+    /// Nothing else to do: fewer runs to read.
+    Idle,
+}
+
+/// Whether bytes must be rewritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JobKind {
+    /// Read the inputs, write the output.
+    Merge,
+    /// Nothing overlaps: the tables change their place in the tree and stay as they are.
+    Move,
+}
+
+/// Where the output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OutputRun {
+    /// A new run, the newest of the output level.
+    New,
+    /// Into this run: its tables that overlap the range are inputs too, and are replaced.
+    Existing(u64),
+    /// A new run that stands where the inputs stood. Input and output level are one.
+    InPlace,
+}
+
+/// The runs of one level that a job reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelRuns {
+    /// Which level.
+    pub level: usize,
+    /// Ids of its runs, newest first.
+    pub runs: Vec<u64>,
+}
+
+/// A decision: one job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pick {
+    /// Why.
+    pub reason: Reason,
+    /// How.
+    pub kind: JobKind,
+    /// What it reads, newest level first; never empty. Not among them: the run it merges into.
+    pub inputs: Vec<LevelRuns>,
+    /// The keys it covers; what the inputs hold outside stays where it is.
+    pub range: KeyRange,
+    /// Level of the output.
+    pub output_level: usize,
+    /// Place of the output in its level.
+    pub output: OutputRun,
+    /// Estimated bytes of the inputs in the range, those of the run it merges into included.
+    pub bytes: u64,
+}
+
+/// What a rule wants: the oldest runs of a level, from `newest` on, to go to a place.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    pub reason: Reason,
+    /// Input level.
+    pub from: usize,
+    /// Indexes of its runs. A suffix, unless the output stays in the level.
+    pub runs: std::ops::Range<usize>,
+    pub to: usize,
+    pub output: OutputRun,
+    pub range: KeyRange,
+    /// Worth doing only if nothing has to be rewritten.
+    pub only_as_move: bool,
+}
+
+/// Something the tree needs.
+#[derive(Clone, Debug)]
+pub struct Need {
+    /// How urgently; 1 is "just". The most urgent need that can be met is met first.
+    pub urgency: f64,
+    /// Bytes that must be read until it is met.
+    pub debt: u64,
+    /// Ways to meet it, the best first.
+    pub drafts: Vec<Draft>,
+}
+
+/// One question to the policy.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    pub policy: &'a Policy,
+    pub tree: &'a TreeShape,
+    pub jobs: &'a [RunningJob],
+    pub cmp: &'a dyn Comparator,
+}
+
+impl<'a> View<'a> {
+    pub fn runs(&self, level: usize) -> &'a [RunShape] {
+        &self.tree.levels[level]
+    }
+
+    /// Index of the first run of the level's free suffix: runs that no job uses, with none in use
+    /// below them.
+    pub fn free_from(&self, level: usize) -> usize {
+        let runs = self.runs(level);
+        runs.len() - runs.iter().rev().take_while(|run| !run.busy).count()
+    }
+
+    /// Bytes of the last level.
+    pub fn last_bytes(&self) -> u64 {
+        self.tree.level_bytes(self.policy.num_levels - 1)
+    }
+
+    /// Where something goes that arrives at a sorted level: into its run.
+    pub fn sorted_target(&self, level: usize) -> OutputRun {
+        self.runs(level).first().map_or(OutputRun::New, |run| OutputRun::Existing(run.id))
+    }
+
+    /// Where something goes that takes all of a level along: into its oldest run.
+    pub fn oldest_target(&self, level: usize) -> OutputRun {
+        self.runs(level).last().map_or(OutputRun::New, |run| OutputRun::Existing(run.id))
+    }
+
+    /// The job that does what the draft wants, if it can run now.
+    pub fn decide(&self, draft: &Draft) -> Option<Pick> {
+        let mut taken = Taken { view: self, range: &draft.range, inputs: Vec::new(), bytes: 0 };
+        let mut tables: Vec<&TableShape> = Vec::new();
+        let top = self.runs(draft.from);
+        taken.take(draft.from, &top[draft.runs.clone()], &mut tables)?;
+        for level in draft.from + 1..draft.to {
+            taken.take(level, self.runs(level), &mut tables)?;
+        }
+        if let OutputRun::Existing(id) = draft.output {
+            let runs = self.runs(draft.to);
+            let at = runs.iter().position(|run| run.id == id)?;
+            if draft.to > draft.from {
+                taken.take(draft.to, &runs[..at], &mut tables)?;
+            }
+            let joined = taken.inputs.len();
+            taken.take(draft.to, &runs[at..=at], &mut tables)?;
+            if runs[at].busy {
+                return None;
+            }
+            taken.inputs.truncate(joined);
+        }
+        let Taken { inputs, bytes, .. } = taken;
+        if inputs.is_empty() || self.jobs.iter().any(|job| self.collides(draft, job)) {
+            return None;
+        }
+        let kind = if self.can_move(draft, tables) { JobKind::Move } else { JobKind::Merge };
+        if draft.only_as_move && kind != JobKind::Move {
+            return None;
+        }
+        Some(Pick {
+            reason: draft.reason,
+            kind,
+            inputs,
+            range: draft.range.clone(),
+            output_level: draft.to,
+            output: draft.output,
+            bytes,
+        })
+    }
+
+    /// Whether a running job writes where this one would write, or where it would pass.
+    fn collides(&self, draft: &Draft, job: &RunningJob) -> bool {
+        let meets = job.output_level == draft.to
+            || (draft.from < job.output_level && job.output_level < draft.to)
+            || (job.input_level < draft.to && draft.to < job.output_level);
+        meets && draft.range.overlaps(&job.range, self.cmp)
+    }
+
+    /// A move changes the level, cuts no table, carries no tombstone to the bottom, and is not for
+    /// crumbs: merging them is how they become tables.
+    fn can_move(&self, draft: &Draft, mut tables: Vec<&TableShape>) -> bool {
+        let bytes: u64 = tables.iter().map(|table| table.bytes).sum();
+        let crumbs = bytes < tables.len() as u64 * (self.policy.target_file_size / 4);
+        let to_bottom = self.tree.deepest_level().is_none_or(|deepest| draft.to >= deepest);
+        if draft.from == draft.to
+            || (crumbs && draft.reason != Reason::UnusedTier)
+            || (to_bottom && tables.iter().any(|table| table.deletes > 0))
+        {
+            return false;
+        }
+        let inside = |table: &TableShape| {
+            let begins =
+                draft.range.lo.as_ref().is_none_or(|lo| self.cmp.compare(lo, &table.lo).is_le());
+            begins && draft.range.hi.as_ref().is_none_or(|hi| table.ends_before(hi, self.cmp))
+        };
+        tables.sort_unstable_by(|a, b| self.cmp.compare(&a.lo, &b.lo));
+        tables.iter().all(|table| inside(table))
+            && tables.windows(2).all(|pair| pair[0].ends_before(&pair[1].lo, self.cmp))
+    }
+}
+
+/// Collects the inputs of a job.
+struct Taken<'v, 'a> {
+    view: &'v View<'a>,
+    range: &'v KeyRange,
+    inputs: Vec<LevelRuns>,
+    bytes: u64,
+}
+
+impl<'a> Taken<'_, 'a> {
+    /// Takes those of the runs that hold keys in the range. `None` if one of them is in use.
+    fn take(
+        &mut self,
+        level: usize,
+        runs: &'a [RunShape],
+        tables: &mut Vec<&'a TableShape>,
+    ) -> Option<()> {
+        let mut ids = Vec::new();
+        for run in runs {
+            let overlapping = run.tables_in(self.range, self.view.cmp);
+            if overlapping.is_empty() {
+                continue;
+            }
+            if run.busy {
+                return None;
+            }
+            ids.push(run.id);
+            self.bytes += self.view.bytes_in(overlapping, self.range);
+            tables.extend(overlapping);
+        }
+        if !ids.is_empty() {
+            self.inputs.push(LevelRuns { level, runs: ids });
+        }
+        Some(())
+    }
+}

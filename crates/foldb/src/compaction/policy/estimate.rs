@@ -1,0 +1,119 @@
+//! How many bytes of a table lie below a key, without reading it.
+//!
+//! Samples cut a table into stretches of equal bytes; inside a stretch the key's position among
+//! the bytes that follow the common prefix decides, as if keys were evenly spread there.
+
+use crate::compaction::policy::shape::{Key, KeyRange, TableShape};
+use crate::key::Comparator;
+
+/// Estimated bytes of the table with keys in the range.
+pub fn bytes_in(table: &TableShape, range: &KeyRange, cmp: &dyn Comparator) -> u64 {
+    let upto = |bound: &Option<Key>, unbounded| {
+        bound.as_ref().map_or(unbounded, |key| bytes_below(table, key, cmp))
+    };
+    upto(&range.hi, table.bytes).saturating_sub(upto(&range.lo, 0))
+}
+
+/// Estimated bytes of the table with keys below `key`.
+pub fn bytes_below(table: &TableShape, key: &[u8], cmp: &dyn Comparator) -> u64 {
+    if cmp.compare(key, &table.lo).is_le() {
+        return 0;
+    }
+    if table.ends_before(key, cmp) {
+        return table.bytes;
+    }
+    let first = table.samples.partition_point(|s| cmp.compare(s, &table.lo).is_le());
+    let end = table.samples.partition_point(|s| cmp.compare(s, &table.hi).is_lt());
+    let samples = &table.samples[first..end.max(first)];
+    let stretch = samples.partition_point(|s| cmp.compare(s, key).is_le());
+    let lo = if stretch == 0 { &table.lo } else { &samples[stretch - 1] };
+    let hi = samples.get(stretch).unwrap_or(&table.hi);
+    let share = (stretch as f64 + position(lo, hi, key, cmp)) / (samples.len() + 1) as f64;
+    (table.bytes as f64 * share) as u64
+}
+
+/// Where `key` lies between `lo` (0) and `hi` (1).
+fn position(lo: &[u8], hi: &[u8], key: &[u8], cmp: &dyn Comparator) -> f64 {
+    if !cmp.bytewise_order() {
+        return 0.5;
+    }
+    let prefix = lo.iter().zip(hi).take_while(|(a, b)| a == b).count();
+    let word = |key: &[u8]| {
+        let mut bytes = [0; 8];
+        let rest = &key[prefix.min(key.len())..];
+        let len = rest.len().min(8);
+        bytes[..len].copy_from_slice(&rest[..len]);
+        u64::from_be_bytes(bytes) as f64
+    };
+    let (lo, hi, key) = (word(lo), word(hi), word(key));
+    if hi <= lo { 0.5 } else { ((key - lo) / (hi - lo)).clamp(0.0, 1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::BytewiseComparator;
+
+    fn table(lo: &str, hi: &str, samples: &[&str]) -> TableShape {
+        TableShape {
+            lo: lo.as_bytes().into(),
+            hi: hi.as_bytes().into(),
+            hi_included: true,
+            bytes: 1000,
+            samples: samples.iter().map(|s| Key::from(s.as_bytes())).collect(),
+            deletes: 0,
+            entries: 10,
+        }
+    }
+
+    fn below(table: &TableShape, key: &str) -> u64 {
+        bytes_below(table, key.as_bytes(), &BytewiseComparator)
+    }
+
+    #[test]
+    fn without_samples_bytes_are_spread_evenly_behind_the_common_prefix() {
+        let table = table("user0", "user8", &[]);
+        assert_eq!(below(&table, "user0"), 0);
+        assert_eq!(below(&table, "user4"), 500);
+        assert_eq!(below(&table, "user9"), 1000);
+    }
+
+    #[test]
+    fn samples_carry_a_skew_that_interpolation_cannot_see() {
+        // Three quarters of the bytes lie below "b".
+        let table = table("a", "z", &["ab", "ac", "b"]);
+        assert_eq!(below(&table, "b"), 750);
+        assert!(below(&table, "m") > 750);
+    }
+
+    #[test]
+    fn samples_outside_trimmed_bounds_are_ignored() {
+        let trimmed = table("m", "z", &["c", "f", "m", "s"]);
+        assert_eq!(below(&trimmed, "m"), 0);
+        assert_eq!(below(&trimmed, "s"), 500);
+    }
+
+    #[test]
+    fn an_order_that_is_not_the_bytes_falls_back_to_the_middle_of_a_stretch() {
+        #[derive(Debug)]
+        struct Backwards;
+        impl Comparator for Backwards {
+            fn name(&self) -> &str {
+                "test.backwards"
+            }
+            fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+                b.cmp(a)
+            }
+            fn bytewise_order(&self) -> bool {
+                false
+            }
+            fn bytewise_equality(&self) -> bool {
+                true
+            }
+        }
+        let table = table("z", "a", &["s"]);
+        assert_eq!(bytes_below(&table, b"t", &Backwards), 250);
+        let range = KeyRange { lo: Some(Key::from(&b"s"[..])), hi: None };
+        assert_eq!(bytes_in(&table, &range, &Backwards), 250);
+    }
+}

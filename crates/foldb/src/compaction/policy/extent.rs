@@ -1,0 +1,78 @@
+//! Key ranges and bytes of parts of the tree.
+
+use crate::compaction::policy::decision::View;
+use crate::compaction::policy::estimate;
+use crate::compaction::policy::shape::{Key, KeyRange, RunShape, TableShape};
+
+impl View<'_> {
+    /// Estimated bytes of neighbouring tables of a run in a range that overlaps each of them.
+    pub fn bytes_in(&self, tables: &[TableShape], range: &KeyRange) -> u64 {
+        let last = tables.len().saturating_sub(1);
+        tables
+            .iter()
+            .enumerate()
+            .map(|(i, table)| match i == 0 || i == last {
+                true => estimate::bytes_in(table, range, self.cmp),
+                false => table.bytes,
+            })
+            .sum()
+    }
+
+    /// Estimated bytes of a level in a range.
+    pub fn bytes_at(&self, level: usize, range: &KeyRange) -> u64 {
+        let runs = self.runs(level).iter();
+        runs.map(|run| self.bytes_in(run.tables_in(range, self.cmp), range)).sum()
+    }
+
+    /// A range that holds all of these runs and cuts no table of the tree that they do not overlap.
+    pub fn exact_range(&self, runs: &[RunShape]) -> KeyRange {
+        self.hull(runs).map_or(KeyRange::ALL, |(lo, hi)| self.up_to_next(lo, hi))
+    }
+
+    /// A range that holds all of these runs and cuts no table of `level`.
+    pub fn range_over(&self, runs: &[RunShape], level: usize) -> KeyRange {
+        let Some((lo, hi)) = self.hull(runs) else { return KeyRange::ALL };
+        let range = self.up_to_next(lo, hi);
+        let (mut lo, mut hi) = (lo, hi);
+        for run in self.runs(level) {
+            let tables = run.tables_in(&range, self.cmp);
+            if let (Some(first), Some(last)) = (tables.first(), tables.last()) {
+                if self.cmp.compare(&first.lo, lo).is_lt() {
+                    lo = &first.lo;
+                }
+                hi = self.later_end(hi, last);
+            }
+        }
+        self.up_to_next(lo, hi)
+    }
+
+    /// First key and last table of some runs.
+    fn hull<'r>(&self, runs: &'r [RunShape]) -> Option<(&'r Key, &'r TableShape)> {
+        let firsts = runs.iter().filter_map(|run| run.tables.first());
+        let lasts = runs.iter().filter_map(|run| run.tables.last());
+        let lo = firsts.map(|table| &table.lo).min_by(|a, b| self.cmp.compare(a, b))?;
+        let hi = lasts.reduce(|a, b| self.later_end(a, b))?;
+        Some((lo, hi))
+    }
+
+    /// Which of the two tables ends later.
+    fn later_end<'t>(&self, a: &'t TableShape, b: &'t TableShape) -> &'t TableShape {
+        let by_key = self.cmp.compare(&a.hi, &b.hi);
+        if by_key.then(a.hi_included.cmp(&b.hi_included)).is_lt() { b } else { a }
+    }
+
+    /// From a key to just before the first table of the tree that begins behind the end of another.
+    fn up_to_next(&self, lo: &Key, end: &TableShape) -> KeyRange {
+        let hi = if end.hi_included {
+            let tables = self.tree.levels.iter().flatten().flat_map(|run| {
+                let behind =
+                    run.tables.partition_point(|t| self.cmp.compare(&t.lo, &end.hi).is_le());
+                run.tables.get(behind)
+            });
+            tables.map(|table| &table.lo).min_by(|a, b| self.cmp.compare(a, b)).cloned()
+        } else {
+            Some(end.hi.clone())
+        };
+        KeyRange { lo: Some(lo.clone()), hi }
+    }
+}

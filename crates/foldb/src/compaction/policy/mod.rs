@@ -1,0 +1,132 @@
+//! The policy of compaction: a pure function from the shape of the tree to the next job.
+//!
+//! It opens no file, reads no clock and takes no lock; the same tree, jobs and settings give the
+//! same decision. Whoever runs jobs summarises the version as a [`TreeShape`], asks
+//! [`Policy::pick`], runs the job, installs its result, and asks again until the answer is `None`.
+//!
+//! Three presets are three ways to say what each level is ([`LevelKind`]); the rules are the same:
+//!
+//! ```text
+//! leveled       tier    sorted  sorted  sorted  ...           last
+//! tiered        tier    tier    tier    tier    ...           last (several runs)
+//! lazy leveled  tier .. tier    (unused)   ..   staging       last
+//! ```
+//!
+//! Invariant: every job keeps each key's records in order of age (walking levels down and runs
+//! newest first never meets a newer record after an older one). It holds by construction:
+//! [`decision`] computes the inputs of every job from where it begins and ends.
+//!
+//! Sources: leveled as in LevelDB; tiered as in RocksDB's universal compaction; lazy leveled as in
+//! Dayan and Idreos, "Dostoevsky" (SIGMOD 2018), with the last level fed slice by slice.
+
+mod dead_share;
+mod decision;
+mod estimate;
+mod extent;
+mod settings;
+mod shape;
+mod slices;
+mod sorted;
+mod staging;
+#[cfg(test)]
+mod tests;
+mod tier;
+mod whole;
+
+use crate::key::Comparator;
+use crate::options::CompactionPreset;
+
+pub use dead_share::DeadShare;
+pub use decision::{JobKind, OutputRun, Pick};
+pub use settings::Policy;
+pub use shape::{KeyRange, RunShape, RunningJob, TableShape, TreeShape};
+pub use whole::ManualStep;
+
+use decision::{Need, View};
+use settings::LevelKind;
+
+impl Policy {
+    /// The next job, or `None` when the tree has its shape (or running jobs are in the way of all
+    /// that is left to do).
+    pub fn pick(
+        &self,
+        tree: &TreeShape,
+        jobs: &[RunningJob],
+        cmp: &dyn Comparator,
+    ) -> Option<Pick> {
+        let view = self.view(tree, jobs, cmp);
+        let mut needs = self.needs(&view);
+        needs.sort_by(|a, b| b.urgency.total_cmp(&a.urgency));
+        needs.iter().flat_map(|need| &need.drafts).find_map(|draft| view.decide(draft))
+    }
+
+    /// Bytes that jobs must still read until the policy rests, about. 0 at rest.
+    pub fn debt(&self, tree: &TreeShape, jobs: &[RunningJob], cmp: &dyn Comparator) -> u64 {
+        let needs = self.needs(&self.view(tree, jobs, cmp));
+        let running: u64 = jobs.iter().map(|job| job.remaining_bytes).sum();
+        running + needs.iter().map(|need| need.debt).sum::<u64>()
+    }
+
+    /// The next step of compacting all keys of a range into one run, down to the last level.
+    /// Steps cover whole tables, so they may reach a little over the range.
+    pub fn manual(
+        &self,
+        tree: &TreeShape,
+        jobs: &[RunningJob],
+        range: &KeyRange,
+        cmp: &dyn Comparator,
+    ) -> ManualStep {
+        whole::manual(&self.view(tree, jobs, cmp), range)
+    }
+
+    /// A job for idle time, which makes reads meet fewer runs; `None` when no more than
+    /// `target_depth` (at least 2) lie over any key.
+    pub fn idle(
+        &self,
+        tree: &TreeShape,
+        jobs: &[RunningJob],
+        target_depth: usize,
+        cmp: &dyn Comparator,
+    ) -> Option<Pick> {
+        whole::idle(&self.view(tree, jobs, cmp), target_depth)
+    }
+
+    fn view<'a>(
+        &'a self,
+        tree: &'a TreeShape,
+        jobs: &'a [RunningJob],
+        cmp: &'a dyn Comparator,
+    ) -> View<'a> {
+        assert_eq!(tree.levels.len(), self.num_levels, "a tree has all levels, empty ones too");
+        View { policy: self, tree, jobs, cmp }
+    }
+
+    /// All that the tree needs, upper levels first.
+    fn needs(&self, view: &View) -> Vec<Need> {
+        let last_bytes = view.last_bytes();
+        let bottom = view.tree.deepest_level().unwrap_or(0);
+        let mut needs = Vec::new();
+        for level in 0..self.num_levels {
+            let kind = self.kind(level, last_bytes);
+            match kind {
+                LevelKind::Tier { .. } => needs.extend(tier::need(view, level, kind)),
+                LevelKind::Unused => needs.extend(staging::leftover(view, level, kind)),
+                LevelKind::Staging => needs.extend(staging::need(view, level)),
+                LevelKind::Sorted { capacity } => {
+                    needs.extend(sorted::several_runs(view, level, 1));
+                    needs.extend(sorted::over_capacity(view, level, capacity));
+                }
+                LevelKind::Last { max_runs } => {
+                    needs.extend(sorted::several_runs(view, level, max_runs));
+                }
+            }
+            if level <= bottom {
+                needs.extend(sorted::deletes(view, level, bottom));
+            }
+        }
+        if self.preset == CompactionPreset::Tiered {
+            needs.extend(whole::space_amplification(view));
+        }
+        needs
+    }
+}

@@ -1,0 +1,147 @@
+//! The settings of the policy, and what each level is under them.
+
+use crate::options::{CompactionPreset, Options};
+
+const MIB: u64 = 1 << 20;
+
+/// Everything the policy knows besides the tree.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Which shape.
+    pub preset: CompactionPreset,
+    /// Levels of the tree, at least 2.
+    pub num_levels: usize,
+    /// Runs that gather in a tier.
+    pub fan_in: usize,
+    /// Lazy leveled: bytes above the last level, as a fraction of its own, that may be dead.
+    pub staging_ratio: f64,
+    /// Lazy leveled: runs that may lie over one key range in staging.
+    pub staging_max_runs: usize,
+    /// Tiered: runs that the last level may hold.
+    pub last_max_runs: usize,
+    /// Runs that gather in level 0.
+    pub level0_trigger: usize,
+    /// Runs in level 0 from which even small ones are merged at any price.
+    pub level0_limit: usize,
+    /// Leveled: bytes of level 1.
+    pub level_base: u64,
+    /// Leveled: how much larger each next level may be.
+    pub level_multiplier: f64,
+    /// Bytes of a table.
+    pub target_file_size: u64,
+    /// Bytes of memtables that flush together.
+    pub flush_bytes: u64,
+}
+
+/// What a level is for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LevelKind {
+    /// Runs gather and go down as one.
+    Tier {
+        /// Runs that gather.
+        trigger: usize,
+        /// Runs from which small ones are merged at any price.
+        limit: usize,
+        /// Bytes a run has when every merge was a full one.
+        run_bytes: u64,
+    },
+    /// No tier at this size of the tree: what is here goes on down.
+    Unused,
+    /// Runs gather until a slice of them is ripe for the last level.
+    Staging,
+    /// One run, up to so many bytes.
+    Sorted {
+        /// Bytes it may hold.
+        capacity: u64,
+    },
+    /// The oldest data.
+    Last {
+        /// Runs it may hold.
+        max_runs: usize,
+    },
+}
+
+impl Policy {
+    /// The policy of these settings.
+    pub fn new(options: &Options) -> Policy {
+        let write_buffer = options.write_buffer_size as u64;
+        let buffers = match options.max_write_buffers {
+            0 => (64 * MIB / write_buffer.max(1)).clamp(2, 9),
+            set => set as u64,
+        };
+        let trigger = options.level0_compaction_trigger;
+        Policy {
+            preset: options.compaction,
+            num_levels: options.num_levels,
+            fan_in: options.tier_fan_in,
+            staging_ratio: options.staging_ratio,
+            staging_max_runs: 8,
+            last_max_runs: options.tier_fan_in,
+            level0_trigger: trigger,
+            level0_limit: (2 * trigger).min(options.level0_slowdown_trigger).max(trigger),
+            level_base: options.max_bytes_for_level_base,
+            level_multiplier: options.max_bytes_for_level_multiplier,
+            target_file_size: match options.target_file_size {
+                0 => write_buffer.clamp(8 * MIB, 64 * MIB),
+                set => set,
+            },
+            flush_bytes: write_buffer * (buffers - 1).max(1),
+        }
+    }
+
+    /// What this level is when the last one holds `last_bytes`.
+    pub fn kind(&self, level: usize, last_bytes: u64) -> LevelKind {
+        let last = self.num_levels - 1;
+        if level == last {
+            return match self.preset {
+                CompactionPreset::Tiered => LevelKind::Last { max_runs: self.last_max_runs },
+                _ => LevelKind::Last { max_runs: 1 },
+            };
+        }
+        match self.preset {
+            CompactionPreset::Leveled if level > 0 => {
+                LevelKind::Sorted { capacity: self.capacity(level) }
+            }
+            CompactionPreset::LazyLeveled if level == last - 1 => LevelKind::Staging,
+            CompactionPreset::LazyLeveled if level >= self.tiers(last_bytes) => LevelKind::Unused,
+            _ => self.tier(level),
+        }
+    }
+
+    /// How many tiers lie above staging: so many that its runs, merged from them, can reach the
+    /// bytes at which the last level takes them, before they reach the depth at which it must.
+    pub fn tiers(&self, last_bytes: u64) -> usize {
+        let staged = self.staging_ratio * last_bytes as f64;
+        let most = self.num_levels - 2;
+        (1..most)
+            .find(|&tiers| self.staging_max_runs as f64 * self.run_bytes(tiers) as f64 >= staged)
+            .unwrap_or(most)
+    }
+
+    /// Bytes of a run of this tier when every merge was a full one.
+    pub fn run_bytes(&self, tier: usize) -> u64 {
+        let merged = match tier {
+            0 => 1.0,
+            _ => self.level0_trigger as f64 * (self.fan_in as f64).powi(tier as i32 - 1),
+        };
+        (self.flush_bytes as f64 * merged) as u64
+    }
+
+    /// Bytes that one slice of a compaction reads, about: enough tables that cutting at their
+    /// bounds costs little, few enough that the space they need meanwhile is small.
+    pub fn slice_bytes(&self) -> u64 {
+        4 * self.target_file_size
+    }
+
+    fn tier(&self, level: usize) -> LevelKind {
+        let (trigger, limit) = match level {
+            0 => (self.level0_trigger, self.level0_limit),
+            _ => (self.fan_in, 2 * self.fan_in),
+        };
+        LevelKind::Tier { trigger, limit, run_bytes: self.run_bytes(level) }
+    }
+
+    fn capacity(&self, level: usize) -> u64 {
+        (self.level_base as f64 * self.level_multiplier.powi(level as i32 - 1)) as u64
+    }
+}

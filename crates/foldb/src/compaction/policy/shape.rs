@@ -1,0 +1,179 @@
+//! What the policy sees: the tree without its bytes.
+//!
+//! A summary is cheap to build for thousands of tables: keys are shared, never copied. It says
+//! nothing about files; a table that two references share counts as two tables.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::key::Comparator;
+
+/// A shared user key.
+pub type Key = Arc<[u8]>;
+
+/// The tree as the policy sees it.
+#[derive(Clone, Debug)]
+pub struct TreeShape {
+    /// Level 0 first; runs of a level newest first.
+    pub levels: Vec<Vec<RunShape>>,
+    /// Of the bytes that recent merges carried into the oldest data, the share that turned out to
+    /// replace or delete something there: `(bytes in - bytes out) / bytes from above`, a moving
+    /// average in 0..=1. 1 when unknown. Where it is low (new keys), staged bytes are no dead
+    /// weight and may wait longer.
+    pub dead_share: f64,
+}
+
+/// A sorted run: tables that do not overlap, in key order.
+#[derive(Clone, Debug)]
+pub struct RunShape {
+    /// Names the run; unique in the tree.
+    pub id: u64,
+    /// Whether a running job reads it or adds to it.
+    pub busy: bool,
+    /// In key order.
+    pub tables: Vec<TableShape>,
+}
+
+/// A table reference: what lies outside its bounds does not exist.
+#[derive(Clone, Debug)]
+pub struct TableShape {
+    /// First key, included.
+    pub lo: Key,
+    /// Last key.
+    pub hi: Key,
+    /// Whether `hi` itself belongs to the table. False for a bound that a slice left behind.
+    pub hi_included: bool,
+    /// Estimated bytes inside the bounds.
+    pub bytes: u64,
+    /// Keys evenly spaced by bytes inside the file, at most about 32, in order. Those outside the
+    /// bounds are ignored. May be empty.
+    pub samples: Arc<[Key]>,
+    /// Estimated tombstones inside the bounds.
+    pub deletes: u64,
+    /// Estimated records inside the bounds, tombstones included.
+    pub entries: u64,
+}
+
+/// A job that has begun and not ended.
+#[derive(Clone, Debug)]
+pub struct RunningJob {
+    /// Level of its newest inputs.
+    pub input_level: usize,
+    /// Level of its output.
+    pub output_level: usize,
+    /// The keys it covers.
+    pub range: KeyRange,
+    /// Bytes it has still to read: part of the debt.
+    pub remaining_bytes: u64,
+}
+
+/// The keys in `[lo, hi)`; `None` is no bound.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyRange {
+    /// First key, included.
+    pub lo: Option<Key>,
+    /// End, excluded.
+    pub hi: Option<Key>,
+}
+
+impl KeyRange {
+    /// Every key.
+    pub const ALL: KeyRange = KeyRange { lo: None, hi: None };
+
+    /// Whether no key lies inside: the range ends before it begins.
+    pub fn is_empty(&self, cmp: &dyn Comparator) -> bool {
+        matches!((&self.lo, &self.hi), (Some(lo), Some(hi)) if cmp.compare(lo, hi).is_ge())
+    }
+
+    /// Whether some key lies in both.
+    pub fn overlaps(&self, other: &KeyRange, cmp: &dyn Comparator) -> bool {
+        let begins_before_end = |lo: &Option<Key>, hi: &Option<Key>| match (lo, hi) {
+            (Some(lo), Some(hi)) => cmp.compare(lo, hi) == Ordering::Less,
+            _ => true,
+        };
+        begins_before_end(&self.lo, &other.hi) && begins_before_end(&other.lo, &self.hi)
+    }
+}
+
+impl TableShape {
+    /// Whether every key of the table is below `key`.
+    pub fn ends_before(&self, key: &[u8], cmp: &dyn Comparator) -> bool {
+        match cmp.compare(&self.hi, key) {
+            Ordering::Less => true,
+            Ordering::Equal => !self.hi_included,
+            Ordering::Greater => false,
+        }
+    }
+
+    /// Whether more than half of its records are tombstones.
+    pub fn is_delete_heavy(&self) -> bool {
+        self.deletes * 2 > self.entries
+    }
+}
+
+impl RunShape {
+    /// Bytes of all its tables.
+    pub fn bytes(&self) -> u64 {
+        self.tables.iter().map(|table| table.bytes).sum()
+    }
+
+    /// Its tables with keys in the range.
+    pub fn tables_in<'a>(&'a self, range: &KeyRange, cmp: &dyn Comparator) -> &'a [TableShape] {
+        let start = match &range.lo {
+            Some(lo) => self.tables.partition_point(|table| table.ends_before(lo, cmp)),
+            None => 0,
+        };
+        let end = match &range.hi {
+            Some(hi) => self.tables.partition_point(|table| cmp.compare(&table.lo, hi).is_lt()),
+            None => self.tables.len(),
+        };
+        &self.tables[start..end.max(start)]
+    }
+}
+
+impl TreeShape {
+    /// Bytes of a level.
+    pub fn level_bytes(&self, level: usize) -> u64 {
+        self.levels[level].iter().map(RunShape::bytes).sum()
+    }
+
+    /// The deepest level that holds a table.
+    pub fn deepest_level(&self) -> Option<usize> {
+        self.levels.iter().rposition(|runs| runs.iter().any(|run| !run.tables.is_empty()))
+    }
+}
+
+/// The largest number of runs that hold one and the same key range: what a read may have to visit.
+///
+/// Runs count where they have a table, so what a half-finished job left over counts once per range
+/// and not once per run.
+pub fn depth(tree: &TreeShape, cmp: &dyn Comparator) -> usize {
+    depth_of(tree.levels.iter().flatten(), cmp)
+}
+
+/// [`depth`] of some of the runs.
+pub fn depth_of<'a>(runs: impl Iterator<Item = &'a RunShape>, cmp: &dyn Comparator) -> usize {
+    /// What happens at a key, in the order in which it must be seen there.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    enum Edge {
+        EndBefore,
+        Begin,
+        EndAfter,
+    }
+    let mut edges: Vec<(&Key, Edge)> = Vec::new();
+    let holds_a_key = |table: &&TableShape| !table.ends_before(&table.lo, cmp);
+    for table in runs.flat_map(|run| &run.tables).filter(holds_a_key) {
+        edges.push((&table.lo, Edge::Begin));
+        edges.push((&table.hi, if table.hi_included { Edge::EndAfter } else { Edge::EndBefore }));
+    }
+    edges.sort_unstable_by(|a, b| cmp.compare(a.0, b.0).then(a.1.cmp(&b.1)));
+    let (mut open, mut deepest) = (0usize, 0);
+    for (_, edge) in edges {
+        match edge {
+            Edge::Begin => open += 1,
+            Edge::EndBefore | Edge::EndAfter => open -= 1,
+        }
+        deepest = deepest.max(open);
+    }
+    deepest
+}

@@ -1,0 +1,227 @@
+//! Cutting a merge into slices along the tables of the run it goes into.
+//!
+//! ```text
+//! newer runs   ----------   ------- -----          each cell knows the bytes that lie over it
+//!                 ------------- ---
+//! base run     |  t0  |  t1  |  t2  |  t3  |
+//! cells        <--- 0 |   1  |   2  |  3 --->      the outer ones have no outer bound
+//! slice               <------------->              neighbouring cells, about `slice_bytes`
+//! ```
+//!
+//! Cut at table bounds a slice rewrites whole tables of the base and leaves no trimmed reference
+//! in it.
+
+use crate::compaction::policy::decision::View;
+use crate::compaction::policy::estimate::bytes_below;
+use crate::compaction::policy::shape::{Key, KeyRange, RunShape, TableShape};
+use crate::key::Comparator;
+
+/// One table of the base run, with the gap behind it, and what lies over them.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    /// Where it begins; `None` for the first.
+    lo: Option<Key>,
+    /// Bytes of the base.
+    pub below: u64,
+    /// Bytes of newer runs.
+    pub above: u64,
+    /// Bytes of the base that tombstones above delete, about.
+    pub doomed: u64,
+    /// Newer runs.
+    pub depth: usize,
+}
+
+/// Neighbouring cells.
+#[derive(Clone, Debug)]
+pub struct Slice {
+    pub range: KeyRange,
+    pub below: u64,
+    pub above: u64,
+    pub doomed: u64,
+    /// The largest depth of its cells.
+    pub depth: usize,
+}
+
+impl Slice {
+    /// Bytes that go away or down for each byte that must be rewritten to get rid of them.
+    pub fn ripeness(&self) -> f64 {
+        (self.above + self.doomed) as f64 / (self.below as f64).max(1.0)
+    }
+}
+
+/// The cells of a base run under newer runs.
+pub struct Cells {
+    pub cells: Vec<Cell>,
+}
+
+impl Cells {
+    /// Lays the runs over the base.
+    pub fn new<'a>(
+        view: &View,
+        base: &[TableShape],
+        newer: impl IntoIterator<Item = &'a RunShape>,
+    ) -> Cells {
+        let mut cells: Vec<Cell> = base
+            .iter()
+            .enumerate()
+            .map(|(i, table)| Cell {
+                lo: (i > 0).then(|| table.lo.clone()),
+                below: table.bytes,
+                ..Cell::default()
+            })
+            .collect();
+        if cells.is_empty() {
+            cells.push(Cell::default());
+        }
+        let mut grid = Cells { cells };
+        let entries: u64 = base.iter().map(|table| table.entries).sum();
+        let bytes: u64 = base.iter().map(|table| table.bytes).sum();
+        let entry_bytes = bytes as f64 / (entries as f64).max(1.0);
+        for run in newer {
+            grid.lay(view, run, entry_bytes);
+        }
+        for cell in &mut grid.cells {
+            cell.doomed = cell.doomed.min(cell.below);
+        }
+        grid
+    }
+
+    /// Spreads a run over the cells.
+    fn lay(&mut self, view: &View, run: &RunShape, entry_bytes: f64) {
+        let mut counted = None;
+        for table in &run.tables {
+            let covered = self.covered_by(view, table);
+            let mut begin = 0;
+            for at in covered.clone() {
+                let end = match self.cells.get(at + 1) {
+                    Some(next) if at + 1 < covered.end => {
+                        bytes_below(table, next.lo.as_ref().expect("not the first"), view.cmp)
+                    }
+                    _ => table.bytes,
+                };
+                let bytes = end.saturating_sub(begin);
+                begin = begin.max(end);
+                let cell = &mut self.cells[at];
+                cell.above += bytes;
+                cell.depth += usize::from(counted != Some(at));
+                counted = Some(at);
+                let share = bytes as f64 / (table.bytes as f64).max(1.0);
+                cell.doomed += (table.deletes as f64 * share * entry_bytes) as u64;
+            }
+        }
+    }
+
+    /// Indexes of the cells that a table's bounds touch.
+    pub fn covered_by(&self, view: &View, table: &TableShape) -> std::ops::Range<usize> {
+        let begins_by = |cell: &Cell, key: &Key| {
+            cell.lo.as_ref().is_none_or(|lo| view.cmp.compare(lo, key).is_le())
+        };
+        let start = self.cells.partition_point(|cell| begins_by(cell, &table.lo)) - 1;
+        let end = self.cells.partition_point(|cell| match &cell.lo {
+            Some(lo) => !table.ends_before(lo, view.cmp),
+            None => true,
+        });
+        start..end.max(start + 1)
+    }
+
+    /// The slice of these cells.
+    pub fn slice(&self, cells: std::ops::Range<usize>) -> Slice {
+        let of = &self.cells[cells.clone()];
+        Slice {
+            range: KeyRange {
+                lo: of[0].lo.clone(),
+                hi: self.cells.get(cells.end).and_then(|cell| cell.lo.clone()),
+            },
+            below: of.iter().map(|cell| cell.below).sum(),
+            above: of.iter().map(|cell| cell.above).sum(),
+            doomed: of.iter().map(|cell| cell.doomed).sum(),
+            depth: of.iter().map(|cell| cell.depth).max().unwrap_or(0),
+        }
+    }
+
+    /// Every stretch of cells of about this many bytes that has something to merge.
+    pub fn slices(&self, bytes: u64) -> impl Iterator<Item = Slice> + '_ {
+        let mut end = 0;
+        let mut held = 0;
+        (0..self.cells.len()).filter_map(move |start| {
+            if start > 0 {
+                held -= self.cells[start - 1].below + self.cells[start - 1].above;
+            }
+            while end < self.cells.len() && (held < bytes || end <= start) {
+                held += self.cells[end].below + self.cells[end].above;
+                end += 1;
+            }
+            let slice = self.slice(start..end);
+            (slice.above > 0).then_some(slice)
+        })
+    }
+
+    /// The first slice of about this many bytes, of cells in the range, that has something to merge.
+    pub fn first_in(&self, range: &KeyRange, bytes: u64, cmp: &dyn Comparator) -> Option<Slice> {
+        let inside = |at: usize| self.slice(at..at + 1).range.overlaps(range, cmp);
+        let all = 0..self.cells.len();
+        let start = all.clone().find(|&at| self.cells[at].depth > 0 && inside(at))?;
+        let mut held = 0;
+        let next = (start..all.end).find(|&at| {
+            let full = held >= bytes && at > start;
+            held += self.cells[at].below + self.cells[at].above;
+            full || !inside(at)
+        });
+        Some(self.slice(start..next.unwrap_or(all.end)))
+    }
+
+    /// The ripest slice; the first of equals, so that an even load is swept in key order.
+    pub fn ripest(&self, bytes: u64) -> Option<Slice> {
+        self.best(bytes, |slice| slice.ripeness())
+    }
+
+    /// The slice with the largest value.
+    pub fn best(&self, bytes: u64, value: impl Fn(&Slice) -> f64) -> Option<Slice> {
+        let mut best: Option<(f64, Slice)> = None;
+        for slice in self.slices(bytes) {
+            let value = value(&slice);
+            if best.as_ref().is_none_or(|(most, _)| value > *most) {
+                best = Some((value, slice));
+            }
+        }
+        best.map(|(_, slice)| slice)
+    }
+
+    /// Newer runs over a byte of the tree, on average.
+    pub fn mean_depth(&self) -> f64 {
+        let weight = |cell: &Cell| (cell.below + cell.above) as f64;
+        let all: f64 = self.cells.iter().map(weight).sum();
+        let deep: f64 = self.cells.iter().map(|cell| weight(cell) * cell.depth as f64).sum();
+        deep / all.max(1.0)
+    }
+
+    /// Bytes that must be read to take so many bytes down, the ripest cells first.
+    pub fn cost_of_relief(&self, bytes: f64) -> u64 {
+        let mut relieved = 0.0;
+        self.cost_while(|cell| {
+            let wanted = relieved < bytes;
+            relieved += (cell.above + cell.doomed) as f64;
+            wanted
+        })
+    }
+
+    /// Bytes that must be read until the mean depth is at most `mean` and none is over `most`.
+    pub fn cost_of_depth(&self, mean: f64, most: f64) -> u64 {
+        let weight = |cell: &Cell| (cell.below + cell.above) as f64;
+        let all: f64 = self.cells.iter().map(weight).sum();
+        let mut excess = (self.mean_depth() - mean) * all;
+        self.cost_while(|cell| {
+            let wanted = excess > 0.0 || cell.depth as f64 > most;
+            excess -= if wanted { weight(cell) * cell.depth as f64 } else { 0.0 };
+            wanted
+        })
+    }
+
+    /// Bytes of those cells, asked from the ripest on, that are wanted.
+    fn cost_while(&self, mut wanted: impl FnMut(&Cell) -> bool) -> u64 {
+        let mut cells: Vec<&Cell> = self.cells.iter().filter(|cell| cell.above > 0).collect();
+        let ripeness = |cell: &Cell| (cell.above + cell.doomed) as f64 / (cell.below.max(1)) as f64;
+        cells.sort_by(|a, b| ripeness(b).total_cmp(&ripeness(a)));
+        cells.iter().filter(|cell| wanted(cell)).map(|cell| cell.above + cell.below).sum()
+    }
+}

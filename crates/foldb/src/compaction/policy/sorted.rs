@@ -1,0 +1,121 @@
+//! Levels that are one sorted run: leveled's inner levels, and every preset's last level.
+
+use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
+use crate::compaction::policy::shape::{KeyRange, RunShape, TableShape};
+use crate::compaction::policy::slices::{Cells, Slice};
+
+/// More runs than the level may hold (left over from another preset, or gathered by a tiered last
+/// level) merge into its oldest one, slice by slice.
+pub fn several_runs(view: &View, level: usize, max_runs: usize) -> Option<Need> {
+    let (oldest, newer) = view.runs(level).split_last()?;
+    if newer.len() < max_runs || oldest.busy {
+        return None;
+    }
+    let cells = Cells::new(view, &oldest.tables, newer);
+    let slice = cells.ripest(view.policy.slice_bytes())?;
+    let draft = Draft {
+        reason: Reason::SeveralRuns,
+        from: level,
+        runs: 0..newer.len(),
+        to: level,
+        output: OutputRun::Existing(oldest.id),
+        range: slice.range,
+        only_as_move: false,
+    };
+    let urgency = (newer.len() + 1) as f64 / max_runs as f64;
+    Some(Need { urgency, debt: view.tree.level_bytes(level), drafts: vec![draft] })
+}
+
+/// A sorted level over its capacity hands the slice with the least bytes below it down.
+pub fn over_capacity(view: &View, level: usize, capacity: u64) -> Option<Need> {
+    let bytes = view.tree.level_bytes(level);
+    let run = view.runs(level).last()?;
+    if bytes <= capacity || run.busy {
+        return None;
+    }
+    let drafts: Vec<Draft> = least_overlap(view, level, run)
+        .map(|range| Draft {
+            reason: Reason::Capacity,
+            from: level,
+            runs: view.free_from(level)..view.runs(level).len(),
+            to: level + 1,
+            output: view.sorted_target(level + 1),
+            range,
+            only_as_move: false,
+        })
+        .into_iter()
+        .collect();
+    let excess = (bytes - capacity) as f64;
+    let below = view.tree.level_bytes(level + 1) as f64;
+    let debt = (excess * (1.0 + below / bytes.max(1) as f64)) as u64;
+    Some(Need { urgency: bytes as f64 / capacity.max(1) as f64, debt: debt.max(1), drafts })
+}
+
+/// The range of those neighbouring tables, about one target size, that have the fewest bytes of
+/// the next level under each of their own.
+fn least_overlap(view: &View, level: usize, run: &RunShape) -> Option<KeyRange> {
+    let own = Cells::new(view, &run.tables, view.runs(level + 1));
+    let target = view.policy.target_file_size;
+    let mut best: Option<(f64, KeyRange)> = None;
+    let (mut end, mut held) = (0, 0);
+    for start in 0..run.tables.len() {
+        while end < run.tables.len() && (held < target || end <= start) {
+            held += run.tables[end].bytes;
+            end += 1;
+        }
+        let Slice { range, below: bytes, above: overlap, .. } = own.slice(start..end);
+        let price = overlap as f64 / (bytes as f64).max(1.0);
+        if best.as_ref().is_none_or(|(least, _)| price < *least) {
+            best = Some((price, range));
+        }
+        held -= run.tables[start].bytes;
+    }
+    best.map(|(_, range)| range)
+}
+
+/// Tombstones over many bytes: where a table is mostly tombstones and they delete a good part of
+/// the oldest data under it, everything in its range goes to the bottom, so that space comes back
+/// without new writes. Few tombstones over much data are left to the ordinary course.
+pub fn deletes(view: &View, level: usize, bottom: usize) -> Vec<Need> {
+    let Some(base) = view.runs(bottom).last() else { return Vec::new() };
+    let free = view.free_from(level);
+    let mut needs = Vec::new();
+    for at in free..upper_runs(view, level, bottom) {
+        for table in view.runs(level)[at].tables.iter().filter(|table| table.is_delete_heavy()) {
+            needs.extend(doomed_under(view, level, at, table, base, bottom));
+        }
+    }
+    needs
+}
+
+/// Runs of the level that are not the oldest of all.
+fn upper_runs(view: &View, level: usize, bottom: usize) -> usize {
+    view.runs(level).len() - usize::from(level == bottom)
+}
+
+fn doomed_under(
+    view: &View,
+    level: usize,
+    at: usize,
+    table: &TableShape,
+    base: &RunShape,
+    bottom: usize,
+) -> Option<Need> {
+    let alone = RunShape { id: 0, busy: false, tables: vec![table.clone()] };
+    let cells = Cells::new(view, &base.tables, [&alone]);
+    let slice = cells.slice(cells.covered_by(view, table));
+    let worth = view.policy.staging_ratio.max(0.25) * slice.below as f64;
+    if slice.below == 0 || (slice.doomed as f64) < worth {
+        return None;
+    }
+    let draft = Draft {
+        reason: Reason::Deletes,
+        from: level,
+        runs: at..upper_runs(view, level, bottom),
+        to: bottom,
+        output: view.oldest_target(bottom),
+        range: slice.range,
+        only_as_move: false,
+    };
+    Some(Need { urgency: 1.0, debt: slice.above + slice.below, drafts: vec![draft] })
+}

@@ -1,0 +1,127 @@
+//! Staging and the last level of the lazy leveled shape.
+//!
+//! Staging gathers runs over one sorted last level. Two things make its bytes go down, and both
+//! take the *ripest slice* first, the one with most bytes above for each byte below:
+//!
+//! - dead bytes: more than `staging_ratio` of the last level may be dead above it;
+//! - depth: a read must not meet too many runs.
+//!
+//! Slices ripen one after the other, so at any time they hold half of what each holds when its
+//! turn comes. That halves the space (or, at the same space, the writing) against merging the whole
+//! level at once. The mean depth is therefore kept at half of what one slice may reach.
+
+use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
+use crate::compaction::policy::settings::LevelKind;
+use crate::compaction::policy::shape::{KeyRange, RunShape};
+use crate::compaction::policy::slices::{Cells, Slice};
+use crate::compaction::policy::tier;
+
+/// How much deeper than `staging_max_runs` one key range may lie: room for slices to get out of
+/// step. Without it all of them are ripe at once again and again, and the level is merged whole.
+const SLACK: f64 = 1.25;
+
+/// What the level above the last one needs.
+pub fn need(view: &View, level: usize) -> Vec<Need> {
+    let free = view.free_from(level);
+    let runs = &view.runs(level)[free..];
+    if runs.is_empty() || (level == 0 && view.runs(0).len() < view.policy.level0_trigger) {
+        return Vec::new();
+    }
+    let last = level + 1;
+    let base = view.runs(last).first().map_or(&[][..], |run| &run.tables);
+    let staging = Staging {
+        view,
+        level,
+        free,
+        cells: Cells::new(view, base, runs),
+        last_bytes: view.last_bytes(),
+    };
+    [staging.space(), staging.depth()].into_iter().flatten().collect()
+}
+
+struct Staging<'v> {
+    view: &'v View<'v>,
+    level: usize,
+    free: usize,
+    cells: Cells,
+    last_bytes: u64,
+}
+
+impl Staging<'_> {
+    /// Dead bytes above the last level, about.
+    fn space(&self) -> Option<Need> {
+        let above: u64 = (0..=self.level).map(|level| self.view.tree.level_bytes(level)).sum();
+        let doomed: u64 = self.cells.cells.iter().map(|cell| cell.doomed).sum();
+        let share = self.view.tree.dead_share.clamp(0.0, 1.0);
+        let dead = above as f64 * share + doomed as f64;
+        let bound = self.view.policy.staging_ratio * self.last_bytes as f64;
+        if dead <= bound {
+            return None;
+        }
+        let slice = self.cells.ripest(self.view.policy.slice_bytes())?;
+        Some(Need {
+            urgency: dead / bound.max(1.0),
+            debt: self.cells.cost_of_relief((dead - bound) / share.max(0.01)),
+            drafts: vec![self.down(slice, Reason::StagedBytes)],
+        })
+    }
+
+    /// Runs over a key range.
+    fn depth(&self) -> Option<Need> {
+        let ripe = self.view.policy.staging_max_runs as f64;
+        let most = ripe * SLACK;
+        let deepest = self.cells.cells.iter().map(|cell| cell.depth).max().unwrap_or(0) as f64;
+        let mean = self.cells.mean_depth();
+        let bytes = self.view.policy.slice_bytes();
+        let (urgency, slice) = if deepest > most {
+            let slice = self.cells.best(bytes, |s| s.depth as f64 * 1e6 + s.ripeness())?;
+            (deepest / most, slice)
+        } else if mean > (ripe + 1.0) / 2.0 {
+            (2.0 * mean / (ripe + 1.0), self.cells.ripest(bytes)?)
+        } else {
+            return None;
+        };
+        let runs = &self.view.runs(self.level)[self.free..];
+        let thin = slice.ripeness() < self.view.policy.staging_ratio / 2.0;
+        if let Some(window) = thin.then(|| tier::small_neighbours(runs, u64::MAX, true)).flatten() {
+            let window = window.start + self.free..window.end + self.free;
+            let debt = self.view.runs(self.level)[window.clone()].iter().map(RunShape::bytes).sum();
+            let draft = tier::in_place(self.level, window, Reason::SmallRuns);
+            return Some(Need { urgency, debt, drafts: vec![draft] });
+        }
+        let debt = self.cells.cost_of_depth((ripe + 1.0) / 2.0, most);
+        Some(Need { urgency, debt, drafts: vec![self.down(slice, Reason::StagedDepth)] })
+    }
+
+    fn down(&self, slice: Slice, reason: Reason) -> Draft {
+        Draft {
+            reason,
+            from: self.level,
+            runs: self.free..self.view.runs(self.level).len(),
+            to: self.level + 1,
+            output: self.view.sorted_target(self.level + 1),
+            range: slice.range,
+            only_as_move: false,
+        }
+    }
+}
+
+/// Runs in a tier that the tree no longer needs go on down, oldest first, as they are.
+/// It costs nothing, so it comes before everything.
+pub fn leftover(view: &View, level: usize, kind: LevelKind) -> Option<Need> {
+    let oldest = view.runs(level).len().checked_sub(1)?;
+    let draft = Draft {
+        reason: Reason::UnusedTier,
+        from: level,
+        runs: oldest..oldest + 1,
+        to: view.policy.num_levels - 2,
+        output: OutputRun::New,
+        range: KeyRange::ALL,
+        only_as_move: false,
+    };
+    (kind == LevelKind::Unused).then(|| Need {
+        urgency: f64::INFINITY,
+        debt: 0,
+        drafts: vec![draft],
+    })
+}

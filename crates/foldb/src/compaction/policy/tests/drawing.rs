@@ -1,0 +1,139 @@
+//! Trees and picks as text.
+//!
+//! ```text
+//! L0: 8[a-z 16] 7![a-f 4, g-m) 12 d60]    run 8; run 7, in use, of two tables, the second trimmed
+//! L3: 2[a-m 64, n-z 64]                   to keys below m and 60 % tombstones; sizes in MiB
+//! job L2->L3 a..f                         a running job
+//! ```
+//!
+//! Levels that are not drawn are empty.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use crate::compaction::policy::shape::Key;
+use crate::compaction::policy::{
+    JobKind, KeyRange, ManualStep, OutputRun, Pick, RunShape, RunningJob, TableShape, TreeShape,
+};
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// A drawn tree.
+pub struct Drawing {
+    pub tree: TreeShape,
+    pub jobs: Vec<RunningJob>,
+}
+
+impl Drawing {
+    pub fn new(levels: usize) -> Drawing {
+        let levels = vec![Vec::new(); levels];
+        Drawing { tree: TreeShape { levels, dead_share: 1.0 }, jobs: Vec::new() }
+    }
+
+    /// Takes a line in; false if it is none of a drawing.
+    pub fn line(&mut self, line: &str) -> bool {
+        if let Some(job) = line.strip_prefix("job ") {
+            self.jobs.push(parse_job(job));
+            return true;
+        }
+        if let Some(share) = line.strip_prefix("dead ") {
+            self.tree.dead_share = share.parse().expect("a number");
+            return true;
+        }
+        let Some((level, runs)) = line.strip_prefix('L').and_then(|line| line.split_once(':'))
+        else {
+            return false;
+        };
+        let level: usize = level.parse().expect("a level");
+        self.tree.levels[level] =
+            runs.split_terminator(']').map(|run| parse_run(run.trim())).collect();
+        true
+    }
+}
+
+fn parse_run(run: &str) -> RunShape {
+    let (id, tables) = run.split_once('[').expect("ID[tables]");
+    RunShape {
+        id: id.trim_end_matches('!').parse().expect("a run's id"),
+        busy: id.ends_with('!'),
+        tables: tables.split(',').map(|table| parse_table(table.trim())).collect(),
+    }
+}
+
+fn parse_table(table: &str) -> TableShape {
+    let mut words = table.split(' ');
+    let (lo, hi) = words.next().and_then(|keys| keys.split_once('-')).expect("LO-HI");
+    let bytes: f64 = words.next().and_then(|size| size.parse().ok()).expect("MiB");
+    let deletes = words.next().map_or(0, |d| d[1..].parse().expect("dPERCENT"));
+    let bytes = (bytes * MIB) as u64;
+    let entries = bytes / 4096;
+    TableShape {
+        lo: Key::from(lo.as_bytes()),
+        hi: Key::from(hi.trim_end_matches(')').as_bytes()),
+        hi_included: !hi.ends_with(')'),
+        bytes,
+        samples: Arc::from([]),
+        deletes: entries * deletes / 100,
+        entries,
+    }
+}
+
+/// `L2->L3 a..f`
+fn parse_job(job: &str) -> RunningJob {
+    let (levels, range) = job.split_once(' ').expect("LEVELS RANGE");
+    let (input, output) = levels.split_once("->").expect("Lx->Ly");
+    let level = |text: &str| text[1..].parse().expect("a level");
+    RunningJob {
+        input_level: level(input),
+        output_level: level(output),
+        range: parse_range(range),
+        remaining_bytes: 0,
+    }
+}
+
+/// `a..f`, `..f`, `a..`, `..`
+pub fn parse_range(range: &str) -> KeyRange {
+    let (lo, hi) = range.split_once("..").expect("LO..HI");
+    let bound = |key: &str| (!key.is_empty()).then(|| Key::from(key.as_bytes()));
+    KeyRange { lo: bound(lo), hi: bound(hi) }
+}
+
+/// A pick as a line.
+pub fn draw_pick(pick: &Pick) -> String {
+    let mut line = match pick.kind {
+        JobKind::Merge => "merge".to_owned(),
+        JobKind::Move => "move".to_owned(),
+    };
+    for input in &pick.inputs {
+        let runs: Vec<String> = input.runs.iter().map(u64::to_string).collect();
+        write!(line, " L{}({})", input.level, runs.join(" ")).expect("to a string");
+    }
+    let output = match pick.output {
+        OutputRun::New => "new run".to_owned(),
+        OutputRun::Existing(id) => format!("run {id}"),
+        OutputRun::InPlace => "in place".to_owned(),
+    };
+    let bytes = pick.bytes as f64 / MIB;
+    write!(line, " -> L{} {output}, {}", pick.output_level, draw_range(&pick.range))
+        .expect("to a string");
+    write!(line, ", {bytes:.1} MiB: {:?}", pick.reason).expect("to a string");
+    line
+}
+
+pub fn draw_step(step: &ManualStep) -> String {
+    match step {
+        ManualStep::Run(pick) => draw_pick(pick),
+        ManualStep::Wait => "wait".to_owned(),
+        ManualStep::Done => "done".to_owned(),
+    }
+}
+
+fn draw_range(range: &KeyRange) -> String {
+    let bound = |key: &Option<Key>| {
+        key.as_ref().map_or(String::new(), |key| String::from_utf8_lossy(key).into_owned())
+    };
+    match range {
+        KeyRange { lo: None, hi: None } => "all keys".to_owned(),
+        range => format!("[{}..{})", bound(&range.lo), bound(&range.hi)),
+    }
+}

@@ -1,0 +1,281 @@
+//! Random histories: whatever was written, deleted, half compacted or running, every pick keeps
+//! the order invariant, picks never disturb each other, and the policy comes to rest.
+
+use proptest::prelude::*;
+
+use super::order::{assert_apart, assert_keeps_order, mark_busy};
+use super::sim_tree::{Record, SimTree, key};
+use crate::compaction::policy::shape::depth;
+use crate::compaction::policy::{KeyRange, ManualStep, Pick, Policy, RunningJob};
+use crate::key::BytewiseComparator;
+use crate::options::CompactionPreset;
+
+const CMP: &BytewiseComparator = &BytewiseComparator;
+const KEYS: u32 = 400;
+/// More jobs than any of these trees can need.
+const MANY: usize = 2000;
+
+/// One event of a history.
+#[derive(Clone, Debug)]
+enum Event {
+    /// A memtable of so many records, from a key on, every so-manieth key.
+    Flush { from: u32, count: u32, step: u32, deletes: bool },
+    /// Up to so many jobs.
+    Compact(usize),
+    /// A job that stops after part of its range, as a crash would stop it.
+    CompactPartly { share: f64 },
+    /// Two jobs at the same time, with memtables flushed between their beginnings; the second ends first if so told.
+    CompactTogether { flushes: u32, second_first: bool },
+    /// Another shape.
+    Preset(CompactionPreset),
+}
+
+fn presets() -> impl Strategy<Value = CompactionPreset> {
+    use CompactionPreset::{LazyLeveled, Leveled, Tiered};
+    prop_oneof![2 => Just(LazyLeveled), 1 => Just(Leveled), 1 => Just(Tiered)]
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        8 => (0..KEYS, 1..60u32, 1..12u32, prop::bool::weighted(0.2)).prop_map(
+            |(from, count, step, deletes)| Event::Flush { from, count, step, deletes }
+        ),
+        2 => (0..6usize).prop_map(Event::Compact),
+        2 => (0.0..1.0).prop_map(|share| Event::CompactPartly { share }),
+        2 => (0..10u32, any::<bool>()).prop_map(|(flushes, second_first)| Event::CompactTogether {
+            flushes,
+            second_first,
+        }),
+        1 => presets().prop_map(Event::Preset),
+    ];
+    prop::collection::vec(event, 1..60)
+}
+
+fn policy(preset: CompactionPreset, num_levels: usize) -> Policy {
+    Policy {
+        num_levels,
+        staging_max_runs: 3,
+        fan_in: 3,
+        level0_trigger: 3,
+        level0_limit: 6,
+        level_base: 60,
+        level_multiplier: 3.0,
+        target_file_size: 8,
+        flush_bytes: 20,
+        ..super::policy(preset, 2 << 20)
+    }
+}
+
+struct History {
+    policy: Policy,
+    tree: SimTree,
+    writes: u32,
+}
+
+impl History {
+    fn new(preset: CompactionPreset, num_levels: usize) -> History {
+        let policy = policy(preset, num_levels);
+        History { tree: SimTree::new(num_levels, 1, policy.target_file_size), policy, writes: 0 }
+    }
+
+    fn happen(&mut self, event: &Event) {
+        match *event {
+            Event::Flush { from, count, step, deletes } => self.flush(from, count, step, deletes),
+            Event::Compact(jobs) => {
+                for _ in 0..jobs {
+                    if let Some(pick) = self.pick(&[]) {
+                        self.apply(&pick);
+                    }
+                }
+            }
+            Event::CompactPartly { share } => {
+                if let Some(mut pick) = self.pick(&[]) {
+                    pick.range = first_part(&pick.range, share);
+                    self.apply(&pick);
+                }
+            }
+            Event::CompactTogether { flushes, second_first } => {
+                self.compact_together(flushes, second_first)
+            }
+            Event::Preset(preset) => self.policy = policy(preset, self.policy.num_levels),
+        }
+        self.tree.assert_ordered();
+    }
+
+    fn flush(&mut self, from: u32, count: u32, step: u32, deletes: bool) {
+        let record = |i| {
+            let key = (from + i * step) % KEYS;
+            let write = self.writes + i + 1;
+            if deletes { Record::delete(key, write) } else { Record::put(key, write) }
+        };
+        let records = (0..count).map(record).collect();
+        self.writes += count;
+        self.tree.add(0, records);
+    }
+
+    /// A pick, checked.
+    fn pick(&self, running: &[&Pick]) -> Option<Pick> {
+        let mut shape = self.tree.shape();
+        for pick in running {
+            mark_busy(&mut shape, pick);
+        }
+        let jobs: Vec<RunningJob> = running.iter().map(|pick| job(pick)).collect();
+        let pick = self.policy.pick(&shape, &jobs, CMP);
+        if let Some(pick) = &pick {
+            assert_keeps_order(&shape, pick);
+            running.iter().for_each(|other| assert_apart(pick, other));
+        } else if running.is_empty() {
+            assert_eq!(self.policy.debt(&shape, &[], CMP), 0, "debt at rest");
+        }
+        pick
+    }
+
+    /// Does a job, which must change nothing for readers.
+    fn apply(&mut self, pick: &Pick) {
+        let before = self.tree.contents();
+        self.tree.apply(pick);
+        self.tree.assert_ordered();
+        assert_eq!(before, self.tree.contents(), "{pick:?}");
+    }
+
+    fn compact_together(&mut self, flushes: u32, second_first: bool) {
+        let Some(first) = self.pick(&[]) else { return };
+        (0..flushes).for_each(|i| self.flush(i * 37, 20, 7, i == 3));
+        let Some(second) = self.pick(&[&first]) else { return self.apply(&first) };
+        let order = if second_first { [&second, &first] } else { [&first, &second] };
+        order.into_iter().for_each(|pick| self.apply(pick));
+    }
+
+    /// Jobs until nothing is left to do.
+    fn come_to_rest(&mut self) {
+        for _ in 0..MANY {
+            let Some(pick) = self.pick(&[]) else { return };
+            self.apply(&pick);
+        }
+        panic!("{MANY} jobs and no rest: {:?}", self.pick(&[]));
+    }
+}
+
+fn job(pick: &Pick) -> RunningJob {
+    RunningJob {
+        input_level: pick.inputs[0].level,
+        output_level: pick.output_level,
+        range: pick.range.clone(),
+        remaining_bytes: 0,
+    }
+}
+
+/// What a job has done when it is stopped: the keys below some key.
+fn first_part(range: &KeyRange, share: f64) -> KeyRange {
+    let number = |key: &[u8]| u32::from_be_bytes(key.try_into().expect("a key of the model"));
+    let lo = range.lo.as_ref().map_or(0, |key| number(key));
+    let hi = range.hi.as_ref().map_or(KEYS, |key| number(key));
+    let cut = lo + (f64::from(hi.saturating_sub(lo)) * share) as u32;
+    KeyRange { lo: range.lo.clone(), hi: Some(key(cut)) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn every_pick_keeps_the_order_and_the_policy_comes_to_rest(
+        preset in presets(),
+        levels in 2..7usize,
+        events in events(),
+    ) {
+        let mut history = History::new(preset, levels);
+        events.iter().for_each(|event| history.happen(event));
+        history.come_to_rest();
+    }
+
+    #[test]
+    fn at_rest_space_and_depth_are_bounded(
+        preset in presets(),
+        levels in 3..7usize,
+        events in events(),
+    ) {
+        let mut history = History::new(preset, levels);
+        events.iter().for_each(|event| history.happen(event));
+        history.come_to_rest();
+        let (policy, shape) = (&history.policy, history.tree.shape());
+        let last = shape.level_bytes(levels - 1) as f64;
+        let depth = depth(&shape, CMP);
+        match policy.preset {
+            CompactionPreset::Leveled => {
+                prop_assert!(depth < policy.level0_limit + levels, "depth {depth}");
+            }
+            CompactionPreset::LazyLeveled => {
+                let staged = shape.level_bytes(levels - 2) as f64;
+                let above: f64 = (0..levels - 1).map(|level| shape.level_bytes(level) as f64).sum();
+                let bound = policy.staging_ratio * last;
+                prop_assert!(
+                    staged == 0.0 || above * shape.dead_share <= bound,
+                    "{above} bytes over {last}, {staged} of them staged"
+                );
+                let tiers = policy.tiers(last as u64);
+                let bound = policy.level0_limit + (tiers - 1) * 2 * policy.fan_in
+                    + policy.staging_max_runs * 5 / 4 + 1;
+                prop_assert!(depth <= bound, "depth {depth}");
+            }
+            CompactionPreset::Tiered => {
+                prop_assert!(depth <= levels * policy.level0_limit, "depth {depth}");
+            }
+        }
+    }
+
+    #[test]
+    fn manual_compaction_ends_with_one_run_over_its_range(
+        preset in presets(),
+        levels in 2..7usize,
+        events in events(),
+        range in (0..KEYS, 0..KEYS),
+    ) {
+        let mut history = History::new(preset, levels);
+        events.iter().for_each(|event| history.happen(event));
+        let range = KeyRange {
+            lo: Some(key(range.0.min(range.1))),
+            hi: Some(key(range.0.max(range.1) + 1)),
+        };
+        for _ in 0..MANY {
+            let shape = history.tree.shape();
+            match history.policy.manual(&shape, &[], &range, CMP) {
+                ManualStep::Run(pick) => {
+                    assert_keeps_order(&shape, &pick);
+                    history.apply(&pick);
+                }
+                ManualStep::Wait => prop_assert!(false, "nothing runs that it could wait for"),
+                ManualStep::Done => {
+                    let here = |run: &&crate::compaction::policy::RunShape| {
+                        !run.tables_in(&range, CMP).is_empty()
+                    };
+                    let runs = shape.levels.iter().flatten().filter(here).count();
+                    prop_assert!(runs <= 1, "{runs} runs are left in the range");
+                    return Ok(());
+                }
+            }
+        }
+        prop_assert!(false, "{MANY} steps and no end");
+    }
+
+    #[test]
+    fn idle_time_brings_depth_down(
+        preset in presets(),
+        levels in 2..7usize,
+        events in events(),
+        target in 2..6usize,
+    ) {
+        let mut history = History::new(preset, levels);
+        events.iter().for_each(|event| history.happen(event));
+        history.come_to_rest();
+        for _ in 0..MANY {
+            let shape = history.tree.shape();
+            let Some(pick) = history.policy.idle(&shape, &[], target, CMP) else {
+                prop_assert!(depth(&shape, CMP) <= target);
+                return Ok(());
+            };
+            assert_keeps_order(&shape, &pick);
+            history.apply(&pick);
+        }
+        prop_assert!(false, "{MANY} jobs and no end");
+    }
+}

@@ -1,0 +1,114 @@
+//! Drawn trees and what the policy does with them: see `testdata/`.
+//!
+//! A scenario is a comment (why), the preset, a drawing, commands, `----` and the answers, one for
+//! each command. `UPDATE_GOLDEN=1` writes the answers anew.
+
+use std::path::Path;
+
+use super::drawing::{Drawing, draw_pick, draw_step, parse_range};
+use crate::compaction::policy::Policy;
+use crate::compaction::policy::shape::depth;
+use crate::key::BytewiseComparator;
+use crate::options::CompactionPreset;
+
+const CMP: &BytewiseComparator = &BytewiseComparator;
+
+#[test]
+fn leveled() {
+    check("leveled.txt", include_str!("../testdata/leveled.txt"));
+}
+
+#[test]
+fn tiered() {
+    check("tiered.txt", include_str!("../testdata/tiered.txt"));
+}
+
+#[test]
+fn lazy_leveled() {
+    check("lazy_leveled.txt", include_str!("../testdata/lazy_leveled.txt"));
+}
+
+#[test]
+fn busy_runs() {
+    check("busy.txt", include_str!("../testdata/busy.txt"));
+}
+
+#[test]
+fn manual_and_idle() {
+    check("manual.txt", include_str!("../testdata/manual.txt"));
+}
+
+fn check(file: &str, text: &str) {
+    let answered: Vec<String> = text.trim().split("\n\n").map(answer).collect();
+    let answered = answered.join("\n\n") + "\n";
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/compaction/policy/testdata");
+        std::fs::write(path.join(file), answered).expect("testdata can be written");
+        return;
+    }
+    for (is, should) in answered.split("\n\n").zip(text.split("\n\n")) {
+        assert_eq!(is.trim_end(), should.trim_end(), "{file}; UPDATE_GOLDEN=1 rewrites it");
+    }
+    assert_eq!(answered, text, "{file}");
+}
+
+/// The scenario with its answers.
+fn answer(scenario: &str) -> String {
+    let question = scenario.split("\n----").next().expect("never empty");
+    let mut policy = super::policy(CompactionPreset::LazyLeveled, 2 << 20);
+    let mut drawing = Drawing::new(policy.num_levels);
+    let mut answers = Vec::new();
+    for line in question.lines().filter(|line| !line.starts_with('#')) {
+        if let Some(preset) = line.strip_prefix("policy ") {
+            policy = parse_policy(preset);
+            drawing = Drawing::new(policy.num_levels);
+        } else if !drawing.line(line) {
+            answers.push(run(&policy, &drawing, line));
+        }
+    }
+    format!("{question}\n----\n{}", answers.join("\n"))
+}
+
+fn run(policy: &Policy, drawing: &Drawing, command: &str) -> String {
+    let Drawing { tree, jobs } = drawing;
+    let mut words = command.split(' ');
+    match words.next() {
+        Some("pick") => policy.pick(tree, jobs, CMP).as_ref().map_or("rest".to_owned(), draw_pick),
+        Some("depth") => depth(tree, CMP).to_string(),
+        Some("debt") => {
+            format!("{:.1} MiB", policy.debt(tree, jobs, CMP) as f64 / f64::from(1 << 20))
+        }
+        Some("manual") => {
+            let range = parse_range(words.next().expect("a range"));
+            draw_step(&policy.manual(tree, jobs, &range, CMP))
+        }
+        Some("idle") => {
+            let target = words.next().and_then(|n| n.parse().ok()).expect("a depth");
+            policy.idle(tree, jobs, target, CMP).as_ref().map_or("rest".to_owned(), draw_pick)
+        }
+        _ => panic!("no such command: {command}"),
+    }
+}
+
+/// `lazy levels=4 base=64`
+fn parse_policy(text: &str) -> Policy {
+    let mut words = text.split(' ');
+    let preset = match words.next() {
+        Some("leveled") => CompactionPreset::Leveled,
+        Some("tiered") => CompactionPreset::Tiered,
+        Some("lazy") => CompactionPreset::LazyLeveled,
+        _ => panic!("no such preset: {text}"),
+    };
+    let mut policy = super::policy(preset, 2 << 20);
+    for word in words {
+        let (name, value) = word.split_once('=').expect("NAME=VALUE");
+        let value: u64 = value.parse().expect("a number");
+        match name {
+            "levels" => policy.num_levels = value as usize,
+            "base" => policy.level_base = value << 20,
+            "runs" => policy.staging_max_runs = value as usize,
+            _ => panic!("no such setting: {name}"),
+        }
+    }
+    policy
+}

@@ -1,0 +1,213 @@
+//! Tiers: runs gather, and go down as one.
+//!
+//! ```text
+//! trigger 4     [16] [16] [16] [16]            full: all four go down as one run
+//!               [1] [1] [1] [16]               four runs, but by bytes little more than one:
+//!               [3] [16]                       the small ones merge among themselves
+//! ```
+//!
+//! Pressure is counted in bytes, so a thousand hot keys that the log limit forces out again and
+//! again never drag a large run along. A run among small ones is merged with them only when they
+//! weigh about as much as it does, so a byte is rewritten a logarithmic number of times.
+
+use std::ops::Range;
+
+use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
+use crate::compaction::policy::settings::LevelKind;
+use crate::compaction::policy::shape::{KeyRange, RunShape};
+use crate::options::CompactionPreset;
+
+/// Of the runs a tier gathers, the share (by bytes) that makes it full.
+const FULL: f64 = 0.75;
+
+/// A merge into a sorted run must bring at least this fraction of the bytes that it rewrites.
+const LEAST_SHARE_OF_SORTED: u64 = 16;
+
+/// The runs of a tier that can go down now.
+struct Tier<'a> {
+    level: usize,
+    trigger: usize,
+    limit: usize,
+    run_bytes: u64,
+    runs: &'a [RunShape],
+    /// Index of the first run that may go down.
+    free: usize,
+    /// Bytes of the runs that may go down.
+    bytes: u64,
+}
+
+/// What the tier at this level needs.
+pub fn need(view: &View, level: usize, kind: LevelKind) -> Option<Need> {
+    let LevelKind::Tier { trigger, limit, run_bytes } = kind else { return None };
+    let runs = view.runs(level);
+    let free = view.free_from(level);
+    let bytes = runs[free..].iter().map(RunShape::bytes).sum();
+    let tier = Tier { level, trigger, limit, run_bytes, runs, free, bytes };
+    let heavy = bytes >= trigger as u64 * run_bytes && free < runs.len();
+    if runs.len() < trigger && !heavy {
+        return None;
+    }
+    let mut need = Need { urgency: tier.urgency(), debt: 0, drafts: Vec::new() };
+    if heavy || (runs.len() - free >= trigger && tier.pressure() >= FULL * trigger as f64) {
+        tier.go_down(view, &mut need);
+    }
+    if !heavy && need.drafts.is_empty() || runs.len() >= limit {
+        tier.gather(view, &mut need);
+    }
+    (!need.drafts.is_empty()).then_some(need)
+}
+
+impl Tier<'_> {
+    fn urgency(&self) -> f64 {
+        let by_count = self.runs.len() as f64 / self.trigger as f64;
+        let by_bytes = self.bytes as f64 / (self.trigger as f64 * self.run_bytes as f64).max(1.0);
+        by_count.max(by_bytes)
+    }
+
+    /// What a full-grown run of this tier weighs here: as much as the heaviest, if compression or
+    /// small flushes keep all of them below what the settings say.
+    fn unit(&self) -> u64 {
+        let heaviest = self.runs.iter().map(RunShape::bytes).max().unwrap_or(0);
+        heaviest.min(self.run_bytes).max(1)
+    }
+
+    /// The free runs, each counted by its bytes.
+    fn pressure(&self) -> f64 {
+        let unit = self.unit() as f64;
+        self.runs[self.free..].iter().map(|run| (run.bytes() as f64 / unit).min(1.0)).sum()
+    }
+
+    /// All that is free goes to the next level in use.
+    fn go_down(&self, view: &View, need: &mut Need) {
+        let policy = view.policy;
+        let last = policy.num_levels - 1;
+        let draft = |to, output, range| Draft {
+            reason: Reason::TierFull,
+            from: self.level,
+            runs: self.free..self.runs.len(),
+            to,
+            output,
+            range,
+            only_as_move: false,
+        };
+        match policy.preset {
+            CompactionPreset::Leveled => {
+                let range = view.range_over(&self.runs[self.free..], self.level + 1);
+                let into: u64 = view.bytes_at(self.level + 1, &range);
+                need.debt = self.bytes + into;
+                if self.bytes * LEAST_SHARE_OF_SORTED >= into {
+                    let to = self.level + 1;
+                    need.drafts.push(draft(to, view.sorted_target(to), range));
+                }
+            }
+            CompactionPreset::Tiered => {
+                need.debt = self.bytes;
+                need.drafts.push(draft(self.level + 1, OutputRun::New, KeyRange::ALL));
+            }
+            CompactionPreset::LazyLeveled => {
+                need.debt = self.bytes;
+                need.drafts.extend(self.straight_move(view, last));
+                let last_bytes = view.last_bytes();
+                if self.level + 1 < policy.tiers(last_bytes) {
+                    need.drafts.push(draft(self.level + 1, OutputRun::New, KeyRange::ALL));
+                    return;
+                }
+                let staged: u64 =
+                    (self.level + 1..last).map(|level| view.tree.level_bytes(level)).sum();
+                if self.goes_straight_to_last(staged, last_bytes) {
+                    let range = view.range_over(&self.runs[self.free..], last);
+                    need.debt += staged + view.bytes_at(last, &range);
+                    need.drafts.push(draft(last, view.sorted_target(last), range));
+                }
+                need.drafts.push(draft(last - 1, OutputRun::New, KeyRange::ALL));
+            }
+        }
+    }
+
+    /// A small last level is merged with at once: by a run of half its bytes, or when staging
+    /// would hold as much as it does.
+    fn goes_straight_to_last(&self, staged: u64, last_bytes: u64) -> bool {
+        2 * self.bytes >= last_bytes || self.bytes + staged >= last_bytes
+    }
+
+    /// Keys in rising order: what overlaps nothing below goes to the last level as it is.
+    fn straight_move(&self, view: &View, last: usize) -> Option<Draft> {
+        let oldest = self.runs.len() - 1;
+        let candidates = [self.free, oldest];
+        candidates.into_iter().find_map(|first| {
+            let draft = Draft {
+                reason: Reason::TierFull,
+                from: self.level,
+                runs: first..self.runs.len(),
+                to: last,
+                output: view.sorted_target(last),
+                range: view.exact_range(&self.runs[first..]),
+                only_as_move: true,
+            };
+            view.decide(&draft).map(|_| draft)
+        })
+    }
+
+    /// Small neighbours merge in place.
+    fn gather(&self, view: &View, need: &mut Need) {
+        let forced = self.runs.len() >= self.limit;
+        let most = match view.policy.preset {
+            CompactionPreset::Leveled => self.run_bytes,
+            _ => self.unit(),
+        };
+        let Some(window) = small_neighbours(self.runs, most, forced) else { return };
+        need.debt = need.debt.max(self.runs[window.clone()].iter().map(RunShape::bytes).sum());
+        need.drafts.push(in_place(self.level, window, Reason::SmallRuns));
+    }
+}
+
+/// Runs merge into one that takes their place.
+pub fn in_place(level: usize, runs: Range<usize>, reason: Reason) -> Draft {
+    Draft {
+        reason,
+        from: level,
+        runs,
+        to: level,
+        output: OutputRun::InPlace,
+        range: KeyRange::ALL,
+        only_as_move: false,
+    }
+}
+
+/// Free neighbours of which the heaviest weighs at most twice the others together, and all of them
+/// at most `most` bytes: as many as possible, of equals the lightest. When `forced` and there are
+/// none, those that get rid of a run for the fewest bytes.
+pub fn small_neighbours(runs: &[RunShape], most: u64, forced: bool) -> Option<Range<usize>> {
+    let bytes: Vec<u64> = runs.iter().map(RunShape::bytes).collect();
+    let mut best: Option<(usize, u64, Range<usize>)> = None;
+    let mut cheapest: Option<(f64, Range<usize>)> = None;
+    for start in 0..runs.len() {
+        let (mut sum, mut heaviest) = (0, 0);
+        for end in start..runs.len() {
+            if runs[end].busy {
+                break;
+            }
+            sum += bytes[end];
+            heaviest = heaviest.max(bytes[end]);
+            let len = end + 1 - start;
+            if len < 2 {
+                continue;
+            }
+            let price = sum as f64 / (len - 1) as f64;
+            if cheapest.as_ref().is_none_or(|(least, _)| price < *least) {
+                cheapest = Some((price, start..end + 1));
+            }
+            if sum > most || heaviest > 2 * (sum - heaviest) {
+                continue;
+            }
+            let better = best
+                .as_ref()
+                .is_none_or(|(count, weight, _)| len > *count || (len == *count && sum < *weight));
+            if better {
+                best = Some((len, sum, start..end + 1));
+            }
+        }
+    }
+    let fair = best.map(|(_, _, window)| window);
+    fair.or_else(|| cheapest.filter(|_| forced).map(|(_, window)| window))
+}

@@ -1,0 +1,391 @@
+//! The database handle, and what stands behind each of its calls.
+
+mod background;
+mod compact;
+mod core;
+mod flush;
+mod open;
+mod read;
+mod replay;
+mod schedule;
+mod snapshot;
+mod stats;
+mod tree;
+mod view;
+mod write;
+
+use std::fmt;
+use std::ops::RangeBounds;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::batch::WriteBatch;
+use crate::db::core::Core;
+use crate::error::{Error, Result};
+use crate::fold::Operator;
+use crate::iterator::Iter;
+use crate::options::{Options, ReadOptions, WriteOptions};
+use crate::stats::Stats;
+use crate::value::Value;
+
+pub use snapshot::Snapshot;
+
+/// An open database. Cheap to clone: all clones are the same database, which closes when the last
+/// of them, of its snapshots and of its iterators is dropped.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("db");
+/// use foldb::{Db, Options};
+///
+/// let options = Options {
+///     create_if_missing: true,
+///     merge_operator: Some("uint64add".to_owned()),
+///     ..Options::default()
+/// };
+/// let db = Db::open(&path, options)?;
+/// for word in ["to", "be", "or", "not", "to", "be"] {
+///     db.merge(word, 1u64.to_le_bytes())?;
+/// }
+/// assert_eq!(db.get("be")?.unwrap(), 2u64.to_le_bytes());
+/// # Ok::<(), foldb::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Db(Arc<Handle>);
+
+/// Closes the database when the last handle goes. Workers hold the core, not this.
+struct Handle {
+    core: Arc<Core>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Everything acknowledged is in the log already; the next open takes it from there.
+        let _best_effort = self.core.close();
+    }
+}
+
+impl Db {
+    /// Opens a database, creating it if [`Options::create_if_missing`] says so.
+    ///
+    /// # Errors
+    /// `DatabaseMissing`, `DatabaseExists`, `Locked`, `UnknownOperator` (a stored operator that is
+    /// neither built in nor in [`Options::operators`]), `InvalidArgument` for options out of range,
+    /// and `Corruption` naming file and offset. An open that fails changes nothing.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
+        let core = open::open(path.as_ref(), options)?;
+        let db = Db(Arc::new(Handle { core }));
+        db.core().start_workers()?;
+        Ok(db)
+    }
+
+    /// Removes a database: the files it knows, and its directory if nothing else is in it. No
+    /// database at `path` is no error.
+    ///
+    /// # Errors
+    /// `Locked` while it is open; `Io`.
+    pub fn destroy(path: impl AsRef<Path>, options: &Options) -> Result<()> {
+        open::destroy(path.as_ref(), options)
+    }
+
+    /// Reads a key.
+    ///
+    /// # Errors
+    /// `MergeFailed` when its operands cannot be applied (only this key is affected), `Corruption`,
+    /// `Io`, `Closed`.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.core().get(key.as_ref(), &ReadOptions::default())
+    }
+
+    /// [`Db::get`] with options.
+    ///
+    /// # Errors
+    /// As [`Db::get`].
+    pub fn get_opt(&self, key: impl AsRef<[u8]>, options: &ReadOptions) -> Result<Option<Value>> {
+        self.core().get(key.as_ref(), options)
+    }
+
+    /// Sets a key. What its return means is told at [`WriteOptions`].
+    ///
+    /// # Errors
+    /// `NoSpace`, `Poisoned` after a failed sync, `Io`, `Closed`. After an error the write did not
+    /// happen, unless only its sync failed.
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.put_opt(key, value, &WriteOptions::default())
+    }
+
+    /// [`Db::put`] with options.
+    ///
+    /// # Errors
+    /// As [`Db::put`].
+    pub fn put_opt(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.core().put(key.as_ref(), value.as_ref(), options)
+    }
+
+    /// Deletes a key; a missing one is no error.
+    ///
+    /// # Errors
+    /// As [`Db::put`].
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.delete_opt(key, &WriteOptions::default())
+    }
+
+    /// [`Db::delete`] with options.
+    ///
+    /// # Errors
+    /// As [`Db::put`].
+    pub fn delete_opt(&self, key: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
+        self.core().delete(key.as_ref(), options)
+    }
+
+    /// Merges an operand into a key with the default operator: a blind write, whatever the key
+    /// holds.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a malformed operand, or where no default operator is; else as
+    /// [`Db::put`].
+    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        self.merge_opt(key, operand, &WriteOptions::default())
+    }
+
+    /// [`Db::merge`] with options.
+    ///
+    /// # Errors
+    /// As [`Db::merge`].
+    pub fn merge_opt(
+        &self,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.core().merge(None, key.as_ref(), operand.as_ref(), options)
+    }
+
+    /// Merges with an operator of [`Db::operator`]. Operands of several operators may meet in one
+    /// key; they apply in the order in which they were written.
+    ///
+    /// # Errors
+    /// As [`Db::merge`].
+    pub fn merge_with(
+        &self,
+        operator: &Operator,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.merge_with_opt(operator, key, operand, &WriteOptions::default())
+    }
+
+    /// [`Db::merge_with`] with options.
+    ///
+    /// # Errors
+    /// As [`Db::merge`].
+    pub fn merge_with_opt(
+        &self,
+        operator: &Operator,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.core().merge(Some(operator), key.as_ref(), operand.as_ref(), options)
+    }
+
+    /// An operator by `NAME` or `NAME:PARAM`, for [`Db::merge_with`]. One that the database meets
+    /// for the first time is written to the manifest, durably, before this returns.
+    ///
+    /// # Errors
+    /// `UnknownOperator`; `InvalidArgument` for a parameter it does not take; `Io`.
+    pub fn operator(&self, spec: &str) -> Result<Operator> {
+        self.core().operator(spec)
+    }
+
+    /// The operator of merges that name none, if there is one.
+    pub fn default_operator(&self) -> Option<Operator> {
+        self.core().default_operator.load().as_deref().cloned()
+    }
+
+    /// Applies a batch: all of it or nothing, for readers and for crashes.
+    ///
+    /// # Errors
+    /// As [`Db::merge`].
+    pub fn write(&self, batch: &WriteBatch) -> Result<()> {
+        self.write_opt(batch, &WriteOptions::default())
+    }
+
+    /// [`Db::write`] with options.
+    ///
+    /// # Errors
+    /// As [`Db::merge`].
+    pub fn write_opt(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
+        self.core().write(batch, options)
+    }
+
+    /// Keeps the present moment readable.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::take(self)
+    }
+
+    /// An iterator over all entries.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn iter(&self) -> Result<Iter> {
+        self.range::<&[u8]>(..)
+    }
+
+    /// An iterator over the entries whose keys lie in a range.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
+        self.range_opt(range, &ReadOptions::default())
+    }
+
+    /// [`Db::range`] with options.
+    ///
+    /// # Errors
+    /// `Closed`; `InvalidArgument` for a snapshot of another database.
+    pub fn range_opt<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        options: &ReadOptions,
+    ) -> Result<Iter> {
+        self.new_iter(read::bounds_of(&range), options)
+    }
+
+    /// An iterator over the entries whose keys begin with `prefix`.
+    ///
+    /// # Errors
+    /// `Closed`; `InvalidArgument` if the database is not ordered by the bytes of its keys.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
+        if !self.core().comparator.bytewise_order() {
+            return Err(Error::invalid_argument(format!(
+                "keys with one prefix are not neighbours in the order of comparator '{}'",
+                self.core().comparator.name()
+            )));
+        }
+        self.new_iter(read::bounds_of_prefix(prefix.as_ref()), &ReadOptions::default())
+    }
+
+    /// Flushes everything written so far to tables, and waits for it.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Corruption`, `Io`, `Closed`.
+    pub fn flush(&self) -> Result<()> {
+        self.core().flush()
+    }
+
+    /// Flushes, then compacts a key range into one run of the last level, and waits for it.
+    /// Operands of the range are folded and deleted entries gone, except what a snapshot still sees.
+    ///
+    /// # Errors
+    /// As [`Db::flush`].
+    pub fn compact<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+        self.core().compact(&range)
+    }
+
+    /// Waits until sealed memtables are flushed and compactions have nothing left to do.
+    ///
+    /// # Errors
+    /// As [`Db::flush`].
+    pub fn wait_for_background(&self) -> Result<()> {
+        self.core().wait_for_background()
+    }
+
+    /// Does one step of pending background work on this thread: a flush, or one slice of a
+    /// compaction. Answers whether there was any. For environments without threads: where there are
+    /// threads they do it all, and the answer is `false`.
+    ///
+    /// # Errors
+    /// As [`Db::flush`].
+    pub fn step_background(&self) -> Result<bool> {
+        self.core().check_open()?;
+        self.core().step_background()
+    }
+
+    /// Reads every table whole and checks it: checksums, order of the records, filters, properties.
+    /// Answers how many bytes were read.
+    ///
+    /// # Errors
+    /// `Corruption`, naming file and offset, for the first thing found wrong; `Io`.
+    pub fn verify(&self) -> Result<u64> {
+        self.core().verify()
+    }
+
+    /// Makes all earlier writes durable.
+    ///
+    /// # Errors
+    /// `Io`; the database then takes no more writes.
+    pub fn sync(&self) -> Result<()> {
+        self.core().sync()
+    }
+
+    /// What the engine did and what shape it is in.
+    pub fn stats(&self) -> Stats {
+        self.core().stats()
+    }
+
+    /// Closes the database: background work ends, later calls answer `Closed`. What was written
+    /// without a log is flushed first. Closing twice is no error. Iterators that exist go on.
+    ///
+    /// # Errors
+    /// Of the last flush or manifest edit. The database is closed all the same.
+    pub fn close(&self) -> Result<()> {
+        self.core().close()
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.0.core
+    }
+}
+
+impl Core {
+    fn close(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let flushed = if self.needs_flush() { self.flush() } else { Ok(()) };
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.stop_workers();
+        let written = self.write_last_edit();
+        self.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        flushed.and(written)
+    }
+
+    /// Whether closing would lose writes that are in no log.
+    fn needs_flush(&self) -> bool {
+        self.poison.get().is_none() && self.lock_writer().unlogged
+    }
+
+    /// Stores the totals and gives back reserved space.
+    fn write_last_edit(&self) -> Result<()> {
+        if self.poison.get().is_some() {
+            return Ok(());
+        }
+        let mut writer = self.lock_writer();
+        writer.log.trim()?;
+        let mut tree = self.lock_tree();
+        let edit = crate::version::Edit {
+            totals: Some(self.totals.to_vec()),
+            last_seqno: Some(self.published()),
+            next_file: Some(self.next_file.load(Ordering::Relaxed)),
+            ..Default::default()
+        };
+        self.append_edit(&mut tree, &edit)?;
+        tree.manifest.trim()
+    }
+}
+
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Db({})", self.core().names.directory().display())
+    }
+}

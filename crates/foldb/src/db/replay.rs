@@ -1,0 +1,219 @@
+//! Replaying the logs: which records, in which order, and where to stop.
+//!
+//! A record is replayed if its sequence number is above `flushed_through`, which is the last one
+//! *applied* before the flushed memtable was sealed: a folded record's own number may be smaller
+//! than what it absorbed (H5).
+//!
+//! The logs are one sequence. Where one of them ends early, what the later ones hold is not applied,
+//! so that what survives is a prefix of the writes (H11):
+//!
+//! ```text
+//! log 7: 1 2 3 (4 lost)    log 8: 5 6        replayed: 1 2 3
+//! ```
+//!
+//! unless log 8, or one behind it, says that it was synced: then 4 was synced before, and its loss is
+//! damage. A log that nobody followed is not part of the sequence: its creation failed half-way, and
+//! the writer went on in the log before.
+//!
+//! ```text
+//! log 7: 1 2 3 4    log 8, after 7 as of 3: no writes    log 9, after 7 as of 4: 5 6
+//! replayed: 1 2 3 4 5 6
+//! ```
+
+use std::sync::Arc;
+
+use foldb_chains::ArenaPool;
+
+use crate::batch::Operation;
+use crate::encoding::ByteReader;
+use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
+use crate::fold::Registry;
+use crate::key::{Kind, NO_OPERATOR, SeqNo};
+use crate::memtable::{Memtable, MemtableWriter, record_bytes};
+use crate::options::Options;
+use crate::version::FileNames;
+use crate::wal::{BatchHeader, LogEnd, LogHeader, LogReader, LogRecord};
+
+/// What there is to replay.
+pub(super) struct Replay<'a> {
+    pub(super) options: &'a Options,
+    pub(super) names: &'a FileNames,
+    pub(super) registry: &'a Registry,
+    pub(super) arenas: &'a Arc<ArenaPool>,
+    /// First log that holds writes which are in no table.
+    pub(super) first_log: u64,
+    /// Logs on disk, ascending.
+    pub(super) logs: Vec<u64>,
+    /// Identity the logs must have; `None` before the database has one.
+    pub(super) database: Option<u64>,
+    pub(super) flushed_through: SeqNo,
+}
+
+/// What the logs held.
+#[derive(Debug, Default)]
+pub(super) struct Replayed {
+    /// Newest first.
+    pub(super) memtables: Vec<Arc<Memtable>>,
+    pub(super) last_seqno: SeqNo,
+}
+
+/// Replays all logs that are needed.
+///
+/// # Errors
+/// `Corruption`, naming log and offset, when something that was synced is missing.
+pub(super) fn replay_logs(replay: Replay<'_>) -> Result<Replayed> {
+    let mut replayer =
+        Replayer { replay: &replay, writer: None, done: Replayed::default(), held_back: None };
+    // The last log of the sequence so far.
+    let mut last: Option<(u64, LogEnd)> = None;
+    let is_needed = |log: &u64| *log >= replay.first_log || planted(Fault::ReplayFlushed);
+    let needed = replay.logs.iter().copied().filter(is_needed);
+    for number in needed {
+        let path = replay.names.log(number);
+        let mut reader = LogReader::open(&*replay.options.env.fs, &path, number)?;
+        let mut record = Vec::new();
+        if !reader.next(&mut record)? {
+            // Not even its header: nothing in it, nor in any log behind it, was ever synced.
+            reader.end()?;
+            continue;
+        }
+        let header = replayer.header(&record, number).map_err(|error| error.at(&path, 0))?;
+        if !replayer.follows(&header, last) {
+            check_never_synced(reader, &header, last, &replay)?;
+            continue;
+        }
+        let mut offset = reader.offset();
+        while reader.next(&mut record)? {
+            replayer.record(&record).map_err(|error| error.at(&path, offset))?;
+            offset = reader.offset();
+        }
+        last = Some((number, reader.end()?));
+    }
+    Ok(replayer.finish())
+}
+
+/// A log whose predecessor is not whole is not applied.
+///
+/// # Errors
+/// `Corruption` when it says that it was synced.
+fn check_never_synced(
+    mut log: LogReader,
+    header: &LogHeader,
+    last: Option<(u64, LogEnd)>,
+    replay: &Replay<'_>,
+) -> Result<()> {
+    let mut record = Vec::new();
+    while log.next(&mut record)? {}
+    if log.end()?.max_synced == 0 {
+        return Ok(());
+    }
+    let path = replay.names.log(header.predecessor);
+    let offset = match last {
+        Some((number, end)) if number == header.predecessor => end.offset,
+        _ => 0,
+    };
+    Err(Error::corruption(format!(
+        "the log must hold {} frames in {} bytes, for a later one was synced behind them",
+        header.predecessor_frames, header.predecessor_len
+    ))
+    .at(&path, offset))
+}
+
+struct Replayer<'a> {
+    replay: &'a Replay<'a>,
+    writer: Option<MemtableWriter>,
+    done: Replayed,
+    /// A record kept back by the planted fault that loses the last one.
+    held_back: Option<Vec<u8>>,
+}
+
+impl Replayer<'_> {
+    fn header(&self, record: &[u8], number: u64) -> Result<LogHeader> {
+        let LogRecord::Header(header) = LogRecord::decode(record)? else {
+            return Err(Error::corruption("the log does not begin with a header"));
+        };
+        let database = self.replay.database.unwrap_or(header.database);
+        if header.log != number || header.database != database {
+            return Err(Error::corruption(format!(
+                "expected log {number} of database {database:016x}, found log {} of {:016x}",
+                header.log, header.database
+            )));
+        }
+        Ok(header)
+    }
+
+    /// Whether all that stood before this log was replayed or is in tables.
+    fn follows(&self, header: &LogHeader, last: Option<(u64, LogEnd)>) -> bool {
+        match last {
+            _ if header.predecessor < self.replay.first_log => true,
+            Some((number, end)) => {
+                number == header.predecessor && end.frames == header.predecessor_frames
+            }
+            None => false,
+        }
+    }
+
+    fn record(&mut self, record: &[u8]) -> Result<()> {
+        if planted(Fault::LoseLastLogRecord) {
+            let before = self.held_back.replace(record.to_vec());
+            return before.map_or(Ok(()), |before| self.apply(&before));
+        }
+        self.apply(record)
+    }
+
+    fn apply(&mut self, record: &[u8]) -> Result<()> {
+        match LogRecord::decode(record)? {
+            LogRecord::Header(_) => Err(Error::corruption("a second header in one log")),
+            LogRecord::Definition(definition) => self.replay.registry.adopt(&definition),
+            LogRecord::Batch(header, operations) => self.batch(&header, operations),
+        }
+    }
+
+    fn batch(&mut self, header: &BatchHeader, operations: &[u8]) -> Result<()> {
+        let mut bytes = ByteReader::new(operations);
+        for index in 0..u64::from(header.count) {
+            let mut operation = Operation::decode(&mut bytes)?;
+            if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
+                operation.operator = header.default_operator;
+            }
+            let seqno = header.first_seqno + index;
+            if seqno > self.replay.flushed_through || planted(Fault::ReplayFlushed) {
+                self.insert(&operation, seqno);
+            }
+            self.done.last_seqno = self.done.last_seqno.max(seqno);
+        }
+        if !bytes.is_empty() {
+            return Err(Error::corruption(format!(
+                "expected {} operations in the batch, found {} bytes behind them",
+                header.count,
+                bytes.remaining()
+            )));
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
+        let bytes = record_bytes(operation.key.len(), operation.value.len());
+        if self.writer.as_ref().is_some_and(|writer| !writer.fits(bytes)) {
+            self.seal();
+        }
+        let options = self.replay.options;
+        let writer = self.writer.get_or_insert_with(|| {
+            let capacity = options.write_buffer_size.max(bytes + (bytes >> 3));
+            MemtableWriter::create(self.replay.arenas, capacity, &options.comparator, 0)
+        });
+        writer.apply(operation, seqno);
+    }
+
+    fn seal(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            self.done.memtables.insert(0, writer.memtable);
+        }
+    }
+
+    fn finish(mut self) -> Replayed {
+        self.seal();
+        self.done
+    }
+}

@@ -1,0 +1,322 @@
+//! Writing: make room, log, apply, publish.
+//!
+//! A write is logged before it is applied and applied before it is published, all under the writer
+//! lock; who asked for a sync waits for it after the lock is released, so that nobody else does.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use crate::batch::{Operation, WriteBatch};
+use crate::db::core::Core;
+use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
+use crate::fold::Operator;
+use crate::key::{DEFAULT_KEYSPACE, Kind, NO_OPERATOR, OperatorId, SeqNo};
+use crate::memtable::{MemtableWriter, record_bytes};
+use crate::options::WriteOptions;
+use crate::totals::Total;
+use crate::wal::{BatchHeader, LogWriter, encode_definition};
+
+/// What the one who writes has in hand.
+pub(crate) struct WriterState {
+    pub(crate) memtable: MemtableWriter,
+    pub(crate) log: LogWriter,
+    /// Whether the log holds a batch.
+    pub(crate) log_used: bool,
+    /// Whether the memtable holds writes that are in no log.
+    pub(crate) unlogged: bool,
+    /// Bytes applied since writes were last slowed.
+    since_pause: u64,
+}
+
+impl WriterState {
+    pub(crate) fn new(memtable: MemtableWriter, log: LogWriter) -> WriterState {
+        WriterState { memtable, log, log_used: false, unlogged: false, since_pause: 0 }
+    }
+}
+
+/// What is written: one operation or a batch of them.
+#[derive(Clone, Copy)]
+enum Writes<'a> {
+    One(Operation<'a>),
+    Batch(&'a WriteBatch),
+}
+
+impl Writes<'_> {
+    fn count(&self) -> usize {
+        match self {
+            Writes::One(_) => 1,
+            Writes::Batch(batch) => batch.len(),
+        }
+    }
+
+    /// Upper bound of what the writes take of a memtable.
+    fn memtable_bytes(&self) -> usize {
+        match self {
+            Writes::One(operation) => record_bytes(operation.key.len(), operation.value.len()),
+            Writes::Batch(batch) => batch
+                .operations()
+                .map(|operation| record_bytes(operation.key.len(), operation.value.len()))
+                .sum(),
+        }
+    }
+}
+
+impl Core {
+    pub(crate) fn put(&self, key: &[u8], value: &[u8], options: &WriteOptions) -> Result<()> {
+        self.write_one(Kind::Put, NO_OPERATOR, key, value, options)
+    }
+
+    pub(crate) fn delete(&self, key: &[u8], options: &WriteOptions) -> Result<()> {
+        self.write_one(Kind::Delete, NO_OPERATOR, key, &[], options)
+    }
+
+    /// Merges with a given operator, or the default one.
+    pub(crate) fn merge(
+        &self,
+        operator: Option<&Operator>,
+        key: &[u8],
+        operand: &[u8],
+        options: &WriteOptions,
+    ) -> Result<()> {
+        match operator {
+            Some(operator) => {
+                if !operator.belongs_to(&self.registry) {
+                    return Err(Error::invalid_argument("the operator is of another database"));
+                }
+                operator.check_operand(operand)?;
+                self.write_one(Kind::Merge, operator.id, key, operand, options)
+            }
+            None => {
+                let default = self.default_operator.load();
+                let default = default.as_ref().ok_or_else(no_default_operator)?;
+                default.check_operand(operand)?;
+                self.write_one(Kind::Merge, default.id, key, operand, options)
+            }
+        }
+    }
+
+    fn write_one(
+        &self,
+        kind: Kind,
+        operator: OperatorId,
+        key: &[u8],
+        value: &[u8],
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let operation = Operation { kind, keyspace: DEFAULT_KEYSPACE, operator, key, value };
+        self.commit(Writes::One(operation), NO_OPERATOR, options)
+    }
+
+    pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
+        batch.check(&self.registry)?;
+        let default = self.default_operator.load();
+        for operation in batch.operations() {
+            if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
+                let default = default.as_ref().ok_or_else(no_default_operator)?;
+                default.check_operand(operation.value)?;
+            }
+        }
+        let default = default.as_ref().map_or(NO_OPERATOR, |operator| operator.id);
+        if batch.is_empty() {
+            return self.check_writable();
+        }
+        self.commit(Writes::Batch(batch), default, options)
+    }
+
+    fn commit(
+        &self,
+        writes: Writes<'_>,
+        default: OperatorId,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let mut writer = self.lock_writer();
+        self.check_writable()?;
+        self.make_room(&mut writer, writes.memtable_bytes())?;
+        let first = self.published.load(Ordering::Relaxed) + 1;
+        let last = first + writes.count() as SeqNo - 1;
+        if options.disable_wal {
+            writer.unlogged = true;
+        } else {
+            self.log(&mut writer, writes, default, first)?;
+        }
+        if planted(Fault::PublishBeforeApply) {
+            self.published.store(last, Ordering::Release);
+            // Long enough for a reader on another thread to come by.
+            self.options.env.clock.sleep(Duration::from_millis(1));
+        }
+        self.apply(&mut writer, writes, default, first);
+        self.published.store(last, Ordering::Release);
+        if !options.sync || options.disable_wal {
+            return Ok(());
+        }
+        let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
+        drop(writer);
+        sync.sync_through(frame).inspect_err(|error| self.poison(error))
+    }
+
+    fn log(
+        &self,
+        writer: &mut WriterState,
+        writes: Writes<'_>,
+        default_operator: OperatorId,
+        first_seqno: SeqNo,
+    ) -> Result<()> {
+        let count = u32::try_from(writes.count())
+            .map_err(|_| Error::invalid_argument("a batch holds at most 2^32 - 1 writes"))?;
+        let before = writer.log.len();
+        let record = writer.log.begin();
+        BatchHeader { default_operator, first_seqno, count }.encode(record);
+        match writes {
+            Writes::One(operation) => operation.encode(record),
+            Writes::Batch(batch) => record.extend_from_slice(batch.encoded()),
+        }
+        writer.log.append()?;
+        writer.log_used = true;
+        self.totals.add_exclusive(Total::BytesLog, writer.log.len() - before);
+        Ok(())
+    }
+
+    fn apply(
+        &self,
+        writer: &mut WriterState,
+        writes: Writes<'_>,
+        default: OperatorId,
+        first: SeqNo,
+    ) {
+        match writes {
+            Writes::One(operation) => self.apply_one(writer, &operation, first),
+            Writes::Batch(batch) => {
+                for (mut operation, seqno) in batch.operations().zip(first..) {
+                    if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
+                        operation.operator = default;
+                    }
+                    self.apply_one(writer, &operation, seqno);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn apply_one(&self, writer: &mut WriterState, operation: &Operation<'_>, seqno: SeqNo) {
+        writer.memtable.apply(operation, seqno);
+        let counted = match operation.kind {
+            Kind::Put => Total::Puts,
+            Kind::Delete => Total::Deletes,
+            Kind::Merge => Total::Merges,
+        };
+        let bytes = (operation.key.len() + operation.value.len()) as u64;
+        writer.since_pause += bytes;
+        self.totals.add_exclusive(counted, 1);
+        self.totals.add_exclusive(Total::BytesUser, bytes);
+    }
+
+    /// Waits or seals until `bytes` fit the memtable.
+    fn make_room(&self, writer: &mut WriterState, bytes: usize) -> Result<()> {
+        if writer.since_pause >= PAUSE_BYTES {
+            writer.since_pause = 0;
+            self.pace()?;
+        }
+        let full = !writer.memtable.fits(bytes);
+        if !full && !self.log_is_long(writer) {
+            return Ok(());
+        }
+        if full || !writer.memtable.memtable.is_empty() {
+            self.wait_for_buffer()?;
+            self.seal(writer, bytes)?;
+        }
+        Ok(())
+    }
+
+    fn log_is_long(&self, writer: &WriterState) -> bool {
+        let limit = self.options.wal_limit();
+        let active = writer.log.len();
+        active > limit / 4 && active + self.background.sealed_log_bytes() > limit
+    }
+
+    /// Seals the memtable and puts an empty one, with room for at least `bytes`, in its place.
+    pub(crate) fn seal(&self, writer: &mut WriterState, bytes: usize) -> Result<()> {
+        let mut log_bytes = 0;
+        if writer.log_used {
+            log_bytes = writer.log.len();
+            writer.log = self.next_log(&writer.log)?;
+            writer.log_used = false;
+        }
+        let sealed = Arc::clone(&writer.memtable.memtable);
+        sealed.seal(self.published(), log_bytes);
+        let capacity = self.options.write_buffer_size.max(bytes + (bytes >> 3));
+        writer.memtable =
+            MemtableWriter::create(&self.arenas, capacity, &self.comparator, writer.log.number());
+        writer.unlogged = false;
+        self.view.seal(Arc::clone(&writer.memtable.memtable));
+        self.background.memtable_sealed(log_bytes);
+        Ok(())
+    }
+
+    /// A new log behind `last`, with the operator definitions its records may need.
+    fn next_log(&self, last: &LogWriter) -> Result<LogWriter> {
+        let number = self.new_file_number();
+        let path = self.names.log(number);
+        let fs = &self.options.env.fs;
+        let mut log = LogWriter::create(fs, &path, number, self.database, Some(last))?;
+        self.define_operators(&mut log)?;
+        self.note_log(&log);
+        self.totals.add_exclusive(Total::BytesLog, log.len());
+        Ok(log)
+    }
+
+    /// Keeps a new log until its writes are in tables.
+    pub(crate) fn note_log(&self, log: &LogWriter) {
+        let entry = (log.number(), Some(Arc::clone(log.sync_handle())));
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    }
+
+    /// Writes the definitions of all operators that are not the same everywhere.
+    pub(crate) fn define_operators(&self, log: &mut LogWriter) -> Result<()> {
+        let resolver = self.registry.resolver();
+        for definition in resolver.dynamic_definitions() {
+            encode_definition(definition, log.begin());
+            log.append()?;
+        }
+        Ok(())
+    }
+
+    /// Slows the writer as compaction falls behind, so that it never has to stop at once: from the
+    /// slowdown trigger on, each stretch of writes waits longer, without bound near the stop.
+    fn pace(&self) -> Result<()> {
+        let runs = self.view.load().version.levels[0].runs.len();
+        let (slow, stop) = (self.options.level0_slowdown_trigger, self.options.level0_stop_trigger);
+        if runs < slow || self.options.disable_auto_compactions || !self.background.has_workers() {
+            return Ok(());
+        }
+        let left = stop.saturating_sub(runs).max(1) as u32;
+        let over = (runs - slow + 1) as u32;
+        let pause = (PAUSE_STEP * over / left).min(LONGEST_PAUSE);
+        self.options.env.clock.sleep(pause);
+        self.totals.add(Total::StallMicros, pause.as_micros() as u64);
+        Ok(())
+    }
+
+    /// Makes all writes so far durable.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.check_writable()?;
+        let (sync, frame) = {
+            let writer = self.lock_writer();
+            (Arc::clone(writer.log.sync_handle()), writer.log.frames())
+        };
+        sync.sync_through(frame).inspect_err(|error| self.poison(error))
+    }
+}
+
+/// Bytes written between two looks at whether to pause.
+const PAUSE_BYTES: u64 = 64 << 10;
+/// Pause after each [`PAUSE_BYTES`] when one run is over the slowdown trigger and one is left.
+const PAUSE_STEP: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+fn no_default_operator() -> Error {
+    Error::invalid_argument(
+        "the database has no default merge operator: set Options::merge_operator, or use merge_with",
+    )
+}

@@ -1,0 +1,161 @@
+//! What can go wrong, told so that the caller knows what to do about it.
+//!
+//! [`ErrorKind`] is the stable part and answers "what should I do?"; the message answers "what
+//! happened, where". Corrupt bytes are always an [`Error`], never a panic.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The result of every fallible call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What a caller can do about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The call itself is wrong: bad options, a malformed operand, a merge without an operator.
+    /// Fix the input.
+    InvalidArgument,
+    /// There is no database here and `create_if_missing` is off.
+    DatabaseMissing,
+    /// A database is already here and `error_if_exists` is on.
+    DatabaseExists,
+    /// Another process, or another handle in this one, has the database open. Close it first.
+    Locked,
+    /// The database uses an operator that was not given at open. Register it in `Options`.
+    UnknownOperator,
+    /// The merge operator rejected this key's operands. Only reads of this key are affected.
+    MergeFailed,
+    /// Bytes on disk are not what was written. Restore from a copy, or repair.
+    Corruption,
+    /// The files are of a format this version does not read. Use a newer foldb.
+    Unsupported,
+    /// The disk is full. Free space; the database resumes by itself.
+    NoSpace,
+    /// A sync failed earlier, so what is durable is unknown. Reopen the database.
+    Poisoned,
+    /// The database was closed. Open it again.
+    Closed,
+    /// The operating system failed a read, write or other call.
+    Io,
+}
+
+/// An error: a kind to match on and a one-line message that names file, offset or key.
+///
+/// # Example
+/// ```
+/// use foldb::{Error, ErrorKind};
+/// let error = Error::invalid_argument("a key may not be longer than 4 GiB");
+/// assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+/// ```
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    /// The file concerned, if any.
+    path: Option<PathBuf>,
+    /// The byte offset in `path`, if any.
+    offset: Option<u64>,
+}
+
+impl Error {
+    /// An error of any kind, with a message.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error(Box::new(Inner { kind, message: message.into(), path: None, offset: None }))
+    }
+
+    /// The caller asked for something that cannot be.
+    pub fn invalid_argument(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::InvalidArgument, message)
+    }
+
+    /// Bytes that are not what was written. The layer that knows the file adds it with
+    /// [`Error::at`].
+    pub fn corruption(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Corruption, message)
+    }
+
+    /// A failed call of the operating system on `path`. A full disk becomes
+    /// [`ErrorKind::NoSpace`].
+    pub fn io(path: &Path, doing: &str, source: &io::Error) -> Error {
+        let kind = match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
+            _ => ErrorKind::Io,
+        };
+        let mut error = Error::new(kind, format!("cannot {doing}: {source}"));
+        error.0.path = Some(path.to_owned());
+        error
+    }
+
+    /// Adds where it happened, unless a deeper layer already said.
+    #[must_use]
+    pub fn at(mut self, path: &Path, offset: u64) -> Error {
+        if self.0.path.is_none() {
+            self.0.path = Some(path.to_owned());
+            self.0.offset.get_or_insert(offset);
+        }
+        self
+    }
+
+    /// Adds the byte offset, when the file will be added by a layer above.
+    #[must_use]
+    pub fn at_offset(mut self, offset: u64) -> Error {
+        if self.0.offset.is_none() {
+            self.0.offset = Some(offset);
+        }
+        self
+    }
+
+    /// Adds the file, keeping an offset that is already there.
+    #[must_use]
+    pub fn in_file(mut self, path: &Path) -> Error {
+        if self.0.path.is_none() {
+            self.0.path = Some(path.to_owned());
+        }
+        self
+    }
+
+    /// What the caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The file concerned, if there is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    /// The byte offset in [`Error::path`], if known.
+    pub fn offset(&self) -> Option<u64> {
+        self.0.offset
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.kind == ErrorKind::Corruption {
+            f.write_str("corruption: ")?;
+        }
+        f.write_str(&self.0.message)?;
+        if let Some(path) = &self.0.path {
+            write!(f, " ({}", path.display())?;
+            if let Some(offset) = self.0.offset {
+                write!(f, ", offset {offset}")?;
+            }
+            f.write_str(")")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {}

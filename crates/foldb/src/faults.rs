@@ -1,0 +1,63 @@
+//! Planted faults: bugs that a test switches on to prove that some test would notice them.
+//!
+//! They exist in builds with debug assertions only; elsewhere `planted` is a constant `false` and
+//! the branches vanish. A fault is planted for one thread, so a test that runs background work
+//! on its own thread sees it everywhere and its neighbours see nothing.
+
+/// A bug the engine could have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The walk down a chain stops one record early.
+    StopChainEarly,
+    /// A flush or compaction folds across a snapshot.
+    FoldAcrossSnapshot,
+    /// The part of an input that a slice used up stays visible.
+    KeepUsedUpSlice,
+    /// A table moves past an older run.
+    MovePastOlderRun,
+    /// A record that was flushed is replayed from the log.
+    ReplayFlushed,
+    /// A compaction drops a tombstone above the last level.
+    DropTombstoneEarly,
+    /// The directory is not synced after files were created in it.
+    SkipDirSync,
+    /// A write is published before it is applied.
+    PublishBeforeApply,
+    /// Operands are folded newest first.
+    WrongOperandOrder,
+    /// The last record of a log is not replayed.
+    LoseLastLogRecord,
+}
+
+#[cfg(debug_assertions)]
+mod planting {
+    use std::cell::Cell;
+
+    use super::Fault;
+
+    thread_local! {
+        static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
+    }
+
+    /// Plants a fault in everything this thread does from now on; `None` takes it out.
+    pub fn plant(fault: Option<Fault>) {
+        PLANTED.set(fault);
+    }
+
+    #[inline]
+    pub(crate) fn planted(fault: Fault) -> bool {
+        PLANTED.get() == Some(fault)
+    }
+}
+
+#[cfg(not(debug_assertions))]
+mod planting {
+    #[inline(always)]
+    pub(crate) fn planted(_fault: super::Fault) -> bool {
+        false
+    }
+}
+
+#[cfg(debug_assertions)]
+pub use planting::plant;
+pub(crate) use planting::planted;

@@ -1,0 +1,64 @@
+//! `append` and `stringappend:SEP`: values that grow at their end. A put of one element and a merge
+//! onto nothing are the same bytes.
+
+use std::sync::Arc;
+
+use crate::fold::operator::{Full, MergeOperator, Partial};
+
+#[derive(Debug)]
+struct Append {
+    name: &'static str,
+    separator: Box<[u8]>,
+}
+
+pub(super) fn make_append(parameter: Option<&[u8]>) -> Option<Arc<dyn MergeOperator>> {
+    let operator = Append { name: "append", separator: Box::default() };
+    parameter.is_none().then(|| Arc::new(operator) as Arc<dyn MergeOperator>)
+}
+
+pub(super) fn make_stringappend(parameter: Option<&[u8]>) -> Option<Arc<dyn MergeOperator>> {
+    let separator = parameter.unwrap_or(b",").into();
+    Some(Arc::new(Append { name: "stringappend", separator }))
+}
+
+impl Append {
+    fn join(&self, base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) {
+        let pieces = base.iter().chain(operands);
+        out.reserve(pieces.clone().map(|piece| piece.len() + self.separator.len()).sum());
+        for (index, piece) in pieces.enumerate() {
+            if index > 0 {
+                out.extend_from_slice(&self.separator);
+            }
+            out.extend_from_slice(piece);
+        }
+    }
+}
+
+impl MergeOperator for Append {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn parameters(&self) -> &[u8] {
+        &self.separator
+    }
+
+    fn full(
+        &self,
+        _key: &[u8],
+        base: Option<&[u8]>,
+        operands: &[&[u8]],
+        out: &mut Vec<u8>,
+    ) -> Full {
+        if base.is_none() && operands.len() == 1 {
+            return Full::Operand(0);
+        }
+        self.join(base, operands, out);
+        Full::Value
+    }
+
+    fn partial(&self, _key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
+        self.join(None, operands, out);
+        Partial::Operand
+    }
+}

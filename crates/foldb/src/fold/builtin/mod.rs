@@ -1,0 +1,135 @@
+//! The operators every foldb knows, by RocksDB's names where it has one.
+//!
+//! Those without parameters have ids that never change; the others get an id from the database at
+//! first use.
+
+mod append;
+mod counter;
+mod extremum;
+mod put;
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::fold::operator::{MergeOperator, TextForm};
+use crate::key::OperatorId;
+
+/// A built-in operator as `foldb operators` lists it.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltinInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What stands after the colon, if it takes a parameter.
+    pub parameter: Option<&'static str>,
+    /// How operands and values are written as text.
+    pub text: TextForm,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// An operand as text.
+    pub example: &'static str,
+    /// Its id for ever, when it is used without a parameter.
+    pub(crate) id: Option<OperatorId>,
+    make: Make,
+}
+
+/// Makes the operator with these parameter bytes; `None` if it takes no such parameter.
+type Make = fn(Option<&[u8]>) -> Option<Arc<dyn MergeOperator>>;
+
+/// Ids are on disk: never renumber.
+const BUILTINS: &[BuiltinInfo] = &[
+    BuiltinInfo {
+        name: "uint64add",
+        parameter: Some("rocksdb_lenient (another width counts as 0)"),
+        text: TextForm::U64,
+        summary: "adds, wrapping at 2^64",
+        example: "1",
+        id: Some(1),
+        make: counter::make_uint64add,
+    },
+    BuiltinInfo {
+        name: "int64add",
+        parameter: None,
+        text: TextForm::I64,
+        summary: "adds, with negative operands, wrapping at 2^63",
+        example: "-1",
+        id: Some(2),
+        make: counter::make_int64add,
+    },
+    BuiltinInfo {
+        name: "max",
+        parameter: None,
+        text: TextForm::Bytes,
+        summary: "keeps the largest operand in the order of the bytes",
+        example: "2026-01-31",
+        id: Some(3),
+        make: extremum::make_max,
+    },
+    BuiltinInfo {
+        name: "min",
+        parameter: None,
+        text: TextForm::Bytes,
+        summary: "keeps the smallest operand in the order of the bytes",
+        example: "2026-01-31",
+        id: Some(4),
+        make: extremum::make_min,
+    },
+    BuiltinInfo {
+        name: "append",
+        parameter: None,
+        text: TextForm::Bytes,
+        summary: "appends the bytes",
+        example: "abc",
+        id: Some(5),
+        make: append::make_append,
+    },
+    BuiltinInfo {
+        name: "stringappend",
+        parameter: Some("SEP (without it a comma)"),
+        text: TextForm::Bytes,
+        summary: "appends with a separator between",
+        example: "abc",
+        id: None,
+        make: append::make_stringappend,
+    },
+    BuiltinInfo {
+        name: "put",
+        parameter: None,
+        text: TextForm::Bytes,
+        summary: "keeps the last operand",
+        example: "abc",
+        id: Some(6),
+        make: put::make_put,
+    },
+];
+
+/// All built-in operators.
+///
+/// # Example
+/// ```
+/// assert!(foldb::builtins().iter().any(|operator| operator.name == "uint64add"));
+/// ```
+pub fn builtins() -> &'static [BuiltinInfo] {
+    BUILTINS
+}
+
+/// The built-in of this name.
+pub(crate) fn builtin(name: &str) -> Option<&'static BuiltinInfo> {
+    BUILTINS.iter().find(|builtin| builtin.name == name)
+}
+
+impl BuiltinInfo {
+    /// The operator with these parameter bytes.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when it takes no such parameter.
+    pub fn instantiate(&self, parameter: Option<&[u8]>) -> Result<Arc<dyn MergeOperator>> {
+        (self.make)(parameter).ok_or_else(|| {
+            let wanted = self.parameter.unwrap_or("none");
+            let given = parameter.unwrap_or_default().escape_ascii();
+            Error::invalid_argument(format!(
+                "operator '{}' does not take the parameter '{given}'; it takes: {wanted}",
+                self.name
+            ))
+        })
+    }
+}

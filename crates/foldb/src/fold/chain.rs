@@ -1,0 +1,300 @@
+//! The chain of one key, and the one routine that folds it.
+//!
+//! A chain is collected newest first, as readers and compactions meet its records, and folded
+//! oldest first, stretch by stretch, a stretch being neighbouring operands of one operator:
+//!
+//! ```text
+//! a.MERGE.5(+1) a.MERGE.4(+2) a.MERGE.3(,x) a.PUT.1(10)      as collected
+//! 10 -> "10,x" -> stretch (+2, +1) of another operator      as folded
+//! ```
+//!
+//! Below the oldest operand lies a base (a put, a delete, the bottom of the tree) or something
+//! unknown: an older stripe, a deeper level. Above a known base a stretch folds with
+//! [`MergeOperator::full`], above the unknown with `partial`.
+//!
+//! A stretch that fails is a *wall* (H8): it is carried along untouched, what is below it stays
+//! folded, what is above it folds only partially. Nothing is dropped except under a base:
+//!
+//! ```text
+//! PUT.1 A2 U4(fails) A5 A6   ->   PUT.2 U4 A6'
+//! ```
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use smallvec::SmallVec;
+
+use crate::error::{Error, ErrorKind};
+use crate::faults::{Fault, planted};
+use crate::fold::operator::{Full, MergeOperator, Partial};
+use crate::fold::registry::Resolver;
+use crate::key::{Kind, NO_OPERATOR, OperatorId, RecordHeader, SeqNo};
+use crate::value::Value;
+
+/// One record of a chain.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) header: RecordHeader,
+    pub(crate) value: Value,
+}
+
+/// What the oldest operand of a chain stands on, when the chain itself does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Below {
+    /// Older records may exist: operands can only fold among themselves.
+    Unknown,
+    /// The key has no older record anywhere.
+    Nothing,
+}
+
+/// Visible records of one key, at most one base and that one the oldest.
+#[derive(Debug, Default)]
+pub(crate) struct Chain {
+    /// Operands, newest first unless `oldest_first`.
+    operands: SmallVec<[Record; 4]>,
+    /// Which way they were collected.
+    oldest_first: bool,
+    base: Option<Record>,
+}
+
+/// What a chain came to.
+#[derive(Debug, Default)]
+pub(crate) struct Folded {
+    /// The records that take the chain's place, oldest first.
+    pub(crate) records: SmallVec<[Record; 2]>,
+    /// The operator of the first stretch that failed, if one did.
+    pub(crate) failed: Option<OperatorId>,
+}
+
+impl Chain {
+    /// Adds the next older record. Answers whether older ones still matter.
+    #[inline]
+    pub(crate) fn push(&mut self, header: RecordHeader, value: Value) -> bool {
+        debug_assert!(self.base.is_none(), "nothing lies below a base");
+        debug_assert!(!self.oldest_first, "one chain is collected one way");
+        if header.kind.is_base() {
+            self.base = Some(Record { header, value });
+            return false;
+        }
+        self.operands.push(Record { header, value });
+        !planted(Fault::StopChainEarly) || self.operands.len() < 2
+    }
+
+    /// Adds the next *newer* record, for walks from old to new. A base replaces all older ones.
+    #[inline]
+    pub(crate) fn push_newer(&mut self, header: RecordHeader, value: Value) {
+        self.oldest_first = true;
+        if header.kind.is_base() {
+            self.operands.clear();
+            self.base = Some(Record { header, value });
+        } else {
+            self.operands.push(Record { header, value });
+        }
+    }
+
+    /// Forgets everything, keeping memory.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.operands.clear();
+        self.oldest_first = false;
+        self.base = None;
+    }
+
+    /// Whether no record was pushed.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.operands.is_empty() && self.base.is_none()
+    }
+
+    /// The value a reader sees. `scratch` is a reusable buffer.
+    ///
+    /// # Errors
+    /// `MergeFailed`, naming key and operator.
+    #[inline]
+    pub(crate) fn value(
+        &mut self,
+        key: &[u8],
+        operators: &Resolver,
+        scratch: &mut Vec<u8>,
+    ) -> Result<Option<Value>, Error> {
+        if self.operands.is_empty() {
+            let base = self.base.take();
+            return Ok(base.filter(|base| base.header.kind == Kind::Put).map(|base| base.value));
+        }
+        let mut folded = self.fold(key, Below::Nothing, operators, scratch);
+        if let Some(operator) = folded.failed {
+            return Err(merge_failed(key, operator, operators));
+        }
+        let newest = folded.records.pop();
+        Ok(newest.filter(|record| record.header.kind == Kind::Put).map(|record| record.value))
+    }
+
+    /// Folds the chain as far as its laws allow and empties it.
+    pub(crate) fn fold(
+        &mut self,
+        key: &[u8],
+        below: Below,
+        operators: &Resolver,
+        scratch: &mut Vec<u8>,
+    ) -> Folded {
+        let mut fold =
+            Fold { key, operators, scratch, out: Folded::default(), ground: Ground::Open };
+        if let Some(base) = self.base.take() {
+            fold.ground = Ground::Solid;
+            fold.out.records.push(base);
+        } else if below == Below::Nothing {
+            fold.ground = Ground::Solid;
+        }
+        if !std::mem::take(&mut self.oldest_first) && !planted(Fault::WrongOperandOrder) {
+            self.operands.reverse();
+        }
+        let mut rest = &mut self.operands[..];
+        while let Some(first) = rest.first() {
+            let operator = first.header.operator;
+            let end = rest.iter().position(|record| record.header.operator != operator);
+            let (stretch, newer) = rest.split_at_mut(end.unwrap_or(rest.len()));
+            fold.stretch(operator, stretch);
+            rest = newer;
+        }
+        self.operands.clear();
+        fold.out
+    }
+}
+
+/// What the next stretch stands on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ground {
+    /// The last record of the output is a base, or the output is empty and the key has no older
+    /// record: the next stretch folds fully.
+    Solid,
+    /// Unknown, or a wall: the next stretch folds only partially.
+    Open,
+}
+
+/// A fold in progress, oldest stretch first.
+struct Fold<'a> {
+    key: &'a [u8],
+    operators: &'a Resolver,
+    scratch: &'a mut Vec<u8>,
+    out: Folded,
+    ground: Ground,
+}
+
+impl Fold<'_> {
+    /// Folds one stretch (operands of one operator, oldest first) onto what is there.
+    fn stretch(&mut self, operator: OperatorId, stretch: &mut [Record]) {
+        let Some(implementation) = self.operators.implementation(operator) else {
+            if self.ground == Ground::Solid {
+                self.out.failed.get_or_insert(operator);
+            }
+            return self.keep(stretch);
+        };
+        match self.ground {
+            Ground::Solid => self.full(implementation, operator, stretch),
+            Ground::Open => self.partial(implementation, stretch),
+        }
+    }
+
+    /// Folds a stretch onto a known base.
+    fn full(&mut self, implementation: &dyn MergeOperator, id: OperatorId, stretch: &mut [Record]) {
+        let newest = stretch.last().map_or(0, |record| record.header.seqno);
+        let outcome = {
+            let base = self.out.records.last();
+            let base = base.filter(|base| base.header.kind == Kind::Put).map(|base| &*base.value);
+            let operands: SmallVec<[&[u8]; 8]> = stretch.iter().map(|r| &*r.value).collect();
+            self.scratch.clear();
+            let key = self.key;
+            let scratch = &mut *self.scratch;
+            catch_unwind(AssertUnwindSafe(|| implementation.full(key, base, &operands, scratch)))
+                .unwrap_or(Full::Fail)
+        };
+        let value = match outcome {
+            Full::Value => Some(take_output(self.scratch)),
+            Full::Operand(index) => match stretch.get_mut(index) {
+                Some(operand) => Some(operand.value.clone()),
+                None => return self.wall(id, stretch),
+            },
+            Full::Existing => {
+                let base = self.out.records.pop();
+                base.filter(|base| base.header.kind == Kind::Put).map(|base| base.value)
+            }
+            Full::Delete => None,
+            Full::Fail => return self.wall(id, stretch),
+        };
+        self.out.records.clear();
+        self.out.records.push(base_record(newest, value));
+    }
+
+    /// Folds a stretch whose base is not known.
+    fn partial(&mut self, implementation: &dyn MergeOperator, stretch: &mut [Record]) {
+        if stretch.len() < 2 {
+            return self.keep(stretch);
+        }
+        let outcome = {
+            let operands: SmallVec<[&[u8]; 8]> = stretch.iter().map(|r| &*r.value).collect();
+            self.scratch.clear();
+            let key = self.key;
+            let scratch = &mut *self.scratch;
+            catch_unwind(AssertUnwindSafe(|| implementation.partial(key, &operands, scratch)))
+                .unwrap_or(Partial::Keep)
+        };
+        let newest = stretch[stretch.len() - 1].header;
+        match outcome {
+            Partial::Operand => {
+                let value = take_output(self.scratch);
+                self.out.records.push(Record { header: newest, value });
+            }
+            Partial::Value => {
+                let value = take_output(self.scratch);
+                self.base_whatever_below(base_record(newest.seqno, Some(value)));
+            }
+            Partial::Delete => self.base_whatever_below(base_record(newest.seqno, None)),
+            Partial::Keep => self.keep(stretch),
+        }
+    }
+
+    /// A stretch turned out to be a base: nothing older matters, walls included.
+    fn base_whatever_below(&mut self, base: Record) {
+        self.out.records.clear();
+        self.out.records.push(base);
+        self.out.failed = None;
+        self.ground = Ground::Solid;
+    }
+
+    /// A stretch that cannot be folded is kept as it is, and nothing newer reaches the base.
+    fn wall(&mut self, operator: OperatorId, stretch: &mut [Record]) {
+        self.out.failed.get_or_insert(operator);
+        self.keep(stretch);
+    }
+
+    fn keep(&mut self, stretch: &mut [Record]) {
+        self.out.records.extend(stretch.iter().cloned());
+        self.ground = Ground::Open;
+    }
+}
+
+/// A put of the value, or a delete.
+fn base_record(seqno: SeqNo, value: Option<Value>) -> Record {
+    let kind = if value.is_some() { Kind::Put } else { Kind::Delete };
+    let header = RecordHeader { seqno, kind, operator: NO_OPERATOR };
+    Record { header, value: value.unwrap_or_default() }
+}
+
+/// The operator's output as a value; a small one leaves the buffer for the next fold.
+fn take_output(scratch: &mut Vec<u8>) -> Value {
+    Value::inline(scratch).unwrap_or_else(|| Value::from(std::mem::take(scratch)))
+}
+
+/// The error a read of this key gets.
+fn merge_failed(key: &[u8], operator: OperatorId, operators: &Resolver) -> Error {
+    let shown = &key[..key.len().min(64)];
+    let dots = if shown.len() < key.len() { "…" } else { "" };
+    Error::new(
+        ErrorKind::MergeFailed,
+        format!(
+            "operator '{}' rejects the value or an operand of key '{}{dots}'; \
+             put or delete the key to use it again",
+            operators.name(operator),
+            shown.escape_ascii(),
+        ),
+    )
+}

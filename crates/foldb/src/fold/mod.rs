@@ -1,0 +1,22 @@
+//! The fold: operators, chains, and the one routine that folds them.
+//!
+//! Every part of the engine that must know what a chain comes to asks [`chain::Chain`]: point reads,
+//! iterators in both directions, flushes and compactions. There is no second walk "down to the
+//! base" anywhere, so there is no second set of rules for walls, deletes and operator changes.
+//!
+//! Invariant: no I/O in here. Records arrive with their bytes pinned.
+
+mod builtin;
+mod chain;
+mod definition;
+mod operator;
+mod registry;
+#[cfg(test)]
+mod tests;
+
+pub use builtin::{BuiltinInfo, builtins};
+pub(crate) use chain::{Below, Chain};
+pub use definition::Definition;
+pub use operator::{Full, MergeOperator, Partial, TextForm};
+pub use registry::Operator;
+pub(crate) use registry::{Registry, Resolver};

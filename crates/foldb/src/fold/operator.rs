@@ -1,0 +1,114 @@
+//! What a merge operator is and which laws it keeps.
+
+use std::fmt::Debug;
+
+/// Answer of [`MergeOperator::full`]: what the key's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// What was written to the output buffer.
+    Value,
+    /// The operand of this index, unchanged and uncopied.
+    Operand(usize),
+    /// The base, unchanged and uncopied. Over nothing: the key is absent.
+    Existing,
+    /// The key is gone.
+    Delete,
+    /// These operands cannot be applied; reads of this key fail, the operands are kept.
+    Fail,
+}
+
+/// Answer of [`MergeOperator::partial`]: what several operands in a row come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Partial {
+    /// One operand: what was written to the output buffer.
+    Operand,
+    /// A value, whatever the base: what was written to the output buffer. It ends the chain.
+    Value,
+    /// The key is gone, whatever the base. It ends the chain.
+    Delete,
+    /// They do not compose without the base; keep them as they are.
+    Keep,
+}
+
+/// How a read-modify-write is expressed as one blind write.
+///
+/// `db.merge(key, operand)` stores the operand; the operator says later what base and operands
+/// come to. Operands are always handed over oldest first.
+///
+/// # Laws
+/// Byte for byte, for every base (or none) and all operands:
+/// - stepwise: `full(base, [a, b]) = full(full(base, [a]), [b])`;
+/// - partial: `full(base, [partial(a, b)]) = full(base, [a, b])` unless `partial` says
+///   [`Partial::Keep`].
+///
+/// # Example
+/// ```
+/// use foldb::{Full, MergeOperator, Partial};
+///
+/// /// Keeps the longest operand.
+/// #[derive(Debug)]
+/// struct Longest;
+///
+/// impl MergeOperator for Longest {
+///     fn name(&self) -> &str { "example.longest" }
+///     fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], _: &mut Vec<u8>) -> Full {
+///         let mut best = (base.map_or(0, <[u8]>::len), Full::Existing);
+///         for (i, operand) in operands.iter().enumerate() {
+///             if base.is_none() && i == 0 || operand.len() > best.0 {
+///                 best = (operand.len(), Full::Operand(i));
+///             }
+///         }
+///         best.1
+///     }
+/// }
+/// let mut out = Vec::new();
+/// assert_eq!(Longest.full(b"key", Some(b"abc"), &[b"ab", b"abcd"], &mut out), Full::Operand(1));
+/// ```
+pub trait MergeOperator: Debug + Send + Sync {
+    /// The name by which the database remembers it. Names without a dot are foldb's.
+    fn name(&self) -> &str;
+
+    /// Version of the operand format. A database written by another version refuses to open.
+    fn version(&self) -> u32 {
+        0
+    }
+
+    /// Exact parameter bytes (a separator, say), part of the operator's identity.
+    fn parameters(&self) -> &[u8] {
+        &[]
+    }
+
+    /// The value that `operands` (at least one, oldest first) make of `base`. `out` is empty.
+    fn full(&self, key: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full;
+
+    /// What `operands` (at least two, oldest first) come to without a base. `out` is empty.
+    fn partial(&self, _key: &[u8], _operands: &[&[u8]], _out: &mut Vec<u8>) -> Partial {
+        Partial::Keep
+    }
+
+    /// Whether an operand is well formed; a malformed one is refused before it is logged.
+    ///
+    /// # Errors
+    /// What was expected, as the end of a sentence: `8 bytes, not 3`.
+    fn check_operand(&self, _operand: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// How people write operands and values of this operator.
+    fn text(&self) -> TextForm {
+        TextForm::Bytes
+    }
+}
+
+/// How operands and values of an operator are written as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextForm {
+    /// The bytes themselves.
+    Bytes,
+    /// An unsigned decimal; 8 bytes little-endian.
+    U64,
+    /// A signed decimal; 8 bytes little-endian.
+    I64,
+    /// A decimal fraction; 8 bytes little-endian IEEE 754.
+    F64,
+}

@@ -1,0 +1,269 @@
+//! The one routine that folds, on histories written as text.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::error::{ErrorKind, Result};
+use crate::faults::{self, Fault};
+use crate::fold::{Below, Chain, Resolver};
+use crate::testing::history::{self, Event};
+use crate::testing::toys;
+
+fn resolver() -> Resolver {
+    Resolver::clone(&toys::registry().resolver())
+}
+
+/// A chain of these records, collected as a reader meets them: newest first, up to the base.
+fn collected(events: &[Event]) -> Chain {
+    let mut events = events.to_vec();
+    events.sort_by_key(|event| std::cmp::Reverse(event.header.seqno));
+    let mut chain = Chain::default();
+    for event in events {
+        if !chain.push(event.header, event.value()) {
+            break;
+        }
+    }
+    chain
+}
+
+/// The same, collected from the oldest record on.
+fn collected_backwards(events: &[Event]) -> Chain {
+    let mut events = events.to_vec();
+    events.sort_by_key(|event| event.header.seqno);
+    let mut chain = Chain::default();
+    for event in events {
+        chain.push_newer(event.header, event.value());
+    }
+    chain
+}
+
+/// What the records fold to, oldest first.
+fn fold_events(events: &[Event], below: Below) -> Vec<Event> {
+    let folded = collected(events).fold(b"a", below, &resolver(), &mut Vec::new());
+    let records = folded.records.iter();
+    records.map(|record| Event::new(b"a", record.header, &record.value)).collect()
+}
+
+fn fold(history: &str, below: Below) -> String {
+    history::print(&fold_events(&history::parse(history), below))
+}
+
+fn read(mut chain: Chain) -> Result<Option<Vec<u8>>> {
+    let value = chain.value(b"a", &resolver(), &mut Vec::new())?;
+    Ok(value.map(|value| value.into_owned()))
+}
+
+/// What a reader sees: the value, `-` for nothing, `!` for a failed merge.
+fn seen(chain: Chain) -> String {
+    match read(chain) {
+        Ok(Some(value)) => value.escape_ascii().to_string(),
+        Ok(None) => "-".to_owned(),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::MergeFailed);
+            "!".to_owned()
+        }
+    }
+}
+
+#[test]
+fn folds_as_far_as_the_laws_allow() {
+    use Below::{Nothing, Unknown};
+    #[rustfmt::skip]
+    let cases = [
+        // A base, or nothing below: full.
+        (Nothing, "a.PUT.1(10) a.MERGE.2(+1) a.MERGE.3(+2)", "a.PUT.3(13)", "13"),
+        (Unknown, "a.PUT.1(10) a.MERGE.2(+1) a.MERGE.3(+2)", "a.PUT.3(13)", "13"),
+        (Nothing, "a.DEL.1 a.MERGE.2(+1)", "a.PUT.2(1)", "1"),
+        (Nothing, "a.MERGE.2(+1)", "a.PUT.2(1)", "1"),
+        (Nothing, "a.DEL.1", "a.DEL.1", "-"),
+        // Something unknown below: partial, of two at least.
+        (Unknown, "a.MERGE.2(+1)", "a.MERGE.2(+1)", "1"),
+        (Unknown, "a.MERGE.2(+1) a.MERGE.3(+2) a.MERGE.4(-5)", "a.MERGE.4(-2)", "-2"),
+        (Unknown, "a.MERGE.2(~x) a.MERGE.3(~y)", "a.MERGE.2(~x) a.MERGE.3(~y)", "~x~y"),
+        // Several operators in one chain fold oldest to newest, stretch by stretch.
+        (Nothing, "a.PUT.1(10) a.MERGE.3(,x) a.MERGE.4(,y)", "a.PUT.4(10,x,y)", "10,x,y"),
+        (Nothing, "a.PUT.1(1) a.MERGE.2(+1) a.MERGE.3(+1) a.MERGE.4(,x)", "a.PUT.4(3,x)", "3,x"),
+        (Unknown, "a.MERGE.2(+1) a.MERGE.3(+1) a.MERGE.4(,x) a.MERGE.5(,y) a.MERGE.6(+1)",
+                  "a.MERGE.3(+2) a.MERGE.5(,x,y) a.MERGE.6(+1)", "!"),
+        // Outcomes that are no value.
+        (Nothing, "a.PUT.1(10) a.MERGE.2(.)", "a.PUT.2(10)", "10"),
+        (Nothing, "a.DEL.1 a.MERGE.2(.)", "a.DEL.2", "-"),
+        (Nothing, "a.MERGE.2(.)", "a.DEL.2", "-"),
+        (Nothing, "a.PUT.1(2) a.MERGE.2(#-1) a.MERGE.3(#-1)", "a.DEL.3", "-"),
+        (Nothing, "a.PUT.1(2) a.MERGE.2(#-2) a.MERGE.3(+7)", "a.PUT.3(7)", "7"),
+        (Nothing, "a.PUT.1(2) a.MERGE.2(!)", "a.DEL.2", "-"),
+        (Nothing, "a.MERGE.1(^9) a.MERGE.2(^0)", "a.PUT.2(^9)", "^9"),
+        (Nothing, "a.PUT.1(x) a.MERGE.2(^0) a.MERGE.3(^7)",
+                  "a.PUT.1(x) a.MERGE.2(^0) a.MERGE.3(^7)", "!"),
+        // Partial outcomes that end the chain, whatever the base.
+        (Unknown, "a.MERGE.2(=x) a.MERGE.3(=y)", "a.PUT.3(y)", "y"),
+        (Unknown, "a.MERGE.2(=x) a.MERGE.3(!)", "a.DEL.3", "-"),
+        (Unknown, "a.MERGE.1(+1) a.MERGE.2(=x) a.MERGE.3(=1) a.MERGE.4(+1)", "a.PUT.4(2)", "2"),
+        (Unknown, "a.MERGE.1(~x) a.MERGE.2(=5) a.MERGE.3(!) a.MERGE.4(+1)", "a.PUT.4(1)", "1"),
+        (Unknown, "a.MERGE.2(=x)", "a.MERGE.2(=x)", "x"),
+    ];
+    for (below, history, folded, value) in cases {
+        assert_eq!(fold(history, below), folded, "{history} over {below:?}");
+        assert_eq!(seen(collected(&history::parse(history))), value, "{history}");
+    }
+}
+
+/// H8: what fails or is unknown is a wall. Below it records fold among themselves, above it only
+/// partially, and nothing is dropped but under a base.
+#[test]
+fn h8_walls() {
+    use Below::{Nothing, Unknown};
+    #[rustfmt::skip]
+    let cases = [
+        (Nothing, "a.PUT.1(1) a.MERGE.2(+2) a.MERGE.4(*) a.MERGE.5(+5) a.MERGE.6(+6)",
+                  "a.PUT.2(3) a.MERGE.4(*) a.MERGE.6(+11)"),
+        (Nothing, "a.PUT.1(1) a.MERGE.2(+2) a.MERGE.4(?) a.MERGE.5(+5) a.MERGE.6(+6)",
+                  "a.PUT.2(3) a.MERGE.4(?) a.MERGE.6(+11)"),
+        (Nothing, "a.PUT.1(1) a.MERGE.2(+2) a.MERGE.4(%) a.MERGE.5(%) a.MERGE.6(+6)",
+                  "a.PUT.2(3) a.MERGE.4(%) a.MERGE.5(%) a.MERGE.6(+6)"),
+        (Unknown, "a.MERGE.1(+1) a.MERGE.2(+2) a.MERGE.4(?) a.MERGE.5(+5) a.MERGE.6(+6)",
+                  "a.MERGE.2(+3) a.MERGE.4(?) a.MERGE.6(+11)"),
+        // No base is invented for what stands over a wall.
+        (Nothing, "a.MERGE.4(*) a.MERGE.5(+5) a.MERGE.6(+6)", "a.MERGE.4(*) a.MERGE.6(+11)"),
+        (Nothing, "a.DEL.3 a.MERGE.4(*) a.MERGE.5(+5)", "a.DEL.3 a.MERGE.4(*) a.MERGE.5(+5)"),
+        // A base that its operator refuses is kept, and so are the operands.
+        (Nothing, "a.PUT.1(ten) a.MERGE.2(+1) a.MERGE.3(+2)",
+                  "a.PUT.1(ten) a.MERGE.2(+1) a.MERGE.3(+2)"),
+        // Two walls.
+        (Nothing, "a.PUT.1(1) a.MERGE.2(*) a.MERGE.3(+1) a.MERGE.4(+1) a.MERGE.5(?)",
+                  "a.PUT.1(1) a.MERGE.2(*) a.MERGE.4(+2) a.MERGE.5(?)"),
+        // A base over a wall drops it, also one that only a partial fold reveals.
+        (Nothing, "a.MERGE.2(*) a.PUT.3(7)", "a.PUT.3(7)"),
+    ];
+    for (below, history, folded) in cases {
+        assert_eq!(fold(history, below), folded, "{history} over {below:?}");
+        assert_eq!(fold(folded, below), folded, "folding again changes nothing");
+    }
+    assert_eq!(fold("a.PUT.1(1) a.MERGE.2(*) a.MERGE.3(=x) a.MERGE.4(=y)", Nothing), "a.PUT.4(y)");
+    assert_eq!(seen(collected(&history::parse("a.MERGE.2(*) a.MERGE.3(=x) a.MERGE.4(=y)"))), "y");
+    assert_eq!(seen(collected(&history::parse("a.MERGE.2(*) a.MERGE.3(+1)"))), "!");
+}
+
+#[test]
+fn failed_reads_name_key_and_operator() {
+    let mut chain = Chain::default();
+    let bad = &history::parse("a.MERGE.1(*)")[0];
+    chain.push(bad.header, bad.value());
+    let error = chain.value(&[b'k'; 100], &resolver(), &mut Vec::new()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::MergeFailed);
+    let text = error.to_string();
+    assert!(text.starts_with("operator 'toy.42' rejects"), "{text}");
+    assert!(text.contains(&format!("'{}…'", "k".repeat(64))), "a long key is cut: {text}");
+    let unknown = read(collected(&history::parse("a.MERGE.1(?)"))).unwrap_err();
+    assert!(unknown.to_string().starts_with("operator '#4000' rejects"), "{unknown}");
+}
+
+/// What a failed or panicked operator left in the buffer is in nobody's value.
+#[test]
+fn the_scratch_buffer_is_clean_for_everybody() {
+    let mut scratch = b"rest of something else".to_vec();
+    let history = history::parse("a.PUT.1(x) a.MERGE.2(+1) a.MERGE.3(,a) a.MERGE.4(,b)");
+    let folded = collected(&history).fold(b"a", Below::Nothing, &resolver(), &mut scratch);
+    let newest = &folded.records[folded.records.len() - 1];
+    assert_eq!(&*newest.value, b",a,b");
+    assert_eq!(folded.failed, Some(toys::operator_of("+1")));
+}
+
+#[test]
+fn a_chain_is_reusable() {
+    let mut chain = collected_backwards(&history::parse("a.MERGE.1(,x) a.MERGE.2(,y)"));
+    assert!(!chain.is_empty());
+    chain.clear();
+    assert!(chain.is_empty());
+    for event in history::parse("a.MERGE.4(,b) a.MERGE.3(,a) a.PUT.1(1)") {
+        chain.push(event.header, event.value());
+    }
+    let value = chain.value(b"a", &resolver(), &mut Vec::new()).unwrap().unwrap();
+    assert_eq!(value, b"1,a,b");
+    assert!(chain.is_empty(), "a fold empties the chain");
+}
+
+#[test]
+fn large_values_fold_uncopied() {
+    let large = "x".repeat(100);
+    let base = Event::put("a", 1, &large);
+    let same = Event::merge("a", 2, ".");
+    let mut chain = Chain::default();
+    chain.push(same.header, same.value());
+    let pinned = base.value();
+    let address = pinned.as_slice().as_ptr();
+    chain.push(base.header, pinned);
+    let value = chain.value(b"a", &resolver(), &mut Vec::new()).unwrap().unwrap();
+    assert_eq!(value.as_slice().as_ptr(), address);
+}
+
+/// The faults planted in the chain routine are ones that these tests see.
+#[test]
+fn planted_faults_show() {
+    let history = history::parse("a.PUT.1(1) a.MERGE.2(,x) a.MERGE.3(,y)");
+    assert_eq!(seen(collected(&history)), "1,x,y");
+    faults::plant(Some(Fault::WrongOperandOrder));
+    let wrong_order = seen(collected(&history));
+    faults::plant(Some(Fault::StopChainEarly));
+    let stopped = seen(collected(&history));
+    faults::plant(None);
+    assert_eq!(wrong_order, "1,y,x");
+    assert_eq!(stopped, ",x,y");
+}
+
+/// Any record but one whose operator is asked for an index.
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let operand = select(vec![
+        "+1", "-1", "+x", "#1", "#-1", ",x", ",y", "~x", "=1", "=x", "!", ".", "*", "?",
+    ]);
+    let merge = operand.prop_map(|operand| Event::merge("a", 0, operand));
+    let put = select(vec!["1", "x", ""]).prop_map(|value| Event::put("a", 0, value));
+    let event = prop_oneof![8 => merge, 1 => put, 1 => Just(Event::delete("a", 0))];
+    proptest::collection::vec(event, 1..10).prop_map(|mut events| {
+        for (index, event) in events.iter_mut().enumerate() {
+            event.header.seqno = 1 + 2 * index as u64;
+        }
+        events
+    })
+}
+
+proptest! {
+    /// Forwards and backwards, a reader sees the same.
+    #[test]
+    fn both_directions_see_the_same(events in events()) {
+        prop_assert_eq!(seen(collected(&events)), seen(collected_backwards(&events)));
+        prop_assert_eq!(collected(&events).is_empty(), collected_backwards(&events).is_empty());
+    }
+
+    /// Whatever is folded first, on whatever side of any cut, a reader sees the same: what flushes
+    /// and compactions rely on.
+    #[test]
+    fn folding_in_pieces_changes_no_answer(
+        events in events(),
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..3),
+        bottom: bool,
+    ) {
+        let expected = seen(collected(&events));
+        let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(events.len() + 1)).collect();
+        cuts.extend([0, events.len()]);
+        cuts.sort_unstable();
+        let mut pieces = Vec::new();
+        for cut in cuts.windows(2) {
+            let below =
+                if bottom && cut[0] == 0 { Below::Nothing } else { Below::Unknown };
+            let piece = fold_events(&events[cut[0]..cut[1]], below);
+            let seqnos: Vec<_> = piece.iter().map(|event| event.header.seqno).collect();
+            prop_assert!(seqnos.is_sorted_by(|a, b| a < b), "{:?}", seqnos);
+            pieces.extend(piece);
+        }
+        prop_assert_eq!(seen(collected(&pieces)), expected, "{}", history::print(&pieces));
+    }
+
+    /// A fold that can change nothing more is at rest.
+    #[test]
+    fn folding_is_idempotent(events in events(), bottom: bool) {
+        let below = if bottom { Below::Nothing } else { Below::Unknown };
+        let once = fold_events(&events, below);
+        prop_assert_eq!(history::print(&fold_events(&once, below)), history::print(&once));
+    }
+}

@@ -1,0 +1,174 @@
+//! The laws stated on `MergeOperator`, for every built-in operator and byte for byte.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::fold::{Full, MergeOperator, Partial, TextForm, builtins};
+
+const KEY: &[u8] = b"key";
+
+/// What a key comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Value(Vec<u8>),
+    Absent,
+    Failed,
+}
+
+/// `full`, with its answer spelled out.
+pub(super) fn full(
+    operator: &dyn MergeOperator,
+    base: Option<&[u8]>,
+    operands: &[Vec<u8>],
+) -> Outcome {
+    let operands: Vec<&[u8]> = operands.iter().map(Vec::as_slice).collect();
+    let mut out = Vec::new();
+    match operator.full(KEY, base, &operands, &mut out) {
+        Full::Value => Outcome::Value(out),
+        Full::Operand(index) => Outcome::Value(operands[index].to_vec()),
+        Full::Existing => base.map_or(Outcome::Absent, |base| Outcome::Value(base.to_vec())),
+        Full::Delete => Outcome::Absent,
+        Full::Fail => Outcome::Failed,
+    }
+}
+
+/// `full` onto an outcome.
+fn full_onto(operator: &dyn MergeOperator, below: &Outcome, operands: &[Vec<u8>]) -> Outcome {
+    match below {
+        Outcome::Value(base) => full(operator, Some(base), operands),
+        Outcome::Absent => full(operator, None, operands),
+        Outcome::Failed => Outcome::Failed,
+    }
+}
+
+/// Every built-in, with and without parameters.
+pub(super) fn all_builtins() -> Vec<Arc<dyn MergeOperator>> {
+    let parameters: [Option<&[u8]>; 5] =
+        [None, Some(b""), Some(b";"), Some(b" - "), Some(b"rocksdb_lenient")];
+    let all = builtins().iter().flat_map(|info| {
+        parameters.into_iter().filter_map(|parameter| info.instantiate(parameter).ok())
+    });
+    all.collect()
+}
+
+/// Bases and operands for an operator: mostly well formed, now and then not.
+fn bytes_for(form: TextForm) -> BoxedStrategy<Vec<u8>> {
+    let short = proptest::collection::vec(select(b"ab,\0\xff".to_vec()), 0..5);
+    match form {
+        TextForm::Bytes => short.boxed(),
+        TextForm::U64 | TextForm::I64 | TextForm::F64 => {
+            let edges = select(vec![0u64, 1, u64::MAX, 1 << 63, (1 << 63) - 1]);
+            let number = prop_oneof![any::<u64>(), edges];
+            let number = number.prop_map(|number| number.to_le_bytes().to_vec());
+            prop_oneof![9 => number, 1 => short].boxed()
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    operator: Arc<dyn MergeOperator>,
+    base: Option<Vec<u8>>,
+    operands: Vec<Vec<u8>>,
+    range: Range<usize>,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let operator = select(all_builtins());
+    operator.prop_flat_map(|operator| {
+        let bytes = bytes_for(operator.text());
+        let base = proptest::option::of(bytes.clone());
+        let operands = proptest::collection::vec(bytes, 1..7);
+        (Just(operator), base, operands, any::<[prop::sample::Index; 2]>()).prop_map(
+            |(operator, base, operands, cuts)| {
+                let mut cuts = cuts.map(|cut| cut.index(operands.len() + 1));
+                cuts.sort_unstable();
+                Case { operator, base, operands, range: cuts[0]..cuts[1] }
+            },
+        )
+    })
+}
+
+proptest! {
+    /// full(base, [a, b]) = full(full(base, [a]), [b])
+    #[test]
+    fn stepwise_is_full(case in case()) {
+        let operator = &*case.operator;
+        let whole = full(operator, case.base.as_deref(), &case.operands);
+        let base = case.base.map_or(Outcome::Absent, Outcome::Value);
+        let steps = case.operands.iter().fold(base.clone(), |below, operand| {
+            full_onto(operator, &below, std::slice::from_ref(operand))
+        });
+        prop_assert_eq!(&whole, &steps);
+        let cut = case.range.start;
+        if cut > 0 && cut < case.operands.len() {
+            let (first, second) = case.operands.split_at(cut);
+            let halves = full_onto(operator, &full_onto(operator, &base, first), second);
+            prop_assert_eq!(&whole, &halves);
+        }
+    }
+
+    /// full(base, [partial(a, b)]) = full(base, [a, b]), unless partial says Keep; and where it says
+    /// what the value is, that is so whatever the base.
+    #[test]
+    fn partial_against_full(case in case()) {
+        let operator = &*case.operator;
+        let Range { start, end } = case.range;
+        if end - start < 2 {
+            return Ok(());
+        }
+        let (older, stretch, newer) =
+            (&case.operands[..start], &case.operands[start..end], &case.operands[end..]);
+        let whole = full(operator, case.base.as_deref(), &case.operands);
+        let slices: Vec<&[u8]> = stretch.iter().map(Vec::as_slice).collect();
+        let mut out = Vec::new();
+        let replaced = match operator.partial(KEY, &slices, &mut out) {
+            Partial::Keep => return Ok(()),
+            Partial::Operand => {
+                prop_assert!(operator.check_operand(&out).is_ok(), "one closed grammar");
+                let operands = [older, &[out], newer].concat();
+                full(operator, case.base.as_deref(), &operands)
+            }
+            Partial::Value if newer.is_empty() => Outcome::Value(out),
+            Partial::Value => full(operator, Some(&out), newer),
+            Partial::Delete if newer.is_empty() => Outcome::Absent,
+            Partial::Delete => full(operator, None, newer),
+        };
+        // A base that is refused stays refused; what says "whatever the base" does not look at it.
+        prop_assert_eq!(replaced, whole);
+    }
+
+    /// A put of one element is a merge of it onto nothing: operand and value share one grammar.
+    #[test]
+    fn one_operand_onto_nothing_is_itself(case in case()) {
+        let operator = &*case.operator;
+        let operand = &case.operands[..1];
+        let well_formed = operator.text() == TextForm::Bytes || operand[0].len() == 8;
+        if well_formed {
+            prop_assert_eq!(full(operator, None, operand), Outcome::Value(operand[0].clone()));
+        }
+    }
+
+    /// What check_operand lets through never makes a fold onto nothing fail.
+    #[test]
+    fn checked_operands_fold(case in case()) {
+        let operator = &*case.operator;
+        let all_checked = case.operands.iter().all(|operand| operator.check_operand(operand).is_ok());
+        let outcome = full(operator, None, &case.operands);
+        prop_assert_eq!(all_checked, outcome != Outcome::Failed);
+    }
+}
+
+/// Every built-in folds partially, so its chains are bounded (H9).
+#[test]
+fn no_builtin_keeps_well_formed_operands_apart() {
+    let number = 7u64.to_le_bytes();
+    for operator in all_builtins() {
+        let mut out = Vec::new();
+        let answer = operator.partial(KEY, &[&number, &number], &mut out);
+        assert_ne!(answer, Partial::Keep, "{operator:?}");
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of the fold: the operators' laws, the chain routine, the registry.
+
+mod builtins;
+mod chain;
+mod laws;
+mod registry;

@@ -1,0 +1,182 @@
+//! Which operator an id names, for ever (H27).
+
+use std::sync::Arc;
+
+use crate::ErrorKind;
+use crate::fold::registry::FIRST_DYNAMIC_ID;
+use crate::fold::{Definition, Full, MergeOperator, Registry, builtins};
+
+/// A custom operator with everything that is part of its identity.
+#[derive(Debug)]
+struct Custom {
+    version: u32,
+    parameters: &'static [u8],
+}
+
+impl MergeOperator for Custom {
+    fn name(&self) -> &str {
+        "test.custom"
+    }
+
+    fn version(&self) -> u32 {
+        self.version
+    }
+
+    fn parameters(&self) -> &[u8] {
+        self.parameters
+    }
+
+    fn full(&self, _: &[u8], _: Option<&[u8]>, _: &[&[u8]], _: &mut Vec<u8>) -> Full {
+        Full::Existing
+    }
+}
+
+fn with_custom(version: u32, parameters: &'static [u8]) -> Registry {
+    Registry::new(vec![Arc::new(Custom { version, parameters })])
+}
+
+fn bare() -> Registry {
+    Registry::new(Vec::new())
+}
+
+/// Registers a spec as a database does, and answers its id.
+fn register(registry: &Registry, spec: &str) -> u32 {
+    let operator = registry.parse(spec).unwrap();
+    registry.id_of(&*operator).unwrap_or_else(|| {
+        let definition = registry.next_definition(&*operator);
+        registry.adopt(&definition).unwrap();
+        definition.id
+    })
+}
+
+/// On disk in every merge record: this test failing means old databases change their meaning.
+#[test]
+fn builtin_ids_never_change() {
+    let ids: Vec<_> = builtins().iter().map(|info| (info.name, info.id)).collect();
+    assert_eq!(
+        ids,
+        [
+            ("uint64add", Some(1)),
+            ("int64add", Some(2)),
+            ("max", Some(3)),
+            ("min", Some(4)),
+            ("append", Some(5)),
+            ("stringappend", None),
+            ("put", Some(6)),
+        ]
+    );
+    let registry = bare();
+    for (name, id) in ids {
+        let operator = registry.parse(name).unwrap();
+        assert_eq!(registry.id_of(&*operator), id, "{name}");
+    }
+}
+
+#[test]
+fn other_operators_get_the_next_id() {
+    let registry = with_custom(3, b"p");
+    assert_eq!(register(&registry, "stringappend:;"), FIRST_DYNAMIC_ID);
+    assert_eq!(register(&registry, "test.custom"), FIRST_DYNAMIC_ID + 1);
+    assert_eq!(register(&registry, "uint64add:rocksdb_lenient"), FIRST_DYNAMIC_ID + 2);
+    assert_eq!(register(&registry, "stringappend:;"), FIRST_DYNAMIC_ID, "known already");
+    assert_eq!(register(&registry, "uint64add"), 1);
+    assert_eq!(registry.resolver().name(FIRST_DYNAMIC_ID + 1), "test.custom:p");
+}
+
+/// A spec, registered, told by name, and registered in the next open, is the same operator.
+#[test]
+fn specs_round_trip() {
+    let registry = with_custom(0, b"");
+    for spec in [
+        "uint64add",
+        "uint64add:rocksdb_lenient",
+        "append",
+        "stringappend:",
+        "stringappend:;",
+        "stringappend::",
+        "stringappend:a:b",
+        "test.custom",
+    ] {
+        let id = register(&registry, spec);
+        assert_eq!(registry.resolver().name(id), spec);
+        assert_eq!(register(&registry, &registry.resolver().name(id)), id, "{spec}");
+    }
+    let comma = register(&registry, "stringappend");
+    assert_eq!(registry.resolver().name(comma), "stringappend:,", "the default is spelled out");
+
+    let reopened = with_custom(0, b"");
+    for definition in registry.resolver().dynamic_definitions() {
+        reopened.adopt(definition).unwrap();
+        reopened.adopt(definition).unwrap();
+    }
+    let definitions = |registry: &Registry| -> Vec<Definition> {
+        registry.resolver().definitions().cloned().collect()
+    };
+    assert_eq!(definitions(&reopened), definitions(&registry));
+    assert!(definitions(&registry).is_sorted_by_key(|definition| definition.id));
+    for definition in definitions(&registry) {
+        let implementation = reopened.implementation(definition.id).unwrap();
+        assert_eq!(implementation.parameters(), definition.parameters);
+    }
+}
+
+fn definition(id: u32, name: &str, version: u32, parameters: &[u8]) -> Definition {
+    Definition { id, name: name.to_owned(), version, parameters: parameters.to_vec() }
+}
+
+#[test]
+fn one_id_means_one_operator() {
+    let registry = bare();
+    registry.adopt(&definition(128, "stringappend", 0, b";")).unwrap();
+    let error = registry.adopt(&definition(128, "stringappend", 0, b",")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    assert_eq!(
+        error.to_string(),
+        "corruption: operator id 128 is both 'stringappend:;' and 'stringappend:,'"
+    );
+    let error = registry.adopt(&definition(1, "int64add", 0, b"")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    assert_eq!(registry.resolver().name(128), "stringappend:;", "a refused one changes nothing");
+}
+
+#[test]
+fn a_gap_of_ids_is_damage() {
+    for id in [129, 1 << 20, u32::MAX] {
+        let error = bare().adopt(&definition(id, "stringappend", 0, b";")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption);
+        assert!(error.to_string().contains("expected operator id 128 or less"), "{error}");
+    }
+}
+
+#[test]
+fn an_operator_nobody_gave_is_named() {
+    let error = bare().adopt(&definition(128, "acme.topk", 2, b"10")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnknownOperator);
+    assert_eq!(
+        error.to_string(),
+        "the database uses merge operator 'acme.topk:10' version 2, which is not built in: \
+         add it to Options::operators"
+    );
+    let error = bare().parse("acme.topk").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnknownOperator);
+    assert_eq!(error.to_string(), "there is no merge operator 'acme.topk'");
+}
+
+#[test]
+fn another_version_or_parameter_is_another_operator() {
+    let stored = definition(128, "test.custom", 1, b"p");
+    with_custom(1, b"p").adopt(&stored).unwrap();
+    for registry in [with_custom(2, b"p"), with_custom(1, b"q"), bare()] {
+        let error = registry.adopt(&stored).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnknownOperator, "{error}");
+    }
+}
+
+/// A custom operator goes before a built-in of its name, and a parameter must be its own.
+#[test]
+fn parse_looks_at_custom_operators_first() {
+    let registry = with_custom(0, b"p");
+    assert_eq!(registry.parse("test.custom").unwrap().parameters(), b"p");
+    assert_eq!(registry.parse("test.custom:p").unwrap().parameters(), b"p");
+    assert_eq!(registry.parse("test.custom:q").unwrap_err().kind(), ErrorKind::UnknownOperator);
+}

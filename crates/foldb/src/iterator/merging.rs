@@ -1,0 +1,237 @@
+//! Several sorted sources as one: a loser tree keyed on an 8-byte prefix.
+//!
+//! Each inner node of the tree remembers the loser of the match played there, so that after the
+//! winner moved, one match per level of the tree finds the next winner (Knuth, TAOCP 5.4.1). Most
+//! matches are decided by the first eight bytes of the key, which lie beside the tree; only ties
+//! look at the keys themselves.
+//!
+//! Sources are given newest first; of two records with the same key and sequence number the newer
+//! source's comes first.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::iterator::source::Source;
+use crate::key::{Comparator, RecordHeader};
+use crate::value::Value;
+
+/// A cursor over the union of its sources. After an error it stands on no record.
+pub(crate) struct MergingCursor {
+    sources: Vec<Source>,
+    /// What the matches look at first, one per source.
+    heads: Vec<Head>,
+    /// `tree[0]` is the winner; `tree[i]` the loser of the match at inner node `i`.
+    tree: Vec<u32>,
+    comparator: Arc<dyn Comparator>,
+    bytewise: bool,
+    direction: Direction,
+}
+
+/// The front of a source.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    /// First eight bytes of the key, big-endian; 0 if the order is not the bytes'.
+    prefix: u64,
+    valid: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+impl MergingCursor {
+    pub(crate) fn new(sources: Vec<Source>, comparator: Arc<dyn Comparator>) -> MergingCursor {
+        let head = Head { prefix: 0, valid: false };
+        MergingCursor {
+            heads: vec![head; sources.len()],
+            tree: vec![0; sources.len().max(1)],
+            sources,
+            bytewise: comparator.bytewise_order(),
+            comparator,
+            direction: Direction::Forward,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn valid(&self) -> bool {
+        self.heads.get(self.winner()).is_some_and(|head| head.valid)
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        self.sources[self.winner()].key()
+    }
+
+    #[inline]
+    pub(crate) fn header(&self) -> RecordHeader {
+        self.sources[self.winner()].header()
+    }
+
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        self.sources[self.winner()].value()
+    }
+
+    #[inline]
+    pub(crate) fn pinned_value(&self) -> Value {
+        self.sources[self.winner()].pinned_value()
+    }
+
+    pub(crate) fn seek_to_first(&mut self) -> Result<()> {
+        self.position(Direction::Forward, Source::seek_to_first)
+    }
+
+    pub(crate) fn seek_to_last(&mut self) -> Result<()> {
+        self.position(Direction::Backward, Source::seek_to_last)
+    }
+
+    /// To the newest record of the first key at or above `key`; moves forward from there.
+    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.position(Direction::Forward, |source| source.seek(key))
+    }
+
+    /// To the oldest record of the last key below `key`; moves backward from there.
+    pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        self.position(Direction::Backward, |source| source.seek_before(key))
+    }
+
+    /// To the next record. Only after a forward positioning.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<()> {
+        debug_assert_eq!(self.direction, Direction::Forward);
+        let winner = self.winner();
+        match self.sources[winner].next() {
+            Ok(()) => self.replay(winner),
+            Err(error) => return Err(self.fail(error)),
+        }
+        Ok(())
+    }
+
+    /// To the previous record. Only after a backward positioning.
+    #[inline]
+    pub(crate) fn prev(&mut self) -> Result<()> {
+        debug_assert_eq!(self.direction, Direction::Backward);
+        let winner = self.winner();
+        match self.sources[winner].prev() {
+            Ok(()) => self.replay(winner),
+            Err(error) => return Err(self.fail(error)),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn winner(&self) -> usize {
+        self.tree[0] as usize
+    }
+
+    fn position(
+        &mut self,
+        direction: Direction,
+        mut seek: impl FnMut(&mut Source) -> Result<()>,
+    ) -> Result<()> {
+        self.direction = direction;
+        for index in 0..self.sources.len() {
+            if let Err(error) = seek(&mut self.sources[index]) {
+                return Err(self.fail(error));
+            }
+            self.refresh(index);
+        }
+        self.play_all();
+        Ok(())
+    }
+
+    /// After an error the cursor stands on no record until it is positioned anew.
+    #[cold]
+    fn fail(&mut self, error: Error) -> Error {
+        self.heads.iter_mut().for_each(|head| head.valid = false);
+        error
+    }
+
+    /// Takes a source's head from its cursor.
+    #[inline]
+    fn refresh(&mut self, index: usize) {
+        let source = &self.sources[index];
+        let valid = source.valid();
+        let prefix = if valid && self.bytewise { key_prefix(source.key()) } else { 0 };
+        self.heads[index] = Head { prefix, valid };
+    }
+
+    /// Plays every match. The leaves are nodes `n..2n`, the parent of node `i` is `i / 2`.
+    fn play_all(&mut self) {
+        let count = self.sources.len();
+        if count < 2 {
+            self.tree[0] = 0;
+            return;
+        }
+        let mut winners = vec![0u32; 2 * count];
+        for leaf in 0..count {
+            winners[count + leaf] = leaf as u32;
+        }
+        for node in (1..count).rev() {
+            let (a, b) = (winners[2 * node], winners[2 * node + 1]);
+            let (winner, loser) = if self.beats(b, a) { (b, a) } else { (a, b) };
+            winners[node] = winner;
+            self.tree[node] = loser;
+        }
+        self.tree[0] = winners[1];
+    }
+
+    /// After source `index` moved: plays its matches up to the root.
+    #[inline]
+    fn replay(&mut self, index: usize) {
+        self.refresh(index);
+        let mut winner = index as u32;
+        let mut node = (self.sources.len() + index) / 2;
+        while node > 0 {
+            if self.beats(self.tree[node], winner) {
+                std::mem::swap(&mut self.tree[node], &mut winner);
+            }
+            node /= 2;
+        }
+        self.tree[0] = winner;
+    }
+
+    /// Whether source `a`'s record comes before source `b`'s.
+    #[inline]
+    fn beats(&self, a: u32, b: u32) -> bool {
+        let (head_a, head_b) = (self.heads[a as usize], self.heads[b as usize]);
+        if !head_a.valid || !head_b.valid {
+            return head_a.valid || (!head_b.valid && a < b);
+        }
+        let order = match head_a.prefix.cmp(&head_b.prefix) {
+            Ordering::Equal => self.compare_records(a, b),
+            order => order,
+        };
+        match self.direction {
+            Direction::Forward => order == Ordering::Less,
+            Direction::Backward => order == Ordering::Greater,
+        }
+    }
+
+    /// Order of two records in the forward direction; never equal.
+    fn compare_records(&self, a: u32, b: u32) -> Ordering {
+        let (left, right) = (&self.sources[a as usize], &self.sources[b as usize]);
+        let keys = if self.bytewise {
+            left.key().cmp(right.key())
+        } else {
+            self.comparator.compare(left.key(), right.key())
+        };
+        keys.then_with(|| right.header().seqno.cmp(&left.header().seqno)).then(a.cmp(&b))
+    }
+}
+
+/// The first eight bytes, padded with zeroes, as a number that sorts as they do.
+#[inline]
+fn key_prefix(key: &[u8]) -> u64 {
+    match key.first_chunk() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..key.len()].copy_from_slice(key);
+            u64::from_be_bytes(bytes)
+        }
+    }
+}

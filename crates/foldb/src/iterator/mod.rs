@@ -1,0 +1,15 @@
+//! Cursors over records, from one source to the whole database.
+//!
+//! Records come in the order (key ascending, seqno descending) in every cursor here, and backwards
+//! in exactly the reverse of it. [`Iter`] alone knows of visibility and folds.
+
+mod merging;
+mod run;
+mod source;
+mod visible;
+
+pub(crate) use merging::MergingCursor;
+pub(crate) use run::RunCursor;
+pub(crate) use source::Source;
+pub(crate) use visible::{Bounds, VisibleParts};
+pub use visible::{Iter, Reversed};

@@ -1,0 +1,191 @@
+//! A cursor over a sorted run: its tables one after another, each within its bounds.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::key::{Comparator, RecordHeader};
+use crate::table::{CursorOptions, TableCursor};
+use crate::value::Value;
+use crate::version::{KeyRange, OpenTables, Run, TableRef};
+
+/// Records of a run, and of nothing outside its tables' bounds (H1). Tables are opened as the cursor
+/// reaches them.
+pub(crate) struct RunCursor {
+    /// The tables, in key order.
+    refs: Vec<TableRef>,
+    tables: Arc<OpenTables>,
+    comparator: Arc<dyn Comparator>,
+    options: CursorOptions,
+    /// The table the cursor is in; meaningful while `current` is there.
+    index: usize,
+    current: Option<TableCursor>,
+    /// Whether the cursor stands on a record, inside its table's bounds. Every move begins by clearing
+    /// it, so that a failed one leaves the cursor on none.
+    valid: bool,
+}
+
+impl RunCursor {
+    /// A cursor over the tables of `run` that have keys in `range`. It is not confined to the range.
+    pub(crate) fn new(
+        run: &Run,
+        range: &KeyRange,
+        tables: &Arc<OpenTables>,
+        comparator: &Arc<dyn Comparator>,
+        options: CursorOptions,
+    ) -> RunCursor {
+        RunCursor {
+            refs: run.overlapping(&**comparator, range).cloned().collect(),
+            tables: Arc::clone(tables),
+            comparator: Arc::clone(comparator),
+            options,
+            index: 0,
+            current: None,
+            valid: false,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn valid(&self) -> bool {
+        self.valid
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        self.cursor().key()
+    }
+
+    #[inline]
+    pub(crate) fn header(&self) -> RecordHeader {
+        self.cursor().header()
+    }
+
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        self.cursor().value()
+    }
+
+    #[inline]
+    pub(crate) fn pinned_value(&self) -> Value {
+        self.cursor().pinned_value()
+    }
+
+    pub(crate) fn seek_to_first(&mut self) -> Result<()> {
+        self.valid = false;
+        self.enter_forward(0)
+    }
+
+    pub(crate) fn seek_to_last(&mut self) -> Result<()> {
+        self.valid = false;
+        self.enter_backward(self.refs.len())
+    }
+
+    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.valid = false;
+        let comparator = Arc::clone(&self.comparator);
+        let index = self.refs.partition_point(|table| !table.hi.admits(&*comparator, key));
+        let Some(table) = self.refs.get(index) else { return Ok(()) };
+        if !table.contains(&*comparator, key) {
+            return self.enter_forward(index);
+        }
+        self.open(index)?.seek(key)?;
+        self.settle_forward()
+    }
+
+    pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        self.valid = false;
+        let comparator = Arc::clone(&self.comparator);
+        let index = self.refs.partition_point(|table| comparator.compare(&table.lo, key).is_lt());
+        let Some(index) = index.checked_sub(1) else { return Ok(()) };
+        if !self.refs[index].hi.admits(&*comparator, key) {
+            return self.enter_backward(index + 1);
+        }
+        self.open(index)?.seek_before(key)?;
+        self.settle_backward()
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<()> {
+        self.valid = false;
+        self.cursor_mut().next()?;
+        self.settle_forward()
+    }
+
+    #[inline]
+    pub(crate) fn prev(&mut self) -> Result<()> {
+        self.valid = false;
+        self.cursor_mut().prev()?;
+        self.settle_backward()
+    }
+
+    /// To the first record of table `index`, or of the next one that has any.
+    fn enter_forward(&mut self, index: usize) -> Result<()> {
+        let Some(table) = self.refs.get(index) else { return Ok(()) };
+        let trimmed = (table.lo != table.file.smallest).then(|| Arc::clone(&table.lo));
+        let cursor = self.open(index)?;
+        match trimmed {
+            Some(lo) => cursor.seek(&lo)?,
+            None => cursor.seek_to_first()?,
+        }
+        self.settle_forward()
+    }
+
+    /// To the last record of the table before `end`, or of the one before that.
+    fn enter_backward(&mut self, end: usize) -> Result<()> {
+        let Some(index) = end.checked_sub(1) else { return Ok(()) };
+        let table = &self.refs[index];
+        let cut = match &table.hi {
+            crate::version::Upper::Excluded(end) => Some(Arc::clone(end)),
+            crate::version::Upper::Included(_) => None,
+        };
+        let cursor = self.open(index)?;
+        match cut {
+            Some(end) => cursor.seek_before(&end)?,
+            None => cursor.seek_to_last()?,
+        }
+        self.settle_backward()
+    }
+
+    /// After a move forward: moves on to the next table when this one is at its end.
+    #[inline]
+    fn settle_forward(&mut self) -> Result<()> {
+        let cursor = self.cursor();
+        if cursor.valid() && self.refs[self.index].hi.admits(&*self.comparator, cursor.key()) {
+            self.valid = true;
+            return Ok(());
+        }
+        self.enter_forward(self.index + 1)
+    }
+
+    /// After a move backward: moves on to the table before when this one is at its start.
+    #[inline]
+    fn settle_backward(&mut self) -> Result<()> {
+        let cursor = self.cursor();
+        if cursor.valid()
+            && self.comparator.compare(&self.refs[self.index].lo, cursor.key()).is_le()
+        {
+            self.valid = true;
+            return Ok(());
+        }
+        self.enter_backward(self.index)
+    }
+
+    fn open(&mut self, index: usize) -> Result<&mut TableCursor> {
+        if self.current.is_none() || self.index != index {
+            self.current = None;
+            let table = self.tables.get_owned(&self.refs[index].file)?;
+            self.current = Some(TableCursor::new(table, self.options));
+            self.index = index;
+        }
+        Ok(self.cursor_mut())
+    }
+
+    #[inline]
+    fn cursor(&self) -> &TableCursor {
+        self.current.as_ref().expect("the cursor stands in a table")
+    }
+
+    #[inline]
+    fn cursor_mut(&mut self) -> &mut TableCursor {
+        self.current.as_mut().expect("the cursor stands in a table")
+    }
+}

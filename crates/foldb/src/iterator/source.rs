@@ -1,0 +1,111 @@
+//! One source of records: a memtable or a sorted run.
+
+use foldb_chains::Cursor as MemtableCursor;
+
+use crate::error::Result;
+use crate::iterator::run::RunCursor;
+use crate::key::RecordHeader;
+use crate::memtable;
+use crate::value::Value;
+
+/// A cursor over one source. Keys and values are valid until it moves.
+pub(crate) enum Source {
+    Memtable(MemtableCursor),
+    Run(RunCursor),
+}
+
+impl Source {
+    #[inline]
+    pub(crate) fn valid(&self) -> bool {
+        match self {
+            Source::Memtable(cursor) => cursor.valid(),
+            Source::Run(cursor) => cursor.valid(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        match self {
+            Source::Memtable(cursor) => cursor.key(),
+            Source::Run(cursor) => cursor.key(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn header(&self) -> RecordHeader {
+        match self {
+            Source::Memtable(cursor) => memtable::header(cursor),
+            Source::Run(cursor) => cursor.header(),
+        }
+    }
+
+    /// The value's bytes, uncopied.
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        match self {
+            Source::Memtable(cursor) => cursor.value(),
+            Source::Run(cursor) => cursor.value(),
+        }
+    }
+
+    /// The value, pinned where it lies.
+    #[inline]
+    pub(crate) fn pinned_value(&self) -> Value {
+        match self {
+            Source::Memtable(cursor) => memtable::pinned_value(cursor),
+            Source::Run(cursor) => cursor.pinned_value(),
+        }
+    }
+
+    pub(crate) fn seek_to_first(&mut self) -> Result<()> {
+        match self {
+            Source::Memtable(cursor) => cursor.seek_to_first(),
+            Source::Run(cursor) => cursor.seek_to_first()?,
+        }
+        Ok(())
+    }
+
+    pub(crate) fn seek_to_last(&mut self) -> Result<()> {
+        match self {
+            Source::Memtable(cursor) => cursor.seek_to_last(),
+            Source::Run(cursor) => cursor.seek_to_last()?,
+        }
+        Ok(())
+    }
+
+    /// To the newest record of the first key at or above `key`.
+    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
+        match self {
+            Source::Memtable(cursor) => cursor.seek(key),
+            Source::Run(cursor) => cursor.seek(key)?,
+        }
+        Ok(())
+    }
+
+    /// To the oldest record of the last key below `key`.
+    pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        match self {
+            Source::Memtable(cursor) => cursor.seek_before(key),
+            Source::Run(cursor) => cursor.seek_before(key)?,
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<()> {
+        match self {
+            Source::Memtable(cursor) => cursor.next(),
+            Source::Run(cursor) => cursor.next()?,
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn prev(&mut self) -> Result<()> {
+        match self {
+            Source::Memtable(cursor) => cursor.prev(),
+            Source::Run(cursor) => cursor.prev()?,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,395 @@
+//! The iterator users see: one entry a key, folded, as of one moment.
+//!
+//! Forwards, the records of a key come newest first and the chain ends at its base; backwards they
+//! come oldest first and a base replaces what was collected. Both end in the same fold.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::fold::{Chain, Registry};
+use crate::iterator::merging::MergingCursor;
+use crate::key::{Comparator, SeqNo};
+use crate::totals::{Total, Totals};
+use crate::value::Value;
+
+/// Where an iterator begins and ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) lower: Bound<Vec<u8>>,
+    pub(crate) upper: Bound<Vec<u8>>,
+}
+
+/// What an iterator is made of.
+pub(crate) struct VisibleParts {
+    pub(crate) records: MergingCursor,
+    pub(crate) seqno: SeqNo,
+    pub(crate) bounds: Bounds,
+    pub(crate) comparator: Arc<dyn Comparator>,
+    pub(crate) registry: Arc<Registry>,
+    /// Whatever must live as long as the iterator.
+    pub(crate) _keep_alive: Arc<dyn Send + Sync>,
+    pub(crate) totals: Arc<Totals>,
+}
+
+/// A cursor over the entries of a key range, in both directions.
+///
+/// It starts before the first entry; position it with one of the `seek` calls. It shows the
+/// database as it was when it was made, and keeps it alive.
+///
+/// As a Rust iterator it yields `(key, value)` pairs forwards from where it stands (from the first
+/// entry if it was never positioned). An entry whose merge failed is an error of its own; iteration
+/// goes on behind it.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+/// # let db = foldb::Db::open(dir.path(), options)?;
+/// for fruit in ["apple", "cherry", "pear"] {
+///     db.put(fruit, "")?;
+/// }
+/// let mut fruits = db.range("b"..)?;
+/// assert!(fruits.seek_to_first()?);
+/// assert_eq!(fruits.key(), b"cherry");
+/// assert!(fruits.advance()?);
+/// assert!(fruits.retreat()?);
+/// assert_eq!(fruits.key(), b"cherry");
+/// assert!(!fruits.retreat()?, "apple lies outside the range");
+/// # Ok::<(), foldb::Error>(())
+/// ```
+pub struct Iter {
+    parts: VisibleParts,
+    state: State,
+    /// Whether the entry under the cursor was handed out by `Iterator::next`.
+    yielded: bool,
+    key: Vec<u8>,
+    value: Result<Value>,
+    chain: Chain,
+    scratch: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Never positioned.
+    Fresh,
+    /// Stands on an entry; the records stand behind it.
+    Forward,
+    /// Stands on an entry; the records stand before it.
+    Backward,
+    /// Ran off either end, or failed to read: nothing but a seek leads back.
+    Exhausted,
+}
+
+impl Iter {
+    pub(crate) fn new(parts: VisibleParts) -> Iter {
+        Iter {
+            parts,
+            state: State::Fresh,
+            yielded: false,
+            key: Vec::new(),
+            value: Ok(Value::default()),
+            chain: Chain::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// To the first entry. Each positioning call answers whether there is one.
+    ///
+    /// # Errors
+    /// `Corruption` or `Io` when a table cannot be read.
+    pub fn seek_to_first(&mut self) -> Result<bool> {
+        self.state = State::Exhausted;
+        match self.parts.bounds.lower.clone() {
+            Bound::Unbounded => self.parts.records.seek_to_first()?,
+            Bound::Included(key) => self.parts.records.seek(&key)?,
+            Bound::Excluded(key) => self.seek_records_behind(&key)?,
+        }
+        self.find_forward()
+    }
+
+    /// To the last entry.
+    ///
+    /// # Errors
+    /// As [`Iter::seek_to_first`].
+    pub fn seek_to_last(&mut self) -> Result<bool> {
+        self.state = State::Exhausted;
+        match self.parts.bounds.upper.clone() {
+            Bound::Unbounded => self.parts.records.seek_to_last()?,
+            Bound::Excluded(key) => self.parts.records.seek_before(&key)?,
+            Bound::Included(key) => return self.seek_to_or_before(&key),
+        }
+        self.find_backward()
+    }
+
+    /// To the first entry at or above `key`.
+    ///
+    /// # Errors
+    /// As [`Iter::seek_to_first`].
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        let key = key.as_ref();
+        if !self.above_lower(key) {
+            return self.seek_to_first();
+        }
+        self.state = State::Exhausted;
+        self.parts.records.seek(key)?;
+        self.find_forward()
+    }
+
+    /// To the last entry at or below `key`.
+    ///
+    /// # Errors
+    /// As [`Iter::seek_to_first`].
+    pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        let key = key.as_ref();
+        if !self.below_upper(key) {
+            return self.seek_to_last();
+        }
+        self.seek_to_or_before(key)
+    }
+
+    /// To the next entry; from a fresh iterator, to the first.
+    ///
+    /// # Errors
+    /// As [`Iter::seek_to_first`].
+    pub fn advance(&mut self) -> Result<bool> {
+        match std::mem::replace(&mut self.state, State::Exhausted) {
+            State::Fresh => return self.seek_to_first(),
+            State::Exhausted => return Ok(false),
+            State::Forward => {}
+            State::Backward => {
+                let key = std::mem::take(&mut self.key);
+                self.seek_records_behind(&key)?;
+            }
+        }
+        self.find_forward()
+    }
+
+    /// To the previous entry; from a fresh iterator, to the last.
+    ///
+    /// # Errors
+    /// As [`Iter::seek_to_first`].
+    pub fn retreat(&mut self) -> Result<bool> {
+        match std::mem::replace(&mut self.state, State::Exhausted) {
+            State::Fresh => return self.seek_to_last(),
+            State::Exhausted => return Ok(false),
+            State::Backward => {}
+            State::Forward => self.parts.records.seek_before(&self.key)?,
+        }
+        self.find_backward()
+    }
+
+    /// Whether the iterator stands on an entry.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        matches!(self.state, State::Forward | State::Backward)
+    }
+
+    /// The key under the cursor.
+    ///
+    /// # Panics
+    /// When the iterator is not [`Iter::valid`].
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        assert!(self.valid(), "the iterator stands on no entry");
+        &self.key
+    }
+
+    /// The value under the cursor.
+    ///
+    /// # Errors
+    /// `MergeFailed` when this key's merge failed; the iterator can move on.
+    ///
+    /// # Panics
+    /// When the iterator is not [`Iter::valid`].
+    #[inline]
+    pub fn value(&self) -> Result<&Value> {
+        assert!(self.valid(), "the iterator stands on no entry");
+        self.value.as_ref().map_err(Error::clone)
+    }
+
+    /// The entries backwards, from where the iterator stands (from the last if it was never
+    /// positioned).
+    pub fn reversed(self) -> Reversed {
+        Reversed(self)
+    }
+
+    /// Folds keys from the records' position on until one is there to be seen.
+    fn find_forward(&mut self) -> Result<bool> {
+        while self.parts.records.valid() {
+            self.key.clear();
+            self.key.extend_from_slice(self.parts.records.key());
+            if !self.below_upper(&self.key) {
+                return Ok(false);
+            }
+            self.collect_forward()?;
+            if self.fold() {
+                self.state = State::Forward;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Collects the chain of the key under the records, and moves behind it.
+    #[inline]
+    fn collect_forward(&mut self) -> Result<()> {
+        let records = &mut self.parts.records;
+        self.chain.clear();
+        let mut open = true;
+        loop {
+            let header = records.header();
+            if open && header.seqno <= self.parts.seqno {
+                open = self.chain.push(header, records.pinned_value());
+            }
+            records.next()?;
+            if !records.valid() || records.key() != self.key {
+                return Ok(());
+            }
+        }
+    }
+
+    fn find_backward(&mut self) -> Result<bool> {
+        while self.parts.records.valid() {
+            self.key.clear();
+            self.key.extend_from_slice(self.parts.records.key());
+            if !self.above_lower(&self.key) {
+                return Ok(false);
+            }
+            self.collect_backward()?;
+            if self.fold() {
+                self.state = State::Backward;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Collects the chain of the key under the records, and moves before it.
+    fn collect_backward(&mut self) -> Result<()> {
+        let records = &mut self.parts.records;
+        self.chain.clear();
+        loop {
+            let header = records.header();
+            if header.seqno <= self.parts.seqno {
+                self.chain.push_newer(header, records.pinned_value());
+            }
+            records.prev()?;
+            if !records.valid() || records.key() != self.key {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Folds the chain. Whether the key is there, if only as a failed merge.
+    #[inline]
+    fn fold(&mut self) -> bool {
+        self.yielded = false;
+        if self.chain.is_empty() {
+            return false;
+        }
+        let resolver = self.parts.registry.resolver();
+        let folded = self.chain.value(&self.key, &resolver, &mut self.scratch);
+        match folded {
+            Ok(Some(value)) => self.value = Ok(value),
+            Ok(None) => return false,
+            Err(error) => {
+                self.parts.totals.add(Total::FailedMerges, 1);
+                self.value = Err(error);
+            }
+        }
+        true
+    }
+
+    fn seek_to_or_before(&mut self, key: &[u8]) -> Result<bool> {
+        self.state = State::Exhausted;
+        // The entry of the key itself, if it is there to be seen, else what lies before it.
+        self.parts.records.seek(key)?;
+        if self.parts.records.valid() && self.parts.records.key() == key && self.above_lower(key) {
+            self.key.clear();
+            self.key.extend_from_slice(key);
+            self.collect_forward()?;
+            if self.fold() {
+                self.state = State::Forward;
+                return Ok(true);
+            }
+        }
+        self.parts.records.seek_before(key)?;
+        self.find_backward()
+    }
+
+    /// Moves the records behind all of `key`.
+    fn seek_records_behind(&mut self, key: &[u8]) -> Result<()> {
+        let records = &mut self.parts.records;
+        records.seek(key)?;
+        while records.valid() && records.key() == key {
+            records.next()?;
+        }
+        Ok(())
+    }
+
+    fn above_lower(&self, key: &[u8]) -> bool {
+        match &self.parts.bounds.lower {
+            Bound::Unbounded => true,
+            Bound::Included(lower) => self.parts.comparator.compare(key, lower).is_ge(),
+            Bound::Excluded(lower) => self.parts.comparator.compare(key, lower).is_gt(),
+        }
+    }
+
+    #[inline]
+    fn below_upper(&self, key: &[u8]) -> bool {
+        match &self.parts.bounds.upper {
+            Bound::Unbounded => true,
+            Bound::Included(upper) => self.parts.comparator.compare(key, upper).is_le(),
+            Bound::Excluded(upper) => self.parts.comparator.compare(key, upper).is_lt(),
+        }
+    }
+
+    /// The entry under the cursor, taken.
+    fn entry(&mut self) -> Result<(Vec<u8>, Value)> {
+        self.value.clone().map(|value| (self.key.clone(), value))
+    }
+
+    /// One step of a Rust iterator: the entry under the cursor, or the one `step` moves to if that
+    /// was handed out before.
+    fn yield_entry(
+        &mut self,
+        step: impl FnOnce(&mut Iter) -> Result<bool>,
+    ) -> Option<Result<(Vec<u8>, Value)>> {
+        let moved = if self.valid() && !self.yielded { Ok(true) } else { step(self) };
+        match moved {
+            Ok(true) => {
+                self.yielded = true;
+                Some(self.entry())
+            }
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+impl Iterator for Iter {
+    type Item = Result<(Vec<u8>, Value)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.yield_entry(Iter::advance)
+    }
+}
+
+impl std::fmt::Debug for Iter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Iter").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// Entries from the last to the first; made by [`Iter::reversed`].
+#[derive(Debug)]
+pub struct Reversed(Iter);
+
+impl Iterator for Reversed {
+    type Item = Result<(Vec<u8>, Value)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.yield_entry(Iter::retreat)
+    }
+}

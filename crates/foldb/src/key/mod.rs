@@ -1,0 +1,70 @@
+//! What a record is called: user key, sequence number, kind, operator.
+//!
+//! All versions of a user key are ordered newest first, so a walk from `(key, seqno)` onwards
+//! meets exactly what a reader at `seqno` may see, in the order in which it folds.
+
+mod comparator;
+
+pub use comparator::{BytewiseComparator, Comparator};
+
+/// Position of a write in the database's one order of writes. The first is 1; 0 marks a record
+/// that every reader may see (the last level, below the oldest snapshot). At most
+/// [`MAX_SEQNO`].
+pub type SeqNo = u64;
+
+/// Largest sequence number: 56 bits, the rest of the word holds the kind.
+pub const MAX_SEQNO: SeqNo = (1 << 56) - 1;
+
+/// Which keyspace a record belongs to. Never reused. The default one is 0.
+pub type KeyspaceId = u32;
+
+/// The keyspace every database has.
+pub const DEFAULT_KEYSPACE: KeyspaceId = 0;
+
+/// Which operator folds a merge record. Ids below 128 are built-ins, fixed for ever; 0 is "none".
+pub type OperatorId = u32;
+
+/// The id of records that are no merges.
+pub const NO_OPERATOR: OperatorId = 0;
+
+/// What a record does to its key. The numbers are on disk: never renumber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    /// The key is gone, whatever was below.
+    Delete = 0,
+    /// The key has this value, whatever was below.
+    Put = 1,
+    /// The key's value is the operator's answer to what is below and this operand.
+    Merge = 2,
+}
+
+impl Kind {
+    /// Whether a chain ends here: nothing below this record matters.
+    #[inline]
+    pub fn is_base(self) -> bool {
+        self != Kind::Merge
+    }
+
+    /// The kind of this number, if there is one.
+    #[inline]
+    pub fn from_u8(byte: u8) -> Option<Kind> {
+        match byte {
+            0 => Some(Kind::Delete),
+            1 => Some(Kind::Put),
+            2 => Some(Kind::Merge),
+            _ => None,
+        }
+    }
+}
+
+/// One record without its key: what the layers hand each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordHeader {
+    /// When it was written.
+    pub seqno: SeqNo,
+    /// What it does.
+    pub kind: Kind,
+    /// By which operator, for merges; else [`NO_OPERATOR`].
+    pub operator: OperatorId,
+}

@@ -1,0 +1,73 @@
+//! An embedded, ordered, crash-safe key-value store whose one idea is **merge**.
+//!
+//! A key's history is a chain: a base value, then operands. Every part of the engine, from the
+//! memtable to the last level, is a place where chains get *folded*, so changing a value is one
+//! blind write that never reads.
+//!
+//! Start at [`Db`]; what a returned write means is told at [`WriteOptions`], how to write an operator
+//! of your own at [`MergeOperator`].
+//!
+//! ```
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let path = dir.path().join("db");
+//! use foldb::{Db, Options};
+//!
+//! let options = Options {
+//!     create_if_missing: true,
+//!     merge_operator: Some("uint64add".to_owned()),
+//!     ..Options::default()
+//! };
+//! let db = Db::open(&path, options)?;
+//! db.merge("visits", 1u64.to_le_bytes())?;
+//! db.merge("visits", 41u64.to_le_bytes())?;
+//! assert_eq!(db.get("visits")?.unwrap(), 42u64.to_le_bytes());
+//! # Ok::<(), foldb::Error>(())
+//! ```
+//!
+//! Reading order of the source: `key`, `value`, `fold`, `memtable`, `wal`, `table`, `version`,
+//! `iterator`, `compaction`, `db`.
+
+#![forbid(unsafe_code)]
+
+mod batch;
+mod compaction;
+mod db;
+mod encoding;
+mod error;
+pub mod faults;
+mod fold;
+mod iterator;
+mod key;
+mod memtable;
+mod options;
+mod stats;
+mod table;
+#[cfg(test)]
+mod testing;
+mod totals;
+mod value;
+mod version;
+mod wal;
+
+pub use batch::{BatchOp, WriteBatch};
+pub use db::{Db, Snapshot};
+pub use error::{Error, ErrorKind, Result};
+pub use fold::{BuiltinInfo, Full, MergeOperator, Operator, Partial, TextForm, builtins};
+pub use foldb_env as env;
+pub use iterator::{Iter, Reversed};
+pub use key::{BytewiseComparator, Comparator};
+pub use options::{CompactionPreset, Compression, Options, ReadOptions, WriteOptions};
+pub use stats::{LevelStats, Stats};
+pub use value::Value;
+
+/// The layers below the database, for this crate's own benches. Nothing here is stable.
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::encoding::key_hash;
+    pub use crate::fold::Definition;
+    pub use crate::key::{Kind, RecordHeader};
+    pub use crate::table::{
+        BlockCache, CursorOptions, TableBuilder, TableBuilderOptions, TableCursor, TableReader,
+    };
+}

@@ -1,0 +1,163 @@
+//! The memtable: what was written and not yet flushed, as hash-indexed chains.
+//!
+//! The chains themselves are the `foldb-chains` crate; here they meet the engine's kinds and values.
+//! Invariant: a memtable is written by one thread at a time (whoever holds its writer) and read
+//! by any number without a lock.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use foldb_chains::{ArenaPool, Chains, Cursor, KeyOrder, PinnedBytes, Writer};
+
+use crate::batch::Operation;
+use crate::encoding::key_hash;
+use crate::fold::Chain;
+use crate::key::{Comparator, Kind, RecordHeader, SeqNo};
+use crate::value::Value;
+
+/// A memtable as readers and flushes see it.
+#[derive(Debug)]
+pub(crate) struct Memtable {
+    chains: Arc<Chains>,
+    /// The first log that holds writes of this memtable.
+    pub(crate) log: u64,
+    /// Last sequence number applied, set when the memtable is sealed.
+    sealed_through: AtomicU64,
+    /// Bytes of log that only this memtable still needs, set when it is sealed.
+    log_bytes: AtomicU64,
+}
+
+/// The one who may write to a memtable.
+pub(crate) struct MemtableWriter {
+    writer: Writer,
+    pub(crate) memtable: Arc<Memtable>,
+}
+
+impl MemtableWriter {
+    /// An empty memtable with room for `capacity` bytes of records and their overhead.
+    pub(crate) fn create(
+        pool: &Arc<ArenaPool>,
+        capacity: usize,
+        comparator: &Arc<dyn Comparator>,
+        log: u64,
+    ) -> MemtableWriter {
+        let order = if comparator.bytewise_order() {
+            KeyOrder::Bytewise
+        } else {
+            let comparator = Arc::clone(comparator);
+            KeyOrder::Custom(Arc::new(move |a: &[u8], b: &[u8]| comparator.compare(a, b)))
+        };
+        let (writer, chains) = Chains::create(pool, capacity, order);
+        let memtable = Arc::new(Memtable {
+            chains,
+            log,
+            sealed_through: AtomicU64::new(0),
+            log_bytes: AtomicU64::new(0),
+        });
+        MemtableWriter { writer, memtable }
+    }
+
+    /// Whether records of these needs (see [`record_bytes`]) still fit.
+    #[inline]
+    pub(crate) fn fits(&self, bytes: usize) -> bool {
+        self.writer.chains().fits(bytes)
+    }
+
+    /// Applies one write.
+    ///
+    /// # Panics
+    /// When it does not fit: the caller asks [`MemtableWriter::fits`] for the whole batch first.
+    #[inline]
+    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
+        self.writer
+            .insert(
+                key_hash(operation.key),
+                operation.key,
+                seqno,
+                operation.kind as u8,
+                operation.operator,
+                operation.value,
+            )
+            .expect("the caller made room");
+    }
+}
+
+/// Upper bound of what one write takes of a memtable's capacity, in bytes.
+#[inline]
+pub(crate) fn record_bytes(key: usize, value: usize) -> usize {
+    foldb_chains::bytes_needed(key, value)
+}
+
+impl Memtable {
+    /// Records of `key` up to `seqno`, pushed onto the chain newest first. Whether older ones in
+    /// other places still matter.
+    #[inline]
+    pub(crate) fn collect(&self, hash: u64, key: &[u8], seqno: SeqNo, chain: &mut Chain) -> bool {
+        let Some(node) = self.chains.find(hash, key) else { return true };
+        for version in node.versions(seqno) {
+            let header = record_header(version.seqno, version.kind, version.operator);
+            let value = match Value::inline(version.value) {
+                Some(value) => value,
+                None => Value::from_memtable(PinnedBytes::new(&self.chains, version)),
+            };
+            if !chain.push(header, value) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A cursor over the records up to `seqno`.
+    pub(crate) fn cursor(&self, seqno: SeqNo) -> Cursor {
+        self.chains.cursor(seqno)
+    }
+
+    /// Whether nothing was written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chains.records() == 0
+    }
+
+    /// Bytes taken.
+    pub(crate) fn bytes(&self) -> usize {
+        self.chains.bytes_used()
+    }
+
+    /// Notes where the memtable ends; nothing is written to it any more.
+    pub(crate) fn seal(&self, through: SeqNo, log_bytes: u64) {
+        self.sealed_through.store(through, Ordering::Release);
+        self.log_bytes.store(log_bytes, Ordering::Release);
+    }
+
+    /// Last sequence number applied before it was sealed.
+    pub(crate) fn sealed_through(&self) -> SeqNo {
+        self.sealed_through.load(Ordering::Acquire)
+    }
+
+    /// Bytes of log that go when it is flushed.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        self.log_bytes.load(Ordering::Acquire)
+    }
+
+    /// Puts all keys in order at once, ahead of a flush.
+    pub(crate) fn order_all(&self) {
+        self.chains.order_all();
+    }
+}
+
+/// The header of the record under a cursor.
+#[inline]
+pub(crate) fn header(cursor: &Cursor) -> RecordHeader {
+    record_header(cursor.seqno(), cursor.kind(), cursor.operator())
+}
+
+/// The value under a cursor: copied if small, else pinned.
+#[inline]
+pub(crate) fn pinned_value(cursor: &Cursor) -> Value {
+    Value::inline(cursor.value()).unwrap_or_else(|| Value::from_memtable(cursor.pinned_value()))
+}
+
+#[inline]
+fn record_header(seqno: SeqNo, kind: u8, operator: u32) -> RecordHeader {
+    let kind = Kind::from_u8(kind).expect("the memtable holds what was applied");
+    RecordHeader { seqno, kind, operator }
+}

@@ -1,0 +1,46 @@
+//! Settings that follow from others where they are left automatic.
+
+use crate::options::Options;
+
+/// What automatic write buffers may take together.
+const BUFFERS_BUDGET: usize = 64 << 20;
+
+impl Options {
+    /// Memtables that may exist at once.
+    pub(crate) fn max_write_buffers(&self) -> usize {
+        match self.max_write_buffers {
+            0 => (BUFFERS_BUDGET / self.write_buffer_size).clamp(2, 17),
+            given => given,
+        }
+    }
+
+    /// Sealed memtables that are worth a flush: the writer fills as many meanwhile.
+    pub(crate) fn flush_together(&self) -> usize {
+        (self.max_write_buffers() / 2).clamp(1, 8)
+    }
+
+    /// Bytes of log after which the oldest memtable is flushed.
+    pub(crate) fn wal_limit(&self) -> u64 {
+        match self.wal_limit {
+            0 => (4 * self.write_buffer_size as u64).max(64 << 20),
+            given => given,
+        }
+    }
+
+    /// Bytes at which a table is ended.
+    pub(crate) fn target_file_size(&self) -> u64 {
+        match self.target_file_size {
+            0 => (self.write_buffer_size as u64).clamp(8 << 20, 64 << 20),
+            given => given,
+        }
+    }
+
+    /// Filter bits per key of tables in a level. Each level above the last gets two more, so that
+    /// the false positives of all of them stay a small multiple of the last level's.
+    pub(crate) fn filter_bits(&self, level: usize) -> u32 {
+        match self.bloom_bits {
+            0 => 0,
+            bits => bits + 2 * (self.num_levels - 1).saturating_sub(level).min(3) as u32,
+        }
+    }
+}

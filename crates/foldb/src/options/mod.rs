@@ -1,0 +1,185 @@
+//! Settings: plain data, each with its unit, its default and what more or less of it costs.
+//!
+//! [`Options`] is fixed at open; [`ReadOptions`] and [`WriteOptions`] go with a call.
+
+mod derived;
+mod read_write;
+mod validate;
+
+use std::sync::Arc;
+
+use foldb_env::Env;
+
+use crate::fold::MergeOperator;
+use crate::key::{BytewiseComparator, Comparator};
+
+pub use read_write::{ReadOptions, WriteOptions};
+
+/// Most levels a tree may have.
+pub(crate) const MAX_LEVELS: usize = 32;
+
+/// How a database is opened and how it behaves while it is open.
+///
+/// # Example
+/// ```
+/// let options = foldb::Options {
+///     create_if_missing: true,
+///     merge_operator: Some("uint64add".to_owned()),
+///     write_buffer_size: 16 << 20,
+///     ..foldb::Options::default()
+/// };
+/// options.validate()?;
+/// # Ok::<(), foldb::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Create the database where none is. Default: false. RocksDB: `create_if_missing`.
+    pub create_if_missing: bool,
+    /// Fail where a database already is. Default: false. RocksDB: `error_if_exists`.
+    pub error_if_exists: bool,
+    /// Operator of merges that name none, as `NAME` or `NAME:PARAM` (`uint64add`,
+    /// `stringappend:,`). Default: none, and a database that had one keeps it. Another one than
+    /// last time changes later merges only: each stored operand names its own operator.
+    /// RocksDB: `merge_operator`.
+    pub merge_operator: Option<String>,
+    /// Operators of your own, found by name beside the built-in ones. Default: none.
+    pub operators: Vec<Arc<dyn MergeOperator>>,
+    /// Order of the keys; fixed when the database is created. Default: the order of the bytes.
+    /// RocksDB: `comparator`.
+    pub comparator: Arc<dyn Comparator>,
+
+    /// Bytes of one memtable before it is sealed and flushed. Default: 64 MiB. More: fewer, larger
+    /// flushes, less write amplification, longer recovery. Less: less memory.
+    /// RocksDB: `write_buffer_size`.
+    pub write_buffer_size: usize,
+    /// Memtables that may exist at once, the one being filled included; writes wait beyond it.
+    /// Default: 0, which is as many as fit in 64 MiB, at least 2 and at most 17 (half of them, sealed,
+    /// are flushed together). More: absorbs bursts. Less: less memory.
+    /// RocksDB: `max_write_buffer_number`.
+    pub max_write_buffers: usize,
+    /// Bytes of log after which the oldest memtable is flushed even if it is not full.
+    /// Default: 0, which is four write buffers, at least 64 MiB. More: fewer flushes of hot keys.
+    /// Less: shorter recovery. RocksDB: `max_total_wal_size`.
+    pub wal_limit: u64,
+
+    /// Bytes of cached blocks, uncompressed. Default: 32 MiB. RocksDB: `block_cache`.
+    pub block_cache_size: usize,
+    /// Uncompressed bytes of a block, the unit of the index. Default: 4096. More: smaller index.
+    /// Less: a little less to decode. Blocks above 4 KiB are read in parts of about 4 KiB, so a
+    /// point read does not pay for a large block. RocksDB: `block_size`.
+    pub block_size: usize,
+    /// Filter bits per key in the last level; smaller levels above get more, so that all of them
+    /// together answer "maybe" wrongly for about 1 % of missing keys. 0 turns filters off.
+    /// Default: 10. RocksDB: `filter_policy`.
+    pub bloom_bits: u32,
+    /// How blocks are compressed. Default: LZ4. RocksDB: `compression`.
+    pub compression: Compression,
+    /// Levels above this one are not compressed. Default: 0, all are.
+    /// RocksDB: `min_level_to_compress`.
+    pub min_level_to_compress: usize,
+    /// Bytes of a table before the next is begun. Default: 0, which is one write buffer, at least
+    /// 8 MiB and at most 64 MiB. More: fewer files. Less: smaller slices of background work.
+    /// RocksDB: `target_file_size_base`.
+    pub target_file_size: u64,
+    /// Tables held open at once. Default: 1000. Less: fewer file handles and less memory for
+    /// indexes and filters, but reopening costs reads. RocksDB: `max_open_files`.
+    pub max_open_files: usize,
+
+    /// Shape of the tree. Default: lazy leveled. RocksDB: `compaction_style`.
+    pub compaction: CompactionPreset,
+    /// Number of levels, 2 to 32. Default: 7. RocksDB: `num_levels`.
+    pub num_levels: usize,
+    /// Runs that gather in an inner tier before they are merged into one (lazy leveled, tiered).
+    /// Default: 4. More: less writing, more runs to read. RocksDB: universal's `min_merge_width`.
+    pub tier_fan_in: usize,
+    /// Bytes above the last level, as a fraction of its own, that make lazy leveled merge the
+    /// ripest slice into it. Default: 0.25. More: less writing. Less: less space and shorter reads.
+    /// RocksDB: universal's `max_size_amplification_percent`.
+    pub staging_ratio: f64,
+    /// Flushed runs in level 0 that start a compaction. Default: 4.
+    /// RocksDB: `level0_file_num_compaction_trigger`.
+    pub level0_compaction_trigger: usize,
+    /// Runs in level 0 from which writes are slowed. Default: 20.
+    /// RocksDB: `level0_slowdown_writes_trigger`.
+    pub level0_slowdown_trigger: usize,
+    /// Runs in level 0 at which writes wait. Default: 36.
+    /// RocksDB: `level0_stop_writes_trigger`.
+    pub level0_stop_trigger: usize,
+    /// Bytes of level 1 (leveled). Default: 256 MiB. RocksDB: `max_bytes_for_level_base`.
+    pub max_bytes_for_level_base: u64,
+    /// How much larger each next level may be (leveled). Default: 10.
+    /// RocksDB: `max_bytes_for_level_multiplier`.
+    pub max_bytes_for_level_multiplier: f64,
+    /// Runs over one key above which a database that nobody writes to merges its upper runs, so
+    /// that reads meet fewer. Default: 0, never. Less: shorter reads after a pause, more writing.
+    /// RocksDB: none.
+    pub idle_runs: usize,
+    /// Flush, but never compact, until asked. Default: false.
+    /// RocksDB: `disable_auto_compactions`.
+    pub disable_auto_compactions: bool,
+    /// Threads that compact, beside the one that flushes. Default: 1.
+    /// RocksDB: `max_background_compactions`.
+    pub max_background_compactions: usize,
+
+    /// Files, clock and threads. Default: the machine's.
+    pub env: Env,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            create_if_missing: false,
+            error_if_exists: false,
+            merge_operator: None,
+            operators: Vec::new(),
+            comparator: Arc::new(BytewiseComparator),
+            write_buffer_size: 64 << 20,
+            max_write_buffers: 0,
+            wal_limit: 0,
+            block_cache_size: 32 << 20,
+            block_size: 4096,
+            bloom_bits: 10,
+            compression: Compression::Lz4,
+            min_level_to_compress: 0,
+            target_file_size: 0,
+            max_open_files: 1000,
+            compaction: CompactionPreset::LazyLeveled,
+            num_levels: 7,
+            tier_fan_in: 4,
+            staging_ratio: 0.25,
+            level0_compaction_trigger: 4,
+            level0_slowdown_trigger: 20,
+            level0_stop_trigger: 36,
+            max_bytes_for_level_base: 256 << 20,
+            max_bytes_for_level_multiplier: 10.0,
+            idle_runs: 0,
+            disable_auto_compactions: false,
+            max_background_compactions: 1,
+            env: Env::system(),
+        }
+    }
+}
+
+/// How blocks are compressed. The numbers are on disk: never renumber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Compression {
+    /// As they are.
+    None = 0,
+    /// LZ4: the default.
+    Lz4 = 1,
+    /// Snappy, LevelDB's codec.
+    Snappy = 2,
+}
+
+/// The three shapes of the one compaction policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CompactionPreset {
+    /// One run a level, each `max_bytes_for_level_multiplier` times the one above: shortest reads,
+    /// most writing. RocksDB: leveled.
+    Leveled,
+    /// Runs gather at every level: least writing, longest reads, most space. RocksDB: universal.
+    Tiered,
+    /// Runs gather above one sorted last level: nearly tiered's writing at nearly leveled's space.
+    LazyLeveled,
+}

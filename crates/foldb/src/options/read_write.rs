@@ -1,0 +1,42 @@
+//! Settings that go with one call.
+
+use crate::db::Snapshot;
+
+/// How one read behaves.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// Read the database as it was at this snapshot. Default: as it is now.
+    pub snapshot: Option<Snapshot>,
+    /// Keep the blocks read in the cache. Default: true; false for scans that are not repeated.
+    pub fill_cache: bool,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        ReadOptions { snapshot: None, fill_cache: true }
+    }
+}
+
+/// How one write behaves, and what its return means.
+///
+/// A returned write is in the hands of the operating system: a killed process loses nothing of
+/// it. Power loss may take an unsynced tail of the writes, always the newest ones, in commit order:
+/// what survives is a prefix of the writes.
+///
+/// # Example
+/// ```no_run
+/// # let db = foldb::Db::open("/tmp/db", foldb::Options::default())?;
+/// let durable = foldb::WriteOptions { sync: true, ..Default::default() };
+/// db.put_opt("key", "value", &durable)?; // on the medium
+/// db.put("other", "value")?; // in the operating system's hands
+/// db.sync()?; // and now on the medium
+/// # Ok::<(), foldb::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WriteOptions {
+    /// Return only when this write, and all before it, are on the medium (`fdatasync`).
+    pub sync: bool,
+    /// Do not log: the write is lost by any stop, clean or not, that comes before its memtable is
+    /// flushed.
+    pub disable_wal: bool,
+}

@@ -1,0 +1,114 @@
+//! What the engine did and what shape it is in.
+
+/// Figures of a database, cumulative over all its opens. Counts since the last manifest edit may
+/// be lost at a crash. All sizes are bytes.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+/// let db = foldb::Db::open(dir.path(), options)?;
+/// db.put("key", "value")?;
+/// assert_eq!(db.stats().puts, 1);
+/// assert_eq!(db.stats().bytes_user, 8);
+/// # Ok::<(), foldb::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Puts accepted.
+    pub puts: u64,
+    /// Deletes accepted.
+    pub deletes: u64,
+    /// Merges accepted: operands in.
+    pub merges: u64,
+    /// Keys and values accepted.
+    pub bytes_user: u64,
+    /// Written to the log, framing included.
+    pub bytes_log: u64,
+    /// Written to tables by flushes.
+    pub bytes_flush: u64,
+    /// Written to tables by compactions.
+    pub bytes_compaction: u64,
+    /// Read from tables by compactions.
+    pub bytes_compaction_read: u64,
+    /// Written to the manifest.
+    pub bytes_manifest: u64,
+    /// Memtables flushed.
+    pub flushes: u64,
+    /// Compaction jobs finished; one may have many slices.
+    pub compactions: u64,
+    /// Slices installed.
+    pub compaction_slices: u64,
+    /// Tables moved down a level without rewriting.
+    pub trivial_moves: u64,
+    /// Records that went into flushes.
+    pub flush_records_in: u64,
+    /// Records that flushes wrote, after folding.
+    pub flush_records_out: u64,
+    /// Records that went into compactions.
+    pub compaction_records_in: u64,
+    /// Records that compactions wrote, after folding.
+    pub compaction_records_out: u64,
+    /// Keys whose merge failed, each time one was met.
+    pub failed_merges: u64,
+    /// Microseconds writers waited for flushes or compactions.
+    pub stall_micros: u64,
+    /// Blocks found in the cache.
+    pub block_cache_hits: u64,
+    /// Blocks read and decoded.
+    pub block_cache_misses: u64,
+    /// Table probes that a filter answered with "not here".
+    pub filter_negatives: u64,
+    /// Bytes in memtables now, sealed ones included.
+    pub memtable_bytes: u64,
+    /// Bytes of cached blocks now.
+    pub block_cache_bytes: u64,
+    /// Bytes of indexes and filters of open tables now.
+    pub open_table_bytes: u64,
+    /// Bytes of tables still to be compacted before the tree has its shape, now.
+    pub compaction_debt: u64,
+    /// The tree now, from level 0 down.
+    pub levels: Vec<LevelStats>,
+}
+
+impl Stats {
+    /// Bytes written to log, tables and manifest per byte of keys and values accepted; 0 before
+    /// the first write.
+    pub fn write_amplification(&self) -> f64 {
+        let written =
+            self.bytes_log + self.bytes_flush + self.bytes_compaction + self.bytes_manifest;
+        ratio(written, self.bytes_user)
+    }
+
+    /// Bytes of all tables over those of the last level that has any: an estimate of bytes kept
+    /// per live byte. 0 for an empty tree.
+    pub fn space_amplification(&self) -> f64 {
+        let total = self.levels.iter().map(|level| level.bytes).sum();
+        let last = self.levels.iter().rev().find(|level| level.bytes > 0);
+        ratio(total, last.map_or(0, |level| level.bytes))
+    }
+
+    /// Sorted runs a read of a key may have to look into: an upper bound.
+    pub fn runs_per_read(&self) -> u64 {
+        self.levels.iter().map(|level| level.runs).sum()
+    }
+}
+
+/// One level of the tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelStats {
+    /// Sorted runs.
+    pub runs: u64,
+    /// Tables, a trimmed one counted once for each of its parts.
+    pub tables: u64,
+    /// Bytes of those tables that are inside their bounds (an estimate for trimmed ones).
+    pub bytes: u64,
+    /// Bytes written into this level by flushes and compactions, over all opens.
+    pub bytes_written: u64,
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}

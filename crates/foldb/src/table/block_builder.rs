@@ -1,0 +1,69 @@
+//! Encodes records into a sub-block, in place in the chunk that will be written.
+
+use super::data_block::RESTART_INTERVAL;
+use super::entry::{MAX_HEAD, encode_entry};
+use super::frame_writer::FrameWriter;
+use crate::key::RecordHeader;
+
+/// The sub-block being written. Its format is drawn in [`super::data_block`].
+#[derive(Debug, Default)]
+pub struct BlockBuilder {
+    /// Its first byte in the writer's chunk.
+    start: usize,
+    restarts: Vec<u32>,
+    /// Entries until the next restart.
+    until_restart: usize,
+}
+
+impl BlockBuilder {
+    /// Whether it has no record.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.restarts.is_empty()
+    }
+
+    /// Bytes of its payload so far.
+    #[inline]
+    pub fn len(&self, writer: &FrameWriter) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        writer.position() - self.start + 4 * (self.restarts.len() + 1)
+    }
+
+    /// Adds a record whose key has its first `shared` bytes in common with the one before it.
+    #[inline]
+    pub fn add(
+        &mut self,
+        writer: &mut FrameWriter,
+        key: &[u8],
+        mut shared: usize,
+        header: RecordHeader,
+        value: &[u8],
+    ) {
+        if self.until_restart == 0 {
+            if self.is_empty() {
+                self.start = writer.position();
+            }
+            self.restarts.push((writer.position() - self.start) as u32);
+            self.until_restart = RESTART_INTERVAL;
+            shared = 0;
+        }
+        self.until_restart -= 1;
+        let suffix = &key[shared..];
+        let out = writer.room(MAX_HEAD + suffix.len() + value.len());
+        let len = encode_entry(out, header, shared, suffix, value);
+        writer.advance(len);
+    }
+
+    /// Writes the restarts and starts over. Returns the position of the payload's first byte.
+    pub fn finish(&mut self, writer: &mut FrameWriter) -> usize {
+        for restart in &self.restarts {
+            writer.put(&restart.to_le_bytes());
+        }
+        writer.put(&(self.restarts.len() as u32).to_le_bytes());
+        self.restarts.clear();
+        self.until_restart = 0;
+        self.start
+    }
+}

@@ -1,0 +1,394 @@
+//! Writes a table: records in order in, one file out.
+//!
+//! ```text
+//! +-----------+-----------+-----------+-------+-----------+-----+--------+-------+-------+--------+
+//! | sub-block | sub-block | directory |  ...  | sub-block | ... | filter | prop- | top   | footer |
+//! |           |           |           |       |           |     |        | erties| index |        |
+//! +-----------+-----------+-----------+-------+-----------+-----+--------+-------+-------+--------+
+//!  \__________ block ____________/     a block of one sub-block has no directory
+//! ```
+//!
+//! Invariant: every byte before the footer belongs to exactly one frame.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use foldb_env::WritableFile;
+
+use super::block_builder::BlockBuilder;
+use super::filter::{filter_len, write_filter};
+use super::footer::{FORMAT_VERSION, Footer};
+use super::frame::Handle;
+use super::frame_writer::FrameWriter;
+use super::index::{Child, IndexBuilder};
+use super::key_buffer::KeyBuffer;
+use super::order::KeyOrder;
+use super::properties::Properties;
+use super::samples::Sampler;
+use super::separator::short_separator;
+use crate::encoding::{common_prefix, key_hash};
+use crate::error::{Error, Result};
+use crate::fold::Definition;
+use crate::key::{Comparator, KeyspaceId, Kind, OperatorId, RecordHeader, SeqNo};
+use crate::options::Compression;
+
+/// Bytes of records in a sub-block, unless the block size is smaller.
+const SUB_BLOCK_LEN: usize = 4096;
+
+/// What a record may take beside key and value, so that offsets in a sub-block fit 32 bits.
+const RECORD_OVERHEAD: usize = 4096 + 2 * SUB_BLOCK_LEN;
+
+/// How a table is written, and what it says about itself.
+#[derive(Clone, Debug)]
+pub struct TableBuilderOptions {
+    /// Where the file is, for error messages.
+    pub path: PathBuf,
+    /// The file's number: part of every checksum.
+    pub file_number: u64,
+    /// The database that writes it.
+    pub database_id: u64,
+    /// The keyspace of its records.
+    pub keyspace: KeyspaceId,
+    /// The order of its keys.
+    pub comparator: Arc<dyn Comparator>,
+    /// Uncompressed bytes of a block, the unit of the top index.
+    pub block_size: usize,
+    /// How sub-blocks are compressed, where it saves an eighth.
+    pub compression: Compression,
+    /// Filter bits per user key; 0 for no filter.
+    pub filter_bits: u32,
+    /// Definitions of the operators its merge records may name; those used are written.
+    pub operators: Arc<[Definition]>,
+}
+
+/// What was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableSummary {
+    /// Bytes of the file.
+    pub file_len: u64,
+    /// Records.
+    pub entries: u64,
+    /// Records that are deletes.
+    pub deletes: u64,
+    /// Records that are merges.
+    pub merges: u64,
+    /// First user key; empty without records.
+    pub smallest: Vec<u8>,
+    /// Last user key; empty without records.
+    pub largest: Vec<u8>,
+    /// Smallest seqno of a record; 0 without records.
+    pub smallest_seqno: SeqNo,
+    /// Largest seqno of a record; 0 without records.
+    pub largest_seqno: SeqNo,
+    /// Bytes of keys and values, before compression.
+    pub raw_bytes: u64,
+    /// Up to 32 user keys, each cut to 32 bytes, that divide `raw_bytes` evenly: of n samples the
+    /// i-th (from 0) stands at about (i + 1) / (n + 1).
+    pub samples: Vec<Vec<u8>>,
+}
+
+/// Writes one table. Dropping it unfinished leaves a useless file behind.
+pub struct TableBuilder {
+    writer: FrameWriter,
+    options: TableBuilderOptions,
+    order: KeyOrder,
+    block: BlockBuilder,
+    /// Payload bytes that end a sub-block.
+    sub_block_len: usize,
+    /// Uncompressed bytes of the block's finished sub-blocks.
+    block_len: usize,
+    directory: IndexBuilder,
+    /// The block's last finished sub-block: what the top index points to if it stays the only one.
+    last_sub_block: Option<Handle>,
+    top: IndexBuilder,
+    last_key: KeyBuffer,
+    separator: Vec<u8>,
+    hashes: Vec<u64>,
+    counts: Counts,
+    smallest: Vec<u8>,
+    operators: Vec<OperatorId>,
+    sampler: Sampler,
+}
+
+/// What is counted per record.
+#[derive(Debug)]
+struct Counts {
+    by_kind: [u64; 3],
+    raw_key_bytes: u64,
+    raw_value_bytes: u64,
+    smallest_seqno: SeqNo,
+    largest_seqno: SeqNo,
+    last_seqno: SeqNo,
+}
+
+impl TableBuilder {
+    /// A builder of a table in `file`, which must be empty.
+    pub fn new(file: Arc<dyn WritableFile>, options: TableBuilderOptions) -> TableBuilder {
+        TableBuilder {
+            writer: FrameWriter::new(file, options.path.clone(), options.file_number),
+            order: KeyOrder::new(options.comparator.clone()),
+            block: BlockBuilder::default(),
+            sub_block_len: options.block_size.clamp(1, SUB_BLOCK_LEN),
+            block_len: 0,
+            directory: IndexBuilder::default(),
+            last_sub_block: None,
+            top: IndexBuilder::default(),
+            last_key: KeyBuffer::default(),
+            separator: Vec::new(),
+            hashes: Vec::new(),
+            counts: Counts {
+                by_kind: [0; 3],
+                raw_key_bytes: 0,
+                raw_value_bytes: 0,
+                smallest_seqno: SeqNo::MAX,
+                largest_seqno: 0,
+                last_seqno: 0,
+            },
+            smallest: Vec::new(),
+            operators: Vec::new(),
+            sampler: Sampler::default(),
+            options,
+        }
+    }
+
+    /// Appends a record.
+    ///
+    /// Records come ascending by key, those of one key descending by seqno: the caller's duty,
+    /// checked in debug builds only.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for key and value of 4 GiB together; `Io` or `NoSpace` if the file cannot
+    /// be written.
+    #[inline]
+    pub fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()> {
+        debug_assert!(self.is_in_order(key, header.seqno), "records must come in order");
+        let block_len = self.block.len(&self.writer);
+        if block_len + key.len() + value.len() >= self.sub_block_len {
+            self.make_room(block_len, key, value)?;
+        }
+        let last_key = self.last_key.as_slice();
+        let shared = common_prefix(last_key, key);
+        let is_new = shared < key.len() || shared < last_key.len();
+        if is_new || self.counts.entries() == 0 {
+            self.new_key(key);
+        }
+        self.block.add(&mut self.writer, key, shared, header, value);
+        // From a word boundary on, so that the next comparison loads what was stored at once.
+        let kept = shared & !7;
+        self.last_key.set_suffix(kept, &key[kept..]);
+        self.sampler.observe(self.counts.raw_bytes(), key);
+        self.counts.record(key, header, value);
+        if header.kind == Kind::Merge && self.operators.last() != Some(&header.operator) {
+            self.use_operator(header.operator);
+        }
+        Ok(())
+    }
+
+    /// Bytes of the file if it ended with what was added so far, without filter and index.
+    #[inline]
+    pub fn file_bytes(&self) -> u64 {
+        self.writer.offset()
+    }
+
+    /// Writes filter, properties, index and footer, and syncs the file. Its name is not durable
+    /// before its directory is synced too.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if a merge named an operator without a definition; `Io` or `NoSpace` if
+    /// the file cannot be written.
+    pub fn finish(mut self) -> Result<TableSummary> {
+        if !self.block.is_empty() {
+            self.separator.clear();
+            self.separator.extend_from_slice(self.last_key.as_slice());
+            self.end_sub_block()?;
+        }
+        if self.last_sub_block.is_some() {
+            self.end_block()?;
+        }
+        let properties = self.properties()?;
+        let footer = Footer {
+            filter: self.write_filter()?,
+            properties: self.write_frame(&properties.encode())?,
+            index: self.write_top_index()?,
+            tombstones: None,
+        };
+        let footer = footer.encode(self.options.file_number, self.writer.offset());
+        self.writer.put(&footer);
+        Ok(TableSummary {
+            file_len: self.writer.finish()?,
+            entries: properties.entries,
+            deletes: properties.deletes,
+            merges: properties.merges,
+            smallest: properties.smallest,
+            largest: properties.largest,
+            smallest_seqno: properties.smallest_seqno,
+            largest_seqno: properties.largest_seqno,
+            raw_bytes: self.counts.raw_bytes(),
+            samples: self.sampler.finish(),
+        })
+    }
+
+    fn is_in_order(&self, key: &[u8], seqno: SeqNo) -> bool {
+        self.counts.entries() == 0
+            || match self.order.compare(self.last_key.as_slice(), key) {
+                std::cmp::Ordering::Less => true,
+                std::cmp::Ordering::Equal => seqno < self.counts.last_seqno,
+                std::cmp::Ordering::Greater => false,
+            }
+    }
+
+    /// Ends the sub-block if it is full, or if `value` alone would fill one: a large value shares
+    /// its sub-block with nobody before it.
+    fn make_room(&mut self, block_len: usize, key: &[u8], value: &[u8]) -> Result<()> {
+        let record = key.len().saturating_add(value.len());
+        if record > u32::MAX as usize - RECORD_OVERHEAD {
+            return Err(Error::invalid_argument(format!(
+                "a key and value of {record} bytes together exceed a table's limit of 4 GiB"
+            )));
+        }
+        if block_len >= self.sub_block_len || (block_len > 0 && value.len() >= self.sub_block_len) {
+            self.separate_from(key);
+            self.end_sub_block()?;
+        }
+        Ok(())
+    }
+
+    /// Leaves in `separator` a key between the last one and `key`.
+    fn separate_from(&mut self, key: &[u8]) {
+        let last = self.last_key.as_slice();
+        if self.order.is_bytewise() && last != key {
+            short_separator(last, key, &mut self.separator);
+        } else {
+            self.separator.clear();
+            self.separator.extend_from_slice(last);
+        }
+    }
+
+    fn end_sub_block(&mut self) -> Result<()> {
+        let start = self.block.finish(&mut self.writer);
+        self.block_len += self.writer.position() - start;
+        let handle = self.writer.end_frame(start, self.options.compression)?;
+        self.directory.add(&self.separator, Child { handle, is_directory: false });
+        self.last_sub_block = Some(handle);
+        if self.block_len >= self.options.block_size {
+            self.end_block()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the block: `separator` is that of its last sub-block.
+    fn end_block(&mut self) -> Result<()> {
+        let sub_block = self.last_sub_block.take().expect("a block has a sub-block");
+        let child = if self.directory.len() == 1 {
+            self.directory.finish(|_| {});
+            Child { handle: sub_block, is_directory: false }
+        } else {
+            let handle = write_index(&mut self.writer, &mut self.directory)?;
+            Child { handle, is_directory: true }
+        };
+        self.top.add(&self.separator, child);
+        self.block_len = 0;
+        Ok(())
+    }
+
+    #[inline]
+    fn new_key(&mut self, key: &[u8]) {
+        if self.options.filter_bits > 0 {
+            self.hashes.push(key_hash(key));
+        }
+        if self.counts.entries() == 0 {
+            self.smallest.extend_from_slice(key);
+        }
+    }
+
+    #[cold]
+    fn use_operator(&mut self, operator: OperatorId) {
+        // The last one found stays last, so that a run of one operator is looked up once.
+        self.operators.retain(|&used| used != operator);
+        self.operators.push(operator);
+    }
+
+    fn properties(&mut self) -> Result<Properties> {
+        let empty = self.counts.entries() == 0;
+        Ok(Properties {
+            format_version: FORMAT_VERSION,
+            database_id: self.options.database_id,
+            keyspace: self.options.keyspace,
+            file_number: self.options.file_number,
+            comparator: self.order.name().to_owned(),
+            entries: self.counts.entries(),
+            deletes: self.counts.by_kind[Kind::Delete as usize],
+            merges: self.counts.by_kind[Kind::Merge as usize],
+            raw_key_bytes: self.counts.raw_key_bytes,
+            raw_value_bytes: self.counts.raw_value_bytes,
+            smallest: std::mem::take(&mut self.smallest),
+            largest: self.last_key.as_slice().to_vec(),
+            smallest_seqno: if empty { 0 } else { self.counts.smallest_seqno },
+            largest_seqno: self.counts.largest_seqno,
+            operators: self.operator_definitions()?,
+            compression: self.options.compression,
+            filter_bits: self.options.filter_bits,
+        })
+    }
+
+    fn operator_definitions(&mut self) -> Result<Vec<Definition>> {
+        self.operators.sort_unstable();
+        let definition = |&id: &OperatorId| {
+            let known = self.options.operators.iter().find(|operator| operator.id == id);
+            known.cloned().ok_or_else(|| {
+                Error::invalid_argument(format!("merge operator {id} has no definition"))
+                    .in_file(&self.options.path)
+            })
+        };
+        self.operators.iter().map(definition).collect()
+    }
+
+    fn write_filter(&mut self) -> Result<Option<Handle>> {
+        if self.options.filter_bits == 0 {
+            return Ok(None);
+        }
+        let start = self.writer.position();
+        let len = filter_len(self.hashes.len(), self.options.filter_bits);
+        write_filter(&mut self.writer.room(len)[..len], &self.hashes, self.options.filter_bits);
+        self.writer.advance(len);
+        self.writer.end_frame(start, Compression::None).map(Some)
+    }
+
+    fn write_frame(&mut self, payload: &[u8]) -> Result<Handle> {
+        let start = self.writer.position();
+        self.writer.put(payload);
+        self.writer.end_frame(start, Compression::None)
+    }
+
+    fn write_top_index(&mut self) -> Result<Handle> {
+        write_index(&mut self.writer, &mut self.top)
+    }
+}
+
+fn write_index(writer: &mut FrameWriter, index: &mut IndexBuilder) -> Result<Handle> {
+    let start = writer.position();
+    index.finish(|bytes| writer.put(bytes));
+    writer.end_frame(start, Compression::None)
+}
+
+impl Counts {
+    #[inline]
+    fn entries(&self) -> u64 {
+        self.by_kind.iter().sum()
+    }
+
+    #[inline]
+    fn raw_bytes(&self) -> u64 {
+        self.raw_key_bytes + self.raw_value_bytes
+    }
+
+    #[inline]
+    fn record(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) {
+        self.by_kind[header.kind as usize] += 1;
+        self.raw_key_bytes += key.len() as u64;
+        self.raw_value_bytes += value.len() as u64;
+        self.smallest_seqno = self.smallest_seqno.min(header.seqno);
+        self.largest_seqno = self.largest_seqno.max(header.seqno);
+        self.last_seqno = header.seqno;
+    }
+}

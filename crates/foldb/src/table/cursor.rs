@@ -1,0 +1,333 @@
+//! An ordered walk over a table's records, both ways.
+//!
+//! Records come as they are stored: key ascending, versions of one key newest first. Backwards the
+//! same sequence is met from the other end. Keys are prefix-compressed forwards, so a step back
+//! decodes the whole stretch from the restart before (at most 16 records) once and keeps it: a
+//! walk back over everything is linear.
+
+use std::sync::Arc;
+
+use super::data_block::DataBlock;
+use super::entry::{Entry, EntryFault};
+use super::frame::Handle;
+use super::key_buffer::KeyBuffer;
+use super::pinned::EntryValue;
+use super::position::BlockPosition;
+use super::reader::{Fetch, TableReader};
+use crate::error::{Error, Result};
+use crate::key::{Kind, NO_OPERATOR, RecordHeader};
+use crate::value::Value;
+
+/// How a cursor gets its blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct CursorOptions {
+    /// Blocks that had to be read go into the cache. Default: true.
+    pub fill_cache: bool,
+    /// Read 256 KiB at a time, for walks over much of a table. With `fill_cache` off the cache is
+    /// left alone altogether. Default: false.
+    pub readahead: bool,
+}
+
+impl Default for CursorOptions {
+    fn default() -> Self {
+        CursorOptions { fill_cache: true, readahead: false }
+    }
+}
+
+/// A place in a table: on a record, or on none ([`TableCursor::valid`] is false). After an error
+/// it is on none.
+pub struct TableCursor {
+    table: Arc<TableReader>,
+    fetch: Fetch,
+    position: BlockPosition,
+    handle: Handle,
+    block: DataBlock,
+    /// The record it is on, and where that begins in `block`.
+    at: usize,
+    entry: Entry,
+    key: KeyBuffer,
+    valid: bool,
+    behind: Behind,
+}
+
+/// The decoded records of one restart interval that lie before the record at `until`.
+#[derive(Default)]
+struct Behind {
+    until: usize,
+    records: Vec<BehindRecord>,
+    keys: Vec<u8>,
+}
+
+struct BehindRecord {
+    at: usize,
+    entry: Entry,
+    key_start: usize,
+    key_end: usize,
+}
+
+const NOTHING: Entry = Entry {
+    header: RecordHeader { seqno: 0, kind: Kind::Delete, operator: NO_OPERATOR },
+    shared: 0,
+    key_start: 0,
+    key_end: 0,
+    end: 0,
+};
+
+impl TableCursor {
+    /// A cursor over `table`, on no record yet.
+    pub fn new(table: Arc<TableReader>, options: CursorOptions) -> TableCursor {
+        TableCursor {
+            table,
+            fetch: Fetch::new(options.fill_cache, options.readahead),
+            position: BlockPosition::default(),
+            handle: Handle { offset: 0, len: 0 },
+            block: DataBlock::empty(),
+            at: 0,
+            entry: NOTHING,
+            key: KeyBuffer::default(),
+            valid: false,
+            behind: Behind::default(),
+        }
+    }
+
+    /// Whether it is on a record.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.valid
+    }
+
+    /// The record's user key. Empty on no record.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.key.as_slice()
+    }
+
+    /// The record's seqno, kind and operator.
+    #[inline]
+    pub fn header(&self) -> RecordHeader {
+        self.entry.header
+    }
+
+    /// The record's value.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        &self.block.bytes()[self.entry.key_end..self.entry.end]
+    }
+
+    /// The record's value, to keep: copied if short, else pinned.
+    #[inline]
+    pub fn pinned_value(&self) -> Value {
+        EntryValue::new(self.block.bytes(), self.entry.key_end, self.entry.end).to_value()
+    }
+
+    /// To the first record.
+    ///
+    /// # Errors
+    /// Like all moves: `Corruption` or `Unsupported` for damaged blocks, `Io` if one cannot be
+    /// read.
+    pub fn seek_to_first(&mut self) -> Result<()> {
+        self.leave();
+        let handle = self.position.first(&self.table, &mut self.fetch)?;
+        self.enter_at_start(handle)
+    }
+
+    /// To the last record: the oldest version of the last key.
+    pub fn seek_to_last(&mut self) -> Result<()> {
+        self.leave();
+        let handle = self.position.last(&self.table, &mut self.fetch)?;
+        self.enter_at_end(handle)
+    }
+
+    /// To the newest version of the first key at or after `key`.
+    pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.leave();
+        let Some(handle) = self.position.seek(&self.table, key, &mut self.fetch)? else {
+            return Ok(());
+        };
+        self.enter(handle)?;
+        let found = match self.block.seek(key, self.table.order(), &mut self.key) {
+            Ok(Some(found)) => found,
+            Ok(None) => return self.next_block(),
+            Err(error) => {
+                self.leave();
+                return Err(self.locate(error));
+            }
+        };
+        if self.table.order().is_bytewise() {
+            self.key.set(&key[..found.entry.shared]);
+            self.key.set_suffix(found.entry.shared, self.block.suffix(&found.entry));
+        }
+        self.at = found.at;
+        self.entry = found.entry;
+        self.valid = true;
+        Ok(())
+    }
+
+    /// To the oldest version of the last key before `key`.
+    pub fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        self.seek(key)?;
+        if self.valid { self.prev() } else { self.seek_to_last() }
+    }
+
+    /// To the next record; on none, nothing happens.
+    #[inline]
+    #[allow(clippy::should_implement_trait, reason = "a cursor lends its records")]
+    pub fn next(&mut self) -> Result<()> {
+        if !self.valid {
+            return Ok(());
+        }
+        let at = self.entry.end;
+        if at < self.block.entries_end() { self.load(at) } else { self.next_block() }
+    }
+
+    /// To the record before; on none, nothing happens.
+    #[inline]
+    pub fn prev(&mut self) -> Result<()> {
+        if !self.valid {
+            return Ok(());
+        }
+        if self.behind.until != self.at || self.behind.records.is_empty() {
+            if self.at == 0 {
+                return self.prev_block();
+            }
+            self.gather_behind(self.at)?;
+        }
+        self.step_behind()
+    }
+
+    /// Goes on to the record at `at`, which follows the one whose key is in `key`.
+    #[inline(always)]
+    fn load(&mut self, at: usize) -> Result<()> {
+        match self.block.short_entry(at) {
+            Some(entry) if entry.shared <= self.key.len() => self.arrive(at, entry),
+            _ => return self.load_long(at),
+        }
+        Ok(())
+    }
+
+    /// [`TableCursor::load`] for a record that is not the usual one, or none at all.
+    #[inline(never)]
+    fn load_long(&mut self, at: usize) -> Result<()> {
+        match self.block.entry(at) {
+            Ok(entry) if entry.shared <= self.key.len() => self.arrive(at, entry),
+            Ok(_) => return Err(self.fail(EntryFault::Shared, at)),
+            Err(fault) => return Err(self.fail(fault, at)),
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn arrive(&mut self, at: usize, entry: Entry) {
+        let (start, end) = (entry.key_start, entry.key_end);
+        self.key.set_suffix_from(entry.shared, self.block.bytes(), start, end);
+        self.at = at;
+        self.entry = entry;
+    }
+
+    #[cold]
+    fn next_block(&mut self) -> Result<()> {
+        self.leave();
+        let handle = self.position.next(&self.table, &mut self.fetch)?;
+        self.enter_at_start(handle)
+    }
+
+    #[cold]
+    fn prev_block(&mut self) -> Result<()> {
+        self.leave();
+        let handle = self.position.prev(&self.table, &mut self.fetch)?;
+        self.enter_at_end(handle)
+    }
+
+    /// Is on no record until a move succeeds.
+    fn leave(&mut self) {
+        self.valid = false;
+        self.entry = NOTHING;
+        self.key.clear();
+        self.behind.records.clear();
+    }
+
+    fn enter(&mut self, handle: Handle) -> Result<()> {
+        self.block = self.table.fetch_data(handle, &mut self.fetch)?;
+        self.handle = handle;
+        Ok(())
+    }
+
+    fn enter_at_start(&mut self, handle: Option<Handle>) -> Result<()> {
+        let Some(handle) = handle else {
+            return Ok(());
+        };
+        self.enter(handle)?;
+        self.valid = true;
+        self.load(0)
+    }
+
+    fn enter_at_end(&mut self, handle: Option<Handle>) -> Result<()> {
+        let Some(handle) = handle else {
+            return Ok(());
+        };
+        self.enter(handle)?;
+        self.valid = true;
+        self.gather_behind(self.block.entries_end())?;
+        self.step_behind()
+    }
+
+    /// Decodes the records from the last restart before `until` up to there.
+    fn gather_behind(&mut self, until: usize) -> Result<()> {
+        let mut at = self.block.restart_before(until);
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
+        self.behind.records.clear();
+        self.behind.keys.clear();
+        while at < until {
+            let entry = match self.block.short_entry(at) {
+                Some(entry) => entry,
+                None => self.block.entry(at).map_err(|fault| self.fail(fault, at))?,
+            };
+            if entry.shared > key.len() {
+                return Err(self.fail(EntryFault::Shared, at));
+            }
+            if entry.end > until {
+                return Err(self.fail(EntryFault::Length, at));
+            }
+            let (start, end) = (entry.key_start, entry.key_end);
+            key.set_suffix_from(entry.shared, self.block.bytes(), start, end);
+            self.behind.push(at, entry, key.as_slice());
+            at = entry.end;
+        }
+        self.behind.until = until;
+        self.key = key;
+        Ok(())
+    }
+
+    /// To the last of the records behind.
+    #[inline]
+    fn step_behind(&mut self) -> Result<()> {
+        if let Some(record) = self.behind.records.pop() {
+            self.key.set(&self.behind.keys[record.key_start..record.key_end]);
+            self.at = record.at;
+            self.entry = record.entry;
+            self.behind.until = record.at;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn fail(&mut self, fault: EntryFault, at: usize) -> Error {
+        self.leave();
+        self.locate(fault.into_error(at))
+    }
+
+    /// Adds to an error which sub-block it is about.
+    #[cold]
+    pub(super) fn locate(&self, error: Error) -> Error {
+        self.table.locate(error, self.handle)
+    }
+}
+
+impl Behind {
+    fn push(&mut self, at: usize, entry: Entry, key: &[u8]) {
+        let key_start = self.keys.len();
+        self.keys.extend_from_slice(key);
+        self.records.push(BehindRecord { at, entry, key_start, key_end: self.keys.len() });
+    }
+}

@@ -1,0 +1,327 @@
+//! A decoded sub-block of records, and the search in it.
+//!
+//! ```text
+//! +-------+-------+-----+-------+------------------+-----+-------------------+
+//! | entry | entry | ... | entry | restart 0 u32    | ... | restart count u32 |
+//! +-------+-------+-----+-------+------------------+-----+-------------------+
+//! ```
+//!
+//! A restart is the position of an entry that shares nothing with the one before it; every
+//! [`RESTART_INTERVAL`]th entry is one, the first always. They are checked once, when the
+//! sub-block is loaded: ascending, from 0, inside the entries. Entries are checked as they are met.
+//!
+//! A binary search over restarts would touch a cold cache line at each. So a sub-block that goes
+//! into the cache is followed, in memory only, by eight bytes of each restart's key: those behind
+//! what all keys have in common. They lie together, and decide all but ties.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::entry::{Entry, EntryFault, READABLE_BEHIND, decode_entry, decode_short};
+use super::key_buffer::KeyBuffer;
+use super::order::KeyOrder;
+use crate::encoding::{common_prefix, key_prefix};
+use crate::error::{Error, Result};
+
+/// Entries from one restart to the next.
+pub const RESTART_INTERVAL: usize = 16;
+
+/// A sub-block's bytes. Cheap to clone; clones share them.
+#[derive(Clone, Debug)]
+pub struct DataBlock {
+    /// The payload, then the prefixes if there are any.
+    bytes: Arc<[u8]>,
+    /// Where the entries end and the restarts begin.
+    entries_end: u32,
+    restarts: u32,
+    /// What all keys have in common; `None` without prefixes.
+    common: Option<u32>,
+}
+
+/// A record found by [`DataBlock::seek`].
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Its position.
+    pub at: usize,
+    /// The record. Its shared bytes are the first ones of the key that was looked for.
+    pub entry: Entry,
+    /// Whether its key is the one that was looked for.
+    pub equal: bool,
+}
+
+impl DataBlock {
+    /// The sub-block of this payload, prepared for searches in this order if one is given.
+    ///
+    /// # Errors
+    /// `Corruption` if its restarts are not as drawn above.
+    pub fn parse(payload: &[u8], order: Option<&KeyOrder>) -> Result<DataBlock> {
+        let (entries_end, restarts) = check_restarts(payload)?;
+        let prepare = restarts > 1 && order.is_some_and(KeyOrder::is_bytewise);
+        let bytes = if prepare { zeroed(payload, 8 * restarts as usize) } else { payload.into() };
+        let mut block = DataBlock { bytes, entries_end, restarts, common: None };
+        if prepare {
+            block.add_prefixes(payload)?;
+        }
+        Ok(block)
+    }
+
+    fn add_prefixes(&mut self, payload: &[u8]) -> Result<()> {
+        let key = |index| {
+            let entry = self.restart_entry(self.restart(index))?;
+            Ok::<_, Error>(&payload[entry.key_start..entry.key_end])
+        };
+        let count = self.restarts as usize;
+        let (first, last) = (key(0)?, key(count - 1)?);
+        let common = common_prefix(first, last);
+        let mut prefixes = Vec::with_capacity(count);
+        for index in 0..count {
+            prefixes.push(key_prefix(key(index)?.get(common..).unwrap_or(&[])));
+        }
+        let bytes = Arc::get_mut(&mut self.bytes).expect("a new Arc is not shared");
+        for (out, prefix) in bytes[payload.len()..].chunks_exact_mut(8).zip(&prefixes) {
+            out.copy_from_slice(&prefix.to_le_bytes());
+        }
+        self.common = u32::try_from(common).ok();
+        Ok(())
+    }
+
+    /// A sub-block without records.
+    pub fn empty() -> DataBlock {
+        DataBlock { bytes: Arc::from([]), entries_end: 0, restarts: 0, common: None }
+    }
+
+    /// The bytes that entries point into.
+    #[inline]
+    pub fn bytes(&self) -> &Arc<[u8]> {
+        &self.bytes
+    }
+
+    /// Where the entries end.
+    #[inline]
+    pub fn entries_end(&self) -> usize {
+        self.entries_end as usize
+    }
+
+    /// Bytes it takes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The record at `at`.
+    #[inline(always)]
+    pub fn entry(&self, at: usize) -> Result<Entry, EntryFault> {
+        decode_entry(&self.bytes, at, self.entries_end())
+    }
+
+    /// The record at `at` if it is of the usual kind: see [`decode_short`].
+    #[inline(always)]
+    pub fn short_entry(&self, at: usize) -> Option<Entry> {
+        decode_short(&self.bytes, at, self.entries_end())
+    }
+
+    /// The record at `at`, with the fault as an error.
+    #[inline]
+    pub fn checked_entry(&self, at: usize) -> Result<Entry> {
+        self.entry(at).map_err(|fault| fault.into_error(at))
+    }
+
+    /// Key bytes of `entry` that it does not share.
+    #[inline(always)]
+    pub fn suffix(&self, entry: &Entry) -> &[u8] {
+        &self.bytes[entry.key_start..entry.key_end]
+    }
+
+    /// Position of the last restart before `at`; 0 if there is none.
+    pub fn restart_before(&self, at: usize) -> usize {
+        let all = 0..self.restarts as usize;
+        let before = lower_bound(all, |index| Ok::<_, Error>(self.restart(index) < at));
+        self.restart(before.unwrap_or(0).saturating_sub(1))
+    }
+
+    fn restart(&self, index: usize) -> usize {
+        let at = self.entries_end() + 4 * index;
+        self.bytes.get(at..at + 4).map_or(0, restart_at)
+    }
+
+    #[inline]
+    fn prefix(&self, index: usize) -> u64 {
+        let at = self.entries_end() + 4 * (self.restarts as usize + 1) + 8 * index;
+        let bytes = self.bytes.get(at..).and_then(|rest| rest.first_chunk());
+        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+
+    /// How many restarts have a key before `target`.
+    #[inline]
+    fn restarts_before(&self, target: &[u8], order: &KeyOrder) -> Result<usize> {
+        let undecided = match self.common {
+            Some(common) => self.restarts_with_prefix_of(target, common as usize)?,
+            None => 0..self.restarts as usize,
+        };
+        lower_bound(undecided, |index| {
+            let entry = self.restart_entry(self.restart(index))?;
+            Ok(order.compare(self.suffix(&entry), target).is_lt())
+        })
+    }
+
+    /// The restarts whose keys the prefixes do not tell from `target`: those before are smaller,
+    /// those behind larger.
+    #[inline]
+    fn restarts_with_prefix_of(&self, target: &[u8], common: usize) -> Result<Range<usize>> {
+        let count = self.restarts as usize;
+        if common > 0 {
+            let first = self.restart_entry(0)?;
+            let shared = &self.suffix(&first)[..common];
+            let (head, _) = target.split_at(common.min(target.len()));
+            match head.cmp(shared) {
+                Ordering::Less => return Ok(0..0),
+                Ordering::Greater => return Ok(count..count),
+                Ordering::Equal => {}
+            }
+        }
+        let prefix = key_prefix(&target[common..]);
+        let low = lower_bound(0..count, |index| Ok::<_, Error>(self.prefix(index) < prefix))?;
+        let ties = (low..count).take_while(|&index| self.prefix(index) == prefix).count();
+        Ok(low..low + ties)
+    }
+
+    /// The first record whose key is at or after `target`, the newest of its versions here.
+    ///
+    /// With an order that is not bytewise, `scratch` is the found key afterwards; else it is not
+    /// touched.
+    ///
+    /// # Errors
+    /// `Corruption` or `Unsupported` for bytes that are no records.
+    #[inline]
+    pub fn seek(
+        &self,
+        target: &[u8],
+        order: &KeyOrder,
+        scratch: &mut KeyBuffer,
+    ) -> Result<Option<Found>> {
+        let before = self.restarts_before(target, order)?;
+        let start = self.restart(before.saturating_sub(1));
+        if order.is_bytewise() {
+            self.scan_bytewise(start, target)
+        } else {
+            self.scan_ordered(start, target, order, scratch)
+        }
+    }
+
+    fn restart_entry(&self, at: usize) -> Result<Entry> {
+        let entry = self.checked_entry(at)?;
+        if entry.shared != 0 {
+            return Err(EntryFault::Shared.into_error(at));
+        }
+        Ok(entry)
+    }
+
+    /// Walks on without putting keys together: `matched` bytes of `target` are those of the key
+    /// before, which is smaller. What a key shares beyond them it has smaller too; within them
+    /// only its suffix decides.
+    #[inline]
+    fn scan_bytewise(&self, start: usize, target: &[u8]) -> Result<Option<Found>> {
+        let (mut at, mut matched) = (start, 0);
+        while at < self.entries_end() {
+            let entry = self.checked_entry(at)?;
+            if entry.shared <= matched {
+                let (suffix, rest) = (self.suffix(&entry), &target[entry.shared..]);
+                let common = common_prefix(suffix, rest);
+                let equal = common == suffix.len() && common == rest.len();
+                let less = match (suffix.get(common), rest.get(common)) {
+                    (Some(suffix), Some(rest)) => suffix < rest,
+                    (None, Some(_)) => true,
+                    (_, None) => false,
+                };
+                if !less {
+                    return Ok(Some(Found { at, entry, equal }));
+                }
+                matched = entry.shared + common;
+            }
+            at = entry.end;
+        }
+        Ok(None)
+    }
+
+    fn scan_ordered(
+        &self,
+        start: usize,
+        target: &[u8],
+        order: &KeyOrder,
+        key: &mut KeyBuffer,
+    ) -> Result<Option<Found>> {
+        let mut at = start;
+        key.clear();
+        while at < self.entries_end() {
+            let entry = self.checked_entry(at)?;
+            if entry.shared > key.len() {
+                return Err(EntryFault::Shared.into_error(at));
+            }
+            key.set_suffix(entry.shared, self.suffix(&entry));
+            if order.compare(key.as_slice(), target).is_ge() {
+                return Ok(Some(Found { at, entry, equal: key.as_slice() == target }));
+            }
+            at = entry.end;
+        }
+        Ok(None)
+    }
+}
+
+/// Where entries end, and how many restarts follow.
+fn check_restarts(payload: &[u8]) -> Result<(u32, u32)> {
+    let wrong = |what: &str, expected: &str, found: u64| {
+        Error::corruption(format!("sub-block {what}: expected {expected}, found {found}"))
+    };
+    let Some((body, &count)) = payload.split_last_chunk::<4>() else {
+        return Err(wrong("length", "at least 8", payload.len() as u64));
+    };
+    let restarts = u32::from_le_bytes(count);
+    let Some(entries_end) = body.len().checked_sub(4 * restarts as usize) else {
+        return Err(wrong("restart count", "what its length holds", u64::from(restarts)));
+    };
+    let mut least = 0;
+    for (i, restart) in body[entries_end..].chunks_exact(4).enumerate() {
+        let at = restart_at(restart);
+        if at < least || at >= entries_end || (i == 0 && at != 0) {
+            return Err(wrong("restart", "an ascending position of an entry", at as u64));
+        }
+        least = at + 1;
+    }
+    let (Ok(entries_end), 1..) = (u32::try_from(entries_end), restarts) else {
+        return Err(wrong("restart count", "at least 1", u64::from(restarts)));
+    };
+    Ok((entries_end, restarts))
+}
+
+/// The first index of `range` for which `less` does not hold; it holds for none after that.
+#[inline]
+fn lower_bound<E>(
+    range: Range<usize>,
+    mut less: impl FnMut(usize) -> Result<bool, E>,
+) -> Result<usize, E> {
+    let (mut low, mut high) = (range.start, range.end);
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        if less(middle)? {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+/// A new shared buffer: `front`, then `room` zeroes.
+fn zeroed(front: &[u8], room: usize) -> Arc<[u8]> {
+    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, front.len() + room).collect();
+    Arc::get_mut(&mut bytes).expect("a new Arc is not shared")[..front.len()]
+        .copy_from_slice(front);
+    bytes
+}
+
+#[inline(always)]
+fn restart_at(bytes: &[u8]) -> usize {
+    bytes.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
+}
+
+const _: () = assert!(READABLE_BEHIND == 8, "one restart and the count");

@@ -1,0 +1,222 @@
+//! One record in a sub-block: the inner loop of everything that writes or reads tables.
+//!
+//! ```text
+//! +--------+--------+----------+-----------+-------+------------+------------+-------+
+//! | tag u8 | shared | unshared | value len | seqno | [operator] | key suffix | value |
+//! +--------+--------+----------+-----------+-------+------------+------------+-------+
+//!  tag, low four bits:  kind (0 delete, 1 put, 2 merge)
+//!  tag, high four bits: 0x10 has expiry   0x20 packed operands
+//!                       0x40 value is separated   0x80 reserved
+//!  shared:   bytes the key has in common with the key before it
+//!  operator: only in merge records
+//! ```
+//!
+//! `shared` to `operator` are varints. No flag is written today; a record with one is refused, not
+//! misread. The usual record (all lengths below 128) is one four-byte and one eight-byte load.
+
+use crate::encoding::{copy_short, decode_varint, decode_varint56, encode_varint56};
+use crate::error::{Error, ErrorKind};
+use crate::key::{Kind, NO_OPERATOR, OperatorId, RecordHeader};
+
+/// Longest record head: tag, three lengths of 32 bits, a sequence number, an operator.
+pub const MAX_HEAD: usize = 1 + 3 * 5 + 8 + 5;
+
+/// What must lie readable behind the end of the last record, so that the wide loads of a short
+/// record stay in bounds: the restart array, which is never shorter.
+pub const READABLE_BEHIND: usize = 8;
+
+/// A decoded record: its head, and where in the sub-block its parts are.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Seqno, kind and operator.
+    pub header: RecordHeader,
+    /// Bytes to keep of the key before it.
+    pub shared: usize,
+    /// Start of the rest of its key.
+    pub key_start: usize,
+    /// End of its key, start of its value.
+    pub key_end: usize,
+    /// End of its value and of the record.
+    pub end: usize,
+}
+
+/// Why bytes are no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryFault {
+    /// A number does not end, or is too large.
+    Number,
+    /// It reaches beyond the end of the records.
+    Length,
+    /// Kind bits this version does not know.
+    Kind(u8),
+    /// Flag bits this version does not know.
+    Flags(u8),
+    /// It shares more with the key before it than that has.
+    Shared,
+}
+
+impl EntryFault {
+    /// As an error about the record at position `at` of its sub-block.
+    #[cold]
+    pub fn into_error(self, at: usize) -> Error {
+        let corrupt = |what: &str| Error::corruption(format!("record at {at}: {what}"));
+        match self {
+            EntryFault::Number => corrupt("expected a number of its width, found a longer one"),
+            EntryFault::Length => corrupt("expected to end before the restarts, found it longer"),
+            EntryFault::Kind(kind) => corrupt(&format!("expected kind 0, 1 or 2, found {kind}")),
+            EntryFault::Flags(flags) => Error::new(
+                ErrorKind::Unsupported,
+                format!("record at {at}: flags {flags:#04x} need a newer foldb"),
+            ),
+            EntryFault::Shared => corrupt("shares more bytes than the key before it has"),
+        }
+    }
+}
+
+/// Writes a record to the start of `out` and returns its length. `out` must have room for
+/// [`MAX_HEAD`], the suffix and the value.
+#[inline]
+pub fn encode_entry(
+    out: &mut [u8],
+    header: RecordHeader,
+    shared: usize,
+    suffix: &[u8],
+    value: &[u8],
+) -> usize {
+    let mut at = encode_lengths(out, header.kind, shared, suffix.len(), value.len());
+    let (seqno, seqno_len) = encode_varint56(header.seqno);
+    out[at..at + 8].copy_from_slice(&seqno.to_le_bytes());
+    at += seqno_len;
+    if header.kind == Kind::Merge {
+        at += encode_number(&mut out[at..], header.operator as usize);
+    }
+    copy_short(&mut out[at..], suffix);
+    at += suffix.len();
+    copy_short(&mut out[at..], value);
+    at + value.len()
+}
+
+#[inline(always)]
+fn encode_lengths(
+    out: &mut [u8],
+    kind: Kind,
+    shared: usize,
+    unshared: usize,
+    value_len: usize,
+) -> usize {
+    if shared | unshared | value_len < 0x80 {
+        let head = [kind as u8, shared as u8, unshared as u8, value_len as u8];
+        out[..4].copy_from_slice(&head);
+        return 4;
+    }
+    out[0] = kind as u8;
+    let mut at = 1;
+    for number in [shared, unshared, value_len] {
+        at += encode_number(&mut out[at..], number);
+    }
+    at
+}
+
+#[inline(always)]
+fn encode_number(out: &mut [u8], number: usize) -> usize {
+    if number < 0x80 {
+        out[0] = number as u8;
+        return 1;
+    }
+    encode_long_number(out, number)
+}
+
+#[cold]
+fn encode_long_number(out: &mut [u8], number: usize) -> usize {
+    let mut at = 0;
+    let mut rest = number;
+    while rest >= 0x80 {
+        out[at] = rest as u8 | 0x80;
+        rest >>= 7;
+        at += 1;
+    }
+    out[at] = rest as u8;
+    at + 1
+}
+
+/// Reads the record at `at`, which must end at or before `end`. `bytes` goes on behind `end`.
+///
+/// # Errors
+/// An [`EntryFault`] for bytes that are no record; any bytes may be given.
+#[inline(always)]
+pub fn decode_entry(bytes: &[u8], at: usize, end: usize) -> Result<Entry, EntryFault> {
+    match decode_short(bytes, at, end) {
+        Some(entry) => Ok(entry),
+        None => decode_long(bytes, at, end),
+    }
+}
+
+/// [`decode_entry`] for the usual record; `None` for anything else, faults included. Apart from
+/// the long way so that its result stays in registers.
+#[inline(always)]
+pub fn decode_short(bytes: &[u8], at: usize, end: usize) -> Option<Entry> {
+    let head = bytes.get(at..)?.first_chunk::<12>()?;
+    let [tag, shared, unshared, value_len, seqno @ ..] = *head;
+    if (shared | unshared | value_len) & 0x80 != 0 {
+        return None;
+    }
+    let kind = Kind::from_u8(tag)?;
+    let (seqno, seqno_len) = decode_varint56(u64::from_le_bytes(seqno))?;
+    let mut key_start = at + 4 + seqno_len;
+    let mut operator = NO_OPERATOR;
+    if kind == Kind::Merge {
+        operator = OperatorId::from(*bytes.get(key_start).filter(|&&byte| byte < 0x80)?);
+        key_start += 1;
+    }
+    let key_end = key_start + usize::from(unshared);
+    let entry_end = key_end + usize::from(value_len);
+    if entry_end > end {
+        return None;
+    }
+    let header = RecordHeader { seqno, kind, operator };
+    Some(Entry { header, shared: usize::from(shared), key_start, key_end, end: entry_end })
+}
+
+fn kind_of(tag: u8) -> Result<Kind, EntryFault> {
+    if tag & 0xf0 != 0 {
+        return Err(EntryFault::Flags(tag & 0xf0));
+    }
+    Kind::from_u8(tag).ok_or(EntryFault::Kind(tag))
+}
+
+fn decode_number(bytes: &[u8], at: usize) -> Result<(u32, usize), EntryFault> {
+    let (number, len) = bytes.get(at..).and_then(decode_varint).ok_or(EntryFault::Number)?;
+    Ok((u32::try_from(number).map_err(|_| EntryFault::Number)?, len))
+}
+
+/// [`decode_entry`], whatever the width of its numbers.
+#[inline(never)]
+pub fn decode_long(bytes: &[u8], at: usize, end: usize) -> Result<Entry, EntryFault> {
+    let &tag = bytes.get(at).ok_or(EntryFault::Length)?;
+    let kind = kind_of(tag)?;
+    let mut position = at + 1;
+    let mut next = || {
+        let (number, len) = decode_number(bytes, position)?;
+        position += len;
+        Ok(number as usize)
+    };
+    let (shared, unshared, value_len) = (next()?, next()?, next()?);
+    let (seqno, len) = bytes.get(position..).and_then(decode_varint).ok_or(EntryFault::Number)?;
+    if seqno > crate::key::MAX_SEQNO {
+        return Err(EntryFault::Number);
+    }
+    position += len;
+    let mut operator = NO_OPERATOR;
+    if kind == Kind::Merge {
+        let len;
+        (operator, len) = decode_number(bytes, position)?;
+        position += len;
+    }
+    let key_end = position.saturating_add(unshared);
+    let entry_end = key_end.saturating_add(value_len);
+    if entry_end > end {
+        return Err(EntryFault::Length);
+    }
+    let header = RecordHeader { seqno, kind, operator };
+    Ok(Entry { header, shared, key_start: position, key_end, end: entry_end })
+}

@@ -1,0 +1,122 @@
+//! Frames: how every stored piece of a table (sub-block, directory, index, filter, properties)
+//! is compressed and protected.
+//!
+//! ```text
+//! +---------------------+----------+-----------------+---------------+
+//! | payload             | codec u8 | checksum type u8| checksum u64  |
+//! +---------------------+----------+-----------------+---------------+
+//!  codec 0: the bytes
+//!  codec 1: length varint, LZ4 block           checksum = XXH3-64 of payload and codec, seeded
+//!  codec 2: length varint, raw Snappy          with file number and offset of the frame
+//! ```
+//!
+//! Invariant: nothing of a payload is looked at before its checksum held, and nothing is allocated
+//! for a length that its compressed bytes could not have come from.
+
+use crate::encoding::{ByteReader, ChecksumKind, checksum, checksum_seed};
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::Compression;
+
+/// Bytes of a frame beside its payload.
+pub const FRAME_TRAILER: usize = 10;
+
+/// LZ4 and Snappy never shrink more than this (LZ4: one byte of length stands for 255).
+const MAX_RATIO: u64 = 255;
+
+/// Where a frame lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle {
+    /// Of its first byte in the file.
+    pub offset: u64,
+    /// Bytes, the trailer included.
+    pub len: u32,
+}
+
+impl Handle {
+    /// Of the first byte after it.
+    pub fn end(self) -> u64 {
+        self.offset.saturating_add(u64::from(self.len))
+    }
+}
+
+/// What follows a frame's codec: checksum type and checksum.
+pub fn checksum_bytes(checksum: u64) -> [u8; FRAME_TRAILER - 1] {
+    let mut bytes = [ChecksumKind::Xxh3 as u8; FRAME_TRAILER - 1];
+    bytes[1..].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+/// Splits a frame read at `offset` of file `file_number` into payload and codec.
+///
+/// # Errors
+/// `Corruption` if its checksum does not hold, `Unsupported` for a codec or checksum type this
+/// version does not know.
+pub fn check_frame(frame: &[u8], file_number: u64, offset: u64) -> Result<(&[u8], Compression)> {
+    let Some((covered, rest)) = frame.split_at_checked(frame.len().saturating_sub(9)) else {
+        return Err(short_frame(frame.len()));
+    };
+    let (Some((&codec, payload)), [kind, sum @ ..]) = (covered.split_last(), rest) else {
+        return Err(short_frame(frame.len()));
+    };
+    let ChecksumKind::Xxh3 = ChecksumKind::from_u8(*kind)?;
+    let expected = sum.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+    let found = checksum(checksum_seed(file_number, offset), covered);
+    if found != expected {
+        return Err(Error::corruption(format!(
+            "checksum of {} bytes: expected {expected:016x}, found {found:016x}",
+            covered.len()
+        )));
+    }
+    Ok((payload, codec_from_u8(codec)?))
+}
+
+fn short_frame(len: usize) -> Error {
+    Error::corruption(format!("frame: expected at least {FRAME_TRAILER} bytes, found {len}"))
+}
+
+/// The codec of this number.
+pub fn codec_from_u8(byte: u8) -> Result<Compression> {
+    match byte {
+        0 => Ok(Compression::None),
+        1 => Ok(Compression::Lz4),
+        2 => Ok(Compression::Snappy),
+        _ => Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("codec {byte} is not one this version reads (expected 0, 1 or 2)"),
+        )),
+    }
+}
+
+/// Replaces `out` by the bytes that were compressed into `payload`.
+///
+/// # Errors
+/// `Corruption` if they do not decompress to exactly the length that is stored.
+pub fn decompress(payload: &[u8], codec: Compression, out: &mut Vec<u8>) -> Result<()> {
+    let mut reader = ByteReader::new(payload);
+    let len = u64::from(reader.varint32("uncompressed length")?);
+    let compressed = &payload[reader.position()..];
+    let most = (compressed.len() as u64 + 1) * MAX_RATIO;
+    if len > most {
+        return Err(Error::corruption(format!(
+            "uncompressed length: expected at most {most} from {} compressed bytes, found {len}",
+            compressed.len()
+        )));
+    }
+    out.resize(len as usize, 0);
+    let decompressed = match codec {
+        Compression::Lz4 => {
+            lz4_flex::block::decompress_into(compressed, out).map_err(|e| e.to_string())
+        }
+        Compression::Snappy => {
+            snap::raw::Decoder::new().decompress(compressed, out).map_err(|e| e.to_string())
+        }
+        Compression::None => Err("not compressed".to_owned()),
+    };
+    match decompressed {
+        Ok(found) if found as u64 == len => Ok(()),
+        Ok(found) => Err(Error::corruption(format!(
+            "{codec:?} payload: expected {len} bytes uncompressed, found {found}"
+        ))),
+        Err(why) => Err(Error::corruption(format!("{codec:?} payload: {why}"))),
+    }
+}

@@ -1,0 +1,202 @@
+//! Writes frames to a file in large chunks.
+//!
+//! A frame's payload is encoded straight into the chunk ([`FrameWriter::room`],
+//! [`FrameWriter::advance`]) and sealed in place ([`FrameWriter::end_frame`]), so uncompressed
+//! records are copied once, from the caller into the chunk. The file is synced every
+//! [`SYNC_INTERVAL`], because one large sync would make every log sync beside it wait (H23).
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use foldb_env::WritableFile;
+
+use super::frame::{Handle, checksum_bytes};
+use crate::encoding::{checksum, checksum_seed, put_varint};
+use crate::error::{Error, Result};
+use crate::options::Compression;
+
+/// Bytes gathered before they are handed to the operating system.
+const CHUNK: usize = 256 << 10;
+
+/// Bytes written between two syncs.
+const SYNC_INTERVAL: u64 = 1 << 20;
+
+/// Longest payload that is compressed: beyond it a codec's own buffers would count.
+const MAX_COMPRESSED: usize = 64 << 20;
+
+/// A file that grows frame by frame.
+pub struct FrameWriter {
+    file: Arc<dyn WritableFile>,
+    path: PathBuf,
+    file_number: u64,
+    /// The chunk: `..used` is waiting to be written, the rest is room.
+    chunk: Vec<u8>,
+    used: usize,
+    /// Bytes handed to the operating system: the file offset of `chunk[0]`.
+    written: u64,
+    synced: u64,
+    compressor: Compressor,
+}
+
+impl FrameWriter {
+    /// A writer at the start of an empty file.
+    pub fn new(file: Arc<dyn WritableFile>, path: PathBuf, file_number: u64) -> FrameWriter {
+        FrameWriter {
+            file,
+            path,
+            file_number,
+            chunk: Vec::new(),
+            used: 0,
+            written: 0,
+            synced: 0,
+            compressor: Compressor { out: Vec::new(), snappy: snap::raw::Encoder::new() },
+        }
+    }
+
+    /// File offset of the next byte.
+    #[inline]
+    pub fn offset(&self) -> u64 {
+        self.written + self.used as u64
+    }
+
+    /// Position of the next byte in the chunk: the `start` of a frame to be ended later.
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.used
+    }
+
+    /// At least `len` bytes to write to; [`FrameWriter::advance`] says how many were.
+    #[inline]
+    pub fn room(&mut self, len: usize) -> &mut [u8] {
+        if self.chunk.len() - self.used < len {
+            self.grow(len);
+        }
+        &mut self.chunk[self.used..]
+    }
+
+    #[cold]
+    fn grow(&mut self, len: usize) {
+        let needed = (self.used + len).max(CHUNK + (16 << 10));
+        self.chunk.resize(needed.max(self.chunk.len() * 2), 0);
+    }
+
+    /// Keeps the first `len` bytes of what [`FrameWriter::room`] gave.
+    #[inline]
+    pub fn advance(&mut self, len: usize) {
+        self.used += len;
+        debug_assert!(self.used <= self.chunk.len());
+    }
+
+    /// Appends `bytes`.
+    pub fn put(&mut self, bytes: &[u8]) {
+        self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);
+        self.advance(bytes.len());
+    }
+
+    /// Makes everything since `start` a frame, compressed if that saves at least an eighth.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it is 4 GiB or longer; `Io` or `NoSpace` if a full chunk cannot be
+    /// written.
+    pub fn end_frame(&mut self, start: usize, compression: Compression) -> Result<Handle> {
+        let codec = self.compress(start, compression);
+        let offset = self.written + start as u64;
+        let seed = checksum_seed(self.file_number, offset);
+        self.put(&[codec as u8]);
+        let sum = checksum(seed, &self.chunk[start..self.used]);
+        self.put(&checksum_bytes(sum));
+        let len = self.used - start;
+        let Ok(len) = u32::try_from(len) else {
+            return Err(Error::invalid_argument(format!(
+                "a frame of {len} bytes exceeds the table format's 4 GiB: write smaller tables"
+            ))
+            .at(&self.path, offset));
+        };
+        if self.used >= CHUNK {
+            self.write_chunk()?;
+        }
+        Ok(Handle { offset, len })
+    }
+
+    fn compress(&mut self, start: usize, compression: Compression) -> Compression {
+        let raw = &self.chunk[start..self.used];
+        let Some(compressed) = self.compressor.compress(raw, compression) else {
+            return Compression::None;
+        };
+        self.chunk[start..start + compressed.len()].copy_from_slice(compressed);
+        self.used = start + compressed.len();
+        compression
+    }
+
+    fn write_chunk(&mut self) -> Result<()> {
+        self.file
+            .write_at(&self.chunk[..self.used], self.written)
+            .map_err(|e| self.io_error("write table", &e))?;
+        self.written += self.used as u64;
+        self.used = 0;
+        if self.chunk.len() > 4 * CHUNK {
+            self.chunk.truncate(2 * CHUNK);
+            self.chunk.shrink_to_fit();
+        }
+        if self.written - self.synced >= SYNC_INTERVAL {
+            self.sync()?;
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file.sync().map_err(|e| self.io_error("sync table", &e))?;
+        self.synced = self.written;
+        Ok(())
+    }
+
+    /// Writes what is left and syncs the file: then all of it is durable. Returns its length.
+    pub fn finish(mut self) -> Result<u64> {
+        if self.used > 0 {
+            self.write_chunk()?;
+        }
+        self.sync()?;
+        Ok(self.written)
+    }
+
+    fn io_error(&self, doing: &str, source: &io::Error) -> Error {
+        Error::io(&self.path, doing, source)
+    }
+}
+
+/// The codecs' state, kept from frame to frame.
+struct Compressor {
+    out: Vec<u8>,
+    snappy: snap::raw::Encoder,
+}
+
+impl Compressor {
+    /// The payload of `raw` under `codec`: its length, then its compressed bytes. `None` if that
+    /// saves less than an eighth.
+    fn compress(&mut self, raw: &[u8], codec: Compression) -> Option<&[u8]> {
+        if codec == Compression::None || raw.len() > MAX_COMPRESSED {
+            return None;
+        }
+        self.out.clear();
+        put_varint(&mut self.out, raw.len() as u64);
+        let head = self.out.len();
+        self.out.resize(head + worst_case(raw.len(), codec), 0);
+        let out = &mut self.out[head..];
+        let len = match codec {
+            Compression::Lz4 => lz4_flex::block::compress_into(raw, out).ok()?,
+            Compression::Snappy => self.snappy.compress(raw, out).ok()?,
+            Compression::None => return None,
+        };
+        let payload = &self.out[..head + len];
+        (payload.len() <= raw.len() - raw.len() / 8).then_some(payload)
+    }
+}
+
+fn worst_case(len: usize, codec: Compression) -> usize {
+    match codec {
+        Compression::Lz4 => lz4_flex::block::get_maximum_output_size(len),
+        Compression::Snappy => snap::raw::max_compress_len(len),
+        Compression::None => len,
+    }
+}

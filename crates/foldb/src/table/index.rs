@@ -1,0 +1,319 @@
+//! The index: which sub-block, or which block of several, holds a key. A table's top index and a
+//! block's directory are the same thing at two heights, with one format and one decoder.
+//!
+//! ```text
+//! +-------+-------+-----+-----------+     entry:
+//! | entry | entry | ... | count u32 |     +--------+----------+------------+-----+----------------+
+//! +-------+-------+-----+-----------+     | shared | unshared | key suffix | gap | len * 2 + kind |
+//!                                         +--------+----------+------------+-----+----------------+
+//!  shared, unshared: of the separator and the one before it, varints
+//!  gap:              bytes between the end of the child before (0 for the first) and this child
+//!  kind:             0 the child is a sub-block, 1 a directory
+//! ```
+//!
+//! Invariant: a child's separator is at or after its last key and before the next child's first
+//! key, unless versions of one key lie on both sides: then it is that key.
+//!
+//! In memory it is flat arrays. With bytewise order the search runs over the eight bytes of each
+//! separator that follow what all of them have in common, and looks at keys only where those tie.
+
+use super::frame::{FRAME_TRAILER, Handle};
+use super::key_buffer::KeyBuffer;
+use super::order::KeyOrder;
+use crate::encoding::{ByteReader, common_prefix, key_prefix, put_varint};
+use crate::error::{Error, Result};
+
+/// What an index points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// Where it is.
+    pub handle: Handle,
+    /// Whether it is a directory; else it is a sub-block.
+    pub is_directory: bool,
+}
+
+/// Fewest bytes of an encoded entry.
+const MIN_ENTRY: usize = 4;
+
+/// A decoded index.
+#[derive(Debug)]
+pub struct Index {
+    /// All separators, one after the other, without their common prefix.
+    keys: Box<[u8]>,
+    /// Where each ends in `keys`.
+    key_ends: Box<[u32]>,
+    /// What all separators begin with (empty unless the order is bytewise).
+    common: Box<[u8]>,
+    /// First eight bytes of each in `keys` (none unless the order is bytewise).
+    prefixes: Box<[u64]>,
+    /// Offset of each child, times two, plus one for a directory.
+    offsets: Box<[u64]>,
+    /// Length of each child.
+    lens: Box<[u32]>,
+}
+
+impl Index {
+    /// Decodes an index whose children lie below offset `limit`.
+    ///
+    /// # Errors
+    /// `Corruption` unless separators ascend and children lie in the file.
+    pub fn parse(payload: &[u8], order: &KeyOrder, limit: u64) -> Result<Index> {
+        let Some((body, &count)) = payload.split_last_chunk::<4>() else {
+            return Err(Error::corruption(format!(
+                "index: expected at least 4 bytes, found {}",
+                payload.len()
+            )));
+        };
+        let count = u32::from_le_bytes(count) as usize;
+        if count > body.len() / MIN_ENTRY {
+            return Err(Error::corruption(format!(
+                "index: expected at most {} entries in {} bytes, found {count}",
+                body.len() / MIN_ENTRY,
+                body.len()
+            )));
+        }
+        let mut reader = ByteReader::new(body);
+        let mut decoder = IndexDecoder::new(count);
+        for _ in 0..count {
+            decoder.entry(&mut reader, order, limit)?;
+        }
+        if !reader.is_empty() {
+            return Err(Error::corruption(format!(
+                "index: expected to end after {count} entries, found {} more bytes",
+                reader.remaining()
+            )));
+        }
+        Ok(decoder.finish(order))
+    }
+
+    /// Number of children.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.lens.len()
+    }
+
+    /// The child of this index.
+    #[inline]
+    pub fn child(&self, index: usize) -> Child {
+        let offset = self.offsets[index];
+        Child {
+            handle: Handle { offset: offset >> 1, len: self.lens[index] },
+            is_directory: offset & 1 == 1,
+        }
+    }
+
+    /// The first child that may hold a key at or after `key`: the first whose separator is.
+    /// [`Index::len`] if there is none.
+    #[inline]
+    pub fn search(&self, key: &[u8], order: &KeyOrder) -> usize {
+        if !order.is_bytewise() {
+            return self
+                .lower_bound(0, self.len(), |separator| order.compare(separator, key).is_lt());
+        }
+        let head = key.len().min(self.common.len());
+        let (head, rest) = key.split_at(head);
+        match head.cmp(&self.common) {
+            std::cmp::Ordering::Less => return 0,
+            std::cmp::Ordering::Greater => return self.len(),
+            std::cmp::Ordering::Equal => {}
+        }
+        let prefix = key_prefix(rest);
+        let low = self.prefixes.partition_point(|&p| p < prefix);
+        let high = low + count_equal(&self.prefixes[low..], prefix);
+        self.lower_bound(low, high, |separator| separator < rest)
+    }
+
+    /// Bytes it takes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.keys.len()
+            + self.common.len()
+            + 8 * (self.prefixes.len() + self.offsets.len())
+            + 4 * (self.key_ends.len() + self.lens.len())
+    }
+
+    #[inline]
+    fn lower_bound(&self, low: usize, high: usize, less: impl Fn(&[u8]) -> bool) -> usize {
+        let (mut low, mut high) = (low, high);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if less(self.stored_key(middle)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    #[inline]
+    fn stored_key(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.key_ends[before]);
+        &self.keys[start as usize..self.key_ends[index] as usize]
+    }
+}
+
+/// How many of these ascending numbers, none of them smaller, are `value`: most often none or one,
+/// so the first few are looked at one by one.
+#[inline]
+fn count_equal(ascending: &[u64], value: u64) -> usize {
+    let few = ascending.iter().take(8).take_while(|&&number| number == value).count();
+    if few < 8 { few } else { ascending.partition_point(|&number| number == value) }
+}
+
+/// Gathers whole separators first, because their common prefix is known only at the end.
+struct IndexDecoder {
+    separator: KeyBuffer,
+    keys: Vec<u8>,
+    key_ends: Vec<u32>,
+    offsets: Vec<u64>,
+    lens: Vec<u32>,
+    /// Where the child before ended.
+    end: u64,
+}
+
+impl IndexDecoder {
+    fn new(count: usize) -> IndexDecoder {
+        IndexDecoder {
+            separator: KeyBuffer::default(),
+            keys: Vec::new(),
+            key_ends: Vec::with_capacity(count),
+            offsets: Vec::with_capacity(count),
+            lens: Vec::with_capacity(count),
+            end: 0,
+        }
+    }
+
+    fn entry(&mut self, reader: &mut ByteReader<'_>, order: &KeyOrder, limit: u64) -> Result<()> {
+        let shared = reader.varint32("index: shared bytes")? as usize;
+        let suffix = reader.length_delimited("index: key suffix")?;
+        self.push_key(shared, suffix, order)?;
+        let gap = reader.varint("index: gap")?;
+        let len_and_kind = reader.varint("index: child length")?;
+        self.push_child(gap, len_and_kind >> 1, len_and_kind & 1, limit)
+    }
+
+    fn push_key(&mut self, shared: usize, suffix: &[u8], order: &KeyOrder) -> Result<()> {
+        if shared > self.separator.len() {
+            return Err(Error::corruption(format!(
+                "index entry {}: expected at most {} shared bytes, found {shared}",
+                self.key_ends.len(),
+                self.separator.len()
+            )));
+        }
+        self.separator.set_suffix(shared, suffix);
+        let key = self.separator.as_slice();
+        if let Some(&end) = self.key_ends.last() {
+            let start = self.key_ends.iter().rev().nth(1).copied().unwrap_or(0);
+            let before = &self.keys[start as usize..end as usize];
+            if order.compare(before, key).is_gt() {
+                return Err(Error::corruption(format!(
+                    "index entry {}: expected separators to ascend, found a smaller one",
+                    self.key_ends.len()
+                )));
+            }
+        }
+        self.keys.extend_from_slice(key);
+        let end = u32::try_from(self.keys.len());
+        self.key_ends.push(end.map_err(|_| {
+            Error::corruption("index: expected less than 4 GiB of separators, found more")
+        })?);
+        Ok(())
+    }
+
+    fn push_child(&mut self, gap: u64, len: u64, kind: u64, limit: u64) -> Result<()> {
+        let offset = self.end.saturating_add(gap);
+        let end = offset.saturating_add(len);
+        let (Ok(short_len), true) =
+            (u32::try_from(len), len > FRAME_TRAILER as u64 && end <= limit)
+        else {
+            return Err(Error::corruption(format!(
+                "index entry {}: expected a child below offset {limit}, found {len} bytes at \
+                 {offset}",
+                self.lens.len()
+            )));
+        };
+        self.offsets.push(offset << 1 | kind);
+        self.lens.push(short_len);
+        self.end = end;
+        Ok(())
+    }
+
+    fn finish(mut self, order: &KeyOrder) -> Index {
+        let mut common = Vec::new();
+        let mut prefixes = Vec::new();
+        if order.is_bytewise() && !self.key_ends.is_empty() {
+            common = self.strip_common_prefix();
+            prefixes.reserve_exact(self.key_ends.len());
+            let mut start = 0;
+            for &end in &self.key_ends {
+                prefixes.push(key_prefix(&self.keys[start as usize..end as usize]));
+                start = end;
+            }
+        }
+        Index {
+            keys: self.keys.into(),
+            key_ends: self.key_ends.into(),
+            common: common.into(),
+            prefixes: prefixes.into(),
+            offsets: self.offsets.into(),
+            lens: self.lens.into(),
+        }
+    }
+
+    /// Removes and returns what all separators begin with. They ascend, so it is what the first
+    /// and the last begin with.
+    fn strip_common_prefix(&mut self) -> Vec<u8> {
+        let first = &self.keys[..self.key_ends[0] as usize];
+        let common = first[..common_prefix(first, self.separator.as_slice())].to_vec();
+        let mut stripped = Vec::with_capacity(self.keys.len());
+        let mut start = 0;
+        for end in &mut self.key_ends {
+            stripped.extend_from_slice(&self.keys[start as usize + common.len()..*end as usize]);
+            start = *end;
+            *end = stripped.len() as u32;
+        }
+        self.keys = stripped;
+        common
+    }
+}
+
+/// Encodes an index, entry by entry.
+#[derive(Debug, Default)]
+pub struct IndexBuilder {
+    encoded: Vec<u8>,
+    count: u32,
+    last: Vec<u8>,
+    end: u64,
+}
+
+impl IndexBuilder {
+    /// Children so far.
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Appends a child, whose offset must not be below the end of the one before.
+    pub fn add(&mut self, separator: &[u8], child: Child) {
+        let shared = common_prefix(&self.last, separator);
+        put_varint(&mut self.encoded, shared as u64);
+        crate::encoding::put_length_delimited(&mut self.encoded, &separator[shared..]);
+        debug_assert!(child.handle.offset >= self.end);
+        put_varint(&mut self.encoded, child.handle.offset - self.end);
+        let kind = u64::from(child.is_directory);
+        put_varint(&mut self.encoded, u64::from(child.handle.len) << 1 | kind);
+        self.end = child.handle.end();
+        self.count += 1;
+        self.last.clear();
+        self.last.extend_from_slice(separator);
+    }
+
+    /// Hands the payload to `put` and starts over.
+    pub fn finish(&mut self, mut put: impl FnMut(&[u8])) {
+        put(&self.encoded);
+        put(&self.count.to_le_bytes());
+        self.encoded.clear();
+        self.last.clear();
+        self.count = 0;
+        self.end = 0;
+    }
+}

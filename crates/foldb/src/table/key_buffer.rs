@@ -1,0 +1,70 @@
+//! A key put together from what it shares with the one before it.
+
+use crate::encoding::copy_short;
+
+/// Bytes copied at once for a short suffix.
+const WIDE: usize = 16;
+
+/// The current key of a walk over prefix-compressed records.
+///
+/// The buffer is longer than the key by slack, so that a short suffix is one fixed-size copy.
+#[derive(Clone, Debug, Default)]
+pub struct KeyBuffer {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl KeyBuffer {
+    /// The key.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// Length of the key.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Makes it the empty key.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Makes it `key`.
+    pub fn set(&mut self, key: &[u8]) {
+        self.set_suffix(0, key);
+    }
+
+    /// Keeps the first `shared` bytes (at most its length) and appends `suffix`.
+    #[inline]
+    pub fn set_suffix(&mut self, shared: usize, suffix: &[u8]) {
+        debug_assert!(shared <= self.len);
+        self.len = shared + suffix.len();
+        if self.bytes.len() < self.len + WIDE {
+            self.grow();
+        }
+        copy_short(&mut self.bytes[shared..], suffix);
+    }
+
+    /// Like [`KeyBuffer::set_suffix`] with `source[start..end]`, faster if `source` goes on behind
+    /// `end`.
+    #[inline(always)]
+    pub fn set_suffix_from(&mut self, shared: usize, source: &[u8], start: usize, end: usize) {
+        debug_assert!(shared <= self.len);
+        let wide = source.get(start..start + WIDE);
+        let room = self.bytes.get_mut(shared..shared + WIDE);
+        if let (true, Some(wide), Some(room)) = (end - start <= WIDE, wide, room) {
+            room.copy_from_slice(wide);
+            self.len = shared + (end - start);
+        } else {
+            self.set_suffix(shared, &source[start..end]);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.bytes.resize((self.len + WIDE).next_power_of_two().max(64), 0);
+    }
+}

@@ -1,0 +1,47 @@
+//! Tables: sorted, immutable files of records.
+//!
+//! A table is written once by a [`TableBuilder`], record by record in order (key ascending, seqno
+//! descending), and read by any number of threads through a [`TableReader`]: point reads
+//! ([`TableReader::get`], behind the filter), and ordered walks ([`TableCursor`]).
+//!
+//! Records lie in sub-blocks of about 4 KiB, each a *frame* with a codec and checksum of its own,
+//! read and cached alone. A *block* of the configured size is several sub-blocks and a *directory*
+//! of them; the *top index* finds the block. So a large `block_size` makes the top index small
+//! without making a point read large (H24).
+//!
+//! Invariant: every byte that is read was checksummed, with the file's number and the offset as
+//! seed. Damaged, truncated or misplaced bytes are an error, never a panic and never a wrong record.
+//!
+//! Reading order: [`entry`] (one record), [`data_block`], [`frame`], [`index`], [`filter`],
+//! [`properties`], [`footer`]; then [`builder`], [`reader`], [`cursor`].
+
+mod block_builder;
+mod builder;
+mod cache;
+mod cursor;
+mod data_block;
+mod entry;
+mod filter;
+mod footer;
+mod frame;
+mod frame_writer;
+mod index;
+mod key_buffer;
+mod order;
+mod pinned;
+mod position;
+mod properties;
+mod reader;
+mod samples;
+mod separator;
+mod source;
+mod verify;
+
+#[cfg(test)]
+mod tests;
+
+pub use builder::{TableBuilder, TableBuilderOptions, TableSummary};
+pub use cache::BlockCache;
+pub use cursor::{CursorOptions, TableCursor};
+pub use pinned::BlockBytes;
+pub use reader::TableReader;

@@ -1,0 +1,114 @@
+//! Where a walk is among a table's sub-blocks: a place in the top index and one in a directory.
+
+use std::sync::Arc;
+
+use super::frame::Handle;
+use super::index::Index;
+use super::reader::{Fetch, TableReader};
+use crate::error::Result;
+
+/// A sub-block of a table. Every move returns its handle, or `None` beyond either end.
+#[derive(Debug, Default)]
+pub struct BlockPosition {
+    top: usize,
+    /// Of the block at `top`; `None` if that is one sub-block without a directory.
+    directory: Option<Arc<Index>>,
+    /// Place in `directory`.
+    sub: usize,
+}
+
+impl BlockPosition {
+    /// To the first sub-block that may hold a key at or after `key`.
+    #[inline]
+    pub fn seek(
+        &mut self,
+        table: &TableReader,
+        key: &[u8],
+        fetch: &mut Fetch,
+    ) -> Result<Option<Handle>> {
+        let top = table.index().search(key, table.order());
+        if !self.enter(table, top, fetch)? {
+            return Ok(None);
+        }
+        self.sub = self.directory.as_ref().map_or(0, |d| d.search(key, table.order()));
+        if self.sub < self.sub_blocks() {
+            return Ok(Some(self.handle(table)));
+        }
+        self.next(table, fetch)
+    }
+
+    /// To the first sub-block.
+    pub fn first(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<Option<Handle>> {
+        Ok(self.enter(table, 0, fetch)?.then(|| self.handle(table)))
+    }
+
+    /// To the last sub-block.
+    pub fn last(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<Option<Handle>> {
+        let Some(last) = table.index().len().checked_sub(1) else {
+            return Ok(None);
+        };
+        self.enter_at_end(table, last, fetch)
+    }
+
+    /// To the sub-block after this one.
+    pub fn next(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<Option<Handle>> {
+        if self.sub + 1 < self.sub_blocks() {
+            self.sub += 1;
+            return Ok(Some(self.handle(table)));
+        }
+        Ok(self.enter(table, self.top + 1, fetch)?.then(|| self.handle(table)))
+    }
+
+    /// To the sub-block before this one.
+    pub fn prev(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<Option<Handle>> {
+        if self.sub > 0 {
+            self.sub -= 1;
+            return Ok(Some(self.handle(table)));
+        }
+        let Some(before) = self.top.checked_sub(1) else {
+            return Ok(None);
+        };
+        self.enter_at_end(table, before, fetch)
+    }
+
+    /// Enters the block at `top` of the top index at its first sub-block; `false`, and nothing
+    /// happens, if there is none.
+    #[inline]
+    fn enter(&mut self, table: &TableReader, top: usize, fetch: &mut Fetch) -> Result<bool> {
+        if top >= table.index().len() {
+            return Ok(false);
+        }
+        let child = table.index().child(top);
+        self.directory = if child.is_directory {
+            Some(table.fetch_directory(child.handle, fetch)?)
+        } else {
+            None
+        };
+        self.top = top;
+        self.sub = 0;
+        Ok(true)
+    }
+
+    fn enter_at_end(
+        &mut self,
+        table: &TableReader,
+        top: usize,
+        fetch: &mut Fetch,
+    ) -> Result<Option<Handle>> {
+        self.enter(table, top, fetch)?;
+        self.sub = self.sub_blocks() - 1;
+        Ok(Some(self.handle(table)))
+    }
+
+    fn sub_blocks(&self) -> usize {
+        self.directory.as_ref().map_or(1, |directory| directory.len())
+    }
+
+    #[inline]
+    fn handle(&self, table: &TableReader) -> Handle {
+        match &self.directory {
+            Some(directory) => directory.child(self.sub).handle,
+            None => table.index().child(self.top).handle,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What a table says about itself, so that a tool can read it without its database.
+//!
+//! ```text
+//! +------------+-----+-------+------------+-----+-------+-----
+//! | tag varint | len | value | tag varint | len | value | ...     numbers are varints
+//! +------------+-----+-------+------------+-----+-------+-----
+//! ```
+//!
+//! A reader skips tags it does not know. Tags are on disk: never renumber, never reuse.
+
+use super::frame::codec_from_u8;
+use crate::encoding::{ByteReader, put_length_delimited, put_varint};
+use crate::error::{Error, Result};
+use crate::fold::Definition;
+use crate::key::{KeyspaceId, SeqNo};
+use crate::options::Compression;
+
+mod tag {
+    pub const DATABASE_ID: u64 = 1;
+    pub const KEYSPACE: u64 = 2;
+    pub const FILE_NUMBER: u64 = 3;
+    pub const COMPARATOR: u64 = 4;
+    pub const ENTRIES: u64 = 5;
+    pub const DELETES: u64 = 6;
+    pub const MERGES: u64 = 7;
+    pub const RAW_KEY_BYTES: u64 = 8;
+    pub const RAW_VALUE_BYTES: u64 = 9;
+    pub const SMALLEST: u64 = 10;
+    pub const LARGEST: u64 = 11;
+    pub const SMALLEST_SEQNO: u64 = 12;
+    pub const LARGEST_SEQNO: u64 = 13;
+    pub const OPERATOR: u64 = 14;
+    pub const COMPRESSION: u64 = 15;
+    pub const FILTER_BITS: u64 = 16;
+    pub const FORMAT_VERSION: u64 = 17;
+}
+
+/// A table's properties. Sizes are bytes, before compression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Properties {
+    /// Version of the format it was written in.
+    pub format_version: u32,
+    /// The database that wrote it.
+    pub database_id: u64,
+    /// The keyspace its records belong to.
+    pub keyspace: KeyspaceId,
+    /// The number it was written under.
+    pub file_number: u64,
+    /// Name of the comparator that orders it.
+    pub comparator: String,
+    /// Records.
+    pub entries: u64,
+    /// Records that are deletes.
+    pub deletes: u64,
+    /// Records that are merges.
+    pub merges: u64,
+    /// Keys, each version's counted.
+    pub raw_key_bytes: u64,
+    /// Values.
+    pub raw_value_bytes: u64,
+    /// First user key.
+    pub smallest: Vec<u8>,
+    /// Last user key.
+    pub largest: Vec<u8>,
+    /// Smallest seqno of a record; 0 without records.
+    pub smallest_seqno: SeqNo,
+    /// Largest seqno of a record; 0 without records.
+    pub largest_seqno: SeqNo,
+    /// The operators its merge records name.
+    pub operators: Vec<Definition>,
+    /// How it was asked to be compressed.
+    pub compression: Compression,
+    /// Filter bits per key; 0 if it has no filter.
+    pub filter_bits: u32,
+}
+
+impl Properties {
+    /// The payload of the properties frame.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let numbers = [
+            (tag::FORMAT_VERSION, u64::from(self.format_version)),
+            (tag::DATABASE_ID, self.database_id),
+            (tag::KEYSPACE, u64::from(self.keyspace)),
+            (tag::FILE_NUMBER, self.file_number),
+            (tag::ENTRIES, self.entries),
+            (tag::DELETES, self.deletes),
+            (tag::MERGES, self.merges),
+            (tag::RAW_KEY_BYTES, self.raw_key_bytes),
+            (tag::RAW_VALUE_BYTES, self.raw_value_bytes),
+            (tag::SMALLEST_SEQNO, self.smallest_seqno),
+            (tag::LARGEST_SEQNO, self.largest_seqno),
+            (tag::COMPRESSION, u64::from(self.compression as u8)),
+            (tag::FILTER_BITS, u64::from(self.filter_bits)),
+        ];
+        let mut number_bytes = Vec::new();
+        for (tag, number) in numbers {
+            number_bytes.clear();
+            put_varint(&mut number_bytes, number);
+            put_field(&mut out, tag, &number_bytes);
+        }
+        put_field(&mut out, tag::COMPARATOR, self.comparator.as_bytes());
+        put_field(&mut out, tag::SMALLEST, &self.smallest);
+        put_field(&mut out, tag::LARGEST, &self.largest);
+        for operator in &self.operators {
+            let mut body = Vec::new();
+            operator.encode(&mut body);
+            put_field(&mut out, tag::OPERATOR, &body);
+        }
+        out
+    }
+
+    /// Decodes the payload of the properties frame.
+    ///
+    /// # Errors
+    /// `Corruption` for malformed or missing fields; `Unsupported` for a codec this version does
+    /// not know.
+    pub fn decode(payload: &[u8]) -> Result<Properties> {
+        let mut numbers = [None; 18];
+        let (mut comparator, mut smallest, mut largest) = (None, None, None);
+        let mut operators = Vec::new();
+        let mut reader = ByteReader::new(payload);
+        while !reader.is_empty() {
+            let tag = reader.varint("properties: tag")?;
+            let value = reader.length_delimited("properties: value")?;
+            match tag {
+                tag::COMPARATOR => comparator = Some(text(value, "comparator name")?),
+                tag::SMALLEST => smallest = Some(value.to_vec()),
+                tag::LARGEST => largest = Some(value.to_vec()),
+                tag::OPERATOR => operators.push(Definition::decode(&mut ByteReader::new(value))?),
+                known @ ..18 => numbers[known as usize] = Some(number(value)?),
+                _ => {}
+            }
+        }
+        let missing =
+            |tag| Error::corruption(format!("properties: expected tag {tag}, found none"));
+        let number = |tag: u64| numbers[tag as usize].ok_or_else(|| missing(tag));
+        let narrow = |tag: u64| {
+            number(tag)?.try_into().map_err(|_| {
+                Error::corruption(format!("properties: tag {tag}: expected 32 bits, found more"))
+            })
+        };
+        let codec = u8::try_from(number(tag::COMPRESSION)?).unwrap_or(u8::MAX);
+        Ok(Properties {
+            format_version: narrow(tag::FORMAT_VERSION)?,
+            database_id: number(tag::DATABASE_ID)?,
+            keyspace: narrow(tag::KEYSPACE)?,
+            file_number: number(tag::FILE_NUMBER)?,
+            comparator: comparator.ok_or_else(|| missing(tag::COMPARATOR))?,
+            entries: number(tag::ENTRIES)?,
+            deletes: number(tag::DELETES)?,
+            merges: number(tag::MERGES)?,
+            raw_key_bytes: number(tag::RAW_KEY_BYTES)?,
+            raw_value_bytes: number(tag::RAW_VALUE_BYTES)?,
+            smallest: smallest.ok_or_else(|| missing(tag::SMALLEST))?,
+            largest: largest.ok_or_else(|| missing(tag::LARGEST))?,
+            smallest_seqno: number(tag::SMALLEST_SEQNO)?,
+            largest_seqno: number(tag::LARGEST_SEQNO)?,
+            operators,
+            compression: codec_from_u8(codec)?,
+            filter_bits: narrow(tag::FILTER_BITS)?,
+        })
+    }
+
+    /// Bytes it takes in memory, beside itself.
+    pub fn memory_bytes(&self) -> usize {
+        let operators = self
+            .operators
+            .iter()
+            .map(|o| std::mem::size_of::<Definition>() + o.name.len() + o.parameters.len());
+        self.comparator.len() + self.smallest.len() + self.largest.len() + operators.sum::<usize>()
+    }
+}
+
+fn put_field(out: &mut Vec<u8>, tag: u64, value: &[u8]) {
+    put_varint(out, tag);
+    put_length_delimited(out, value);
+}
+
+fn number(value: &[u8]) -> Result<u64> {
+    ByteReader::new(value).varint("properties: number")
+}
+
+fn text(value: &[u8], what: &str) -> Result<String> {
+    String::from_utf8(value.to_vec()).map_err(|_| {
+        Error::corruption(format!(
+            "properties: {what}: expected UTF-8, found \"{}\"",
+            value.escape_ascii()
+        ))
+    })
+}

@@ -1,0 +1,337 @@
+//! An open table: its index, filter and properties in memory, its blocks through the cache.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use foldb_env::RandomAccessFile;
+
+use super::cache::{BlockCache, CachedBlock};
+use super::data_block::{DataBlock, Found};
+use super::filter::Filter;
+use super::footer::{FOOTER_LEN, Footer};
+use super::frame::Handle;
+use super::index::Index;
+use super::key_buffer::KeyBuffer;
+use super::order::KeyOrder;
+use super::pinned::EntryValue;
+use super::position::BlockPosition;
+use super::properties::Properties;
+use super::source::{FrameBuffers, ReadWindow, TableFile};
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::{Comparator, RecordHeader, SeqNo};
+
+/// A table open for reading. Any number of threads may use it; it takes no lock but the cache's.
+#[derive(Debug)]
+pub struct TableReader {
+    file: TableFile,
+    file_len: u64,
+    footer: Footer,
+    order: KeyOrder,
+    cache: Arc<BlockCache>,
+    index: Index,
+    filter: Option<Filter>,
+    properties: Properties,
+}
+
+/// How a read gets its blocks.
+#[derive(Debug)]
+pub struct Fetch {
+    /// Whether blocks read from the file go into the cache.
+    fill_cache: bool,
+    /// Reads ahead. Without `fill_cache` the cache is not even asked.
+    window: Option<ReadWindow>,
+    buffers: FrameBuffers,
+}
+
+impl Fetch {
+    /// From the cache, then from the file; read ahead if `readahead`.
+    pub fn new(fill_cache: bool, readahead: bool) -> Fetch {
+        Fetch {
+            fill_cache,
+            window: readahead.then(ReadWindow::default),
+            buffers: FrameBuffers::default(),
+        }
+    }
+}
+
+impl TableReader {
+    /// Opens the table in `file`, known as `file_number` and, in error messages, as `path`.
+    ///
+    /// # Errors
+    /// `Corruption` if footer, index, filter or properties are damaged or another table's;
+    /// `Unsupported` if a newer version wrote it; `InvalidArgument` if another comparator orders
+    /// it.
+    pub fn open(
+        file: Arc<dyn RandomAccessFile>,
+        path: &Path,
+        file_number: u64,
+        comparator: Arc<dyn Comparator>,
+        cache: Arc<BlockCache>,
+    ) -> Result<Arc<TableReader>> {
+        let file_len = file.len().map_err(|e| Error::io(path, "find the length of table", &e))?;
+        let file = TableFile { file, path: path.to_owned(), number: file_number };
+        let order = KeyOrder::new(comparator);
+        let footer = read_footer(&file, file_len)?;
+        let properties = read_properties(&file, footer.properties, &order)?;
+        let index = read_index(&file, footer.index, &order, footer.index.offset)?;
+        let filter = read_filter(&file, footer.filter)?;
+        if footer.tombstones.is_some() {
+            return Err(file.locate(
+                Error::new(ErrorKind::Unsupported, "range tombstones need a newer foldb"),
+                file_len - FOOTER_LEN as u64,
+            ));
+        }
+        Ok(Arc::new(TableReader {
+            file,
+            file_len,
+            footer,
+            order,
+            cache,
+            index,
+            filter,
+            properties,
+        }))
+    }
+
+    /// What the table says about itself.
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// Bytes of the file.
+    pub fn file_len(&self) -> u64 {
+        self.file_len
+    }
+
+    /// Bytes this open table takes in memory: index, filter and properties, not cached blocks.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<TableReader>()
+            + self.index.memory_bytes()
+            + self.filter.as_ref().map_or(0, Filter::memory_bytes)
+            + self.properties.memory_bytes()
+    }
+
+    /// Whether a user key of this [`crate::encoding::key_hash`] may be in the table. `false` is
+    /// certain; without a filter the answer is always `true`.
+    #[inline]
+    pub fn may_contain(&self, hash: u64) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
+    }
+
+    /// Visits the versions of `key` with a seqno of at most `max_seqno`, newest first, until
+    /// `visit` breaks. The filter is not asked: see [`TableReader::may_contain`].
+    ///
+    /// # Errors
+    /// `Corruption` or `Unsupported` for damaged blocks, `Io` if one cannot be read.
+    #[inline]
+    pub fn get(
+        &self,
+        key: &[u8],
+        max_seqno: SeqNo,
+        fill_cache: bool,
+        mut visit: impl FnMut(RecordHeader, EntryValue<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut fetch = Fetch::new(fill_cache, false);
+        let mut position = BlockPosition::default();
+        let Some(mut handle) = position.seek(self, key, &mut fetch)? else {
+            return Ok(());
+        };
+        let mut block = self.fetch_data(handle, &mut fetch)?;
+        let found = block
+            .seek(key, &self.order, &mut KeyBuffer::default())
+            .map_err(|e| self.locate(e, handle))?;
+        let Some(Found { mut entry, equal: true, .. }) = found else {
+            return Ok(());
+        };
+        loop {
+            let value = EntryValue::new(block.bytes(), entry.key_end, entry.end);
+            if entry.header.seqno <= max_seqno && visit(entry.header, value).is_break() {
+                return Ok(());
+            }
+            let mut at = entry.end;
+            if at == block.entries_end() {
+                let Some(next) = position.next(self, &mut fetch)? else {
+                    return Ok(());
+                };
+                (handle, at) = (next, 0);
+                block = self.fetch_data(handle, &mut fetch)?;
+            }
+            entry = block.checked_entry(at).map_err(|e| self.locate(e, handle))?;
+            let same = key.get(entry.shared..) == Some(block.suffix(&entry));
+            if !same {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The cache its blocks go through.
+    #[cfg(test)]
+    pub fn cache(&self) -> &Arc<BlockCache> {
+        &self.cache
+    }
+
+    /// Reads footer, properties, index and filter again, as [`TableReader::open`] does, and drops
+    /// them.
+    pub(super) fn check_metadata(&self) -> Result<Footer> {
+        let footer = read_footer(&self.file, self.file_len)?;
+        read_properties(&self.file, footer.properties, &self.order)?;
+        read_index(&self.file, footer.index, &self.order, footer.index.offset)?;
+        read_filter(&self.file, footer.filter)?;
+        Ok(footer)
+    }
+
+    pub(super) fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    #[inline]
+    pub(super) fn order(&self) -> &KeyOrder {
+        &self.order
+    }
+
+    #[inline]
+    pub(super) fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// Adds file and offset to an error about the frame of this handle.
+    #[cold]
+    pub(super) fn locate(&self, error: Error, handle: Handle) -> Error {
+        self.file.locate(error, handle.offset)
+    }
+
+    /// The sub-block of this handle.
+    #[inline]
+    pub(super) fn fetch_data(&self, handle: Handle, fetch: &mut Fetch) -> Result<DataBlock> {
+        match self.cached(handle, fetch) {
+            Some(CachedBlock::Data(block)) => Ok(block),
+            Some(CachedBlock::Directory(_)) => Err(self.mistaken(handle, "a sub-block")),
+            None => self.load_data(handle, fetch),
+        }
+    }
+
+    /// The directory of this handle.
+    #[inline]
+    pub(super) fn fetch_directory(&self, handle: Handle, fetch: &mut Fetch) -> Result<Arc<Index>> {
+        match self.cached(handle, fetch) {
+            Some(CachedBlock::Directory(index)) => Ok(index),
+            Some(CachedBlock::Data(_)) => Err(self.mistaken(handle, "a directory")),
+            None => self.load_directory(handle, fetch),
+        }
+    }
+
+    #[inline]
+    fn cached(&self, handle: Handle, fetch: &Fetch) -> Option<CachedBlock> {
+        if fetch.window.is_some() && !fetch.fill_cache {
+            return None;
+        }
+        self.cache.get(self.file.number, handle)
+    }
+
+    #[cold]
+    fn mistaken(&self, handle: Handle, expected: &str) -> Error {
+        self.locate(Error::corruption(format!("expected {expected}, found another frame")), handle)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn load_data(&self, handle: Handle, fetch: &mut Fetch) -> Result<DataBlock> {
+        let Fetch { fill_cache, window, buffers } = fetch;
+        let limit = self.footer.index.offset;
+        let payload = match window {
+            Some(window) => window.read_frame(&self.file, handle, limit, buffers)?,
+            None => self.file.read_frame(handle, buffers)?,
+        };
+        // A block that is not kept is not searched often enough to prepare it.
+        let order = fill_cache.then_some(&self.order);
+        let block = DataBlock::parse(payload, order).map_err(|e| self.locate(e, handle))?;
+        if *fill_cache {
+            self.cache.insert(self.file.number, handle, CachedBlock::Data(block.clone()));
+        }
+        Ok(block)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn load_directory(&self, handle: Handle, fetch: &mut Fetch) -> Result<Arc<Index>> {
+        let Fetch { fill_cache, window, buffers } = fetch;
+        // A directory lies behind its sub-blocks: moving the window to it would skip them.
+        let payload = match window {
+            Some(window) => window.peek_frame(&self.file, handle, buffers)?,
+            None => self.file.read_frame(handle, buffers)?,
+        };
+        let index = Index::parse(payload, &self.order, handle.offset)
+            .and_then(only_sub_blocks)
+            .map_err(|e| self.locate(e, handle))?;
+        let index = Arc::new(index);
+        if *fill_cache {
+            self.cache.insert(self.file.number, handle, CachedBlock::Directory(index.clone()));
+        }
+        Ok(index)
+    }
+}
+
+fn only_sub_blocks(directory: Index) -> Result<Index> {
+    let sub_blocks = (0..directory.len()).take_while(|&i| !directory.child(i).is_directory).count();
+    if sub_blocks == 0 || sub_blocks < directory.len() {
+        return Err(Error::corruption(format!(
+            "directory: expected sub-blocks only, found {sub_blocks} of {} children to be some",
+            directory.len()
+        )));
+    }
+    Ok(directory)
+}
+
+fn read_footer(file: &TableFile, file_len: u64) -> Result<Footer> {
+    let Some(offset) = file_len.checked_sub(FOOTER_LEN as u64) else {
+        return Err(file.locate(
+            Error::corruption(format!(
+                "not a foldb table, or cut short: expected at least {FOOTER_LEN} bytes, found \
+                 {file_len}"
+            )),
+            0,
+        ));
+    };
+    let mut bytes = [0; FOOTER_LEN];
+    file.read(&mut bytes, offset)?;
+    Footer::decode(&bytes, file.number, offset).map_err(|e| file.locate(e, offset))
+}
+
+fn read_properties(file: &TableFile, handle: Handle, order: &KeyOrder) -> Result<Properties> {
+    let mut buffers = FrameBuffers::default();
+    let payload = file.read_frame(handle, &mut buffers)?;
+    let checked = Properties::decode(payload).and_then(|properties| {
+        if properties.comparator != order.name() {
+            return Err(Error::invalid_argument(format!(
+                "the table is ordered by comparator '{}', not by '{}': open it with that one",
+                properties.comparator,
+                order.name()
+            )));
+        }
+        if properties.file_number != file.number {
+            return Err(Error::corruption(format!(
+                "properties: expected file number {}, found {}",
+                file.number, properties.file_number
+            )));
+        }
+        Ok(properties)
+    });
+    checked.map_err(|e| file.locate(e, handle.offset))
+}
+
+fn read_index(file: &TableFile, handle: Handle, order: &KeyOrder, limit: u64) -> Result<Index> {
+    let mut buffers = FrameBuffers::default();
+    let payload = file.read_frame(handle, &mut buffers)?;
+    Index::parse(payload, order, limit).map_err(|e| file.locate(e, handle.offset))
+}
+
+fn read_filter(file: &TableFile, handle: Option<Handle>) -> Result<Option<Filter>> {
+    let Some(handle) = handle else {
+        return Ok(None);
+    };
+    let mut buffers = FrameBuffers::default();
+    let payload = file.read_frame(handle, &mut buffers)?;
+    let filter = Filter::parse(payload);
+    filter.map(Some).map_err(|e| file.locate(e, handle.offset))
+}

@@ -1,0 +1,128 @@
+//! Counters of everything the engine did, carried from open to open in the manifest.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::options::MAX_LEVELS;
+use crate::stats::Stats;
+
+/// What is counted. The order is the manifest's: new ones go to the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Total {
+    Puts,
+    Deletes,
+    Merges,
+    BytesUser,
+    BytesLog,
+    BytesFlush,
+    BytesCompaction,
+    BytesCompactionRead,
+    BytesManifest,
+    Flushes,
+    Compactions,
+    CompactionSlices,
+    TrivialMoves,
+    FlushRecordsIn,
+    FlushRecordsOut,
+    CompactionRecordsIn,
+    CompactionRecordsOut,
+    FailedMerges,
+    StallMicros,
+    BlockCacheHits,
+    BlockCacheMisses,
+    FilterNegatives,
+}
+
+const COUNT: usize = Total::FilterNegatives as usize + 1;
+
+/// Totals since the database was created. What the manifest stores is the bytes written into each
+/// of [`MAX_LEVELS`] levels, then these in order, so that new ones can go to the end.
+#[derive(Debug)]
+pub(crate) struct Totals {
+    totals: [AtomicU64; COUNT],
+    level_bytes: [AtomicU64; MAX_LEVELS],
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Totals {
+            totals: [const { AtomicU64::new(0) }; COUNT],
+            level_bytes: [const { AtomicU64::new(0) }; MAX_LEVELS],
+        }
+    }
+}
+
+impl Totals {
+    /// Continues where an earlier open left off.
+    pub(crate) fn restore(&self, stored: &[u64]) {
+        let (levels, totals) = stored.split_at(stored.len().min(MAX_LEVELS));
+        for (counter, stored) in self.totals.iter().zip(totals) {
+            counter.store(*stored, Ordering::Relaxed);
+        }
+        for (counter, stored) in self.level_bytes.iter().zip(levels) {
+            counter.store(*stored, Ordering::Relaxed);
+        }
+    }
+
+    /// What the manifest stores.
+    pub(crate) fn to_vec(&self) -> Vec<u64> {
+        let all = self.level_bytes.iter().chain(&self.totals);
+        all.map(|counter| counter.load(Ordering::Relaxed)).collect()
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, total: Total, amount: u64) {
+        self.totals[total as usize].fetch_add(amount, Ordering::Relaxed);
+    }
+
+    /// Adds without a locked instruction. For counters with one writer at a time.
+    #[inline]
+    pub(crate) fn add_exclusive(&self, total: Total, amount: u64) {
+        let counter = &self.totals[total as usize];
+        counter.store(counter.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
+    }
+
+    /// Notes bytes written into a level.
+    pub(crate) fn add_level_bytes(&self, level: usize, bytes: u64) {
+        self.level_bytes[level].fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn level_bytes(&self, level: usize) -> u64 {
+        self.level_bytes[level].load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, total: Total) -> u64 {
+        self.totals[total as usize].load(Ordering::Relaxed)
+    }
+
+    /// The totals as users see them; figures of the present moment are left at zero.
+    pub(crate) fn to_stats(&self) -> Stats {
+        let get = |total| self.get(total);
+        Stats {
+            puts: get(Total::Puts),
+            deletes: get(Total::Deletes),
+            merges: get(Total::Merges),
+            bytes_user: get(Total::BytesUser),
+            bytes_log: get(Total::BytesLog),
+            bytes_flush: get(Total::BytesFlush),
+            bytes_compaction: get(Total::BytesCompaction),
+            bytes_compaction_read: get(Total::BytesCompactionRead),
+            bytes_manifest: get(Total::BytesManifest),
+            flushes: get(Total::Flushes),
+            compactions: get(Total::Compactions),
+            compaction_slices: get(Total::CompactionSlices),
+            trivial_moves: get(Total::TrivialMoves),
+            flush_records_in: get(Total::FlushRecordsIn),
+            flush_records_out: get(Total::FlushRecordsOut),
+            compaction_records_in: get(Total::CompactionRecordsIn),
+            compaction_records_out: get(Total::CompactionRecordsOut),
+            failed_merges: get(Total::FailedMerges),
+            stall_micros: get(Total::StallMicros),
+            block_cache_hits: get(Total::BlockCacheHits),
+            block_cache_misses: get(Total::BlockCacheMisses),
+            filter_negatives: get(Total::FilterNegatives),
+            ..Stats::default()
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! From one version to the next.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::key::Comparator;
+use crate::version::bounds::{KeyRange, Upper};
+use crate::version::edit::TreeEdit;
+use crate::version::file::{FileFacts, FileMeta, Trash};
+use crate::version::level::{Run, RunId, TableRef, Version};
+
+impl Version {
+    /// The version after these changes. Files already in use are shared, others are created.
+    ///
+    /// # Errors
+    /// `Corruption` when an edit names a run that is not there, or does what none should.
+    pub(crate) fn apply(
+        &self,
+        changes: &[TreeEdit],
+        comparator: &dyn Comparator,
+        trash: &Arc<Trash>,
+    ) -> Result<Version> {
+        self.apply_all([changes], comparator, trash)
+    }
+
+    /// The version after several edits. A run that one of them leaves empty is gone for the next,
+    /// which may create it again.
+    ///
+    /// # Errors
+    /// As [`Version::apply`].
+    pub(crate) fn apply_all<'a>(
+        &self,
+        edits: impl IntoIterator<Item = &'a [TreeEdit]>,
+        comparator: &dyn Comparator,
+        trash: &Arc<Trash>,
+    ) -> Result<Version> {
+        let mut files: HashMap<u64, Arc<FileMeta>> = HashMap::new();
+        for table in self.tables() {
+            files.entry(table.file.number).or_insert_with(|| Arc::clone(&table.file));
+        }
+        let mut next = self.clone();
+        for changes in edits {
+            for change in changes {
+                next.change(change, &mut files, comparator, trash)?;
+            }
+            for level in &mut next.levels {
+                level.runs.retain(|run| !run.tables.is_empty());
+            }
+        }
+        Ok(next)
+    }
+
+    fn change(
+        &mut self,
+        change: &TreeEdit,
+        files: &mut HashMap<u64, Arc<FileMeta>>,
+        comparator: &dyn Comparator,
+        trash: &Arc<Trash>,
+    ) -> Result<()> {
+        match change {
+            TreeEdit::NewRun { level, run, before } => self.create_run(*level, *run, *before),
+            TreeEdit::Insert { run, file, lo, hi } => {
+                let file = files.entry(file.number).or_insert_with(|| new_file(file, trash));
+                let table = TableRef { file: Arc::clone(file), lo: Arc::clone(lo), hi: hi.clone() };
+                Arc::make_mut(self.run_mut(*run)?).insert(comparator, table);
+                Ok(())
+            }
+            TreeEdit::Carve { run, range } => self.carve(*run, range, comparator),
+        }
+    }
+
+    /// Marks the files that this version refers to and `next` does not.
+    pub(crate) fn mark_obsolete_files(&self, next: &Version) {
+        let kept: HashSet<u64> = next.tables().map(|table| table.file.number).collect();
+        for table in self.tables() {
+            if !kept.contains(&table.file.number) {
+                table.file.mark_obsolete();
+            }
+        }
+    }
+
+    /// The edits that make this version out of an empty one.
+    pub(crate) fn describe(&self) -> Vec<TreeEdit> {
+        let mut changes = Vec::new();
+        for (level, run) in self.levels.iter().enumerate().flat_map(|(level, runs)| {
+            // A new run is its level's newest, so the oldest comes first.
+            runs.runs.iter().rev().map(move |run| (level, run))
+        }) {
+            changes.push(TreeEdit::NewRun { level, run: run.id, before: None });
+            changes.extend(run.tables.iter().map(|table| TreeEdit::Insert {
+                run: run.id,
+                file: table.file.facts().clone(),
+                lo: Arc::clone(&table.lo),
+                hi: table.hi.clone(),
+            }));
+        }
+        changes
+    }
+
+    fn create_run(&mut self, level: usize, run: RunId, before: Option<RunId>) -> Result<()> {
+        if self.position(run).is_some() {
+            return Err(Error::corruption(format!("run {run} is created twice")));
+        }
+        let runs = match self.levels.get_mut(level) {
+            Some(level) => &mut level.runs,
+            None => return Err(Error::corruption(format!("there is no level {level}"))),
+        };
+        let at = match before {
+            None => 0,
+            Some(before) => runs
+                .iter()
+                .position(|run| run.id == before)
+                .ok_or_else(|| Error::corruption(format!("there is no run {before}")))?,
+        };
+        runs.insert(at, Arc::new(Run { id: run, tables: Vec::new() }));
+        Ok(())
+    }
+
+    fn run_mut(&mut self, id: RunId) -> Result<&mut Arc<Run>> {
+        let (level, at) = self
+            .position(id)
+            .ok_or_else(|| Error::corruption(format!("there is no run {id} in the tree")))?;
+        Ok(&mut self.levels[level].runs[at])
+    }
+
+    fn carve(&mut self, id: RunId, range: &KeyRange, comparator: &dyn Comparator) -> Result<()> {
+        let run = self.run_mut(id)?;
+        if let Some(end @ Upper::Included(_)) = &range.hi {
+            let mut tables = run.overlapping(comparator, range);
+            if tables.any(|table| table.hi.compare(comparator, end).is_gt()) {
+                return Err(Error::corruption(format!(
+                    "a range carved out of run {id} cuts a table"
+                )));
+            }
+        }
+        let left = run.carve(comparator, range);
+        *run = Arc::new(left.unwrap_or(Run { id, tables: Vec::new() }));
+        Ok(())
+    }
+}
+
+fn new_file(facts: &FileFacts, trash: &Arc<Trash>) -> Arc<FileMeta> {
+    Arc::new(FileMeta::new(facts.clone(), trash))
+}

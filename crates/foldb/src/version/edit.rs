@@ -1,0 +1,332 @@
+//! Edits: the steps from one version to the next, as the manifest stores them.
+//!
+//! ```text
+//! edit: fields, each  tag varint | length varint | body
+//!   1 comparator        name
+//!   2 database          u64
+//!   3 log               varint: logs below this number are not needed
+//!   4 next file         varint
+//!   5 next run          varint
+//!   6 last seqno        varint
+//!   7 flushed through   keyspace varint | seqno varint
+//!   8 operator          definition, as in the log
+//!   9 default operator  id varint
+//!  10 new run           level varint | run varint | what follows varint: 0 it is the newest, else
+//!                       the run it stands directly before, plus one
+//!  11 new table         run varint | file facts | lo | upper
+//!  12 carve             run varint | lo option | hi option: what lies inside exists no longer
+//!  13 statistics        varints, see `stats`
+//!  14 levels            varint
+//!  15 dead share        IEEE 754 double, in 0..=1: see `compaction::policy::DeadShare`
+//! ```
+//!
+//! Unknown tags are refused: an older program must not lose what it does not understand.
+//! A carve and the tables that take its place stand in one edit, so that a crash leaves the old or
+//! the new, never both and never neither.
+
+use std::sync::Arc;
+
+use crate::encoding::ByteReader;
+use crate::encoding::put_varint;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fold::Definition;
+use crate::key::{KeyspaceId, OperatorId, SeqNo};
+use crate::version::bounds::{Key, KeyRange, Upper};
+use crate::version::file::FileFacts;
+use crate::version::level::RunId;
+
+/// One step. Fields that are `None` stay as they are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Edit {
+    pub(crate) comparator: Option<String>,
+    pub(crate) database: Option<u64>,
+    pub(crate) num_levels: Option<u64>,
+    pub(crate) log: Option<u64>,
+    pub(crate) next_file: Option<u64>,
+    pub(crate) next_run: Option<u64>,
+    pub(crate) last_seqno: Option<SeqNo>,
+    pub(crate) flushed_through: Option<(KeyspaceId, SeqNo)>,
+    pub(crate) operators: Vec<Definition>,
+    pub(crate) default_operator: Option<OperatorId>,
+    /// Changes of the tree, applied in this order.
+    pub(crate) tree: Vec<TreeEdit>,
+    pub(crate) dead_share: Option<f64>,
+    /// Totals since the database was created.
+    pub(crate) totals: Option<Vec<u64>>,
+}
+
+/// One change of the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TreeEdit {
+    /// An empty run, as its level's newest or directly before (newer than) another.
+    NewRun { level: usize, run: RunId, before: Option<RunId> },
+    /// A table, or a part of one, in a run.
+    Insert { run: RunId, file: FileFacts, lo: Key, hi: Upper },
+    /// What lies in `range` no longer exists in the run; a run left empty is gone.
+    Carve { run: RunId, range: KeyRange },
+}
+
+mod tag {
+    pub(super) const COMPARATOR: u64 = 1;
+    pub(super) const DATABASE: u64 = 2;
+    pub(super) const LOG: u64 = 3;
+    pub(super) const NEXT_FILE: u64 = 4;
+    pub(super) const NEXT_RUN: u64 = 5;
+    pub(super) const LAST_SEQNO: u64 = 6;
+    pub(super) const FLUSHED_THROUGH: u64 = 7;
+    pub(super) const OPERATOR: u64 = 8;
+    pub(super) const DEFAULT_OPERATOR: u64 = 9;
+    pub(super) const NEW_RUN: u64 = 10;
+    pub(super) const INSERT: u64 = 11;
+    pub(super) const CARVE: u64 = 12;
+    pub(super) const TOTALS: u64 = 13;
+    pub(super) const NUM_LEVELS: u64 = 14;
+    pub(super) const DEAD_SHARE: u64 = 15;
+}
+
+impl Edit {
+    /// Appends the edit in the form drawn above.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let mut fields = Fields { out, body: Vec::new() };
+        if let Some(comparator) = &self.comparator {
+            fields.add(tag::COMPARATOR, |body| body.extend_from_slice(comparator.as_bytes()));
+        }
+        if let Some(database) = self.database {
+            fields.add(tag::DATABASE, |body| body.extend_from_slice(&database.to_le_bytes()));
+        }
+        for (tag, number) in [
+            (tag::NUM_LEVELS, self.num_levels),
+            (tag::LOG, self.log),
+            (tag::NEXT_FILE, self.next_file),
+            (tag::NEXT_RUN, self.next_run),
+            (tag::LAST_SEQNO, self.last_seqno),
+            (tag::DEFAULT_OPERATOR, self.default_operator.map(u64::from)),
+        ] {
+            if let Some(number) = number {
+                fields.add(tag, |body| put_varint(body, number));
+            }
+        }
+        if let Some((keyspace, seqno)) = self.flushed_through {
+            fields.add(tag::FLUSHED_THROUGH, |body| {
+                put_varint(body, u64::from(keyspace));
+                put_varint(body, seqno);
+            });
+        }
+        for definition in &self.operators {
+            fields.add(tag::OPERATOR, |body| definition.encode(body));
+        }
+        for change in &self.tree {
+            change.encode(&mut fields);
+        }
+        if let Some(share) = self.dead_share {
+            fields.add(tag::DEAD_SHARE, |body| body.extend_from_slice(&share.to_le_bytes()));
+        }
+        if let Some(totals) = &self.totals {
+            fields
+                .add(tag::TOTALS, |body| totals.iter().for_each(|total| put_varint(body, *total)));
+        }
+    }
+
+    /// Reads an edit.
+    ///
+    /// # Errors
+    /// `Corruption`, or `Unsupported` for a field of a later version.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Edit> {
+        let mut edit = Edit::default();
+        let mut bytes = ByteReader::new(bytes);
+        while !bytes.is_empty() {
+            let tag = bytes.varint("field tag")?;
+            let mut body = ByteReader::new(bytes.length_delimited("field")?);
+            edit.decode_field(tag, &mut body)?;
+            if !body.is_empty() {
+                let left = body.remaining();
+                return Err(Error::corruption(format!("field {tag} has {left} bytes too many")));
+            }
+        }
+        Ok(edit)
+    }
+
+    fn decode_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<()> {
+        match tag {
+            tag::COMPARATOR => {
+                let name = body.take(body.remaining(), "comparator")?;
+                self.comparator = Some(String::from_utf8_lossy(name).into_owned());
+            }
+            tag::DATABASE => self.database = Some(body.u64("database")?),
+            tag::NUM_LEVELS => self.num_levels = Some(body.varint("number of levels")?),
+            tag::LOG => self.log = Some(body.varint("log")?),
+            tag::NEXT_FILE => self.next_file = Some(body.varint("next file")?),
+            tag::NEXT_RUN => self.next_run = Some(body.varint("next run")?),
+            tag::LAST_SEQNO => self.last_seqno = Some(body.varint("last seqno")?),
+            tag::FLUSHED_THROUGH => {
+                let keyspace = body.varint32("keyspace")?;
+                self.flushed_through = Some((keyspace, body.varint("flushed through")?));
+            }
+            tag::OPERATOR => self.operators.push(Definition::decode(body)?),
+            tag::DEFAULT_OPERATOR => {
+                self.default_operator = Some(body.varint32("default operator")?);
+            }
+            tag::NEW_RUN | tag::INSERT | tag::CARVE => {
+                self.tree.push(TreeEdit::decode(tag, body)?);
+            }
+            tag::DEAD_SHARE => {
+                let share = f64::from_bits(body.u64("dead share")?);
+                if !(0.0..=1.0).contains(&share) {
+                    return Err(Error::corruption(format!("dead share {share} is not in 0..=1")));
+                }
+                self.dead_share = Some(share);
+            }
+            tag::TOTALS => {
+                let mut totals = Vec::new();
+                while !body.is_empty() {
+                    totals.push(body.varint("total")?);
+                }
+                self.totals = Some(totals);
+            }
+            tag => {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    format!("manifest field {tag} is of a newer foldb"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TreeEdit {
+    fn encode(&self, fields: &mut Fields<'_>) {
+        match self {
+            TreeEdit::NewRun { level, run, before } => fields.add(tag::NEW_RUN, |body| {
+                put_varint(body, *level as u64);
+                put_varint(body, *run);
+                put_varint(body, before.map_or(0, |before| before + 1));
+            }),
+            TreeEdit::Insert { run, file, lo, hi } => fields.add(tag::INSERT, |body| {
+                put_varint(body, *run);
+                file.encode(body);
+                write_key(body, lo);
+                write_upper(body, hi);
+            }),
+            TreeEdit::Carve { run, range } => fields.add(tag::CARVE, |body| {
+                put_varint(body, *run);
+                match &range.lo {
+                    None => body.push(0),
+                    Some(lo) => {
+                        body.push(1);
+                        write_key(body, lo);
+                    }
+                }
+                match &range.hi {
+                    None => body.push(0),
+                    Some(hi) => write_upper(body, hi),
+                }
+            }),
+        }
+    }
+
+    fn decode(tag: u64, body: &mut ByteReader<'_>) -> Result<TreeEdit> {
+        match tag {
+            tag::NEW_RUN => Ok(TreeEdit::NewRun {
+                level: body.varint32("level")? as usize,
+                run: body.varint("run")?,
+                before: body.varint("next run in the level")?.checked_sub(1),
+            }),
+            tag::INSERT => Ok(TreeEdit::Insert {
+                run: body.varint("run")?,
+                file: FileFacts::decode(body)?,
+                lo: body.length_delimited("lower bound")?.into(),
+                hi: read_upper(body)?
+                    .ok_or_else(|| Error::corruption("a table without an upper bound"))?,
+            }),
+            _ => {
+                let run = body.varint("run")?;
+                let lo = match body.u8("lower bound")? {
+                    0 => None,
+                    _ => Some(body.length_delimited("lower bound")?.into()),
+                };
+                let hi = read_upper(body)?;
+                Ok(TreeEdit::Carve { run, range: KeyRange { lo, hi } })
+            }
+        }
+    }
+}
+
+impl FileFacts {
+    fn encode(&self, out: &mut Vec<u8>) {
+        for number in [
+            self.number,
+            self.len,
+            self.entries,
+            self.deletes,
+            self.merges,
+            self.smallest_seqno,
+            self.largest_seqno,
+        ] {
+            put_varint(out, number);
+        }
+        write_key(out, &self.smallest);
+        write_key(out, &self.largest);
+        put_varint(out, self.samples.len() as u64);
+        self.samples.iter().for_each(|sample| write_key(out, sample));
+    }
+
+    fn decode(body: &mut ByteReader<'_>) -> Result<FileFacts> {
+        let mut facts = FileFacts {
+            number: body.varint("file number")?,
+            len: body.varint("file length")?,
+            entries: body.varint("entries")?,
+            deletes: body.varint("deletes")?,
+            merges: body.varint("merges")?,
+            smallest_seqno: body.varint("smallest seqno")?,
+            largest_seqno: body.varint("largest seqno")?,
+            smallest: body.length_delimited("smallest key")?.into(),
+            largest: body.length_delimited("largest key")?.into(),
+            samples: Arc::default(),
+        };
+        let mut samples: Vec<Key> = Vec::new();
+        for _ in 0..body.varint("number of samples")? {
+            samples.push(body.length_delimited("sample")?.into());
+        }
+        facts.samples = samples.into();
+        Ok(facts)
+    }
+}
+
+fn write_key(out: &mut Vec<u8>, key: &Key) {
+    put_varint(out, key.len() as u64);
+    out.extend_from_slice(key);
+}
+
+/// 1 and the last key, or 2 and the key it ends before.
+fn write_upper(out: &mut Vec<u8>, upper: &Upper) {
+    out.push(match upper {
+        Upper::Included(_) => 1,
+        Upper::Excluded(_) => 2,
+    });
+    write_key(out, upper.key());
+}
+
+fn read_upper(body: &mut ByteReader<'_>) -> Result<Option<Upper>> {
+    match body.u8("upper bound")? {
+        0 => Ok(None),
+        1 => Ok(Some(Upper::Included(Arc::from(body.length_delimited("upper bound")?)))),
+        2 => Ok(Some(Upper::Excluded(Arc::from(body.length_delimited("upper bound")?)))),
+        kind => Err(Error::corruption(format!("upper bound of unknown kind {kind}"))),
+    }
+}
+
+struct Fields<'a> {
+    out: &'a mut Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl Fields<'_> {
+    fn add(&mut self, tag: u64, write: impl FnOnce(&mut Vec<u8>)) {
+        self.body.clear();
+        write(&mut self.body);
+        put_varint(self.out, tag);
+        put_varint(self.out, self.body.len() as u64);
+        self.out.extend_from_slice(&self.body);
+    }
+}

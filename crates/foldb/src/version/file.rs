@@ -1,0 +1,90 @@
+//! Table files: what the manifest knows of one, and what happens when nobody needs it any more.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::key::SeqNo;
+use crate::version::bounds::Key;
+use crate::version::open_tables::TableSlot;
+
+/// What the manifest knows about a table file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FileFacts {
+    pub(crate) number: u64,
+    /// Length in bytes.
+    pub(crate) len: u64,
+    pub(crate) entries: u64,
+    pub(crate) deletes: u64,
+    pub(crate) merges: u64,
+    pub(crate) smallest: Key,
+    pub(crate) largest: Key,
+    pub(crate) smallest_seqno: SeqNo,
+    pub(crate) largest_seqno: SeqNo,
+    /// Keys evenly spaced by bytes, to estimate how much of the file lies in a range.
+    pub(crate) samples: Arc<[Key]>,
+}
+
+/// A table file in use. Shared by every version that refers to it.
+pub(crate) struct FileMeta {
+    facts: FileFacts,
+    /// The open table, while it is open.
+    pub(crate) slot: TableSlot,
+    /// Set when the current version no longer refers to the file.
+    obsolete: AtomicBool,
+    trash: Arc<Trash>,
+}
+
+impl FileMeta {
+    pub(crate) fn new(facts: FileFacts, trash: &Arc<Trash>) -> FileMeta {
+        let trash = Arc::clone(trash);
+        FileMeta { facts, slot: TableSlot::default(), obsolete: AtomicBool::new(false), trash }
+    }
+
+    pub(crate) fn facts(&self) -> &FileFacts {
+        &self.facts
+    }
+
+    /// The file is to be removed as soon as the last reader lets go of it.
+    pub(crate) fn mark_obsolete(&self) {
+        self.obsolete.store(true, Ordering::Release);
+    }
+}
+
+impl std::ops::Deref for FileMeta {
+    type Target = FileFacts;
+
+    fn deref(&self) -> &FileFacts {
+        &self.facts
+    }
+}
+
+impl fmt::Debug for FileMeta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:06}.tbl", self.facts.number)
+    }
+}
+
+impl Drop for FileMeta {
+    fn drop(&mut self) {
+        if *self.obsolete.get_mut() {
+            self.trash.throw(self.facts.number);
+        }
+    }
+}
+
+/// Numbers of table files that nobody refers to any more, waiting to be unlinked. Readers only note
+/// the number here: no reader ever unlinks a file.
+#[derive(Debug, Default)]
+pub(crate) struct Trash(Mutex<Vec<u64>>);
+
+impl Trash {
+    fn throw(&self, number: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(number);
+    }
+
+    /// Takes what is there.
+    pub(crate) fn empty(&self) -> Vec<u64> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

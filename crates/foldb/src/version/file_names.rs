@@ -1,0 +1,95 @@
+//! What files a database has and what they are called.
+//!
+//! ```text
+//! CURRENT           name of the manifest in force, and a newline
+//! LOCK              locked by the process that has the database open
+//! MANIFEST-000001   the edits that led to the current version
+//! 000002.log        a log
+//! 000003.tbl        a table
+//! *.tmp             a file that was never finished
+//! ```
+
+use std::path::{Path, PathBuf};
+
+/// A file of a database, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    Current,
+    Lock,
+    Manifest(u64),
+    Log(u64),
+    Table(u64),
+    Temporary,
+}
+
+impl FileKind {
+    /// What a name in the database's directory stands for; `None` for files that are not ours.
+    pub(crate) fn parse(name: &str) -> Option<FileKind> {
+        match name {
+            "CURRENT" => return Some(FileKind::Current),
+            "LOCK" => return Some(FileKind::Lock),
+            "CURRENT.tmp" => return Some(FileKind::Temporary),
+            _ => {}
+        }
+        // Only names that we would give: another one may mean a number whose file is not there.
+        let number = |digits: &str| {
+            let canonical = digits.bytes().all(|byte| byte.is_ascii_digit())
+                && (digits.len() == 6 || (digits.len() > 6 && !digits.starts_with('0')));
+            canonical.then(|| digits.parse::<u64>().ok()).flatten()
+        };
+        if let Some(digits) = name.strip_prefix("MANIFEST-") {
+            return number(digits).map(FileKind::Manifest);
+        }
+        let (stem, extension) = name.split_once('.')?;
+        match extension {
+            "log" => number(stem).map(FileKind::Log),
+            "tbl" => number(stem).map(FileKind::Table),
+            _ => None,
+        }
+    }
+}
+
+/// Paths of a database's files.
+#[derive(Clone, Debug)]
+pub(crate) struct FileNames {
+    directory: PathBuf,
+}
+
+impl FileNames {
+    pub(crate) fn new(directory: &Path) -> FileNames {
+        FileNames { directory: directory.to_owned() }
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(crate) fn current(&self) -> PathBuf {
+        self.directory.join("CURRENT")
+    }
+
+    pub(crate) fn current_temporary(&self) -> PathBuf {
+        self.directory.join("CURRENT.tmp")
+    }
+
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.directory.join("LOCK")
+    }
+
+    pub(crate) fn manifest(&self, number: u64) -> PathBuf {
+        self.directory.join(manifest_name(number))
+    }
+
+    pub(crate) fn log(&self, number: u64) -> PathBuf {
+        self.directory.join(format!("{number:06}.log"))
+    }
+
+    pub(crate) fn table(&self, number: u64) -> PathBuf {
+        self.directory.join(format!("{number:06}.tbl"))
+    }
+}
+
+/// Name of a manifest, as `CURRENT` holds it.
+pub(crate) fn manifest_name(number: u64) -> String {
+    format!("MANIFEST-{number:06}")
+}

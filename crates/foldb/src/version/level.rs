@@ -1,0 +1,196 @@
+//! Versions: levels of runs of trimmed table references.
+//!
+//! A [`TableRef`] is (file, lo, hi): what lies outside its bounds does not exist for any reader,
+//! compaction or statistic (H1). That is how a slice of a compaction takes effect at once:
+//!
+//! ```text
+//! level 1: t [a..z]            slice [a, m) installs     level 1: t [m..z]
+//! level 2: u [a..z]            ------------------->      level 2: v [a..m), u [m..z]
+//! ```
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::faults::{Fault, planted};
+use crate::key::Comparator;
+use crate::version::bounds::{Key, KeyRange, Upper};
+use crate::version::file::FileMeta;
+
+/// Identity of a run within its database; never reused.
+pub(crate) type RunId = u64;
+
+/// The part of a table that exists.
+#[derive(Clone, Debug)]
+pub(crate) struct TableRef {
+    pub(crate) file: Arc<FileMeta>,
+    pub(crate) lo: Key,
+    pub(crate) hi: Upper,
+}
+
+impl TableRef {
+    /// Whether a key lies inside the bounds.
+    #[inline]
+    pub(crate) fn contains(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
+        comparator.compare(&self.lo, key) != Ordering::Greater && self.hi.admits(comparator, key)
+    }
+
+    /// Whether the bounds are the file's own.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.lo == self.file.smallest && self.hi == Upper::Included(Arc::clone(&self.file.largest))
+    }
+
+    /// Estimated bytes inside the bounds, from the file's samples.
+    pub(crate) fn bytes(&self, comparator: &dyn Comparator) -> u64 {
+        self.bytes_within(comparator, &KeyRange::all())
+    }
+
+    /// Estimated bytes inside both the bounds and a range.
+    pub(crate) fn bytes_within(&self, comparator: &dyn Comparator, range: &KeyRange) -> u64 {
+        if range.lo.is_none() && range.hi.is_none() && self.is_whole() {
+            return self.file.len;
+        }
+        let inside = |key: &Key| self.contains(comparator, key) && range.contains(comparator, key);
+        let samples = self.file.samples.len().max(1) as u64;
+        let share = self.file.samples.iter().filter(|sample| inside(sample)).count() as u64;
+        self.file.len * share.clamp(1, samples) / samples
+    }
+
+    /// What is left outside `range`: a part below it, a part above it.
+    fn without(&self, comparator: &dyn Comparator, range: &KeyRange) -> [Option<TableRef>; 2] {
+        let below =
+            range.lo.as_ref().filter(|lo| comparator.compare(&self.lo, lo) == Ordering::Less);
+        let below = below.map(|lo| {
+            let cut = Upper::Excluded(Arc::clone(lo));
+            let hi = match cut.compare(comparator, &self.hi) {
+                Ordering::Less => cut,
+                _ => self.hi.clone(),
+            };
+            TableRef { file: Arc::clone(&self.file), lo: Arc::clone(&self.lo), hi }
+        });
+        let above = match &range.hi {
+            Some(Upper::Excluded(end)) if self.hi.admits(comparator, end) => {
+                let lo = match comparator.compare(&self.lo, end) {
+                    Ordering::Less => Arc::clone(end),
+                    _ => Arc::clone(&self.lo),
+                };
+                Some(TableRef { file: Arc::clone(&self.file), lo, hi: self.hi.clone() })
+            }
+            // Slices end before a key; a whole table that moves ends with its last key.
+            Some(end @ Upper::Included(_)) => {
+                assert!(self.hi.compare(comparator, end).is_le(), "a carved range ends in a table");
+                None
+            }
+            _ => None,
+        };
+        [below, above]
+    }
+}
+
+/// Tables that do not overlap, in key order.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) id: RunId,
+    pub(crate) tables: Vec<TableRef>,
+}
+
+impl Run {
+    /// Index of the first table that ends at or above `key`: the only one that may hold it.
+    #[inline]
+    pub(crate) fn find(&self, comparator: &dyn Comparator, key: &[u8]) -> usize {
+        self.tables.partition_point(|table| !table.hi.admits(comparator, key))
+    }
+
+    /// The table that shows `key`.
+    #[inline]
+    pub(crate) fn table_of(&self, comparator: &dyn Comparator, key: &[u8]) -> Option<&TableRef> {
+        let table = self.tables.get(self.find(comparator, key))?;
+        (comparator.compare(&table.lo, key) != Ordering::Greater).then_some(table)
+    }
+
+    /// The tables that have keys in a range.
+    pub(crate) fn overlapping<'a>(
+        &'a self,
+        comparator: &'a dyn Comparator,
+        range: &'a KeyRange,
+    ) -> impl Iterator<Item = &'a TableRef> {
+        self.tables.iter().filter(|table| range.overlaps(comparator, &table.lo, &table.hi))
+    }
+
+    /// Estimated bytes.
+    pub(crate) fn bytes(&self, comparator: &dyn Comparator) -> u64 {
+        self.tables.iter().map(|table| table.bytes(comparator)).sum()
+    }
+
+    /// This run without a key range; `None` if nothing is left.
+    pub(crate) fn carve(&self, comparator: &dyn Comparator, range: &KeyRange) -> Option<Run> {
+        let mut tables = Vec::with_capacity(self.tables.len() + 1);
+        for table in &self.tables {
+            if planted(Fault::KeepUsedUpSlice) || !range.overlaps(comparator, &table.lo, &table.hi)
+            {
+                tables.push(table.clone());
+            } else {
+                tables.extend(table.without(comparator, range).into_iter().flatten());
+            }
+        }
+        (!tables.is_empty()).then_some(Run { id: self.id, tables })
+    }
+
+    /// Puts a table in its place.
+    pub(crate) fn insert(&mut self, comparator: &dyn Comparator, table: TableRef) {
+        let at = self
+            .tables
+            .partition_point(|other| comparator.compare(&other.lo, &table.lo) == Ordering::Less);
+        self.tables.insert(at, table);
+    }
+}
+
+/// Runs, newest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Level {
+    pub(crate) runs: Vec<Arc<Run>>,
+}
+
+impl Level {
+    /// Tables of all runs.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &TableRef> {
+        self.runs.iter().flat_map(|run| &run.tables)
+    }
+}
+
+/// The tree at one moment. Immutable and shared.
+#[derive(Clone, Debug)]
+pub(crate) struct Version {
+    pub(crate) levels: Vec<Level>,
+}
+
+impl Version {
+    /// A tree without tables.
+    pub(crate) fn empty(num_levels: usize) -> Version {
+        Version { levels: vec![Level::default(); num_levels] }
+    }
+
+    /// Every run from the newest to the oldest, with its level.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (usize, &Arc<Run>)> {
+        self.levels
+            .iter()
+            .enumerate()
+            .flat_map(|(index, level)| level.runs.iter().map(move |run| (index, run)))
+    }
+
+    /// Every table reference.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &TableRef> {
+        self.levels.iter().flat_map(Level::tables)
+    }
+
+    /// Where a run is: its level and its index there.
+    pub(crate) fn position(&self, id: RunId) -> Option<(usize, usize)> {
+        self.levels.iter().enumerate().find_map(|(index, level)| {
+            level.runs.iter().position(|run| run.id == id).map(|at| (index, at))
+        })
+    }
+
+    /// A run by its identity.
+    pub(crate) fn run(&self, id: RunId) -> Option<&Arc<Run>> {
+        self.position(id).map(|(level, at)| &self.levels[level].runs[at])
+    }
+}

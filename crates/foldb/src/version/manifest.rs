@@ -1,0 +1,175 @@
+//! The manifest: the log of edits that led to the current version.
+//!
+//! `CURRENT` names the manifest in force. A manifest begins with one edit that describes the whole
+//! tree, so an old one is not needed once `CURRENT` names a new one. An edit takes effect when it
+//! is synced: what it refers to is synced before.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use foldb_env::FileSystem;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::faults::{Fault, planted};
+use crate::version::edit::Edit;
+use crate::version::file_names::{FileKind, FileNames, manifest_name};
+use crate::wal::{LogReader, LogWriter};
+
+/// The manifest open for appending.
+#[derive(Debug)]
+pub(crate) struct Manifest {
+    log: LogWriter,
+    path: PathBuf,
+    /// Bytes of the edit it began with.
+    base_len: u64,
+}
+
+/// What recovery found.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    pub(crate) number: u64,
+    pub(crate) edits: Vec<Edit>,
+}
+
+/// A manifest is begun anew when it has grown to this many bytes beyond its first edit's.
+const ROLL_LEN: u64 = 16 << 20;
+
+impl Manifest {
+    /// Begins manifest `number` with an edit that describes everything, and puts it in force.
+    pub(crate) fn create(
+        fs: &Arc<dyn FileSystem>,
+        names: &FileNames,
+        number: u64,
+        database: u64,
+        snapshot: &Edit,
+    ) -> Result<Manifest> {
+        let manifest = Manifest::begin(fs, names, number, database, snapshot)?;
+        manifest.put_in_force(fs.as_ref(), names)?;
+        Ok(manifest)
+    }
+
+    /// Begins manifest `number` with an edit that describes everything. Until it is put in force,
+    /// it and the next `CURRENT` are only files.
+    pub(crate) fn begin(
+        fs: &Arc<dyn FileSystem>,
+        names: &FileNames,
+        number: u64,
+        database: u64,
+        snapshot: &Edit,
+    ) -> Result<Manifest> {
+        let path = names.manifest(number);
+        let mut log = LogWriter::create(fs, &path, number, database, None)?;
+        snapshot.encode(log.begin());
+        log.append()?;
+        log.sync_handle().sync_all()?;
+        write_next_current(&**fs, names, number)?;
+        let base_len = log.len();
+        Ok(Manifest { log, path, base_len })
+    }
+
+    /// Makes this the manifest that the next open reads.
+    ///
+    /// # Errors
+    /// `Io`. Which manifest is in force is unknown then.
+    pub(crate) fn put_in_force(&self, fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
+        let (next, current) = (names.current_temporary(), names.current());
+        let failed = |doing| {
+            let current = current.clone();
+            move |error: std::io::Error| Error::io(&current, doing, &error)
+        };
+        fs.rename(&next, &current).map_err(failed("replace"))?;
+        if planted(Fault::SkipDirSync) {
+            return Ok(());
+        }
+        fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))
+    }
+
+    /// Appends an edit and makes it durable.
+    pub(crate) fn append(&mut self, edit: &Edit) -> Result<()> {
+        edit.encode(self.log.begin());
+        self.log.append()?;
+        self.log.sync_handle().sync_all()
+    }
+
+    /// Bytes so far.
+    pub(crate) fn len(&self) -> u64 {
+        self.log.len()
+    }
+
+    /// Whether it is time to begin a new one.
+    pub(crate) fn is_long(&self) -> bool {
+        self.log.len() > self.base_len * 2 + ROLL_LEN
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives back reserved space.
+    pub(crate) fn trim(&mut self) -> Result<()> {
+        self.log.trim()
+    }
+
+    /// Reads the manifest in force. `None` where no database is.
+    ///
+    /// # Errors
+    /// `Corruption`, naming file and offset.
+    pub(crate) fn recover(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<Recovered>> {
+        let current = names.current();
+        if !fs.exists(&current) {
+            return Ok(None);
+        }
+        let content = fs.read(&current).map_err(|error| Error::io(&current, "read", &error))?;
+        let number = parse_current(&content).ok_or_else(|| {
+            let found = content[..content.len().min(40)].escape_ascii().to_string();
+            Error::corruption(format!("expected the name of a manifest, found '{found}'"))
+                .at(&current, 0)
+        })?;
+        let path = names.manifest(number);
+        if !fs.exists(&path) {
+            return Err(Error::corruption(format!(
+                "{} is named by CURRENT but missing; restore it from a copy",
+                manifest_name(number)
+            ))
+            .in_file(&path));
+        }
+        let mut reader = LogReader::open(fs, &path, number)?;
+        let mut record = Vec::new();
+        let mut edits = Vec::new();
+        let mut offset = 0;
+        while reader.next(&mut record)? {
+            // The first record is the header every log has; it proves the file is ours.
+            if offset == 0 {
+                crate::wal::LogRecord::decode(&record).map_err(|error| error.at(&path, 0))?;
+            } else {
+                edits.push(Edit::decode(&record).map_err(|error| error.at(&path, offset))?);
+            }
+            offset = reader.offset();
+        }
+        reader.end()?;
+        if edits.is_empty() {
+            return Err(Error::new(ErrorKind::Corruption, "the manifest is empty").at(&path, 0));
+        }
+        Ok(Some(Recovered { number, edits }))
+    }
+}
+
+fn parse_current(content: &[u8]) -> Option<u64> {
+    let name = std::str::from_utf8(content).ok()?.strip_suffix('\n')?;
+    match FileKind::parse(name)? {
+        FileKind::Manifest(number) => Some(number),
+        _ => None,
+    }
+}
+
+/// Writes the file that a rename makes `CURRENT`, durably.
+fn write_next_current(fs: &dyn FileSystem, names: &FileNames, number: u64) -> Result<()> {
+    let path = names.current_temporary();
+    let failed = |doing| {
+        let path = path.clone();
+        move |error: std::io::Error| Error::io(&path, doing, &error)
+    };
+    let file = fs.create(&path).map_err(failed("create"))?;
+    file.write_at(format!("{}\n", manifest_name(number)).as_bytes(), 0).map_err(failed("write"))?;
+    file.sync().map_err(failed("sync"))
+}

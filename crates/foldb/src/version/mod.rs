@@ -1,0 +1,23 @@
+//! The tree's shape: immutable versions, the edits between them, and the manifest that keeps them.
+//!
+//! Invariant (H4): for each key, walking levels from the top and runs newest first never meets a
+//! larger sequence number after a smaller one, tombstones included.
+
+mod apply;
+mod bounds;
+mod edit;
+mod file;
+mod file_names;
+mod level;
+mod manifest;
+mod open_tables;
+mod order;
+
+pub(crate) use bounds::{Key, KeyRange, Upper};
+pub(crate) use edit::{Edit, TreeEdit};
+pub(crate) use file::{FileFacts, Trash};
+pub(crate) use file_names::{FileKind, FileNames};
+pub(crate) use level::{Run, RunId, TableRef, Version};
+pub(crate) use manifest::{Manifest, Recovered};
+pub(crate) use open_tables::OpenTables;
+pub(crate) use order::{check_order, check_structure};

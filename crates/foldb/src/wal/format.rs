@@ -1,0 +1,103 @@
+//! Frames: how a record lies in a log.
+//!
+//! ```text
+//! 0          4        8      9              16               24           32
+//! +----------+--------+------+--------------+----------------+------------+---------+
+//! | checksum | length | kind | frame number | synced through | log number | payload |
+//! | u32      | u32    | u8   | u56          | u64            | u64        | length  |
+//! +----------+--------+------+--------------+----------------+------------+---------+
+//!   checksum:       low half of XXH3-64 of all that follows, seeded with log number and offset
+//!   kind:           1 whole record, 2 its first part, 3 a middle one, 4 its last
+//!   frame number:   1, 2, 3 … within the log
+//!   synced through: frames up to this number were on the medium when this one was written
+//! ```
+//!
+//! *Log number* and *offset* tell a frame from what an earlier use of the same blocks left there.
+//! *Synced through* tells a torn tail from damage: bad bytes that a later frame calls synced were
+//! once on the medium, bad bytes that none does never had to be (after Pebble's sync chunks).
+
+use crate::encoding::{checksum, checksum_seed};
+
+/// Bytes before the payload.
+pub(crate) const HEADER_LEN: usize = 32;
+
+/// Where in the header the kind is, which is never zero.
+pub(crate) const KIND_AT: usize = 8;
+
+/// Longest payload of one frame; a longer record is split, so that no reader needs one buffer for a
+/// gigabyte because a length says so.
+pub(crate) const MAX_PAYLOAD: usize = 1 << 20;
+
+/// Which part of a record a frame holds. On disk: never renumber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Part {
+    Whole = 1,
+    First = 2,
+    Middle = 3,
+    Last = 4,
+}
+
+impl Part {
+    fn from_u8(byte: u8) -> Option<Part> {
+        match byte {
+            1 => Some(Part::Whole),
+            2 => Some(Part::First),
+            3 => Some(Part::Middle),
+            4 => Some(Part::Last),
+            _ => None,
+        }
+    }
+
+    /// The part that starts and ends as told.
+    pub(crate) fn of(first: bool, last: bool) -> Part {
+        match (first, last) {
+            (true, true) => Part::Whole,
+            (true, false) => Part::First,
+            (false, false) => Part::Middle,
+            (false, true) => Part::Last,
+        }
+    }
+}
+
+/// A frame's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrameHeader {
+    pub(crate) part: Part,
+    pub(crate) frame: u64,
+    pub(crate) synced_through: u64,
+    pub(crate) log: u64,
+}
+
+impl FrameHeader {
+    /// Fills the first [`HEADER_LEN`] bytes of `frame`, whose payload is already in place, for
+    /// this offset of the log.
+    pub(crate) fn seal(&self, frame: &mut [u8], offset: u64) {
+        let length = (frame.len() - HEADER_LEN) as u32;
+        frame[4..8].copy_from_slice(&length.to_le_bytes());
+        frame[8..16].copy_from_slice(&(self.frame << 8 | self.part as u64).to_le_bytes());
+        frame[16..24].copy_from_slice(&self.synced_through.to_le_bytes());
+        frame[24..32].copy_from_slice(&self.log.to_le_bytes());
+        let sum = checksum(checksum_seed(self.log, offset), &frame[4..]) as u32;
+        frame[..4].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// Reads a header and the length of its payload, without looking at the checksum. `None` when
+    /// it cannot be one.
+    pub(crate) fn parse(header: &[u8; HEADER_LEN]) -> Option<(FrameHeader, usize)> {
+        let word = |at: usize| {
+            let bytes: &[u8; 8] = header[at..].first_chunk().expect("the header has 32 bytes");
+            u64::from_le_bytes(*bytes)
+        };
+        let part = Part::from_u8(header[KIND_AT])?;
+        let length = (word(0) >> 32) as usize;
+        let parsed =
+            FrameHeader { part, frame: word(8) >> 8, synced_through: word(16), log: word(24) };
+        (length <= MAX_PAYLOAD && parsed.synced_through < parsed.frame).then_some((parsed, length))
+    }
+
+    /// Whether a whole frame, header and payload, is what was written at this offset.
+    pub(crate) fn verify(&self, frame: &[u8], offset: u64) -> bool {
+        frame[..4] == (checksum(checksum_seed(self.log, offset), &frame[4..]) as u32).to_le_bytes()
+    }
+}

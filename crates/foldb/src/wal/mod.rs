@@ -1,0 +1,15 @@
+//! The log: what makes a write survive a crash, and the framing that the manifest shares.
+//!
+//! Invariant: what is read back is a prefix of what was appended, over all logs together (H11).
+//! Nothing in here looks into user keys.
+
+pub(crate) mod format;
+mod reader;
+mod record;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub(crate) use reader::{LogEnd, LogReader};
+pub(crate) use record::{BatchHeader, LogHeader, LogRecord, encode_definition};
+pub(crate) use writer::{LogSync, LogWriter};

@@ -1,0 +1,137 @@
+//! What the log says: a header, operator definitions, batches.
+//!
+//! ```text
+//! header:     0 | magic u64 | version u32 | database u64 | log u64
+//!               | predecessor u64 | its length u64 | its last frame u64
+//! batch:      1 | default operator u32 | first seqno u64 | count u32 | operations (see `batch`)
+//! definition: 2 | definition (see `fold::definition`)
+//! ```
+//!
+//! The header is the first frame of every log. It names the log before it (0: none), so that a
+//! missing end of that one is noticed. A definition stands before the first batch that uses its
+//! operator, so a log can be read without the manifest (H27).
+
+use crate::encoding::ByteReader;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fold::Definition;
+use crate::key::{MAX_SEQNO, OperatorId, SeqNo};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"foldblog");
+const FORMAT_VERSION: u32 = 0;
+
+const TAG_HEADER: u8 = 0;
+const TAG_BATCH: u8 = 1;
+const TAG_DEFINITION: u8 = 2;
+
+/// What a log says about itself and the one before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LogHeader {
+    pub(crate) database: u64,
+    pub(crate) log: u64,
+    /// Number of the log before; 0 for none.
+    pub(crate) predecessor: u64,
+    pub(crate) predecessor_len: u64,
+    pub(crate) predecessor_frames: u64,
+}
+
+/// What stands before the operations of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BatchHeader {
+    /// Operator of merges that name operator 0.
+    pub(crate) default_operator: OperatorId,
+    /// Sequence number of the first operation; the others follow.
+    pub(crate) first_seqno: SeqNo,
+    pub(crate) count: u32,
+}
+
+/// A record of the log.
+#[derive(Debug)]
+pub(crate) enum LogRecord<'a> {
+    Header(LogHeader),
+    Definition(Definition),
+    Batch(BatchHeader, &'a [u8]),
+}
+
+impl LogHeader {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.push(TAG_HEADER);
+        out.extend_from_slice(&MAGIC.to_le_bytes());
+        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        for word in [
+            self.database,
+            self.log,
+            self.predecessor,
+            self.predecessor_len,
+            self.predecessor_frames,
+        ] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn decode(bytes: &mut ByteReader<'_>) -> Result<LogHeader> {
+        let magic = bytes.u64("magic")?;
+        if magic != MAGIC {
+            return Err(Error::corruption(format!("magic: expected {MAGIC:x}, found {magic:x}")));
+        }
+        let version = bytes.u32("format version")?;
+        if version != FORMAT_VERSION {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("log format {version} is not known, only {FORMAT_VERSION}"),
+            ));
+        }
+        Ok(LogHeader {
+            database: bytes.u64("database")?,
+            log: bytes.u64("log number")?,
+            predecessor: bytes.u64("predecessor")?,
+            predecessor_len: bytes.u64("predecessor length")?,
+            predecessor_frames: bytes.u64("predecessor frames")?,
+        })
+    }
+}
+
+impl BatchHeader {
+    #[inline]
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.push(TAG_BATCH);
+        out.extend_from_slice(&self.default_operator.to_le_bytes());
+        out.extend_from_slice(&self.first_seqno.to_le_bytes());
+        out.extend_from_slice(&self.count.to_le_bytes());
+    }
+}
+
+/// Appends a definition record.
+pub(crate) fn encode_definition(definition: &Definition, out: &mut Vec<u8>) {
+    out.push(TAG_DEFINITION);
+    definition.encode(out);
+}
+
+impl<'a> LogRecord<'a> {
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// `Corruption` or `Unsupported`.
+    pub(crate) fn decode(record: &'a [u8]) -> Result<LogRecord<'a>> {
+        let mut bytes = ByteReader::new(record);
+        match bytes.u8("record tag")? {
+            TAG_HEADER => LogHeader::decode(&mut bytes).map(LogRecord::Header),
+            TAG_DEFINITION => Definition::decode(&mut bytes).map(LogRecord::Definition),
+            TAG_BATCH => {
+                let header = BatchHeader {
+                    default_operator: bytes.u32("default operator")?,
+                    first_seqno: bytes.u64("first seqno")?,
+                    count: bytes.u32("operation count")?,
+                };
+                if header.first_seqno > MAX_SEQNO - SeqNo::from(header.count) {
+                    return Err(Error::corruption(format!(
+                        "expected sequence numbers of at most {MAX_SEQNO}, found {} from {} on",
+                        header.count, header.first_seqno
+                    )));
+                }
+                let operations = bytes.take(bytes.remaining(), "operations")?;
+                Ok(LogRecord::Batch(header, operations))
+            }
+            tag => Err(Error::corruption(format!("log record tag {tag} is not known"))),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Logs that are not what was written: torn, flipped, misplaced, overwritten.
+
+use foldb_env::mem::{Fault, Operation};
+use proptest::prelude::*;
+
+use super::format::{HEADER_LEN, MAX_PAYLOAD};
+use super::*;
+use crate::ErrorKind;
+
+#[test]
+fn a_torn_tail_is_cut_at_every_length() {
+    let log = small_log();
+    for len in 0..=log.bytes.len() {
+        let (records, end) = read(&file_of(&log.bytes[..len])).unwrap();
+        let whole = log.ends.iter().filter(|&&end| end <= len as u64).count();
+        assert_eq!(records, log.records[..whole.saturating_sub(1)], "cut to {len} bytes");
+        assert_eq!(end.frames, whole as u64);
+        assert_eq!(end.offset, whole.checked_sub(1).map_or(0, |last| log.ends[last]));
+        assert_eq!(end.max_synced, whole.checked_sub(1).map_or(0, |last| log.synced[last]));
+    }
+}
+
+/// Preallocated blocks behind the end read as zeroes.
+#[test]
+fn zeroes_behind_the_end_are_nothing() {
+    let log = small_log();
+    for zeroes in [1, 31, 32, 33, 1 << 20] {
+        let mut bytes = log.bytes.clone();
+        bytes.resize(bytes.len() + zeroes, 0);
+        let (records, end) = read(&file_of(&bytes)).unwrap();
+        assert_eq!(records, log.records);
+        assert_eq!(end.offset, log.bytes.len() as u64);
+    }
+}
+
+/// A flipped bit gives what was written before it, or an error; and an error if some later frame
+/// says that what is damaged was synced.
+#[test]
+fn a_flipped_bit_is_a_torn_tail_or_damage() {
+    let log = small_log();
+    for at in 0..log.bytes.len() {
+        let broken = log.ends.iter().position(|&end| (at as u64) < end).unwrap();
+        let later = &log.synced[broken + 1..];
+        let said_synced = later.iter().any(|&synced| synced > broken as u64);
+        for bit in 0..8 {
+            let mut bytes = log.bytes.clone();
+            bytes[at] ^= 1 << bit;
+            match read(&file_of(&bytes)) {
+                Ok((records, end)) => {
+                    assert!(!said_synced, "byte {at} bit {bit}: damage passed for a torn tail");
+                    assert_eq!(records, log.records[..broken.saturating_sub(1)], "byte {at}");
+                    assert_eq!(end.frames, broken as u64);
+                }
+                Err(error) => {
+                    assert!(said_synced, "byte {at} bit {bit}: {error}");
+                    assert_eq!(error.kind(), ErrorKind::Corruption);
+                    let start = broken.checked_sub(1).map_or(0, |before| log.ends[before]);
+                    assert_eq!(error.offset(), Some(start), "{error}");
+                    assert_eq!(error.path(), Some(path()));
+                }
+            }
+        }
+    }
+}
+
+/// H11: pages 2 and 3 were never synced, 3 reached the medium and 2 did not. That is a torn tail.
+#[test]
+fn h11_a_hole_that_was_never_synced_is_the_tail() {
+    let log = small_log();
+    for broken in 0..log.records.len() {
+        let mut bytes = log.bytes.clone();
+        let (start, end) = (log.ends[broken] as usize, log.ends[broken + 1] as usize);
+        bytes[start..end].fill(0);
+        let said_synced = log.synced[broken + 2..].iter().any(|&s| s > broken as u64 + 1);
+        match read(&file_of(&bytes)) {
+            Ok((records, _)) => {
+                assert!(!said_synced);
+                assert_eq!(records, log.records[..broken]);
+            }
+            Err(error) => assert!(said_synced, "{error}"),
+        }
+    }
+}
+
+/// A hole of any width is passed at once, and what is behind it is found.
+#[test]
+fn damage_is_found_behind_a_large_hole() {
+    for hole in [7usize, 8, 9, 40, 4096, 3 << 20] {
+        let fs = MemFs::new();
+        let mut log = create(&fs);
+        append(&mut log, &vec![b'x'; hole]).unwrap();
+        log.sync_handle().sync_all().unwrap();
+        let end = log.len() as usize;
+        append(&mut log, b"later").unwrap();
+        let mut bytes = fs.read(path()).unwrap();
+        bytes[create(&MemFs::new()).len() as usize..end].fill(0);
+        let error = read(&file_of(&bytes)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "a hole of {hole} bytes");
+        assert!(error.to_string().contains("frame 2 is damaged"), "{error}");
+    }
+}
+
+/// What an earlier use of the same blocks left behind belongs to another log.
+#[test]
+fn recycled_garbage_is_not_read() {
+    let fs = MemFs::new();
+    let other = Path::new("000003.log");
+    let mut old = LogWriter::create(&handle(&fs), other, 3, DATABASE, None).unwrap();
+    for i in 0..30u8 {
+        append(&mut old, &[i; 50]).unwrap();
+        old.sync_handle().sync_all().unwrap();
+    }
+    let mut bytes = fs.read(other).unwrap();
+    let log = small_log();
+    bytes[..log.bytes.len()].copy_from_slice(&log.bytes);
+    let (records, end) = read(&file_of(&bytes)).unwrap();
+    assert_eq!(records, log.records);
+    assert_eq!(end.offset, log.bytes.len() as u64);
+}
+
+/// An intact frame at another offset than it was written for is not one.
+#[test]
+fn a_frame_belongs_to_its_offset() {
+    let log = small_log();
+    let frame = &log.bytes[log.ends[5] as usize..];
+    let bytes = [&log.bytes[..], frame].concat();
+    let (records, end) = read(&file_of(&bytes)).unwrap();
+    assert_eq!(records, log.records);
+    assert_eq!(end.frames, 7);
+}
+
+/// After a failed append nothing was appended: the next record takes its place, whatever parts of
+/// the failed one are on disk (the last of which has 41 bytes).
+#[test]
+fn a_record_written_half_way_is_nothing() {
+    for failing_write in 1..=3 {
+        for next in [0, 10, MAX_PAYLOAD + 5] {
+            let fs = MemFs::new();
+            let mut log = create(&fs);
+            append(&mut log, b"before").unwrap();
+            let (len, frames) = (log.len(), log.frames());
+            fs.inject(Fault::on(Operation::Write).nth(failing_write).torn_at(40));
+            append(&mut log, &vec![b'f'; 2 * MAX_PAYLOAD + 9]).unwrap_err();
+            assert_eq!((log.len(), log.frames()), (len, frames));
+
+            // Nothing of it is read, neither now nor behind the record that takes its place.
+            assert!(read(&fs).unwrap().0 == [b"before".to_vec()]);
+            let next = vec![b'n'; next];
+            append(&mut log, &next).unwrap();
+            log.sync_handle().sync_all().unwrap();
+            assert!(read(&fs).unwrap().0 == [b"before".to_vec(), next.clone()]);
+            append(&mut log, b"after").unwrap();
+            assert!(read(&fs).unwrap().0 == [b"before".to_vec(), next, b"after".to_vec()]);
+        }
+    }
+}
+
+/// A record of parts, torn between two of them, is nothing, and is no damage.
+#[test]
+fn a_torn_record_of_parts_is_nothing() {
+    let fs = MemFs::new();
+    let mut log = create(&fs);
+    append(&mut log, b"before").unwrap();
+    log.sync_handle().sync_all().unwrap();
+    let start = log.len() as usize;
+    append(&mut log, &vec![b'p'; 2 * MAX_PAYLOAD + 9]).unwrap();
+    let bytes = fs.read(path()).unwrap();
+    let part = HEADER_LEN + MAX_PAYLOAD;
+    for end in [start + 1, start + part, start + part + 40, start + 2 * part, start + 2 * part + 40]
+    {
+        let (records, log_end) = read(&file_of(&bytes[..end])).unwrap();
+        assert_eq!(records, [b"before".to_vec()], "torn at {end}");
+        assert_eq!((log_end.offset, log_end.frames), (start as u64, 2));
+    }
+    // Its first part lost, the others there: a hole that was never synced.
+    let mut hole = bytes.clone();
+    hole[start..start + 64].fill(0);
+    assert_eq!(read(&file_of(&hole)).unwrap().0, [b"before".to_vec()]);
+    // And when it was synced, it is damage.
+    log.sync_handle().sync_all().unwrap();
+    append(&mut log, b"after").unwrap();
+    let mut damaged = fs.read(path()).unwrap();
+    damaged[start + part + 40] ^= 1;
+    assert_eq!(read(&file_of(&damaged)).unwrap_err().kind(), ErrorKind::Corruption);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A reader answers whatever the bytes are, and never with a record that was not written.
+    #[test]
+    fn any_bytes_are_a_prefix_or_an_error(
+        garbage in prop::collection::vec(any::<u8>(), 0..300),
+        at: prop::sample::Index,
+        replace: bool,
+    ) {
+        let log = small_log();
+        let at = at.index(log.bytes.len() + 1);
+        let behind = if replace { (at + garbage.len()).min(log.bytes.len()) } else { at };
+        let bytes = [&log.bytes[..at], &garbage[..], &log.bytes[behind..]].concat();
+        match read(&file_of(&bytes)) {
+            Ok((records, _)) => prop_assert_eq!(&records[..], &log.records[..records.len()]),
+            Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Corruption),
+        }
+    }
+}

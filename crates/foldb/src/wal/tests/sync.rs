@@ -1,0 +1,135 @@
+//! Who is durable when (H11).
+
+use foldb_env::mem::{Fault, Operation};
+
+use super::*;
+use crate::ErrorKind;
+
+#[test]
+fn frames_say_what_was_synced_before_them() {
+    let log = small_log();
+    let (_, end) = read(&file_of(&log.bytes)).unwrap();
+    assert_eq!(
+        end.max_synced, 5,
+        "the header and four records were synced when frame 6 was written"
+    );
+    assert_eq!(log.synced, [0, 1, 1, 3, 3, 5, 5]);
+}
+
+#[test]
+fn what_was_synced_survives_with_its_name() {
+    let fs = MemFs::new();
+    let mut log = create(&fs);
+    append(&mut log, b"synced").unwrap();
+    log.sync_handle().sync_through(log.frames()).unwrap();
+    append(&mut log, b"not").unwrap();
+    assert_eq!(read(&fs.crash()).unwrap().0, [b"synced".to_vec()]);
+    assert_eq!(read(&fs.kill()).unwrap().0, [b"synced".to_vec(), b"not".to_vec()]);
+}
+
+#[test]
+fn one_sync_serves_all_frames_before_it() {
+    let fs = MemFs::new();
+    let mut log = create(&fs);
+    for _ in 0..3 {
+        append(&mut log, b"record").unwrap();
+    }
+    let syncs = fs.counts().syncs();
+    for frame in [2, 3, 4, 1] {
+        log.sync_handle().sync_through(frame).unwrap();
+    }
+    assert_eq!(fs.counts().syncs(), syncs + 1);
+}
+
+/// Nothing in a log is called synced before the logs before it are.
+#[test]
+fn h11_predecessors_are_synced_first() {
+    let fs = MemFs::new();
+    let mut first = create(&fs);
+    append(&mut first, b"in the first").unwrap();
+    let names = ["000008.log", "000009.log"].map(Path::new);
+    let second = LogWriter::create(&handle(&fs), names[0], 8, DATABASE, Some(&first)).unwrap();
+    let third = LogWriter::create(&handle(&fs), names[1], 9, DATABASE, Some(&second)).unwrap();
+    assert!(!fs.crash().exists(path()));
+    third.sync_handle().sync_all().unwrap();
+    let crashed = fs.crash();
+    assert_eq!(read(&crashed).unwrap().0, [b"in the first".to_vec()]);
+    assert!(crashed.exists(names[0]) && crashed.exists(names[1]));
+
+    // Once is enough.
+    let syncs = fs.counts().syncs();
+    let mut third = third;
+    append(&mut third, b"x").unwrap();
+    third.sync_handle().sync_all().unwrap();
+    assert_eq!(fs.counts().syncs(), syncs + 1);
+}
+
+#[test]
+fn h11_a_log_whose_predecessor_cannot_be_synced_is_not_synced() {
+    let fs = MemFs::new();
+    let first = create(&fs);
+    let next = Path::new("000008.log");
+    let second = LogWriter::create(&handle(&fs), next, 8, DATABASE, Some(&first)).unwrap();
+    fs.inject(Fault::on(Operation::Sync).path("000007"));
+    let error = second.sync_handle().sync_all().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(path())));
+    assert!(!fs.crash().exists(next));
+}
+
+/// A log whose writes are all in tables is let go, and not kept open by those behind it.
+#[test]
+fn retired_predecessors_are_let_go() {
+    let fs = MemFs::new();
+    let first = create(&fs);
+    let next = Path::new("000008.log");
+    let second = LogWriter::create(&handle(&fs), next, 8, DATABASE, Some(&first)).unwrap();
+    let retired = Arc::downgrade(first.sync_handle());
+    drop(first);
+    assert!(retired.upgrade().is_none());
+    second.sync_handle().sync_all().unwrap();
+    assert!(fs.crash().read(path()).unwrap().is_empty(), "nobody needed its bytes");
+}
+
+/// The kernel tells of lost writes once. Whoever asks later must not hear that all is well.
+#[test]
+fn a_failed_sync_stays_failed() {
+    for operation in [Operation::Sync, Operation::SyncDir] {
+        let fs = MemFs::new();
+        let mut log = create(&fs);
+        append(&mut log, b"record").unwrap();
+        fs.inject(Fault::on(operation));
+        log.sync_handle().sync_through(2).unwrap_err();
+        append(&mut log, b"another").unwrap();
+        log.sync_handle().sync_through(3).unwrap_err();
+        log.sync_handle().sync_all().unwrap_err();
+        append(&mut log, b"third").unwrap();
+        let (records, end) = read(&fs).unwrap();
+        assert_eq!(records.len(), 3);
+        assert_eq!(end.max_synced, 0, "no frame calls the lost one synced");
+    }
+}
+
+#[test]
+fn a_full_disk_is_no_space_and_passes() {
+    let fs = MemFs::new();
+    let mut log = create(&fs);
+    for operation in [Operation::Preallocate, Operation::Write] {
+        // Large enough that blocks must be reserved.
+        let record = vec![b'r'; 900 << 10];
+        fs.inject(Fault::on(operation).kind(std::io::ErrorKind::StorageFull));
+        assert_eq!(append(&mut log, &record).unwrap_err().kind(), ErrorKind::NoSpace);
+        append(&mut log, &record).unwrap();
+    }
+    assert_eq!(read(&fs).unwrap().0.len(), 2);
+}
+
+#[test]
+fn trimming_gives_back_what_was_reserved() {
+    let fs = MemFs::new();
+    let mut log = create(&fs);
+    assert!(fs.len(path()).unwrap() > log.len());
+    log.trim().unwrap();
+    assert_eq!(fs.len(path()).unwrap(), log.len());
+    append(&mut log, b"on").unwrap();
+    assert_eq!(read(&fs).unwrap().0, [b"on".to_vec()]);
+}

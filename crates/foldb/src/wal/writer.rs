@@ -1,0 +1,247 @@
+//! Appending to a log, and syncing it beside the appends.
+//!
+//! Appending is one `write_at` a record: when it returned, the record is in the operating system's
+//! hands. Syncing goes through [`LogSync`], which is shared: who syncs does not keep others from
+//! appending, and one `fdatasync` serves everybody whose frames were written before it began.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use foldb_env::{FileSystem, WritableFile};
+
+use crate::error::{Error, Result};
+use crate::wal::format::{FrameHeader, HEADER_LEN, MAX_PAYLOAD, Part};
+use crate::wal::record::LogHeader;
+
+/// First reservation of a log's blocks; each next one is as large as all before, up to the step.
+const FIRST_RESERVATION: u64 = 256 << 10;
+const RESERVATION_STEP: u64 = 16 << 20;
+
+/// A log open for appending. One owner.
+#[derive(Debug)]
+pub(crate) struct LogWriter {
+    sync: Arc<LogSync>,
+    number: u64,
+    offset: u64,
+    reserved: u64,
+    frames: u64,
+    /// The frame being built: header space, then payload. Kept between records for its memory.
+    buffer: Vec<u8>,
+}
+
+/// The half of a log that anybody may sync.
+#[derive(Debug)]
+pub(crate) struct LogSync {
+    file: Arc<dyn WritableFile>,
+    path: PathBuf,
+    fs: Arc<dyn FileSystem>,
+    /// Last frame handed to the operating system.
+    written: AtomicU64,
+    /// Last frame known to be on the medium.
+    synced: AtomicU64,
+    progress: Mutex<SyncProgress>,
+}
+
+#[derive(Debug)]
+struct SyncProgress {
+    /// Whether the log's name is durable.
+    named: bool,
+    /// The log before this one, until it is known to be wholly on the medium: nothing in this log
+    /// may be called synced before (H11). Held weakly: once all its writes are in tables nobody
+    /// needs it, and a log that is never synced must not keep all before it open.
+    predecessor: Weak<LogSync>,
+    /// Why a sync failed. The kernel reports lost writes once: a second sync that succeeds says
+    /// nothing about them.
+    failed: Option<Error>,
+}
+
+impl LogWriter {
+    /// Creates log `number` of a database as the successor of another, whose [`LogSync`] the caller
+    /// keeps until its writes are in tables.
+    pub(crate) fn create(
+        fs: &Arc<dyn FileSystem>,
+        path: &Path,
+        number: u64,
+        database: u64,
+        predecessor: Option<&LogWriter>,
+    ) -> Result<LogWriter> {
+        let file = fs.create(path).map_err(|error| Error::io(path, "create the log", &error))?;
+        let progress = SyncProgress {
+            named: false,
+            predecessor: predecessor.map_or_else(Weak::new, |log| Arc::downgrade(&log.sync)),
+            failed: None,
+        };
+        let sync = Arc::new(LogSync {
+            file,
+            path: path.to_owned(),
+            fs: Arc::clone(fs),
+            written: AtomicU64::new(0),
+            synced: AtomicU64::new(0),
+            progress: Mutex::new(progress),
+        });
+        let mut log =
+            LogWriter { sync, number, offset: 0, reserved: 0, frames: 0, buffer: Vec::new() };
+        let header = LogHeader {
+            database,
+            log: number,
+            predecessor: predecessor.map_or(0, |log| log.number),
+            predecessor_len: predecessor.map_or(0, |log| log.offset),
+            predecessor_frames: predecessor.map_or(0, |log| log.frames),
+        };
+        header.encode(log.begin());
+        log.append()?;
+        Ok(log)
+    }
+
+    /// Number of the log.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Bytes appended so far.
+    pub(crate) fn len(&self) -> u64 {
+        self.offset
+    }
+
+    /// Number of the last frame appended.
+    pub(crate) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// The half that can be synced beside appends.
+    pub(crate) fn sync_handle(&self) -> &Arc<LogSync> {
+        &self.sync
+    }
+
+    /// Starts a record: what is pushed onto the answer is its payload.
+    #[inline]
+    pub(crate) fn begin(&mut self) -> &mut Vec<u8> {
+        self.buffer.clear();
+        self.buffer.resize(HEADER_LEN, 0);
+        &mut self.buffer
+    }
+
+    /// Appends the record begun. After an error nothing was appended, and the next record takes its
+    /// place.
+    pub(crate) fn append(&mut self) -> Result<()> {
+        let payload = self.buffer.len() - HEADER_LEN;
+        if payload <= MAX_PAYLOAD {
+            let mut frame = std::mem::take(&mut self.buffer);
+            let result = self.write_frame(&mut frame, Part::Whole, self.offset, self.frames + 1);
+            if result.is_ok() {
+                self.offset += frame.len() as u64;
+                self.frames += 1;
+            }
+            self.buffer = frame;
+            result?;
+        } else {
+            self.append_in_parts()?;
+        }
+        self.sync.written.store(self.frames, Ordering::Release);
+        Ok(())
+    }
+
+    fn append_in_parts(&mut self) -> Result<()> {
+        let record = std::mem::take(&mut self.buffer);
+        let payload = &record[HEADER_LEN..];
+        let parts = payload.len().div_ceil(MAX_PAYLOAD);
+        let (mut offset, mut number) = (self.offset, self.frames);
+        let mut frame = Vec::with_capacity(HEADER_LEN + MAX_PAYLOAD);
+        for (index, chunk) in payload.chunks(MAX_PAYLOAD).enumerate() {
+            frame.clear();
+            frame.resize(HEADER_LEN, 0);
+            frame.extend_from_slice(chunk);
+            number += 1;
+            let part = Part::of(index == 0, index + 1 == parts);
+            self.write_frame(&mut frame, part, offset, number)?;
+            offset += frame.len() as u64;
+        }
+        (self.offset, self.frames) = (offset, number);
+        Ok(())
+    }
+
+    fn write_frame(
+        &mut self,
+        frame: &mut [u8],
+        part: Part,
+        offset: u64,
+        number: u64,
+    ) -> Result<()> {
+        let synced_through = self.sync.synced.load(Ordering::Acquire);
+        FrameHeader { part, frame: number, synced_through, log: self.number }.seal(frame, offset);
+        let end = offset + frame.len() as u64;
+        if end > self.reserved {
+            self.reserve(end)?;
+        }
+        self.sync
+            .file
+            .write_at(frame, offset)
+            .map_err(|error| Error::io(&self.sync.path, "append to the log", &error))
+    }
+
+    fn reserve(&mut self, end: u64) -> Result<()> {
+        let step = self.reserved.clamp(FIRST_RESERVATION, RESERVATION_STEP);
+        let reserved = end.max(self.reserved + step);
+        self.sync
+            .file
+            .preallocate(reserved)
+            .map_err(|error| Error::io(&self.sync.path, "reserve space for the log", &error))?;
+        self.reserved = reserved;
+        Ok(())
+    }
+
+    /// Gives back the reserved space behind the last frame.
+    pub(crate) fn trim(&mut self) -> Result<()> {
+        self.sync
+            .file
+            .truncate(self.offset)
+            .map_err(|error| Error::io(&self.sync.path, "trim the log", &error))?;
+        self.reserved = self.offset;
+        Ok(())
+    }
+}
+
+impl LogSync {
+    /// Makes the log durable up to a frame, and all logs before it wholly.
+    ///
+    /// # Errors
+    /// `Io`. What is durable is unknown then, and every later call fails too.
+    pub(crate) fn sync_through(&self, frame: u64) -> Result<()> {
+        if self.synced.load(Ordering::Acquire) >= frame {
+            return Ok(());
+        }
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.synced.load(Ordering::Acquire) >= frame {
+            return Ok(());
+        }
+        if let Some(error) = &progress.failed {
+            return Err(error.clone());
+        }
+        let synced = self.sync_file(&mut progress);
+        progress.failed = synced.as_ref().err().cloned();
+        synced
+    }
+
+    fn sync_file(&self, progress: &mut SyncProgress) -> Result<()> {
+        if let Some(predecessor) = progress.predecessor.upgrade() {
+            predecessor.sync_all()?;
+            progress.predecessor = Weak::new();
+        }
+        let written = self.written.load(Ordering::Acquire);
+        let failed = |error| Error::io(&self.path, "sync the log", &error);
+        self.file.sync().map_err(failed)?;
+        if !progress.named {
+            let directory = self.path.parent().unwrap_or_else(|| Path::new("."));
+            self.fs.sync_dir(directory).map_err(failed)?;
+            progress.named = true;
+        }
+        self.synced.store(written, Ordering::Release);
+        Ok(())
+    }
+
+    /// Makes everything written so far durable.
+    pub(crate) fn sync_all(&self) -> Result<()> {
+        self.sync_through(self.written.load(Ordering::Acquire))
+    }
+}

@@ -1,0 +1,120 @@
+//! Random programs of every operation against a model.
+//!
+//! `FOLDB_MODEL_CASES` sets how many programs are played, `FOLDB_MODEL_SEED` the first one's seed. A
+//! failing program is shrunk, and printed with the seed that drew it.
+
+mod support;
+
+use std::cell::Cell;
+use std::env;
+
+use foldb::Stats;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+
+use support::model::{program, run};
+use support::quiet;
+
+/// Steps of the longest program.
+const STEPS: usize = 160;
+/// Programs played by each of the tests here, unless the environment says otherwise.
+const CASES: u64 = 500;
+/// Milliseconds spent on making a failing program smaller.
+const SHRINKING: u32 = 60_000;
+
+#[test]
+fn short_programs_do_as_the_model_does() {
+    play_programs(0x5_0000, STEPS / 4, CASES * 2);
+}
+
+#[test]
+fn long_programs_do_as_the_model_does() {
+    play_programs(0xa_0000, STEPS * 2, CASES);
+}
+
+/// Plays `cases` programs, the first drawn from seed `first`.
+///
+/// # Panics
+/// When one fails, or all of them together leave a part of the engine untouched.
+fn play_programs(first: u64, steps: usize, cases: u64) {
+    let from_environment = |name| env::var(name).ok().and_then(|text: String| text.parse().ok());
+    let first: u64 = from_environment("FOLDB_MODEL_SEED").unwrap_or(first);
+    let cases: u64 = from_environment("FOLDB_MODEL_CASES").unwrap_or(cases);
+    println!("seeds {first} to {}, up to {steps} steps", first + cases - 1);
+    let reached = Reached::default();
+    for seed in first..first + cases {
+        play_program(seed, steps, &reached);
+    }
+    println!("{reached:?}");
+    if cases >= CASES {
+        reached.assert_everything();
+    }
+}
+
+/// How many programs did each of the things that are hard to reach.
+#[derive(Debug, Default)]
+struct Reached {
+    flushed: Cell<u64>,
+    folded: Cell<u64>,
+    compacted: Cell<u64>,
+    /// Compactions of more than one slice.
+    sliced: Cell<u64>,
+    moved: Cell<u64>,
+    three_levels: Cell<u64>,
+    failed_merges: Cell<u64>,
+}
+
+impl Reached {
+    fn add(&self, stats: &Stats) {
+        let levels = stats.levels.iter().filter(|level| level.bytes_written > 0).count();
+        for (counter, is_reached) in [
+            (&self.flushed, stats.flushes > 0),
+            (&self.folded, stats.compaction_records_out < stats.compaction_records_in),
+            (&self.compacted, stats.compactions > 0),
+            (&self.sliced, stats.compaction_slices > stats.compactions + stats.trivial_moves),
+            (&self.moved, stats.trivial_moves > 0),
+            (&self.three_levels, levels >= 3),
+            (&self.failed_merges, stats.failed_merges > 0),
+        ] {
+            counter.update(|count| count + u64::from(is_reached));
+        }
+    }
+
+    fn assert_everything(&self) {
+        for counter in [
+            &self.flushed,
+            &self.folded,
+            &self.compacted,
+            &self.sliced,
+            &self.moved,
+            &self.three_levels,
+            &self.failed_merges,
+        ] {
+            assert!(counter.get() > 0, "the programs leave something out: {self:?}");
+        }
+    }
+}
+
+fn play_program(seed: u64, steps: usize, reached: &Reached) {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let config = Config {
+        cases: 1,
+        failure_persistence: None,
+        max_shrink_iters: 20_000,
+        max_shrink_time: SHRINKING,
+        ..Config::default()
+    };
+    let outcome = TestRunner::new_with_rng(config, rng).run(&program::programs(steps), |program| {
+        let stats = quiet::catch(|| run::play(&program)).map_err(TestCaseError::fail)?;
+        reached.add(&stats);
+        Ok(())
+    });
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, program)) => {
+            panic!("{reason}\n\nFOLDB_MODEL_SEED={seed} FOLDB_MODEL_CASES=1, shrunk:\n{program:?}")
+        }
+        Err(error) => panic!("seed {seed}: {error}"),
+    }
+}

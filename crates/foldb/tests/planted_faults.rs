@@ -1,0 +1,215 @@
+//! Bugs planted in the engine, and the test that notices each.
+//!
+//! Every test here plays one history twice: as the engine is, where it must pass, and with a bug
+//! planted, where it must fail by an assertion, a panic or an error. A bug that nobody notices
+//! means that the tests around it prove nothing.
+
+#![cfg(debug_assertions)]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use foldb::env::mem::{Fault as FileFault, Operation};
+use foldb::env::{MemFs, SystemClock};
+use foldb::faults::{Fault, plant};
+use foldb::{CompactionPreset, Db, Options, WriteBatch};
+
+use support::{PATH, count, number, open, options, quiet, reopen, steps, text};
+
+/// Plays `history` without the fault, then with it.
+fn assert_noticed(fault: Fault, history: fn()) {
+    history();
+    plant(Some(fault));
+    let outcome = quiet::catch(history);
+    plant(None);
+    match outcome {
+        Ok(()) => panic!("nobody notices {fault:?}"),
+        Err(how) => println!("{fault:?} is noticed: {how}"),
+    }
+}
+
+#[test]
+fn stopping_a_chain_early_is_noticed() {
+    assert_noticed(Fault::StopChainEarly, || {
+        let db = open(&MemFs::new()).unwrap();
+        for _ in 0..5 {
+            db.merge("a", number(1)).unwrap();
+        }
+        assert_eq!(count(&db, "a"), 5);
+    });
+}
+
+#[test]
+fn folding_across_a_snapshot_is_noticed() {
+    assert_noticed(Fault::FoldAcrossSnapshot, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.merge("a", number(1)).unwrap();
+        let snapshot = db.snapshot();
+        db.merge("a", number(1)).unwrap();
+        db.flush().unwrap();
+        assert_eq!(snapshot.get("a").unwrap().unwrap(), number(1));
+        assert_eq!(count(&db, "a"), 2);
+    });
+}
+
+#[test]
+fn a_used_up_slice_that_stays_visible_is_noticed() {
+    assert_noticed(Fault::KeepUsedUpSlice, || {
+        let db = sliced(&MemFs::new());
+        for generation in 1..=4u64 {
+            for n in 0..100 {
+                db.merge(format!("k{n:03}"), number(1)).unwrap();
+            }
+            db.flush().unwrap();
+            for n in 0..100 {
+                assert_eq!(count(&db, &format!("k{n:03}")), generation);
+            }
+        }
+        let steps = steps::run_background(&db, |step| {
+            for n in 0..100 {
+                assert_eq!(count(&db, &format!("k{n:03}")), 4, "k{n:03} after step {step}");
+            }
+        });
+        assert!(steps > 2, "one slice proves nothing");
+    });
+}
+
+#[test]
+fn moving_a_table_past_an_older_run_is_noticed() {
+    assert_noticed(Fault::MovePastOlderRun, || {
+        let db = sliced(&MemFs::new());
+        for value in ["1", "2", "3", "4", "5"] {
+            db.put("a", value).unwrap();
+            db.put("b", value).unwrap();
+            db.flush().unwrap();
+        }
+        steps::run_background(&db, |_| assert_eq!(text(&db, "a").unwrap(), "5"));
+        assert_eq!(text(&db, "b").unwrap(), "5");
+    });
+}
+
+#[test]
+fn replaying_flushed_records_is_noticed() {
+    assert_noticed(Fault::ReplayFlushed, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.merge("a", number(1)).unwrap();
+        // The log stays behind, as after a crash between the flush and its removal.
+        fs.inject(FileFault::on(Operation::Remove).path(".log").forever());
+        db.flush().unwrap();
+        let db = reopen(&fs.kill()).unwrap();
+        assert_eq!(count(&db, "a"), 1);
+    });
+}
+
+#[test]
+fn dropping_a_tombstone_above_the_last_level_is_noticed() {
+    assert_noticed(Fault::DropTombstoneEarly, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        db.delete("a").unwrap();
+        db.flush().unwrap();
+        assert_eq!(text(&db, "a"), None);
+    });
+}
+
+#[test]
+fn skipping_the_sync_of_the_directory_is_noticed_at_creation() {
+    assert_noticed(Fault::SkipDirSync, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        let db = reopen(&fs.crash()).unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "1");
+    });
+}
+
+#[test]
+fn skipping_the_sync_of_the_directory_is_noticed_at_a_flush() {
+    assert_noticed(Fault::SkipDirSync, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        // The database itself is on the medium in any case.
+        foldb::env::FileSystem::sync_dir(&fs, PATH.as_ref()).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        let db = reopen(&fs.crash()).unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "1");
+    });
+}
+
+#[test]
+fn publishing_before_applying_is_noticed() {
+    assert_noticed(Fault::PublishBeforeApply, || {
+        let fs = MemFs::new();
+        let mut options = options(&fs);
+        options.env.clock = Arc::new(SystemClock::default());
+        let db = Db::open(PATH, options).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let reader = thread::spawn({
+            let (db, stop) = (db.clone(), Arc::clone(&stop));
+            move || quiet::catch(|| read_twice_until(&stop, &db))
+        });
+        // The fault is planted on this thread: it writes.
+        for _ in 0..100 {
+            let mut batch = WriteBatch::new();
+            batch.merge("a", number(1)).merge("b", number(1));
+            db.write(&batch).unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+        reader.join().expect("panics are caught").expect("the reader's assertion");
+    });
+}
+
+/// Takes snapshots and asserts that each reads the same twice.
+fn read_twice_until(stop: &AtomicBool, db: &Db) {
+    while !stop.load(Ordering::Relaxed) {
+        let snapshot = db.snapshot();
+        let before = snapshot.get("a").unwrap();
+        thread::sleep(Duration::from_micros(500));
+        assert_eq!(before, snapshot.get("a").unwrap(), "a snapshot changed");
+    }
+}
+
+#[test]
+fn operands_in_the_wrong_order_are_noticed() {
+    assert_noticed(Fault::WrongOperandOrder, || {
+        let db = open(&MemFs::new()).unwrap();
+        let list = db.operator("stringappend:,").unwrap();
+        db.merge_with(&list, "a", "1").unwrap();
+        db.merge_with(&list, "a", "2").unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "1,2");
+    });
+}
+
+#[test]
+fn losing_the_last_log_record_is_noticed() {
+    assert_noticed(Fault::LoseLastLogRecord, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.put("a", "1").unwrap();
+        db.put("b", "2").unwrap();
+        let db = reopen(&fs.kill()).unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "1");
+        assert_eq!(text(&db, "b").unwrap(), "2");
+    });
+}
+
+/// A leveled database whose compactions take several slices.
+fn sliced(fs: &MemFs) -> Db {
+    let options = Options {
+        compaction: CompactionPreset::Leveled,
+        level0_compaction_trigger: 4,
+        target_file_size: 500,
+        block_size: 256,
+        max_bytes_for_level_base: 100_000,
+        ..options(fs)
+    };
+    Db::open(PATH, options).unwrap()
+}

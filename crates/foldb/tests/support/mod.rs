@@ -1,0 +1,72 @@
+//! What the black-box tests share. Each test file takes what it needs.
+#![allow(dead_code, reason = "every test file is a crate of its own and uses a part of this")]
+
+pub mod model;
+pub mod operators;
+pub mod quiet;
+pub mod steps;
+
+use std::path::Path;
+
+use foldb::env::{Env, MemFs};
+use foldb::{Db, Error, ErrorKind, Options, Result};
+
+/// Where databases in memory live.
+pub const PATH: &str = "db";
+
+/// Options for a database in memory without threads: nothing happens until it is stepped.
+pub fn options(fs: &MemFs) -> Options {
+    Options {
+        create_if_missing: true,
+        env: Env::in_memory(fs.clone()),
+        merge_operator: Some("uint64add".to_owned()),
+        operators: operators::all(),
+        ..Options::default()
+    }
+}
+
+/// Opens a database in memory with [`options`].
+pub fn open(fs: &MemFs) -> Result<Db> {
+    Db::open(PATH, options(fs))
+}
+
+/// [`open`] where there must be a database.
+pub fn reopen(fs: &MemFs) -> Result<Db> {
+    Db::open(PATH, Options { create_if_missing: false, ..options(fs) })
+}
+
+/// A counter's bytes.
+pub fn number(n: u64) -> [u8; 8] {
+    n.to_le_bytes()
+}
+
+/// A counter, read. A key that is not there counts 0.
+pub fn count(db: &Db, key: &str) -> u64 {
+    let value = db.get(key).expect("the counter can be read");
+    value.map_or(0, |value| u64::from_le_bytes(value[..].try_into().expect("8 bytes")))
+}
+
+/// A value as text; `None` where there is none.
+pub fn text(db: &Db, key: &str) -> Option<String> {
+    let value = db.get(key).expect("the key can be read");
+    value.map(|value| String::from_utf8(value.to_vec()).expect("text"))
+}
+
+/// The error of what must fail.
+pub fn error_of<T>(result: Result<T>) -> Error {
+    match result {
+        Ok(_) => panic!("this should have failed"),
+        Err(error) => error,
+    }
+}
+
+/// Asserts that an error is of a kind, and names a file if one is given.
+pub fn assert_error<T>(result: Result<T>, kind: ErrorKind, file: Option<&str>) -> Error {
+    let error = error_of(result);
+    assert_eq!(error.kind(), kind, "{error}");
+    if let Some(file) = file {
+        let path = error.path().unwrap_or_else(|| panic!("no file is named: {error}"));
+        assert!(path.ends_with(Path::new(file)), "{error} should name {file}");
+    }
+    error
+}

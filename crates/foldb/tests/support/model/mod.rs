@@ -1,0 +1,109 @@
+//! The model: what a database must answer, as an ordered map that folds at once.
+//!
+//! [`program`] draws random programs, [`run`] plays one against the database and this model.
+
+pub mod program;
+pub mod run;
+
+use std::collections::BTreeMap;
+
+use program::Operator;
+
+/// What the model knows of one key. A missing key has no cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell {
+    Value(Vec<u8>),
+    /// The merge failed. Two operands in a row of an operator for which the base does not matter
+    /// make the key readable again, so the last one is remembered.
+    Failed(Option<Operator>),
+}
+
+/// One write, fully spelled out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    Put(Vec<u8>, Vec<u8>),
+    Delete(Vec<u8>),
+    Merge(Operator, Vec<u8>, Vec<u8>),
+}
+
+/// All keys at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State(pub BTreeMap<Vec<u8>, Cell>);
+
+/// What a reader sees of a cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    Value(Vec<u8>),
+    Failed,
+}
+
+impl Cell {
+    pub fn seen(&self) -> Seen {
+        match self {
+            Cell::Value(value) => Seen::Value(value.clone()),
+            Cell::Failed(_) => Seen::Failed,
+        }
+    }
+}
+
+impl State {
+    pub fn apply(&mut self, write: &Write) {
+        match write {
+            Write::Put(key, value) => {
+                self.0.insert(key.clone(), Cell::Value(value.clone()));
+            }
+            Write::Delete(key) => {
+                self.0.remove(key);
+            }
+            Write::Merge(operator, key, operand) => {
+                match merge(*operator, self.0.get(key), operand) {
+                    Some(cell) => self.0.insert(key.clone(), cell),
+                    None => self.0.remove(key),
+                };
+            }
+        }
+    }
+
+    /// What a scan of everything sees.
+    pub fn seen(&self) -> Vec<(Vec<u8>, Seen)> {
+        self.0.iter().map(|(key, cell)| (key.clone(), cell.seen())).collect()
+    }
+}
+
+/// The cell after one merge; `None` when the key is gone.
+fn merge(operator: Operator, cell: Option<&Cell>, operand: &[u8]) -> Option<Cell> {
+    let base = match cell {
+        None => None,
+        Some(Cell::Value(value)) => Some(&value[..]),
+        Some(Cell::Failed(last)) => {
+            if !operator.is_absolute() {
+                return Some(Cell::Failed(None));
+            }
+            if *last != Some(operator) {
+                return Some(Cell::Failed(Some(operator)));
+            }
+            None
+        }
+    };
+    let value = match operator {
+        Operator::Add | Operator::References => {
+            let base: Option<[u8; 8]> = base.map_or(Some([0; 8]), |base| base.try_into().ok());
+            let Some(base) = base else { return Some(Cell::Failed(None)) };
+            let operand = u64::from_le_bytes(operand.try_into().expect("8 bytes"));
+            let sum = u64::from_le_bytes(base).wrapping_add(operand);
+            if operator == Operator::References && sum == 0 {
+                return None;
+            }
+            sum.to_le_bytes().to_vec()
+        }
+        Operator::Append => match base {
+            None => operand.to_vec(),
+            Some(base) => [base, operand].join(&b','),
+        },
+        Operator::Max => base.unwrap_or_default().max(operand).to_vec(),
+        Operator::Put => operand.to_vec(),
+        Operator::Register if operand.is_empty() => return None,
+        Operator::Register => operand.to_vec(),
+    };
+    Some(Cell::Value(value))
+}

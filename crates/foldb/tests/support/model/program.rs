@@ -1,0 +1,333 @@
+//! Random programs: plain data that prints as what it does, and shrinks.
+
+use std::fmt;
+use std::ops::Bound;
+
+use foldb::{CompactionPreset, Compression};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+/// A database's settings and what is done to it.
+#[derive(Clone)]
+pub struct Program {
+    pub settings: Settings,
+    pub steps: Vec<Step>,
+}
+
+/// The settings that a program draws; small, so that a few hundred writes reach every level.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    pub preset: CompactionPreset,
+    pub compression: Compression,
+    pub default_operator: Operator,
+    pub write_buffer: usize,
+    pub target_file: u64,
+    pub block: usize,
+    pub level0_trigger: usize,
+    pub level_base: u64,
+    pub levels: usize,
+    pub fan_in: usize,
+    pub bloom_bits: u32,
+    pub cache: usize,
+    pub open_files: usize,
+    pub wal_limit: u64,
+}
+
+/// The operators that programs merge with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    Append,
+    Add,
+    Max,
+    Put,
+    References,
+    Register,
+}
+
+impl Operator {
+    pub fn spec(self) -> &'static str {
+        match self {
+            Operator::Append => "stringappend:,",
+            Operator::Add => "uint64add",
+            Operator::Max => "max",
+            Operator::Put => "put",
+            Operator::References => "test.references",
+            Operator::Register => "test.register",
+        }
+    }
+
+    pub fn is_number(self) -> bool {
+        matches!(self, Operator::Add | Operator::References)
+    }
+
+    /// Whether two operands say what the value is, whatever the base.
+    pub fn is_absolute(self) -> bool {
+        matches!(self, Operator::Put | Operator::Register)
+    }
+}
+
+/// How many keys there are.
+pub const KEYS: u8 = 24;
+
+/// One of the keys: few, of all shapes, the empty one among them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Key(pub u8);
+
+impl Key {
+    pub fn bytes(self) -> Vec<u8> {
+        let n = self.0;
+        match n % 4 {
+            _ if n == 0 => Vec::new(),
+            0 => vec![b'a', n],
+            1 => format!("key-with-a-long-common-prefix-{n:02}").into_bytes(),
+            2 => vec![b'a', n - 2, 0xff, n],
+            _ => vec![0xff, 0xff, n / 8],
+        }
+    }
+
+    pub fn all() -> impl Iterator<Item = Vec<u8>> {
+        (0..KEYS).map(|n| Key(n).bytes())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "k{}", self.0)
+    }
+}
+
+/// Bytes: a letter so many times, or for number operators a number made of the letter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Text {
+    pub letter: u8,
+    pub len: u16,
+}
+
+impl Text {
+    pub fn bytes(self) -> Vec<u8> {
+        vec![self.letter; self.len.into()]
+    }
+
+    /// From -2 to 2, so that sums meet 0.
+    pub fn number(self) -> Vec<u8> {
+        (i64::from(self.letter % 5) - 2).to_le_bytes().to_vec()
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}*{}", char::from(self.letter), self.len)
+    }
+}
+
+/// A write, with the default operator not spelled out.
+#[derive(Clone, Copy, Debug)]
+pub enum Draft {
+    Put(Key, Text),
+    /// An 8-byte value, so that counters find a base they accept.
+    PutNumber(Key, Text),
+    Delete(Key),
+    /// `None`: with the default operator.
+    Merge(Option<Operator>, Key, Text),
+}
+
+#[derive(Clone, Debug)]
+pub enum Range {
+    All,
+    Between(Bound<Key>, Bound<Key>),
+    /// The first so many bytes of a key.
+    Prefix(Key, usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Move {
+    First,
+    Last,
+    Seek(Key),
+    SeekForPrev(Key),
+    Advance,
+    Retreat,
+}
+
+#[derive(Clone, Debug)]
+pub enum Step {
+    Write {
+        write: Draft,
+        sync: bool,
+    },
+    Batch {
+        writes: Vec<Draft>,
+        sync: bool,
+    },
+    Get(Key),
+    Snapshot,
+    ReadSnapshot(u8),
+    DropSnapshot(u8),
+    /// Through a snapshot, if there is one of that number.
+    OpenIterator {
+        range: Range,
+        snapshot: Option<u8>,
+    },
+    MoveIterator(u8, Vec<Move>),
+    DropIterator(u8),
+    Flush,
+    Compact(Bound<Key>, Bound<Key>),
+    /// One background step.
+    Background,
+    AllBackground,
+    Sync,
+    CheckAll,
+    Reopen(Option<Settings>),
+    Kill,
+    Crash,
+    /// With a random part of what was not synced.
+    CrashPartly(u64),
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:?}", self.settings)?;
+        self.steps.iter().enumerate().try_for_each(|(at, step)| writeln!(f, "{at:>4}  {step:?}"))
+    }
+}
+
+/// Programs of up to `steps` steps.
+pub fn programs(steps: usize) -> impl Strategy<Value = Program> {
+    (settings(), vec(step(), 1..=steps)).prop_map(|(settings, steps)| Program { settings, steps })
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let shape = (preset(), 1..5usize, 1..4u64, 2..6usize, 2..5usize);
+    let tables = (compression(), 0..4usize, 0..4usize, prop_oneof![Just(0u32), Just(10)]);
+    let memory = (1..5usize, prop_oneof![Just(0usize), Just(1 << 20)], 1..20usize, 0..3u64);
+    (shape, tables, memory, operator()).prop_map(|(shape, tables, memory, default_operator)| {
+        Settings {
+            preset: shape.0,
+            level0_trigger: shape.1,
+            level_base: 2048 * shape.2,
+            levels: shape.3,
+            fan_in: shape.4,
+            compression: tables.0,
+            target_file: [400, 1000, 3000, 100_000][tables.1],
+            block: [256, 512, 4096, 65536][tables.2],
+            bloom_bits: tables.3,
+            write_buffer: 4096 * memory.0,
+            cache: memory.1,
+            open_files: memory.2,
+            wal_limit: [0, 3000, 20_000][memory.3 as usize],
+            default_operator,
+        }
+    })
+}
+
+fn preset() -> impl Strategy<Value = CompactionPreset> {
+    prop_oneof![
+        Just(CompactionPreset::LazyLeveled),
+        Just(CompactionPreset::Leveled),
+        Just(CompactionPreset::Tiered),
+    ]
+}
+
+fn compression() -> impl Strategy<Value = Compression> {
+    prop_oneof![Just(Compression::None), Just(Compression::Lz4), Just(Compression::Snappy)]
+}
+
+fn operator() -> impl Strategy<Value = Operator> {
+    prop_oneof![
+        3 => Just(Operator::Append),
+        3 => Just(Operator::Add),
+        1 => Just(Operator::Max),
+        1 => Just(Operator::Put),
+        1 => Just(Operator::References),
+        1 => Just(Operator::Register),
+    ]
+}
+
+fn key() -> impl Strategy<Value = Key> {
+    // A few keys get most of the writes: chains.
+    prop_oneof![2 => (0..6u8).prop_map(Key), 1 => (0..KEYS).prop_map(Key)]
+}
+
+fn text() -> impl Strategy<Value = Text> {
+    let len = prop_oneof![2 => 0..4u16, 2 => Just(8u16), 3 => 10..40u16, 1 => 100..1500u16];
+    (b'a'..=b'z', len).prop_map(|(letter, len)| Text { letter, len })
+}
+
+fn draft() -> impl Strategy<Value = Draft> {
+    prop_oneof![
+        3 => (key(), text()).prop_map(|(key, text)| Draft::Put(key, text)),
+        2 => (key(), text()).prop_map(|(key, text)| Draft::PutNumber(key, text)),
+        2 => key().prop_map(Draft::Delete),
+        4 => (key(), text()).prop_map(|(key, text)| Draft::Merge(None, key, text)),
+        4 => (operator(), key(), text())
+            .prop_map(|(operator, key, text)| Draft::Merge(Some(operator), key, text)),
+    ]
+}
+
+fn bound() -> impl Strategy<Value = Bound<Key>> {
+    prop_oneof![
+        Just(Bound::Unbounded),
+        key().prop_map(Bound::Included),
+        key().prop_map(Bound::Excluded),
+    ]
+}
+
+fn range() -> impl Strategy<Value = Range> {
+    prop_oneof![
+        2 => Just(Range::All),
+        2 => (bound(), bound()).prop_map(|(lower, upper)| Range::Between(lower, upper)),
+        1 => (key(), 0..5usize).prop_map(|(key, len)| Range::Prefix(key, len)),
+    ]
+}
+
+fn a_move() -> impl Strategy<Value = Move> {
+    prop_oneof![
+        1 => Just(Move::First),
+        1 => Just(Move::Last),
+        2 => key().prop_map(Move::Seek),
+        2 => key().prop_map(Move::SeekForPrev),
+        6 => Just(Move::Advance),
+        6 => Just(Move::Retreat),
+    ]
+}
+
+fn synced() -> impl Strategy<Value = bool> {
+    prop_oneof![9 => Just(false), 1 => Just(true)]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let handles = prop_oneof![
+        3 => Just(Step::Snapshot),
+        3 => any::<u8>().prop_map(Step::ReadSnapshot),
+        2 => any::<u8>().prop_map(Step::DropSnapshot),
+        3 => (range(), option::of(any::<u8>()))
+            .prop_map(|(range, snapshot)| Step::OpenIterator { range, snapshot }),
+        6 => (any::<u8>(), vec(a_move(), 1..12))
+            .prop_map(|(iterator, moves)| Step::MoveIterator(iterator, moves)),
+        1 => any::<u8>().prop_map(Step::DropIterator),
+    ];
+    let work = prop_oneof![
+        3 => Just(Step::Flush),
+        1 => (bound(), bound()).prop_map(|(lower, upper)| Step::Compact(lower, upper)),
+        6 => Just(Step::Background),
+        1 => Just(Step::AllBackground),
+        1 => Just(Step::Sync),
+        1 => Just(Step::CheckAll),
+    ];
+    let ends = prop_oneof![
+        1 => option::of(settings()).prop_map(Step::Reopen),
+        1 => Just(Step::Kill),
+        1 => Just(Step::Crash),
+        2 => any::<u64>().prop_map(Step::CrashPartly),
+    ];
+    prop_oneof![
+        40 => (draft(), synced()).prop_map(|(write, sync)| Step::Write { write, sync }),
+        14 => (vec(draft(), 0..12), synced())
+            .prop_map(|(writes, sync)| Step::Batch { writes, sync }),
+        6 => key().prop_map(Step::Get),
+        16 => handles,
+        16 => work,
+        4 => ends,
+    ]
+}
