@@ -1,0 +1,336 @@
+//! What may be asked: commands, arguments and flags, with their help.
+//!
+//! [`order`] lets flags stand anywhere and values begin with a hyphen; [`usage`] turns what cannot
+//! be understood into one line with the nearest name.
+
+pub mod nearest;
+mod order;
+mod usage;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::ValueParser;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::exit::Outcome;
+use crate::form::{Form, KeyFormat, ValueFormat};
+
+/// Understands the arguments, the program's name first.
+///
+/// # Errors
+/// A usage error of one line, or the help or version that was asked for.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Outcome<Cli> {
+    let command = Cli::command();
+    let ordered = order::canonical(args, &command)?;
+    command
+        .try_get_matches_from(ordered)
+        .and_then(|matches| Cli::from_arg_matches(&matches))
+        .map_err(|error| usage::explain(&error))
+}
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "foldb",
+    version,
+    about = "Looks into, changes and demonstrates foldb databases",
+    override_usage = "foldb COMMAND DB [ARGS] [FLAGS]",
+    after_help = "\
+Flags may stand anywhere. Whatever begins with one hyphen, such as -5, is an argument; -- ends the
+flags, so that arguments behind it may begin with two.
+
+Examples:
+  foldb demo                                        count words, prove it, compare with get + put
+  tr ' ' '\\n' < book.txt | foldb count words.db     count real input
+  foldb scan words.db --prefix th --limit 5         look at it
+  foldb merge stock.db apples -3 --operator int64add
+
+Exit codes: 0 done; 1 failed (missing key or database, bad operand, corruption, lock);
+2 not understood; 130 interrupted, with everything committed kept.",
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    args_override_self = true
+)]
+pub struct Cli {
+    /// What is to be done.
+    #[command(subcommand)]
+    pub command: Command,
+    /// How it is written.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Flags that every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Common flags")]
+pub struct Common {
+    /// How keys are written, in and out
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "utf8")]
+    pub key_format: KeyFormat,
+    /// How values are written, in and out; numbers are 8 bytes, little-endian; auto is the number
+    /// type of the database's operator, else utf8
+    #[arg(long = "as", global = true, value_name = "FORMAT", default_value = "auto")]
+    pub value_format: ValueFormat,
+    /// Print JSON, one object a line
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+impl Common {
+    /// How keys are written.
+    pub fn key_form(&self) -> Form {
+        self.key_format.into()
+    }
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Prints the value of a key
+    #[command(
+        override_usage = "foldb get DB KEY [FLAGS]",
+        after_help = "\
+A missing key exits 1. Text is printed as it is stored, numbers as decimals.
+
+Examples:
+  foldb get words.db the
+  foldb get words.db the --as hex
+  foldb get words.db 746865 --key-format hex --json"
+    )]
+    Get(Get),
+    /// Sets the value of a key, and creates the database where there is none
+    #[command(
+        override_usage = "foldb put DB KEY VALUE [FLAGS]",
+        after_help = "\
+Examples:
+  foldb put notes.db today 'buy apples'
+  foldb put words.db the 1000 --as u64
+  foldb put notes.db -- --odd-key --odd-value"
+    )]
+    Put(Put),
+    /// Deletes a key; one that is not there is no error
+    #[command(
+        override_usage = "foldb delete DB KEY [FLAGS]",
+        after_help = "\
+Example:
+  foldb delete notes.db today"
+    )]
+    Delete(Delete),
+    /// Merges an operand into a key without reading it, and creates the database where there is none
+    #[command(
+        override_usage = "foldb merge DB KEY OPERAND [--operator OP] [FLAGS]",
+        after_help = "\
+The first merge of a database fixes its default operator. Another one given later holds for that
+merge only. Operands of number operators are decimals, those of the others are the bytes given.
+`foldb operators` lists the operators.
+
+Examples:
+  foldb merge stock.db apples 12 --operator int64add
+  foldb merge stock.db apples -5
+  foldb merge tags.db post red --operator 'stringappend:;'"
+    )]
+    Merge(Merge),
+    /// Prints entries in the order of their keys: key, TAB, value
+    #[command(
+        override_usage = "foldb scan DB [--from K] [--to K] [--prefix P] [--limit N] [--reverse] \
+                          [FLAGS]",
+        after_help = "\
+In utf8 form TAB, newline, carriage return, backslash and bytes that are not UTF-8 are written
+\\t \\n \\r \\\\ \\xHH. A value that does not fit --as ends the scan with exit 1.
+
+Examples:
+  foldb scan words.db --prefix th
+  foldb scan words.db --from a --to b --limit 10
+  foldb scan words.db --reverse --limit 3 --json"
+    )]
+    Scan(Scan),
+    /// Adds one to each key read: every line is a key, or a key, a TAB and an operand
+    #[command(
+        override_usage = "foldb count DB [FILE…] [--operator OP] [--ack] [FLAGS]",
+        after_help = "\
+Without a FILE, or with -, it reads standard input. Lines end in newline or CR newline and may hold
+any bytes; empty ones are skipped. Up to 4,096 lines are written at once, all or nothing, at the
+latest 50 ms after the first of them was read. Whatever stops it, the database holds exactly the
+first lines of the input, at least as many as --ack last printed. A new database counts with
+uint64add; operators that are not numbers need an operand on each line.
+
+Examples:
+  tr ' ' '\\n' < book.txt | foldb count words.db
+  printf 'apples\\t12\\npears\\t-3\\n' | foldb count stock.db --operator int64add
+  tail -f access.log | cut -d' ' -f1 | foldb count clients.db --ack"
+    )]
+    Count(Count),
+    /// Prints what the engine did and what shape the tree is in
+    #[command(
+        override_usage = "foldb stats DB [--keys] [FLAGS]",
+        after_help = "\
+Totals are those since the database was created.
+
+Examples:
+  foldb stats words.db
+  foldb stats words.db --keys --json"
+    )]
+    Stats(Stats),
+    /// Compacts the whole database down to the last level
+    #[command(
+        override_usage = "foldb compact DB [FLAGS]",
+        after_help = "\
+Example:
+  foldb compact words.db"
+    )]
+    Compact(Compact),
+    /// Lists the merge operators: name, parameter, operand text and an example
+    #[command(
+        override_usage = "foldb operators [FLAGS]",
+        after_help = "\
+Examples:
+  foldb operators
+  foldb operators --json"
+    )]
+    Operators,
+    /// Counts two million words, proves the counts, and compares with get + put
+    #[command(
+        override_usage = "foldb demo [FILE…|-] [--keep DIR] [--words N] [FLAGS]",
+        after_help = "\
+Without a FILE it counts the words of foldb's own documents, again and again until there are enough;
+FILEs (- is standard input) are counted once. A word is one merge. A database that is reopened must
+agree with a plain hash map in every count, or the demo exits 1.
+
+Examples:
+  foldb demo
+  foldb demo book.txt --keep words.db
+  curl -s https://www.gutenberg.org/files/2701/2701-0.txt | foldb demo -"
+    )]
+    Demo(Demo),
+}
+
+/// `get`.
+#[derive(Debug, Args)]
+pub struct Get {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub db: PathBuf,
+    /// The key
+    #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
+    pub key: OsString,
+}
+
+/// `put`.
+#[derive(Debug, Args)]
+pub struct Put {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub db: PathBuf,
+    /// The key
+    #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
+    pub key: OsString,
+    /// The value
+    #[arg(value_name = "VALUE", value_parser = ValueParser::os_string())]
+    pub value: OsString,
+}
+
+/// `delete`.
+#[derive(Debug, Args)]
+pub struct Delete {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub db: PathBuf,
+    /// The key
+    #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
+    pub key: OsString,
+}
+
+/// `merge`.
+#[derive(Debug, Args)]
+pub struct Merge {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub db: PathBuf,
+    /// The key
+    #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
+    pub key: OsString,
+    /// What is merged into it
+    #[arg(value_name = "OPERAND", value_parser = ValueParser::os_string())]
+    pub operand: OsString,
+    /// Merge operator, NAME or NAME:PARAM; by default the database's own
+    #[arg(long, value_name = "OP")]
+    pub operator: Option<String>,
+}
+
+/// `scan`.
+#[derive(Debug, Args)]
+pub struct Scan {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub db: PathBuf,
+    /// First key, included
+    #[arg(long, value_name = "K", value_parser = ValueParser::os_string())]
+    pub from: Option<OsString>,
+    /// Last key, excluded
+    #[arg(long, value_name = "K", value_parser = ValueParser::os_string())]
+    pub to: Option<OsString>,
+    /// Only keys that begin with P
+    #[arg(long, value_name = "P", value_parser = ValueParser::os_string())]
+    pub prefix: Option<OsString>,
+    /// At most N entries
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    /// From the last key to the first
+    #[arg(long)]
+    pub reverse: bool,
+}
+
+/// `count`.
+#[derive(Debug, Args)]
+pub struct Count {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub db: PathBuf,
+    /// What to read; - is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Merge operator, NAME or NAME:PARAM; by default the database's own, else uint64add
+    #[arg(long, value_name = "OP")]
+    pub operator: Option<String>,
+    /// Print "committed N", the lines so far, after each write
+    #[arg(long)]
+    pub ack: bool,
+}
+
+/// `stats`.
+#[derive(Debug, Args)]
+pub struct Stats {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub db: PathBuf,
+    /// Count the keys exactly, by a scan
+    #[arg(long)]
+    pub keys: bool,
+}
+
+/// `compact`.
+#[derive(Debug, Args)]
+pub struct Compact {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub db: PathBuf,
+}
+
+/// `demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Texts to count instead of foldb's own documents; - is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Keep the database in DIR, which must be empty or not exist
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// How many words to count where no FILE is given
+    #[arg(long, value_name = "N", default_value_t = 2_000_000,
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub words: u64,
+}
+
+#[cfg(test)]
+mod tests;

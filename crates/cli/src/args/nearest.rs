@@ -1,0 +1,35 @@
+//! The nearest name to one that does not exist.
+
+/// The candidate with the fewest letters to change, and among equals the one that begins most
+/// alike.
+pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let given = given.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            let changes = strsim::osa_distance(&given, candidate);
+            (changes, 1.0 - strsim::jaro_winkler(&given, candidate), candidate)
+        })
+        .min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))
+        .map(|(_, _, candidate)| candidate)
+}
+
+/// `; the nearest is 'get'`, or nothing where there is no candidate.
+pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(given, candidates).map_or_else(String::new, |name| format!("; the nearest is '{name}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewest_changes_win_then_the_beginning() {
+        let commands = ["get", "put", "delete", "scan", "stats", "count", "compact"];
+        assert_eq!(nearest("gte", commands), Some("get"));
+        assert_eq!(nearest("SCAN", commands), Some("scan"));
+        assert_eq!(nearest("stat", commands), Some("stats"));
+        assert_eq!(nearest("conut", commands), Some("count"));
+        assert_eq!(nearest("x", []), None);
+    }
+}

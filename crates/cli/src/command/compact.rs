@@ -1,0 +1,39 @@
+//! `compact`: everything down to the last level.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use foldb::Stats;
+use indicatif::HumanBytes;
+
+use crate::args::Compact;
+use crate::exit::Outcome;
+use crate::location;
+use crate::progress;
+
+/// Compacts, and says on standard error what became of it.
+pub fn run(args: &Compact) -> Outcome {
+    let db = location::open(&args.db)?;
+    let before = db.stats();
+    let started = Instant::now();
+    let spinner = progress::spinner("compacting", "{prefix} {spinner} {elapsed}");
+    let compacted = db.compact::<&[u8]>(..);
+    spinner.finish_and_clear();
+    compacted?;
+    let _ = writeln!(
+        io::stderr(),
+        "compacted in {:.1} s: {} became {}",
+        started.elapsed().as_secs_f64(),
+        shape(&before),
+        shape(&db.stats()),
+    );
+    Ok(db.close()?)
+}
+
+/// What is in memory, in tables, and in how many runs.
+fn shape(stats: &Stats) -> String {
+    let tables = HumanBytes(stats.levels.iter().map(|level| level.bytes).sum());
+    let runs = stats.runs_per_read();
+    let s = if runs == 1 { "" } else { "s" };
+    format!("{} in memory + {tables} in {runs} run{s}", HumanBytes(stats.memtable_bytes))
+}

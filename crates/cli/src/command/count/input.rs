@@ -1,0 +1,174 @@
+//! Where lines come from: files and standard input, read in chunks on a thread of their own.
+//!
+//! So a commit does not wait for input, and input not for a commit.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::SyncSender;
+
+use crate::exit::{Exit, Outcome};
+use crate::location::shown;
+
+/// Bytes read at once.
+const CHUNK_LEN: usize = 128 << 10;
+
+/// One thing to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Standard input.
+    Stdin,
+    /// A file that could be opened when it was looked at.
+    File(PathBuf),
+}
+
+/// What the reading thread tells.
+#[derive(Debug)]
+pub enum Event {
+    /// Another source begins: a file, or standard input.
+    Begin(Option<PathBuf>),
+    /// Some bytes of it, at least one.
+    Chunk(Vec<u8>),
+    /// It ended.
+    End,
+    /// It could not be read further. Nothing follows.
+    Failed(String),
+}
+
+/// The sources that the arguments name, each looked at before anything is written.
+///
+/// # Errors
+/// Failed, for a file that cannot be read.
+pub fn sources(files: &[PathBuf]) -> Outcome<Vec<Source>> {
+    if files.is_empty() {
+        return Ok(vec![Source::Stdin]);
+    }
+    files.iter().map(|file| Source::of(file)).collect()
+}
+
+impl Source {
+    fn of(file: &Path) -> Outcome<Source> {
+        if file.as_os_str() == "-" {
+            return Ok(Source::Stdin);
+        }
+        // Opening a named pipe would wait for its writer, and must happen only once.
+        let found = std::fs::metadata(file).map_err(|error| cannot_read(file, &error))?;
+        if found.is_dir() {
+            return Err(Exit::failed(format!("cannot read {}: it is a directory", shown(file))));
+        }
+        if found.is_file() {
+            File::open(file).map_err(|error| cannot_read(file, &error))?;
+        }
+        Ok(Source::File(file.to_owned()))
+    }
+
+    /// Whether somebody types it.
+    pub fn is_typed(&self) -> bool {
+        *self == Source::Stdin && io::stdin().is_terminal()
+    }
+
+    fn len(&self) -> Option<u64> {
+        match self {
+            Source::Stdin => None,
+            Source::File(file) => std::fs::metadata(file)
+                .ok()
+                .filter(|found| found.is_file())
+                .map(|found| found.len()),
+        }
+    }
+}
+
+/// Bytes of all sources, if that is known.
+pub fn total_len(sources: &[Source]) -> Option<u64> {
+    sources.iter().map(Source::len).sum()
+}
+
+/// Reads the sources to their ends, or until nobody listens any more.
+pub fn read(sources: Vec<Source>, events: &SyncSender<Event>) {
+    for source in sources {
+        let read = match &source {
+            Source::Stdin => read_one(None, Ok(io::stdin().lock()), events),
+            Source::File(file) => read_one(Some(file), File::open(file), events),
+        };
+        if read.is_none() {
+            return;
+        }
+    }
+}
+
+/// Nothing if the reading is over.
+fn read_one(
+    file: Option<&Path>,
+    source: io::Result<impl Read>,
+    events: &SyncSender<Event>,
+) -> Option<()> {
+    let tell = |event| events.send(event).ok();
+    let failed = |error: io::Error| {
+        let name = file.map_or_else(|| "standard input".to_owned(), shown);
+        tell(Event::Failed(format!("cannot read {name}: {error}")));
+    };
+    tell(Event::Begin(file.map(Path::to_owned)))?;
+    let mut source = source.map_err(failed).ok()?;
+    let mut buffer = vec![0; CHUNK_LEN];
+    loop {
+        match source.read(&mut buffer) {
+            Ok(0) => return tell(Event::End),
+            Ok(len) => tell(Event::Chunk(buffer[..len].to_vec()))?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                failed(error);
+                return None;
+            }
+        }
+    }
+}
+
+fn cannot_read(file: &Path, error: &io::Error) -> Exit {
+    Exit::failed(format!("cannot read {}: {error}", shown(file)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    #[test]
+    fn files_are_looked_at_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "abc").unwrap();
+        let found = sources(&[file.clone(), "-".into()]).unwrap();
+        assert_eq!(found, [Source::File(file.clone()), Source::Stdin]);
+        assert_eq!(total_len(&found), None);
+        assert_eq!(total_len(&found[..1]), Some(3));
+        assert_eq!(sources(&[]).unwrap(), [Source::Stdin]);
+        assert_eq!(sources(&[dir.path().to_owned()]).unwrap_err().code(), 1);
+        assert_eq!(sources(&[file, dir.path().join("missing")]).unwrap_err().code(), 1);
+    }
+
+    #[test]
+    fn what_is_read_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        let bytes = vec![b'x'; CHUNK_LEN + 1];
+        std::fs::write(&file, &bytes).unwrap();
+        let (send, events) = sync_channel(100);
+        read(vec![Source::File(file.clone()), Source::File(dir.path().join("gone"))], &send);
+        drop(send);
+        let mut events = events.into_iter();
+        assert!(matches!(events.next(), Some(Event::Begin(Some(place))) if place == file));
+        let mut read = Vec::new();
+        loop {
+            match events.next() {
+                Some(Event::Chunk(chunk)) => read.extend(chunk),
+                Some(Event::End) => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(read == bytes);
+        assert!(matches!(events.next(), Some(Event::Begin(Some(_)))));
+        assert!(matches!(events.next(), Some(Event::Failed(_))));
+        assert!(events.next().is_none());
+    }
+}

@@ -1,0 +1,145 @@
+//! Chunks into lines, and a line into key and operand.
+
+use crate::exit::Outcome;
+
+/// Longest line, in bytes. Memory stays bounded whatever the input is.
+pub const MAX_LEN: usize = 64 << 20;
+
+/// A line went beyond [`MAX_LEN`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct LineTooLong;
+
+/// Cuts chunks at newlines. Lines end in `\n` or `\r\n`; the last may do without.
+#[derive(Debug, Default)]
+pub struct Lines {
+    /// The line that was begun.
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// Hands over the lines that end in `chunk`, until one is refused.
+    pub fn feed(
+        &mut self,
+        chunk: &[u8],
+        each: &mut dyn FnMut(&[u8]) -> Outcome,
+    ) -> Result<Outcome, LineTooLong> {
+        let mut rest = chunk;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            let (line, behind) = (&rest[..end], &rest[end + 1..]);
+            let outcome = if self.begun.is_empty() {
+                each(without_return(line))
+            } else {
+                self.extend(line)?;
+                let outcome = each(without_return(&self.begun));
+                self.begun.clear();
+                outcome
+            };
+            if outcome.is_err() {
+                return Ok(outcome);
+            }
+            rest = behind;
+        }
+        self.extend(rest)?;
+        Ok(Ok(()))
+    }
+
+    /// Hands over the last line, if it has no newline.
+    pub fn finish(
+        &mut self,
+        each: &mut dyn FnMut(&[u8]) -> Outcome,
+    ) -> Result<Outcome, LineTooLong> {
+        let last = std::mem::take(&mut self.begun);
+        Ok(if last.is_empty() { Ok(()) } else { each(&last) })
+    }
+
+    fn extend(&mut self, part: &[u8]) -> Result<(), LineTooLong> {
+        if self.begun.len() + part.len() > MAX_LEN {
+            return Err(LineTooLong);
+        }
+        self.begun.extend_from_slice(part);
+        Ok(())
+    }
+}
+
+fn without_return(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// `key` or `key<TAB>operand`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// What stands before the first TAB.
+    pub key: &'a [u8],
+    /// What stands behind it.
+    pub operand: Option<&'a [u8]>,
+}
+
+impl<'a> Line<'a> {
+    /// Splits a line at its first TAB.
+    pub fn of(line: &'a [u8]) -> Line<'a> {
+        match memchr::memchr(b'\t', line) {
+            Some(tab) => Line { key: &line[..tab], operand: Some(&line[tab + 1..]) },
+            None => Line { key: line, operand: None },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+
+    fn split(input: &[u8], chunk_len: usize) -> Vec<Vec<u8>> {
+        let mut found = Vec::new();
+        let mut each = |line: &[u8]| {
+            found.push(line.to_vec());
+            Ok(())
+        };
+        let mut lines = Lines::default();
+        for chunk in input.chunks(chunk_len) {
+            lines.feed(chunk, &mut each).unwrap().unwrap();
+        }
+        lines.finish(&mut each).unwrap().unwrap();
+        found
+    }
+
+    #[test]
+    fn lines_are_the_same_however_the_input_is_cut() {
+        let input = b"a\r\nb\n\n\r\n\xff\0\tx\ty\r\r\nlast\r";
+        let expected: [&[u8]; 6] = [b"a", b"b", b"", b"", b"\xff\0\tx\ty\r", b"last\r"];
+        for chunk_len in 1..=input.len() {
+            assert_eq!(split(input, chunk_len), expected, "chunks of {chunk_len}");
+        }
+        assert!(split(b"", 1).is_empty());
+    }
+
+    #[test]
+    fn a_refused_line_is_the_last() {
+        let mut seen = 0;
+        let mut each = |line: &[u8]| {
+            seen += 1;
+            if line == b"b" { Err(Exit::failed("no")) } else { Ok(()) }
+        };
+        let outcome = Lines::default().feed(b"a\nb\nc\n", &mut each);
+        assert_eq!(outcome, Ok(Err(Exit::failed("no"))));
+        assert_eq!(seen, 2);
+    }
+
+    #[test]
+    fn a_huge_line_is_refused() {
+        let mut lines = Lines::default();
+        let chunk = vec![b'x'; 1 << 20];
+        let mut each = |_: &[u8]| panic!("no line ends here");
+        for _ in 0..64 {
+            lines.feed(&chunk, &mut each).unwrap().unwrap();
+        }
+        assert_eq!(lines.feed(b"x", &mut each), Err(LineTooLong));
+    }
+
+    #[test]
+    fn a_line_splits_at_its_first_tab() {
+        assert_eq!(Line::of(b"key"), Line { key: b"key", operand: None });
+        assert_eq!(Line::of(b"key\t"), Line { key: b"key", operand: Some(b"") });
+        assert_eq!(Line::of(b"\ta\tb"), Line { key: b"", operand: Some(b"a\tb") });
+    }
+}

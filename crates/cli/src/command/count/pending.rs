@@ -1,0 +1,106 @@
+//! Lines that wait to be written together.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// Lines in a batch, at most.
+pub const BATCH_LINES: usize = 4096;
+/// Bytes of keys and operands in a batch after which it is full, so that memory stays bounded.
+pub const BATCH_BYTES: usize = 4 << 20;
+/// How long a batch waits for more lines. A batch must be committed 50 ms after its first line: the
+/// rest is for the write itself and for a busy machine.
+pub const BATCH_AGE: Duration = Duration::from_millis(25);
+
+/// Number of a line in its source, and in all.
+pub type Number = (u64, u64);
+
+/// Lines that wait for their commit, end to end in one buffer.
+#[derive(Default)]
+pub struct Pending {
+    bytes: Vec<u8>,
+    merges: Vec<(Range<usize>, Range<usize>, Number)>,
+    since: Option<Instant>,
+}
+
+impl Pending {
+    /// Adds a line; its clock starts with the first.
+    pub fn add(&mut self, key: &[u8], operand: &[u8], number: Number) {
+        self.since.get_or_insert_with(Instant::now);
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let middle = self.bytes.len();
+        self.bytes.extend_from_slice(operand);
+        self.merges.push((start..middle, middle..self.bytes.len(), number));
+    }
+
+    /// Key, operand and number of each line, in their order.
+    pub fn merges(&self) -> impl Iterator<Item = (&[u8], &[u8], Number)> {
+        self.merges.iter().map(|(key, operand, number)| {
+            (&self.bytes[key.clone()], &self.bytes[operand.clone()], *number)
+        })
+    }
+
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.merges.is_empty()
+    }
+
+    /// Whether it has grown so large that it must be written now.
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() >= BATCH_BYTES
+    }
+
+    /// How long it may still wait; nothing if it is empty.
+    pub fn age_left(&self) -> Option<Duration> {
+        self.since.map(|since| BATCH_AGE.saturating_sub(since.elapsed()))
+    }
+
+    /// Begins anew.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(2 * BATCH_BYTES);
+        self.merges.clear();
+        self.since = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_full_by_its_bytes() {
+        let mut pending = Pending::default();
+        pending.add(&vec![0; BATCH_BYTES - 1], b"", (1, 1));
+        assert!(!pending.is_full());
+        pending.add(b"", b"x", (2, 2));
+        assert!(pending.is_full());
+        pending.clear();
+        assert!(pending.is_empty() && !pending.is_full());
+    }
+
+    #[test]
+    fn pending_lines_come_back_as_they_were() {
+        let mut pending = Pending::default();
+        pending.add(b"", b"1", (1, 5));
+        pending.add(b"k", b"", (2, 6));
+        let merges: Vec<_> = pending.merges().collect();
+        assert_eq!(merges, [(&b""[..], &b"1"[..], (1, 5)), (b"k", b"", (2, 6))]);
+    }
+
+    #[test]
+    fn the_clock_of_a_batch_starts_with_its_first_line() {
+        let mut pending = Pending::default();
+        assert_eq!(pending.age_left(), None);
+        pending.add(b"a", b"", (1, 1));
+        let first = pending.since;
+        assert!(pending.age_left().unwrap() <= BATCH_AGE);
+        pending.add(b"b", b"", (2, 2));
+        assert_eq!(pending.since, first);
+    }
+
+    #[test]
+    fn a_batch_is_committed_well_within_50_ms() {
+        assert!(BATCH_AGE <= Duration::from_millis(30));
+    }
+}

@@ -1,0 +1,197 @@
+//! Counting a corpus, in two ways, and holding a database against the truth.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use foldb::{Db, Options, Stats};
+use indicatif::ProgressBar;
+
+use crate::command::demo::words::Corpus;
+use crate::exit::{Exit, Outcome};
+use crate::form::escape::quoted;
+use crate::interrupt::Watch;
+
+/// Words between two flushes. So flushes, and the compactions they lead to, also happen when the
+/// counters fold in place and the write buffer never fills.
+const WORDS_A_FLUSH: u64 = 200_000;
+/// A demo of fewer words flushes after each tenth of them.
+const FLUSHES: u64 = 10;
+/// Words between two looks at Ctrl-C and the progress bar.
+const WORDS_A_LOOK: u64 = 2_048;
+
+/// How a word is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// One blind merge.
+    Merge,
+    /// A get, an addition, a put.
+    GetPut,
+}
+
+impl Way {
+    /// How its database is opened: a small write buffer, so that the tree gets to work.
+    pub fn options(self) -> Options {
+        Options {
+            write_buffer_size: 1 << 20,
+            merge_operator: (self == Way::Merge).then(|| "uint64add".to_owned()),
+            ..Options::default()
+        }
+    }
+
+    fn count(self, db: &Db, word: &str) -> Outcome {
+        match self {
+            Way::Merge => db.merge(word, 1u64.to_le_bytes())?,
+            Way::GetPut => {
+                let count = match db.get(word)? {
+                    Some(value) => counter(word, &value)?,
+                    None => 0,
+                };
+                db.put(word, (count + 1).to_le_bytes())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a job came to.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// From the first word until the last background work was done.
+    pub took: Duration,
+    /// What the engine did.
+    pub stats: Stats,
+}
+
+/// Counts the first `total` words of a corpus into `db`.
+pub fn count(
+    way: Way,
+    db: &Db,
+    corpus: &Corpus,
+    total: u64,
+    bar: &ProgressBar,
+    watch: &Watch,
+) -> Outcome<Done> {
+    let words_a_flush = WORDS_A_FLUSH.min(total.div_ceil(FLUSHES)).max(1);
+    let started = Instant::now();
+    for (done, word) in (1..).zip(corpus.words(total)) {
+        way.count(db, word)?;
+        if done % words_a_flush == 0 {
+            db.flush()?;
+        }
+        if done % WORDS_A_LOOK == 0 {
+            bar.set_position(done);
+            if watch.interrupted() {
+                return Err(Exit::Interrupted("interrupted".to_owned()));
+            }
+        }
+    }
+    db.flush()?;
+    db.wait_for_background()?;
+    Ok(Done { took: started.elapsed(), stats: db.stats() })
+}
+
+/// Compares a database with the truth, both ways.
+///
+/// # Errors
+/// Failed, naming the first word that differs.
+pub fn compare(db: &Db, truth: &HashMap<&str, u64>) -> Outcome {
+    let entries = db.iter()?.map(|entry| entry.map(|(word, count)| (word, count.into_owned())));
+    compare_entries(entries, truth)?;
+    compare_lookups(|word| Ok(db.get(word)?.map(|count| count.into_owned())), truth)
+}
+
+/// Every entry is in the truth, and there are as many.
+fn compare_entries(
+    entries: impl Iterator<Item = foldb::Result<(Vec<u8>, Vec<u8>)>>,
+    truth: &HashMap<&str, u64>,
+) -> Outcome {
+    let mut found = 0;
+    for entry in entries {
+        let (word, count) = entry?;
+        let expected = std::str::from_utf8(&word).ok().and_then(|word| truth.get(word)).copied();
+        same(&word, Some(&count), expected)?;
+        found += 1;
+    }
+    if found != truth.len() {
+        let expected = truth.len();
+        return Err(Exit::failed(format!(
+            "the database has {found} words and the hash map {expected}"
+        )));
+    }
+    Ok(())
+}
+
+/// Every word of the truth is found.
+fn compare_lookups(
+    lookup: impl Fn(&str) -> Outcome<Option<Vec<u8>>>,
+    truth: &HashMap<&str, u64>,
+) -> Outcome {
+    truth.iter().try_for_each(|(&word, &expected)| {
+        same(word.as_bytes(), lookup(word)?.as_deref(), Some(expected))
+    })
+}
+
+fn same(word: &[u8], found: Option<&[u8]>, expected: Option<u64>) -> Outcome {
+    let name = quoted(word);
+    let found = found.map(|bytes| counter(&String::from_utf8_lossy(word), bytes)).transpose()?;
+    if found == expected {
+        return Ok(());
+    }
+    let shown = |count: Option<u64>| count.map_or("nothing".to_owned(), |count| count.to_string());
+    Err(Exit::failed(format!(
+        "the counts differ: {name} is {} in the database and {} in the hash map",
+        shown(found),
+        shown(expected)
+    )))
+}
+
+fn counter(word: &str, bytes: &[u8]) -> Outcome<u64> {
+    let bytes = <[u8; 8]>::try_from(bytes).map_err(|_| {
+        let (word, len) = (quoted(word.as_bytes()), bytes.len());
+        Exit::failed(format!("the counter of {word} has {len} bytes instead of 8"))
+    })?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(of: &[(&str, u64)]) -> Vec<foldb::Result<(Vec<u8>, Vec<u8>)>> {
+        of.iter()
+            .map(|(word, n)| Ok((word.as_bytes().to_vec(), n.to_le_bytes().to_vec())))
+            .collect()
+    }
+
+    fn compared(database: &[(&str, u64)], truth: &[(&str, u64)]) -> [Outcome; 2] {
+        let truth: HashMap<&str, u64> = truth.iter().copied().collect();
+        let by_word: HashMap<&str, u64> = database.iter().copied().collect();
+        let lookup = |word: &str| Ok(by_word.get(word).map(|n| n.to_le_bytes().to_vec()));
+        [compare_entries(entries(database).into_iter(), &truth), compare_lookups(lookup, &truth)]
+    }
+
+    #[test]
+    fn equal_counts_agree_both_ways() {
+        let counts = [("a", 1), ("b", 2)];
+        assert_eq!(compared(&counts, &counts), [Ok(()), Ok(())]);
+    }
+
+    #[test]
+    fn every_difference_is_a_failure() {
+        let truth = [("a", 1), ("b", 2)];
+        for wrong in [&[("a", 1), ("b", 3)][..], &[("a", 1)], &[]] {
+            for outcome in compared(wrong, &truth) {
+                assert_eq!(outcome.unwrap_err().code(), 1, "{wrong:?}");
+            }
+        }
+        let [by_entry, by_lookup] = compared(&[("a", 1), ("b", 2), ("c", 1)], &truth);
+        assert_eq!(by_entry.unwrap_err().code(), 1);
+        assert_eq!(by_lookup, Ok(()), "only the way over the entries sees a word too many");
+    }
+
+    #[test]
+    fn a_counter_has_eight_bytes() {
+        assert_eq!(counter("a", &[2, 1, 0, 0, 0, 0, 0, 0]), Ok(258));
+        assert_eq!(counter("a", b"abc").unwrap_err().code(), 1);
+    }
+}

@@ -1,0 +1,49 @@
+//! The commands, one module each.
+
+mod compact;
+mod count;
+mod demo;
+mod operators;
+mod point;
+mod scan;
+mod stats;
+
+use std::ffi::OsStr;
+
+use crate::args::{Cli, Command, Common};
+use crate::exit::{Exit, Outcome};
+use crate::form::Form;
+use crate::form::escape::quoted;
+use crate::interrupt;
+
+/// Does what was asked.
+pub fn run(cli: Cli) -> Outcome {
+    interrupt::install()?;
+    let common = &cli.common;
+    match &cli.command {
+        Command::Get(args) => point::get(args, common),
+        Command::Put(args) => point::put(args, common),
+        Command::Delete(args) => point::delete(args, common),
+        Command::Merge(args) => point::merge(args, common),
+        Command::Scan(args) => scan::run(args, common),
+        Command::Count(args) => count::run(args, common),
+        Command::Stats(args) => stats::run(args, common),
+        Command::Compact(args) => compact::run(args),
+        Command::Operators => operators::run(common),
+        Command::Demo(args) => demo::run(args, common),
+    }
+}
+
+/// The key that an argument stands for.
+fn key(text: &OsStr, common: &Common) -> Outcome<Vec<u8>> {
+    parsed("key", common.key_form(), text)
+}
+
+/// The bytes that an argument stands for.
+fn parsed(what: &str, form: Form, text: &OsStr) -> Outcome<Vec<u8>> {
+    let text = text.as_encoded_bytes();
+    form.parse(text).ok_or_else(|| {
+        let (text, name, expected) = (quoted(text), form.name(), form.expected());
+        Exit::failed(format!("{what} {text} is not {name}: expected {expected}"))
+    })
+}

@@ -1,0 +1,253 @@
+//! `stats`: what the engine did and what shape the tree is in.
+//!
+//! The figures stand in one list ([`sections`]), from which both the table and the JSON are made.
+
+use foldb::{Db, ReadOptions, Stats};
+use indicatif::{HumanBytes, HumanCount};
+use serde_json::{Map, Value, json};
+
+use crate::args::{self, Common};
+use crate::columns::{Side, align};
+use crate::exit::Outcome;
+use crate::form::json::integer;
+use crate::location;
+use crate::output::Output;
+
+/// Prints the figures of a database.
+pub fn run(args: &args::Stats, common: &Common) -> Outcome {
+    let db = location::open(&args.db)?;
+    let stats = db.stats();
+    let operator = db.default_operator().map(|operator| operator.spec());
+    let keys = if args.keys { Some(count_keys(&db)?) } else { None };
+    let mut output = Output::new();
+    if common.json {
+        output.json(&to_json(&stats, operator, keys))?;
+    } else {
+        output.text(&to_table(&stats, operator, keys))?;
+    }
+    output.flush()?;
+    Ok(db.close()?)
+}
+
+/// The exact number of keys, those whose merge fails included.
+fn count_keys(db: &Db) -> Outcome<u64> {
+    let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
+    let mut entries = db.range_opt::<&[u8]>(.., &once)?;
+    let mut keys = 0;
+    let mut valid = entries.seek_to_first()?;
+    while valid {
+        keys += 1;
+        valid = entries.advance()?;
+    }
+    Ok(keys)
+}
+
+/// One figure.
+#[derive(Clone, Copy, Debug)]
+enum Figure {
+    Count(u64),
+    Bytes(u64),
+    Micros(u64),
+    Ratio(f64),
+}
+
+impl Figure {
+    fn text(self) -> String {
+        match self {
+            Figure::Count(n) => HumanCount(n).to_string(),
+            Figure::Bytes(n) => HumanBytes(n).to_string(),
+            Figure::Micros(n) => format!("{:.3} s", n as f64 / 1e6),
+            Figure::Ratio(x) => format!("{x:.2}"),
+        }
+    }
+
+    fn json(self) -> Value {
+        match self {
+            Figure::Count(n) | Figure::Bytes(n) | Figure::Micros(n) => integer(n),
+            Figure::Ratio(x) => json!(x),
+        }
+    }
+}
+
+/// Its name in JSON, its title in the table, and the figure.
+type Row = (&'static str, &'static str, Figure);
+
+/// All figures but those of the levels.
+fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
+    use Figure::{Bytes, Count, Micros, Ratio};
+    vec![
+        (
+            "writes",
+            vec![
+                ("puts", "puts", Count(stats.puts)),
+                ("deletes", "deletes", Count(stats.deletes)),
+                ("merges", "merges: operands in", Count(stats.merges)),
+                ("bytes_user", "keys and values", Bytes(stats.bytes_user)),
+                ("bytes_log", "written to the log", Bytes(stats.bytes_log)),
+                ("bytes_flush", "written by flushes", Bytes(stats.bytes_flush)),
+                ("bytes_compaction", "written by compactions", Bytes(stats.bytes_compaction)),
+                (
+                    "bytes_compaction_read",
+                    "read by compactions",
+                    Bytes(stats.bytes_compaction_read),
+                ),
+                ("bytes_manifest", "written to the manifest", Bytes(stats.bytes_manifest)),
+                ("write_amplification", "write amplification", Ratio(stats.write_amplification())),
+                ("stall_micros", "writers waited", Micros(stats.stall_micros)),
+            ],
+        ),
+        (
+            "background work",
+            vec![
+                ("flushes", "flushes", Count(stats.flushes)),
+                ("flush_records_in", "records into flushes", Count(stats.flush_records_in)),
+                ("flush_records_out", "records out of flushes", Count(stats.flush_records_out)),
+                ("compactions", "compactions", Count(stats.compactions)),
+                ("compaction_slices", "slices compacted", Count(stats.compaction_slices)),
+                ("trivial_moves", "tables moved unread", Count(stats.trivial_moves)),
+                (
+                    "compaction_records_in",
+                    "records into compactions",
+                    Count(stats.compaction_records_in),
+                ),
+                (
+                    "compaction_records_out",
+                    "records out of compactions",
+                    Count(stats.compaction_records_out),
+                ),
+                ("compaction_debt", "work still owed", Bytes(stats.compaction_debt)),
+            ],
+        ),
+        (
+            "reads",
+            vec![
+                ("block_cache_hits", "blocks found in the cache", Count(stats.block_cache_hits)),
+                ("block_cache_misses", "blocks read", Count(stats.block_cache_misses)),
+                ("filter_negatives", "tables ruled out by filters", Count(stats.filter_negatives)),
+                ("failed_merges", "merges that failed", Count(stats.failed_merges)),
+                ("runs_per_read", "runs a read may look into", Count(stats.runs_per_read())),
+            ],
+        ),
+        (
+            "space",
+            vec![
+                ("memtable_bytes", "in memtables", Bytes(stats.memtable_bytes)),
+                ("block_cache_bytes", "in the block cache", Bytes(stats.block_cache_bytes)),
+                ("open_table_bytes", "in indexes and filters", Bytes(stats.open_table_bytes)),
+                ("space_amplification", "space amplification", Ratio(stats.space_amplification())),
+            ],
+        ),
+    ]
+}
+
+fn to_json(stats: &Stats, operator: Option<String>, keys: Option<u64>) -> Value {
+    let mut object = Map::new();
+    object.insert("operator".to_owned(), json!(operator));
+    if let Some(keys) = keys {
+        object.insert("keys".to_owned(), integer(keys));
+    }
+    for (name, _, figure) in sections(stats).into_iter().flat_map(|(_, rows)| rows) {
+        object.insert(name.to_owned(), figure.json());
+    }
+    let levels = stats.levels.iter().enumerate().map(|(number, level)| {
+        json!({
+            "level": number,
+            "runs": integer(level.runs),
+            "tables": integer(level.tables),
+            "bytes": integer(level.bytes),
+            "bytes_written": integer(level.bytes_written),
+        })
+    });
+    object.insert("levels".to_owned(), levels.collect());
+    Value::Object(object)
+}
+
+fn to_table(stats: &Stats, operator: Option<String>, keys: Option<u64>) -> String {
+    let operator = operator.unwrap_or_else(|| "none yet".to_owned());
+    let mut lines = vec![("operator", operator)];
+    if let Some(keys) = keys {
+        lines.push(("keys", HumanCount(keys).to_string()));
+    }
+    let sections = sections(stats);
+    let titles = sections.iter().flat_map(|(_, rows)| rows).map(|(_, title, _)| title.len());
+    let width = titles.max().unwrap_or(0);
+    let mut text = String::new();
+    for (title, value) in lines {
+        text.push_str(&format!("{title:<width$}    {value}\n", width = width));
+    }
+    for (heading, rows) in sections {
+        text.push_str(&format!("\n{heading}\n"));
+        for (_, title, figure) in rows {
+            text.push_str(&format!("  {title:<width$}  {:>14}\n", figure.text()));
+        }
+    }
+    text.push('\n');
+    text + &levels(stats)
+}
+
+fn levels(stats: &Stats) -> String {
+    let heading = ["level", "runs", "tables", "bytes", "written"].map(str::to_owned).to_vec();
+    let mut rows = vec![heading];
+    for (number, level) in stats.levels.iter().enumerate() {
+        rows.push(vec![
+            number.to_string(),
+            HumanCount(level.runs).to_string(),
+            HumanCount(level.tables).to_string(),
+            HumanBytes(level.bytes).to_string(),
+            HumanBytes(level.bytes_written).to_string(),
+        ]);
+    }
+    align("", &[Side::Right; 5], &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `Stats` is not exhaustive, so its fields are read off its debug form.
+    fn fields_of_stats() -> Vec<String> {
+        let text = format!("{:?}", Stats::default());
+        let fields = text.trim_start_matches("Stats {").trim_end_matches('}').split(", ");
+        fields
+            .filter_map(|field| field.split_once(':'))
+            .map(|(name, _)| name.trim().into())
+            .collect()
+    }
+
+    #[test]
+    fn every_figure_is_in_the_json() {
+        let object = to_json(&Stats::default(), None, Some(3));
+        let fields = fields_of_stats();
+        assert!(fields.len() > 20, "{fields:?}");
+        for field in fields {
+            assert!(object.get(&field).is_some(), "{field}");
+        }
+        assert_eq!(object["keys"], 3);
+        assert_eq!(object["operator"], Value::Null);
+    }
+
+    #[test]
+    fn the_table_has_a_line_for_every_figure() {
+        let mut stats = Stats::default();
+        stats.merges = 1_234_567;
+        stats.bytes_user = 100;
+        stats.bytes_log = 250;
+        stats.stall_micros = 1_500;
+        stats.levels = vec![Default::default(); 2];
+        let table = to_table(&stats, Some("uint64add".to_owned()), Some(12));
+        let figures: usize = sections(&stats).iter().map(|(_, rows)| rows.len()).sum();
+        // Two lines above, a blank and a heading each section, a blank, a heading and two levels.
+        assert_eq!(table.lines().count(), 2 + figures + 2 * sections(&stats).len() + 4);
+        for part in ["1,234,567", "2.50", "0.002 s", "uint64add", "level"] {
+            assert!(table.contains(part), "{part} in\n{table}");
+        }
+        assert!(table.lines().all(|line| line == line.trim_end()), "{table}");
+    }
+
+    #[test]
+    fn large_figures_are_strings_in_json() {
+        let mut stats = Stats::default();
+        stats.bytes_user = u64::MAX;
+        assert_eq!(to_json(&stats, None, None)["bytes_user"], u64::MAX.to_string());
+    }
+}

@@ -1,0 +1,198 @@
+//! How keys and values are written as text: on the command line, on a line of output and in JSON.
+//!
+//! `--key-format` and `--as` name a [`Form`]. Numbers are 8 bytes, little-endian. Invariant: what a
+//! form writes for bytes it fits, it reads back as the same bytes (the line form of utf8 excepted,
+//! which is escaped so that a line stays a line).
+
+pub mod escape;
+pub mod json;
+
+use std::io::{self, Write};
+
+use clap::ValueEnum;
+use data_encoding::{BASE64, BASE64_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
+use foldb::TextForm;
+
+/// `--key-format`. (The variants have no documentation of their own, so that help stays short.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KeyFormat {
+    Utf8,
+    Hex,
+    Base64,
+}
+
+/// `--as`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ValueFormat {
+    Auto,
+    Utf8,
+    Hex,
+    Base64,
+    U64,
+    I64,
+    F64,
+}
+
+/// How bytes are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As they are.
+    Utf8,
+    /// Two digits a byte; lower case out, either in.
+    Hex,
+    /// Standard alphabet; padded out, padding optional in.
+    Base64,
+    /// 8 bytes little-endian, unsigned.
+    U64,
+    /// 8 bytes little-endian, signed.
+    I64,
+    /// 8 bytes little-endian, IEEE 754.
+    F64,
+}
+
+impl From<KeyFormat> for Form {
+    fn from(format: KeyFormat) -> Form {
+        match format {
+            KeyFormat::Utf8 => Form::Utf8,
+            KeyFormat::Hex => Form::Hex,
+            KeyFormat::Base64 => Form::Base64,
+        }
+    }
+}
+
+impl From<TextForm> for Form {
+    fn from(text: TextForm) -> Form {
+        match text {
+            TextForm::Bytes => Form::Utf8,
+            TextForm::U64 => Form::U64,
+            TextForm::I64 => Form::I64,
+            TextForm::F64 => Form::F64,
+        }
+    }
+}
+
+impl ValueFormat {
+    /// The form; `auto` is that of the operator.
+    pub fn resolve(self, operator: Option<TextForm>) -> Form {
+        match self {
+            ValueFormat::Auto => operator.map_or(Form::Utf8, Form::from),
+            ValueFormat::Utf8 => Form::Utf8,
+            ValueFormat::Hex => Form::Hex,
+            ValueFormat::Base64 => Form::Base64,
+            ValueFormat::U64 => Form::U64,
+            ValueFormat::I64 => Form::I64,
+            ValueFormat::F64 => Form::F64,
+        }
+    }
+}
+
+/// Bytes read in their form: what lines and JSON are made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shown<'a> {
+    /// Bytes that are shown as text.
+    Text(&'a [u8]),
+    /// To be shown in hexadecimal.
+    Hex(&'a [u8]),
+    /// To be shown in base64.
+    Base64(&'a [u8]),
+    /// An unsigned number.
+    U64(u64),
+    /// A signed number.
+    I64(i64),
+    /// A fraction.
+    F64(f64),
+}
+
+impl Form {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Utf8 => "utf8",
+            Form::Hex => "hex",
+            Form::Base64 => "base64",
+            Form::U64 => "u64",
+            Form::I64 => "i64",
+            Form::F64 => "f64",
+        }
+    }
+
+    /// Whether it writes numbers.
+    pub fn is_number(self) -> bool {
+        matches!(self, Form::U64 | Form::I64 | Form::F64)
+    }
+
+    /// What it reads, as the end of a sentence.
+    pub fn expected(self) -> String {
+        match self {
+            Form::Utf8 => "text".to_owned(),
+            Form::Hex => "an even number of hexadecimal digits".to_owned(),
+            Form::Base64 => "base64 (A-Z a-z 0-9 + /)".to_owned(),
+            Form::U64 => format!("a whole number from 0 to {}", u64::MAX),
+            Form::I64 => format!("a whole number from {} to {}", i64::MIN, i64::MAX),
+            Form::F64 => "a decimal fraction such as -1.5 or 2e10".to_owned(),
+        }
+    }
+
+    /// The bytes that `text` stands for; nothing if it does not parse.
+    pub fn parse(self, text: &[u8]) -> Option<Vec<u8>> {
+        match self {
+            Form::Utf8 => Some(text.to_vec()),
+            Form::Hex => HEXLOWER_PERMISSIVE.decode(text).ok(),
+            Form::Base64 => BASE64.decode(text).or_else(|_| BASE64_NOPAD.decode(text)).ok(),
+            Form::U64 => number::<u64>(text).map(|n| n.to_le_bytes().to_vec()),
+            Form::I64 => number::<i64>(text).map(|n| n.to_le_bytes().to_vec()),
+            Form::F64 => number::<f64>(text).map(|n| n.to_le_bytes().to_vec()),
+        }
+    }
+
+    /// Reads bytes in this form.
+    ///
+    /// # Errors
+    /// Why they do not fit, as the end of a sentence about them.
+    pub fn show(self, bytes: &[u8]) -> Result<Shown<'_>, String> {
+        let eight = || {
+            <[u8; 8]>::try_from(bytes).map_err(|_| {
+                let (name, len) = (self.name(), bytes.len());
+                let s = if len == 1 { "" } else { "s" };
+                format!("has {len} byte{s}, and {name} needs 8 (--as hex shows any value)")
+            })
+        };
+        Ok(match self {
+            Form::Utf8 => Shown::Text(bytes),
+            Form::Hex => Shown::Hex(bytes),
+            Form::Base64 => Shown::Base64(bytes),
+            Form::U64 => Shown::U64(u64::from_le_bytes(eight()?)),
+            Form::I64 => Shown::I64(i64::from_le_bytes(eight()?)),
+            Form::F64 => Shown::F64(f64::from_le_bytes(eight()?)),
+        })
+    }
+}
+
+impl Shown<'_> {
+    /// On a line that it shares: text is escaped.
+    pub fn write_escaped(self, out: &mut impl Write) -> io::Result<()> {
+        match self {
+            Shown::Text(bytes) => escape::write(bytes, out),
+            other => other.write_plain(out),
+        }
+    }
+
+    /// Alone: text is the bytes themselves.
+    pub fn write_plain(self, out: &mut impl Write) -> io::Result<()> {
+        match self {
+            Shown::Text(bytes) => out.write_all(bytes),
+            Shown::Hex(bytes) => write!(out, "{}", HEXLOWER.encode_display(bytes)),
+            Shown::Base64(bytes) => write!(out, "{}", BASE64.encode_display(bytes)),
+            Shown::U64(n) => write!(out, "{n}"),
+            Shown::I64(n) => write!(out, "{n}"),
+            Shown::F64(n) => write!(out, "{n:?}"),
+        }
+    }
+}
+
+fn number<N: std::str::FromStr>(text: &[u8]) -> Option<N> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+use super::*;
+
+fn plain(form: Form, bytes: &[u8]) -> String {
+    let mut out = Vec::new();
+    form.show(bytes).unwrap().write_plain(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn json(form: Form, bytes: &[u8]) -> String {
+    json::value(form.show(bytes).unwrap()).to_string()
+}
+
+#[test]
+fn what_a_form_writes_it_reads_back() {
+    let mut random = fastrand::Rng::with_seed(1);
+    for _ in 0..2_000 {
+        let bytes: Vec<u8> = (0..random.usize(..40)).map(|_| random.u8(..)).collect();
+        for form in [Form::Hex, Form::Base64] {
+            assert_eq!(form.parse(plain(form, &bytes).as_bytes()), Some(bytes.clone()));
+        }
+        let number = random.u64(..).to_le_bytes();
+        for form in [Form::U64, Form::I64, Form::F64] {
+            let fraction = f64::from_le_bytes(number);
+            if form == Form::F64 && fraction.is_nan() {
+                continue; // one NaN reads back as another
+            }
+            assert_eq!(form.parse(plain(form, &number).as_bytes()), Some(number.to_vec()));
+        }
+    }
+}
+
+#[test]
+fn numbers_are_little_endian() {
+    assert_eq!(Form::U64.parse(b"258"), Some(vec![2, 1, 0, 0, 0, 0, 0, 0]));
+    assert_eq!(Form::I64.parse(b"-1"), Some(vec![255; 8]));
+    assert_eq!(Form::F64.parse(b"1"), Some(1f64.to_le_bytes().to_vec()));
+    assert_eq!(plain(Form::F64, &1e300f64.to_le_bytes()), "1e300");
+}
+
+#[test]
+fn text_that_does_not_parse() {
+    for text in ["", "-1", "1.5", "abc", "18446744073709551616", " 1", "1 "] {
+        assert_eq!(Form::U64.parse(text.as_bytes()), None, "{text:?}");
+    }
+    for text in ["", "9223372036854775808", "1e3", "--1"] {
+        assert_eq!(Form::I64.parse(text.as_bytes()), None, "{text:?}");
+    }
+    assert_eq!(Form::F64.parse(b"1,5"), None);
+    assert_eq!(Form::Hex.parse(b"abc"), None);
+    assert_eq!(Form::Hex.parse(b"zz"), None);
+    assert_eq!(Form::Base64.parse(b"a"), None);
+    assert_eq!(Form::Base64.parse(b"Zg==\n"), None);
+    assert_eq!(Form::U64.parse(b"\xff"), None);
+}
+
+#[test]
+fn hex_and_base64_are_read_leniently() {
+    assert_eq!(Form::Hex.parse(b"00fF"), Some(vec![0, 255]));
+    assert_eq!(Form::Base64.parse(b"Zg=="), Some(b"f".to_vec()));
+    assert_eq!(Form::Base64.parse(b"Zg"), Some(b"f".to_vec()));
+}
+
+#[test]
+fn a_value_of_another_width_is_no_number() {
+    let why = Form::U64.show(b"abc").unwrap_err();
+    assert_eq!(why, "has 3 bytes, and u64 needs 8 (--as hex shows any value)");
+}
+
+#[test]
+fn utf8_is_plain_alone_and_escaped_on_a_shared_line() {
+    let shown = Form::Utf8.show(b"a\tb\xff").unwrap();
+    let (mut alone, mut shared) = (Vec::new(), Vec::new());
+    shown.write_plain(&mut alone).unwrap();
+    shown.write_escaped(&mut shared).unwrap();
+    assert_eq!(alone, b"a\tb\xff");
+    assert_eq!(shared, b"a\\tb\\xff");
+}
+
+#[test]
+fn auto_is_the_operators_number_type() {
+    assert_eq!(ValueFormat::Auto.resolve(None), Form::Utf8);
+    assert_eq!(ValueFormat::Auto.resolve(Some(TextForm::Bytes)), Form::Utf8);
+    assert_eq!(ValueFormat::Auto.resolve(Some(TextForm::I64)), Form::I64);
+    assert_eq!(ValueFormat::Hex.resolve(Some(TextForm::U64)), Form::Hex);
+}
+
+#[test]
+fn names_on_the_command_line_are_those_of_the_forms() {
+    for format in ValueFormat::value_variants() {
+        if *format != ValueFormat::Auto {
+            let name = format.to_possible_value().unwrap();
+            assert_eq!(name.get_name(), format.resolve(None).name());
+        }
+    }
+    for format in KeyFormat::value_variants() {
+        assert_eq!(format.to_possible_value().unwrap().get_name(), Form::from(*format).name());
+    }
+}
+
+#[test]
+fn json_of_text() {
+    assert_eq!(json(Form::Utf8, "a\"\n∑".as_bytes()), "\"a\\\"\\n∑\"");
+    assert_eq!(json(Form::Utf8, b"\xff\x00"), "{\"base64\":\"/wA=\"}");
+    assert_eq!(json(Form::Hex, b"\xff\x00"), "\"ff00\"");
+}
+
+#[test]
+fn json_integers_above_two_to_the_53_are_strings() {
+    let u64_of = |n: u64| json(Form::U64, &n.to_le_bytes());
+    let i64_of = |n: i64| json(Form::I64, &n.to_le_bytes());
+    assert_eq!(u64_of(1 << 53), "9007199254740992");
+    assert_eq!(u64_of((1 << 53) + 1), "\"9007199254740993\"");
+    assert_eq!(i64_of(-(1 << 53)), "-9007199254740992");
+    assert_eq!(i64_of(i64::MIN), "\"-9223372036854775808\"");
+    assert_eq!(json(Form::F64, &0.5f64.to_le_bytes()), "0.5");
+    assert_eq!(json(Form::F64, &f64::INFINITY.to_le_bytes()), "\"inf\"");
+}

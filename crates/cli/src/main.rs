@@ -1,0 +1,27 @@
+//! The `foldb` command: `foldb COMMAND DB [ARGS] [FLAGS]`.
+//!
+//! Reading order: [`args`] (what may be asked, and how wrong questions are answered), [`exit`] (how
+//! a command ends), [`form`] (how keys and values are written), [`location`] and [`operator`] (what
+//! stands at a path, what merges there), [`command`] (one module a command).
+//!
+//! Invariants: standard output carries data only; standard error carries exactly one line
+//! `foldb: …` when a command does not end well; nothing is touched before the question is
+//! understood.
+#![forbid(unsafe_code)]
+
+mod args;
+mod columns;
+mod command;
+mod exit;
+mod form;
+mod interrupt;
+mod location;
+mod operator;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    exit::guarded(|| command::run(args::parse(std::env::args_os())?))
+}

@@ -1,0 +1,280 @@
+//! Which operator a merge uses, and what its operands look like as text.
+//!
+//! Invariant: a wrong operator or operand is found out before anything is written, and before a
+//! database is created or gets its default operator.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use foldb::{Db, MergeOperator, Operator, Options, TextForm, builtins};
+
+use crate::args::nearest::hint;
+use crate::exit::{Exit, Outcome};
+use crate::form::escape::quoted;
+use crate::form::{Form, ValueFormat};
+use crate::location::{self, Location};
+
+/// An operator that was asked for: `NAME` or `NAME:PARAM`.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    text: String,
+    implementation: Arc<dyn MergeOperator>,
+}
+
+impl Spec {
+    /// Finds the operator.
+    ///
+    /// # Errors
+    /// Usage, with the nearest name, or with the parameter it takes.
+    pub fn parse(text: &str) -> Outcome<Spec> {
+        let (name, parameter) = match text.split_once(':') {
+            Some((name, parameter)) => (name, Some(parameter.as_bytes())),
+            None => (text, None),
+        };
+        let Some(builtin) = builtins().iter().find(|builtin| builtin.name == name) else {
+            let nearest = hint(name, builtins().iter().map(|builtin| builtin.name));
+            let name = quoted(name.as_bytes());
+            return Err(Exit::usage(format!(
+                "there is no operator {name}{nearest} (foldb operators lists them)"
+            )));
+        };
+        let implementation = builtin
+            .instantiate(parameter)
+            .map_err(|error| Exit::usage(format!("--operator: {error}")))?;
+        Ok(Spec { text: text.to_owned(), implementation })
+    }
+}
+
+/// A database, or the place for one, and the operator with which merges go into it. Nothing is
+/// written before [`Target::open`].
+pub struct Target {
+    path: PathBuf,
+    operator: Choice,
+}
+
+enum Choice {
+    /// The database's default.
+    Default(Db, Operator),
+    /// Another one, for these merges only; the default stays.
+    Other(Db, Spec),
+    /// There is a database, and these merges fix its default.
+    Fix(Spec),
+    /// There is no database yet.
+    Create(Spec),
+}
+
+impl Target {
+    /// Finds out what stands at `path`. Where neither the database nor `asked` says which operator,
+    /// it is `otherwise`.
+    ///
+    /// # Errors
+    /// Usage where nobody says which operator; failed where no database can be.
+    pub fn find(path: &Path, asked: Option<&str>, otherwise: Option<&str>) -> Outcome<Target> {
+        let asked = asked.map(Spec::parse).transpose()?;
+        let undecided = |asked: Option<Spec>| match (asked, otherwise) {
+            (Some(spec), _) => Ok(spec),
+            (None, Some(otherwise)) => Spec::parse(otherwise),
+            (None, None) => Err(no_operator(path)),
+        };
+        let operator = match Location::of(path)? {
+            Location::Free => Choice::Create(undecided(asked)?),
+            Location::Database => {
+                let db = Db::open(path, Options::default())?;
+                match (db.default_operator(), asked) {
+                    (Some(default), None) => Choice::Default(db, default),
+                    (Some(default), Some(spec)) if default.spec() == spec.text => {
+                        Choice::Default(db, default)
+                    }
+                    (Some(_), Some(spec)) => Choice::Other(db, spec),
+                    (None, asked) => {
+                        let spec = undecided(asked)?;
+                        db.close()?;
+                        Choice::Fix(spec)
+                    }
+                }
+            }
+        };
+        Ok(Target { path: path.to_owned(), operator })
+    }
+
+    /// The operator as text.
+    pub fn spec(&self) -> String {
+        match &self.operator {
+            Choice::Default(_, operator) => operator.spec(),
+            Choice::Other(_, spec) | Choice::Fix(spec) | Choice::Create(spec) => spec.text.clone(),
+        }
+    }
+
+    /// How its operands are written.
+    pub fn text(&self) -> TextForm {
+        match &self.operator {
+            Choice::Default(_, operator) => operator.text(),
+            Choice::Other(_, spec) | Choice::Fix(spec) | Choice::Create(spec) => {
+                spec.implementation.text()
+            }
+        }
+    }
+
+    /// How operands are read from text.
+    ///
+    /// # Errors
+    /// Usage, where `--as` contradicts the operator.
+    pub fn operands(&self, format: ValueFormat) -> Outcome<OperandText> {
+        let form = operand_form(&self.spec(), self.text(), format)?;
+        let check = match &self.operator {
+            Choice::Default(_, operator) => Spec::parse(&operator.spec())?.implementation,
+            Choice::Other(_, spec) | Choice::Fix(spec) | Choice::Create(spec) => {
+                Arc::clone(&spec.implementation)
+            }
+        };
+        Ok(OperandText { operator: self.spec(), form, check })
+    }
+
+    /// The database, created if it must be, and the operator for its merges.
+    pub fn open(self) -> Outcome<(Db, Operator)> {
+        let with_default =
+            |spec: &Spec| Options { merge_operator: Some(spec.text.clone()), ..Options::default() };
+        let db = match self.operator {
+            Choice::Default(db, operator) => return Ok((db, operator)),
+            Choice::Other(db, spec) => {
+                let operator = db.operator(&spec.text)?;
+                return Ok((db, operator));
+            }
+            Choice::Fix(spec) => Db::open(&self.path, with_default(&spec))?,
+            Choice::Create(spec) => location::create(&self.path, with_default(&spec))?,
+        };
+        let operator = db
+            .default_operator()
+            .ok_or_else(|| Exit::failed("the database did not take the operator"))?;
+        Ok((db, operator))
+    }
+}
+
+fn no_operator(path: &Path) -> Exit {
+    Exit::usage(format!(
+        "{} has no operator yet: say --operator OP once (foldb operators lists them)",
+        location::shown(path)
+    ))
+}
+
+/// Decimals for number operators; the bytes given, in the form of `--as`, for the others.
+fn operand_form(operator: &str, text: TextForm, format: ValueFormat) -> Outcome<Form> {
+    let form = format.resolve(Some(text));
+    let natural = Form::from(text);
+    if natural.is_number() && form != natural {
+        return Err(Exit::usage(format!(
+            "--as {} does not go with {operator}, whose operands are decimals ({})",
+            form.name(),
+            natural.name()
+        )));
+    }
+    Ok(form)
+}
+
+/// How operands of one operator are read from text.
+pub struct OperandText {
+    operator: String,
+    form: Form,
+    check: Arc<dyn MergeOperator>,
+}
+
+impl OperandText {
+    /// The operand that `text` stands for.
+    ///
+    /// # Errors
+    /// One line with the operator, the text and what was expected.
+    pub fn parse(&self, text: &[u8]) -> Result<Vec<u8>, String> {
+        let operand =
+            self.form.parse(text).ok_or_else(|| self.refusal(text, &self.form.expected()))?;
+        match self.check.check_operand(&operand) {
+            Ok(()) => Ok(operand),
+            Err(expected) => Err(self.refusal(text, &expected)),
+        }
+    }
+
+    /// What stands for one, if the operator counts.
+    pub fn one(&self) -> Result<Vec<u8>, String> {
+        match self.form {
+            Form::U64 | Form::I64 | Form::F64 => self.parse(b"1"),
+            _ => Err(format!("{} needs an operand behind a TAB", self.operator)),
+        }
+    }
+
+    fn refusal(&self, text: &[u8], expected: &str) -> String {
+        format!("{} does not take {}: it expects {expected}", self.operator, quoted(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foldb::Full;
+
+    use super::*;
+
+    /// Takes operands of at most 8 bytes.
+    #[derive(Debug)]
+    struct Short;
+
+    impl MergeOperator for Short {
+        fn name(&self) -> &str {
+            "op"
+        }
+
+        fn full(&self, _: &[u8], _: Option<&[u8]>, _: &[&[u8]], _: &mut Vec<u8>) -> Full {
+            Full::Existing
+        }
+
+        fn check_operand(&self, operand: &[u8]) -> Result<(), String> {
+            if operand.len() <= 8 { Ok(()) } else { Err("at most 8 bytes".to_owned()) }
+        }
+    }
+
+    fn text_of(form: Form) -> OperandText {
+        OperandText { operator: "op".to_owned(), form, check: Arc::new(Short) }
+    }
+
+    #[test]
+    fn the_operator_checks_its_operands() {
+        assert_eq!(
+            text_of(Form::Utf8).parse(b"123456789").unwrap_err(),
+            "op does not take '123456789': it expects at most 8 bytes"
+        );
+    }
+
+    #[test]
+    fn operands_of_number_operators_are_decimals() {
+        assert_eq!(text_of(Form::I64).parse(b"-5"), Ok((-5i64).to_le_bytes().to_vec()));
+        assert_eq!(
+            text_of(Form::U64).parse(b"-5").unwrap_err(),
+            "op does not take '-5': it expects a whole number from 0 to 18446744073709551615"
+        );
+        assert_eq!(text_of(Form::Utf8).parse(b"\xff\t"), Ok(b"\xff\t".to_vec()));
+    }
+
+    #[test]
+    fn only_number_operators_know_what_one_is() {
+        assert_eq!(text_of(Form::U64).one(), Ok(1u64.to_le_bytes().to_vec()));
+        assert_eq!(text_of(Form::F64).one(), Ok(1f64.to_le_bytes().to_vec()));
+        assert_eq!(text_of(Form::Utf8).one().unwrap_err(), "op needs an operand behind a TAB");
+    }
+
+    #[test]
+    fn as_says_how_the_bytes_of_other_operators_are_given() {
+        assert_eq!(operand_form("max", TextForm::Bytes, ValueFormat::Auto), Ok(Form::Utf8));
+        assert_eq!(operand_form("max", TextForm::Bytes, ValueFormat::Hex), Ok(Form::Hex));
+        assert_eq!(operand_form("add", TextForm::U64, ValueFormat::U64), Ok(Form::U64));
+        assert_eq!(operand_form("add", TextForm::U64, ValueFormat::Hex).unwrap_err().code(), 2);
+    }
+
+    #[test]
+    fn an_unknown_operator_comes_with_the_nearest() {
+        let Err(Exit::Usage(message)) = Spec::parse("uint64ad") else { panic!("found") };
+        assert_eq!(
+            message,
+            "there is no operator 'uint64ad'; the nearest is 'uint64add' \
+             (foldb operators lists them)"
+        );
+        assert_eq!(Spec::parse("max:3").unwrap_err().code(), 2);
+        assert_eq!(Spec::parse("stringappend:;").unwrap().text, "stringappend:;");
+    }
+}

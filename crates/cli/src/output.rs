@@ -1,0 +1,115 @@
+//! Standard output: data, and nothing else.
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use serde::Serialize;
+
+use crate::exit::{Exit, Outcome};
+use crate::form::{Form, Shown, json};
+
+/// Buffered standard output. A reader that went away ends the command quietly.
+pub struct Output {
+    out: BufWriter<StdoutLock<'static>>,
+}
+
+impl Output {
+    /// Takes standard output.
+    pub fn new() -> Output {
+        Output { out: BufWriter::with_capacity(64 << 10, io::stdout().lock()) }
+    }
+
+    /// Writes some lines.
+    pub fn text(&mut self, text: &str) -> Outcome {
+        self.with(|out| out.write_all(text.as_bytes()))
+    }
+
+    /// Writes an object as one line of JSON.
+    pub fn json(&mut self, object: &impl Serialize) -> Outcome {
+        self.with(|out| {
+            serde_json::to_writer(&mut *out, object)?;
+            out.write_all(b"\n")
+        })
+    }
+
+    /// Writes one line by hand.
+    pub fn with(
+        &mut self,
+        write: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> io::Result<()>,
+    ) -> Outcome {
+        write(&mut self.out).map_err(|error| Exit::stdout(&error))
+    }
+
+    /// Hands everything to the reader.
+    pub fn flush(&mut self) -> Outcome {
+        self.with(|out| out.flush())
+    }
+}
+
+/// How entries are printed.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryStyle {
+    /// Form of keys.
+    pub key: Form,
+    /// Form of values.
+    pub value: Form,
+    /// As JSON.
+    pub json: bool,
+}
+
+impl EntryStyle {
+    /// `key<TAB>value`, or an object.
+    ///
+    /// # Errors
+    /// Failed, naming the key, for a value that does not fit its form.
+    pub fn line(&self, output: &mut Output, key: &[u8], value: &[u8]) -> Outcome {
+        let (key, value) = (self.shown_key(key)?, self.shown_value(key, value)?);
+        if self.json {
+            return output.json(&json::Entry { key: json::value(key), value: json::value(value) });
+        }
+        output.with(|out| {
+            key.write_escaped(out)?;
+            out.write_all(b"\t")?;
+            value.write_escaped(out)?;
+            out.write_all(b"\n")
+        })
+    }
+
+    /// The value alone, as it is stored, or an object.
+    pub fn value(&self, output: &mut Output, key: &[u8], value: &[u8]) -> Outcome {
+        if self.json {
+            return self.line(output, key, value);
+        }
+        let value = self.shown_value(key, value)?;
+        output.with(|out| {
+            value.write_plain(out)?;
+            out.write_all(b"\n")
+        })
+    }
+
+    fn shown_key<'a>(&self, key: &'a [u8]) -> Outcome<Shown<'a>> {
+        self.key.show(key).map_err(|why| Exit::failed(format!("a key {why}")))
+    }
+
+    fn shown_value<'a>(&self, key: &[u8], value: &'a [u8]) -> Outcome<Shown<'a>> {
+        let named = || self.key_in_message(key);
+        self.value
+            .show(value)
+            .map_err(|why| Exit::failed(format!("the value of {} {why}", named())))
+    }
+
+    /// A key as a message names it.
+    pub fn key_in_message(&self, key: &[u8]) -> String {
+        key_in_message(self.key, key)
+    }
+}
+
+/// A key as a message names it: in the form in which it was given.
+pub fn key_in_message(form: Form, key: &[u8]) -> String {
+    let mut text = Vec::new();
+    match form.show(key) {
+        // Writing to a Vec cannot fail.
+        Ok(Shown::Text(_)) | Err(_) => return format!("key {}", crate::form::escape::quoted(key)),
+        Ok(shown) => drop(shown.write_plain(&mut text)),
+    }
+    format!("key {}", crate::form::escape::quoted(&text))
+}

@@ -1,0 +1,13 @@
+//! The `foldb` binary, run as people run it.
+
+mod count;
+mod demo;
+#[cfg(unix)]
+mod docs;
+mod foldb;
+mod kill;
+mod locations;
+mod output;
+mod points;
+mod scan;
+mod usage;

@@ -1,0 +1,179 @@
+//! `get`, `put`, `delete`, `merge`.
+
+use crate::foldb::Shell;
+
+#[test]
+fn put_get_delete() {
+    let shell = Shell::new();
+    assert_eq!(shell.ok("put db key a_value"), "");
+    assert_eq!(shell.ok("get db key"), "a value\n");
+    shell.ok("put db key other");
+    assert_eq!(shell.ok("get db key"), "other\n");
+    shell.ok("delete db key");
+    assert_eq!(shell.run("get db key").failed(1), "there is no key 'key' in 'db'");
+    shell.ok("delete db key");
+}
+
+#[test]
+fn a_value_comes_back_as_it_was_put() {
+    let shell = Shell::new();
+    shell.run_args(&["put", "db", "k", "a\tb\nc\\"]).ok();
+    assert_eq!(shell.ok("get db k"), "a\tb\nc\\\n");
+    shell.run_args(&["put", "db", "", ""]).ok();
+    assert_eq!(shell.run_args(&["get", "db", ""]).ok(), "\n");
+    shell.ok("put db -k -v");
+    assert_eq!(shell.ok("get db -k"), "-v\n");
+    shell.ok("put -- db --k --json");
+    assert_eq!(shell.ok("get --json -- db --k"), "{\"key\":\"--k\",\"value\":\"--json\"}\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn keys_and_values_are_any_bytes() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let shell = Shell::new();
+    let odd = OsStr::from_bytes(b"\xff\xfe");
+    shell.run_args(&["put".as_ref(), "db".as_ref(), odd, odd]).ok();
+    let ran = shell.run_args(&["get".as_ref(), "db".as_ref(), odd]);
+    assert_eq!(ran.out, b"\xff\xfe\n");
+    assert_eq!(shell.ok("get db fffe --key-format hex --as hex"), "fffe\n");
+    assert_eq!(shell.ok("scan db"), "\\xff\\xfe\t\\xff\\xfe\n");
+    assert_eq!(
+        shell.ok("get db fffe --key-format hex --json"),
+        "{\"key\":\"fffe\",\"value\":{\"base64\":\"//4=\"}}\n"
+    );
+    assert_eq!(
+        shell.ok("scan db --json"),
+        "{\"key\":{\"base64\":\"//4=\"},\"value\":{\"base64\":\"//4=\"}}\n"
+    );
+}
+
+#[test]
+fn numbers_in_and_out() {
+    let shell = Shell::new();
+    shell.ok("put db n 18446744073709551615 --as u64");
+    assert_eq!(shell.ok("get db n --as u64"), "18446744073709551615\n");
+    assert_eq!(shell.ok("get db n --as i64"), "-1\n");
+    assert_eq!(shell.ok("get db n --as hex"), "ffffffffffffffff\n");
+    assert_eq!(
+        shell.ok("get db n --as u64 --json"),
+        "{\"key\":\"n\",\"value\":\"18446744073709551615\"}\n"
+    );
+    shell.ok("put db f -1.5 --as f64");
+    assert_eq!(shell.ok("get db f --as f64"), "-1.5\n");
+    shell.ok("put db short abc");
+    let message = shell.run("get db short --as u64").failed(1);
+    assert!(message.starts_with("the value of key 'short' has 3 bytes"), "{message}");
+}
+
+#[test]
+fn text_that_does_not_parse_writes_nothing_and_creates_nothing() {
+    let shell = Shell::new();
+    for line in [
+        "put db k abc --as u64",
+        "put db k abc --as hex",
+        "put db xyz v --key-format hex",
+        "merge db k abc --operator uint64add",
+        "merge db k -1 --operator uint64add",
+        "merge db k 9223372036854775808 --operator int64add",
+        "merge db xyz 1 --operator uint64add --key-format base64",
+    ] {
+        let message = shell.run(line).failed(1);
+        assert!(message.contains("expect"), "{line}: {message}");
+        assert!(!shell.path("db").exists(), "{line}");
+    }
+    assert_eq!(
+        shell.run("merge db k 1x --operator uint64add").failed(1),
+        "uint64add does not take '1x': it expects a whole number from 0 to 18446744073709551615"
+    );
+}
+
+#[test]
+fn the_first_merge_fixes_the_default_operator() {
+    let shell = Shell::new();
+    shell.ok("merge db apples 12 --operator int64add");
+    shell.ok("merge db apples -5");
+    assert_eq!(shell.ok("get db apples"), "7\n");
+    assert_eq!(shell.ok("get db apples --json"), "{\"key\":\"apples\",\"value\":7}\n");
+    // Another operator holds for its own merges only.
+    shell.ok("merge db log a --operator stringappend:;");
+    shell.ok("merge db log b --operator stringappend:;");
+    assert_eq!(shell.ok("get db log --as utf8"), "a;b\n");
+    shell.ok("merge db apples 1");
+    assert_eq!(shell.ok("get db apples"), "8\n");
+    // auto is the number type of the default, for values put as well.
+    shell.ok("put db pears -3");
+    assert_eq!(shell.ok("get db pears"), "-3\n");
+    let message = shell.run("put db pears many").failed(1);
+    assert!(message.starts_with("value 'many' is not i64"), "{message}");
+    shell.ok("put db pears many --as utf8");
+}
+
+#[test]
+fn a_database_without_an_operator_gets_one_by_its_first_merge() {
+    let shell = Shell::new();
+    shell.ok("put db k v");
+    let message = shell.run("merge db k w").failed(2);
+    assert!(message.contains("--operator"), "{message}");
+    shell.ok("merge db k w --operator append");
+    assert_eq!(shell.ok("get db k"), "vw\n");
+    shell.ok("merge db k x");
+    assert_eq!(shell.ok("get db k"), "vwx\n");
+}
+
+#[test]
+fn a_refused_operand_fixes_no_operator() {
+    let shell = Shell::new();
+    shell.ok("put db k v");
+    shell.run("merge db k x --operator uint64add").failed(1);
+    shell.run("merge db k x").failed(2);
+}
+
+#[test]
+fn merge_without_an_operator_is_a_usage_error_that_creates_nothing() {
+    let shell = Shell::new();
+    let message = shell.run("merge db k 1").failed(2);
+    assert!(message.contains("--operator"), "{message}");
+    assert!(!shell.path("db").exists());
+}
+
+#[test]
+fn operands_of_other_operators_are_the_bytes_given() {
+    let shell = Shell::new();
+    shell.ok("merge db k 6162 --operator append --as hex");
+    shell.ok("merge db k YwA= --as base64");
+    assert_eq!(shell.ok("get db k --as hex"), "61626300\n");
+    shell.run("merge db n 1 --operator int64add --as hex").failed(2);
+}
+
+#[test]
+fn unknown_operators_touch_nothing() {
+    let shell = Shell::new();
+    for line in ["merge db k 1 --operator uint64ad", "count db --operator uint64ad"] {
+        let message = shell.run(line).failed(2);
+        assert!(message.contains("the nearest is 'uint64add'"), "{message}");
+    }
+    shell.run("merge db k 1 --operator int64add:5").failed(2);
+    assert!(!shell.path("db").exists());
+}
+
+#[test]
+fn compact_and_stats() {
+    let shell = Shell::new();
+    for i in 0..5 {
+        shell.ok(&format!("merge db key{} 1 --operator uint64add", i % 3));
+    }
+    assert_eq!(shell.ok("compact db"), "");
+    assert_eq!(shell.ok("scan db"), "key0\t2\nkey1\t2\nkey2\t1\n");
+    let table = shell.ok("stats db --keys");
+    for part in ["uint64add", "write amplification", "runs", "merges"] {
+        assert!(table.contains(part), "{table}");
+    }
+    let stats: serde_json::Value =
+        serde_json::from_str(&shell.ok("stats db --keys --json")).unwrap();
+    assert_eq!(stats["keys"], 3);
+    assert_eq!(stats["operator"], "uint64add");
+    assert_eq!(stats["merges"], 5);
+    assert!(stats["levels"].is_array());
+}
