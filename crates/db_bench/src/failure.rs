@@ -1,0 +1,76 @@
+//! What ends a run early, always told in one line.
+
+use std::fmt::Display;
+use std::io;
+
+/// Why a run ended early.
+#[derive(Debug)]
+pub enum Failure {
+    /// To be told in one line on stderr; exit 1.
+    Message(String),
+    /// Whoever read our output has gone; nothing to tell.
+    OutputClosed,
+}
+
+impl Failure {
+    /// A failure with a one-line message.
+    pub fn new(message: impl Into<String>) -> Failure {
+        Failure::Message(message.into())
+    }
+
+    /// An unknown name, with the known one it was probably meant to be.
+    pub fn unknown<'a>(
+        what: &str,
+        name: &str,
+        prefix: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Failure {
+        let nearest = nearest(name, known).unwrap_or_default();
+        Failure::new(format!("unknown {what} {prefix}{name}; the nearest is {prefix}{nearest}"))
+    }
+
+    /// Says during what a database call failed.
+    pub fn during(what: impl Display) -> impl FnOnce(foldb::Error) -> Failure {
+        move |error| Failure::new(format!("{what}: {error}"))
+    }
+}
+
+/// Failed writes to standard output.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+            _ => Failure::new(format!("cannot write to standard output: {error}")),
+        }
+    }
+}
+
+/// The known name that is most like `name`.
+fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|candidate| (strsim::normalized_damerau_levenshtein(name, candidate), candidate))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_survives_transposed_and_missing_letters() {
+        let known = ["value_size", "key_size", "values"];
+        assert_eq!(nearest("vlaue_size", known), Some("value_size"));
+        assert_eq!(nearest("ky_size", known), Some("key_size"));
+        assert_eq!(nearest("x", []), None);
+    }
+
+    #[test]
+    fn closed_pipe_has_no_message() {
+        let closed = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert!(matches!(closed, Failure::OutputClosed));
+        let full = Failure::from(io::Error::from(io::ErrorKind::StorageFull));
+        assert!(matches!(full, Failure::Message(_)));
+    }
+}

@@ -1,0 +1,155 @@
+//! The one table of flags that do something: name, type, default, what it steers, and help.
+
+use super::value::FlagValue;
+
+/// Run when `--benchmarks` is not given.
+const DEFAULT_BENCHMARKS: &str = "fillseq,fillsync,fillrandom,overwrite,readrandom,seekrandom,\
+                                  readseq,readreverse,compact,readrandom,readseq,readreverse,\
+                                  fill100K,crc32c";
+
+/// A flag as the help page shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// Its name, without dashes.
+    pub name: &'static str,
+    /// Whether it takes a value only after `=`.
+    pub boolean: bool,
+    /// What it steers: a field of `foldb::Options` or `foldb::WriteOptions`, or `workload`.
+    pub steers: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+}
+
+/// Declares [`Flags`], its defaults, [`HONOURED`] and the setter from one list.
+macro_rules! honoured {
+    ($($name:ident: $type:ty = $default:expr, $steers:literal, $help:literal;)*) => {
+        /// The value of every honoured flag.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Flags {
+            $(#[doc = $help] pub $name: $type,)*
+        }
+
+        impl Default for Flags {
+            fn default() -> Flags {
+                Flags { $($name: $default,)* }
+            }
+        }
+
+        /// Every honoured flag, in the order of the help page.
+        pub const HONOURED: &[Flag] = &[$(
+            Flag {
+                name: stringify!($name),
+                boolean: <$type as FlagValue>::BOOLEAN,
+                steers: $steers,
+                help: $help,
+            },
+        )*];
+
+        impl Flags {
+            /// Sets the flag `name` from its text; `Err` tells what the text should have been.
+            pub fn set(&mut self, name: &str, text: &str) -> Result<(), &'static str> {
+                match name {
+                    $(stringify!($name) => {
+                        self.$name = <$type as FlagValue>::parse(text)
+                            .ok_or(<$type as FlagValue>::EXPECTED)?;
+                    })*
+                    _ => unreachable!("{name} is not in the table of honoured flags"),
+                }
+                Ok(())
+            }
+
+            /// The value of the flag `name`, as text.
+            pub fn show(&self, name: &str) -> String {
+                match name {
+                    $(stringify!($name) => self.$name.show(),)*
+                    _ => unreachable!("{name} is not in the table of honoured flags"),
+                }
+            }
+        }
+    };
+}
+
+honoured! {
+    benchmarks: String = DEFAULT_BENCHMARKS.to_owned(), "workload",
+        "Comma-separated benchmarks, run in this order.";
+    num: i64 = 1_000_000, "workload",
+        "Keys: how many operations are done and out of how many keys they choose.";
+    reads: i64 = -1, "workload",
+        "Reads to do; negative: as many as --num.";
+    writes: i64 = -1, "workload",
+        "Writes to do; negative: as many as --num.";
+    threads: u64 = 1, "workload",
+        "Threads, each doing the whole number of operations.";
+    duration: u64 = 0, "workload",
+        "Seconds that random-order benchmarks run instead of a number of operations; 0: off.";
+    seed: i64 = 0, "workload",
+        "Base of the random generators' seeds; 0: from the clock, and printed.";
+    key_size: u64 = 16, "workload",
+        "Bytes of a key: the number as 8 bytes big-endian, then '0'.";
+    value_size: u64 = 100, "workload",
+        "Bytes of a value or merge operand.";
+    batch_size: u64 = 1, "workload",
+        "Entries written by one call in fill*, overwrite and delete* benchmarks.";
+    merge_keys: i64 = -1, "workload",
+        "Keys out of which merges choose; negative: as many as --num.";
+    mergereadpercent: u64 = 70, "workload",
+        "Merges, in percent of the operations of readrandommergerandom.";
+    readwritepercent: u64 = 90, "workload",
+        "Reads, in percent of the operations of readrandomwriterandom.";
+    seek_nexts: u64 = 0, "workload",
+        "Entries read after each seek of seekrandom.";
+    compression_ratio: f64 = 0.5, "workload",
+        "Fraction of their size to which the generated values can be compressed.";
+    db: Option<String> = None, "Db::open",
+        "Directory of the database; not given: foldb-dbbench in the system's temporary directory.";
+    use_existing_db: bool = false, "Options::create_if_missing",
+        "Keep the database that is there; benchmarks that want a fresh one are skipped.";
+    merge_operator: String = String::new(), "Options::merge_operator",
+        "Merge operator as NAME or NAME:PARAM (see `foldb operators`).";
+    disable_wal: bool = false, "WriteOptions::disable_wal",
+        "Write no log.";
+    sync: bool = false, "WriteOptions::sync",
+        "Sync the log at each write.";
+    write_buffer_size: u64 = 64 << 20, "Options::write_buffer_size",
+        "Bytes of a memtable.";
+    max_write_buffer_number: Option<u64> = None, "Options::max_write_buffers",
+        "Memtables that may exist at once.";
+    cache_size: i64 = -1, "Options::block_cache_size",
+        "Bytes of the block cache; negative: 8388608.";
+    block_size: u64 = 4096, "Options::block_size",
+        "Uncompressed bytes of a block, and bytes of one crc32c operation.";
+    bloom_bits: i64 = -1, "Options::bloom_bits",
+        "Filter bits per key; negative: foldb's own, 0: no filters.";
+    open_files: Option<i64> = None, "Options::max_open_files",
+        "Tables held open at once; 0: foldb's own, negative: all.";
+    num_levels: u64 = 7, "Options::num_levels",
+        "Levels of the tree.";
+    max_bytes_for_level_base: Option<u64> = None, "Options::max_bytes_for_level_base",
+        "Bytes of level 1 (leveled).";
+    max_bytes_for_level_multiplier: Option<f64> = None, "Options::max_bytes_for_level_multiplier",
+        "How much larger each next level may be (leveled).";
+    level0_file_num_compaction_trigger: Option<u64> = None, "Options::level0_compaction_trigger",
+        "Runs in level 0 that start a compaction.";
+    level0_slowdown_writes_trigger: Option<u64> = None, "Options::level0_slowdown_trigger",
+        "Runs in level 0 from which writes are slowed.";
+    level0_stop_writes_trigger: Option<u64> = None, "Options::level0_stop_trigger",
+        "Runs in level 0 at which writes wait.";
+    min_level_to_compress: i64 = -1, "Options::min_level_to_compress",
+        "First level that is compressed; negative: all are.";
+    compression_type: Option<String> = None, "Options::compression",
+        "none, snappy or lz4.";
+    disable_auto_compactions: bool = false, "Options::disable_auto_compactions",
+        "Flush, but do not compact until asked.";
+    compaction_style: Option<i64> = None, "Options::compaction",
+        "0: leveled, 1: tiered (RocksDB's universal); not given: foldb's own, lazy leveled.";
+    max_background_compactions: Option<i64> = None, "Options::max_background_compactions",
+        "Threads that compact; below 1: foldb's own.";
+    histogram: bool = false, "report",
+        "Print how long operations took, by percentile.";
+    statistics: bool = false, "report",
+        "Print what the database counted, at the end.";
+    stats_interval: u64 = 0, "report",
+        "Operations between progress lines of each thread, on stderr; 0: none.";
+    stats_per_interval: i64 = 0, "report",
+        "Above 0: what the database counted goes with the progress lines of the first thread.";
+}

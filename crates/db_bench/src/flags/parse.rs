@@ -1,0 +1,141 @@
+//! The forms in which flags may be written: gflags' own.
+//!
+//! `--name=value`, `-name=value`, `--name value` (not for booleans), `--name` and `--noname` for
+//! booleans. Dashes inside a name count as underscores; a flag given twice has its last value.
+
+use std::ffi::OsString;
+
+use super::accepted::{self, BOOLEANS, VALUED};
+use super::honoured::{Flags, HONOURED};
+use crate::failure::Failure;
+
+/// What the command line asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Run the benchmarks.
+    Run,
+    /// Print the help page.
+    Help,
+    /// Print the version.
+    Version,
+}
+
+/// A command line, read.
+#[derive(Debug)]
+pub struct Parsed {
+    /// What it asks for.
+    pub request: Request,
+    /// The flags that do something.
+    pub flags: Flags,
+    /// Names of given flags that do nothing here.
+    pub without_effect: Vec<String>,
+}
+
+/// Where a name stands.
+#[derive(Clone, Copy)]
+enum Known {
+    Honoured { boolean: bool },
+    WithoutEffect { boolean: bool },
+}
+
+impl Known {
+    fn find(name: &str) -> Option<Known> {
+        if let Some(flag) = HONOURED.iter().find(|flag| flag.name == name) {
+            return Some(Known::Honoured { boolean: flag.boolean });
+        }
+        accepted::find(name).map(|boolean| Known::WithoutEffect { boolean })
+    }
+
+    fn boolean(self) -> bool {
+        match self {
+            Known::Honoured { boolean } | Known::WithoutEffect { boolean } => boolean,
+        }
+    }
+}
+
+/// Reads the arguments that follow the program's name.
+///
+/// # Errors
+/// An unknown flag, a bad or missing value, or an argument that is not a flag.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Parsed, Failure> {
+    let mut parsed =
+        Parsed { request: Request::Run, flags: Flags::default(), without_effect: Vec::new() };
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        let argument = text(argument)?;
+        let flag = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
+        let Some(flag) = flag.filter(|flag| !flag.is_empty()) else {
+            return Err(not_a_flag(&argument));
+        };
+        let (name, value) = match flag.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (flag, None),
+        };
+        let name = name.replace('-', "_");
+        match name.as_str() {
+            "help" | "h" => parsed.request = Request::Help,
+            "version" => parsed.request = Request::Version,
+            _ => parsed.flag(name, value, &mut arguments)?,
+        }
+    }
+    Ok(parsed)
+}
+
+impl Parsed {
+    /// Takes in one flag, with its value from the next argument if it needs one.
+    fn flag(
+        &mut self,
+        name: String,
+        value: Option<String>,
+        following: &mut impl Iterator<Item = OsString>,
+    ) -> Result<(), Failure> {
+        let (name, known, value) = match (Known::find(&name), negated(&name)) {
+            (Some(known), _) => (name, known, value),
+            (None, Some((positive, known))) if value.is_none() => {
+                (positive, known, Some("false".to_owned()))
+            }
+            _ => return Err(unknown(&name)),
+        };
+        let value = match value {
+            Some(value) => value,
+            None if known.boolean() => "true".to_owned(),
+            None => match following.next() {
+                Some(value) => text(value)?,
+                None => return Err(Failure::new(format!("--{name} needs a value"))),
+            },
+        };
+        match known {
+            Known::Honoured { .. } => self.flags.set(&name, &value).map_err(|expected| {
+                Failure::new(format!("--{name} must be {expected}, not '{value}'"))
+            })?,
+            Known::WithoutEffect { .. } => self.without_effect.push(name),
+        }
+        Ok(())
+    }
+}
+
+/// `nohistogram` is `histogram`, switched off.
+fn negated(name: &str) -> Option<(String, Known)> {
+    let positive = name.strip_prefix("no")?;
+    let known = Known::find(positive).filter(|known| known.boolean())?;
+    Some((positive.to_owned(), known))
+}
+
+fn text(argument: OsString) -> Result<String, Failure> {
+    argument
+        .into_string()
+        .map_err(|argument| Failure::new(format!("argument {} is not UTF-8", argument.display())))
+}
+
+fn not_a_flag(argument: &str) -> Failure {
+    Failure::new(format!(
+        "'{argument}' is not a flag; a flag is --name=value, and a boolean takes a value only \
+         after ="
+    ))
+}
+
+fn unknown(name: &str) -> Failure {
+    let honoured = HONOURED.iter().map(|flag| flag.name);
+    let without_effect = BOOLEANS.iter().chain(VALUED).copied();
+    Failure::unknown("flag", name, "--", honoured.chain(without_effect))
+}

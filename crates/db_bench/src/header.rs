@@ -1,0 +1,105 @@
+//! The lines before the first result: what is run, on what, with which settings.
+
+use std::fs;
+use std::io::{self, Write};
+use std::time::SystemTime;
+
+use foldb::{CompactionPreset, Compression};
+
+use crate::plan::Plan;
+
+/// Ends the header.
+const RULE: &str = "------------------------------------------------";
+
+/// Prints the header: the machine on stderr, the settings on `out`.
+///
+/// # Errors
+/// What writing to `out` says.
+pub fn print(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
+    if plan.flags.seed == 0 {
+        writeln!(out, "Set seed to {} because --seed was 0", plan.seed)?;
+    }
+    print_machine();
+    print_data(out, plan)?;
+    print_engine(out, plan)?;
+    if cfg!(debug_assertions) {
+        writeln!(out, "WARNING: Assertions are enabled; benchmarks unnecessarily slow")?;
+    }
+    writeln!(out, "{RULE}")?;
+    out.flush()
+}
+
+fn print_machine() {
+    eprintln!("foldb:      version {}", env!("CARGO_PKG_VERSION"));
+    eprintln!("Date:       {}", humantime::format_rfc3339_seconds(SystemTime::now()));
+    let Ok(processors) = fs::read_to_string("/proc/cpuinfo") else { return };
+    let values = |key: &str| -> Vec<&str> {
+        processors
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .filter(|(name, _)| name.trim() == key)
+            .map(|(_, value)| value.trim())
+            .collect()
+    };
+    let models = values("model name");
+    if let Some(model) = models.first() {
+        eprintln!("CPU:        {} * {model}", models.len());
+    }
+    if let Some(cache) = values("cache size").first() {
+        eprintln!("CPUCache:   {cache}");
+    }
+}
+
+fn print_data(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
+    let flags = &plan.flags;
+    let (key, value, num) = (flags.key_size as f64, flags.value_size as f64, flags.num as f64);
+    let compressed = value * flags.compression_ratio;
+    let megabytes = |bytes_each: f64| bytes_each * num / f64::from(1 << 20);
+    writeln!(out, "Keys:       {} bytes each (+ 0 bytes user-defined timestamp)", flags.key_size)?;
+    writeln!(
+        out,
+        "Values:     {} bytes each ({} bytes after compression)",
+        flags.value_size,
+        (compressed + 0.5) as u64
+    )?;
+    writeln!(out, "Entries:    {}", flags.num)?;
+    writeln!(out, "RawSize:    {:.1} MB (estimated)", megabytes(key + value))?;
+    writeln!(out, "FileSize:   {:.1} MB (estimated)", megabytes(key + compressed))?;
+    writeln!(out, "Write rate: 0 bytes/second")?;
+    writeln!(out, "Read rate: 0 ops/second")
+}
+
+fn print_engine(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
+    let (flags, options) = (&plan.flags, &plan.options);
+    let own = |absent: bool| if absent { " (foldb's own)" } else { "" };
+    let compression = match options.compression {
+        Compression::None => "NoCompression",
+        Compression::Lz4 => "LZ4",
+        Compression::Snappy => "Snappy",
+    };
+    writeln!(out, "Compression: {compression}{}", own(flags.compression_type.is_none()))?;
+    let filter = match options.bloom_bits {
+        0 => "none".to_owned(),
+        bits => format!("{bits} bits per key"),
+    };
+    writeln!(out, "Filter:     {filter}{}", own(flags.bloom_bits < 0))?;
+    let compaction = match options.compaction {
+        CompactionPreset::Leveled => "leveled",
+        CompactionPreset::Tiered => "tiered",
+        CompactionPreset::LazyLeveled => "lazy leveled",
+    };
+    writeln!(out, "Compaction: {compaction}{}", own(flags.compaction_style.is_none()))?;
+    writeln!(out, "Buffer:     {} bytes", options.write_buffer_size)?;
+    writeln!(out, "Cache:      {} bytes", options.block_cache_size)?;
+    match &options.merge_operator {
+        None => writeln!(out, "Operator:   none")?,
+        Some(operator) if plan.lenient => writeln!(
+            out,
+            "Operator:   {operator} (because --value_size is {}: an operand or base that is not 8 \
+             bytes counts as 0)",
+            flags.value_size
+        )?,
+        Some(operator) => writeln!(out, "Operator:   {operator}")?,
+    }
+    writeln!(out, "Seed:       {}", plan.seed)
+}

@@ -1,0 +1,79 @@
+//! The help page.
+
+use std::io::Write;
+
+use crate::benchmark::TABLE;
+use crate::failure::Failure;
+use crate::flags::{Flags, HONOURED};
+
+const EXAMPLES: &str = "\
+Examples:
+  db_bench --benchmarks=mergerandom,readrandom --merge_operator=uint64add --value_size=8 \
+--disable_wal=1
+  db_bench --benchmarks=fillrandom,stats --num=500000 --value_size=4096 --db=/mnt/disk/bench
+  db_bench --benchmarks=readrandom --use_existing_db=1 --reads=20000 --db=/mnt/disk/bench
+";
+
+/// Prints the help page.
+///
+/// # Errors
+/// What writing says.
+pub fn print(out: &mut impl Write) -> Result<(), Failure> {
+    writeln!(out, "Runs RocksDB's and LevelDB's benchmarks against foldb.\n")?;
+    writeln!(out, "Usage: db_bench [--FLAG=VALUE]...\n")?;
+    writeln!(out, "Results go to standard output, progress and notes to standard error.\n")?;
+    writeln!(out, "Benchmarks:")?;
+    for entry in TABLE {
+        writeln!(out, "  {:<22} {}", entry.name, entry.help)?;
+    }
+    writeln!(
+        out,
+        "\nFlags, each with what it steers, what it does and its default (-name and --name value \
+         work too; booleans: --name, --noname, --name=0):"
+    )?;
+    let defaults = Flags::default();
+    for flag in HONOURED {
+        writeln!(out, "  --{}  ({})", flag.name, flag.steers)?;
+        writeln!(out, "      {} [{}]", flag.help, default(&defaults.show(flag.name)))?;
+    }
+    writeln!(
+        out,
+        "\nOther flags that RocksDB's or LevelDB's db_bench know are accepted without effect.\n"
+    )?;
+    write!(out, "{EXAMPLES}")?;
+    Ok(())
+}
+
+/// Prints the version.
+///
+/// # Errors
+/// What writing says.
+pub fn print_version(out: &mut impl Write) -> Result<(), Failure> {
+    writeln!(out, "db_bench of foldb {}", env!("CARGO_PKG_VERSION"))?;
+    Ok(())
+}
+
+fn default(value: &str) -> String {
+    match value {
+        "" => "none".to_owned(),
+        value => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_names_every_flag_and_benchmark() {
+        let mut page = Vec::new();
+        print(&mut page).unwrap();
+        let page = String::from_utf8(page).unwrap();
+        for flag in HONOURED {
+            assert!(page.contains(&format!("\n  --{}  (", flag.name)), "{}", flag.name);
+        }
+        for entry in TABLE {
+            assert!(page.contains(&format!("\n  {} ", entry.name)), "{}", entry.name);
+        }
+    }
+}

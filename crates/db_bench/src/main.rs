@@ -1,0 +1,53 @@
+//! The `db_bench` command: RocksDB's and LevelDB's benchmark commands, run against foldb.
+//!
+//! A command line that ran against either of them runs here as it stands and prints lines that the
+//! same scripts parse. `docs/db_bench.md` lists flags, benchmarks and differences.
+//!
+//! The way of a run: [`flags`] reads the command line, [`plan`] turns it into checked settings
+//! before anything is touched, [`session`] opens the database and runs each [`benchmark`] on its
+//! threads, [`workload`] says what one thread does, [`recorder`] counts and times it, and
+//! [`report`] prints.
+#![forbid(unsafe_code)]
+
+mod benchmark;
+mod budget;
+mod failure;
+mod flags;
+mod header;
+mod help;
+mod histogram;
+mod keys;
+mod plan;
+mod recorder;
+mod report;
+mod session;
+mod settings;
+mod values;
+mod workload;
+
+use std::process::ExitCode;
+
+use failure::Failure;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) | Err(Failure::OutputClosed) => ExitCode::SUCCESS,
+        Err(Failure::Message(message)) => {
+            eprintln!("db_bench: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let parsed = flags::parse(std::env::args_os().skip(1))?;
+    match parsed.request {
+        flags::Request::Help => help::print(&mut std::io::stdout().lock()),
+        flags::Request::Version => help::print_version(&mut std::io::stdout().lock()),
+        flags::Request::Run => {
+            let plan = plan::Plan::new(parsed.flags)?;
+            flags::note_without_effect(&parsed.without_effect);
+            session::run(plan)
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What one thread counts and times while it runs.
+//!
+//! The clock is read once per operation with `--histogram`, else only for progress lines: an
+//! operation costs an addition and a comparison.
+
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant, SystemTime};
+
+use foldb::Db;
+
+use crate::histogram::{Histograms, Operation};
+use crate::report::{Totals, stats_lines};
+
+/// How a thread tells how far it is, on stderr.
+#[derive(Clone)]
+pub struct Progress {
+    /// When to tell.
+    pub pace: Pace,
+    /// Whose figures go with the lines of the first thread, if they do.
+    pub stats_of: Option<Db>,
+}
+
+/// How often progress is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Not at all.
+    Silent,
+    /// In place, at growing intervals: on a terminal.
+    Growing,
+    /// A line each so many operations.
+    Every(u64),
+}
+
+impl Pace {
+    /// As `--stats_interval` says; without it only a terminal is told.
+    pub fn new(stats_interval: u64) -> Pace {
+        match stats_interval {
+            0 if std::io::stderr().is_terminal() => Pace::Growing,
+            0 => Pace::Silent,
+            interval => Pace::Every(interval),
+        }
+    }
+
+    /// The count after `done` at which to tell next.
+    fn next(self, done: u64) -> u64 {
+        match self {
+            Pace::Silent => u64::MAX,
+            Pace::Growing => done + growing_step(done),
+            Pace::Every(interval) => (done / interval + 1).saturating_mul(interval),
+        }
+    }
+}
+
+/// Steps of a first digit's half or whole: 100, 500, 1000, ... up to 100000.
+fn growing_step(done: u64) -> u64 {
+    match done {
+        0..1_000 => 100,
+        1_000..5_000 => 500,
+        5_000..10_000 => 1_000,
+        10_000..50_000 => 5_000,
+        50_000..100_000 => 10_000,
+        100_000..500_000 => 50_000,
+        _ => 100_000,
+    }
+}
+
+/// The counts and times of one thread.
+pub struct Recorder {
+    done: u64,
+    tell_at: u64,
+    histograms: Option<Histograms>,
+    last_operation: Instant,
+    bytes: u64,
+    message: String,
+    started: Instant,
+    thread: usize,
+    progress: Progress,
+    told: Told,
+}
+
+/// What the last progress line said.
+#[derive(Debug)]
+struct Told {
+    done: u64,
+    at: Instant,
+}
+
+impl Recorder {
+    /// Starts the `thread`-th thread's clock, counted from 0 within the benchmark.
+    pub fn start(thread: usize, histogram: bool, progress: Progress) -> Recorder {
+        let now = Instant::now();
+        Recorder {
+            done: 0,
+            tell_at: progress.pace.next(0),
+            histograms: histogram.then(Histograms::default),
+            last_operation: now,
+            bytes: 0,
+            message: String::new(),
+            started: now,
+            thread,
+            progress,
+            told: Told { done: 0, at: now },
+        }
+    }
+
+    /// Counts `operations` that one call did.
+    #[inline]
+    pub fn finished(&mut self, operations: u64, kind: Operation) {
+        if let Some(histograms) = &mut self.histograms {
+            let now = Instant::now();
+            histograms.record(kind, now - self.last_operation);
+            self.last_operation = now;
+        }
+        self.done += operations;
+        if self.done >= self.tell_at {
+            self.tell();
+        }
+    }
+
+    /// Counts bytes of keys and values.
+    #[inline]
+    pub fn bytes(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+    }
+
+    /// Operations so far.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// Adds to what stands at the end of the result line.
+    pub fn message(&mut self, message: &str) {
+        if !self.message.is_empty() {
+            self.message.push(' ');
+        }
+        self.message.push_str(message);
+    }
+
+    /// Stops the clock.
+    pub fn stop(self) -> Totals {
+        let finished = Instant::now();
+        if self.progress.pace == Pace::Growing {
+            eprint!("\r{:50}\r", "");
+        }
+        Totals {
+            done: self.done,
+            bytes: self.bytes,
+            busy: finished - self.started,
+            started: self.started,
+            finished,
+            message: self.message,
+            histograms: self.histograms,
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self) {
+        self.tell_at = self.progress.pace.next(self.done);
+        match self.progress.pace {
+            Pace::Silent => {}
+            Pace::Growing => eprint!("\r... finished {} ops{:30}", self.done, ""),
+            Pace::Every(_) => self.tell_line(),
+        }
+    }
+
+    fn tell_line(&mut self) {
+        let now = Instant::now();
+        let (since_told, since_start) = (now - self.told.at, now - self.started);
+        let fresh = self.done - self.told.done;
+        eprintln!(
+            "{} ... thread {}: ({fresh},{}) ops and ({:.1},{:.1}) ops/second in ({:.6},{:.6}) \
+             seconds",
+            humantime::format_rfc3339_seconds(SystemTime::now()),
+            self.thread,
+            self.done,
+            rate(fresh, since_told),
+            rate(self.done, since_start),
+            since_told.as_secs_f64(),
+            since_start.as_secs_f64(),
+        );
+        if let (0, Some(db)) = (self.thread, &self.progress.stats_of) {
+            eprint!("{}", stats_lines(&db.stats()));
+        }
+        self.told = Told { done: self.done, at: now };
+    }
+}
+
+/// Operations a second.
+fn rate(operations: u64, time: Duration) -> f64 {
+    operations as f64 / time.max(Duration::from_nanos(1)).as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorder(histogram: bool) -> Recorder {
+        Recorder::start(0, histogram, Progress { pace: Pace::Silent, stats_of: None })
+    }
+
+    #[test]
+    fn counts_operations_bytes_and_messages() {
+        let mut recorder = recorder(false);
+        recorder.finished(10, Operation::Write);
+        recorder.finished(1, Operation::Write);
+        recorder.bytes(24);
+        recorder.message("(1000 ops)");
+        recorder.message("(x)");
+        let totals = recorder.stop();
+        assert_eq!((totals.done, totals.bytes), (11, 24));
+        assert_eq!(totals.message, "(1000 ops) (x)");
+        assert!(totals.histograms.is_none());
+    }
+
+    #[test]
+    fn histogram_has_one_entry_a_call() {
+        let mut recorder = recorder(true);
+        recorder.finished(10, Operation::Write);
+        recorder.finished(10, Operation::Write);
+        let blocks = recorder.stop().histograms.unwrap().blocks();
+        assert!(blocks.starts_with("Microseconds per write:\nCount: 2 "), "{blocks}");
+    }
+
+    #[test]
+    fn pace_tells_at_multiples_also_when_batches_jump_over_one() {
+        assert_eq!(Pace::Every(1000).next(0), 1000);
+        assert_eq!(Pace::Every(1000).next(1999), 2000);
+        assert_eq!(Pace::Every(1000).next(2000), 3000);
+        assert_eq!(Pace::Silent.next(5), u64::MAX);
+        assert_eq!(Pace::Growing.next(900), 1000);
+        assert_eq!(Pace::Growing.next(1_000_000), 1_100_000);
+    }
+}

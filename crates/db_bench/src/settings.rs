@@ -1,0 +1,212 @@
+//! From flags to the engine's options, with the checks of what makes sense.
+
+use foldb::{CompactionPreset, Compression, Options};
+
+use crate::failure::Failure;
+use crate::flags::Flags;
+
+/// Block cache unless `--cache_size` is given, as RocksDB's releases of the published figures.
+const DEFAULT_CACHE_SIZE: usize = 8 << 20;
+/// Tables held open when all may be.
+const ALL_TABLES: usize = 1 << 20;
+
+/// Checks the flags that only steer the workload.
+///
+/// # Errors
+/// A value out of its range.
+pub fn check_workload(flags: &Flags) -> Result<(), Failure> {
+    let percent = 0..=100;
+    let checks = [
+        (flags.num >= 1, "num", "at least 1"),
+        (flags.merge_keys != 0, "merge_keys", "at least 1, or negative for --num"),
+        ((1..=1024).contains(&flags.threads), "threads", "between 1 and 1024"),
+        ((1..=65536).contains(&flags.key_size), "key_size", "between 1 and 65536"),
+        (flags.value_size <= 1 << 30, "value_size", "at most 1073741824"),
+        (flags.batch_size >= 1, "batch_size", "at least 1"),
+        (percent.contains(&flags.mergereadpercent), "mergereadpercent", "between 0 and 100"),
+        (percent.contains(&flags.readwritepercent), "readwritepercent", "between 0 and 100"),
+        ((0.0..=1.0).contains(&flags.compression_ratio), "compression_ratio", "between 0 and 1"),
+        (flags.block_size >= 1, "block_size", "at least 1"),
+    ];
+    match checks.into_iter().find(|(holds, ..)| !holds) {
+        None => Ok(()),
+        Some((_, name, range)) => {
+            Err(Failure::new(format!("--{name} must be {range}, not {}", flags.show(name))))
+        }
+    }
+}
+
+/// The options of the database; `operator` is already checked.
+///
+/// # Errors
+/// A value that foldb does not know or take.
+pub fn options(flags: &Flags, operator: Option<String>) -> Result<Options, Failure> {
+    let own = Options::default();
+    let options = Options {
+        create_if_missing: !flags.use_existing_db,
+        merge_operator: operator,
+        write_buffer_size: size(flags.write_buffer_size),
+        max_write_buffers: flags.max_write_buffer_number.map_or(own.max_write_buffers, size),
+        block_cache_size: usize::try_from(flags.cache_size).unwrap_or(DEFAULT_CACHE_SIZE),
+        block_size: size(flags.block_size),
+        bloom_bits: u32::try_from(flags.bloom_bits).unwrap_or(own.bloom_bits),
+        compression: compression(flags, own.compression)?,
+        min_level_to_compress: usize::try_from(flags.min_level_to_compress).unwrap_or(0),
+        max_open_files: open_files(flags, own.max_open_files),
+        compaction: compaction(flags, own.compaction)?,
+        num_levels: size(flags.num_levels),
+        level0_compaction_trigger: flags
+            .level0_file_num_compaction_trigger
+            .map_or(own.level0_compaction_trigger, size),
+        level0_slowdown_trigger: flags
+            .level0_slowdown_writes_trigger
+            .map_or(own.level0_slowdown_trigger, size),
+        level0_stop_trigger: flags.level0_stop_writes_trigger.map_or(own.level0_stop_trigger, size),
+        max_bytes_for_level_base: flags
+            .max_bytes_for_level_base
+            .unwrap_or(own.max_bytes_for_level_base),
+        max_bytes_for_level_multiplier: flags
+            .max_bytes_for_level_multiplier
+            .unwrap_or(own.max_bytes_for_level_multiplier),
+        disable_auto_compactions: flags.disable_auto_compactions,
+        max_background_compactions: background_compactions(flags, own.max_background_compactions),
+        ..own
+    };
+    options.validate().map_err(|error| Failure::new(error.to_string()))?;
+    Ok(options)
+}
+
+fn size(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+fn compression(flags: &Flags, own: Compression) -> Result<Compression, Failure> {
+    let Some(name) = &flags.compression_type else { return Ok(own) };
+    match name.to_ascii_lowercase().as_str() {
+        "none" => Ok(Compression::None),
+        "lz4" => Ok(Compression::Lz4),
+        "snappy" => Ok(Compression::Snappy),
+        _ => Err(Failure::new(format!(
+            "--compression_type must be none, snappy or lz4, not '{name}'"
+        ))),
+    }
+}
+
+fn compaction(flags: &Flags, own: CompactionPreset) -> Result<CompactionPreset, Failure> {
+    match flags.compaction_style {
+        None => Ok(own),
+        Some(0) => Ok(CompactionPreset::Leveled),
+        Some(1) => Ok(CompactionPreset::Tiered),
+        Some(other) => Err(Failure::new(format!(
+            "--compaction_style must be 0 (leveled) or 1 (tiered), not {other}"
+        ))),
+    }
+}
+
+fn open_files(flags: &Flags, own: usize) -> usize {
+    match flags.open_files {
+        None | Some(0) => own,
+        Some(files) => usize::try_from(files).unwrap_or(ALL_TABLES),
+    }
+}
+
+fn background_compactions(flags: &Flags, own: usize) -> usize {
+    match flags.max_background_compactions.map(usize::try_from) {
+        Some(Ok(threads)) if threads > 0 => threads,
+        _ => own,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(arguments: &[&str]) -> Result<Options, Failure> {
+        let parsed = crate::flags::parse(arguments.iter().map(Into::into)).unwrap();
+        options(&parsed.flags, None)
+    }
+
+    #[test]
+    fn absent_flags_leave_rocksdbs_sizes_and_foldbs_shape() {
+        let (options, own) = (from(&[]).unwrap(), Options::default());
+        assert!(options.create_if_missing);
+        assert_eq!(options.write_buffer_size, 64 << 20);
+        assert_eq!(options.block_cache_size, 8 << 20);
+        assert_eq!(options.block_size, 4096);
+        assert_eq!(options.max_write_buffers, own.max_write_buffers);
+        assert_eq!(options.bloom_bits, own.bloom_bits);
+        assert_eq!(options.compaction, own.compaction);
+        assert_eq!(options.compression, Compression::Lz4);
+        assert_eq!(options.max_open_files, own.max_open_files);
+    }
+
+    #[test]
+    fn given_flags_reach_the_options() {
+        let options = from(&[
+            "--use_existing_db",
+            "--write_buffer_size=2097152",
+            "--max_write_buffer_number=4",
+            "--cache_size=104857600",
+            "--block_size=65536",
+            "--bloom_bits=0",
+            "--open_files=-1",
+            "--num_levels=6",
+            "--max_bytes_for_level_base=10485760",
+            "--max_bytes_for_level_multiplier=8",
+            "--level0_file_num_compaction_trigger=3",
+            "--level0_slowdown_writes_trigger=8",
+            "--level0_stop_writes_trigger=12",
+            "--min_level_to_compress=2",
+            "--compression_type=Snappy",
+            "--disable_auto_compactions",
+            "--compaction_style=1",
+            "--max_background_compactions=20",
+        ])
+        .unwrap();
+        assert!(!options.create_if_missing);
+        assert!(options.disable_auto_compactions);
+        assert_eq!(options.write_buffer_size, 2 << 20);
+        assert_eq!(options.max_write_buffers, 4);
+        assert_eq!(options.block_cache_size, 100 << 20);
+        assert_eq!(options.block_size, 65536);
+        assert_eq!(options.bloom_bits, 0);
+        assert_eq!(options.max_open_files, ALL_TABLES);
+        assert_eq!(options.num_levels, 6);
+        assert_eq!(options.max_bytes_for_level_base, 10 << 20);
+        assert!((options.max_bytes_for_level_multiplier - 8.0).abs() < f64::EPSILON);
+        assert_eq!(options.level0_compaction_trigger, 3);
+        assert_eq!(options.level0_slowdown_trigger, 8);
+        assert_eq!(options.level0_stop_trigger, 12);
+        assert_eq!(options.min_level_to_compress, 2);
+        assert_eq!(options.compression, Compression::Snappy);
+        assert_eq!(options.compaction, CompactionPreset::Tiered);
+        assert_eq!(options.max_background_compactions, 20);
+    }
+
+    #[test]
+    fn what_the_engine_refuses_is_refused_before_it_runs() {
+        for arguments in [
+            ["--write_buffer_size=1"],
+            ["--num_levels=1"],
+            ["--compaction_style=2"],
+            ["--compression_type=zstd"],
+            ["--max_write_buffer_number=1"],
+        ] {
+            assert!(from(&arguments).is_err(), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn workload_ranges_are_checked() {
+        for argument in ["--num=0", "--merge_keys=0", "--threads=0", "--compression_ratio=1.5"] {
+            let parsed = crate::flags::parse([argument.into()]).unwrap();
+            let Err(Failure::Message(message)) = check_workload(&parsed.flags) else {
+                panic!("{argument} accepted")
+            };
+            let (name, value) = argument.split_once('=').unwrap();
+            assert!(message.starts_with(&format!("{name} must be ")), "{message}");
+            assert!(message.ends_with(&format!("not {value}")), "{message}");
+        }
+        check_workload(&Flags::default()).unwrap();
+    }
+}

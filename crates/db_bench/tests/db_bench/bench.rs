@@ -1,0 +1,85 @@
+//! Running the built `db_bench` on a database of its own.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use regex::Regex;
+
+/// A temporary database and what runs on it.
+pub struct Bench {
+    directory: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        Bench { directory: tempfile::tempdir().unwrap() }
+    }
+
+    /// Where its database is (or will be).
+    pub fn database(&self) -> std::path::PathBuf {
+        self.directory.path().join("db")
+    }
+
+    /// Runs with `--db` and these arguments.
+    pub fn output(&self, arguments: &[&str]) -> Output {
+        let database = format!("--db={}", self.database().display());
+        run(&[&[database.as_str()], arguments].concat())
+    }
+
+    /// Runs and expects success; answers standard output.
+    pub fn run(&self, arguments: &[&str]) -> String {
+        let output = self.output(arguments);
+        let stderr = text(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {stderr}");
+        text(&output.stdout)
+    }
+}
+
+/// Runs `db_bench` with these arguments only.
+pub fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_db_bench")).args(arguments).output().unwrap()
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A result line, taken apart as RocksDB's scripts do.
+#[derive(Debug)]
+pub struct ResultLine {
+    pub micros: f64,
+    pub rate: u64,
+    pub operations: u64,
+    pub rest: String,
+}
+
+/// The result lines of benchmark `name`, in order.
+pub fn results(stdout: &str, name: &str) -> Vec<ResultLine> {
+    let pattern = Regex::new(
+        r"^(\S+) +: +(\d+\.\d{3}) micros/op (\d+) ops/sec (\d+\.\d{3}) seconds (\d+) operations;(?: (.*))?$",
+    )
+    .unwrap();
+    stdout
+        .lines()
+        .filter_map(|line| pattern.captures(line))
+        .filter(|captures| &captures[1] == name)
+        .map(|captures| ResultLine {
+            micros: captures[2].parse().unwrap(),
+            rate: captures[3].parse().unwrap(),
+            operations: captures[5].parse().unwrap(),
+            rest: captures.get(6).map_or(String::new(), |rest| rest.as_str().to_owned()),
+        })
+        .collect()
+}
+
+/// The one result line of benchmark `name`.
+pub fn result(stdout: &str, name: &str) -> ResultLine {
+    let mut lines = results(stdout, name);
+    assert_eq!(lines.len(), 1, "result lines of {name} in:\n{stdout}");
+    lines.remove(0)
+}
+
+/// Whether anything is at `path`.
+pub fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
