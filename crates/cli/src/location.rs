@@ -2,10 +2,11 @@
 //!
 //! A database is a directory with a file `CURRENT`. Only `put`, `merge`, `count` and `demo --keep`
 //! create one, and only where nothing or an empty directory stands; everything else is refused and
-//! left byte for byte as it was.
+//! left byte for byte as it was. A creation that was killed before it wrote `CURRENT` left nothing
+//! of worth, so its directory is as good as empty.
 
-use std::fs;
-use std::io;
+use std::fs::{self, DirEntry, File};
+use std::io::{self, Read};
 use std::path::Path;
 
 use foldb::{Db, Options};
@@ -15,11 +16,16 @@ use crate::form::escape::quoted;
 
 /// The file that makes a directory a database.
 const CURRENT: &str = "CURRENT";
+/// What every log and manifest of foldb says of itself, and where (`docs/format/log.md`).
+const LOG_MAGIC: &[u8] = b"foldblog";
+const LOG_MAGIC_AT: usize = 33;
+/// A log in which nothing was written ends behind its header.
+const EMPTY_LOG_LEN: u64 = 85;
 
 /// Where a command may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// Nothing, or an empty directory: a database can be created.
+    /// Nothing, an empty directory, or what an unfinished creation left: a database can be created.
     Free,
     /// A database.
     Database,
@@ -55,13 +61,44 @@ impl Location {
         if path.join(CURRENT).is_file() {
             return Ok(Location::Database);
         }
-        match fs::read_dir(path).map_err(look_failed)?.next() {
-            None => Ok(Location::Free),
-            Some(_) => Err(Exit::failed(format!(
-                "{name} is not a database: it is a directory with other files in it"
-            ))),
+        for entry in fs::read_dir(path).map_err(look_failed)? {
+            if !left_by_a_creation(&entry.map_err(look_failed)?).map_err(look_failed)? {
+                return Err(Exit::failed(format!(
+                    "{name} is not a database: it is a directory with other files in it"
+                )));
+            }
         }
+        Ok(Location::Free)
     }
+}
+
+/// Whether this is all that a creation without `CURRENT` can have left: a lock, a log without
+/// writes, a manifest, a `CURRENT` to be. Other engines use the same names, so the name alone does
+/// not tell.
+fn left_by_a_creation(entry: &DirEntry) -> io::Result<bool> {
+    let found = entry.metadata()?;
+    let name = entry.file_name();
+    let name = name.as_encoded_bytes();
+    if !found.is_file() {
+        return Ok(false);
+    }
+    match name {
+        b"LOCK" => Ok(found.len() == 0),
+        b"CURRENT.tmp" => Ok(found.len() <= "MANIFEST-000002\n".len() as u64),
+        _ if name.ends_with(b".log") => {
+            Ok(found.len() <= EMPTY_LOG_LEN && begins_as_log(&entry.path())?)
+        }
+        _ if name.starts_with(b"MANIFEST-") => begins_as_log(&entry.path()),
+        _ => Ok(false),
+    }
+}
+
+/// Whether a file begins as our logs and manifests do, or is one whose bytes were never written.
+fn begins_as_log(path: &Path) -> io::Result<bool> {
+    let mut header = Vec::new();
+    File::open(path)?.take(EMPTY_LOG_LEN).read_to_end(&mut header)?;
+    let magic = header.get(LOG_MAGIC_AT..LOG_MAGIC_AT + LOG_MAGIC.len());
+    Ok(magic == Some(LOG_MAGIC) || header.iter().all(|&byte| byte == 0))
 }
 
 /// Opens the database that stands at `path`.
@@ -123,6 +160,62 @@ mod tests {
         // A directory called CURRENT makes no database.
         fs::create_dir(dir.path().join("CURRENT")).unwrap();
         assert!(refusal(dir.path()).contains("other files in it"));
+    }
+
+    /// The directory of a database without writes, at the moment before `CURRENT` is there.
+    fn unfinished() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let db = create(dir.path(), Options::default()).unwrap();
+        db.close().unwrap();
+        fs::rename(dir.path().join("CURRENT"), dir.path().join("CURRENT.tmp")).unwrap();
+        dir
+    }
+
+    #[test]
+    fn what_an_unfinished_creation_left_is_free() {
+        let dir = unfinished();
+        let steps = ["none", "CURRENT.tmp", "MANIFEST-000002", "000001.log", "LOCK"];
+        for gone in steps {
+            let _ = fs::remove_file(dir.path().join(gone));
+            assert_eq!(Location::of(dir.path()), Ok(Location::Free), "without {gone}");
+        }
+        let dir = unfinished();
+        for never_written in ["CURRENT.tmp", "MANIFEST-000002", "000001.log"] {
+            File::create(dir.path().join(never_written)).unwrap();
+            assert_eq!(Location::of(dir.path()), Ok(Location::Free), "{never_written} empty");
+        }
+        fs::write(dir.path().join("000001.log"), [0; 85]).unwrap();
+        assert_eq!(Location::of(dir.path()), Ok(Location::Free), "a log of zeros");
+        // A second attempt that is cut short uses the next numbers.
+        fs::write(dir.path().join("000003.log"), [0; 85]).unwrap();
+        assert_eq!(Location::of(dir.path()), Ok(Location::Free));
+        create(dir.path(), Options::default()).unwrap().put("k", "v").unwrap();
+        assert_eq!(Location::of(dir.path()), Ok(Location::Database));
+    }
+
+    #[test]
+    fn writes_and_the_files_of_other_engines_are_not_taken_for_an_unfinished_creation() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = create(dir.path(), Options::default()).unwrap();
+        db.put("", "").unwrap();
+        db.close().unwrap();
+        fs::remove_file(dir.path().join("CURRENT")).unwrap();
+        assert!(refusal(dir.path()).contains("other files in it"), "a log with a write");
+
+        for (name, bytes) in [
+            ("000003.log", &b"levels"[..]),
+            ("MANIFEST-000002", b"\x56\xf9\xb8\xf8\x1c\0\x01\x01\x1aleveldb.BytewiseComparator"),
+            ("000004.tbl", b""),
+            ("LOCK", b"pid 7"),
+            ("CURRENT.tmp", b"something that somebody may want"),
+        ] {
+            let dir = unfinished();
+            fs::write(dir.path().join(name), bytes).unwrap();
+            assert!(refusal(dir.path()).contains("other files in it"), "{name}");
+        }
+        let dir = unfinished();
+        fs::create_dir(dir.path().join("000009.log")).unwrap();
+        assert!(refusal(dir.path()).contains("other files in it"), "a directory");
     }
 
     #[cfg(unix)]

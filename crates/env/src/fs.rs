@@ -23,6 +23,11 @@ pub(crate) fn check_same_directory(from: &Path, to: &Path) -> io::Result<()> {
 pub trait FileSystem: Debug + Send + Sync {
     /// Creates `path` for writing; an existing file is replaced by an empty one.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>>;
+    /// [`FileSystem::create`] for a file that many small records are appended to: where the system
+    /// can, writing into preallocated space costs no system call. What it promises is the same.
+    fn create_log(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
+        self.create(path)
+    }
     /// Opens an existing file for positioned reads.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>>;
     /// Renames a file within one directory, replacing the target. Atomic; durable after `sync_dir`.

@@ -7,7 +7,7 @@
 //! Reading order: [`fs`] (the traits), [`posix`] (the real thing), [`mem`] (in memory, with crashes
 //! and injected errors), [`clock`], [`threads`].
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod clock;
 pub mod fs;

@@ -5,6 +5,9 @@
 //! write, and a second sync would then succeed over the hole (P. Rebello et al., "Can Applications
 //! Recover from fsync Failures?", USENIX ATC 2020).
 
+#[allow(unsafe_code)]
+mod mapped;
+
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -12,6 +15,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use self::mapped::MappedFile;
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile, check_same_directory};
 
 /// The operating system's files.
@@ -22,6 +26,12 @@ impl FileSystem for PosixFs {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
         Ok(Arc::new(PosixFile(file)))
+    }
+
+    fn create_log(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(true).open(path)?;
+        Ok(Arc::new(MappedFile::new(file)))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
@@ -107,7 +117,7 @@ impl WritableFile for PosixFile {
     }
 
     fn preallocate(&self, len: u64) -> io::Result<()> {
-        hints::preallocate(&self.0, len)
+        hints::preallocate(&self.0, len).map(|_reserved| ())
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
@@ -142,20 +152,21 @@ mod hints {
     use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
     use rustix::io::{Errno, retry_on_intr};
 
-    pub(super) fn preallocate(file: &File, len: u64) -> io::Result<()> {
+    /// Whether the blocks are reserved now.
+    pub(super) fn preallocate(file: &File, len: u64) -> io::Result<bool> {
         if len == 0 {
-            return Ok(());
+            return Ok(true);
         }
         outcome(retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, len)))
     }
 
     /// What the file system cannot do is no error; what the disk has no room for is.
-    pub(super) fn outcome(result: Result<(), Errno>) -> io::Result<()> {
+    pub(super) fn outcome(result: Result<(), Errno>) -> io::Result<bool> {
         match result {
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::NODEV | Errno::PERM) => {
-                Ok(())
+                Ok(false)
             }
-            result => Ok(result?),
+            result => result.map(|()| true).map_err(io::Error::from),
         }
     }
 
@@ -173,8 +184,8 @@ mod hints {
     use std::fs::File;
     use std::io;
 
-    pub(super) fn preallocate(_file: &File, _len: u64) -> io::Result<()> {
-        Ok(())
+    pub(super) fn preallocate(_file: &File, _len: u64) -> io::Result<bool> {
+        Ok(false)
     }
 
     pub(super) fn will_need(_file: &File, _offset: u64, _len: u64) {}

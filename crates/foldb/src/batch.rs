@@ -244,3 +244,6 @@ impl<'a> Iterator for Operations<'a> {
         Some(Operation::decode(&mut self.bytes).expect("a batch holds what it encoded"))
     }
 }
+
+#[cfg(test)]
+mod tests;

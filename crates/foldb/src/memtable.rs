@@ -30,6 +30,8 @@ pub(crate) struct Memtable {
 /// The one who may write to a memtable.
 pub(crate) struct MemtableWriter {
     writer: Writer,
+    /// What the index takes before it has grown.
+    empty_bytes: usize,
     pub(crate) memtable: Arc<Memtable>,
 }
 
@@ -54,13 +56,16 @@ impl MemtableWriter {
             sealed_through: AtomicU64::new(0),
             log_bytes: AtomicU64::new(0),
         });
-        MemtableWriter { writer, memtable }
+        MemtableWriter { empty_bytes: memtable.bytes(), writer, memtable }
     }
 
-    /// Whether records of these needs (see [`record_bytes`]) still fit.
+    /// Whether records of these needs (see [`record_bytes`]) still fit: into the memory there is,
+    /// and, index included, into the write buffer the memtable was made for.
     #[inline]
     pub(crate) fn fits(&self, bytes: usize) -> bool {
-        self.writer.chains().fits(bytes)
+        let chains = self.writer.chains();
+        let grown = chains.bytes_used() - self.empty_bytes;
+        chains.fits(bytes) && (grown + bytes <= chains.capacity() || chains.is_empty())
     }
 
     /// Applies one write.

@@ -81,6 +81,12 @@ impl Stats {
         ratio(written, self.bytes_user)
     }
 
+    /// Bytes written into a level by flushes and compactions per byte of keys and values accepted; 0
+    /// for a level that is not there.
+    pub fn level_write_amplification(&self, level: usize) -> f64 {
+        ratio(self.levels.get(level).map_or(0, |level| level.bytes_written), self.bytes_user)
+    }
+
     /// Bytes of all tables over those of the last level that has any: an estimate of bytes kept
     /// per live byte. 0 for an empty tree.
     pub fn space_amplification(&self) -> f64 {

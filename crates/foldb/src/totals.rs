@@ -126,3 +126,60 @@ impl Totals {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some() -> Totals {
+        let totals = Totals::default();
+        totals.add(Total::Puts, 3);
+        totals.add(Total::FilterNegatives, 5);
+        totals.add_exclusive(Total::Merges, 7);
+        totals.add_level_bytes(0, 11);
+        totals.add_level_bytes(MAX_LEVELS - 1, 13);
+        totals
+    }
+
+    #[test]
+    fn what_is_stored_comes_back() {
+        let stored = some().to_vec();
+        assert_eq!(stored.len(), MAX_LEVELS + COUNT);
+        let totals = Totals::default();
+        totals.restore(&stored);
+        assert_eq!(totals.to_vec(), stored);
+        let stats = totals.to_stats();
+        assert_eq!((stats.puts, stats.merges, stats.filter_negatives), (3, 7, 5));
+        assert_eq!((totals.level_bytes(0), totals.level_bytes(MAX_LEVELS - 1)), (11, 13));
+    }
+
+    /// A database of an earlier version stored fewer, one of a later version more.
+    #[test]
+    fn fewer_or_more_are_the_same_ones() {
+        let stored = some().to_vec();
+        for len in 0..stored.len() {
+            let totals = Totals::default();
+            totals.restore(&stored[..len]);
+            let mut expected = stored[..len].to_vec();
+            expected.resize(stored.len(), 0);
+            assert_eq!(totals.to_vec(), expected);
+        }
+        let totals = Totals::default();
+        totals.restore(&[&stored[..], &[99, 99]].concat());
+        assert_eq!(totals.to_vec(), stored);
+    }
+
+    /// The order is on disk.
+    #[test]
+    fn the_order_never_changes() {
+        let mut stored = vec![0; MAX_LEVELS];
+        stored.extend(1..=COUNT as u64);
+        let totals = Totals::default();
+        totals.restore(&stored);
+        let first = [Total::Puts, Total::Deletes, Total::Merges, Total::BytesUser, Total::BytesLog];
+        for (total, expected) in first.into_iter().zip(1..) {
+            assert_eq!(totals.get(total), expected, "{total:?}");
+        }
+        assert_eq!(totals.get(Total::FilterNegatives), 22, "new ones go behind it");
+    }
+}

@@ -39,19 +39,59 @@ fn a_directory_with_other_files_is_refused() {
     assert_eq!(contents(&shell.path("db")), before);
 }
 
-#[test]
-fn what_is_called_current_but_no_database_of_ours_is_left_as_it_was() {
-    let shell = Shell::new();
+/// A directory that has `CURRENT`, but is no database of ours.
+fn with_current(shell: &Shell, files: &[(&str, &[u8])]) {
     std::fs::create_dir(shell.path("db")).unwrap();
     std::fs::write(shell.path("db/CURRENT"), "MANIFEST-000005\n").unwrap();
-    std::fs::write(shell.path("db/MANIFEST-000005"), "something else").unwrap();
+    for (name, bytes) in files {
+        std::fs::write(shell.path("db").join(name), bytes).unwrap();
+    }
     let before = contents(&shell.path("db"));
     for line in EVERY {
-        shell.run(line).failed(1);
-        let mut after = contents(&shell.path("db"));
-        // The lock of the attempt may stay behind, empty.
-        after.retain(|(path, bytes)| !(path.ends_with("LOCK") && bytes.is_empty()));
-        assert_eq!(after, before, "{line}");
+        let message = shell.run(line).failed(1);
+        assert!(message.contains("database of another engine"), "{line}: {message}");
+        assert_eq!(contents(&shell.path("db")), before, "{line}");
+    }
+}
+
+#[test]
+fn what_is_called_current_but_no_database_of_ours_is_left_as_it_was() {
+    with_current(&Shell::new(), &[("MANIFEST-000005", b"something else")]);
+}
+
+#[test]
+fn a_database_of_rocksdb_is_left_as_it_was() {
+    let first_edit = b"\x56\xf9\xb8\xf8\x1c\0\x01\x01\x1aleveldb.BytewiseComparator\x02\0\x03\x02\x04\0";
+    let files: [(&str, &[u8]); 5] = [
+        ("MANIFEST-000005", first_edit),
+        ("000004.log", b""),
+        ("LOCK", b""),
+        ("IDENTITY", b"d1e6"),
+        ("LOG", b"RocksDB version: 7.8.3"),
+    ];
+    with_current(&Shell::new(), &files);
+}
+
+#[test]
+fn a_creation_that_was_killed_leaves_a_directory_that_can_be_used() {
+    let shell = Shell::new();
+    // The state before the rename that creates CURRENT, and the one before the manifest.
+    shell.feed(&["count", "empty"], b"").ok();
+    std::fs::rename(shell.path("empty/CURRENT"), shell.path("empty/CURRENT.tmp")).unwrap();
+    for (db, gone) in [("db1", ""), ("db2", "CURRENT.tmp MANIFEST-000002"), ("db3", "000001.log")] {
+        std::fs::create_dir(shell.path(db)).unwrap();
+        for (file, bytes) in contents(&shell.path("empty")).into_iter().skip(1) {
+            let name = file.file_name().unwrap();
+            if !gone.split(' ').any(|gone| name == gone) {
+                std::fs::write(shell.path(db).join(name), bytes).unwrap();
+            }
+        }
+        let before = contents(&shell.path(db));
+        let message = shell.run(&format!("get {db} k")).failed(1);
+        assert_eq!(message, format!("there is no database at '{db}'"));
+        assert_eq!(contents(&shell.path(db)), before, "{db}");
+        shell.ok(&format!("merge {db} k 3 --operator uint64add"));
+        assert_eq!(shell.ok(&format!("scan {db}")), "k\t3\n");
     }
 }
 

@@ -196,7 +196,7 @@ impl OlderTables {
 
     /// Whether an older record of `key` may exist. Keys must be asked in ascending order.
     #[inline]
-    fn may_hold(&mut self, key: &[u8]) -> bool {
+    pub(super) fn may_hold(&mut self, key: &[u8]) -> bool {
         let comparator = &*self.comparator;
         self.runs.iter_mut().any(|(tables, next)| {
             while *next < tables.len() && !tables[*next].hi.admits(comparator, key) {

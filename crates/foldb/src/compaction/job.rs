@@ -86,7 +86,7 @@ impl Job {
 
     /// The run that a new output run stands directly before. Slices that left no output behind may
     /// have used up the one named; the inputs that are left stand where it stood.
-    fn place_of_output(&self, version: &Version) -> Option<RunId> {
+    pub(super) fn place_of_output(&self, version: &Version) -> Option<RunId> {
         let before = self.before?;
         let mut runs = version.levels[self.output_level].runs.iter().map(|run| run.id);
         runs.find(|&id| id == before || self.inputs.contains(&id))

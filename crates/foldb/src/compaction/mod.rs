@@ -5,3 +5,5 @@ pub(crate) mod folding;
 pub(crate) mod job;
 pub(crate) mod output;
 pub(crate) mod policy;
+#[cfg(test)]
+mod tests;

@@ -180,7 +180,11 @@ impl Core {
                     // nobody wakes who was not asleep yet.
                     if state.steps == seen && !state.shutdown {
                         let idle = |state: &mut State| state.steps == seen && !state.shutdown;
-                        drop(self.background.work.wait_timeout_while(state, IDLE, idle));
+                        let work = &self.background.work;
+                        match self.options.idle_runs {
+                            0 => drop(work.wait_while(state, idle)),
+                            _ => drop(work.wait_timeout_while(state, IDLE, idle)),
+                        }
                     }
                 }
                 Err(_) => drop(self.background.work.wait_timeout_while(state, RETRY, ready)),

@@ -10,6 +10,8 @@ mod replay;
 mod schedule;
 mod snapshot;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod view;
 mod write;

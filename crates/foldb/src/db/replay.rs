@@ -12,14 +12,15 @@
 //! ```
 //!
 //! unless log 8, or one behind it, says that it was synced: then 4 was synced before, and its loss is
-//! damage. A log that nobody followed is not part of the sequence: its creation failed half-way, and
-//! the writer went on in the log before.
+//! damage. A log whose creation failed half-way holds no writes and has no successor; the writer went
+//! on in the log before, and the next one follows that:
 //!
 //! ```text
 //! log 7: 1 2 3 4    log 8, after 7 as of 3: no writes    log 9, after 7 as of 4: 5 6
 //! replayed: 1 2 3 4 5 6
 //! ```
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foldb_chains::ArenaPool;
@@ -65,59 +66,77 @@ pub(super) struct Replayed {
 pub(super) fn replay_logs(replay: Replay<'_>) -> Result<Replayed> {
     let mut replayer =
         Replayer { replay: &replay, writer: None, done: Replayed::default(), held_back: None };
-    // The last log of the sequence so far.
-    let mut last: Option<(u64, LogEnd)> = None;
+    // By number: a log that could not be begun may stand between two that follow each other.
+    let mut ends: BTreeMap<u64, LogEnd> = BTreeMap::new();
     let is_needed = |log: &u64| *log >= replay.first_log || planted(Fault::ReplayFlushed);
-    let needed = replay.logs.iter().copied().filter(is_needed);
-    for number in needed {
+    let mut needed = replay.logs.iter().copied().filter(is_needed);
+    while let Some(number) = needed.next() {
         let path = replay.names.log(number);
         let mut reader = LogReader::open(&*replay.options.env.fs, &path, number)?;
         let mut record = Vec::new();
         if !reader.next(&mut record)? {
-            // Not even its header: nothing in it, nor in any log behind it, was ever synced.
-            reader.end()?;
+            // Not even its header: nothing in it, nor in any later one, was ever synced.
+            ends.insert(number, reader.end()?);
             continue;
         }
         let header = replayer.header(&record, number).map_err(|error| error.at(&path, 0))?;
-        if !replayer.follows(&header, last) {
-            check_never_synced(reader, &header, last, &replay)?;
+        if is_abandoned(&header, &ends) {
             continue;
+        }
+        if !replayer.follows(&header, &ends) {
+            let end = ends.get(&header.predecessor).map_or(0, |end| end.offset);
+            stop_before(reader, &header, end, needed, &replay)?;
+            return Ok(replayer.finish());
         }
         let mut offset = reader.offset();
         while reader.next(&mut record)? {
             replayer.record(&record).map_err(|error| error.at(&path, offset))?;
             offset = reader.offset();
         }
-        last = Some((number, reader.end()?));
+        ends.insert(number, reader.end()?);
     }
     Ok(replayer.finish())
 }
 
-/// A log whose predecessor is not whole is not applied.
+/// Whether the log before went on after this one was begun: beginning it failed (a full disk), and
+/// it holds no writes.
+fn is_abandoned(header: &LogHeader, ends: &BTreeMap<u64, LogEnd>) -> bool {
+    ends.get(&header.predecessor).is_some_and(|end| end.frames > header.predecessor_frames)
+}
+
+/// A log whose predecessor is not whole is not applied, nor is any later one.
 ///
 /// # Errors
-/// `Corruption` when it says that it was synced.
-fn check_never_synced(
+/// `Corruption` when one of them says that it was synced: then the predecessor was before.
+fn stop_before(
     mut log: LogReader,
     header: &LogHeader,
-    last: Option<(u64, LogEnd)>,
+    predecessor_end: u64,
+    later: impl Iterator<Item = u64>,
     replay: &Replay<'_>,
 ) -> Result<()> {
-    let mut record = Vec::new();
-    while log.next(&mut record)? {}
-    if log.end()?.max_synced == 0 {
+    let mut was_synced = says_synced(&mut log)?;
+    for number in later {
+        let path = replay.names.log(number);
+        let mut log = LogReader::open(&*replay.options.env.fs, &path, number)?;
+        was_synced |= says_synced(&mut log)?;
+    }
+    if !was_synced {
         return Ok(());
     }
     let path = replay.names.log(header.predecessor);
-    let offset = match last {
-        Some((number, end)) if number == header.predecessor => end.offset,
-        _ => 0,
-    };
     Err(Error::corruption(format!(
         "the log must hold {} frames in {} bytes, for a later one was synced behind them",
         header.predecessor_frames, header.predecessor_len
     ))
-    .at(&path, offset))
+    .at(&path, predecessor_end))
+}
+
+/// Whether some frame of the log knows of a sync of the log.
+fn says_synced(log: &mut LogReader) -> Result<bool> {
+    let mut record = Vec::new();
+    while log.next(&mut record)? {}
+    Ok(log.end()?.max_synced > 0)
 }
 
 struct Replayer<'a> {
@@ -144,14 +163,11 @@ impl Replayer<'_> {
     }
 
     /// Whether all that stood before this log was replayed or is in tables.
-    fn follows(&self, header: &LogHeader, last: Option<(u64, LogEnd)>) -> bool {
-        match last {
-            _ if header.predecessor < self.replay.first_log => true,
-            Some((number, end)) => {
-                number == header.predecessor && end.frames == header.predecessor_frames
-            }
-            None => false,
-        }
+    fn follows(&self, header: &LogHeader, ends: &BTreeMap<u64, LogEnd>) -> bool {
+        header.predecessor < self.replay.first_log
+            || ends
+                .get(&header.predecessor)
+                .is_some_and(|end| end.frames == header.predecessor_frames)
     }
 
     fn record(&mut self, record: &[u8]) -> Result<()> {

@@ -6,6 +6,8 @@
 mod merging;
 mod run;
 mod source;
+#[cfg(test)]
+mod tests;
 mod visible;
 
 pub(crate) use merging::MergingCursor;

@@ -4,6 +4,8 @@
 
 mod derived;
 mod read_write;
+#[cfg(test)]
+mod tests;
 mod validate;
 
 use std::sync::Arc;
@@ -48,7 +50,7 @@ pub struct Options {
     /// RocksDB: `comparator`.
     pub comparator: Arc<dyn Comparator>,
 
-    /// Bytes of one memtable before it is sealed and flushed. Default: 64 MiB. More: fewer, larger
+    /// Bytes of one memtable, its index included, before it is sealed and flushed. Default: 64 MiB. More: fewer, larger
     /// flushes, less write amplification, longer recovery. Less: less memory.
     /// RocksDB: `write_buffer_size`.
     pub write_buffer_size: usize,

@@ -3,3 +3,4 @@
 
 pub(crate) mod history;
 pub(crate) mod toys;
+pub(crate) mod tree;

@@ -1,0 +1,229 @@
+//! Trees of in-memory tables, drawn as text.
+//!
+//! ```text
+//! L0 r7: [a.MERGE.9(+1) c.PUT.8(x)]
+//! L1 r4: [a.PUT.3(1) g.PUT.5(y)]@b..g [g.PUT.2(z)]@g..=g
+//! L1 r3: [a.PUT.1(0)]
+//! ```
+//!
+//! Runs come newest first, a bracket is a table. `@lo..hi` are the bounds of a trimmed reference,
+//! `..=` ends it with its last key. What lies outside them is in the file but in no picture.
+
+use std::cell::Cell;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use foldb_env::{FileSystem, MemFs};
+
+use super::history::{self, Event};
+use super::toys;
+use crate::compaction::folding::RecordSink;
+use crate::compaction::output::TableOutput;
+use crate::fold::{Chain, Definition, Registry};
+use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, SeqNo};
+use crate::options::Compression;
+use crate::table::{BlockCache, CursorOptions, TableBuilderOptions, TableCursor};
+use crate::version::{
+    FileFacts, FileNames, Key, OpenTables, TableRef, Trash, TreeEdit, Upper, Version,
+};
+
+/// Everything that tables need.
+pub(crate) struct Workbench {
+    pub(crate) mem: MemFs,
+    pub(crate) fs: Arc<dyn FileSystem>,
+    pub(crate) names: FileNames,
+    pub(crate) tables: Arc<OpenTables>,
+    pub(crate) comparator: Arc<dyn Comparator>,
+    pub(crate) trash: Arc<Trash>,
+    pub(crate) registry: Arc<Registry>,
+    next_file: Cell<u64>,
+}
+
+const LEVELS: usize = 4;
+const DATABASE: u64 = 0xdb;
+
+impl Workbench {
+    pub(crate) fn new() -> Workbench {
+        Workbench::ordered_by(Arc::new(BytewiseComparator))
+    }
+
+    pub(crate) fn ordered_by(comparator: Arc<dyn Comparator>) -> Workbench {
+        let mem = MemFs::new();
+        let fs: Arc<dyn FileSystem> = Arc::new(mem.clone());
+        let directory = Path::new("db");
+        fs.create_dir_all(directory).unwrap();
+        let names = FileNames::new(directory);
+        let cache = Arc::new(BlockCache::new(1 << 20));
+        let open = (Arc::clone(&fs), names.clone(), Arc::clone(&comparator));
+        Workbench {
+            mem,
+            tables: Arc::new(OpenTables::new(open.0, open.1, open.2, cache, 3, DATABASE)),
+            fs,
+            names,
+            comparator,
+            trash: Arc::default(),
+            registry: toys::registry(),
+            next_file: Cell::new(1),
+        }
+    }
+
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next_file.replace(self.next_file.get() + 1)
+    }
+
+    /// Tables whose sub-blocks hold a record each, so that few records are many blocks.
+    pub(crate) fn table_options(&self) -> TableBuilderOptions {
+        let resolver = self.registry.resolver();
+        let nobody = Definition {
+            id: toys::NOBODY,
+            name: "nobody's".to_owned(),
+            version: 0,
+            parameters: Vec::new(),
+        };
+        TableBuilderOptions {
+            path: "".into(),
+            file_number: 0,
+            database_id: DATABASE,
+            keyspace: DEFAULT_KEYSPACE,
+            comparator: Arc::clone(&self.comparator),
+            block_size: 1,
+            compression: Compression::None,
+            filter_bits: 10,
+            operators: resolver.definitions().cloned().chain([nobody]).collect(),
+        }
+    }
+
+    /// A table of these records.
+    pub(crate) fn build(&self, events: &[Event]) -> FileFacts {
+        let next_number = || self.next_number();
+        let options = self.table_options();
+        let mut output = TableOutput::new(&self.fs, &self.names, &next_number, options);
+        for event in events {
+            output.add(&event.key, event.header, &event.value).unwrap();
+        }
+        output.finish().unwrap().pop().unwrap()
+    }
+
+    /// The tree drawn.
+    pub(crate) fn draw(&self, text: &str) -> Version {
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let mut edits = Vec::new();
+        // A new run is its level's newest, so the oldest comes first.
+        for line in lines.collect::<Vec<_>>().into_iter().rev() {
+            let (place, tables) = line.split_once(": ").expect("a line is like L0 r7: [...]");
+            let (level, run) = place.split_once(' ').expect("a place is like L0 r7");
+            let level = level.strip_prefix('L').unwrap().parse().unwrap();
+            let run = run.strip_prefix('r').unwrap().parse().unwrap();
+            edits.push(TreeEdit::NewRun { level, run, before: None });
+            for table in tables.split('[').skip(1) {
+                let (records, bounds) = table.split_once(']').unwrap();
+                let file = self.build(&history::sorted(history::parse(records)));
+                let (lo, hi) = match bounds.trim().strip_prefix('@') {
+                    Some(bounds) => parse_bounds(bounds),
+                    None => (file.smallest.clone(), Upper::Included(file.largest.clone())),
+                };
+                edits.push(TreeEdit::Insert { run, file, lo, hi });
+            }
+        }
+        self.apply(&Version::empty(LEVELS), &edits)
+    }
+
+    pub(crate) fn apply(&self, version: &Version, edits: &[TreeEdit]) -> Version {
+        version.apply(edits, &*self.comparator, &self.trash).unwrap()
+    }
+
+    /// The records a table reference shows.
+    pub(crate) fn visible(&self, table: &TableRef) -> Vec<Event> {
+        let reader = self.tables.get_owned(&table.file).unwrap();
+        let mut cursor = TableCursor::new(reader, CursorOptions::default());
+        let mut events = Vec::new();
+        cursor.seek(&table.lo).unwrap();
+        while cursor.valid() && table.hi.admits(&*self.comparator, cursor.key()) {
+            events.push(Event::new(cursor.key(), cursor.header(), cursor.value()));
+            cursor.next().unwrap();
+        }
+        events
+    }
+
+    /// Every record of the tree, in no order.
+    pub(crate) fn contents(&self, version: &Version) -> Vec<Event> {
+        version.tables().flat_map(|table| self.visible(table)).collect()
+    }
+
+    /// The tree as a drawing.
+    pub(crate) fn show(&self, version: &Version) -> String {
+        let lines = version.runs().map(|(level, run)| {
+            let tables = run.tables.iter().map(|table| {
+                let records = history::print(&self.visible(table));
+                format!("[{records}]{}", show_bounds(table))
+            });
+            format!("L{level} r{}: {}\n", run.id, tables.collect::<Vec<_>>().join(" "))
+        });
+        lines.collect()
+    }
+
+    /// What a reader at `seqno` finds: the value, `-` for nothing, `!` for a failed merge.
+    pub(crate) fn read(&self, version: &Version, key: &[u8], seqno: SeqNo) -> String {
+        let mut chain = Chain::default();
+        for (_, run) in version.runs() {
+            let Some(table) = run.table_of(&*self.comparator, key) else { continue };
+            let mut open = true;
+            let table = self.tables.get_owned(&table.file).unwrap();
+            table
+                .get(key, seqno, true, |header, value| {
+                    open = chain.push(header, value.to_value());
+                    if open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                })
+                .unwrap();
+            if !open {
+                break;
+            }
+        }
+        seen(&mut chain, key, &self.registry)
+    }
+}
+
+/// What a reader finds who may see these records of one key up to `seqno`: the model of
+/// [`Workbench::read`], which knows no tree.
+pub(crate) fn read_events(events: &[Event], key: &[u8], seqno: SeqNo) -> String {
+    let mut visible: Vec<_> =
+        events.iter().filter(|event| event.key == key && event.header.seqno <= seqno).collect();
+    visible.sort_by_key(|event| event.header.seqno);
+    let mut chain = Chain::default();
+    visible.iter().for_each(|event| chain.push_newer(event.header, event.value()));
+    seen(&mut chain, key, &toys::registry())
+}
+
+fn seen(chain: &mut Chain, key: &[u8], registry: &Registry) -> String {
+    match chain.value(key, &registry.resolver(), &mut Vec::new()) {
+        Ok(Some(value)) => value.escape_ascii().to_string(),
+        Ok(None) => "-".to_owned(),
+        Err(_) => "!".to_owned(),
+    }
+}
+
+fn key(text: &str) -> Key {
+    Key::from(text.as_bytes())
+}
+
+/// Bounds like `a..m` or `a..=k`.
+pub(crate) fn parse_bounds(text: &str) -> (Key, Upper) {
+    let (lo, hi) = text.split_once("..").expect("bounds are like a..m or a..=k");
+    let hi = match hi.strip_prefix('=') {
+        Some(last) => Upper::Included(key(last)),
+        None => Upper::Excluded(key(hi)),
+    };
+    (key(lo), hi)
+}
+
+fn show_bounds(table: &TableRef) -> String {
+    if table.is_whole() {
+        return String::new();
+    }
+    let hi = match &table.hi {
+        Upper::Included(hi) => format!("={}", hi.escape_ascii()),
+        Upper::Excluded(hi) => hi.escape_ascii().to_string(),
+    };
+    format!("@{}..{hi}", table.lo.escape_ascii())
+}

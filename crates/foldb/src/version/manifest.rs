@@ -147,6 +147,14 @@ impl Manifest {
             offset = reader.offset();
         }
         reader.end()?;
+        let len = fs.len(&path).map_err(|error| Error::io(&path, "look at", &error))?;
+        if offset == 0 && len > 0 {
+            return Err(Error::corruption(
+                "expected the header of a foldb manifest, found other bytes: damage, or the \
+                 database of another engine",
+            )
+            .at(&path, 0));
+        }
         if edits.is_empty() {
             return Err(Error::new(ErrorKind::Corruption, "the manifest is empty").at(&path, 0));
         }

@@ -12,6 +12,8 @@ mod level;
 mod manifest;
 mod open_tables;
 mod order;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use bounds::{Key, KeyRange, Upper};
 pub(crate) use edit::{Edit, TreeEdit};

@@ -66,7 +66,8 @@ impl LogWriter {
         database: u64,
         predecessor: Option<&LogWriter>,
     ) -> Result<LogWriter> {
-        let file = fs.create(path).map_err(|error| Error::io(path, "create the log", &error))?;
+        let file =
+            fs.create_log(path).map_err(|error| Error::io(path, "create the log", &error))?;
         let progress = SyncProgress {
             named: false,
             predecessor: predecessor.map_or_else(Weak::new, |log| Arc::downgrade(&log.sync)),

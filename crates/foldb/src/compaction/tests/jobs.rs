@@ -1,0 +1,395 @@
+//! Jobs, slice by slice, on small trees drawn as text (H1, H4).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::compaction::job::{Job, JobContext, Slice, assert_inputs_in_order};
+use crate::error::Result;
+use crate::key::SeqNo;
+use crate::testing::history::{self, Event};
+use crate::testing::tree::{Workbench, parse_bounds};
+use crate::version::{
+    Edit, KeyRange, RunId, TreeEdit, Upper, Version, check_order, check_structure,
+};
+
+/// A job in progress: steps it, and looks after every slice whether anybody could have noticed.
+struct Running<'a> {
+    bench: &'a Workbench,
+    job: Job,
+    snapshots: Vec<SeqNo>,
+    target_file_size: u64,
+    first: Version,
+    version: Version,
+    /// What was there when it began.
+    events: Vec<Event>,
+    edits: Vec<Vec<TreeEdit>>,
+}
+
+impl<'a> Running<'a> {
+    fn begin(bench: &'a Workbench, version: Version, job: Job, snapshots: &[SeqNo]) -> Running<'a> {
+        assert_inputs_in_order(&job, &version, &*bench.comparator);
+        let events = bench.contents(&version);
+        Running {
+            bench,
+            job,
+            snapshots: snapshots.to_vec(),
+            // The table is cut before the third key, as soon as the first sub-block is written.
+            target_file_size: 1,
+            first: version.clone(),
+            version,
+            events,
+            edits: Vec::new(),
+        }
+    }
+
+    fn try_step(&self) -> Result<Option<Slice>> {
+        let bench = self.bench;
+        self.job.step(&JobContext {
+            version: &self.version,
+            fs: &bench.fs,
+            names: &bench.names,
+            tables: &bench.tables,
+            comparator: &bench.comparator,
+            operators: &bench.registry.resolver(),
+            snapshots: &self.snapshots,
+            next_number: &|| bench.next_number(),
+            table_options: bench.table_options(),
+            target_file_size: self.target_file_size,
+        })
+    }
+
+    /// Does and installs a slice.
+    fn step(&mut self) -> Option<Slice> {
+        let slice = self.try_step().unwrap()?;
+        // As the manifest stores it.
+        let mut bytes = Vec::new();
+        Edit { tree: slice.edits.clone(), ..Edit::default() }.encode(&mut bytes);
+        let edit = Edit::decode(&bytes).unwrap();
+        assert_eq!(edit.tree, slice.edits);
+        self.version = self.bench.apply(&self.version, &edit.tree);
+        self.edits.push(edit.tree);
+        self.check();
+        Some(slice)
+    }
+
+    fn check(&self) {
+        let comparator = &*self.bench.comparator;
+        check_structure(&self.version, comparator);
+        check_order(&self.version, &self.bench.tables, comparator).unwrap();
+        let readers = self.snapshots.iter().copied().chain([SeqNo::MAX]);
+        for reader in readers {
+            for event in &self.events {
+                assert_eq!(
+                    self.bench.read(&self.version, &event.key, reader),
+                    crate::testing::tree::read_events(&self.events, &event.key, reader),
+                    "{} at {reader} after {} slices:\n{}",
+                    event.key.escape_ascii(),
+                    self.edits.len(),
+                    self.bench.show(&self.version)
+                );
+            }
+        }
+        // A crash now finds the same tree.
+        let (comparator, trash) = (&*self.bench.comparator, &self.bench.trash);
+        let described = self.first.describe();
+        let edits = [&described[..]].into_iter().chain(self.edits.iter().map(Vec::as_slice));
+        let recovered = Version::empty(self.version.levels.len());
+        let recovered = recovered.apply_all(edits, comparator, trash).unwrap();
+        assert_eq!(self.bench.show(&recovered), self.bench.show(&self.version));
+    }
+
+    /// Runs to the end. The tree after each slice.
+    fn run(mut self) -> (Vec<String>, Version) {
+        let mut trees = Vec::new();
+        while let Some(slice) = self.step() {
+            let how = if slice.moved { "moved\n" } else { "" };
+            trees.push(format!("{how}{}", self.bench.show(&self.version)));
+            assert!(trees.len() < 200, "every slice uses something up");
+        }
+        let inputs = self.job.inputs.iter().filter_map(|&id| self.version.run(id));
+        for run in inputs {
+            assert!(run.overlapping(&*self.bench.comparator, &self.job.range).next().is_none());
+        }
+        (trees, self.version)
+    }
+}
+
+/// A job that merges everything.
+pub(super) fn merge(inputs: &[RunId], output_level: usize, output_run: RunId) -> Job {
+    Job {
+        inputs: inputs.to_vec(),
+        range: KeyRange::all(),
+        output_level,
+        output_run,
+        before: None,
+        move_from: u64::MAX,
+    }
+}
+
+/// Jobs as text: see the top of the file. `UPDATE_GOLDEN=1` writes the answers anew.
+#[test]
+fn job_scenarios() {
+    let text = include_str!("../testdata/jobs.txt");
+    let answered: Vec<String> = text.trim().split("\n\n").map(answer).collect();
+    let answered = answered.join("\n\n") + "\n";
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let path = path.join("src/compaction/testdata/jobs.txt");
+        std::fs::write(path, answered).expect("testdata can be written");
+        return;
+    }
+    for (is, should) in answered.split("\n\n").zip(text.split("\n\n")) {
+        assert_eq!(is.trim_end(), should.trim_end(), "UPDATE_GOLDEN=1 rewrites it");
+    }
+    assert_eq!(answered, text);
+}
+
+/// The scenario with its answers; what has none is a comment.
+fn answer(scenario: &str) -> String {
+    let Some((question, _)) = scenario.split_once("\n----") else { return scenario.to_owned() };
+    let bench = Workbench::new();
+    let lines = question.lines().filter(|line| !line.starts_with('#'));
+    let (commands, tree): (Vec<&str>, Vec<&str>) = lines.partition(|line| !line.starts_with('L'));
+    let version = bench.draw(&tree.join("\n"));
+    let (mut job, mut snapshots, mut target) = (merge(&[], 0, 0), Vec::new(), 1);
+    for command in commands {
+        let (what, rest) = command.split_once(' ').unwrap_or((command, ""));
+        let numbers = |text: &str| -> Vec<u64> {
+            text.split(' ').map(|number| number.trim_start_matches('r').parse().unwrap()).collect()
+        };
+        match what {
+            "merge" => {
+                let (inputs, output) = rest.split_once(" into L").unwrap();
+                let (level, run) = output.split_once(' ').unwrap();
+                job.inputs = numbers(inputs);
+                (job.output_level, job.output_run) = (level.parse().unwrap(), numbers(run)[0]);
+            }
+            "before" => job.before = Some(numbers(rest)[0]),
+            "within" => {
+                let (lo, hi) = parse_bounds(rest);
+                job.range = KeyRange { lo: Some(lo), hi: Some(hi) };
+            }
+            "move" if rest == "all" => job.move_from = 0,
+            "move" => job.move_from = numbers(rest)[0],
+            "snapshots" => snapshots = numbers(rest),
+            "target" => target = numbers(rest)[0],
+            _ => panic!("no such command: {command}"),
+        }
+    }
+    let mut running = Running::begin(&bench, version, job, &snapshots);
+    running.target_file_size = target;
+    let (trees, _) = running.run();
+    format!("{question}\n----\n{}", trees.join("--\n")).trim_end().to_owned()
+}
+
+#[test]
+fn h1_the_planted_fault_is_noticed() {
+    use crate::faults::{Fault, plant};
+    let bench = Workbench::new();
+    let version = bench.draw(
+        "L1 r5: [a.MERGE.5(+1) b.MERGE.6(+1) c.MERGE.7(+1)]
+         L2 r2: [a.PUT.1(10)]",
+    );
+    let mut running = Running::begin(&bench, version, merge(&[5], 2, 2), &[]);
+    plant(Some(Fault::KeepUsedUpSlice));
+    let outcome = catch_unwind(AssertUnwindSafe(|| running.step()));
+    plant(None);
+    assert!(outcome.is_err());
+}
+
+/// A slice whose inputs cannot be read, or whose output cannot be written, leaves no file behind
+/// and can be tried again.
+#[test]
+fn a_failed_slice_leaves_nothing_behind() {
+    use foldb_env::FileSystem;
+    use foldb_env::mem::{Fault, Operation};
+    for operation in [Operation::Read, Operation::Create, Operation::Write, Operation::Sync] {
+        let mut failures = 0;
+        for at in 1.. {
+            let bench = Workbench::new();
+            let version = bench.draw(
+                "L1 r5: [a.MERGE.5(+1) b.MERGE.6(+1) c.MERGE.7(+1)]
+                 L2 r2: [a.PUT.1(10) b.PUT.2(20) d.PUT.3(30)]",
+            );
+            let mut running = Running::begin(&bench, version, merge(&[5], 2, 2), &[]);
+            running.target_file_size = 1 << 20;
+            let files = || {
+                let mut files = bench.mem.list(bench.names.directory()).unwrap();
+                files.sort();
+                files
+            };
+            let before = files();
+            bench.mem.inject(Fault::on(operation).nth(at));
+            let outcome = running.try_step();
+            bench.mem.clear_faults();
+            if outcome.is_ok() {
+                break;
+            }
+            failures += 1;
+            assert_eq!(files(), before, "{operation:?} {at}");
+            let (trees, _) = running.run();
+            assert_eq!(trees, ["L2 r2: [a.PUT.0(11) b.PUT.0(21) c.PUT.0(1) d.PUT.0(30)]\n"]);
+        }
+        assert!(failures > 0, "{operation:?} never failed");
+    }
+}
+
+/// A tree in order, a job that may run on it, and the readers that look on.
+#[derive(Debug)]
+struct Case {
+    /// Levels and runs, newest first, with their tables.
+    runs: Vec<(usize, Vec<Vec<Event>>)>,
+    carves: Vec<(usize, char, char)>,
+    job: JobKind,
+    snapshots: Vec<SeqNo>,
+    range: Option<(char, char)>,
+    target: u64,
+    move_from: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum JobKind {
+    /// From this run down to, and into, another.
+    Existing(usize, usize),
+    /// From this run down to a new one before everything of the next level.
+    New(usize),
+    /// From this run down to another of its level, in place.
+    InPlace(usize, usize),
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let operands = vec!["+1", "-1", "#1", "#-1", ",x", "=v", "!", "*", "."];
+    let event = prop_oneof![
+        5 => select(operands).prop_map(|operand| Event::merge("", 0, operand)),
+        3 => Just(Event::put("", 0, "1")),
+        3 => Just(Event::delete("", 0)),
+    ];
+    let letter = || prop::char::range('a', 'l');
+    let events = proptest::collection::vec((letter(), event), 1..40);
+    let run = (0..4usize, 1..5usize, any::<prop::sample::Index>());
+    let runs = proptest::collection::vec(run, 1..6);
+    let carves =
+        proptest::collection::vec((any::<prop::sample::Index>(), letter(), letter()), 0..3);
+    let job = (0..3u8, any::<[prop::sample::Index; 2]>());
+    let range = proptest::option::of((letter(), letter()));
+    let snapshots = proptest::collection::btree_set(0..45u64, 0..3);
+    let sizes = (select(vec![1u64, 200, 600, 1 << 20]), select(vec![0, 1, 400, u64::MAX]));
+    (events, runs, carves, job, range, snapshots, sizes).prop_map(
+        |(events, runs, carves, job, range, snapshots, sizes)| {
+            let events: Vec<Event> = (1..)
+                .zip(events)
+                .map(|(seqno, (key, mut event))| {
+                    (event.key, event.header.seqno) = (key.to_string().into_bytes(), seqno);
+                    event
+                })
+                .collect();
+            // The oldest records go to the deepest runs.
+            let mut levels: Vec<_> = runs.iter().map(|run| run.0).collect();
+            levels.sort_unstable();
+            let mut cuts: Vec<_> =
+                runs[1..].iter().map(|run| run.2.index(events.len() + 1)).collect();
+            cuts.extend([0, events.len()]);
+            cuts.sort_unstable();
+            let pieces = cuts.windows(2).rev().map(|cut| &events[cut[0]..cut[1]]);
+            let runs: Vec<_> = levels
+                .into_iter()
+                .zip(pieces)
+                .zip(&runs)
+                .filter(|((_, piece), _)| !piece.is_empty())
+                .map(|((level, piece), run)| {
+                    let sorted = history::sorted(piece.to_vec());
+                    let keys: Vec<_> = sorted.chunk_by(|a, b| a.key == b.key).collect();
+                    let tables = keys.chunks(run.1).map(<[&[Event]]>::concat).collect();
+                    (level, tables)
+                })
+                .collect();
+            let count = runs.len();
+            let (first, second) = (job.1[0].index(count), job.1[1].index(count));
+            let (newest, oldest) = (first.min(second), first.max(second));
+            let same_level = |run: usize| runs[run].0 == runs[newest].0;
+            let job = match job.0 {
+                0 if newest < oldest => JobKind::Existing(newest, oldest),
+                1 => JobKind::InPlace(newest, (newest..=oldest).rfind(|&r| same_level(r)).unwrap()),
+                _ => JobKind::New(newest),
+            };
+            let carves =
+                carves.into_iter().map(|(run, a, b)| (run.index(count), a.min(b), a.max(b)));
+            Case {
+                carves: carves.collect(),
+                runs,
+                job,
+                snapshots: snapshots.into_iter().collect(),
+                range: range.map(|(a, b)| (a.min(b), a.max(b))).filter(|(a, b)| a < b),
+                target: sizes.0,
+                move_from: sizes.1,
+            }
+        },
+    )
+}
+
+fn letters(lo: char, hi: char) -> KeyRange {
+    let (lo, hi) = parse_bounds(&format!("{lo}..{hi}"));
+    KeyRange { lo: Some(lo), hi: Some(hi) }
+}
+
+/// Run ids fall with age, from 100.
+fn id(run: usize) -> RunId {
+    100 - run as RunId
+}
+
+fn job_of(case: &Case, version: &Version) -> Option<Job> {
+    let present = |runs: std::ops::Range<usize>| -> Vec<RunId> {
+        runs.map(id).filter(|&id| version.run(id).is_some()).collect()
+    };
+    let new_run = 200;
+    let job = match case.job {
+        JobKind::Existing(newest, oldest) => {
+            merge(&present(newest..oldest), case.runs[oldest].0, id(oldest))
+        }
+        JobKind::New(newest) => {
+            let level = case.runs[newest].0;
+            let end = case.runs.iter().rposition(|run| run.0 == level).unwrap();
+            merge(&present(newest..end + 1), level + 1, new_run)
+        }
+        JobKind::InPlace(newest, oldest) => {
+            let inputs = present(newest..oldest + 1);
+            let before = inputs.first().copied();
+            Job { before, ..merge(&inputs, case.runs[newest].0, new_run) }
+        }
+    };
+    let range = case.range.map_or_else(KeyRange::all, |(lo, hi)| letters(lo, hi));
+    (!job.inputs.is_empty()).then_some(Job { range, move_from: case.move_from, ..job })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever the tree and the job, no reader notices any slice, and the order holds (H1, H4).
+    #[test]
+    fn nobody_notices_a_slice(case in case()) {
+        let bench = Workbench::new();
+        let mut edits = Vec::new();
+        for (index, (level, tables)) in case.runs.iter().enumerate().rev() {
+            let run = id(index);
+            edits.push(TreeEdit::NewRun { level: *level, run, before: None });
+            for table in tables {
+                let file = bench.build(table);
+                let (lo, hi) = (file.smallest.clone(), Upper::Included(file.largest.clone()));
+                edits.push(TreeEdit::Insert { run, file, lo, hi });
+            }
+        }
+        let mut version = bench.apply(&Version::empty(5), &edits);
+        for &(run, lo, hi) in &case.carves {
+            if lo < hi && version.run(id(run)).is_some() {
+                let carve = TreeEdit::Carve { run: id(run), range: letters(lo, hi) };
+                version = bench.apply(&version, &[carve]);
+            }
+        }
+        let Some(job) = job_of(&case, &version) else { return Ok(()) };
+        let mut running = Running::begin(&bench, version, job, &case.snapshots);
+        running.target_file_size = case.target;
+        running.run();
+    }
+}

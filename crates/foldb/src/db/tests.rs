@@ -1,0 +1,238 @@
+//! What only a look inside can show: error paths that must leave the database whole, and background
+//! work that must not meet itself.
+
+use std::path::Path;
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use foldb_env::mem::{Fault, Operation};
+use foldb_env::{Env, FileSystem, MemFs, SystemThreads};
+
+use crate::options::{CompactionPreset, WriteOptions};
+use crate::version::{Edit, FileNames, Manifest};
+use crate::{Db, ErrorKind, Options};
+
+const PATH: &str = "db";
+
+fn options(fs: &MemFs) -> Options {
+    Options {
+        create_if_missing: true,
+        merge_operator: Some("uint64add".to_owned()),
+        write_buffer_size: 4096,
+        max_write_buffers: 17,
+        env: Env::in_memory(fs.clone()),
+        ..Options::default()
+    }
+}
+
+fn open(fs: &MemFs) -> crate::Result<Db> {
+    Db::open(PATH, options(fs))
+}
+
+/// With workers, on files in memory.
+fn open_with_threads(fs: &MemFs, compaction: CompactionPreset) -> Db {
+    let env = Env { threads: Arc::new(SystemThreads), ..Env::in_memory(fs.clone()) };
+    Db::open(PATH, Options { env, compaction, ..options(fs) }).unwrap()
+}
+
+fn files(fs: &MemFs, extension: &str) -> Vec<String> {
+    let mut names = fs.list(Path::new(PATH)).unwrap();
+    names.retain(|name| name.ends_with(extension));
+    names.sort();
+    names
+}
+
+fn one() -> [u8; 8] {
+    1u64.to_le_bytes()
+}
+
+fn count(db: &Db, key: &str) -> u64 {
+    db.get(key).unwrap().map_or(0, |value| u64::from_le_bytes((*value).try_into().unwrap()))
+}
+
+/// H11: the log behind the damaged one was never synced by itself, but the one behind that was, and
+/// with it all before.
+#[test]
+fn h11_damage_is_seen_from_any_later_log() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    let mut writes = 0;
+    while files(&fs, ".log").len() < 3 {
+        db.put(format!("{writes:06}"), "unsynced").unwrap();
+        writes += 1;
+    }
+    let synced = WriteOptions { sync: true, ..WriteOptions::default() };
+    db.put_opt("last", "synced", &synced).unwrap();
+    db.put("later", "says so").unwrap();
+    assert_eq!(files(&fs, ".log").len(), 3);
+    let killed = fs.kill();
+    assert_eq!(open(&killed.kill()).unwrap().iter().unwrap().count(), writes + 2);
+
+    let first = Path::new(PATH).join(&files(&fs, ".log")[0]);
+    let mut bytes = killed.read(&first).unwrap();
+    let tail = bytes.windows(8).rposition(|window| window == b"unsynced").unwrap();
+    bytes[tail] ^= 1;
+    killed.create(&first).unwrap().write_at(&bytes, 0).unwrap();
+    let error = open(&killed).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*first)), "{error}");
+}
+
+/// Without CURRENT the tables would be nobody's, and a new database would remove them.
+#[test]
+fn a_database_without_current_is_not_a_new_one() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put("a", "1").unwrap();
+    db.flush().unwrap();
+    drop(db);
+    let tables = files(&fs, ".tbl");
+    assert!(!tables.is_empty());
+    let current = Path::new(PATH).join("CURRENT");
+    let content = fs.read(&current).unwrap();
+    fs.remove(&current).unwrap();
+    let error = open(&fs).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*current)));
+    assert_eq!(files(&fs, ".tbl"), tables);
+    fs.create(&current).unwrap().write_at(&content, 0).unwrap();
+    assert_eq!(open(&fs).unwrap().get("a").unwrap().unwrap(), b"1");
+}
+
+#[test]
+fn a_number_of_levels_is_not_believed() {
+    let fs = MemFs::new();
+    fs.create_dir_all(Path::new(PATH)).unwrap();
+    let edit = Edit { num_levels: Some(1 << 60), database: Some(1), ..Edit::default() };
+    let handle: Arc<dyn FileSystem> = Arc::new(fs.clone());
+    Manifest::create(&handle, &FileNames::new(Path::new(PATH)), 1, 1, &edit).unwrap();
+    let error = open(&fs).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    assert!(error.to_string().contains("expected at most 32 levels"), "{error}");
+}
+
+/// What is durable is unknown: nothing may be flushed, installed or removed any more, however often
+/// the work is tried again.
+#[test]
+fn a_poisoned_database_changes_nothing() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    for n in 0..200 {
+        db.merge(format!("{n:06}"), one()).unwrap();
+    }
+    fs.inject(Fault::on(Operation::Sync).path("MANIFEST"));
+    db.flush().unwrap_err();
+    let all = || fs.list(Path::new(PATH)).unwrap().len();
+    let (before, logs) = (all(), files(&fs, ".log"));
+    let changes = fs.counts().mutations();
+    for _ in 0..5 {
+        assert_eq!(db.step_background().unwrap_err().kind(), ErrorKind::Poisoned);
+        assert_eq!(db.flush().unwrap_err().kind(), ErrorKind::Poisoned);
+    }
+    assert_eq!((all(), files(&fs, ".log")), (before, logs));
+    assert_eq!(fs.counts().mutations(), changes);
+    drop(db);
+    let db = open(&fs.crash_with(7)).unwrap();
+    assert!(db.iter().unwrap().count() <= 200);
+}
+
+/// A database that never syncs keeps no log open that it has removed.
+#[test]
+fn removed_logs_are_let_go() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    let first = Arc::downgrade(db.core().lock_writer().log.sync_handle());
+    for n in 0..2000 {
+        db.put(format!("{n:06}"), "x").unwrap();
+    }
+    db.flush().unwrap();
+    assert!(first.upgrade().is_none());
+    let logs: Vec<_> = db.core().logs.lock().unwrap().iter().map(|log| log.0).collect();
+    assert_eq!(logs.len(), files(&fs, ".log").len());
+    assert_eq!(logs.len(), 1);
+}
+
+/// Two threads that flush, where no worker does it for them, must not flush the same memtable twice:
+/// its operands would count twice.
+#[test]
+fn a_memtable_is_flushed_once() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, Options { disable_auto_compactions: true, ..options(&fs) }).unwrap();
+    let barrier = Arc::new(Barrier::new(2));
+    let flusher = || {
+        let (db, barrier) = (db.clone(), Arc::clone(&barrier));
+        thread::spawn(move || {
+            for _ in 0..100 {
+                barrier.wait();
+                db.merge("a", one()).unwrap();
+                // Another thread may do the flush; then there is nothing to wait for here.
+                let _done_by_either = db.flush();
+            }
+        })
+    };
+    let threads = [flusher(), flusher()];
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    db.flush().unwrap();
+    assert_eq!(count(&db, "a"), 200);
+}
+
+/// Flushes that wait at the same time all come to their end, although few memtables are sealed.
+#[test]
+fn all_waiting_flushes_end() {
+    let db = open_with_threads(&MemFs::new(), CompactionPreset::LazyLeveled);
+    let threads: Vec<_> = (0..4)
+        .map(|thread| {
+            let db = db.clone();
+            thread::spawn(move || {
+                for n in 0..100 {
+                    db.merge(format!("{thread} {}", n % 7), one()).unwrap();
+                    db.flush().unwrap();
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    let total: u64 = (0..4)
+        .flat_map(|thread| (0..7).map(move |n| format!("{thread} {n}")))
+        .map(|key| count(&db, &key))
+        .sum();
+    assert_eq!(total, 400);
+}
+
+/// Compactions that are asked for share the tree with none of the policy's, nor with each other.
+#[test]
+fn compactions_asked_for_run_alone() {
+    for preset in
+        [CompactionPreset::Leveled, CompactionPreset::Tiered, CompactionPreset::LazyLeveled]
+    {
+        let db = open_with_threads(&MemFs::new(), preset);
+        let writer = {
+            let db = db.clone();
+            thread::spawn(move || {
+                for n in 0..3000u64 {
+                    db.merge(format!("{:03}", n * 7919 % 400), one()).unwrap();
+                }
+            })
+        };
+        let compactors: Vec<_> = (0..2)
+            .map(|_| {
+                let db = db.clone();
+                thread::spawn(move || (0..15).for_each(|_| db.compact::<&str>(..).unwrap()))
+            })
+            .collect();
+        writer.join().unwrap();
+        compactors.into_iter().for_each(|thread| thread.join().unwrap());
+        db.compact::<&str>(..).unwrap();
+        let total: u64 = (0..400).map(|n| count(&db, &format!("{n:03}"))).sum();
+        assert_eq!(total, 3000, "{preset:?}");
+    }
+}
+
+/// Closing right after opening, with workers that may just be looking for work.
+#[test]
+fn close_wakes_every_worker() {
+    let fs = MemFs::new();
+    for _ in 0..300 {
+        let db = open_with_threads(&fs, CompactionPreset::LazyLeveled);
+        db.put("a", "1").unwrap();
+        db.close().unwrap();
+    }
+}

@@ -1,0 +1,249 @@
+//! The iterator users see, against the visible entries as a sorted vector.
+
+use std::ops::Bound;
+
+use super::*;
+use crate::error::ErrorKind;
+use crate::key::SeqNo;
+use crate::testing::tree::read_events;
+use crate::totals::Totals;
+
+fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -> Iter {
+    Iter::new(VisibleParts {
+        records: MergingCursor::new(sources(bench, split), Arc::clone(&bench.comparator)),
+        seqno,
+        bounds,
+        comparator: Arc::clone(&bench.comparator),
+        registry: Arc::clone(&bench.registry),
+        _keep_alive: Arc::new(()),
+        totals: Arc::new(Totals::default()),
+    })
+}
+
+fn everything() -> Bounds {
+    Bounds { lower: Bound::Unbounded, upper: Bound::Unbounded }
+}
+
+/// The entry under the cursor, `!` for a failed merge.
+fn at(iter: &Iter) -> Option<(Vec<u8>, String)> {
+    iter.valid().then(|| {
+        let value = match iter.value() {
+            Ok(value) => value.escape_ascii().to_string(),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::MergeFailed);
+                "!".to_owned()
+            }
+        };
+        (iter.key().to_vec(), value)
+    })
+}
+
+fn history(text: &str) -> Vec<Event> {
+    crate::testing::history::parse(text)
+}
+
+#[test]
+fn a_failed_merge_is_an_entry_of_its_own() {
+    let bench = Workbench::new();
+    let events = history("a.PUT.1(1) b.MERGE.2(*) c.PUT.3(3)");
+    let mut entries = iter(&bench, &[events], 9, everything());
+    assert!(entries.seek("b").unwrap());
+    assert_eq!(at(&entries), Some((b"b".to_vec(), "!".to_owned())));
+    assert!(entries.advance().unwrap());
+    assert_eq!(entries.key(), b"c");
+    let events = history("a.PUT.1(1) b.MERGE.2(*) c.PUT.3(3)");
+    let mut entries = iter(&bench, &[events], 9, everything());
+    assert_eq!(entries.next().unwrap().unwrap().0, b"a");
+    assert_eq!(entries.next().unwrap().unwrap_err().kind(), ErrorKind::MergeFailed);
+    assert_eq!(entries.next().unwrap().unwrap().0, b"c");
+    assert!(entries.next().is_none() && entries.next().is_none());
+}
+
+#[test]
+fn the_rust_iterator_goes_on_from_where_it_stands() {
+    let bench = Workbench::new();
+    let events = history("a.PUT.1(1) b.PUT.2(2) c.PUT.3(3) d.PUT.4(4)");
+    let keys = |entries: Vec<crate::Result<(Vec<u8>, crate::Value)>>| -> String {
+        entries.into_iter().map(|entry| entry.unwrap().0[0] as char).collect()
+    };
+    let fresh = || iter(&bench, std::slice::from_ref(&events), 9, everything());
+    assert_eq!(keys(fresh().collect()), "abcd");
+    assert_eq!(keys(fresh().reversed().collect()), "dcba");
+
+    let mut entries = fresh();
+    assert!(entries.seek("bb").unwrap());
+    assert_eq!(keys(entries.by_ref().take(1).collect()), "c", "the entry it stands on comes first");
+    assert_eq!(keys(entries.reversed().collect()), "ba", "and was handed out already");
+
+    let mut entries = fresh();
+    assert!(entries.seek_for_prev("bb").unwrap());
+    assert_eq!(keys(entries.reversed().collect()), "ba");
+}
+
+#[test]
+fn after_a_failed_read_only_a_seek_leads_back() {
+    use foldb_env::mem::{Fault, Operation};
+    let bench = Workbench::new();
+    let events: Vec<_> = (0..40).map(|i| Event::put(&format!("{i:03}"), i + 1, "x")).collect();
+    let mut entries = iter(&bench, &[Vec::new(), events.clone()], 99, everything());
+    assert!(entries.seek("010").unwrap());
+    bench.mem.inject(Fault::on(Operation::Read).forever());
+    let mut steps = 0;
+    let error = loop {
+        match entries.advance() {
+            Ok(there) => assert!(there),
+            Err(error) => break error,
+        }
+        steps += 1;
+    };
+    assert!(steps < 20);
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(!entries.valid());
+    assert!(!entries.advance().unwrap() && !entries.retreat().unwrap());
+    assert!(entries.next().is_none(), "an error is not repeated for ever");
+    assert!(entries.seek("030").is_err());
+    assert!(!entries.valid());
+    bench.mem.clear_faults();
+    assert!(entries.seek("030").unwrap());
+    assert_eq!(entries.count(), 10);
+
+    // Also when it fails at a turn.
+    let mut entries = iter(&bench, &[Vec::new(), events], 99, everything());
+    assert!(entries.seek_for_prev("039").unwrap());
+    bench.mem.inject(Fault::on(Operation::Read).forever());
+    while entries.retreat().is_ok_and(|there| there) {}
+    assert!(!entries.valid());
+    assert!(entries.advance().is_ok_and(|there| !there));
+    bench.mem.clear_faults();
+}
+
+#[derive(Clone, Debug)]
+enum Move {
+    First,
+    Last,
+    Seek(Vec<u8>),
+    SeekForPrev(Vec<u8>),
+    Advance,
+    Retreat,
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let one = prop_oneof![
+        1 => Just(Move::First),
+        1 => Just(Move::Last),
+        2 => key().prop_map(Move::Seek),
+        2 => key().prop_map(Move::SeekForPrev),
+        4 => Just(Move::Advance),
+        4 => Just(Move::Retreat),
+    ];
+    proptest::collection::vec(one, 1..40)
+}
+
+fn bound() -> impl Strategy<Value = Bound<Vec<u8>>> {
+    prop_oneof![
+        2 => Just(Bound::Unbounded),
+        1 => key().prop_map(Bound::Included),
+        1 => key().prop_map(Bound::Excluded),
+    ]
+}
+
+fn split() -> impl Strategy<Value = Vec<Vec<Event>>> {
+    let operands = vec!["+1", "-2", ",x", "=v", "!", "#1", "#-1", "*"];
+    let event = prop_oneof![
+        3 => select(operands).prop_map(|operand| Event::merge("", 0, operand)),
+        4 => Just(Event::put("", 0, "1")),
+        2 => Just(Event::delete("", 0)),
+    ];
+    let events = proptest::collection::vec((key(), event, any::<prop::sample::Index>()), 0..40);
+    (1..5usize, events).prop_map(|(count, events)| {
+        let mut split = vec![Vec::new(); count];
+        for (seqno, (key, mut event, source)) in (1..).zip(events) {
+            (event.key, event.header.seqno) = (key, seqno);
+            split[source.index(count)].push(event);
+        }
+        split
+    })
+}
+
+/// Where the model stands.
+#[derive(Clone, Copy)]
+enum Place {
+    Fresh,
+    At(usize),
+    Nowhere,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn iterators_against_a_vector(
+        split in split(),
+        seqno in 0..45u64,
+        lower in bound(),
+        upper in bound(),
+        moves in moves(),
+        descending: bool,
+    ) {
+        let comparator = order(descending);
+        let compare = |a: &[u8], b: &[u8]| comparator.compare(a, b);
+        let bench = Workbench::ordered_by(Arc::clone(&comparator));
+        let events = split.concat();
+        let mut keys: Vec<_> = events.iter().map(|event| event.key.clone()).collect();
+        keys.sort_by(|a, b| compare(a, b));
+        keys.dedup();
+        let inside = |key: &[u8]| {
+            let above = match &lower {
+                Bound::Unbounded => true,
+                Bound::Included(lower) => compare(key, lower).is_ge(),
+                Bound::Excluded(lower) => compare(key, lower).is_gt(),
+            };
+            above && match &upper {
+                Bound::Unbounded => true,
+                Bound::Included(upper) => compare(key, upper).is_le(),
+                Bound::Excluded(upper) => compare(key, upper).is_lt(),
+            }
+        };
+        let entries: Vec<_> = keys
+            .into_iter()
+            .filter(|key| inside(key))
+            .map(|key| (read_events(&events, &key, seqno), key))
+            .filter(|(value, _)| value != "-")
+            .map(|(value, key)| (key, value))
+            .collect();
+
+        let bounds = Bounds { lower: lower.clone(), upper: upper.clone() };
+        let mut iter = iter(&bench, &split, seqno, bounds);
+        let mut place = Place::Fresh;
+        for step in moves {
+            let first_at_or_above =
+                |key: &[u8]| entries.partition_point(|entry| compare(&entry.0, key).is_lt());
+            let to = match (&step, place) {
+                (Move::First, _) | (Move::Advance, Place::Fresh) => Some(0),
+                (Move::Last, _) | (Move::Retreat, Place::Fresh) => entries.len().checked_sub(1),
+                (Move::Seek(key), _) => Some(first_at_or_above(key)),
+                (Move::SeekForPrev(key), _) => entries
+                    .partition_point(|entry| compare(&entry.0, key).is_le())
+                    .checked_sub(1),
+                (Move::Advance, Place::At(index)) => Some(index + 1),
+                (Move::Retreat, Place::At(index)) => index.checked_sub(1),
+                (Move::Advance | Move::Retreat, Place::Nowhere) => None,
+            };
+            let there = match &step {
+                Move::First => iter.seek_to_first(),
+                Move::Last => iter.seek_to_last(),
+                Move::Seek(key) => iter.seek(key),
+                Move::SeekForPrev(key) => iter.seek_for_prev(key),
+                Move::Advance => iter.advance(),
+                Move::Retreat => iter.retreat(),
+            };
+            let expected = to.and_then(|index| entries.get(index));
+            place = match (expected, to) {
+                (Some(_), Some(index)) => Place::At(index),
+                _ => Place::Nowhere,
+            };
+            prop_assert_eq!(there.unwrap(), expected.is_some(), "{:?}", step);
+            prop_assert_eq!(at(&iter), expected.cloned(), "{:?}", step);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Options: what is refused, and what follows from what is left automatic.
+
+use std::sync::Arc;
+
+use crate::error::ErrorKind;
+use crate::key::Comparator;
+use crate::options::{MAX_LEVELS, Options};
+
+const MIB: usize = 1 << 20;
+
+fn with(change: impl FnOnce(&mut Options)) -> Options {
+    let mut options = Options::default();
+    change(&mut options);
+    options
+}
+
+#[test]
+fn the_defaults_are_valid() {
+    Options::default().validate().unwrap();
+}
+
+/// Each bound, from both sides: the option that is refused is named, with its value.
+#[test]
+fn what_is_out_of_range_is_refused_by_name() {
+    type Set = fn(&mut Options);
+    #[rustfmt::skip]
+    let cases: &[(&str, Set, Set)] = &[
+        ("write_buffer_size is 4095", |o| o.write_buffer_size = 4095, |o| o.write_buffer_size = 4096),
+        ("write_buffer_size is 17179869185", |o| o.write_buffer_size = (16 << 30) + 1,
+                                             |o| o.write_buffer_size = 16 << 30),
+        ("max_write_buffers is 1", |o| o.max_write_buffers = 1, |o| o.max_write_buffers = 2),
+        ("block_size is 255", |o| o.block_size = 255, |o| o.block_size = 256),
+        ("block_size is 67108865", |o| o.block_size = (64 << 20) + 1, |o| o.block_size = 64 << 20),
+        ("bloom_bits is 65", |o| o.bloom_bits = 65, |o| o.bloom_bits = 64),
+        ("max_open_files is 0", |o| o.max_open_files = 0, |o| o.max_open_files = 1),
+        ("num_levels is 1", |o| o.num_levels = 1, |o| o.num_levels = 2),
+        ("num_levels is 33", |o| o.num_levels = MAX_LEVELS + 1, |o| o.num_levels = MAX_LEVELS),
+        ("tier_fan_in is 1", |o| o.tier_fan_in = 1, |o| o.tier_fan_in = 2),
+        ("staging_ratio is 0", |o| o.staging_ratio = 0.0, |o| o.staging_ratio = 0.001),
+        ("staging_ratio is 10.5", |o| o.staging_ratio = 10.5, |o| o.staging_ratio = 10.0),
+        ("staging_ratio is NaN", |o| o.staging_ratio = f64::NAN, |_| {}),
+        ("level0_compaction_trigger is 0", |o| o.level0_compaction_trigger = 0,
+                                           |o| o.level0_compaction_trigger = 1),
+        ("level0_stop_trigger is 3", |o| o.level0_stop_trigger = 3, |o| o.level0_stop_trigger = 4),
+        ("max_bytes_for_level_multiplier is 0.5", |o| o.max_bytes_for_level_multiplier = 0.5,
+                                                  |o| o.max_bytes_for_level_multiplier = 1.0),
+        ("max_bytes_for_level_multiplier is NaN", |o| o.max_bytes_for_level_multiplier = f64::NAN,
+                                                  |_| {}),
+        ("max_background_compactions is 0", |o| o.max_background_compactions = 0,
+                                            |o| o.max_background_compactions = 1),
+    ];
+    for (message, outside, inside) in cases {
+        let error = with(outside).validate().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().starts_with(&format!("{message}, but must be ")), "{error}");
+        with(inside).validate().unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
+fn h13_a_comparator_that_calls_different_bytes_equal_is_refused() {
+    #[derive(Debug)]
+    struct CaseBlind;
+    impl Comparator for CaseBlind {
+        fn name(&self) -> &'static str {
+            "test.case_blind"
+        }
+        fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+            a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase())
+        }
+        fn bytewise_order(&self) -> bool {
+            false
+        }
+        fn bytewise_equality(&self) -> bool {
+            false
+        }
+    }
+    let error = with(|o| o.comparator = Arc::new(CaseBlind)).validate().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.to_string().contains("'test.case_blind'"), "{error}");
+}
+
+#[test]
+fn automatic_buffers_share_a_budget() {
+    for (size, buffers, together) in [
+        (4096, 17, 8),
+        (2 * MIB, 17, 8),
+        (8 * MIB, 8, 4),
+        (16 * MIB, 4, 2),
+        (64 * MIB, 2, 1),
+        (256 * MIB, 2, 1),
+    ] {
+        let options = with(|o| o.write_buffer_size = size);
+        assert_eq!(options.max_write_buffers(), buffers, "{size}");
+        assert_eq!(options.flush_together(), together, "{size}");
+    }
+    // A writer that waits has filled enough buffers for the flush it waits for.
+    for buffers in 2..40 {
+        let options = with(|o| o.max_write_buffers = buffers);
+        assert_eq!(options.max_write_buffers(), buffers);
+        assert!(options.flush_together() < buffers);
+    }
+}
+
+#[test]
+fn automatic_limits_follow_the_write_buffer() {
+    let small = with(|o| o.write_buffer_size = MIB);
+    assert_eq!((small.wal_limit(), small.target_file_size()), (64 << 20, 8 << 20));
+    let large = with(|o| o.write_buffer_size = 256 * MIB);
+    assert_eq!((large.wal_limit(), large.target_file_size()), (1 << 30, 64 << 20));
+    let given = with(|o| (o.wal_limit, o.target_file_size) = (5, 6));
+    assert_eq!((given.wal_limit(), given.target_file_size()), (5, 6));
+}
+
+/// Upper levels get more filter bits, so that their false positives together stay below the last's.
+#[test]
+fn filters_above_are_sharper() {
+    let options = Options::default();
+    let bits: Vec<_> = (0..7).map(|level| options.filter_bits(level)).collect();
+    assert_eq!(bits, [16, 16, 16, 16, 14, 12, 10]);
+    assert_eq!(with(|o| o.bloom_bits = 0).filter_bits(0), 0, "off is off");
+}

@@ -1,0 +1,187 @@
+//! Edits as bytes.
+
+use proptest::prelude::*;
+
+use crate::ErrorKind;
+use crate::fold::Definition;
+use crate::version::{Edit, FileFacts, Key, KeyRange, TreeEdit, Upper};
+
+fn key() -> impl Strategy<Value = Key> {
+    proptest::collection::vec(any::<u8>(), 0..6).prop_map(Key::from)
+}
+
+fn upper() -> impl Strategy<Value = Upper> {
+    prop_oneof![key().prop_map(Upper::Included), key().prop_map(Upper::Excluded)]
+}
+
+fn facts() -> impl Strategy<Value = FileFacts> {
+    let samples = proptest::collection::vec(key(), 0..4);
+    (any::<[u64; 7]>(), key(), key(), samples).prop_map(|(numbers, smallest, largest, samples)| {
+        FileFacts {
+            number: numbers[0],
+            len: numbers[1],
+            entries: numbers[2],
+            deletes: numbers[3],
+            merges: numbers[4],
+            smallest_seqno: numbers[5],
+            largest_seqno: numbers[6],
+            smallest,
+            largest,
+            samples: samples.into(),
+        }
+    })
+}
+
+fn tree_edit() -> impl Strategy<Value = TreeEdit> {
+    let run = || any::<u64>();
+    let before = proptest::option::of(0..u64::MAX);
+    prop_oneof![
+        (0..40usize, run(), before).prop_map(|(level, run, before)| TreeEdit::NewRun {
+            level,
+            run,
+            before
+        }),
+        (run(), facts(), key(), upper()).prop_map(|(run, file, lo, hi)| TreeEdit::Insert {
+            run,
+            file,
+            lo,
+            hi
+        }),
+        (run(), proptest::option::of(key()), proptest::option::of(upper()))
+            .prop_map(|(run, lo, hi)| TreeEdit::Carve { run, range: KeyRange { lo, hi } }),
+    ]
+}
+
+fn definition() -> impl Strategy<Value = Definition> {
+    (any::<u32>(), "[a-zé.]{0,8}", any::<u32>(), any::<Vec<u8>>())
+        .prop_map(|(id, name, version, parameters)| Definition { id, name, version, parameters })
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let number = || any::<Option<u64>>();
+    let numbers = (number(), number(), number(), number(), number(), number());
+    (
+        proptest::option::of("[a-z.]{0,8}"),
+        numbers,
+        any::<Option<(u32, u64)>>(),
+        proptest::collection::vec(definition(), 0..3),
+        any::<Option<u32>>(),
+        proptest::collection::vec(tree_edit(), 0..4),
+        proptest::option::of(proptest::collection::vec(any::<u64>(), 0..5)),
+        proptest::option::of(0.0..=1.0f64),
+    )
+        .prop_map(
+            |(
+                comparator,
+                numbers,
+                flushed,
+                operators,
+                default_operator,
+                tree,
+                totals,
+                dead_share,
+            )| Edit {
+                comparator,
+                database: numbers.0,
+                num_levels: numbers.1,
+                log: numbers.2,
+                next_file: numbers.3,
+                next_run: numbers.4,
+                last_seqno: numbers.5,
+                flushed_through: flushed,
+                operators,
+                default_operator,
+                tree,
+                dead_share,
+                totals,
+            },
+        )
+}
+
+fn encoded(edit: &Edit) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    edit.encode(&mut bytes);
+    bytes
+}
+
+#[test]
+fn a_field_of_a_later_version_is_refused() {
+    let error = Edit::decode(&[99, 2, 1, 2]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert_eq!(error.to_string(), "manifest field 99 is of a newer foldb");
+}
+
+#[test]
+fn bytes_behind_a_field_are_damage() {
+    // A log number of 5, in a field of two bytes.
+    let error = Edit::decode(&[3, 2, 5, 0]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    assert_eq!(error.to_string(), "corruption: field 3 has 1 bytes too many");
+}
+
+/// A count or length that the bytes do not have is an error, not an allocation of that size.
+#[test]
+fn counts_are_not_believed() {
+    let huge = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
+    // A table with 2^64 - 1 samples.
+    let mut body = vec![0; 10];
+    body.extend_from_slice(&huge);
+    let mut bytes = vec![11, body.len() as u8];
+    bytes.extend_from_slice(&body);
+    assert_eq!(Edit::decode(&bytes).unwrap_err().kind(), ErrorKind::Corruption);
+    // A field, and a name in one, as long.
+    assert_eq!(
+        Edit::decode(&[&[1][..], &huge].concat()).unwrap_err().kind(),
+        ErrorKind::Corruption
+    );
+    let name = [&[8, 11, 0][..], &huge].concat();
+    assert_eq!(Edit::decode(&name).unwrap_err().kind(), ErrorKind::Corruption);
+}
+
+proptest! {
+    #[test]
+    fn edits_come_back(edit in edit()) {
+        prop_assert_eq!(Edit::decode(&encoded(&edit)).unwrap(), edit);
+    }
+
+    /// Cut anywhere, an edit is an error or one with fewer fields.
+    #[test]
+    fn cut_edits_are_errors_or_shorter(edit in edit()) {
+        let bytes = encoded(&edit);
+        for len in 0..bytes.len() {
+            match Edit::decode(&bytes[..len]) {
+                Ok(shorter) => prop_assert!(encoded(&shorter).len() <= len),
+                Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Corruption),
+            }
+        }
+    }
+
+    #[test]
+    fn flipped_edits_are_errors_or_others(
+        edit in edit(),
+        flips in proptest::collection::vec((any::<prop::sample::Index>(), 0..8u8), 20),
+    ) {
+        let bytes = encoded(&edit);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        for (at, bit) in flips {
+            let mut flipped = bytes.clone();
+            flipped[at.index(bytes.len())] ^= 1 << bit;
+            if let Err(error) = Edit::decode(&flipped) {
+                let kind = error.kind();
+                prop_assert!(matches!(kind, ErrorKind::Corruption | ErrorKind::Unsupported));
+            }
+        }
+    }
+
+    #[test]
+    fn the_decoder_is_total(mut bytes in proptest::collection::vec(any::<u8>(), 0..60), tag in 1..16u8) {
+        let _either = Edit::decode(&bytes);
+        // The same as the body of a known field, so that more than the tag is looked at.
+        if bytes.len() >= 2 {
+            (bytes[0], bytes[1]) = (tag, bytes.len() as u8 - 2);
+            let _either = Edit::decode(&bytes);
+        }
+    }
+}
