@@ -6,7 +6,7 @@
 //! of worth, so its directory is as good as empty.
 
 use std::fs::{self, DirEntry, File};
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use foldb::{Db, Options};
@@ -19,8 +19,8 @@ const CURRENT: &str = "CURRENT";
 /// What every log and manifest of foldb says of itself, and where (`docs/format/log.md`).
 const LOG_MAGIC: &[u8] = b"foldblog";
 const LOG_MAGIC_AT: usize = 33;
-/// A log in which nothing was written ends behind its header.
-const EMPTY_LOG_LEN: u64 = 85;
+/// Where the header of a log ends.
+const LOG_HEADER_LEN: u64 = 85;
 
 /// Where a command may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,20 +85,37 @@ fn left_by_a_creation(entry: &DirEntry) -> io::Result<bool> {
     match name {
         b"LOCK" => Ok(found.len() == 0),
         b"CURRENT.tmp" => Ok(found.len() <= "MANIFEST-000002\n".len() as u64),
-        _ if name.ends_with(b".log") => {
-            Ok(found.len() <= EMPTY_LOG_LEN && begins_as_log(&entry.path())?)
-        }
-        _ if name.starts_with(b"MANIFEST-") => begins_as_log(&entry.path()),
+        _ if name.ends_with(b".log") => is_empty_log(&entry.path()),
+        _ if name.starts_with(b"MANIFEST-") => begins_as_log(&mut File::open(entry.path())?),
         _ => Ok(false),
     }
 }
 
-/// Whether a file begins as our logs and manifests do, or is one whose bytes were never written.
-fn begins_as_log(path: &Path) -> io::Result<bool> {
+/// Whether a log of ours holds no write: behind its header there are only zeros, reserved space
+/// that a killed process could not give back.
+fn is_empty_log(path: &Path) -> io::Result<bool> {
+    let mut log = BufReader::new(File::open(path)?);
+    Ok(begins_as_log(&mut log)? && is_zero_to_the_end(&mut log)?)
+}
+
+/// Whether a file begins as our logs and manifests do, or its first bytes were never written. Reads
+/// the header.
+fn begins_as_log(log: &mut impl Read) -> io::Result<bool> {
     let mut header = Vec::new();
-    File::open(path)?.take(EMPTY_LOG_LEN).read_to_end(&mut header)?;
+    log.take(LOG_HEADER_LEN).read_to_end(&mut header)?;
     let magic = header.get(LOG_MAGIC_AT..LOG_MAGIC_AT + LOG_MAGIC.len());
     Ok(magic == Some(LOG_MAGIC) || header.iter().all(|&byte| byte == 0))
+}
+
+fn is_zero_to_the_end(log: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let bytes = log.fill_buf()?;
+        if bytes.is_empty() || bytes.iter().any(|&byte| byte != 0) {
+            return Ok(bytes.is_empty());
+        }
+        let len = bytes.len();
+        log.consume(len);
+    }
 }
 
 /// Opens the database that stands at `path`.
@@ -186,6 +203,12 @@ mod tests {
         }
         fs::write(dir.path().join("000001.log"), [0; 85]).unwrap();
         assert_eq!(Location::of(dir.path()), Ok(Location::Free), "a log of zeros");
+        let dir = unfinished();
+        for name in ["MANIFEST-000002", "000001.log"] {
+            let file = File::options().write(true).open(dir.path().join(name)).unwrap();
+            file.set_len(4 << 20).unwrap();
+            assert_eq!(Location::of(dir.path()), Ok(Location::Free), "{name} with reserved space");
+        }
         // A second attempt that is cut short uses the next numbers.
         fs::write(dir.path().join("000003.log"), [0; 85]).unwrap();
         assert_eq!(Location::of(dir.path()), Ok(Location::Free));

@@ -200,7 +200,7 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 }
 
 fn open_first(plan: &Plan) -> Result<Db, Failure> {
-    if plan.flags.db.is_none() {
+    if plan.flags.db.as_deref().is_none_or(str::is_empty) {
         eprintln!("db_bench: no --db given: the database is {}", plan.directory.display());
     }
     if !plan.flags.use_existing_db {

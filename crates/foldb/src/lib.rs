@@ -24,6 +24,9 @@
 //! # Ok::<(), foldb::Error>(())
 //! ```
 //!
+//! Counters, lists, sets and operators of your own, in ten minutes: `docs/merge.md`; [`laws`] checks
+//! an operator.
+//!
 //! Reading order of the source: `key`, `value`, `fold`, `memtable`, `wal`, `table`, `version`,
 //! `iterator`, `compaction`, `db`.
 
@@ -36,6 +39,9 @@ mod encoding;
 mod error;
 pub mod faults;
 mod fold;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
 mod iterator;
 mod key;
 mod memtable;
@@ -49,10 +55,18 @@ mod value;
 mod version;
 mod wal;
 
+/// The example in README.md compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct ReadmeExample;
+
 pub use batch::{BatchOp, WriteBatch};
-pub use db::{Db, Snapshot};
+pub use db::{ApproximateCount, Base, Db, Operand, Operands, Snapshot};
 pub use error::{Error, ErrorKind, Result};
-pub use fold::{BuiltinInfo, Full, MergeOperator, Operator, Partial, TextForm, builtins};
+pub use fold::{
+    BuiltinInfo, Full, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog, laws,
+    list, set,
+};
 pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
 pub use key::{BytewiseComparator, Comparator};
@@ -60,14 +74,7 @@ pub use options::{CompactionPreset, Compression, Options, ReadOptions, WriteOpti
 pub use stats::{LevelStats, Stats};
 pub use value::Value;
 
-/// The layers below the database, for this crate's own benches. Nothing here is stable.
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod internals {
-    pub use crate::encoding::key_hash;
-    pub use crate::fold::Definition;
-    pub use crate::key::{Kind, RecordHeader};
-    pub use crate::table::{
-        BlockCache, CursorOptions, TableBuilder, TableBuilderOptions, TableCursor, TableReader,
-    };
-}
+/// The examples of the guide to merging are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/merge.md")]
+struct MergeGuide;

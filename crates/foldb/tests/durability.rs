@@ -488,6 +488,36 @@ fn destroy_removes_only_files_it_knows() {
     assert!(!path.exists(), "nothing else was in it");
 }
 
+/// RocksDB and LevelDB call their files as foldb does.
+#[test]
+fn destroy_and_open_leave_the_database_of_another_engine() {
+    let dir = TempDir::new().unwrap();
+    let files: [(&str, &[u8]); 5] = [
+        ("CURRENT", b"MANIFEST-000002\n"),
+        ("MANIFEST-000002", b"\x56\xf9\xb8\xf8\x1c\0\x01\x01\x1aleveldb.BytewiseComparator\x02\0"),
+        ("000003.log", b""),
+        ("LOCK", b""),
+        ("LOG", b"opened"),
+    ];
+    for (name, bytes) in files {
+        fs::write(dir.path().join(name), bytes).unwrap();
+    }
+    let on_disk = Options { create_if_missing: true, ..Options::default() };
+    let error = assert_error(
+        Db::destroy(dir.path(), &on_disk),
+        ErrorKind::InvalidArgument,
+        Some("MANIFEST-000002"),
+    );
+    assert!(error.to_string().contains("not written by foldb"), "{error}");
+    let error =
+        assert_error(Db::open(dir.path(), on_disk), ErrorKind::Corruption, Some("MANIFEST-000002"));
+    assert!(error.to_string().contains("another engine"), "{error}");
+    assert_eq!(names(dir.path()).len(), files.len());
+    for (name, bytes) in files {
+        assert_eq!(fs::read(dir.path().join(name)).unwrap(), bytes, "{name}");
+    }
+}
+
 /// The disk stops at the n-th change, for every n; then the power goes.
 #[test]
 fn a_crash_at_every_moment_leaves_a_prefix() {

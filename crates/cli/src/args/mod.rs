@@ -8,6 +8,7 @@ mod order;
 mod usage;
 
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::builder::ValueParser;
@@ -158,7 +159,7 @@ uint64add; operators that are not numbers need an operand on each line.
 Examples:
   tr ' ' '\\n' < book.txt | foldb count words.db
   printf 'apples\\t12\\npears\\t-3\\n' | foldb count stock.db --operator int64add
-  tail -f access.log | cut -d' ' -f1 | foldb count clients.db --ack"
+  tail -f visitors.log | foldb count visitors.db --ack"
     )]
     Count(Count),
     /// Prints what the engine did and what shape the tree is in
@@ -274,7 +275,7 @@ pub struct Scan {
     #[arg(long, value_name = "P", value_parser = ValueParser::os_string())]
     pub prefix: Option<OsString>,
     /// At most N entries
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = |text: &str| whole_number(text, 0..=u64::MAX))]
     pub limit: Option<u64>,
     /// From the last key to the first
     #[arg(long)]
@@ -328,8 +329,16 @@ pub struct Demo {
     pub keep: Option<PathBuf>,
     /// How many words to count where no FILE is given
     #[arg(long, value_name = "N", default_value_t = 2_000_000,
-          value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+          value_parser = |text: &str| whole_number(text, 1..=1_000_000_000))]
     pub words: u64,
+}
+
+/// A number in a range; what was expected, if it is none.
+fn whole_number(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+    text.parse()
+        .ok()
+        .filter(|number| range.contains(number))
+        .ok_or_else(|| format!("expected a whole number from {} to {}", range.start(), range.end()))
 }
 
 #[cfg(test)]

@@ -82,7 +82,9 @@ impl Found {
         }
         let mut positional = self.positional.into_iter();
         let command = positional.next();
-        if let Some(flag) = self.unknown {
+        let flag_for_command =
+            || command.clone().filter(|it| it.as_encoded_bytes().starts_with(b"-"));
+        if let Some(flag) = self.unknown.or_else(flag_for_command) {
             return Err(no_such_flag(&flag, command.as_deref(), root));
         }
         let behind_flags = command.is_some().then(|| OsString::from("--"));
@@ -95,20 +97,24 @@ impl Found {
 pub fn no_such_flag(flag: &OsStr, command: Option<&OsStr>, root: &Command) -> Exit {
     let name = flag_name(flag);
     let command = command.and_then(|name| root.find_subcommand(name));
-    let given = quoted(format!("--{name}").as_bytes());
+    let given = flag.as_encoded_bytes().split(|&byte| byte == b'=').next().map(quoted);
+    let given = given.unwrap_or_default();
     let flags: Vec<String> = match command {
         Some(command) => flags_of(root).chain(flags_of(command)).collect(),
         None => all_flags(root).collect(),
     };
     let nearest = hint(&format!("--{name}"), flags.iter().map(String::as_str));
-    let owner = command.map_or("foldb", Command::get_name);
-    Exit::usage(format!("{owner} has no flag {given}{nearest} (-- ends the flags)"))
+    let lack = match command {
+        Some(command) => format!("{} has no flag", command.get_name()),
+        None => "there is no flag".to_owned(),
+    };
+    Exit::usage(format!("{lack} {given}{nearest} (-- ends the flags)"))
 }
 
 /// `from` of `--from=x`.
 fn flag_name(flag: &OsStr) -> String {
     let text = flag.to_string_lossy();
-    let text = text.strip_prefix("--").unwrap_or(&text);
+    let text = text.trim_start_matches('-');
     text.split('=').next().unwrap_or_default().to_owned()
 }
 

@@ -109,6 +109,18 @@ fn unknown_names_come_with_the_nearest() {
 }
 
 #[test]
+fn what_stands_for_a_command_and_begins_with_a_hyphen_is_an_unknown_flag() {
+    assert_eq!(
+        usage_error("foldb --jsn"),
+        "there is no flag '--jsn'; the nearest is '--json' (-- ends the flags)"
+    );
+    assert!(usage_error("foldb -v").starts_with("there is no flag '-v'; the nearest is "));
+    assert!(
+        usage_error("foldb -as x get").starts_with("there is no flag '-as'; the nearest is '--as'")
+    );
+}
+
+#[test]
 fn a_flag_of_another_command_is_unknown() {
     assert_eq!(
         usage_error("foldb get db k --ack"),
@@ -141,7 +153,14 @@ fn too_few_and_too_many_arguments() {
 #[test]
 fn values_out_of_range() {
     assert!(usage_error("foldb scan db --limit -5").starts_with("--limit cannot be '-5': "));
-    assert!(usage_error("foldb scan db --limit x").starts_with("--limit cannot be 'x': "));
+    assert_eq!(
+        usage_error("foldb scan db --limit x"),
+        "--limit cannot be 'x': expected a whole number from 0 to 18446744073709551615"
+    );
+    assert_eq!(
+        usage_error("foldb demo --words 0"),
+        "--words cannot be '0': expected a whole number from 1 to 1000000000"
+    );
     assert!(usage_error("foldb demo --words 0").starts_with("--words cannot be '0': "));
 }
 

@@ -41,5 +41,7 @@ fn operand_text(text: TextForm) -> &'static str {
         TextForm::U64 => "a whole number from 0 (u64)",
         TextForm::I64 => "a whole number (i64)",
         TextForm::F64 => "a decimal fraction (f64)",
+        TextForm::List | TextForm::Sketch => "one element",
+        TextForm::Set => "+member or -member",
     }
 }

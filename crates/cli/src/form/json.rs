@@ -33,6 +33,9 @@ pub fn value(shown: Shown<'_>) -> Value {
             Ok(text) => json!(text),
             Err(_) => json!({ "base64": BASE64.encode(bytes) }),
         },
+        Shown::List(_) | Shown::Set(_) => {
+            shown.elements().into_iter().map(|element| value(Shown::Text(element))).collect()
+        }
         Shown::Hex(bytes) => json!(HEXLOWER.encode(bytes)),
         Shown::Base64(bytes) => json!(BASE64.encode(bytes)),
         Shown::U64(n) => integer(n),

@@ -48,6 +48,12 @@ pub enum Form {
     I64,
     /// 8 bytes little-endian, IEEE 754.
     F64,
+    /// Elements: one in, all of them out.
+    List,
+    /// Members: one in, added or removed; all of them out.
+    Set,
+    /// Counted elements: one in, the estimate out.
+    Sketch,
 }
 
 impl From<KeyFormat> for Form {
@@ -67,6 +73,9 @@ impl From<TextForm> for Form {
             TextForm::U64 => Form::U64,
             TextForm::I64 => Form::I64,
             TextForm::F64 => Form::F64,
+            TextForm::List => Form::List,
+            TextForm::Set => Form::Set,
+            TextForm::Sketch => Form::Sketch,
         }
     }
 }
@@ -101,6 +110,10 @@ pub enum Shown<'a> {
     I64(i64),
     /// A fraction.
     F64(f64),
+    /// Elements of a list.
+    List(&'a [u8]),
+    /// Members of a set.
+    Set(&'a [u8]),
 }
 
 impl Form {
@@ -113,6 +126,9 @@ impl Form {
             Form::U64 => "u64",
             Form::I64 => "i64",
             Form::F64 => "f64",
+            Form::List => "list",
+            Form::Set => "set",
+            Form::Sketch => "hyperloglog",
         }
     }
 
@@ -130,6 +146,8 @@ impl Form {
             Form::U64 => format!("a whole number from 0 to {}", u64::MAX),
             Form::I64 => format!("a whole number from {} to {}", i64::MIN, i64::MAX),
             Form::F64 => "a decimal fraction such as -1.5 or 2e10".to_owned(),
+            Form::List | Form::Sketch => "one element".to_owned(),
+            Form::Set => "+member or -member".to_owned(),
         }
     }
 
@@ -139,9 +157,12 @@ impl Form {
             Form::Utf8 => Some(text.to_vec()),
             Form::Hex => HEXLOWER_PERMISSIVE.decode(text).ok(),
             Form::Base64 => BASE64.decode(text).or_else(|_| BASE64_NOPAD.decode(text)).ok(),
-            Form::U64 => number::<u64>(text).map(|n| n.to_le_bytes().to_vec()),
-            Form::I64 => number::<i64>(text).map(|n| n.to_le_bytes().to_vec()),
-            Form::F64 => number::<f64>(text).map(|n| n.to_le_bytes().to_vec()),
+            Form::U64 => TextForm::U64.parse(text),
+            Form::I64 => TextForm::I64.parse(text),
+            Form::F64 => TextForm::F64.parse(text),
+            Form::List => TextForm::List.parse(text),
+            Form::Set => TextForm::Set.parse(text),
+            Form::Sketch => TextForm::Sketch.parse(text),
         }
     }
 
@@ -164,15 +185,37 @@ impl Form {
             Form::U64 => Shown::U64(u64::from_le_bytes(eight()?)),
             Form::I64 => Shown::I64(i64::from_le_bytes(eight()?)),
             Form::F64 => Shown::F64(f64::from_le_bytes(eight()?)),
+            Form::List => {
+                foldb::list::elements(bytes).map_err(|_| no_such("list"))?;
+                Shown::List(bytes)
+            }
+            Form::Set => {
+                foldb::set::members(bytes).map_err(|_| no_such("set"))?;
+                Shown::Set(bytes)
+            }
+            Form::Sketch => {
+                let estimate = foldb::hyperloglog::estimate(bytes);
+                Shown::U64(estimate.map_err(|_| no_such("hyperloglog sketch"))?.round() as u64)
+            }
         })
     }
 }
 
-impl Shown<'_> {
+impl<'a> Shown<'a> {
+    /// The elements of a list or a set; [`Form::show`] has made sure that it is one.
+    pub fn elements(self) -> Vec<&'a [u8]> {
+        match self {
+            Shown::List(bytes) => foldb::list::elements(bytes).unwrap_or_default(),
+            Shown::Set(bytes) => foldb::set::members(bytes).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
     /// On a line that it shares: text is escaped.
     pub fn write_escaped(self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Shown::Text(bytes) => escape::write(bytes, out),
+            Shown::List(_) | Shown::Set(_) => self.write_elements(b",", out),
             other => other.write_plain(out),
         }
     }
@@ -186,12 +229,24 @@ impl Shown<'_> {
             Shown::U64(n) => write!(out, "{n}"),
             Shown::I64(n) => write!(out, "{n}"),
             Shown::F64(n) => write!(out, "{n:?}"),
+            Shown::List(_) | Shown::Set(_) => self.write_elements(b"\n", out),
         }
+    }
+
+    /// The elements of a list or a set, escaped, with something between.
+    fn write_elements(self, between: &[u8], out: &mut impl Write) -> io::Result<()> {
+        for (index, element) in self.elements().into_iter().enumerate() {
+            if index > 0 {
+                out.write_all(between)?;
+            }
+            escape::write(element, out)?;
+        }
+        Ok(())
     }
 }
 
-fn number<N: std::str::FromStr>(text: &[u8]) -> Option<N> {
-    std::str::from_utf8(text).ok()?.parse().ok()
+fn no_such(what: &str) -> String {
+    format!("is no {what} (--as hex shows any value)")
 }
 
 #[cfg(test)]

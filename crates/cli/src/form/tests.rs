@@ -115,3 +115,15 @@ fn json_integers_above_two_to_the_53_are_strings() {
     assert_eq!(json(Form::F64, &0.5f64.to_le_bytes()), "0.5");
     assert_eq!(json(Form::F64, &f64::INFINITY.to_le_bytes()), "\"inf\"");
 }
+
+#[test]
+fn elements_are_written_one_by_one_and_shown_together() {
+    let list = foldb::list::operand(["a", "b\n"]);
+    assert_eq!(Form::List.parse(b"a"), Some(foldb::list::operand(["a"])));
+    assert_eq!(plain(Form::List, &list), "a\nb\\n");
+    assert_eq!(json(Form::List, &list), r#"["a","b\n"]"#);
+    assert_eq!(Form::Set.parse(b"-a"), Some(foldb::set::remove("a")));
+    assert_eq!(plain(Form::Set, &Form::Set.parse(b"a").unwrap()), "a");
+    assert_eq!(plain(Form::Sketch, &Form::Sketch.parse(b"a").unwrap()), "1");
+    assert!(Form::List.show(b"\x09").is_err());
+}

@@ -61,7 +61,8 @@ fn what_is_called_current_but_no_database_of_ours_is_left_as_it_was() {
 
 #[test]
 fn a_database_of_rocksdb_is_left_as_it_was() {
-    let first_edit = b"\x56\xf9\xb8\xf8\x1c\0\x01\x01\x1aleveldb.BytewiseComparator\x02\0\x03\x02\x04\0";
+    let first_edit =
+        b"\x56\xf9\xb8\xf8\x1c\0\x01\x01\x1aleveldb.BytewiseComparator\x02\0\x03\x02\x04\0";
     let files: [(&str, &[u8]); 5] = [
         ("MANIFEST-000005", first_edit),
         ("000004.log", b""),
@@ -112,5 +113,23 @@ fn only_put_merge_and_count_create() {
     shell.feed(&["count", "counted"], b"a\n").ok();
     for db in ["empty", "new", "counted"] {
         assert!(shell.path(db).join("CURRENT").is_file(), "{db}");
+    }
+}
+
+/// Killed for real, at a moment that moves through the creation.
+#[test]
+fn a_creation_killed_at_any_moment_leaves_a_directory_that_can_be_used() {
+    for micros in (0..30).map(|step| step * 400) {
+        let shell = Shell::new();
+        let mut child = crate::foldb::command()
+            .args(["put", "db", "k", "first"])
+            .current_dir(shell.path(""))
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_micros(micros));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        shell.ok("put db k second");
+        assert_eq!(shell.ok("get db k"), "second\n", "killed after {micros} us");
     }
 }

@@ -89,7 +89,7 @@ honoured! {
     value_size: u64 = 100, "workload",
         "Bytes of a value or merge operand.";
     batch_size: u64 = 1, "workload",
-        "Entries written by one call in fill*, overwrite and delete* benchmarks.";
+        "Entries of one call in fill*, overwrite, delete* and multireadrandom benchmarks.";
     merge_keys: i64 = -1, "workload",
         "Keys out of which merges choose; negative: as many as --num.";
     mergereadpercent: u64 = 70, "workload",

@@ -45,7 +45,7 @@ pub struct Sizes {
     pub merge_keys: u64,
     /// Seconds that random-order benchmarks run instead; 0: off.
     pub seconds: u64,
-    /// Entries of one write.
+    /// Entries of one write or `multireadrandom`.
     pub batch: u64,
     /// Bytes of a key.
     pub key_size: usize,
@@ -157,6 +157,7 @@ impl<'a> Task<'a> {
             | Benchmark::ReadMissing
             | Benchmark::ReadWhileWriting
             | Benchmark::ReadWhileMerging => self.read_random(self.sizes.num),
+            Benchmark::MultiReadRandom => self.multi_read_random(),
             Benchmark::SeekRandom => self.seek_random(),
             Benchmark::Compact => self.db.compact::<&[u8]>(..),
             Benchmark::Crc32c => {

@@ -51,6 +51,27 @@ impl Task<'_> {
         Ok(())
     }
 
+    /// Reads random keys, a batch at a time (RocksDB: `MultiReadRandom`, which draws its database
+    /// once a batch).
+    pub(super) fn multi_read_random(&mut self) -> Result<()> {
+        let mut budget = self.budget(self.sizes.reads);
+        let mut keys: Vec<_> = (0..self.sizes.batch).map(|_| self.key()).collect();
+        let mut found = 0_u64;
+        while budget.take(self.sizes.batch) {
+            self.draws.skip();
+            let (draws, num) = (&mut self.draws, self.sizes.num);
+            for value in self.db.multi_get(keys.iter_mut().map(|key| key.set(draws.below(num))))? {
+                if let Some(value) = value? {
+                    found += 1;
+                    self.recorder.bytes(self.sizes.key_size + value.len());
+                }
+            }
+            self.recorder.finished(self.sizes.batch, Operation::Read);
+        }
+        self.tell_found(found);
+        Ok(())
+    }
+
     /// Seeks random keys with a new iterator each (RocksDB: `SeekRandom`, which draws once).
     pub(super) fn seek_random(&mut self) -> Result<()> {
         let mut budget = self.budget(self.sizes.reads);

@@ -98,6 +98,20 @@ fn batches_write_every_entry() {
 }
 
 #[test]
+fn multireadrandom_finds_what_is_there_in_batches() {
+    let stdout = Bench::new().run(&[
+        "--benchmarks=fillseq,multireadrandom,compact,multireadrandom",
+        "--num=1000",
+        "--reads=500",
+        "--batch_size=10",
+    ]);
+    for line in results(&stdout, "multireadrandom") {
+        assert_eq!(line.operations, 500);
+        assert!(line.rest.ends_with("(500 of 500 found)"), "{line:?}");
+    }
+}
+
+#[test]
 fn deleterandom_leaves_the_keys_it_did_not_draw() {
     let stdout =
         Bench::new().run(&["--benchmarks=fillseq,deleterandom,readseq", "--num=20000", "--seed=5"]);

@@ -82,3 +82,19 @@ fn help_and_version_need_no_database() {
         assert!(!output.stdout.is_empty());
     }
 }
+
+#[test]
+fn the_database_of_another_engine_is_not_destroyed() {
+    let bench = Bench::new();
+    let database = bench.database();
+    std::fs::create_dir(&database).unwrap();
+    std::fs::write(database.join("CURRENT"), "MANIFEST-000005\n").unwrap();
+    std::fs::write(database.join("MANIFEST-000005"), "\x56\x01leveldb.BytewiseComparator").unwrap();
+    let output = bench.output(&["--benchmarks=fillseq", "--num=10"]);
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = text(&output.stderr);
+    assert!(stderr.starts_with("db_bench: destroy: "), "{stderr}");
+    assert!(stderr.contains("not written by foldb"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert_eq!(std::fs::read_dir(&database).unwrap().count(), 2);
+}

@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use crate::encoding::key_prefix;
 use crate::error::Result;
 use crate::faults::{Fault, planted};
 use crate::fold::{Below, Chain, Resolver};
@@ -92,7 +93,7 @@ impl<'a> Folder<'a> {
                 }
             }
             records.next()?;
-            if !records.valid() || records.key() != self.key {
+            if !records.valid() || !same_bytes(records.key(), &self.key) {
                 return self.finish_stripe(stripe, sink);
             }
         }
@@ -145,6 +146,12 @@ impl<'a> Folder<'a> {
     fn below(&mut self, stripe: usize) -> Below {
         if stripe == 0 && !self.older.may_hold(&self.key) { Below::Nothing } else { Below::Unknown }
     }
+}
+
+/// Whether two keys are the same. Most that are not differ in their first bytes, which need no call.
+#[inline]
+fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    key_prefix(a) == key_prefix(b) && a == b
 }
 
 /// Passes on the oldest record of a stripe, a base. Answers how many records that made.

@@ -84,12 +84,12 @@ impl Job {
         Ok(Some(slice))
     }
 
-    /// The run that a new output run stands directly before. Slices that left no output behind may
-    /// have used up the one named; the inputs that are left stand where it stood.
+    /// The run that an output run which is not there stands directly before; `None` if it is its
+    /// level's newest. Slices that left no output behind may have used up the run named, or the
+    /// output run itself: the inputs that are left in the level stand where it stood.
     pub(super) fn place_of_output(&self, version: &Version) -> Option<RunId> {
-        let before = self.before?;
         let mut runs = version.levels[self.output_level].runs.iter().map(|run| run.id);
-        runs.find(|&id| id == before || self.inputs.contains(&id))
+        runs.find(|&id| Some(id) == self.before || self.inputs.contains(&id))
     }
 
     /// The input table with the smallest key in the range.

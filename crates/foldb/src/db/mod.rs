@@ -1,10 +1,13 @@
 //! The database handle, and what stands behind each of its calls.
 
+mod approximate;
 mod background;
 mod compact;
 mod core;
 mod flush;
+mod multi_get;
 mod open;
+mod operands;
 mod read;
 mod replay;
 mod schedule;
@@ -31,6 +34,8 @@ use crate::options::{Options, ReadOptions, WriteOptions};
 use crate::stats::Stats;
 use crate::value::Value;
 
+pub use approximate::ApproximateCount;
+pub use operands::{Base, Operand, Operands};
 pub use snapshot::Snapshot;
 
 /// An open database. Cheap to clone: all clones are the same database, which closes when the last

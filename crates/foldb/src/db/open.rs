@@ -32,6 +32,7 @@ use crate::table::BlockCache;
 use crate::totals::Totals;
 use crate::version::{
     Edit, FileKind, FileNames, Manifest, OpenTables, Recovered, Trash, TreeEdit, Version,
+    refuse_foreign,
 };
 use crate::wal::LogWriter;
 
@@ -63,7 +64,8 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
     Opening { options, names, fs, lock, state }.finish()
 }
 
-/// Removes a database: the files it knows, and the directory if nothing else is in it.
+/// Removes a database: the files it knows, and the directory if nothing else is in it. What another
+/// engine wrote under the same names stays.
 pub(crate) fn destroy(path: &Path, options: &Options) -> Result<()> {
     let names = FileNames::new(path);
     let fs = &*options.env.fs;
@@ -75,6 +77,7 @@ pub(crate) fn destroy(path: &Path, options: &Options) -> Result<()> {
     if known.is_empty() {
         return Ok(());
     }
+    refuse_foreign(fs, &names)?;
     let lock = lock(fs, &names)?;
     // CURRENT goes first: without it there is no database, whatever is left.
     for name in known.iter().filter(|name| **name == "CURRENT").chain(&known) {

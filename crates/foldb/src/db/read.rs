@@ -39,7 +39,7 @@ impl Core {
 
     /// Collects the chain of a key, newest first, until its base.
     #[inline]
-    fn collect(
+    pub(super) fn collect(
         &self,
         view: &View,
         key: &[u8],
@@ -87,7 +87,7 @@ impl Core {
     }
 
     /// The sequence number a read sees the database at.
-    fn read_seqno(&self, options: &ReadOptions) -> Result<SeqNo> {
+    pub(super) fn read_seqno(&self, options: &ReadOptions) -> Result<SeqNo> {
         match &options.snapshot {
             None => Ok(self.published.load(Ordering::Acquire)),
             Some(snapshot) if std::ptr::eq(&**snapshot.db().core(), self) => Ok(snapshot.seqno()),

@@ -2,7 +2,7 @@
 //! work that must not meet itself.
 
 use std::path::Path;
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
 use std::thread;
 
 use foldb_env::mem::{Fault, Operation};
@@ -32,7 +32,8 @@ fn open(fs: &MemFs) -> crate::Result<Db> {
 /// With workers, on files in memory.
 fn open_with_threads(fs: &MemFs, compaction: CompactionPreset) -> Db {
     let env = Env { threads: Arc::new(SystemThreads), ..Env::in_memory(fs.clone()) };
-    Db::open(PATH, Options { env, compaction, ..options(fs) }).unwrap()
+    let small = Options { env, compaction, target_file_size: 2048, ..options(fs) };
+    Db::open(PATH, small).unwrap()
 }
 
 fn files(fs: &MemFs, extension: &str) -> Vec<String> {
@@ -134,6 +135,22 @@ fn a_poisoned_database_changes_nothing() {
     assert!(db.iter().unwrap().count() <= 200);
 }
 
+/// A flush whose edit finds no space is done again when there is some.
+#[test]
+fn a_full_disk_under_the_manifest_heals() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.merge("a", one()).unwrap();
+    let full = Fault::on(Operation::Write).path("MANIFEST").kind(std::io::ErrorKind::StorageFull);
+    fs.inject(full.torn_at(10));
+    assert_eq!(db.flush().unwrap_err().kind(), ErrorKind::NoSpace);
+    db.merge("a", one()).unwrap();
+    db.flush().unwrap();
+    assert_eq!(count(&db, "a"), 2);
+    let survivor = open(&fs.crash()).unwrap();
+    assert_eq!(count(&survivor, "a"), 2);
+}
+
 /// A database that never syncs keeps no log open that it has removed.
 #[test]
 fn removed_logs_are_let_go() {
@@ -156,12 +173,10 @@ fn removed_logs_are_let_go() {
 fn a_memtable_is_flushed_once() {
     let fs = MemFs::new();
     let db = Db::open(PATH, Options { disable_auto_compactions: true, ..options(&fs) }).unwrap();
-    let barrier = Arc::new(Barrier::new(2));
     let flusher = || {
-        let (db, barrier) = (db.clone(), Arc::clone(&barrier));
+        let db = db.clone();
         thread::spawn(move || {
-            for _ in 0..100 {
-                barrier.wait();
+            for _ in 0..150 {
                 db.merge("a", one()).unwrap();
                 // Another thread may do the flush; then there is nothing to wait for here.
                 let _done_by_either = db.flush();
@@ -171,7 +186,7 @@ fn a_memtable_is_flushed_once() {
     let threads = [flusher(), flusher()];
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     db.flush().unwrap();
-    assert_eq!(count(&db, "a"), 200);
+    assert_eq!(count(&db, "a"), 300);
 }
 
 /// Flushes that wait at the same time all come to their end, although few memtables are sealed.
@@ -207,8 +222,8 @@ fn compactions_asked_for_run_alone() {
         let writer = {
             let db = db.clone();
             thread::spawn(move || {
-                for n in 0..3000u64 {
-                    db.merge(format!("{:03}", n * 7919 % 400), one()).unwrap();
+                for n in 0..12_000u64 {
+                    db.merge(format!("{:04}", n * 7919 % 1500), one()).unwrap();
                 }
             })
         };
@@ -221,8 +236,33 @@ fn compactions_asked_for_run_alone() {
         writer.join().unwrap();
         compactors.into_iter().for_each(|thread| thread.join().unwrap());
         db.compact::<&str>(..).unwrap();
-        let total: u64 = (0..400).map(|n| count(&db, &format!("{n:03}"))).sum();
-        assert_eq!(total, 3000, "{preset:?}");
+        let total: u64 = (0..1500).map(|n| count(&db, &format!("{n:04}"))).sum();
+        assert_eq!(total, 12_000, "{preset:?}");
+    }
+}
+
+/// Who asked for a compaction gets it, also while another one, or the policy's, is under way.
+#[test]
+fn a_compaction_that_returned_is_done() {
+    for preset in [CompactionPreset::Tiered, CompactionPreset::LazyLeveled] {
+        let db = open_with_threads(&MemFs::new(), preset);
+        for round in 0..3 {
+            for n in 0..4000 {
+                db.put(format!("{n:04}"), format!("{round}")).unwrap();
+            }
+            let compactors: Vec<_> = (0..3)
+                .map(|_| {
+                    let db = db.clone();
+                    thread::spawn(move || {
+                        db.compact::<&str>(..).unwrap();
+                        db.stats().runs_per_read()
+                    })
+                })
+                .collect();
+            for compactor in compactors {
+                assert_eq!(compactor.join().unwrap(), 1, "{preset:?}");
+            }
+        }
     }
 }
 

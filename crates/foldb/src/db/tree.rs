@@ -40,8 +40,7 @@ impl Core {
     /// Makes an edit durable and its version the current one.
     ///
     /// # Errors
-    /// Of the manifest. Then nothing changed for readers, but what is on disk is unknown: writes are
-    /// refused.
+    /// Of the manifest: see [`Core::append_edit`]. Nothing changed for readers then.
     pub(crate) fn install(
         &self,
         tree: &mut Tree,
@@ -77,15 +76,16 @@ impl Core {
     }
 
     /// Makes an edit durable.
+    ///
+    /// # Errors
+    /// If it could not be appended (a full disk, say) nothing happened, and it may be tried again; if
+    /// it could not be synced writes are refused from now on.
     pub(crate) fn append_edit(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
         self.check_sound()?;
         let before = tree.manifest.len();
-        let appended = tree.manifest.append(edit);
-        if let Err(error) = &appended {
-            self.poison(error);
-        }
+        tree.manifest.append(edit)?;
         self.totals.add(Total::BytesManifest, tree.manifest.len() - before);
-        appended
+        tree.manifest.sync().inspect_err(|error| self.poison(error))
     }
 
     /// Begins a new manifest that describes the current state, and removes the old one. If it cannot

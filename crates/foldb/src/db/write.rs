@@ -105,6 +105,7 @@ impl Core {
         value: &[u8],
         options: &WriteOptions,
     ) -> Result<()> {
+        check_size(key, value)?;
         let operation = Operation { kind, keyspace: DEFAULT_KEYSPACE, operator, key, value };
         self.commit(Writes::One(operation), NO_OPERATOR, options)
     }
@@ -113,6 +114,7 @@ impl Core {
         batch.check(&self.registry)?;
         let default = self.default_operator.load();
         for operation in batch.operations() {
+            check_size(operation.key, operation.value)?;
             if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                 let default = default.as_ref().ok_or_else(no_default_operator)?;
                 default.check_operand(operation.value)?;
@@ -309,11 +311,25 @@ impl Core {
     }
 }
 
+/// Longest key and longest value, in bytes.
+const MAX_LEN: usize = 1 << 30;
 /// Bytes written between two looks at whether to pause.
 const PAUSE_BYTES: u64 = 64 << 10;
 /// Pause after each [`PAUSE_BYTES`] when one run is over the slowdown trigger and one is left.
 const PAUSE_STEP: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// Refuses what no table could hold.
+#[inline]
+fn check_size(key: &[u8], value: &[u8]) -> Result<()> {
+    if key.len().max(value.len()) > MAX_LEN {
+        return Err(Error::invalid_argument(format!(
+            "a key or value may have {MAX_LEN} bytes at most, not {}",
+            key.len().max(value.len())
+        )));
+    }
+    Ok(())
+}
 
 fn no_default_operator() -> Error {
     Error::invalid_argument(

@@ -9,13 +9,14 @@
 mod builtin;
 mod chain;
 mod definition;
+pub mod laws;
 mod operator;
 mod registry;
 #[cfg(test)]
 mod tests;
 
-pub use builtin::{BuiltinInfo, builtins};
-pub(crate) use chain::{Below, Chain};
+pub use builtin::{BuiltinInfo, builtins, hyperloglog, list, set};
+pub(crate) use chain::{Below, Chain, Record};
 pub use definition::Definition;
 pub use operator::{Full, MergeOperator, Partial, TextForm};
 pub use registry::Operator;

@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+use crate::fold::builtin::{hyperloglog, list, set};
+
 /// Answer of [`MergeOperator::full`]: what the key's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
@@ -111,4 +113,41 @@ pub enum TextForm {
     I64,
     /// A decimal fraction; 8 bytes little-endian IEEE 754.
     F64,
+    /// One element of a list ([`crate::list::operand`]).
+    List,
+    /// One member: `+member` or just `member` adds, `-member` removes ([`crate::set::add`]).
+    Set,
+    /// One element to count ([`crate::hyperloglog::operand`]).
+    Sketch,
+}
+
+impl TextForm {
+    /// The operand that `text` stands for; nothing if it is no number where one is wanted. Where
+    /// operands are made of elements, the text is one element.
+    ///
+    /// # Example
+    /// ```
+    /// use foldb::{TextForm, set};
+    ///
+    /// assert_eq!(TextForm::U64.parse(b"1"), Some(1u64.to_le_bytes().to_vec()));
+    /// assert_eq!(TextForm::Set.parse(b"-red"), Some(set::remove("red")));
+    /// ```
+    pub fn parse(self, text: &[u8]) -> Option<Vec<u8>> {
+        Some(match self {
+            TextForm::Bytes => text.to_vec(),
+            TextForm::U64 => number::<u64>(text)?.to_le_bytes().to_vec(),
+            TextForm::I64 => number::<i64>(text)?.to_le_bytes().to_vec(),
+            TextForm::F64 => number::<f64>(text)?.to_le_bytes().to_vec(),
+            TextForm::List => list::operand([text]),
+            TextForm::Set => match text {
+                [b'-', member @ ..] => set::remove(member),
+                [b'+', member @ ..] | member => set::add(member),
+            },
+            TextForm::Sketch => hyperloglog::operand([text]),
+        })
+    }
+}
+
+fn number<N: std::str::FromStr>(text: &[u8]) -> Option<N> {
+    std::str::from_utf8(text).ok()?.parse().ok()
 }

@@ -11,6 +11,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use crate::encoding::key_prefix;
 use crate::error::{Error, Result};
 use crate::iterator::source::Source;
 use crate::key::{Comparator, RecordHeader};
@@ -31,10 +32,15 @@ pub(crate) struct MergingCursor {
 /// The front of a source.
 #[derive(Clone, Copy, Debug)]
 struct Head {
-    /// First eight bytes of the key, big-endian; 0 if the order is not the bytes'.
-    prefix: u64,
+    /// Where the source stands, as far as eight bytes can say: of two heads the one with the smaller
+    /// rank wins, whatever the direction; equal ranks decide nothing. It is made of the first bytes
+    /// of the key, and the largest for a source at its end.
+    rank: u64,
     valid: bool,
 }
+
+/// The head of a source at its end.
+const ENDED: Head = Head { rank: u64::MAX, valid: false };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
@@ -44,9 +50,8 @@ enum Direction {
 
 impl MergingCursor {
     pub(crate) fn new(sources: Vec<Source>, comparator: Arc<dyn Comparator>) -> MergingCursor {
-        let head = Head { prefix: 0, valid: false };
         MergingCursor {
-            heads: vec![head; sources.len()],
+            heads: vec![ENDED; sources.len()],
             tree: vec![0; sources.len().max(1)],
             sources,
             bytewise: comparator.bytewise_order(),
@@ -146,7 +151,7 @@ impl MergingCursor {
     /// After an error the cursor stands on no record until it is positioned anew.
     #[cold]
     fn fail(&mut self, error: Error) -> Error {
-        self.heads.iter_mut().for_each(|head| head.valid = false);
+        self.heads.fill(ENDED);
         error
     }
 
@@ -154,9 +159,16 @@ impl MergingCursor {
     #[inline]
     fn refresh(&mut self, index: usize) {
         let source = &self.sources[index];
-        let valid = source.valid();
-        let prefix = if valid && self.bytewise { key_prefix(source.key()) } else { 0 };
-        self.heads[index] = Head { prefix, valid };
+        self.heads[index] = if source.valid() {
+            let prefix = if self.bytewise { key_prefix(source.key()) } else { 0 };
+            let rank = match self.direction {
+                Direction::Forward => prefix,
+                Direction::Backward => !prefix,
+            };
+            Head { rank, valid: true }
+        } else {
+            ENDED
+        };
     }
 
     /// Plays every match. The leaves are nodes `n..2n`, the parent of node `i` is `i / 2`.
@@ -194,17 +206,22 @@ impl MergingCursor {
         self.tree[0] = winner;
     }
 
-    /// Whether source `a`'s record comes before source `b`'s.
+    /// Whether source `a`'s record comes before source `b`'s, in the cursor's direction.
     #[inline]
     fn beats(&self, a: u32, b: u32) -> bool {
         let (head_a, head_b) = (self.heads[a as usize], self.heads[b as usize]);
-        if !head_a.valid || !head_b.valid {
-            return head_a.valid || (!head_b.valid && a < b);
+        if head_a.rank != head_b.rank {
+            return head_a.rank < head_b.rank;
         }
-        let order = match head_a.prefix.cmp(&head_b.prefix) {
-            Ordering::Equal => self.compare_records(a, b),
-            order => order,
-        };
+        self.beats_at_same_rank(a, b)
+    }
+
+    fn beats_at_same_rank(&self, a: u32, b: u32) -> bool {
+        let (valid_a, valid_b) = (self.heads[a as usize].valid, self.heads[b as usize].valid);
+        if !valid_a || !valid_b {
+            return valid_a || (!valid_b && a < b);
+        }
+        let order = self.compare_records(a, b);
         match self.direction {
             Direction::Forward => order == Ordering::Less,
             Direction::Backward => order == Ordering::Greater,
@@ -220,18 +237,5 @@ impl MergingCursor {
             self.comparator.compare(left.key(), right.key())
         };
         keys.then_with(|| right.header().seqno.cmp(&left.header().seqno)).then(a.cmp(&b))
-    }
-}
-
-/// The first eight bytes, padded with zeroes, as a number that sorts as they do.
-#[inline]
-fn key_prefix(key: &[u8]) -> u64 {
-    match key.first_chunk() {
-        Some(bytes) => u64::from_be_bytes(*bytes),
-        None => {
-            let mut bytes = [0; 8];
-            bytes[..key.len()].copy_from_slice(key);
-            u64::from_be_bytes(bytes)
-        }
     }
 }

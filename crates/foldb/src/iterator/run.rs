@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::key::{Comparator, RecordHeader};
 use crate::table::{CursorOptions, TableCursor};
 use crate::value::Value;
-use crate::version::{KeyRange, OpenTables, Run, TableRef};
+use crate::version::{KeyRange, OpenTables, Run, TableRef, Upper};
 
 /// Records of a run, and of nothing outside its tables' bounds (H1). Tables are opened as the cursor
 /// reaches them.
@@ -19,6 +19,8 @@ pub(crate) struct RunCursor {
     /// The table the cursor is in; meaningful while `current` is there.
     index: usize,
     current: Option<TableCursor>,
+    /// Whether records of the current table may lie above its upper bound.
+    cut: bool,
     /// Whether the cursor stands on a record, inside its table's bounds. Every move begins by clearing
     /// it, so that a failed one leaves the cursor on none.
     valid: bool,
@@ -40,6 +42,7 @@ impl RunCursor {
             options,
             index: 0,
             current: None,
+            cut: false,
             valid: false,
         }
     }
@@ -134,8 +137,8 @@ impl RunCursor {
         let Some(index) = end.checked_sub(1) else { return Ok(()) };
         let table = &self.refs[index];
         let cut = match &table.hi {
-            crate::version::Upper::Excluded(end) => Some(Arc::clone(end)),
-            crate::version::Upper::Included(_) => None,
+            Upper::Excluded(end) => Some(Arc::clone(end)),
+            Upper::Included(_) => None,
         };
         let cursor = self.open(index)?;
         match cut {
@@ -149,7 +152,9 @@ impl RunCursor {
     #[inline]
     fn settle_forward(&mut self) -> Result<()> {
         let cursor = self.cursor();
-        if cursor.valid() && self.refs[self.index].hi.admits(&*self.comparator, cursor.key()) {
+        let inside =
+            || !self.cut || self.refs[self.index].hi.admits(&*self.comparator, cursor.key());
+        if cursor.valid() && inside() {
             self.valid = true;
             return Ok(());
         }
@@ -172,7 +177,9 @@ impl RunCursor {
     fn open(&mut self, index: usize) -> Result<&mut TableCursor> {
         if self.current.is_none() || self.index != index {
             self.current = None;
-            let table = self.tables.get_owned(&self.refs[index].file)?;
+            let TableRef { file, hi, .. } = &self.refs[index];
+            self.cut = !matches!(hi, Upper::Included(end) if *end == file.largest);
+            let table = self.tables.get_owned(file)?;
             self.current = Some(TableCursor::new(table, self.options));
             self.index = index;
         }

@@ -34,6 +34,7 @@ mod properties;
 mod reader;
 mod samples;
 mod separator;
+mod sorted_reads;
 mod source;
 mod verify;
 
@@ -45,3 +46,4 @@ pub use cache::BlockCache;
 pub use cursor::{CursorOptions, TableCursor};
 pub use pinned::BlockBytes;
 pub use reader::TableReader;
+pub use sorted_reads::SortedReads;

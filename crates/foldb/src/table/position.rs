@@ -27,7 +27,9 @@ impl BlockPosition {
         fetch: &mut Fetch,
     ) -> Result<Option<Handle>> {
         let top = table.index().search(key, table.order());
-        if !self.enter(table, top, fetch)? {
+        // A directory that was entered already is not fetched again.
+        let is_here = self.directory.is_some() && top == self.top;
+        if !is_here && !self.enter(table, top, fetch)? {
             return Ok(None);
         }
         self.sub = self.directory.as_ref().map_or(0, |d| d.search(key, table.order()));

@@ -7,16 +7,15 @@ use std::sync::Arc;
 use foldb_env::RandomAccessFile;
 
 use super::cache::{BlockCache, CachedBlock};
-use super::data_block::{DataBlock, Found};
+use super::data_block::DataBlock;
 use super::filter::Filter;
 use super::footer::{FOOTER_LEN, Footer};
 use super::frame::Handle;
 use super::index::Index;
-use super::key_buffer::KeyBuffer;
 use super::order::KeyOrder;
 use super::pinned::EntryValue;
-use super::position::BlockPosition;
 use super::properties::Properties;
+use super::sorted_reads::SortedReads;
 use super::source::{FrameBuffers, ReadWindow, TableFile};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Comparator, RecordHeader, SeqNo};
@@ -130,39 +129,9 @@ impl TableReader {
         key: &[u8],
         max_seqno: SeqNo,
         fill_cache: bool,
-        mut visit: impl FnMut(RecordHeader, EntryValue<'_>) -> ControlFlow<()>,
+        visit: impl FnMut(RecordHeader, EntryValue<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut fetch = Fetch::new(fill_cache, false);
-        let mut position = BlockPosition::default();
-        let Some(mut handle) = position.seek(self, key, &mut fetch)? else {
-            return Ok(());
-        };
-        let mut block = self.fetch_data(handle, &mut fetch)?;
-        let found = block
-            .seek(key, &self.order, &mut KeyBuffer::default())
-            .map_err(|e| self.locate(e, handle))?;
-        let Some(Found { mut entry, equal: true, .. }) = found else {
-            return Ok(());
-        };
-        loop {
-            let value = EntryValue::new(block.bytes(), entry.key_end, entry.end);
-            if entry.header.seqno <= max_seqno && visit(entry.header, value).is_break() {
-                return Ok(());
-            }
-            let mut at = entry.end;
-            if at == block.entries_end() {
-                let Some(next) = position.next(self, &mut fetch)? else {
-                    return Ok(());
-                };
-                (handle, at) = (next, 0);
-                block = self.fetch_data(handle, &mut fetch)?;
-            }
-            entry = block.checked_entry(at).map_err(|e| self.locate(e, handle))?;
-            let same = key.get(entry.shared..) == Some(block.suffix(&entry));
-            if !same {
-                return Ok(());
-            }
-        }
+        SortedReads::new(self, fill_cache).get(key, max_seqno, visit)
     }
 
     /// The cache its blocks go through.

@@ -1,6 +1,7 @@
-//! What unit tests share: histories written as text, toy operators that fold text, and trees of
-//! in-memory tables.
+//! What unit tests share: histories written as text, toy operators that fold text, trees of
+//! in-memory tables, and the examples on the formats' pages.
 
 pub(crate) mod history;
 pub(crate) mod toys;
 pub(crate) mod tree;
+pub(crate) mod worked_example;

@@ -84,10 +84,17 @@ impl Manifest {
         fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))
     }
 
-    /// Appends an edit and makes it durable.
+    /// Appends an edit. After an error nothing was appended, and the next edit takes its place.
     pub(crate) fn append(&mut self, edit: &Edit) -> Result<()> {
         edit.encode(self.log.begin());
-        self.log.append()?;
+        self.log.append()
+    }
+
+    /// Makes the edits appended so far durable.
+    ///
+    /// # Errors
+    /// `Io`, now and ever after: which of them are durable is unknown.
+    pub(crate) fn sync(&self) -> Result<()> {
         self.log.sync_handle().sync_all()
     }
 
@@ -160,6 +167,35 @@ impl Manifest {
         }
         Ok(Some(Recovered { number, edits }))
     }
+}
+
+/// Refuses a directory whose `CURRENT` names a manifest that begins as none of ours does: it may be
+/// the database of another engine, whose files are called as ours are.
+///
+/// # Errors
+/// `InvalidArgument`, or `Io`.
+pub(crate) fn refuse_foreign(fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
+    let current = names.current();
+    if !fs.exists(&current) {
+        return Ok(());
+    }
+    let content = fs.read(&current).map_err(|error| Error::io(&current, "read", &error))?;
+    let Some(number) = parse_current(&content) else { return Ok(()) };
+    let path = names.manifest(number);
+    let len = || fs.len(&path).map_err(|error| Error::io(&path, "look at", &error));
+    if !fs.exists(&path) || len()? == 0 {
+        return Ok(());
+    }
+    // A frame that is damaged otherwise than in its checksum is ours all the same.
+    let header = LogReader::open(fs, &path, number)?.next(&mut Vec::new());
+    if !matches!(header, Ok(false)) {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(
+        "this manifest was not written by foldb, so nothing is removed: if you mean it, remove the \
+         directory by hand",
+    )
+    .in_file(&path))
 }
 
 fn parse_current(content: &[u8]) -> Option<u64> {

@@ -20,6 +20,6 @@ pub(crate) use edit::{Edit, TreeEdit};
 pub(crate) use file::{FileFacts, Trash};
 pub(crate) use file_names::{FileKind, FileNames};
 pub(crate) use level::{Run, RunId, TableRef, Version};
-pub(crate) use manifest::{Manifest, Recovered};
+pub(crate) use manifest::{Manifest, Recovered, refuse_foreign};
 pub(crate) use open_tables::OpenTables;
 pub(crate) use order::{check_order, check_structure};

@@ -1,4 +1,43 @@
 //! The texts that the demo counts where no file is given: foldb's own documents.
 
+/// Name and text of documents, which stand at these paths below the repository's root.
+macro_rules! documents {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../", $path)))),*]
+    };
+}
+
 /// Name and text of each.
-pub const DOCUMENTS: &[(&str, &str)] = &[("sample.md", include_str!("sample.md"))];
+pub const DOCUMENTS: &[(&str, &str)] = documents![
+    "README.md",
+    "ARCHITECTURE.md",
+    "docs/compaction.md",
+    "docs/db_bench.md",
+    "docs/merge.md",
+    "docs/performance.md",
+    "docs/shell.md",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Every document of the root that tells of the engine, and every one in `docs`, is counted.
+    #[test]
+    fn no_document_is_forgotten() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut expected = vec!["README.md".to_owned(), "ARCHITECTURE.md".to_owned()];
+        for entry in std::fs::read_dir(root.join("docs")).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".md") {
+                expected.push(format!("docs/{name}"));
+            }
+        }
+        let mut embedded: Vec<&str> = DOCUMENTS.iter().map(|(name, _)| *name).collect();
+        expected.sort();
+        embedded.sort();
+        assert_eq!(embedded, expected);
+    }
+}

@@ -103,5 +103,6 @@ fn h4_an_in_place_output_never_passes_newer_runs() {
     assert_eq!(place(&[8, 7], Some(8)), Some(7));
     assert_eq!(place(&[7, 6], Some(7)), Some(7));
     assert_eq!(place(&[8, 6], Some(8)), Some(6));
-    assert_eq!(place(&[7, 6], None), None);
+    assert_eq!(place(&[7, 6], None), Some(7), "an output run used up half-way");
+    assert_eq!(place(&[12], None), None, "inputs of other levels only");
 }

@@ -4,9 +4,16 @@
 //! first use.
 
 mod append;
+mod bits;
 mod counter;
 mod extremum;
+pub mod hyperloglog;
+mod json;
+pub mod list;
+mod number;
 mod put;
+mod putifabsent;
+pub mod set;
 
 use std::sync::Arc;
 
@@ -99,6 +106,114 @@ const BUILTINS: &[BuiltinInfo] = &[
         example: "abc",
         id: Some(6),
         make: put::make_put,
+    },
+    BuiltinInfo {
+        name: "float64add",
+        parameter: None,
+        text: TextForm::F64,
+        summary: "adds fractions, from the oldest to the newest",
+        example: "0.5",
+        id: Some(7),
+        make: number::make_float64add,
+    },
+    BuiltinInfo {
+        name: "uint64max",
+        parameter: None,
+        text: TextForm::U64,
+        summary: "keeps the largest number",
+        example: "7",
+        id: Some(8),
+        make: number::make_uint64max,
+    },
+    BuiltinInfo {
+        name: "uint64min",
+        parameter: None,
+        text: TextForm::U64,
+        summary: "keeps the smallest number",
+        example: "7",
+        id: Some(9),
+        make: number::make_uint64min,
+    },
+    BuiltinInfo {
+        name: "bytesxor",
+        parameter: None,
+        text: TextForm::Bytes,
+        summary: "combines bytes with exclusive or; a missing byte is 00",
+        example: "abc",
+        id: Some(10),
+        make: bits::make_bytesxor,
+    },
+    BuiltinInfo {
+        name: "bitor",
+        parameter: None,
+        text: TextForm::Bytes,
+        summary: "combines bytes with or; a missing byte is 00",
+        example: "abc",
+        id: Some(11),
+        make: bits::make_bitor,
+    },
+    BuiltinInfo {
+        name: "bitand",
+        parameter: None,
+        text: TextForm::Bytes,
+        summary: "combines bytes with and; a missing byte is ff",
+        example: "abc",
+        id: Some(12),
+        make: bits::make_bitand,
+    },
+    BuiltinInfo {
+        name: "list",
+        parameter: None,
+        text: TextForm::List,
+        summary: "appends elements, each kept apart",
+        example: "abc",
+        id: Some(13),
+        make: list::make_list,
+    },
+    BuiltinInfo {
+        name: "listlast",
+        parameter: Some("N (without it 100)"),
+        text: TextForm::List,
+        summary: "appends elements and keeps the last N",
+        example: "abc",
+        id: None,
+        make: list::make_listlast,
+    },
+    BuiltinInfo {
+        name: "set",
+        parameter: None,
+        text: TextForm::Set,
+        summary: "adds and removes members; an empty set deletes the key",
+        example: "+red",
+        id: Some(14),
+        make: set::make_set,
+    },
+    BuiltinInfo {
+        name: "putifabsent",
+        parameter: None,
+        text: TextForm::Bytes,
+        summary: "keeps what is there, or else the first operand",
+        example: "abc",
+        id: Some(15),
+        make: putifabsent::make_putifabsent,
+    },
+    BuiltinInfo {
+        name: "json_merge_patch",
+        parameter: None,
+        text: TextForm::Bytes,
+        summary: "patches a JSON document (RFC 7396)",
+        example: "{\"a\":null}",
+        id: Some(16),
+        make: json::make_json_merge_patch,
+    },
+    BuiltinInfo {
+        name: "hyperloglog",
+        parameter: None,
+        text: TextForm::Sketch,
+        summary: "estimates how many different elements, within about 1 %",
+        example: "ann",
+        id: Some(17),
+        make: hyperloglog::make_hyperloglog,
     },
 ];
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::laws::{Outcome, full};
-use crate::fold::{MergeOperator, Registry, builtins};
+use crate::fold::{MergeOperator, Partial, Registry, builtins, hyperloglog, list, set};
 use std::sync::Arc;
 
 fn operator(spec: &str) -> Arc<dyn MergeOperator> {
@@ -81,16 +81,112 @@ fn put_keeps_the_last() {
     assert_eq!(fold("put", Some(b"zzz"), &[b"b", b"a"]), value("a"));
 }
 
+#[test]
+fn fractions_add_from_the_oldest_to_the_newest() {
+    let [big, one] = [1e16f64, 1.0].map(f64::to_le_bytes);
+    assert_eq!(fold("float64add", Some(&big), &[&one, &one]), value(big));
+    assert_eq!(fold("float64add", None, &[&one, &one]), value(2f64.to_le_bytes()));
+    let answer = operator("float64add").partial(b"k", &[&one, &one], &mut Vec::new());
+    assert_eq!(answer, Partial::Keep);
+}
+
+#[test]
+fn numbers_compare_as_numbers() {
+    let [small, large] = [255u64, 256].map(u64::to_le_bytes);
+    assert_eq!(fold("uint64max", Some(&small), &[&large]), value(large));
+    assert_eq!(fold("uint64min", Some(&small), &[&large]), value(small));
+    assert_eq!(fold("uint64max", Some(b"1"), &[&large]), Outcome::Failed);
+}
+
+#[test]
+fn missing_bytes_are_neutral() {
+    assert_eq!(fold("bytesxor", Some(b"\x0f\xaa"), &[b"\xff"]), value(b"\xf0\xaa"));
+    assert_eq!(fold("bitor", Some(b"\x0f"), &[b"\xf0\xaa"]), value(b"\xff\xaa"));
+    assert_eq!(fold("bitand", Some(b"\x0f\xaa"), &[b"\xfa"]), value(b"\x0a\xaa"));
+}
+
+#[test]
+fn lists_keep_their_elements_apart() {
+    let value_of = |elements: &[&str]| value(list::operand(elements));
+    let (ab, c) = (list::operand(["a,", ""]), list::operand(["c"]));
+    assert_eq!(fold("list", Some(&ab), &[&c]), value_of(&["a,", "", "c"]));
+    assert_eq!(fold("listlast:2", Some(&ab), &[&c]), value_of(&["", "c"]));
+    assert_eq!(fold("list", Some(b"\x09x"), &[&c]), Outcome::Failed);
+    assert!(operator("listlast:1").check_operand(&ab).is_err());
+    for parameter in ["0", "01", "", "x", "-1"] {
+        let spec = format!("listlast:{parameter}");
+        assert!(Registry::new(Vec::new()).parse(&spec).is_err(), "{spec}");
+    }
+}
+
+/// H7: what is below `+x -x` may hold x, so the two do not cancel out.
+#[test]
+fn sets_keep_removals_until_the_base() {
+    let (plus, minus) = (set::add("x"), set::remove("x"));
+    let mut out = Vec::new();
+    assert_eq!(operator("set").partial(b"k", &[&plus, &minus], &mut out), Partial::Operand);
+    assert_eq!(out, minus);
+    assert_eq!(fold("set", Some(&plus), &[&plus, &minus]), Outcome::Absent);
+    assert_eq!(fold("set", Some(&set::add("y")), &[&out]), value(set::add("y")));
+    let unsorted = [set::add("y"), set::add("x")].concat();
+    assert!(operator("set").check_operand(&unsorted).is_err());
+}
+
+/// The cases of RFC 7396, appendix A.
+#[test]
+fn json_patches_as_in_the_rfc() {
+    for (document, patch, result) in [
+        (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+        (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
+        (r#"{"a":"b"}"#, r#"{"a":null}"#, "{}"),
+        (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
+        (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+        (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
+        (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
+        (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
+        (r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#),
+        (r#"{"a":"b"}"#, r#"["c"]"#, r#"["c"]"#),
+        (r#"{"a":"foo"}"#, "null", "null"),
+        (r#"{"a":"foo"}"#, r#""bar""#, r#""bar""#),
+        (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"a":1,"e":null}"#),
+        ("[1,2]", r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
+        ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
+    ] {
+        let folded = fold("json_merge_patch", Some(document.as_bytes()), &[patch.as_bytes()]);
+        assert_eq!(folded, value(result), "{document} {patch}");
+    }
+}
+
+/// H7: no patch says "replace what was in a".
+#[test]
+fn json_patches_that_are_no_one_patch_are_kept() {
+    let operator = operator("json_merge_patch");
+    let [gone, inside] = [&br#"{"a":null}"#[..], br#"{"a":{"b":1}}"#];
+    assert_eq!(operator.partial(b"k", &[gone, inside], &mut Vec::new()), Partial::Keep);
+    let mut out = Vec::new();
+    assert_eq!(operator.partial(b"k", &[inside, gone], &mut out), Partial::Operand);
+    assert_eq!(out, gone);
+}
+
+/// Both forms, within four standard errors; the hash is fixed, so this never varies.
+#[test]
+fn hyperloglog_estimates_within_its_error() {
+    for count in [0u32, 1, 100, 3_000, 20_000, 100_000] {
+        let sketch = hyperloglog::operand((0..count).map(u32::to_le_bytes));
+        let estimate = hyperloglog::estimate(&sketch).unwrap();
+        let error = (estimate - f64::from(count)).abs();
+        assert!(error <= f64::from(count) * 0.0081 * 4.0, "{count}: {estimate}");
+        assert!(operator("hyperloglog").check_operand(&sketch).is_ok());
+    }
+    assert_eq!(hyperloglog::operand(["foldb"]).len(), 4);
+    assert!(operator("hyperloglog").check_operand(b"foldb").is_err());
+}
+
 /// The text form of a built-in's example is an operand it takes.
 #[test]
 fn examples_are_operands() {
     for info in builtins() {
-        let operand = match info.text {
-            crate::TextForm::Bytes => info.example.as_bytes().to_vec(),
-            crate::TextForm::U64 => info.example.parse::<u64>().unwrap().to_le_bytes().to_vec(),
-            crate::TextForm::I64 => info.example.parse::<i64>().unwrap().to_le_bytes().to_vec(),
-            crate::TextForm::F64 => info.example.parse::<f64>().unwrap().to_le_bytes().to_vec(),
-        };
+        let operand = info.text.parse(info.example.as_bytes()).unwrap();
         assert!(info.instantiate(None).unwrap().check_operand(&operand).is_ok(), "{}", info.name);
     }
 }
@@ -109,7 +205,10 @@ proptest! {
     /// put(a), merge(b) reads as merge(a), merge(b), for everything that only joins or compares.
     #[test]
     fn a_put_is_a_merge_onto_nothing(a: Vec<u8>, b: Vec<u8>) {
-        for spec in ["append", "stringappend", "stringappend:", "max", "min", "put"] {
+        for spec in [
+            "append", "stringappend", "stringappend:", "max", "min", "put", "bytesxor", "bitor", "bitand",
+            "putifabsent",
+        ] {
             let operator = operator(spec);
             let put = full(&*operator, Some(&a), std::slice::from_ref(&b));
             prop_assert_eq!(put, full(&*operator, None, &[a.clone(), b.clone()]), "{}", spec);

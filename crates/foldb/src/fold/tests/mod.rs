@@ -2,5 +2,6 @@
 
 mod builtins;
 mod chain;
+mod law_kit;
 mod laws;
 mod registry;

@@ -63,6 +63,18 @@ fn builtin_ids_never_change() {
             ("append", Some(5)),
             ("stringappend", None),
             ("put", Some(6)),
+            ("float64add", Some(7)),
+            ("uint64max", Some(8)),
+            ("uint64min", Some(9)),
+            ("bytesxor", Some(10)),
+            ("bitor", Some(11)),
+            ("bitand", Some(12)),
+            ("list", Some(13)),
+            ("listlast", None),
+            ("set", Some(14)),
+            ("putifabsent", Some(15)),
+            ("json_merge_patch", Some(16)),
+            ("hyperloglog", Some(17)),
         ]
     );
     let registry = bare();
@@ -95,6 +107,7 @@ fn specs_round_trip() {
         "stringappend:;",
         "stringappend::",
         "stringappend:a:b",
+        "listlast:3",
         "test.custom",
     ] {
         let id = register(&registry, spec);

@@ -19,6 +19,11 @@ fn edit(log: u64) -> Edit {
     Edit { log: Some(log), ..Edit::default() }
 }
 
+fn append(manifest: &mut Manifest, log: u64) -> crate::Result<()> {
+    manifest.append(&edit(log))?;
+    manifest.sync()
+}
+
 fn logs(fs: &MemFs, names: &FileNames) -> Vec<u64> {
     let recovered = Manifest::recover(fs, names).unwrap().unwrap();
     recovered.edits.iter().map(|edit| edit.log.unwrap()).collect()
@@ -30,7 +35,7 @@ fn every_edit_that_returned_survives() {
     assert!(Manifest::recover(&mem, &names).unwrap().is_none());
     let mut manifest = Manifest::create(&fs, &names, 1, 9, &edit(1)).unwrap();
     for log in 2..5 {
-        manifest.append(&edit(log)).unwrap();
+        append(&mut manifest, log).unwrap();
         assert_eq!(logs(&mem.crash(), &names), (1..=log).collect::<Vec<_>>());
     }
     manifest.trim().unwrap();
@@ -42,7 +47,7 @@ fn the_manifest_in_force_is_the_old_or_the_new() {
     for at in 1..40 {
         let (mem, fs, names) = setup();
         let mut old = Manifest::create(&fs, &names, 1, 9, &edit(1)).unwrap();
-        old.append(&edit(2)).unwrap();
+        append(&mut old, 2).unwrap();
         mem.inject(Fault::on_mutation().nth(at).forever());
         let created = Manifest::create(&fs, &names, 2, 9, &edit(20));
         for survivor in [mem.crash(), mem.kill(), mem.crash_with(at)] {
@@ -63,7 +68,7 @@ fn a_manifest_that_is_only_begun_is_a_file() {
     let (mem, fs, names) = setup();
     let mut old = Manifest::create(&fs, &names, 1, 9, &edit(1)).unwrap();
     let next = Manifest::begin(&fs, &names, 2, 9, &edit(20)).unwrap();
-    old.append(&edit(2)).unwrap();
+    append(&mut old, 2).unwrap();
     assert_eq!(logs(&mem.crash(), &names), [1, 2]);
     next.put_in_force(&mem, &names).unwrap();
     assert_eq!(logs(&mem.crash(), &names), [20]);
@@ -73,8 +78,8 @@ fn a_manifest_that_is_only_begun_is_a_file() {
 fn what_is_missing_or_damaged_is_named() {
     let (mem, fs, names) = setup();
     let mut manifest = Manifest::create(&fs, &names, 1, 9, &edit(1)).unwrap();
-    manifest.append(&edit(2)).unwrap();
-    manifest.append(&edit(3)).unwrap();
+    append(&mut manifest, 2).unwrap();
+    append(&mut manifest, 3).unwrap();
     manifest.trim().unwrap();
     let path = names.manifest(1);
     let whole = mem.read(&path).unwrap();
@@ -119,6 +124,17 @@ fn a_failed_sync_ends_the_manifest() {
     let (mem, fs, names) = setup();
     let mut manifest = Manifest::create(&fs, &names, 1, 9, &edit(1)).unwrap();
     mem.inject(Fault::on(Operation::Sync));
-    manifest.append(&edit(2)).unwrap_err();
-    manifest.append(&edit(3)).unwrap_err();
+    append(&mut manifest, 2).unwrap_err();
+    append(&mut manifest, 3).unwrap_err();
+}
+
+/// An edit that does not fit the disk leaves its place to the next one.
+#[test]
+fn a_full_disk_ends_nothing() {
+    let (mem, fs, names) = setup();
+    let mut manifest = Manifest::create(&fs, &names, 1, 9, &edit(1)).unwrap();
+    mem.inject(Fault::on(Operation::Write).kind(std::io::ErrorKind::StorageFull).torn_at(30));
+    assert_eq!(append(&mut manifest, 2).unwrap_err().kind(), ErrorKind::NoSpace);
+    append(&mut manifest, 3).unwrap();
+    assert_eq!(logs(&mem.crash(), &names), [1, 3]);
 }

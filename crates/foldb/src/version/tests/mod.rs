@@ -4,3 +4,4 @@ mod edits;
 mod manifest;
 mod names;
 mod trees;
+mod worked_example;

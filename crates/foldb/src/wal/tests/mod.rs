@@ -4,6 +4,7 @@
 mod damage;
 mod round_trip;
 mod sync;
+mod worked_example;
 
 use std::path::Path;
 use std::sync::Arc;

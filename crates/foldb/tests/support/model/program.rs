@@ -57,6 +57,23 @@ impl Operator {
         }
     }
 
+    /// The operator of a spec.
+    ///
+    /// # Panics
+    /// When it is of none that programs use.
+    pub fn of_spec(spec: &str) -> Operator {
+        let all = [
+            Operator::Append,
+            Operator::Add,
+            Operator::Max,
+            Operator::Put,
+            Operator::References,
+            Operator::Register,
+        ];
+        let found = all.into_iter().find(|operator| operator.spec() == spec);
+        found.unwrap_or_else(|| panic!("no program merges with '{spec}'"))
+    }
+
     pub fn is_number(self) -> bool {
         matches!(self, Operator::Add | Operator::References)
     }
@@ -161,6 +178,12 @@ pub enum Step {
         sync: bool,
     },
     Get(Key),
+    /// Through a snapshot, if there is one of that number. A key may come more than once.
+    MultiGet {
+        keys: Vec<Key>,
+        snapshot: Option<u8>,
+    },
+    GetOperands(Key),
     Snapshot,
     ReadSnapshot(u8),
     DropSnapshot(u8),
@@ -326,6 +349,9 @@ fn step() -> impl Strategy<Value = Step> {
         14 => (vec(draft(), 0..12), synced())
             .prop_map(|(writes, sync)| Step::Batch { writes, sync }),
         6 => key().prop_map(Step::Get),
+        3 => (vec(key(), 0..30), option::of(any::<u8>()))
+            .prop_map(|(keys, snapshot)| Step::MultiGet { keys, snapshot }),
+        3 => key().prop_map(Step::GetOperands),
         16 => handles,
         16 => work,
         4 => ends,

@@ -8,10 +8,11 @@ use std::ops::Bound;
 
 use foldb::env::{Env, MemFs};
 use foldb::{
-    Db, ErrorKind, Iter, Options, ReadOptions, Snapshot, Stats, Value, WriteBatch, WriteOptions,
+    Base, Db, ErrorKind, Iter, Options, ReadOptions, Snapshot, Stats, Value, WriteBatch,
+    WriteOptions,
 };
 
-use super::program::{Draft, Key, Move, Program, Range, Settings, Step};
+use super::program::{self, Draft, Key, Move, Operator, Program, Range, Settings, Step};
 use super::{Cell, Seen, State, Write};
 use crate::support::{PATH, operators, steps};
 
@@ -96,6 +97,8 @@ impl Player {
                 let key = key.bytes();
                 assert_get(&key, self.db.get(&key), &self.current);
             }
+            Step::MultiGet { keys, snapshot } => self.multi_get(keys, *snapshot),
+            Step::GetOperands(key) => self.get_operands(&key.bytes()),
             Step::Snapshot if self.snapshots.len() < MAX_HELD => {
                 self.snapshots.push((self.db.snapshot(), self.current.clone()));
             }
@@ -144,6 +147,34 @@ impl Player {
             Step::Crash => self.restart(MemFs::crash, Stop::Crash),
             Step::CrashPartly(seed) => self.restart(|fs| fs.crash_with(*seed), Stop::Crash),
         }
+    }
+
+    fn multi_get(&mut self, keys: &[Key], snapshot: Option<u8>) {
+        let held = snapshot.and_then(|index| pick(&mut self.snapshots, index));
+        let (snapshot, state) = match held {
+            Some((snapshot, state)) => (Some(snapshot.clone()), &*state),
+            None => (None, &self.current),
+        };
+        let options = ReadOptions { snapshot, ..ReadOptions::default() };
+        let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.bytes()).collect();
+        let read = self.db.multi_get_opt(&keys, &options).expect("a multi-get");
+        assert_eq!(read.len(), keys.len());
+        keys.iter().zip(read).for_each(|(key, read)| assert_get(key, read, state));
+    }
+
+    /// Base and operands, put together by the model, are what the key holds.
+    fn get_operands(&self, key: &[u8]) {
+        let read = self.db.get_operands(key).expect("operands");
+        let mut state = State::default();
+        if let Base::Put(value) = read.base() {
+            state.apply(&Write::Put(key.to_vec(), value.to_vec()));
+        }
+        for operand in read.oldest_first() {
+            let operator = Operator::of_spec(operand.operator());
+            state.apply(&Write::Merge(operator, key.to_vec(), operand.value().to_vec()));
+        }
+        let seen = |state: &State| state.0.get(key).map(Cell::seen);
+        assert_eq!(seen(&state), seen(&self.current), "operands of '{}'", key.escape_ascii());
     }
 
     fn write(&mut self, draft: Draft, sync: bool) {
@@ -311,6 +342,23 @@ impl Player {
         assert_entries("forwards", scan(self.db.iter().expect("an iterator")), &expected);
         let backwards = scan_backwards(self.db.iter().expect("an iterator"));
         assert_entries("backwards", backwards, &expected);
+        for n in (0..program::KEYS).step_by(5) {
+            let key = Key(n).bytes();
+            self.check_count((Bound::Unbounded, Bound::Excluded(key.clone())));
+            self.check_count((Bound::Excluded(key), Bound::Unbounded));
+        }
+        self.check_count((Bound::Unbounded, Bound::Unbounded));
+    }
+
+    /// The true count lies within the bound of the approximate one.
+    fn check_count(&self, range: (Bound<Vec<u8>>, Bound<Vec<u8>>)) {
+        let keys = self.current.0.keys().filter(|key| is_between(key, &range)).count() as u64;
+        let count = self.db.approximate_count::<Vec<u8>>(range.clone()).expect("a count");
+        assert!(
+            count.at_least <= keys && keys <= count.at_most,
+            "{keys} keys, but {count:?} of {range:?}"
+        );
+        assert!(count.at_least <= count.estimate && count.estimate <= count.at_most, "{count:?}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! What the engine did and what shape it is in.
 
+mod prometheus;
+
 /// Figures of a database, cumulative over all its opens. Counts since the last manifest edit may
 /// be lost at a crash. All sizes are bytes.
 ///

@@ -1,0 +1,281 @@
+//! How much lies in a key range, without reading it.
+//!
+//! Sizes come from the keys sampled of each table. Counts have a bound, made of what is certain:
+//!
+//! ```text
+//! at most:  records that are no deletes, of all tables and memtables that reach into the range
+//! at least: the best of all sources, of each the keys it is sure to have put in the range,
+//!           less the deletes and merges of the newer sources, which may take them away
+//! ```
+//!
+//! A source is a memtable or a run. Sure are the distinct samples of tables that lie whole in the
+//! range, less the table's own deletes and merges: a table does not know how many keys it has.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::ops::{Bound, RangeBounds};
+
+use foldb_chains::Cursor;
+
+use crate::db::core::Core;
+use crate::db::{Db, read};
+use crate::error::Result;
+use crate::iterator::Bounds;
+use crate::key::{Comparator, Kind, SeqNo};
+use crate::memtable::{self, Memtable};
+use crate::options::ReadOptions;
+use crate::version::{KeyRange, Run, TableRef, Upper};
+
+/// Keys of a memtable that are looked at; what lies behind them is estimated.
+const MEMTABLE_KEYS: u64 = 4096;
+
+/// About how many keys there are, and between which numbers the true one lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApproximateCount {
+    /// The estimate. Tables: records less twice the deletes, by the share of their bytes that lies
+    /// in the range; memtables: keys that are there less those deleted. A key counts once in each place that
+    /// has a record of it, so the fewer operands wait to be folded the better it is.
+    pub estimate: u64,
+    /// There are no fewer.
+    pub at_least: u64,
+    /// There are no more.
+    pub at_most: u64,
+}
+
+impl ApproximateCount {
+    /// How far the estimate may be off.
+    pub fn error(&self) -> u64 {
+        (self.estimate - self.at_least).max(self.at_most - self.estimate)
+    }
+}
+
+impl Db {
+    /// About how many bytes of tables and memtables the records of a key range take, older versions
+    /// included. Of a table that the range cuts, the share of its up to 32 sampled keys that lie in
+    /// the range counts, at least one; so each end of the range adds an error of up to 1/32 of a
+    /// table for each run.
+    ///
+    /// # Errors
+    /// `Closed`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// for n in 0..100 {
+    ///     db.put(format!("{n:02}"), [0; 100])?;
+    /// }
+    /// assert!(db.approximate_size("00".."50")? > 0);
+    /// assert_eq!(db.approximate_size("a"..)?, 0);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+        self.core().approximate_size(&read::bounds_of(&range))
+    }
+
+    /// About how many keys a key range has, those whose merge fails included, and how far that may be
+    /// off. Reads no table; of each memtable at most 4096 keys.
+    ///
+    /// # Errors
+    /// `Closed`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// for n in 0..100 {
+    ///     db.put(format!("{n:02}"), "value")?;
+    /// }
+    /// let count = db.approximate_count("00".."50")?;
+    /// assert!(count.at_least <= 50 && 50 <= count.at_most);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn approximate_count<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+    ) -> Result<ApproximateCount> {
+        self.core().approximate_count(&read::bounds_of(&range))
+    }
+}
+
+/// What one source adds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    estimate: u64,
+    /// Keys that it puts in the range, and does nothing else to: no more than there are.
+    certain: u64,
+    /// Its records in the range that are no deletes: no fewer than there are.
+    present: u64,
+    /// Its records in the range that may make a key disappear: no fewer than there are.
+    removing: u64,
+}
+
+impl Core {
+    fn approximate_size(&self, bounds: &Bounds) -> Result<u64> {
+        self.check_open()?;
+        let view = self.view.load_full();
+        let seqno = self.read_seqno(&ReadOptions::default())?;
+        let Some(range) = key_range(bounds, &*self.comparator) else { return Ok(0) };
+        let memtables = view.memtables().map(|memtable| {
+            let walked = Walked::through(memtable, seqno, bounds, &*self.comparator);
+            memtable.bytes() as u64 * walked.inside / walked.keys.max(1)
+        });
+        let runs = view.version.runs().map(|(_, run)| {
+            let tables = run.overlapping(&*self.comparator, &range);
+            tables.map(|table| table.bytes_within(&*self.comparator, &range)).sum::<u64>()
+        });
+        Ok(memtables.chain(runs).sum())
+    }
+
+    fn approximate_count(&self, bounds: &Bounds) -> Result<ApproximateCount> {
+        self.check_open()?;
+        // The view first, the sequence number second (H3).
+        let view = self.view.load_full();
+        let seqno = self.read_seqno(&ReadOptions::default())?;
+        let comparator = &*self.comparator;
+        let mut count = ApproximateCount { estimate: 0, at_least: 0, at_most: 0 };
+        let Some(range) = key_range(bounds, comparator) else { return Ok(count) };
+        let memtables = view.memtables();
+        let memtables =
+            memtables.map(|memtable| Walked::through(memtable, seqno, bounds, comparator).tally);
+        let runs = view.version.runs().map(|(_, run)| tally_run(run, bounds, &range, comparator));
+        let mut removing = 0;
+        for source in memtables.chain(runs) {
+            count.estimate += source.estimate;
+            count.at_most += source.present;
+            count.at_least = count.at_least.max(source.certain.saturating_sub(removing));
+            removing += source.removing;
+        }
+        count.estimate = count.estimate.clamp(count.at_least, count.at_most);
+        Ok(count)
+    }
+}
+
+/// What a walk through a memtable found.
+#[derive(Debug, Default)]
+struct Walked {
+    /// Keys of the memtable.
+    keys: u64,
+    /// Those in the range.
+    inside: u64,
+    tally: Tally,
+}
+
+impl Walked {
+    fn through(
+        memtable: &Memtable,
+        seqno: SeqNo,
+        bounds: &Bounds,
+        comparator: &dyn Comparator,
+    ) -> Walked {
+        let mut walked = Walked::default();
+        if memtable.is_empty() {
+            return walked;
+        }
+        let mut cursor = memtable.cursor(seqno);
+        walked.keys = cursor.chains().len() as u64;
+        match &bounds.lower {
+            Bound::Unbounded => cursor.seek_to_first(),
+            Bound::Included(lower) | Bound::Excluded(lower) => cursor.seek(lower),
+        }
+        while cursor.valid() && is_below_upper(bounds, comparator, cursor.key()) {
+            if walked.inside == MEMTABLE_KEYS {
+                walked.assume_the_rest(&cursor);
+                break;
+            }
+            if is_above_lower(bounds, comparator, cursor.key()) {
+                walked.add(memtable::header(&cursor).kind);
+            }
+            cursor.next_key();
+        }
+        let deleted = walked.inside - walked.tally.present;
+        walked.tally.estimate = walked.tally.present.saturating_sub(deleted);
+        walked
+    }
+
+    /// A key, by its newest record.
+    fn add(&mut self, newest: Kind) {
+        self.inside += 1;
+        let tally = &mut self.tally;
+        tally.certain += u64::from(newest == Kind::Put);
+        tally.present += u64::from(newest != Kind::Delete);
+        tally.removing += u64::from(newest != Kind::Put);
+    }
+
+    /// The keys that were not looked at: any of them may be in the range, as anything.
+    fn assume_the_rest(&mut self, cursor: &Cursor) {
+        let rest = (cursor.chains().len() as u64).saturating_sub(self.inside);
+        self.inside += rest;
+        self.tally.present += rest;
+        self.tally.removing += rest;
+    }
+}
+
+fn tally_run(run: &Run, bounds: &Bounds, range: &KeyRange, comparator: &dyn Comparator) -> Tally {
+    let mut tally = Tally::default();
+    for table in run.overlapping(comparator, range) {
+        let file = table.file.facts();
+        let inside = table.bytes_within(comparator, range);
+        let records = file.entries.saturating_sub(2 * file.deletes);
+        tally.estimate +=
+            (u128::from(records) * u128::from(inside) / u128::from(file.len.max(1))) as u64;
+        tally.present += file.entries - file.deletes;
+        tally.removing += file.deletes + file.merges;
+        if lies_whole_in(table, bounds, comparator) {
+            tally.certain += sampled_keys(table).saturating_sub(file.deletes + file.merges);
+        }
+    }
+    tally
+}
+
+/// Whether all records of the table's file exist and are in the range.
+fn lies_whole_in(table: &TableRef, bounds: &Bounds, comparator: &dyn Comparator) -> bool {
+    table.is_whole()
+        && is_above_lower(bounds, comparator, &table.file.smallest)
+        && is_below_upper(bounds, comparator, &table.file.largest)
+}
+
+/// Keys that the table is known to have.
+fn sampled_keys(table: &TableRef) -> u64 {
+    let samples: BTreeSet<&[u8]> = table.file.samples.iter().map(|sample| &**sample).collect();
+    let ends = 1 + u64::from(table.file.smallest != table.file.largest);
+    ends.max(samples.len() as u64).min(table.file.entries)
+}
+
+fn is_above_lower(bounds: &Bounds, comparator: &dyn Comparator, key: &[u8]) -> bool {
+    match &bounds.lower {
+        Bound::Unbounded => true,
+        Bound::Included(lower) => comparator.compare(key, lower) != Ordering::Less,
+        Bound::Excluded(lower) => comparator.compare(key, lower) == Ordering::Greater,
+    }
+}
+
+fn is_below_upper(bounds: &Bounds, comparator: &dyn Comparator, key: &[u8]) -> bool {
+    match &bounds.upper {
+        Bound::Unbounded => true,
+        Bound::Included(upper) => comparator.compare(key, upper) != Ordering::Greater,
+        Bound::Excluded(upper) => comparator.compare(key, upper) == Ordering::Less,
+    }
+}
+
+/// The range as tables know it, its lower end included; `None` if its ends have crossed.
+fn key_range(bounds: &Bounds, comparator: &dyn Comparator) -> Option<KeyRange> {
+    let lo = match &bounds.lower {
+        Bound::Unbounded => None,
+        Bound::Included(lower) | Bound::Excluded(lower) => Some(lower.as_slice().into()),
+    };
+    let hi = match &bounds.upper {
+        Bound::Unbounded => None,
+        Bound::Included(upper) => Some(Upper::Included(upper.as_slice().into())),
+        Bound::Excluded(upper) => Some(Upper::Excluded(upper.as_slice().into())),
+    };
+    let range = KeyRange { lo, hi };
+    let crossed = match (&range.lo, &range.hi) {
+        (Some(lo), Some(hi)) => !hi.admits(comparator, lo),
+        _ => false,
+    };
+    (!crossed).then_some(range)
+}

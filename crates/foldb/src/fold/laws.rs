@@ -1,0 +1,298 @@
+//! The law kit: one call checks whether an operator keeps the laws stated on [`MergeOperator`], so
+//! that it may be folded anywhere in the tree, in any grouping.
+//!
+//! Each round draws a base and operands from those given (and, where the operator's text form or its
+//! own check allows, from generated ones), and compares bytes, never with tolerance:
+//!
+//! ```text
+//! stepwise   full(base, [a b c]) = full(full(full(base, [a]), [b]), [c])
+//! batches    full(base, [a b c]) = full(full(base, [a]), [b c])     wherever it is cut
+//! partial    full(base, [a partial(b c)]) = full(base, [a b c])     and closed under check_operand
+//! grouping   full(base, [partial(partial(a b) c)]) = full(base, [partial(a partial(b c))])
+//! accepted   operands that check_operand accepts fold onto nothing
+//! ```
+//!
+//! Deletes are outcomes like any other: what follows one folds onto nothing. Order and repetition
+//! are checked where they are declared not to matter.
+
+use fastrand::Rng;
+
+use crate::fold::operator::{Full, MergeOperator, Partial, TextForm};
+
+const KEY: &[u8] = b"key";
+const LONGEST: usize = 6;
+
+/// What is checked, beyond the laws every operator keeps, and on what.
+///
+/// # Example
+/// ```
+/// use foldb::laws::Check;
+///
+/// let operator = foldb::builtins()[0].instantiate(None)?;
+/// Check::new([1u64, 2, u64::MAX].map(u64::to_le_bytes)).commutative().run(&*operator).unwrap();
+/// # Ok::<(), foldb::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Check {
+    operands: Vec<Vec<u8>>,
+    bases: Vec<Vec<u8>>,
+    commutative: bool,
+    idempotent: bool,
+    rounds: u32,
+    seed: u64,
+}
+
+/// A law that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which law: `stepwise`, `batches`, `partial`, `grouping`, `accepted`, `commutative` or
+    /// `idempotent`.
+    pub law: &'static str,
+    /// [`Check::seed`] with this one shows the same case first.
+    pub seed: u64,
+    /// The base and the operands, and the two answers that differ.
+    pub case: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "law '{}' does not hold (seed {}): {}", self.law, self.seed, self.case)
+    }
+}
+
+impl std::error::Error for Violation {}
+
+impl Check {
+    /// Checks with these operands, and with generated ones where they can be made.
+    pub fn new<O: AsRef<[u8]>>(operands: impl IntoIterator<Item = O>) -> Check {
+        let operands = operands.into_iter().map(|operand| operand.as_ref().to_vec()).collect();
+        let (commutative, idempotent) = (false, false);
+        Check { operands, bases: Vec::new(), commutative, idempotent, rounds: 1000, seed: 0 }
+    }
+
+    /// Bases beside nothing and single operands.
+    pub fn bases<B: AsRef<[u8]>>(mut self, bases: impl IntoIterator<Item = B>) -> Check {
+        self.bases.extend(bases.into_iter().map(|base| base.as_ref().to_vec()));
+        self
+    }
+
+    /// Declares that the order of operands does not matter.
+    pub fn commutative(mut self) -> Check {
+        self.commutative = true;
+        self
+    }
+
+    /// Declares that an operand merged twice in a row is as one.
+    pub fn idempotent(mut self) -> Check {
+        self.idempotent = true;
+        self
+    }
+
+    /// How many cases are tried; 1000 unless told.
+    pub fn rounds(mut self, rounds: u32) -> Check {
+        self.rounds = rounds;
+        self
+    }
+
+    /// Starts with the case of this seed: that of a [`Violation`] replays it.
+    pub fn seed(mut self, seed: u64) -> Check {
+        self.seed = seed;
+        self
+    }
+
+    /// Checks an operator.
+    ///
+    /// # Errors
+    /// The first violation found.
+    pub fn run(&self, operator: &dyn MergeOperator) -> Result<(), Violation> {
+        for round in 0..u64::from(self.rounds) {
+            let seed = self.seed.wrapping_add(round);
+            let case = self.draw(operator, &mut Rng::with_seed(seed));
+            case.check(self).map_err(|(law, case)| Violation { law, seed, case })?;
+        }
+        Ok(())
+    }
+
+    fn draw<'a>(&self, operator: &'a dyn MergeOperator, rng: &mut Rng) -> Case<'a> {
+        let operands = (0..rng.usize(1..=LONGEST)).map(|_| self.operand(operator, rng)).collect();
+        let base = match rng.u8(..3) {
+            0 => None,
+            1 if !self.bases.is_empty() => Some(self.bases[rng.usize(..self.bases.len())].clone()),
+            _ => Some(self.operand(operator, rng)),
+        };
+        Case { operator, base, operands, cut: rng.usize(..=LONGEST) }
+    }
+
+    /// One that was given, or a generated one that the operator accepts.
+    fn operand(&self, operator: &dyn MergeOperator, rng: &mut Rng) -> Vec<u8> {
+        let given = (!self.operands.is_empty())
+            .then(|| self.operands[rng.usize(..self.operands.len())].clone());
+        match given {
+            Some(given) if rng.bool() => given,
+            given => {
+                let made = generated(operator.text(), rng);
+                let made = Some(made).filter(|made| operator.check_operand(made).is_ok());
+                made.or(given).unwrap_or_default()
+            }
+        }
+    }
+}
+
+/// An operand in the text form of an operator.
+fn generated(text: TextForm, rng: &mut Rng) -> Vec<u8> {
+    match text {
+        TextForm::U64 | TextForm::I64 => {
+            let edges = [0, 1, u64::MAX, 1 << 63];
+            let number = if rng.bool() { rng.u64(..) } else { edges[rng.usize(..edges.len())] };
+            number.to_le_bytes().to_vec()
+        }
+        TextForm::F64 => {
+            [1e16, 1.0, -0.0, 0.1, f64::MAX, f64::INFINITY][rng.usize(..6)].to_le_bytes().to_vec()
+        }
+        form => {
+            let len = rng.usize(..4);
+            let text: Vec<u8> = (0..len).map(|_| b"ab+-,\0\xff"[rng.usize(..7)]).collect();
+            form.parse(&text).unwrap_or(text)
+        }
+    }
+}
+
+/// What a key comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Outcome {
+    Value(Vec<u8>),
+    Absent,
+    Failed,
+}
+
+struct Case<'a> {
+    operator: &'a dyn MergeOperator,
+    base: Option<Vec<u8>>,
+    operands: Vec<Vec<u8>>,
+    cut: usize,
+}
+
+type Checked = Result<(), (&'static str, String)>;
+
+impl Case<'_> {
+    fn check(&self, declared: &Check) -> Checked {
+        let (base, operands) = (self.ground(), &self.operands[..]);
+        let whole = self.fold(&base, operands);
+        let cut = self.cut.min(operands.len());
+        let steps =
+            operands.chunks(1).fold(base.clone(), |below, operand| self.fold(&below, operand));
+        self.same("stepwise", &whole, &steps)?;
+        let (older, newer) = operands.split_at(cut);
+        self.same("batches", &whole, &self.fold(&self.fold(&base, older), newer))?;
+        self.same("partial", &whole, &self.fold_partially(&base, older, newer)?)?;
+        self.grouping(&base)?;
+        let accepted = operands.iter().all(|one| self.operator.check_operand(one).is_ok());
+        if accepted && self.fold(&Outcome::Absent, operands) == Outcome::Failed {
+            return Err(("accepted", format!("{} fails", self.shown())));
+        }
+        if declared.commutative {
+            let reversed: Vec<_> = operands.iter().rev().cloned().collect();
+            self.same("commutative", &whole, &self.fold(&base, &reversed))?;
+        }
+        if declared.idempotent {
+            let twice: Vec<_> =
+                operands.iter().flat_map(|one| [one.clone(), one.clone()]).collect();
+            self.same("idempotent", &whole, &self.fold(&base, &twice))?;
+        }
+        Ok(())
+    }
+
+    fn ground(&self) -> Outcome {
+        self.base.clone().map_or(Outcome::Absent, Outcome::Value)
+    }
+
+    fn fold(&self, below: &Outcome, operands: &[Vec<u8>]) -> Outcome {
+        let base = match below {
+            _ if operands.is_empty() => return below.clone(),
+            Outcome::Value(base) => Some(&base[..]),
+            Outcome::Absent => None,
+            Outcome::Failed => return Outcome::Failed,
+        };
+        let slices: Vec<&[u8]> = operands.iter().map(Vec::as_slice).collect();
+        let mut out = Vec::new();
+        match self.operator.full(KEY, base, &slices, &mut out) {
+            Full::Value => Outcome::Value(out),
+            Full::Operand(index) => {
+                slices.get(index).map_or(Outcome::Failed, |one| Outcome::Value(one.to_vec()))
+            }
+            Full::Existing => below.clone(),
+            Full::Delete => Outcome::Absent,
+            Full::Fail => Outcome::Failed,
+        }
+    }
+
+    fn partial(&self, operands: &[Vec<u8>]) -> (Partial, Vec<u8>) {
+        let slices: Vec<&[u8]> = operands.iter().map(Vec::as_slice).collect();
+        let mut out = Vec::new();
+        (self.operator.partial(KEY, &slices, &mut out), out)
+    }
+
+    /// Folds with the newer operands folded among themselves first.
+    fn fold_partially(
+        &self,
+        base: &Outcome,
+        older: &[Vec<u8>],
+        newer: &[Vec<u8>],
+    ) -> Result<Outcome, (&'static str, String)> {
+        if newer.len() < 2 {
+            return Ok(self.fold(&self.fold(base, older), newer));
+        }
+        let (answer, out) = self.partial(newer);
+        Ok(match answer {
+            Partial::Keep => self.fold(base, &[older, newer].concat()),
+            Partial::Value => Outcome::Value(out),
+            Partial::Delete => Outcome::Absent,
+            Partial::Operand => {
+                if let Err(expected) = self.operator.check_operand(&out) {
+                    let shown = out.escape_ascii();
+                    let case = format!("{}: partial wrote '{shown}', not {expected}", self.shown());
+                    return Err(("partial", case));
+                }
+                self.fold(base, &[older, &[out]].concat())
+            }
+        })
+    }
+
+    /// Associativity: three neighbours may fold from either side.
+    fn grouping(&self, base: &Outcome) -> Checked {
+        let [a, b, c, ..] = &self.operands[..] else { return Ok(()) };
+        let pair = |x: &Vec<u8>, y: &Vec<u8>| match self.partial(&[x.clone(), y.clone()]) {
+            (Partial::Operand, out) => Some(out),
+            _ => None,
+        };
+        let left = pair(a, b).and_then(|ab| pair(&ab, c));
+        let right = pair(b, c).and_then(|bc| pair(a, &bc));
+        match (left, right) {
+            (Some(left), Some(right)) => {
+                self.same("grouping", &self.fold(base, &[left]), &self.fold(base, &[right]))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn same(&self, law: &'static str, one: &Outcome, other: &Outcome) -> Checked {
+        if one == other {
+            return Ok(());
+        }
+        Err((law, format!("{}: {} is not {}", self.shown(), shown(one), shown(other))))
+    }
+
+    fn shown(&self) -> String {
+        let operands: Vec<_> =
+            self.operands.iter().map(|one| format!("'{}'", one.escape_ascii())).collect();
+        format!("base {}, operands [{}]", shown(&self.ground()), operands.join(" "))
+    }
+}
+
+fn shown(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Value(value) => format!("'{}'", value.escape_ascii()),
+        Outcome::Absent => "nothing".to_owned(),
+        Outcome::Failed => "a failure".to_owned(),
+    }
+}

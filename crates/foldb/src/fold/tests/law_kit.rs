@@ -1,0 +1,104 @@
+//! The public law kit accepts what keeps the laws and rejects what does not.
+
+use super::laws::all_builtins;
+use crate::fold::laws::Check;
+use crate::fold::{Full, MergeOperator, Partial, TextForm, builtins};
+
+#[test]
+fn the_kit_accepts_every_builtin() {
+    for operator in all_builtins() {
+        let info = builtins().iter().find(|info| info.name == operator.name()).unwrap();
+        let operand = info.text.parse(info.example.as_bytes()).unwrap();
+        let documents = [&br#"{"a":{"b":1}}"#[..], br#"{"a":null}"#, b"7"];
+        let given: Vec<&[u8]> = match info.name {
+            "json_merge_patch" => documents.to_vec(),
+            _ => vec![&operand],
+        };
+        let outcome = Check::new(given).bases(["", "abc"]).rounds(300).run(&*operator);
+        assert_eq!(outcome, Ok(()), "{operator:?}");
+    }
+}
+
+#[test]
+fn declared_properties_are_checked() {
+    let of = |name: &str| {
+        let info = builtins().iter().find(|info| info.name == name).unwrap();
+        info.instantiate(None).unwrap()
+    };
+    let check = Check::new([[1, 0, 0, 0, 0, 0, 0, 0]]);
+    check.clone().commutative().run(&*of("uint64add")).unwrap();
+    check.clone().commutative().idempotent().run(&*of("uint64max")).unwrap();
+    let violation = check.clone().idempotent().run(&*of("uint64add")).unwrap_err();
+    assert_eq!(violation.law, "idempotent");
+    assert_eq!(check.commutative().run(&*of("put")).unwrap_err().law, "commutative");
+}
+
+/// Subtracts, and wrongly says that operands compose by subtracting.
+#[derive(Debug)]
+struct NonAssociative;
+
+/// Joins, but partially as if the order of operands did not matter.
+#[derive(Debug)]
+struct OrderBlind;
+
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().unwrap())
+}
+
+impl MergeOperator for NonAssociative {
+    fn name(&self) -> &str {
+        "test.subtract"
+    }
+
+    fn full(&self, _: &[u8], base: Option<&[u8]>, ops: &[&[u8]], out: &mut Vec<u8>) -> Full {
+        let start = base.map_or(0, number);
+        let difference = ops.iter().fold(start, |left, op| left.wrapping_sub(number(op)));
+        out.extend_from_slice(&difference.to_le_bytes());
+        Full::Value
+    }
+
+    fn partial(&self, _: &[u8], ops: &[&[u8]], out: &mut Vec<u8>) -> Partial {
+        let difference = ops[1..].iter().fold(number(ops[0]), |a, b| a.wrapping_sub(number(b)));
+        out.extend_from_slice(&difference.to_le_bytes());
+        Partial::Operand
+    }
+
+    fn text(&self) -> TextForm {
+        TextForm::U64
+    }
+}
+
+impl MergeOperator for OrderBlind {
+    fn name(&self) -> &str {
+        "test.orderblind"
+    }
+
+    fn full(&self, _: &[u8], base: Option<&[u8]>, ops: &[&[u8]], out: &mut Vec<u8>) -> Full {
+        out.extend_from_slice(base.unwrap_or_default());
+        out.extend(ops.concat());
+        Full::Value
+    }
+
+    fn partial(&self, _: &[u8], ops: &[&[u8]], out: &mut Vec<u8>) -> Partial {
+        let mut sorted = ops.to_vec();
+        sorted.sort_unstable();
+        out.extend(sorted.concat());
+        Partial::Operand
+    }
+}
+
+#[test]
+fn the_kit_rejects_a_non_associative_operator_and_replays_the_seed() {
+    let check = Check::new([1u64.to_le_bytes()]);
+    let violation = check.run(&NonAssociative).unwrap_err();
+    assert_eq!(violation.law, "grouping");
+    let replayed = check.seed(violation.seed).rounds(1).run(&NonAssociative).unwrap_err();
+    assert_eq!(replayed, violation);
+}
+
+#[test]
+fn the_kit_rejects_an_order_blind_operator() {
+    let violation = Check::new(["a", "b"]).run(&OrderBlind).unwrap_err();
+    assert_eq!(violation.law, "partial");
+    assert!(violation.to_string().contains("operands ['"), "{violation}");
+}

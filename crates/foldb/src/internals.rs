@@ -1,0 +1,86 @@
+//! The layers below the database, for this crate's own benches. Nothing here is stable.
+
+use std::hint::black_box;
+
+use crate::compaction::folding::{FoldCounts, Folder, OlderTables, RecordSink};
+use crate::compaction::output::TableOutput;
+use crate::db::Db;
+use crate::error::Result;
+use crate::iterator::{MergingCursor, RunCursor, Source};
+use crate::key::MAX_SEQNO;
+use crate::version::KeyRange;
+
+pub use crate::encoding::key_hash;
+pub use crate::fold::Definition;
+pub use crate::key::{Kind, RecordHeader};
+pub use crate::table::{
+    BlockCache, CursorOptions, TableBuilder, TableBuilderOptions, TableCursor, TableReader,
+};
+
+/// Where [`merge`] leaves what it folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Into {
+    /// Nowhere: the cost of reading, merging and folding alone.
+    Nothing,
+    /// A table, which is finished and removed.
+    Table,
+}
+
+/// Merges and folds all runs of a database, or its memtables, with the parts that a compaction or
+/// a flush is made of. The tree stays as it is. Answers how many records went in and came out.
+///
+/// # Errors
+/// As [`Db::flush`].
+pub fn merge(db: &Db, into: Into) -> Result<(u64, u64)> {
+    let core = db.core();
+    let view = core.view.load_full();
+    let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
+    let memtables = memtables.map(|memtable| {
+        memtable.order_all();
+        Source::Memtable(memtable.cursor(MAX_SEQNO))
+    });
+    let options = CursorOptions { fill_cache: false, readahead: true };
+    let all = KeyRange::all();
+    let runs = view.version.runs().map(|(_, run)| {
+        Source::Run(RunCursor::new(run, &all, &core.tables, &core.comparator, options))
+    });
+    let mut records = MergingCursor::new(memtables.chain(runs).collect(), core.comparator.clone());
+    records.seek_to_first()?;
+    let operators = core.registry.resolver();
+    let inputs: Vec<_> = view.version.runs().map(|(_, run)| run.id).collect();
+    let older = OlderTables::below(&view.version, &inputs, &all, &core.comparator);
+    let mut folder = Folder::new(&operators, &[], older);
+    match into {
+        Into::Nothing => fold_all(&mut records, &mut folder, &mut Nowhere)?,
+        Into::Table => {
+            let next_number = || core.new_file_number();
+            let fs = &core.options.env.fs;
+            let options = core.table_options(core.options.num_levels - 1);
+            let mut output = TableOutput::new(fs, &core.names, &next_number, options);
+            fold_all(&mut records, &mut folder, &mut output)?;
+            output.cut()?;
+        }
+    }
+    let FoldCounts { records_in, records_out, .. } = folder.counts;
+    Ok((records_in, records_out))
+}
+
+fn fold_all(
+    records: &mut MergingCursor,
+    folder: &mut Folder<'_>,
+    sink: &mut impl RecordSink,
+) -> Result<()> {
+    while records.valid() {
+        folder.fold_key(records, sink)?;
+    }
+    Ok(())
+}
+
+struct Nowhere;
+
+impl RecordSink for Nowhere {
+    fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()> {
+        black_box((key, header, value));
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! Statistics as Prometheus' text format, version 0.0.4.
+
+use std::fmt::{Display, Write as _};
+
+use crate::stats::{LevelStats, Stats};
+
+impl Stats {
+    /// The figures as Prometheus scrapes them: `foldb_NAME_total` for what only grows, `foldb_NAME`
+    /// for what is now, and the levels under the label `level`. Times are seconds.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// db.put("key", "value")?;
+    /// let text = db.stats().to_prometheus();
+    /// assert!(text.contains("# TYPE foldb_puts_total counter\nfoldb_puts_total 1\n"));
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn to_prometheus(&self) -> String {
+        let mut text = String::new();
+        for (name, help, value) in self.counters() {
+            family(&mut text, &format!("foldb_{name}_total"), "counter", help);
+            sample(&mut text, &format!("foldb_{name}_total"), value);
+        }
+        family(&mut text, "foldb_stall_seconds_total", "counter", "Time writers waited.");
+        sample(&mut text, "foldb_stall_seconds_total", self.stall_micros as f64 / 1e6);
+        for (name, help, value) in self.gauges() {
+            family(&mut text, &format!("foldb_{name}"), "gauge", help);
+            sample(&mut text, &format!("foldb_{name}"), value);
+        }
+        self.write_levels(&mut text);
+        text
+    }
+
+    fn counters(&self) -> [(&'static str, &'static str, u64); 21] {
+        [
+            ("puts", "Puts accepted.", self.puts),
+            ("deletes", "Deletes accepted.", self.deletes),
+            ("merges", "Merges accepted.", self.merges),
+            ("user_bytes", "Keys and values accepted.", self.bytes_user),
+            ("log_bytes", "Written to the log.", self.bytes_log),
+            ("flush_bytes", "Written by flushes.", self.bytes_flush),
+            ("compaction_bytes", "Written by compactions.", self.bytes_compaction),
+            ("compaction_read_bytes", "Read by compactions.", self.bytes_compaction_read),
+            ("manifest_bytes", "Written to the manifest.", self.bytes_manifest),
+            ("flushes", "Memtables flushed.", self.flushes),
+            ("compactions", "Compaction jobs finished.", self.compactions),
+            ("compaction_slices", "Slices installed.", self.compaction_slices),
+            ("trivial_moves", "Tables moved down unread.", self.trivial_moves),
+            ("flush_records_in", "Records into flushes.", self.flush_records_in),
+            ("flush_records_out", "Records out of flushes.", self.flush_records_out),
+            ("compaction_records_in", "Records into compactions.", self.compaction_records_in),
+            ("compaction_records_out", "Records out of compactions.", self.compaction_records_out),
+            ("failed_merges", "Keys met whose merge failed.", self.failed_merges),
+            ("block_cache_hits", "Blocks found in the cache.", self.block_cache_hits),
+            ("block_cache_misses", "Blocks read and decoded.", self.block_cache_misses),
+            ("filter_negatives", "Tables ruled out by filters.", self.filter_negatives),
+        ]
+    }
+
+    fn gauges(&self) -> [(&'static str, &'static str, u64); 4] {
+        [
+            ("memtable_bytes", "Bytes in memtables.", self.memtable_bytes),
+            ("block_cache_bytes", "Bytes of cached blocks.", self.block_cache_bytes),
+            ("open_table_bytes", "Bytes of indexes and filters.", self.open_table_bytes),
+            ("compaction_debt_bytes", "Bytes still to be compacted.", self.compaction_debt),
+        ]
+    }
+
+    fn write_levels(&self, text: &mut String) {
+        type Figure = fn(&LevelStats) -> u64;
+        let families: [(&str, &str, &str, Figure); 4] = [
+            ("foldb_level_runs", "gauge", "Sorted runs.", |level| level.runs),
+            ("foldb_level_tables", "gauge", "Tables.", |level| level.tables),
+            ("foldb_level_bytes", "gauge", "Bytes of tables.", |level| level.bytes),
+            (
+                "foldb_level_written_bytes_total",
+                "counter",
+                "Bytes written into the level.",
+                |level| level.bytes_written,
+            ),
+        ];
+        for (name, kind, help, figure) in families {
+            family(text, name, kind, help);
+            for (number, level) in self.levels.iter().enumerate() {
+                sample(text, &format!("{name}{{level=\"{number}\"}}"), figure(level));
+            }
+        }
+    }
+}
+
+fn family(text: &mut String, name: &str, kind: &str, help: &str) {
+    writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}").expect("a String takes it");
+}
+
+fn sample(text: &mut String, name: &str, value: impl Display) {
+    writeln!(text, "{name} {value}").expect("a String takes it");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_comment_or_a_sample_of_the_family_before_it() {
+        let stats = Stats { levels: vec![LevelStats::default(); 2], ..Stats::default() };
+        let text = stats.to_prometheus();
+        let mut family = "";
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                family = rest.split_once(' ').unwrap().0;
+            } else if !line.starts_with("# HELP ") {
+                let (name, value) = line.rsplit_once(' ').unwrap();
+                assert_eq!(name.split('{').next().unwrap(), family, "{line}");
+                value.parse::<f64>().unwrap();
+            }
+        }
+        assert!(text.ends_with('\n'));
+    }
+
+    #[test]
+    fn every_figure_is_told() {
+        let debug = format!("{:?}", Stats::default());
+        let fields = debug.matches(": ").count() - 1;
+        let stats = Stats::default();
+        // The stall time stands beside the counters; the levels are families of their own.
+        assert_eq!(stats.counters().len() + 1 + stats.gauges().len(), fields, "{debug}");
+    }
+
+    #[test]
+    fn levels_are_labels_and_stalls_are_seconds() {
+        let level = LevelStats { runs: 3, ..LevelStats::default() };
+        let levels = vec![LevelStats::default(), level];
+        let stats = Stats { levels, stall_micros: 1_500_000, ..Stats::default() };
+        let text = stats.to_prometheus();
+        assert!(text.contains("\nfoldb_level_runs{level=\"1\"} 3\n"), "{text}");
+        assert!(text.contains("\nfoldb_stall_seconds_total 1.5\n"), "{text}");
+    }
+}

@@ -1,0 +1,93 @@
+//! Point reads of one table, best in the order of their keys.
+//!
+//! The directory and the sub-block of the last read are held: a key that lies there too costs no
+//! look into the cache.
+
+use std::ops::ControlFlow;
+
+use super::data_block::{DataBlock, Found};
+use super::frame::Handle;
+use super::key_buffer::KeyBuffer;
+use super::pinned::EntryValue;
+use super::position::BlockPosition;
+use super::reader::{Fetch, TableReader};
+use crate::error::Result;
+use crate::key::{RecordHeader, SeqNo};
+
+/// Point reads of a table that share what they fetch.
+#[derive(Debug)]
+pub struct SortedReads<'t> {
+    table: &'t TableReader,
+    fetch: Fetch,
+    position: BlockPosition,
+    held: Option<(Handle, DataBlock)>,
+}
+
+impl<'t> SortedReads<'t> {
+    /// Reads of `table`. Blocks read from the file go into the cache if `fill_cache`.
+    #[inline]
+    pub fn new(table: &'t TableReader, fill_cache: bool) -> SortedReads<'t> {
+        let fetch = Fetch::new(fill_cache, false);
+        SortedReads { table, fetch, position: BlockPosition::default(), held: None }
+    }
+
+    /// [`TableReader::get`].
+    ///
+    /// # Errors
+    /// As [`TableReader::get`].
+    #[inline]
+    pub fn get(
+        &mut self,
+        key: &[u8],
+        max_seqno: SeqNo,
+        mut visit: impl FnMut(RecordHeader, EntryValue<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let SortedReads { table, fetch, position, held } = self;
+        let Some(mut handle) = position.seek(table, key, fetch)? else {
+            return Ok(());
+        };
+        let mut block = hold(held, table, handle, fetch)?;
+        let found = block
+            .seek(key, table.order(), &mut KeyBuffer::default())
+            .map_err(|e| table.locate(e, handle))?;
+        let Some(Found { mut entry, equal: true, .. }) = found else {
+            return Ok(());
+        };
+        loop {
+            let value = EntryValue::new(block.bytes(), entry.key_end, entry.end);
+            if entry.header.seqno <= max_seqno && visit(entry.header, value).is_break() {
+                return Ok(());
+            }
+            let mut at = entry.end;
+            if at == block.entries_end() {
+                let Some(next) = position.next(table, fetch)? else {
+                    return Ok(());
+                };
+                (handle, at) = (next, 0);
+                block = hold(held, table, handle, fetch)?;
+            }
+            entry = block.checked_entry(at).map_err(|e| table.locate(e, handle))?;
+            let same = key.get(entry.shared..) == Some(block.suffix(&entry));
+            if !same {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The sub-block of this handle, held from now on.
+#[inline]
+fn hold<'h>(
+    held: &'h mut Option<(Handle, DataBlock)>,
+    table: &TableReader,
+    handle: Handle,
+    fetch: &mut Fetch,
+) -> Result<&'h DataBlock> {
+    if held.as_ref().is_none_or(|(at, _)| *at != handle) {
+        *held = None;
+    }
+    match held {
+        Some((_, block)) => Ok(block),
+        None => Ok(&held.insert((handle, table.fetch_data(handle, fetch)?)).1),
+    }
+}

@@ -1,0 +1,149 @@
+//! The page of the manifest tells the truth, and old manifests stay readable.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use foldb_env::{FileSystem, MemFs};
+
+use crate::fold::Definition;
+use crate::testing::worked_example::{assert_page_shows, bytes_on_the_page};
+use crate::version::{Edit, FileFacts, FileNames, Key, KeyRange, Manifest, TreeEdit, Upper};
+
+const PAGE: &str = include_str!("../../../../../docs/format/manifest.md");
+
+fn key(bytes: &str) -> Key {
+    bytes.as_bytes().into()
+}
+
+/// A table of 40 bytes a record, of these keys and sequence numbers.
+fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFacts {
+    FileFacts {
+        number,
+        len: 40 * records,
+        entries: records,
+        deletes: 1,
+        merges: 2,
+        smallest: key(keys[0]),
+        largest: key(keys[1]),
+        smallest_seqno: seqnos[0],
+        largest_seqno: seqnos[1],
+        samples: Arc::new([key(keys[0])]),
+    }
+}
+
+fn whole(run: u64, file: FileFacts) -> TreeEdit {
+    let (lo, hi) = (Arc::clone(&file.smallest), Upper::Included(Arc::clone(&file.largest)));
+    TreeEdit::Insert { run, file, lo, hi }
+}
+
+fn carve(run: u64, from: Option<&str>, before: &str) -> TreeEdit {
+    let range = KeyRange { lo: from.map(key), hi: Some(Upper::Excluded(key(before))) };
+    TreeEdit::Carve { run, range }
+}
+
+/// The description of a tree with one table, a flush, and a slice of the compaction of both.
+fn example() -> [Edit; 3] {
+    let operator =
+        Definition { id: 128, name: "stringappend".to_owned(), version: 0, parameters: vec![b';'] };
+    let description = Edit {
+        comparator: Some("foldb.bytewise".to_owned()),
+        database: Some(0xdb),
+        num_levels: Some(7),
+        log: Some(4),
+        next_file: Some(6),
+        next_run: Some(2),
+        last_seqno: Some(300),
+        flushed_through: Some((0, 299)),
+        operators: vec![operator],
+        default_operator: Some(1),
+        tree: vec![
+            TreeEdit::NewRun { level: 6, run: 1, before: None },
+            whole(1, table(3, 100, ["a", "z"], [0, 0])),
+        ],
+        dead_share: Some(1.0),
+        totals: Some(vec![0; 3]),
+    };
+    let flush = Edit {
+        log: Some(6),
+        next_file: Some(8),
+        next_run: Some(3),
+        last_seqno: Some(305),
+        flushed_through: Some((0, 304)),
+        tree: vec![
+            TreeEdit::NewRun { level: 0, run: 2, before: None },
+            whole(2, table(7, 5, ["b", "s"], [300, 304])),
+        ],
+        ..Edit::default()
+    };
+    let slice = Edit {
+        next_file: Some(9),
+        tree: vec![
+            carve(2, Some("a"), "m"),
+            carve(1, Some("a"), "m"),
+            whole(1, table(8, 60, ["a", "k"], [0, 0])),
+        ],
+        ..Edit::default()
+    };
+    [description, flush, slice]
+}
+
+fn names() -> FileNames {
+    FileNames::new(Path::new("db"))
+}
+
+/// Format version 0, byte for byte. If this fails the format changed: raise its version.
+#[test]
+fn page_shows_what_is_written() {
+    let mem = MemFs::new();
+    let fs: Arc<dyn FileSystem> = Arc::new(mem.clone());
+    mem.create_dir_all(names().directory()).unwrap();
+    let [description, flush, slice] = example();
+    let mut manifest = Manifest::create(&fs, &names(), 5, 0xdb, &description).unwrap();
+    for edit in [&flush, &slice] {
+        manifest.append(edit).unwrap();
+        manifest.sync().unwrap();
+    }
+    manifest.trim().unwrap();
+    assert_eq!(mem.read(&names().current()).unwrap(), b"MANIFEST-000005\n");
+    assert_page_shows(PAGE, &mem.read(&names().manifest(5)).unwrap());
+}
+
+#[test]
+fn page_can_be_read() {
+    let fs = MemFs::new();
+    fs.create_dir_all(names().directory()).unwrap();
+    for (path, bytes) in [
+        (names().current(), b"MANIFEST-000005\n".to_vec()),
+        (names().manifest(5), bytes_on_the_page(PAGE)),
+    ] {
+        fs.create(&path).unwrap().write_at(&bytes, 0).unwrap();
+    }
+    let recovered = Manifest::recover(&fs, &names()).unwrap().unwrap();
+    assert_eq!((recovered.number, &recovered.edits[..]), (5, &example()[..]));
+}
+
+/// The trees on the page, drawn from the edits.
+#[test]
+fn page_shows_the_trees_that_the_edits_make() {
+    use crate::key::BytewiseComparator;
+    use crate::version::{Trash, Version};
+
+    let trash = Arc::new(Trash::default());
+    let mut version = Version::empty(7);
+    for edit in example() {
+        version = version.apply(&edit.tree, &BytewiseComparator, &trash).unwrap();
+        let mut drawn = String::new();
+        for (level, run) in version.runs() {
+            let tables: Vec<String> = run
+                .tables
+                .iter()
+                .map(|table| {
+                    let text = |key: &Key| String::from_utf8_lossy(key).into_owned();
+                    format!("{:?} [{}..{}]", table.file, text(&table.lo), text(table.hi.key()))
+                })
+                .collect();
+            drawn += &format!("level {level}  run {}  {}\n", run.id, tables.join("  "));
+        }
+        assert!(PAGE.contains(&drawn), "the page does not show\n{drawn}");
+    }
+}

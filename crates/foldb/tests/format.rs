@@ -1,0 +1,305 @@
+//! A database of each format version is checked in, and every later foldb reads it.
+//!
+//! `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb --test format` writes the fixture anew; only a
+//! format that is not frozen yet may need it (see `docs/format/README.md`).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::{env, fs};
+
+use foldb::env::{Env, FileSystem, MemFs};
+use foldb::{Db, Options, WriteBatch};
+
+const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-0");
+
+/// Where databases in memory live.
+const IN_MEMORY: &str = "db";
+
+const COUNT: &str = "uint64add";
+const LIST: &str = "stringappend:;";
+
+/// What was done to the fixture, in order.
+enum Step {
+    Put(String, Vec<u8>),
+    Delete(String),
+    Merge(&'static str, String, Vec<u8>),
+    Batch(Vec<Step>),
+    /// Keeps what it sees: the next flush writes several versions of a key.
+    Snapshot,
+    Flush,
+    Compact,
+}
+
+fn put(key: impl Into<String>, value: impl Into<Vec<u8>>) -> Step {
+    Step::Put(key.into(), value.into())
+}
+
+fn delete(key: impl Into<String>) -> Step {
+    Step::Delete(key.into())
+}
+
+fn merge(operator: &'static str, key: impl Into<String>, operand: impl Into<Vec<u8>>) -> Step {
+    Step::Merge(operator, key.into(), operand.into())
+}
+
+fn count(key: impl Into<String>, amount: u64) -> Step {
+    merge(COUNT, key, amount.to_le_bytes())
+}
+
+/// Text long enough for the table to have several blocks.
+fn text(number: usize, round: &str) -> String {
+    format!("{round} text number {number}: ") + &"to be or not to be, ".repeat(12)
+}
+
+fn history() -> Vec<Step> {
+    let mut steps = Vec::new();
+    steps.extend(last_level());
+    steps.extend(level0());
+    steps.extend(log());
+    steps
+}
+
+/// Compressed blocks with a directory, folded counters and lists, no deletes.
+fn last_level() -> Vec<Step> {
+    let mut steps = Vec::new();
+    for number in 0..40 {
+        steps.push(put(format!("text-{number:03}"), text(number, "first")));
+        steps.push(count(format!("count-{:03}", number % 20), number as u64));
+        steps.push(merge(LIST, format!("list-{:02}", number % 8), format!("a{number}")));
+        steps.push(merge("max", "max", format!("{:03}", number * 7 % 40)));
+    }
+    steps.push(put("large", "x".repeat(6000)));
+    steps.push(put("mixed", "base,"));
+    steps.push(put("", "the empty key"));
+    steps.push(put("empty", ""));
+    steps.push(Step::Compact);
+    steps
+}
+
+/// Puts, deletes and operands over what is below, in several versions, uncompressed.
+fn level0() -> Vec<Step> {
+    let mut steps = Vec::new();
+    for number in 0..10 {
+        steps.push(put(format!("text-{:03}", number * 4), format!("second {number}")));
+        steps.push(delete(format!("text-{:03}", number * 4 + 1)));
+        steps.push(count(format!("count-{:03}", number * 3), 1000));
+    }
+    steps.push(merge(LIST, "list-00", "b"));
+    steps.push(merge("append", "mixed", "appended"));
+    steps.push(Step::Snapshot);
+    steps.push(count("count-000", 5));
+    steps.push(merge(LIST, "list-00", "c"));
+    steps.push(merge(LIST, "mixed", "listed"));
+    steps.push(delete("list-01"));
+    steps.push(Step::Flush);
+    steps
+}
+
+/// What only the log holds.
+fn log() -> Vec<Step> {
+    vec![
+        put("text-000", "third"),
+        count("count-019", 7),
+        merge(LIST, "list-01", "born again"),
+        Step::Batch(vec![
+            put("batch", "first"),
+            put("batch", "second"),
+            delete("text-002"),
+            count("count-019", 70),
+            merge(LIST, "list-02", "from a batch"),
+            merge("min", "min", "7"),
+        ]),
+        delete("large"),
+        merge("min", "min", "6"),
+    ]
+}
+
+/// What the keys hold after the history.
+fn expected() -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut entries = BTreeMap::new();
+    history().iter().for_each(|step| apply(step, &mut entries));
+    entries
+}
+
+/// The operators once more, in as few words as can be.
+fn apply(step: &Step, entries: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
+    match step {
+        Step::Put(key, value) => drop(entries.insert(key.clone().into(), value.clone())),
+        Step::Delete(key) => drop(entries.remove(key.as_bytes())),
+        Step::Batch(steps) => steps.iter().for_each(|step| apply(step, entries)),
+        Step::Merge(operator, key, operand) => {
+            let merged = match (entries.remove(key.as_bytes()), *operator) {
+                (None, _) => operand.clone(),
+                (Some(base), COUNT) => {
+                    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+                    (number(&base) + number(operand)).to_le_bytes().to_vec()
+                }
+                (Some(base), LIST) => [&base[..], operand].join(&b";"[..]),
+                (Some(base), "append") => [&base[..], operand].concat(),
+                (Some(base), "max") => base.max(operand.clone()),
+                (Some(base), "min") => base.min(operand.clone()),
+                (_, other) => panic!("the fixture has no operator {other}"),
+            };
+            entries.insert(key.clone().into(), merged);
+        }
+        Step::Snapshot | Step::Flush | Step::Compact => {}
+    }
+}
+
+/// Makes the fixture, in memory: nothing in it depends on time, chance or threads.
+fn generate() -> MemFs {
+    let fs = MemFs::new();
+    let options = Options {
+        create_if_missing: true,
+        merge_operator: Some(COUNT.to_owned()),
+        block_size: 16 << 10,
+        min_level_to_compress: 1,
+        num_levels: 3,
+        disable_auto_compactions: true,
+        env: Env { seed: Some(0xf01d_b000), ..Env::in_memory(fs.clone()) },
+        ..Options::default()
+    };
+    let db = Db::open(IN_MEMORY, options).unwrap();
+    let mut snapshots = Vec::new();
+    for step in history() {
+        match step {
+            Step::Put(key, value) => db.put(key, value).unwrap(),
+            Step::Delete(key) => db.delete(key).unwrap(),
+            Step::Merge(COUNT, key, operand) => db.merge(key, operand).unwrap(),
+            Step::Merge(operator, key, operand) => {
+                db.merge_with(&db.operator(operator).unwrap(), key, operand).unwrap();
+            }
+            Step::Batch(steps) => {
+                db.write(&batch(&db, steps)).unwrap();
+                db.sync().unwrap();
+            }
+            Step::Snapshot => snapshots.push(db.snapshot()),
+            Step::Flush => db.flush().unwrap(),
+            Step::Compact => db.compact::<&str>(..).unwrap(),
+        }
+    }
+    db.close().unwrap();
+    fs
+}
+
+fn batch(db: &Db, steps: Vec<Step>) -> WriteBatch {
+    let mut batch = WriteBatch::new();
+    for step in steps {
+        match step {
+            Step::Put(key, value) => batch.put(key, value),
+            Step::Delete(key) => batch.delete(key),
+            Step::Merge(COUNT, key, operand) => batch.merge(key, operand),
+            Step::Merge(operator, key, operand) => {
+                batch.merge_with(&db.operator(operator).unwrap(), key, operand)
+            }
+            _ => panic!("this cannot be in a batch"),
+        };
+    }
+    batch
+}
+
+/// The files of a generated database, without the lock.
+fn files(fs: &MemFs) -> BTreeMap<String, Vec<u8>> {
+    let directory = Path::new(IN_MEMORY);
+    let names = fs.list(directory).unwrap().into_iter().filter(|name| name != "LOCK");
+    names.map(|name| (name.clone(), fs.read(&directory.join(name)).unwrap())).collect()
+}
+
+/// Where the fixture is; made anew first, once, if that is asked for.
+fn fixture() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| {
+        let directory = PathBuf::from(FIXTURE);
+        if env::var("FOLDB_REGENERATE_FIXTURE").is_ok_and(|wanted| wanted == "1") {
+            if directory.exists() {
+                fs::remove_dir_all(&directory).unwrap();
+            }
+            fs::create_dir_all(&directory).unwrap();
+            for (name, bytes) in files(&generate()) {
+                fs::write(directory.join(name), bytes).unwrap();
+            }
+        }
+        directory
+    })
+}
+
+/// A copy of the fixture, for an open changes it.
+fn copy_of_the_fixture() -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for file in fs::read_dir(fixture()).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+    }
+    copy
+}
+
+fn entries(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let entries = db.iter().unwrap().map(|entry| entry.unwrap());
+    entries.map(|(key, value)| (key, value.into_owned())).collect()
+}
+
+fn assert_holds_the_history(db: &Db) {
+    let expected = expected();
+    assert_eq!(entries(db), expected);
+    for (key, value) in &expected {
+        assert_eq!(db.get(key).unwrap().unwrap(), value[..], "{}", key.escape_ascii());
+    }
+    for gone in ["text-001", "text-002", "large", "nobody"] {
+        assert_eq!(db.get(gone).unwrap(), None, "{gone}");
+    }
+    db.verify().unwrap();
+}
+
+/// No option is needed to read it: files describe themselves, operators included.
+#[test]
+fn format_0_is_read() {
+    let copy = copy_of_the_fixture();
+    let db = Db::open(copy.path(), Options::default()).unwrap();
+    assert_holds_the_history(&db);
+    assert_eq!(db.default_operator().unwrap().spec(), COUNT);
+    // Both its levels are there, and what the log held became a run of its own.
+    let runs: Vec<u64> = db.stats().levels.iter().map(|level| level.runs).collect();
+    assert_eq!((runs[0], runs[1], runs[2]), (2, 0, 1));
+}
+
+/// Old and new records meet in one key, and in one table.
+#[test]
+fn format_0_is_written_to() {
+    let copy = copy_of_the_fixture();
+    let mut expected = expected();
+    let steps = [
+        put("text-003", "later"),
+        count("count-019", 1),
+        merge(LIST, "list-02", "later"),
+        delete("text-005"),
+    ];
+    steps.iter().for_each(|step| apply(step, &mut expected));
+    let db = Db::open(copy.path(), Options::default()).unwrap();
+    db.write(&batch(&db, steps.into())).unwrap();
+    assert_eq!(entries(&db), expected);
+    db.compact::<&str>(..).unwrap();
+    assert_eq!(entries(&db), expected);
+    drop(db);
+    let db = Db::open(copy.path(), Options::default()).unwrap();
+    assert_eq!(entries(&db), expected);
+    db.verify().unwrap();
+}
+
+/// What the fixture says is still what its maker writes: one of today is no other.
+#[test]
+fn fixture_regenerated_is_the_same_database() {
+    let made = generate();
+    let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+    let made_files = files(&made);
+    let mut checked_in: Vec<_> = fs::read_dir(fixture())
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    checked_in.sort();
+    assert_eq!(names(&made_files), checked_in);
+    assert_eq!(made_files, files(&generate()), "two fixtures of one history differ");
+
+    let options = Options { env: Env::in_memory(made), ..Options::default() };
+    assert_holds_the_history(&Db::open(IN_MEMORY, options).unwrap());
+}
