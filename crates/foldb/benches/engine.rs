@@ -2,7 +2,7 @@
 //! costs. Figures are per record or per call.
 //!
 //! Records are 16-byte keys (random) and 8-byte values, a million of them. Files are in memory and
-//! every block is cached, so this measures the processor alone.
+//! every block that point reads need is cached, so this measures the processor alone.
 #![allow(missing_docs, reason = "criterion's macros make public functions")]
 
 use std::cell::LazyCell;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foldb::env::{Env, MemFs};
 use foldb::internals::{Into, key_hash, merge};
-use foldb::{Db, Options, WriteOptions};
+use foldb::{Compression, Db, Options, WriteOptions};
 
 const RECORDS: usize = 1_000_000;
 const RUNS: usize = 8;
@@ -21,11 +21,16 @@ const NO_LOG: WriteOptions = WriteOptions { sync: false, disable_wal: true };
 
 /// An empty database in memory that does nothing by itself.
 fn database() -> Db {
+    database_with(Compression::Lz4)
+}
+
+fn database_with(compression: Compression) -> Db {
     let options = Options {
         create_if_missing: true,
         merge_operator: Some("uint64add".to_owned()),
         write_buffer_size: 256 << 20,
         block_cache_size: 256 << 20,
+        compression,
         disable_auto_compactions: true,
         env: Env::in_memory(MemFs::new()),
         ..Options::default()
@@ -54,9 +59,8 @@ fn add(db: &Db, keys: &[[u8; 16]]) {
     }
 }
 
-/// Each key in one of so many runs of level 0.
-fn in_runs(keys: &[[u8; 16]], runs: usize) -> Db {
-    let db = database();
+/// Puts each key into one of so many runs of level 0.
+fn in_runs(db: Db, keys: &[[u8; 16]], runs: usize) -> Db {
     for part in keys.chunks(keys.len().div_ceil(runs)) {
         put(&db, part);
         db.flush().expect("memory does not fail");
@@ -66,7 +70,8 @@ fn in_runs(keys: &[[u8; 16]], runs: usize) -> Db {
 
 fn merge_runs(c: &mut Criterion) {
     // Made when a bench that is not filtered out needs it.
-    let distinct = LazyCell::new(|| in_runs(&keys(RECORDS), RUNS));
+    let distinct = LazyCell::new(|| in_runs(database(), &keys(RECORDS), RUNS));
+    let plain = LazyCell::new(|| in_runs(database_with(Compression::None), &keys(RECORDS), RUNS));
     let counters = LazyCell::new(|| {
         let db = database();
         for _ in 0..RUNS {
@@ -77,8 +82,11 @@ fn merge_runs(c: &mut Criterion) {
     });
     let mut group = c.benchmark_group("merge 8 runs");
     group.sample_size(10).throughput(Throughput::Elements(RECORDS as u64));
-    let databases: [(_, &dyn Deref<Target = Db>); 2] =
-        [("distinct keys", &distinct), ("counters in every run", &counters)];
+    let databases: [(_, &dyn Deref<Target = Db>); 3] = [
+        ("distinct keys", &distinct),
+        ("distinct keys, not compressed", &plain),
+        ("counters in every run", &counters),
+    ];
     for (what, db) in databases {
         for (how, into) in [("fold", Into::Nothing), ("fold, build", Into::Table)] {
             group.bench_function(format!("{what}/{how}"), |b| {
@@ -101,11 +109,11 @@ fn database_in(place: &str, keys: &[[u8; 16]]) -> Db {
             db
         }
         "one level" => {
-            let db = in_runs(keys, 1);
+            let db = in_runs(database(), keys, 1);
             db.compact::<&[u8]>(..).expect("memory does not fail");
             db
         }
-        _ => in_runs(keys, 5),
+        _ => in_runs(database(), keys, 5),
     };
     // Warm: every block was read.
     keys.iter().for_each(|key| assert!(db.get(key).expect("intact").is_some()));
