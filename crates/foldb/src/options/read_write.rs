@@ -36,7 +36,7 @@ impl Default for ReadOptions {
 pub struct WriteOptions {
     /// Return only when this write, and all before it, are on the medium (`fdatasync`).
     pub sync: bool,
-    /// Do not log: the write is lost by any stop, clean or not, that comes before its memtable is
-    /// flushed.
+    /// Do not log: the write is lost if the process or the machine stops before its memtable is
+    /// flushed. Closing the database flushes it.
     pub disable_wal: bool,
 }
