@@ -457,10 +457,11 @@ fn choose_default_operator(options: &Options, state: &mut State) -> Result<Optio
         }
         None => {
             let Some(id) = state.default_operator else { return Ok(None) };
-            implementation = registry.implementation(id).ok_or_else(|| {
+            let standing = registry.standing_for(id).ok_or_else(|| {
                 Error::corruption(format!("the default operator {id} is defined nowhere"))
             })?;
-            id
+            implementation = standing.1;
+            standing.0
         }
     };
     Ok(Some(Operator { id, registry: Arc::clone(registry), implementation }))

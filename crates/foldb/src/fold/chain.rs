@@ -153,6 +153,9 @@ impl Chain {
         if !std::mem::take(&mut self.oldest_first) && !planted(Fault::WrongOperandOrder) {
             self.operands.reverse();
         }
+        if operators.has_upgrades() {
+            self.upgrade(operators);
+        }
         let mut rest = &mut self.operands[..];
         while let Some(first) = rest.first() {
             let operator = first.header.operator;
@@ -163,6 +166,19 @@ impl Chain {
         }
         self.operands.clear();
         fold.out
+    }
+
+    /// Hands operands of older versions to the operator that took them over. One it cannot read
+    /// stays as it is and is a wall.
+    fn upgrade(&mut self, operators: &Resolver) {
+        for record in &mut self.operands {
+            if let Some((operator, operand)) =
+                operators.upgrade(record.header.operator, &record.value)
+            {
+                record.header.operator = operator;
+                record.value = take_output(&mut { operand });
+            }
+        }
     }
 }
 
@@ -294,6 +310,16 @@ fn take_output(scratch: &mut Vec<u8>) -> Value {
 fn merge_failed(key: &[u8], operator: OperatorId, operators: &Resolver) -> Error {
     let shown = &key[..key.len().min(64)];
     let dots = if shown.len() < key.len() { "…" } else { "" };
+    if operators.is_unresolved(operator) {
+        return Error::new(
+            ErrorKind::MergeFailed,
+            format!(
+                "key '{}{dots}' holds operands of '{}', which is not among Options::operators",
+                shown.escape_ascii(),
+                operators.name(operator),
+            ),
+        );
+    }
     Error::new(
         ErrorKind::MergeFailed,
         format!(
