@@ -37,6 +37,7 @@ mod compaction;
 mod db;
 mod encoding;
 mod error;
+mod events;
 pub mod faults;
 mod fold;
 #[cfg(feature = "internals")]
@@ -63,6 +64,7 @@ pub struct ReadmeExample;
 pub use batch::{BatchOp, WriteBatch};
 pub use db::{ApproximateCount, Base, Db, Operand, Operands, Snapshot};
 pub use error::{Error, ErrorKind, Result};
+pub use events::{Event, EventListener, FailedMerge, StallReason};
 pub use fold::{
     BuiltinInfo, Full, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog, laws,
     list, set,

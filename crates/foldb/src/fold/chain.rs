@@ -23,7 +23,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use smallvec::SmallVec;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::faults::{Fault, planted};
 use crate::fold::operator::{Full, MergeOperator, Partial};
 use crate::fold::registry::Resolver;
@@ -310,23 +310,16 @@ fn take_output(scratch: &mut Vec<u8>) -> Value {
 fn merge_failed(key: &[u8], operator: OperatorId, operators: &Resolver) -> Error {
     let shown = &key[..key.len().min(64)];
     let dots = if shown.len() < key.len() { "…" } else { "" };
-    if operators.is_unresolved(operator) {
-        return Error::new(
-            ErrorKind::MergeFailed,
-            format!(
-                "key '{}{dots}' holds operands of '{}', which is not among Options::operators",
-                shown.escape_ascii(),
-                operators.name(operator),
-            ),
-        );
-    }
-    Error::new(
-        ErrorKind::MergeFailed,
+    let (shown, name) = (shown.escape_ascii(), operators.name(operator));
+    let message = if operators.is_unresolved(operator) {
         format!(
-            "operator '{}' rejects the value or an operand of key '{}{dots}'; \
-             put or delete the key to use it again",
-            operators.name(operator),
-            shown.escape_ascii(),
-        ),
-    )
+            "key '{shown}{dots}' holds operands of '{name}', which is not among Options::operators"
+        )
+    } else {
+        format!(
+            "operator '{name}' rejects the value or an operand of key '{shown}{dots}'; \
+             put or delete the key to use it again"
+        )
+    };
+    Error::merge_failed(message, key, name)
 }

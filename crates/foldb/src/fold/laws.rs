@@ -130,8 +130,11 @@ impl Check {
             for older in &self.older {
                 let mut case = self.draw(&**older, &mut Rng::with_seed(seed));
                 case.operands.retain(|operand| older.check_operand(operand).is_ok());
-                case.check_upgrade(operator)
-                    .map_err(|(law, case)| Violation { law, seed, case })?;
+                case.check_upgrade(operator).map_err(|(law, case)| Violation {
+                    law,
+                    seed,
+                    case,
+                })?;
             }
         }
         Ok(())

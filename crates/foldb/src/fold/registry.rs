@@ -98,9 +98,8 @@ impl Resolver {
         let known = self.known(id)?;
         let Standing::Upgraded { newer, id } = &known.standing else { return None };
         let mut out = Vec::new();
-        let upgrade = AssertUnwindSafe(|| {
-            newer.upgrade(known.definition.version, operand, &mut out)
-        });
+        let upgrade =
+            AssertUnwindSafe(|| newer.upgrade(known.definition.version, operand, &mut out));
         catch_unwind(upgrade).unwrap_or(false).then_some((*id, out))
     }
 
