@@ -73,7 +73,7 @@ pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
 pub use key::{BytewiseComparator, Comparator};
 pub use options::{CompactionPreset, Compression, Options, ReadOptions, WriteOptions};
-pub use stats::{LevelStats, Stats};
+pub use stats::{LevelStats, ReadReport, Stats};
 pub use value::Value;
 
 /// The examples of the guide to merging are tests.

@@ -206,13 +206,12 @@ impl Job {
     }
 
     fn open_inputs(&self, range: &KeyRange, context: &JobContext<'_>) -> MergingCursor {
-        let options = CursorOptions { fill_cache: false, readahead: true };
         let sources = self
             .sources(context.version)
             .into_iter()
             .map(|run| {
                 let (tables, comparator) = (context.tables, context.comparator);
-                Source::Run(RunCursor::new(run, range, tables, comparator, options))
+                Source::Run(RunCursor::new(run, range, tables, comparator, CursorOptions::walk()))
             })
             .collect();
         MergingCursor::new(sources, Arc::clone(context.comparator))

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::db::Db;
 use crate::db::core::Core;
+use crate::db::read::point_read;
 use crate::db::view::View;
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
@@ -69,7 +70,7 @@ impl Db {
         let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
         in_order.sort_by(|a, b| core.comparator.compare(a.key, b.key));
         core.collect_sorted(&view, seqno, options, &mut in_order);
-        Ok(core.answers(reads))
+        Ok(core.answers(reads, options))
     }
 }
 
@@ -161,7 +162,7 @@ impl Core {
         options: &ReadOptions,
         reads: &mut [&mut KeyRead<'_>],
     ) {
-        let mut sorted = SortedReads::new(table, options.fill_cache);
+        let mut sorted = SortedReads::new(table, point_read(options));
         let mut negatives = 0;
         for KeyRead { key, hash, chain, state } in reads.iter_mut().map(|read| &mut **read) {
             if !table.may_contain(*hash) {
@@ -183,12 +184,15 @@ impl Core {
     }
 
     /// Folds the chains.
-    fn answers(&self, reads: Vec<KeyRead<'_>>) -> Vec<Answer> {
+    fn answers(&self, reads: Vec<KeyRead<'_>>, options: &ReadOptions) -> Vec<Answer> {
         let resolver = self.registry.resolver();
         let (mut scratch, mut failed) = (Vec::new(), 0);
         let answers = reads.into_iter().map(|mut read| {
             if let State::Failed(error) = read.state {
                 return Err(error);
+            }
+            if let Some(report) = &options.report {
+                report.saw_operands(read.chain.operands());
             }
             let value = read.chain.value(read.key, &resolver, &mut scratch);
             let merge_failed = |error: &Error| error.kind() == ErrorKind::MergeFailed;

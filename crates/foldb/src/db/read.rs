@@ -30,6 +30,9 @@ impl Core {
         if chain.is_empty() {
             return Ok(None);
         }
+        if let Some(report) = &options.report {
+            report.saw_operands(chain.operands());
+        }
         let value = chain.value(key, &self.registry.resolver(), &mut Vec::new());
         if matches!(&value, Err(error) if error.kind() == ErrorKind::MergeFailed) {
             self.totals.add(Total::FailedMerges, 1);
@@ -61,7 +64,7 @@ impl Core {
                 continue;
             }
             let mut open = true;
-            table.get(key, seqno, options.fill_cache, |header, value| {
+            table.get(key, seqno, point_read(options), |header, value| {
                 open = chain.push(header, value.to_value());
                 if open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
@@ -96,13 +99,12 @@ impl Core {
     }
 
     fn sources(&self, view: &View, seqno: SeqNo, options: &ReadOptions) -> Vec<Source> {
-        let table_options = CursorOptions { fill_cache: options.fill_cache, readahead: false };
         let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
         let memtables = memtables.map(|memtable| Source::Memtable(memtable.cursor(seqno)));
         let runs = view.version.runs().map(|(_, run)| {
             let everything = KeyRange::all();
             let (tables, comparator) = (&self.tables, &self.comparator);
-            Source::Run(RunCursor::new(run, &everything, tables, comparator, table_options))
+            Source::Run(RunCursor::new(run, &everything, tables, comparator, point_read(options)))
         });
         memtables.chain(runs).collect()
     }
@@ -123,9 +125,17 @@ impl Db {
             comparator: Arc::clone(&core.comparator),
             registry: Arc::clone(&core.registry),
             totals: Arc::clone(&core.totals),
+            report: options.report.clone(),
             _keep_alive: Arc::new((self.clone(), view)),
         }))
     }
+}
+
+/// How a read of these options gets its blocks.
+#[inline]
+pub(super) fn point_read(options: &ReadOptions) -> CursorOptions {
+    let ReadOptions { fill_cache, report, .. } = options;
+    CursorOptions { fill_cache: *fill_cache, readahead: false, report: report.clone() }
 }
 
 /// A range of keys as owned bounds.

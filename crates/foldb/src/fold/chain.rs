@@ -105,6 +105,11 @@ impl Chain {
         self.operands.is_empty() && self.base.is_none()
     }
 
+    /// How many operands were collected.
+    pub(crate) fn operands(&self) -> usize {
+        self.operands.len()
+    }
+
     /// The operands, newest first, and the base, for who shows a chain collected that way.
     pub(crate) fn into_records(self) -> (SmallVec<[Record; 4]>, Option<Record>) {
         debug_assert!(!self.oldest_first, "the chain was collected newest first");

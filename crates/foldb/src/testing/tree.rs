@@ -171,7 +171,7 @@ impl Workbench {
             let mut open = true;
             let table = self.tables.get_owned(&table.file).unwrap();
             table
-                .get(key, seqno, true, |header, value| {
+                .get(key, seqno, CursorOptions::default(), |header, value| {
                     open = chain.push(header, value.to_value());
                     if open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                 })

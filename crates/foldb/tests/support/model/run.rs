@@ -260,7 +260,7 @@ impl Player {
             Some((snapshot, state)) => (Some(snapshot.clone()), state.clone()),
             None => (None, self.current.clone()),
         };
-        let options = ReadOptions { snapshot, fill_cache: true };
+        let options = ReadOptions { snapshot, ..ReadOptions::default() };
         let (iter, inside): (_, KeyTest) = match range {
             Range::Prefix(key, len) if options.snapshot.is_none() => {
                 let key = key.bytes();
