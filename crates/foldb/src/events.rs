@@ -1,9 +1,8 @@
 //! Events: what the engine did or ran into, told as it happens.
 //!
 //! A database tells its [`EventListener`]s, and the `tracing` subscriber of the process if there is
-//! one. Events come from whatever thread met them, after the fact and with no lock of the engine's
-//! held that a listener's own call into the database could need. A listener that panics is ignored
-//! from then on for that event only: it cannot harm the database.
+//! one. Events come from whatever thread met them, after the fact; a stalled writer tells of its stall
+//! while it still holds the writers' lock. A listener that panics cannot harm the database.
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +17,8 @@ use crate::error::Error;
 pub enum Event {
     /// Memtables became tables of level 0.
     Flush {
+        /// Name of the keyspace.
+        keyspace: Arc<str>,
         /// How many memtables went together.
         memtables: usize,
         /// Records in them, operands of one key counted each.
@@ -79,7 +80,8 @@ pub struct FailedMerge {
     pub operator: String,
 }
 
-/// Is told of events. Called on the thread that met them, which waits: be brief.
+/// Is told of events. Called on the thread that met them, which waits: be brief, and hand what takes
+/// long, and every call into the database itself, to another thread.
 ///
 /// # Example
 /// ```
@@ -140,8 +142,8 @@ impl Events {
 
 fn trace(event: &Event) {
     match event {
-        Event::Flush { memtables, records_in, records_out, bytes_written, duration } => {
-            tracing::debug!(memtables, records_in, records_out, bytes_written, ?duration, "flush");
+        Event::Flush { keyspace, memtables, records_in, records_out, bytes_written, duration } => {
+            tracing::debug!(%keyspace, memtables, records_in, records_out, bytes_written, ?duration, "flush");
         }
         Event::Compaction { keyspace, output_level, bytes_read, bytes_written, duration } => {
             tracing::debug!(

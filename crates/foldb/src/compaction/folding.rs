@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::faults::{Fault, planted};
 use crate::fold::{Below, Chain, Resolver};
 use crate::iterator::MergingCursor;
-use crate::key::{Comparator, Kind, RecordHeader, SeqNo};
+use crate::key::{Comparator, Kind, OperatorId, RecordHeader, SeqNo};
 use crate::version::{KeyRange, TableRef, Version};
 
 /// Takes the records that a flush or compaction keeps, in order.
@@ -36,6 +36,9 @@ pub(crate) struct FoldCounts {
     pub(crate) failed: u64,
 }
 
+/// Most failed keys that one flush or slice names; it counts them all.
+const MOST_FAILURES: usize = 64;
+
 /// Folds the records of key after key.
 pub(crate) struct Folder<'a> {
     pub(crate) operators: &'a Resolver,
@@ -43,6 +46,8 @@ pub(crate) struct Folder<'a> {
     pub(crate) snapshots: &'a [SeqNo],
     pub(crate) older: OlderTables,
     pub(crate) counts: FoldCounts,
+    /// The first keys that failed, and the operators that did.
+    pub(crate) failures: Vec<(Vec<u8>, OperatorId)>,
     chain: Chain,
     scratch: Vec<u8>,
     key: Vec<u8>,
@@ -59,6 +64,7 @@ impl<'a> Folder<'a> {
             snapshots,
             older,
             counts: FoldCounts::default(),
+            failures: Vec::new(),
             chain: Chain::default(),
             scratch: Vec::new(),
             key: Vec::new(),
@@ -115,7 +121,9 @@ impl<'a> Folder<'a> {
         }
         let below = self.below(stripe);
         let folded = self.chain.fold(&self.key, below, self.operators, &mut self.scratch);
-        self.counts.failed += u64::from(folded.failed.is_some());
+        if let Some(operator) = folded.failed {
+            self.note_failure(operator);
+        }
         for (age, record) in folded.records.iter().enumerate().rev() {
             if age == 0 && record.header.kind.is_base() {
                 let (header, value) = (record.header, &record.value);
@@ -126,6 +134,14 @@ impl<'a> Folder<'a> {
             }
         }
         Ok(())
+    }
+
+    #[cold]
+    fn note_failure(&mut self, operator: OperatorId) {
+        self.counts.failed += 1;
+        if self.failures.len() < MOST_FAILURES {
+            self.failures.push((self.key.clone(), operator));
+        }
     }
 
     /// Passes on a base that nothing stands on.

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::faults::{Fault, planted};
 use crate::fold::Resolver;
 use crate::iterator::{MergingCursor, RunCursor, Source};
-use crate::key::{Comparator, SeqNo};
+use crate::key::{Comparator, OperatorId, SeqNo};
 use crate::table::{CursorOptions, TableBuilderOptions};
 use crate::version::{
     FileNames, Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version,
@@ -59,12 +59,25 @@ pub(crate) struct JobContext<'a> {
 pub(crate) struct Slice {
     pub(crate) edits: Vec<TreeEdit>,
     pub(crate) counts: FoldCounts,
+    /// The first keys that failed to fold, and the operators that did.
+    pub(crate) failures: Vec<(Vec<u8>, OperatorId)>,
     /// Read from the input runs.
     pub(crate) bytes_above: u64,
     /// Read from the output run.
     pub(crate) bytes_base: u64,
     pub(crate) bytes_written: u64,
     pub(crate) moved: bool,
+}
+
+impl Slice {
+    /// Numbers of the tables that were written for it.
+    pub(crate) fn new_tables(&self) -> impl Iterator<Item = u64> {
+        let inserted = self.edits.iter().filter_map(|edit| match edit {
+            TreeEdit::Insert { file, .. } => Some(file.number),
+            TreeEdit::NewRun { .. } | TreeEdit::Carve { .. } => None,
+        });
+        inserted.filter(|_| !self.moved)
+    }
 }
 
 impl Job {
@@ -167,7 +180,7 @@ impl Job {
             }
             folder.fold_key(&mut records, &mut output)?;
         }
-        let counts = folder.counts;
+        let (counts, failures) = (folder.counts, std::mem::take(&mut folder.failures));
         let files = output.finish()?;
         let range = KeyRange { lo: Some(start), hi: end };
         let bytes_base = bytes_in(context.version.run(self.output_run), &range, comparator);
@@ -182,7 +195,7 @@ impl Job {
             hi: Upper::Included(Arc::clone(&file.largest)),
             file,
         }));
-        Ok(Slice { edits, counts, bytes_above, bytes_base, bytes_written, moved: false })
+        Ok(Slice { edits, counts, failures, bytes_above, bytes_base, bytes_written, moved: false })
     }
 
     /// Where the slice begins: at the first input key, or at the start of the output run's table

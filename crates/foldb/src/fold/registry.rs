@@ -103,6 +103,11 @@ impl Resolver {
         catch_unwind(upgrade).unwrap_or(false).then_some((*id, out))
     }
 
+    /// What an id stands for.
+    pub(crate) fn definition(&self, id: OperatorId) -> Option<&Definition> {
+        self.known(id).map(|known| &known.definition)
+    }
+
     /// Whether operands of this id cannot fold for want of their operator.
     pub(crate) fn is_unresolved(&self, id: OperatorId) -> bool {
         self.known(id).is_none_or(|known| matches!(known.standing, Standing::Unresolved))
