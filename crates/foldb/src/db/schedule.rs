@@ -161,6 +161,7 @@ impl KeyspaceTree {
             samples: Arc::clone(&file.samples),
             deletes: share(file.deletes),
             entries: share(file.entries),
+            released: false,
         }
     }
 
