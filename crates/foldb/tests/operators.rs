@@ -9,6 +9,7 @@ use foldb::{
     Db, ErrorKind, Event, EventListener, Full, KeyspaceOptions, MergeOperator, Options, Partial,
 };
 
+use support::steps::run_background;
 use support::{PATH, assert_error, number, open, options};
 
 /// Counts words: operands of version 1 are the text, of version 2 a number. Values are numbers.
@@ -212,4 +213,30 @@ fn events_tell_of_flushes_compactions_and_failed_merges() {
         compacted.iter().any(|event| event.starts_with("compaction default L")),
         "{compacted:?}"
     );
+}
+
+/// An operator that folds only onto its base, whose operands lie in many runs: reads that walk them
+/// all have them brought together, and nobody else does.
+#[test]
+fn reads_of_long_chains_pay_for_their_fold() {
+    let fs = MemFs::new();
+    let quiet = Options { disable_auto_compactions: false, ..options(&fs) };
+    let db = Db::open(PATH, Options { level0_compaction_trigger: 20, tier_fan_in: 20, ..quiet })
+        .unwrap();
+    let sum = db.operator("float64add").unwrap();
+    db.put("total", 0f64.to_le_bytes()).unwrap();
+    db.compact::<&[u8]>(..).unwrap();
+    for _ in 0..4 {
+        (0..50).for_each(|_| db.merge_with(&sum, "total", 1f64.to_le_bytes()).unwrap());
+        db.flush().unwrap();
+    }
+    run_background(&db, |_| ());
+    assert_eq!(db.get_operands("other").unwrap().len(), 0);
+    let before = db.stats().compaction_slices;
+    run_background(&db, |_| ());
+    assert_eq!(db.stats().compaction_slices, before);
+    assert_eq!(db.get("total").unwrap().unwrap(), 200f64.to_le_bytes());
+    run_background(&db, |_| ());
+    assert!(db.get_operands("total").unwrap().is_empty());
+    assert_eq!(db.get("total").unwrap().unwrap(), 200f64.to_le_bytes());
 }

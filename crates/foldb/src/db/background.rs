@@ -95,6 +95,12 @@ impl Background {
         self.progress.notify_all();
     }
 
+    /// There may be something that a worker found nothing to do about before.
+    pub(crate) fn look_again(&self) {
+        self.lock().steps += 1;
+        self.work.notify_all();
+    }
+
     /// Whether jobs of the policy's may begin now. Asked with the tree locked, so that who announces
     /// a job of its own and then sees none running knows that none will be.
     pub(crate) fn may_begin_jobs(&self) -> bool {

@@ -22,7 +22,10 @@ impl Core {
         if !self.background.may_begin_jobs() {
             return None;
         }
-        let claim = self.pick(&mut tree).or_else(|| self.pick_idle(&mut tree))?;
+        let claim = self
+            .pick(&mut tree)
+            .or_else(|| self.pick_read_fold(&tree))
+            .or_else(|| self.pick_idle(&mut tree))?;
         tree.claim(&claim);
         Some(claim)
     }

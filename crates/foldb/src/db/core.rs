@@ -22,6 +22,7 @@ use foldb_env::FileLock;
 use crate::db::background::Background;
 use crate::db::buffers::SealedGroups;
 use crate::db::keyspace::KeyspaceState;
+use crate::db::read_folds::ReadFolds;
 use crate::db::snapshot::SnapshotList;
 use crate::db::tree::Tree;
 use crate::db::write::WriterState;
@@ -64,6 +65,7 @@ pub(crate) struct Core {
     pub(crate) background: Background,
     pub(crate) totals: Arc<Totals>,
     pub(crate) events: Events,
+    pub(crate) read_folds: ReadFolds,
 
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,

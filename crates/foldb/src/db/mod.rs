@@ -12,6 +12,7 @@ mod open;
 mod operands;
 mod operators;
 mod read;
+mod read_folds;
 mod replay;
 mod schedule;
 mod snapshot;

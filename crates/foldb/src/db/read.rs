@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::db::core::Core;
 use crate::db::keyspace::{Keyspace, KeyspaceState};
+use crate::db::read_folds::LONG_CHAIN;
 use crate::db::view::View;
 use crate::encoding::key_hash;
 use crate::error::{Error, Result};
@@ -62,6 +63,25 @@ impl Core {
                 return Ok(());
             }
         }
+        let in_memtables = chain.operands();
+        let collected = self.collect_from_runs(keyspace, view, (hash, key), seqno, options, chain);
+        let in_tables = chain.operands() - in_memtables;
+        if in_tables > LONG_CHAIN {
+            self.note_long_chain(keyspace, key, in_tables);
+        }
+        collected
+    }
+
+    #[inline]
+    fn collect_from_runs(
+        &self,
+        keyspace: &KeyspaceState,
+        view: &View,
+        (hash, key): (u64, &[u8]),
+        seqno: SeqNo,
+        options: &ReadOptions,
+        chain: &mut Chain,
+    ) -> Result<()> {
         for (_, run) in view.version.runs() {
             let Some(table) = run.table_of(&*keyspace.comparator, key) else { continue };
             let table = keyspace.tables.get_owned(&table.file)?;

@@ -71,16 +71,35 @@ impl Core {
         range: &ShapeRange,
     ) -> Option<Claim> {
         let own = tree.keyspaces.get(&keyspace)?;
-        let (policy, comparator) = (&own.keyspace.policy, &*own.keyspace.comparator);
         // Nothing else runs meanwhile, so there is never a job to wait for.
-        match policy.manual(&own.shape(), &[], range, comparator) {
-            ManualStep::Run(pick) => {
-                let mut claim = self.claim_of(keyspace, &pick, tree);
-                claim.job.move_from = u64::MAX;
-                Some(claim)
-            }
-            ManualStep::Wait | ManualStep::Done => None,
+        debug_assert!(own.running.is_empty(), "jobs of the policy's wait for those of callers");
+        self.step_of(own.manual(range), keyspace, tree).map(|(_, claim)| claim)
+    }
+
+    /// The next job that brings together what the runs hold of one key, and the bytes it rewrites;
+    /// `None` when there is nothing to do, or others are in the way.
+    pub(crate) fn pick_key(
+        &self,
+        tree: &Tree,
+        keyspace: KeyspaceId,
+        key: &Arc<[u8]>,
+    ) -> Option<(u64, Claim)> {
+        let own = tree.keyspaces.get(&keyspace)?;
+        if !own.keyspace.comparator.bytewise_order() {
+            // There is no telling where the next key begins.
+            return None;
         }
+        let mut behind = key.to_vec();
+        behind.push(0);
+        let range = ShapeRange { lo: Some(Arc::clone(key)), hi: Some(behind.into()) };
+        self.step_of(own.manual(&range), keyspace, tree)
+    }
+
+    fn step_of(&self, step: ManualStep, id: KeyspaceId, tree: &Tree) -> Option<(u64, Claim)> {
+        let ManualStep::Run(pick) = step else { return None };
+        let mut claim = self.claim_of(id, &pick, tree);
+        claim.job.move_from = u64::MAX;
+        Some((pick.bytes, claim))
     }
 
     /// Bytes that must be compacted until the trees have their shape.
@@ -132,6 +151,11 @@ fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
 }
 
 impl KeyspaceTree {
+    fn manual(&self, range: &ShapeRange) -> ManualStep {
+        let (policy, comparator) = (&self.keyspace.policy, &*self.keyspace.comparator);
+        policy.manual(&self.shape(), &self.running_jobs(), range, comparator)
+    }
+
     fn shape(&self) -> TreeShape {
         let busy = |id: RunId| {
             self.running.iter().any(|job| job.output_run == id || job.inputs.contains(&id))

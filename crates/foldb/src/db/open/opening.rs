@@ -15,6 +15,7 @@ use crate::db::flush::Flushed;
 use crate::db::keyspace::{KeyspaceParts, KeyspaceState};
 use crate::db::open::files::{check_first_log, check_tables, highest_number, list_files, logs_in};
 use crate::db::open::stored::Stored;
+use crate::db::read_folds::ReadFolds;
 use crate::db::replay::{Replay, ReplayKeyspace, Replayed, replay_logs};
 use crate::db::snapshot::SnapshotList;
 use crate::db::tree::{KeyspaceTree, Tree};
@@ -137,6 +138,7 @@ impl Opening {
             trash,
             background: Background::default(),
             totals: stored.totals,
+            read_folds: ReadFolds::default(),
             events: Events::new(options.listeners.clone()),
             poison: OnceLock::new(),
             closed: AtomicBool::new(false),
