@@ -7,11 +7,17 @@
 //! | u8   | varint    | varint     | varint  |     | varint    |       |
 //! +------+-----------+------------+---------+-----+-----------+-------+
 //!   operator: merges only; 0 means the default operator named by the frame
-//!   value:    puts (the value) and merges (the operand) only
+//!   value:    puts (the value), merges (the operand) and range deletes (the end) only
+//!
+//! range delete (kind 3): the key is where the range starts, the value a byte and where it ends
+//!   byte, bits 0 and 1: the start is  0 open  1 the key  2 behind the key
+//!   byte, bits 2 and 3: the end is    0 open  1 the key  2 before the key
+//!   an open start or end has no bytes
 //! ```
 //!
 //! The keyspace stands in every operation because a batch is atomic across keyspaces.
 
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use crate::encoding::ByteReader;
@@ -65,6 +71,13 @@ pub enum BatchOp<'a> {
         /// The operand.
         operand: &'a [u8],
     },
+    /// All keys of a range go.
+    DeleteRange {
+        /// Where the range starts.
+        start: Bound<&'a [u8]>,
+        /// Where it ends.
+        end: Bound<&'a [u8]>,
+    },
 }
 
 /// One operation as it is encoded.
@@ -101,19 +114,49 @@ impl<'a> Operation<'a> {
     #[inline]
     pub(crate) fn decode(bytes: &mut ByteReader<'a>) -> Result<Operation<'a>> {
         let kind = bytes.u8("operation kind")?;
-        let kind = Kind::from_u8(kind)
+        let kind = Kind::of_operation(kind)
             .ok_or_else(|| Error::corruption(format!("operation kind {kind} is not known")))?;
         let keyspace = bytes.varint32("keyspace")?;
         let operator = match kind {
             Kind::Merge => bytes.varint32("operator")?,
-            Kind::Put | Kind::Delete => NO_OPERATOR,
+            Kind::Put | Kind::Delete | Kind::DeleteRange => NO_OPERATOR,
         };
         let key = bytes.length_delimited("key")?;
         let value = match kind {
-            Kind::Put | Kind::Merge => bytes.length_delimited("value")?,
+            Kind::Put | Kind::Merge | Kind::DeleteRange => bytes.length_delimited("value")?,
             Kind::Delete => &[],
         };
-        Ok(Operation { kind, keyspace, operator, key, value })
+        let operation = Operation { kind, keyspace, operator, key, value };
+        if kind == Kind::DeleteRange {
+            operation.decode_range()?;
+        }
+        Ok(operation)
+    }
+
+    /// The range of a range delete.
+    ///
+    /// # Errors
+    /// `Corruption` for bounds that are none.
+    pub(crate) fn decode_range(&self) -> Result<(Bound<&'a [u8]>, Bound<&'a [u8]>)> {
+        let Some((&bounds, end)) = self.value.split_first() else {
+            return Err(Error::corruption("range delete: expected an end, found nothing"));
+        };
+        let bound = |kind: u8, key: &'a [u8]| match kind {
+            UNBOUNDED if key.is_empty() => Some(Bound::Unbounded),
+            INCLUDED => Some(Bound::Included(key)),
+            EXCLUDED => Some(Bound::Excluded(key)),
+            _ => None,
+        };
+        match (bound(bounds & 3, self.key), bound(bounds >> 2, end)) {
+            (Some(start), Some(end)) => Ok((start, end)),
+            _ => Err(Error::corruption(format!("range delete: bounds {bounds:#04x} are not known"))),
+        }
+    }
+
+    /// The range of a range delete that was encoded by this program or decoded by
+    /// [`Operation::decode`].
+    pub(crate) fn range(&self) -> (Bound<&'a [u8]>, Bound<&'a [u8]>) {
+        self.decode_range().expect("the bounds were written or checked here")
     }
 }
 
@@ -131,6 +174,28 @@ impl WriteBatch {
     /// Deletes a key; a missing one is no error.
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut Self {
         self.add(Kind::Delete, NO_OPERATOR, key.as_ref(), &[])
+    }
+
+    /// Deletes all keys of a range; see [`crate::Db::delete_range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// db.put("log/0001", "old")?;
+    /// let mut batch = foldb::WriteBatch::new();
+    /// // In the order in which they were added: what is put afterwards stays.
+    /// batch.delete_range("log/".."log0").put("log/0002", "new");
+    /// db.write(&batch)?;
+    /// assert_eq!(db.get("log/0001")?, None);
+    /// assert_eq!(db.get("log/0002")?.unwrap(), b"new");
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn delete_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) -> &mut Self {
+        let mut value = Vec::new();
+        let start = encode_range(&range, &mut value);
+        self.add(Kind::DeleteRange, NO_OPERATOR, start, &value)
     }
 
     /// Merges an operand with the default operator of the database it is written to.
@@ -195,6 +260,10 @@ impl WriteBatch {
             Kind::Put => BatchOp::Put { key: operation.key, value: operation.value },
             Kind::Delete => BatchOp::Delete { key: operation.key },
             Kind::Merge => BatchOp::Merge { key: operation.key, operand: operation.value },
+            Kind::DeleteRange => {
+                let (start, end) = operation.range();
+                BatchOp::DeleteRange { start, end }
+            }
         })
     }
 
@@ -226,6 +295,30 @@ impl WriteBatch {
         self.len += 1;
         self
     }
+}
+
+/// How a range delete's start and end are stored: on disk, never renumber.
+const UNBOUNDED: u8 = 0;
+const INCLUDED: u8 = 1;
+const EXCLUDED: u8 = 2;
+
+/// The key and value of a range delete: answers the key, appends the value.
+pub(crate) fn encode_range<'a, K: AsRef<[u8]> + 'a>(
+    range: &'a impl RangeBounds<K>,
+    value: &mut Vec<u8>,
+) -> &'a [u8] {
+    let encoded = |bound: Bound<&'a K>| -> (u8, &'a [u8]) {
+        match bound {
+            Bound::Unbounded => (UNBOUNDED, &[]),
+            Bound::Included(key) => (INCLUDED, key.as_ref()),
+            Bound::Excluded(key) => (EXCLUDED, key.as_ref()),
+        }
+    };
+    let ((start_kind, start), (end_kind, end)) =
+        (encoded(range.start_bound()), encoded(range.end_bound()));
+    value.push(start_kind | end_kind << 2);
+    value.extend_from_slice(end);
+    start
 }
 
 /// The operations of well-formed bytes: a batch's own.

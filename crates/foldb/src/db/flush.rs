@@ -6,15 +6,17 @@
 
 use std::sync::{Arc, PoisonError};
 
-use crate::compaction::folding::{Folder, OlderTables};
+use crate::compaction::folding::{Folder, OlderTables, stripe_ends};
 use crate::compaction::output::TableOutput;
+use crate::compaction::range_deletes::passed_on;
 use crate::db::core::Core;
 use crate::error::Result;
-use crate::iterator::{MergingCursor, Source};
-use crate::key::{DEFAULT_KEYSPACE, MAX_SEQNO};
+use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
+use crate::key::{DEFAULT_KEYSPACE, MAX_SEQNO, SeqNo};
 use crate::memtable::Memtable;
+use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::totals::Total;
-use crate::version::{Edit, FileFacts, KeyRange, TreeEdit, Upper, Version};
+use crate::version::{Edit, FileFacts, KeyRange, TreeEdit, Version};
 
 /// Most memtables flushed together.
 const MAX_TOGETHER: usize = 8;
@@ -63,17 +65,19 @@ impl Core {
         memtables.iter().for_each(|memtable| memtable.order_all());
         let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor(MAX_SEQNO)));
         let mut records = MergingCursor::new(sources.collect(), Arc::clone(&self.comparator));
-        records.seek_to_first()?;
         let resolver = self.registry.resolver();
         let snapshots = self.snapshots.live();
         let older = OlderTables::below(version, &[], &KeyRange::all(), &self.comparator);
-        let mut folder = Folder::new(&resolver, &snapshots, older);
+        let covers = self.covers_of(memtables, &snapshots);
+        let mut folder = Folder::new(&resolver, &snapshots, older).covered_by(covers);
         let next_number = || self.new_file_number();
         let fs = &self.options.env.fs;
         let mut output = TableOutput::new(fs, &self.names, &next_number, self.table_options(0));
+        output.set_tombstones(self.tombstones_to_pass_on(&folder, &mut records)?);
+        records.seek_to_first()?;
         while records.valid() {
             if output.current_bytes() >= self.options.target_file_size() {
-                output.cut()?;
+                output.cut_before(records.key())?;
             }
             folder.fold_key(&mut records, &mut output)?;
         }
@@ -86,6 +90,29 @@ impl Core {
         self.totals.add(Total::FlushRecordsOut, counts.records_out);
         self.totals.add(Total::FailedMerges, counts.failed);
         Ok(files)
+    }
+
+    /// The range tombstones of memtables, stripe by stripe.
+    fn covers_of(&self, memtables: &[Arc<Memtable>], snapshots: &[SeqNo]) -> Option<Covers> {
+        let sets = memtables.iter().filter_map(|memtable| memtable.range_tombstones());
+        let sources = sets.map(CoverSource::Memtable).collect();
+        Covers::new(sources, stripe_ends(snapshots), &self.comparator)
+    }
+
+    /// The range tombstones that the flush writes. Leaves the records anywhere.
+    fn tombstones_to_pass_on(
+        &self,
+        folder: &Folder<'_>,
+        records: &mut MergingCursor,
+    ) -> Result<Vec<RangeTombstone>> {
+        let Some(covers) = folder.covers() else { return Ok(Vec::new()) };
+        let all = covers.between(&Edge::Lowest, &Edge::Highest)?;
+        records.seek_to_first()?;
+        let first = records.valid().then(|| Edge::Before(records.key().into()));
+        records.seek_to_last()?;
+        let last = records.valid().then(|| Edge::Behind(records.key().into()));
+        let own = first.zip(last);
+        Ok(passed_on(all, folder.snapshots, &folder.older, own.as_ref(), &*self.comparator))
     }
 
     /// Unlinks logs whose writes are all in tables.
@@ -108,7 +135,7 @@ pub(crate) fn new_level0_run(run: u64, files: Vec<FileFacts>) -> Vec<TreeEdit> {
     edits.extend(files.into_iter().map(|file| TreeEdit::Insert {
         run,
         lo: Arc::clone(&file.smallest),
-        hi: Upper::Included(Arc::clone(&file.largest)),
+        hi: file.end.clone(),
         file,
     }));
     edits

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::db::Db;
 use crate::db::core::Core;
+use crate::db::read::cover;
 use crate::db::view::View;
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
@@ -146,7 +147,15 @@ impl Core {
                 continue;
             }
             match self.tables.get_owned(&table.file) {
-                Ok(table) => self.collect_from_table(&table, seqno, options, here),
+                Ok(reader) => {
+                    if table.has_range_tombstones() {
+                        for read in here.iter_mut() {
+                            cover(&mut read.chain, &reader, read.key, read.hash, seqno);
+                        }
+                    }
+                    let largest = table.file.largest_seqno;
+                    self.collect_from_table(&reader, largest, seqno, options, here);
+                }
                 Err(error) => {
                     here.iter_mut().for_each(|read| read.state = State::Failed(error.clone()));
                 }
@@ -157,6 +166,7 @@ impl Core {
     fn collect_from_table(
         &self,
         table: &Arc<TableReader>,
+        largest_seqno: SeqNo,
         seqno: SeqNo,
         options: &ReadOptions,
         reads: &mut [&mut KeyRead<'_>],
@@ -164,6 +174,9 @@ impl Core {
         let mut sorted = SortedReads::new(table, options.fill_cache);
         let mut negatives = 0;
         for KeyRead { key, hash, chain, state } in reads.iter_mut().map(|read| &mut **read) {
+            if chain.is_covered_above(largest_seqno) {
+                continue;
+            }
             if !table.may_contain(*hash) {
                 negatives += 1;
                 continue;

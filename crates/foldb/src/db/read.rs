@@ -11,10 +11,13 @@ use crate::db::view::View;
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Chain;
-use crate::iterator::{Bounds, Iter, MergingCursor, RunCursor, Source, VisibleParts};
-use crate::key::SeqNo;
+use crate::faults::{Fault, planted};
+use crate::iterator::{
+    Bounds, CoverSource, Covers, Iter, MergingCursor, RunCursor, Source, VisibleParts,
+};
+use crate::key::{MAX_SEQNO, SeqNo};
 use crate::options::ReadOptions;
-use crate::table::CursorOptions;
+use crate::table::{CursorOptions, TableReader};
 use crate::totals::Total;
 use crate::value::Value;
 use crate::version::KeyRange;
@@ -54,8 +57,15 @@ impl Core {
             }
         }
         for (_, run) in view.version.runs() {
-            let Some(table) = run.table_of(&*self.comparator, key) else { continue };
-            let table = self.tables.get_owned(&table.file)?;
+            let Some(found) = run.table_of(&*self.comparator, key) else { continue };
+            if chain.is_covered_above(found.file.largest_seqno) {
+                continue;
+            }
+            let table = self.tables.get_owned(&found.file)?;
+            // Before the filter: it knows the keys of records, not what range tombstones cover.
+            if found.has_range_tombstones() {
+                cover(chain, &table, key, hash, seqno);
+            }
             if !table.may_contain(hash) {
                 self.totals.add(Total::FilterNegatives, 1);
                 continue;
@@ -70,6 +80,17 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// The range tombstones of a view, as a reader finds them; `None` if there are none.
+    pub(super) fn covers(&self, view: &View, seqno: SeqNo) -> Option<Covers> {
+        let comparator = &self.comparator;
+        let sets = view.memtables().filter_map(|memtable| memtable.range_tombstones());
+        let everything = KeyRange::all();
+        let runs = view.version.runs().filter_map(|(_, run)| {
+            CoverSource::of_run(run, &everything, &self.tables, &**comparator)
+        });
+        Covers::new(sets.map(CoverSource::Memtable).chain(runs).collect(), [seqno], comparator)
     }
 
     /// Checks every table of the present version, each file once.
@@ -118,6 +139,7 @@ impl Db {
         let sources = core.sources(&view, seqno, options);
         Ok(Iter::new(VisibleParts {
             records: MergingCursor::new(sources, Arc::clone(&core.comparator)),
+            covers: core.covers(&view, seqno),
             seqno,
             bounds,
             comparator: Arc::clone(&core.comparator),
@@ -126,6 +148,17 @@ impl Db {
             _keep_alive: Arc::new((self.clone(), view)),
         }))
     }
+}
+
+/// Covers the chain of a key by a table's range tombstones.
+#[inline]
+pub(super) fn cover(chain: &mut Chain, table: &TableReader, key: &[u8], hash: u64, seqno: SeqNo) {
+    if planted(Fault::RangeDeleteBehindFilter) && !table.may_contain(hash) {
+        return;
+    }
+    let cover = table.cover(key, seqno);
+    let by_level = cover > 0 && planted(Fault::RangeDeleteByLevel);
+    chain.cover(if by_level { MAX_SEQNO } else { cover });
 }
 
 /// A range of keys as owned bounds.

@@ -3,11 +3,12 @@
 //! A write is logged before it is applied and applied before it is published, all under the writer
 //! lock; who asked for a sync waits for it after the lock is released, so that nobody else does.
 
+use std::ops::{Bound, RangeBounds};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use crate::batch::{Operation, WriteBatch};
+use crate::batch::{Operation, WriteBatch, encode_range};
 use crate::db::core::Core;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
@@ -72,6 +73,50 @@ impl Core {
         self.write_one(Kind::Delete, NO_OPERATOR, key, &[], options)
     }
 
+    pub(crate) fn delete_range<K: AsRef<[u8]>>(
+        &self,
+        range: &impl RangeBounds<K>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let mut value = Vec::new();
+        let key = encode_range(range, &mut value);
+        let keyspace = DEFAULT_KEYSPACE;
+        let operator = NO_OPERATOR;
+        let operation =
+            Operation { kind: Kind::DeleteRange, keyspace, operator, key, value: &value };
+        if self.check_range(&operation)? {
+            return self.check_writable();
+        }
+        check_size(key, &value)?;
+        self.commit(Writes::One(operation), NO_OPERATOR, options)
+    }
+
+    /// Whether a range to be deleted is empty.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for one that ends before it starts.
+    fn check_range(&self, operation: &Operation<'_>) -> Result<bool> {
+        let (start, end) = operation.range();
+        let (
+            Bound::Included(first) | Bound::Excluded(first),
+            Bound::Included(last) | Bound::Excluded(last),
+        ) = (start, end)
+        else {
+            return Ok(false);
+        };
+        let order = self.comparator.compare(first, last);
+        if order.is_gt() {
+            let shown = |key: &[u8]| key[..key.len().min(64)].escape_ascii().to_string();
+            return Err(Error::invalid_argument(format!(
+                "the range to delete ends at '{}', before its start '{}': swap them",
+                shown(last),
+                shown(first)
+            )));
+        }
+        let has_the_key = matches!((start, end), (Bound::Included(_), Bound::Included(_)));
+        Ok(order.is_eq() && !has_the_key)
+    }
+
     /// Merges with a given operator, or the default one.
     pub(crate) fn merge(
         &self,
@@ -115,6 +160,9 @@ impl Core {
         let default = self.default_operator.load();
         for operation in batch.operations() {
             check_size(operation.key, operation.value)?;
+            if operation.kind == Kind::DeleteRange {
+                self.check_range(&operation)?;
+            }
             if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                 let default = default.as_ref().ok_or_else(no_default_operator)?;
                 default.check_operand(operation.value)?;
@@ -207,6 +255,7 @@ impl Core {
             Kind::Put => Total::Puts,
             Kind::Delete => Total::Deletes,
             Kind::Merge => Total::Merges,
+            Kind::DeleteRange => Total::RangeDeletes,
         };
         let bytes = (operation.key.len() + operation.value.len()) as u64;
         writer.since_pause += bytes;

@@ -74,10 +74,6 @@ impl RangeTombstones {
         RangeTombstones { trees: std::iter::once(newest).chain(kept.iter().cloned()).collect() }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.trees.is_empty()
-    }
-
     /// The cover of a key for a reader at `at`: the largest sequence number, at most `at`, at which a
     /// range around the key was deleted; 0 for none.
     pub(crate) fn cover(&self, comparator: &dyn Comparator, key: &[u8], at: SeqNo) -> SeqNo {

@@ -18,9 +18,12 @@
 //!  13 statistics        varints, see `stats`
 //!  14 levels            varint
 //!  15 dead share        IEEE 754 double, in 0..=1: see `compaction::policy::DeadShare`
+//!  16 new table with range tombstones
+//!                       run varint | range tombstones varint | file facts | lo | upper, where the
+//!                       facts end with an upper, not with a key
 //! ```
 //!
-//! Unknown tags are refused: an older program must not lose what it does not understand.
+//! Facts, bounds and an upper are drawn in `docs/format/manifest.md`. Unknown tags are refused: an older program must not lose what it does not understand.
 //! A carve and the tables that take its place stand in one edit, so that a crash leaves the old or
 //! the new, never both and never neither.
 
@@ -82,6 +85,7 @@ mod tag {
     pub(super) const TOTALS: u64 = 13;
     pub(super) const NUM_LEVELS: u64 = 14;
     pub(super) const DEAD_SHARE: u64 = 15;
+    pub(super) const INSERT_WITH_RANGES: u64 = 16;
 }
 
 impl Edit {
@@ -166,7 +170,7 @@ impl Edit {
             tag::DEFAULT_OPERATOR => {
                 self.default_operator = Some(body.varint32("default operator")?);
             }
-            tag::NEW_RUN | tag::INSERT | tag::CARVE => {
+            tag::NEW_RUN | tag::INSERT | tag::INSERT_WITH_RANGES | tag::CARVE => {
                 self.tree.push(TreeEdit::decode(tag, body)?);
             }
             tag::DEAD_SHARE => {
@@ -202,7 +206,7 @@ impl TreeEdit {
                 put_varint(body, *run);
                 put_varint(body, before.map_or(0, |before| before + 1));
             }),
-            TreeEdit::Insert { run, file, lo, hi } => fields.add(tag::INSERT, |body| {
+            TreeEdit::Insert { run, file, lo, hi } => fields.add(file.insert_tag(), |body| {
                 put_varint(body, *run);
                 file.encode(body);
                 write_key(body, lo);
@@ -232,9 +236,9 @@ impl TreeEdit {
                 run: body.varint("run")?,
                 before: body.varint("next run in the level")?.checked_sub(1),
             }),
-            tag::INSERT => Ok(TreeEdit::Insert {
+            tag::INSERT | tag::INSERT_WITH_RANGES => Ok(TreeEdit::Insert {
                 run: body.varint("run")?,
-                file: FileFacts::decode(body)?,
+                file: FileFacts::decode(tag == tag::INSERT_WITH_RANGES, body)?,
                 lo: body.length_delimited("lower bound")?.into(),
                 hi: read_upper(body)?
                     .ok_or_else(|| Error::corruption("a table without an upper bound"))?,
@@ -253,7 +257,15 @@ impl TreeEdit {
 }
 
 impl FileFacts {
+    /// Programs that know nothing of range tombstones must not read a table without them.
+    fn insert_tag(&self) -> u64 {
+        if self.range_deletes == 0 { tag::INSERT } else { tag::INSERT_WITH_RANGES }
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
+        if self.range_deletes > 0 {
+            put_varint(out, self.range_deletes);
+        }
         for number in [
             self.number,
             self.len,
@@ -266,13 +278,18 @@ impl FileFacts {
             put_varint(out, number);
         }
         write_key(out, &self.smallest);
-        write_key(out, &self.largest);
+        if self.range_deletes > 0 {
+            write_upper(out, &self.end);
+        } else {
+            write_key(out, self.end.key());
+        }
         put_varint(out, self.samples.len() as u64);
         self.samples.iter().for_each(|sample| write_key(out, sample));
     }
 
-    fn decode(body: &mut ByteReader<'_>) -> Result<FileFacts> {
+    fn decode(with_ranges: bool, body: &mut ByteReader<'_>) -> Result<FileFacts> {
         let mut facts = FileFacts {
+            range_deletes: if with_ranges { body.varint("range tombstones")? } else { 0 },
             number: body.varint("file number")?,
             len: body.varint("file length")?,
             entries: body.varint("entries")?,
@@ -281,7 +298,11 @@ impl FileFacts {
             smallest_seqno: body.varint("smallest seqno")?,
             largest_seqno: body.varint("largest seqno")?,
             smallest: body.length_delimited("smallest key")?.into(),
-            largest: body.length_delimited("largest key")?.into(),
+            end: if with_ranges {
+                read_upper(body)?.ok_or_else(|| Error::corruption("a table without an end"))?
+            } else {
+                Upper::Included(body.length_delimited("largest key")?.into())
+            },
             samples: Arc::default(),
         };
         let mut samples: Vec<Key> = Vec::new();

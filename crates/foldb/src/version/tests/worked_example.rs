@@ -24,7 +24,8 @@ fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFa
         deletes: 1,
         merges: 2,
         smallest: key(keys[0]),
-        largest: key(keys[1]),
+        range_deletes: 0,
+        end: Upper::Included(key(keys[1])),
         smallest_seqno: seqnos[0],
         largest_seqno: seqnos[1],
         samples: Arc::new([key(keys[0])]),
@@ -32,7 +33,7 @@ fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFa
 }
 
 fn whole(run: u64, file: FileFacts) -> TreeEdit {
-    let (lo, hi) = (Arc::clone(&file.smallest), Upper::Included(Arc::clone(&file.largest)));
+    let (lo, hi) = (Arc::clone(&file.smallest), file.end.clone());
     TreeEdit::Insert { run, file, lo, hi }
 }
 
