@@ -25,7 +25,7 @@ use crate::fold::{Below, Chain, Resolver};
 use crate::iterator::{Covers, MergingCursor};
 use crate::key::{Comparator, Kind, MAX_SEQNO, RecordHeader, SeqNo};
 use crate::range_tombstone::{Edge, RangeTombstone};
-use crate::version::{KeyRange, TableRef, Version};
+use crate::version::{Key, KeyRange, TableRef, Version};
 
 /// Takes the records that a flush or compaction keeps, in order.
 pub(crate) trait RecordSink {
@@ -221,6 +221,7 @@ fn emit(
 }
 
 /// The tables older than everything in a job: what its records may have to hide.
+#[derive(Clone)]
 pub(crate) struct OlderTables {
     comparator: Arc<dyn Comparator>,
     /// Per run, its tables in key order, and the first that does not end before the last key asked.
@@ -258,17 +259,10 @@ impl OlderTables {
             return None;
         }
         let comparator = &*self.comparator;
-        let starts = |table: &TableRef| Edge::Before(Arc::clone(&table.lo));
         let mut hull: Option<(Edge, Edge)> = None;
-        for (tables, _) in &self.runs {
-            let first = tables
-                .partition_point(|t| t.hi.edge().compare(comparator, &tombstone.start).is_le());
-            let end =
-                tables.partition_point(|t| starts(t).compare(comparator, &tombstone.end).is_lt());
-            if first >= end {
-                continue;
-            }
-            let here = (starts(&tables[first]), tables[end - 1].hi.edge());
+        for tables in self.reached_by(tombstone) {
+            let (Some(first), Some(last)) = (tables.first(), tables.last()) else { continue };
+            let here = (Edge::Before(Arc::clone(&first.lo)), last.hi.edge());
             hull = Some(match hull {
                 None => here,
                 Some((start, end)) => (
@@ -278,6 +272,36 @@ impl OlderTables {
             });
         }
         hull
+    }
+
+    /// About how many records of theirs a tombstone deletes, and the samples among those.
+    pub(super) fn deleted_by(&self, tombstone: &RangeTombstone) -> (u64, Vec<Key>) {
+        let comparator = &*self.comparator;
+        let (mut records, mut keys) = (0, Vec::new());
+        for table in self.reached_by(tombstone).flatten() {
+            let samples = &table.file.samples;
+            let inside = |key: &&Key| {
+                tombstone.contains(comparator, key) && table.contains(comparator, key)
+            };
+            let before = keys.len();
+            keys.extend(samples.iter().filter(inside).cloned());
+            let (some, all) = ((keys.len() - before) as u64, samples.len().max(1) as u64);
+            records += table.file.entries * some / all;
+        }
+        (records, keys)
+    }
+
+    /// The tables that a tombstone reaches into, run by run.
+    fn reached_by(&self, tombstone: &RangeTombstone) -> impl Iterator<Item = &[TableRef]> {
+        let comparator = &*self.comparator;
+        let reached = self.runs.iter().map(move |(tables, _)| {
+            let ends = |t: &TableRef| t.hi.edge().compare(comparator, &tombstone.start).is_le();
+            let starts = |t: &TableRef| !tombstone.end.is_before(comparator, &t.lo);
+            let first = tables.partition_point(ends);
+            let end = tables.partition_point(starts);
+            &tables[first..end.max(first)]
+        });
+        reached.collect::<Vec<_>>().into_iter()
     }
 
     /// Whether an older record of `key` may exist. Keys must be asked in ascending order.

@@ -173,7 +173,8 @@ impl Job {
         }
         let counts = folder.counts;
         let range = KeyRange { lo: Some(start), hi: end };
-        output.set_tombstones(tombstones_to_pass_on(&folder, &range, comparator)?);
+        let tombstones = tombstones_to_pass_on(&folder, &range, comparator)?;
+        output.set_tombstones(tombstones, &folder.older);
         let files = output.finish()?;
         let bytes_base = bytes_in(context.version.run(self.output_run), &range, comparator);
         let inputs = self.inputs.iter().map(|&id| context.version.run(id));

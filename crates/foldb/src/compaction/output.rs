@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
-use crate::compaction::folding::RecordSink;
+use crate::compaction::folding::{OlderTables, RecordSink};
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::key::RecordHeader;
@@ -35,6 +35,8 @@ pub(crate) struct TableOutput<'a> {
     current: Option<Current>,
     /// Range tombstones behind the last cut, in the order of their starts.
     tombstones: VecDeque<RangeTombstone>,
+    /// What they delete.
+    older: Option<OlderTables>,
     finished: Vec<FileFacts>,
     /// Files that nobody but this output knows of.
     created: Vec<u64>,
@@ -43,7 +45,13 @@ pub(crate) struct TableOutput<'a> {
 struct Current {
     builder: TableBuilder,
     number: u64,
+    /// What its range tombstones delete: about how many records, some of their keys.
+    deleted: u64,
+    samples: Vec<Key>,
 }
+
+/// Most samples of a file that has no records to take them of.
+const SAMPLES: usize = 32;
 
 impl<'a> TableOutput<'a> {
     pub(crate) fn new(
@@ -61,15 +69,20 @@ impl<'a> TableOutput<'a> {
             options,
             current: None,
             tombstones,
+            older: None,
             finished,
             created,
         }
     }
 
-    /// Gives all range tombstones that lie behind the last cut, in the order of their starts.
-    pub(crate) fn set_tombstones(&mut self, tombstones: Vec<RangeTombstone>) {
+    /// Gives all range tombstones that lie behind the last cut, in the order of their starts, and
+    /// the tables that they may delete from.
+    pub(crate) fn set_tombstones(&mut self, tombstones: Vec<RangeTombstone>, older: &OlderTables) {
         debug_assert!(self.tombstones.is_empty());
-        self.tombstones = tombstones.into();
+        if !tombstones.is_empty() {
+            self.older = Some(older.clone());
+            self.tombstones = tombstones.into();
+        }
     }
 
     /// Bytes of the table being written.
@@ -90,9 +103,14 @@ impl<'a> TableOutput<'a> {
 
     fn cut_at(&mut self, cut: &Edge) -> Result<()> {
         self.take_tombstones(cut)?;
-        if let Some(Current { builder, number }) = self.current.take() {
+        if let Some(Current { builder, number, deleted, samples }) = self.current.take() {
             let summary = builder.finish()?;
-            self.finished.push(facts(number, summary));
+            let mut facts = facts(number, summary);
+            facts.range_deleted = deleted;
+            if facts.entries == 0 {
+                facts.samples = self.thinned_out(samples);
+            }
+            self.finished.push(facts);
         }
         Ok(())
     }
@@ -108,8 +126,13 @@ impl<'a> TableOutput<'a> {
             let here = tombstone.clipped(comparator, &Edge::Lowest, cut);
             behind.extend(tombstone.clipped(comparator, cut, &Edge::Highest));
             self.tombstones.pop_front();
-            let builder = &mut self.current()?.builder;
-            here.into_iter().for_each(|tombstone| builder.add_tombstone(tombstone));
+            let Some(here) = here else { continue };
+            let deletes = self.older.as_ref().map(|older| older.deleted_by(&here));
+            let (deleted, samples) = deletes.unwrap_or_default();
+            let current = self.current()?;
+            current.deleted += deleted;
+            current.samples.extend(samples);
+            current.builder.add_tombstone(here);
         }
         if planted(Fault::RangeDeleteCutShort) {
             return Ok(());
@@ -118,6 +141,13 @@ impl<'a> TableOutput<'a> {
         behind.sort_by_key(|tombstone| tombstone.seqno);
         behind.into_iter().for_each(|tombstone| self.tombstones.push_front(tombstone));
         Ok(())
+    }
+
+    /// Some of these keys, in order.
+    fn thinned_out(&self, mut keys: Vec<Key>) -> Arc<[Key]> {
+        keys.sort_by(|a, b| self.options.comparator.compare(a, b));
+        let step = keys.len().div_ceil(SAMPLES).max(1);
+        keys.into_iter().step_by(step).collect()
     }
 
     /// The table being written, begun if there is none.
@@ -144,7 +174,8 @@ impl<'a> TableOutput<'a> {
         self.created.push(number);
         let options =
             TableBuilderOptions { file_number: number, path: path.clone(), ..self.options.clone() };
-        Ok(Current { builder: TableBuilder::new(file, options), number })
+        let builder = TableBuilder::new(file, options);
+        Ok(Current { builder, number, deleted: 0, samples: Vec::new() })
     }
 }
 
@@ -172,6 +203,7 @@ fn facts(number: u64, summary: TableSummary) -> FileFacts {
         deletes: summary.deletes,
         merges: summary.merges,
         range_deletes: summary.range_deletes,
+        range_deleted: 0,
         smallest: summary.smallest.into(),
         end: if summary.largest_excluded {
             Upper::Excluded(summary.largest.into())

@@ -73,7 +73,8 @@ impl Core {
         let next_number = || self.new_file_number();
         let fs = &self.options.env.fs;
         let mut output = TableOutput::new(fs, &self.names, &next_number, self.table_options(0));
-        output.set_tombstones(self.tombstones_to_pass_on(&folder, &mut records)?);
+        let tombstones = self.tombstones_to_pass_on(&folder, &mut records)?;
+        output.set_tombstones(tombstones, &folder.older);
         records.seek_to_first()?;
         while records.valid() {
             if output.current_bytes() >= self.options.target_file_size() {

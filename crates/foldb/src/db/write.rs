@@ -84,10 +84,11 @@ impl Core {
         let operator = NO_OPERATOR;
         let operation =
             Operation { kind: Kind::DeleteRange, keyspace, operator, key, value: &value };
-        if self.check_range(&operation)? {
-            return self.check_writable();
-        }
         check_size(key, &value)?;
+        if self.check_range(&operation)? {
+            // Nothing to write, but who asked for a sync has earlier writes in mind too.
+            return if options.sync { self.sync() } else { self.check_writable() };
+        }
         self.commit(Writes::One(operation), NO_OPERATOR, options)
     }
 

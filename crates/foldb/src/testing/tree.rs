@@ -18,7 +18,7 @@ use foldb_env::{FileSystem, MemFs};
 
 use super::history::{self, Event};
 use super::toys;
-use crate::compaction::folding::RecordSink;
+use crate::compaction::folding::{OlderTables, RecordSink};
 use crate::compaction::output::TableOutput;
 use crate::fold::{Chain, Definition, Registry};
 use crate::key::{
@@ -28,7 +28,7 @@ use crate::options::Compression;
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::{BlockCache, CursorOptions, TableBuilderOptions, TableCursor};
 use crate::version::{
-    FileFacts, FileNames, Key, OpenTables, TableRef, Trash, TreeEdit, Upper, Version,
+    FileFacts, FileNames, Key, KeyRange, OpenTables, TableRef, Trash, TreeEdit, Upper, Version,
 };
 
 /// Everything that tables need.
@@ -104,7 +104,12 @@ impl Workbench {
         let mut output = TableOutput::new(&self.fs, &self.names, &next_number, options);
         let mut tombstones: Vec<_> = events.iter().filter_map(Event::tombstone).collect();
         tombstones.sort_by(|a, b| a.start.compare(&*self.comparator, &b.start));
-        output.set_tombstones(tombstones);
+        let nothing = Version::empty(LEVELS);
+        let range = KeyRange::all();
+        output.set_tombstones(
+            tombstones,
+            &OlderTables::below(&nothing, &[], &range, &self.comparator),
+        );
         for event in events.iter().filter(|event| !event.is_range()) {
             output.add(&event.key, event.header, &event.value).unwrap();
         }

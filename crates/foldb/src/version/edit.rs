@@ -18,12 +18,12 @@
 //!  13 statistics        varints, see `stats`
 //!  14 levels            varint
 //!  15 dead share        IEEE 754 double, in 0..=1: see `compaction::policy::DeadShare`
-//!  16 new table with range tombstones
-//!                       run varint | range tombstones varint | file facts | lo | upper, where the
-//!                       facts end with an upper, not with a key
+//!  21 new table with range tombstones
+//!                       run varint | range tombstones varint | about how many older records they
+//!                       delete varint | file facts, of which the largest key is an upper | lo | upper
 //! ```
 //!
-//! Facts, bounds and an upper are drawn in `docs/format/manifest.md`. Unknown tags are refused: an older program must not lose what it does not understand.
+//! Unknown tags are refused: an older program must not lose what it does not understand.
 //! A carve and the tables that take its place stand in one edit, so that a crash leaves the old or
 //! the new, never both and never neither.
 
@@ -85,7 +85,7 @@ mod tag {
     pub(super) const TOTALS: u64 = 13;
     pub(super) const NUM_LEVELS: u64 = 14;
     pub(super) const DEAD_SHARE: u64 = 15;
-    pub(super) const INSERT_WITH_RANGES: u64 = 16;
+    pub(super) const INSERT_WITH_RANGES: u64 = 21;
 }
 
 impl Edit {
@@ -265,6 +265,7 @@ impl FileFacts {
     fn encode(&self, out: &mut Vec<u8>) {
         if self.range_deletes > 0 {
             put_varint(out, self.range_deletes);
+            put_varint(out, self.range_deleted);
         }
         for number in [
             self.number,
@@ -288,8 +289,14 @@ impl FileFacts {
     }
 
     fn decode(with_ranges: bool, body: &mut ByteReader<'_>) -> Result<FileFacts> {
+        let (mut range_deletes, mut range_deleted) = (0, 0);
+        if with_ranges {
+            range_deletes = body.varint("range tombstones")?;
+            range_deleted = body.varint("records that range tombstones delete")?;
+        }
         let mut facts = FileFacts {
-            range_deletes: if with_ranges { body.varint("range tombstones")? } else { 0 },
+            range_deletes,
+            range_deleted,
             number: body.varint("file number")?,
             len: body.varint("file length")?,
             entries: body.varint("entries")?,

@@ -19,6 +19,8 @@ pub(crate) struct FileFacts {
     pub(crate) merges: u64,
     /// Range tombstones.
     pub(crate) range_deletes: u64,
+    /// About how many older records they deleted when the file was written.
+    pub(crate) range_deleted: u64,
     /// Where its records and range tombstones begin.
     pub(crate) smallest: Key,
     /// Where they end.
@@ -26,7 +28,8 @@ pub(crate) struct FileFacts {
     /// Of records and range tombstones.
     pub(crate) smallest_seqno: SeqNo,
     pub(crate) largest_seqno: SeqNo,
-    /// Keys evenly spaced by bytes, to estimate how much of the file lies in a range.
+    /// Keys evenly spaced by bytes, to estimate how much of the file lies in a range. Of a file with
+    /// nothing but range tombstones: of what they delete.
     pub(crate) samples: Arc<[Key]>,
 }
 

@@ -31,6 +31,7 @@ fn facts() -> impl Strategy<Value = FileFacts> {
             smallest_seqno: numbers[5],
             largest_seqno: numbers[6],
             range_deletes,
+            range_deleted: if range_deletes == 0 { 0 } else { numbers[6] },
             smallest,
             end,
             samples: samples.into(),

@@ -25,6 +25,7 @@ fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFa
         merges: 2,
         smallest: key(keys[0]),
         range_deletes: 0,
+        range_deleted: 0,
         end: Upper::Included(key(keys[1])),
         smallest_seqno: seqnos[0],
         largest_seqno: seqnos[1],
