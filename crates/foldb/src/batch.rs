@@ -20,11 +20,12 @@
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
+use crate::db::{DEFAULT_NAME, Keyspace};
 use crate::encoding::ByteReader;
 use crate::encoding::put_varint;
 use crate::error::{Error, Result};
 use crate::fold::{Operator, Registry};
-use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
 
 /// Writes that are applied together or not at all, in the order they were added.
 ///
@@ -39,12 +40,27 @@ use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
 /// db.write(&batch)?;
 /// # Ok::<(), foldb::Error>(())
 /// ```
+///
+/// Writes to several keyspaces are as atomic:
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+/// # let db = foldb::Db::open(dir.path(), options)?;
+/// let index = db.create_keyspace("by colour", Default::default())?;
+/// let mut batch = foldb::WriteBatch::new();
+/// batch.put("apple", "red").put_in(&index, "red apple", "");
+/// db.write(&batch)?;
+/// # Ok::<(), foldb::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct WriteBatch {
     encoded: Vec<u8>,
     len: usize,
-    /// Who gave the operators their ids, if any is named.
+    /// Who gave operators and keyspaces their ids, if any is named.
     registry: Option<Arc<Registry>>,
+    /// The keyspaces named, by id, and what they are called.
+    keyspaces: Vec<(KeyspaceId, Arc<str>)>,
     /// The first mistake made while filling the batch; the write reports it.
     mistake: Option<Error>,
 }
@@ -54,6 +70,8 @@ pub struct WriteBatch {
 pub enum BatchOp<'a> {
     /// The key gets this value.
     Put {
+        /// Name of the keyspace.
+        keyspace: &'a str,
         /// The key.
         key: &'a [u8],
         /// Its new value.
@@ -61,11 +79,15 @@ pub enum BatchOp<'a> {
     },
     /// The key goes.
     Delete {
+        /// Name of the keyspace.
+        keyspace: &'a str,
         /// The key.
         key: &'a [u8],
     },
     /// The operand is merged into the key.
     Merge {
+        /// Name of the keyspace.
+        keyspace: &'a str,
         /// The key.
         key: &'a [u8],
         /// The operand.
@@ -73,6 +95,8 @@ pub enum BatchOp<'a> {
     },
     /// All keys of a range go.
     DeleteRange {
+        /// Name of the keyspace.
+        keyspace: &'a str,
         /// Where the range starts.
         start: Bound<&'a [u8]>,
         /// Where it ends.
@@ -168,12 +192,29 @@ impl WriteBatch {
 
     /// Sets a key.
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut Self {
-        self.add(Kind::Put, NO_OPERATOR, key.as_ref(), value.as_ref())
+        self.add(Kind::Put, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), value.as_ref())
+    }
+
+    /// Sets a key of a keyspace.
+    pub fn put_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        let keyspace = self.name_keyspace(keyspace);
+        self.add(Kind::Put, keyspace, NO_OPERATOR, key.as_ref(), value.as_ref())
     }
 
     /// Deletes a key; a missing one is no error.
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut Self {
-        self.add(Kind::Delete, NO_OPERATOR, key.as_ref(), &[])
+        self.add(Kind::Delete, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), &[])
+    }
+
+    /// Deletes a key of a keyspace; a missing one is no error.
+    pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> &mut Self {
+        let keyspace = self.name_keyspace(keyspace);
+        self.add(Kind::Delete, keyspace, NO_OPERATOR, key.as_ref(), &[])
     }
 
     /// Deletes all keys of a range; see [`crate::Db::delete_range`].
@@ -195,12 +236,43 @@ impl WriteBatch {
     pub fn delete_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) -> &mut Self {
         let mut value = Vec::new();
         let start = encode_range(&range, &mut value);
-        self.add(Kind::DeleteRange, NO_OPERATOR, start, &value)
+        self.add(Kind::DeleteRange, DEFAULT_KEYSPACE, NO_OPERATOR, start, &value)
+    }
+
+    /// Deletes all keys of a range of a keyspace; see [`crate::Db::delete_range`].
+    pub fn delete_range_in<K: AsRef<[u8]>>(
+        &mut self,
+        keyspace: &Keyspace,
+        range: impl RangeBounds<K>,
+    ) -> &mut Self {
+        let mut value = Vec::new();
+        let start = encode_range(&range, &mut value);
+        if let Err(error) = check_range(&*keyspace.state().comparator, &range) {
+            self.mistake.get_or_insert(error);
+        }
+        let keyspace = self.name_keyspace(keyspace);
+        self.add(Kind::DeleteRange, keyspace, NO_OPERATOR, start, &value)
     }
 
     /// Merges an operand with the default operator of the database it is written to.
     pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> &mut Self {
-        self.add(Kind::Merge, NO_OPERATOR, key.as_ref(), operand.as_ref())
+        self.add(Kind::Merge, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), operand.as_ref())
+    }
+
+    /// Merges an operand with the default operator of a keyspace.
+    pub fn merge_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        match keyspace.state().default_operator() {
+            Ok(operator) => self.merge_with_in(operator, keyspace, key, operand),
+            Err(error) => {
+                self.mistake.get_or_insert(error);
+                self
+            }
+        }
     }
 
     /// Merges an operand with an operator of [`crate::Db::operator`]. A malformed operand, or
@@ -211,16 +283,70 @@ impl WriteBatch {
         key: impl AsRef<[u8]>,
         operand: impl AsRef<[u8]>,
     ) -> &mut Self {
-        let registry = self.registry.get_or_insert_with(|| Arc::clone(&operator.registry));
-        if !operator.belongs_to(registry) {
-            self.mistake.get_or_insert_with(|| {
-                Error::invalid_argument("the batch holds operators of two databases")
-            });
-        }
-        if let Err(error) = operator.check_operand(operand.as_ref()) {
+        self.add_merge(operator, DEFAULT_KEYSPACE, key.as_ref(), operand.as_ref())
+    }
+
+    /// Merges an operand into a key of a keyspace, as [`WriteBatch::merge_with`] does.
+    pub fn merge_with_in(
+        &mut self,
+        operator: &Operator,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        let keyspace = self.name_keyspace(keyspace);
+        self.add_merge(operator, keyspace, key.as_ref(), operand.as_ref())
+    }
+
+    fn add_merge(
+        &mut self,
+        operator: &Operator,
+        keyspace: KeyspaceId,
+        key: &[u8],
+        operand: &[u8],
+    ) -> &mut Self {
+        self.is_for(&operator.registry, "operators");
+        if let Err(error) = operator.check_operand(operand) {
             self.mistake.get_or_insert(error);
         }
-        self.add(Kind::Merge, operator.id, key.as_ref(), operand.as_ref())
+        self.add(Kind::Merge, keyspace, operator.id, key, operand)
+    }
+
+    /// Notes that the batch writes to a keyspace.
+    fn name_keyspace(&mut self, keyspace: &Keyspace) -> KeyspaceId {
+        let keyspace = keyspace.state();
+        self.is_for(&keyspace.registry, "keyspaces");
+        if keyspace.id != DEFAULT_KEYSPACE
+            && let Err(at) = self.find_keyspace(keyspace.id)
+        {
+            self.keyspaces.insert(at, (keyspace.id, Arc::clone(&keyspace.name)));
+        }
+        keyspace.id
+    }
+
+    fn find_keyspace(&self, id: KeyspaceId) -> Result<usize, usize> {
+        self.keyspaces.binary_search_by_key(&id, |keyspace| keyspace.0)
+    }
+
+    /// Whether there are writes to other keyspaces than the default one.
+    #[inline]
+    pub(crate) fn names_keyspaces(&self) -> bool {
+        !self.keyspaces.is_empty()
+    }
+
+    /// What a keyspace of the batch is called.
+    pub(crate) fn keyspace_name(&self, id: KeyspaceId) -> &str {
+        self.find_keyspace(id).map_or(DEFAULT_NAME, |at| &self.keyspaces[at].1)
+    }
+
+    /// Notes whose ids the batch holds: all must be of one database.
+    fn is_for(&mut self, registry: &Arc<Registry>, what: &str) {
+        let own = self.registry.get_or_insert_with(|| Arc::clone(registry));
+        if !Arc::ptr_eq(own, registry) {
+            self.mistake.get_or_insert_with(|| {
+                Error::invalid_argument(format!("the batch holds {what} of two databases"))
+            });
+        }
     }
 
     /// Forgets everything, keeping memory.
@@ -228,6 +354,7 @@ impl WriteBatch {
         self.encoded.clear();
         self.len = 0;
         self.registry = None;
+        self.keyspaces.clear();
         self.mistake = None;
     }
 
@@ -253,16 +380,21 @@ impl WriteBatch {
     /// use foldb::BatchOp;
     /// let mut batch = foldb::WriteBatch::new();
     /// batch.put("a", "1");
-    /// assert_eq!(batch.iter().next(), Some(BatchOp::Put { key: b"a", value: b"1" }));
+    /// let put = BatchOp::Put { keyspace: "default", key: b"a", value: b"1" };
+    /// assert_eq!(batch.iter().next(), Some(put));
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = BatchOp<'_>> {
-        self.operations().map(|operation| match operation.kind {
-            Kind::Put => BatchOp::Put { key: operation.key, value: operation.value },
-            Kind::Delete => BatchOp::Delete { key: operation.key },
-            Kind::Merge => BatchOp::Merge { key: operation.key, operand: operation.value },
-            Kind::DeleteRange => {
-                let (start, end) = operation.range();
-                BatchOp::DeleteRange { start, end }
+        self.operations().map(|operation| {
+            let keyspace = self.keyspace_name(operation.keyspace);
+            let Operation { kind, key, value, .. } = operation;
+            match kind {
+                Kind::Put => BatchOp::Put { keyspace, key, value },
+                Kind::Delete => BatchOp::Delete { keyspace, key },
+                Kind::Merge => BatchOp::Merge { keyspace, key, operand: value },
+                Kind::DeleteRange => {
+                    let (start, end) = operation.range();
+                    BatchOp::DeleteRange { keyspace, start, end }
+                }
             }
         })
     }
@@ -282,15 +414,21 @@ impl WriteBatch {
             return Err(mistake.clone());
         }
         match &self.registry {
-            Some(own) if !Arc::ptr_eq(own, registry) => {
-                Err(Error::invalid_argument("the batch holds operators of another database"))
-            }
+            Some(own) if !Arc::ptr_eq(own, registry) => Err(Error::invalid_argument(
+                "the batch holds operators or keyspaces of another database",
+            )),
             _ => Ok(()),
         }
     }
 
-    fn add(&mut self, kind: Kind, operator: OperatorId, key: &[u8], value: &[u8]) -> &mut Self {
-        let keyspace = DEFAULT_KEYSPACE;
+    fn add(
+        &mut self,
+        kind: Kind,
+        keyspace: KeyspaceId,
+        operator: OperatorId,
+        key: &[u8],
+        value: &[u8],
+    ) -> &mut Self {
         Operation { kind, keyspace, operator, key, value }.encode(&mut self.encoded);
         self.len += 1;
         self
@@ -319,6 +457,36 @@ pub(crate) fn encode_range<'a, K: AsRef<[u8]> + 'a>(
     value.push(start_kind | end_kind << 2);
     value.extend_from_slice(end);
     start
+}
+
+/// Whether a range to be deleted can have a key.
+///
+/// # Errors
+/// `InvalidArgument` for one that ends before it starts.
+pub(crate) fn check_range<K: AsRef<[u8]>>(
+    comparator: &dyn Comparator,
+    range: &impl RangeBounds<K>,
+) -> Result<bool> {
+    let (start, end) = (range.start_bound(), range.end_bound());
+    let (
+        Bound::Included(first) | Bound::Excluded(first),
+        Bound::Included(last) | Bound::Excluded(last),
+    ) = (start, end)
+    else {
+        return Ok(true);
+    };
+    let (first, last) = (first.as_ref(), last.as_ref());
+    let order = comparator.compare(first, last);
+    if order.is_gt() {
+        let shown = |key: &[u8]| key[..key.len().min(64)].escape_ascii().to_string();
+        return Err(Error::invalid_argument(format!(
+            "the range to delete ends at '{}', before its start '{}': swap them",
+            shown(last),
+            shown(first)
+        )));
+    }
+    let has_the_key = matches!((start, end), (Bound::Included(_), Bound::Included(_)));
+    Ok(order.is_lt() || has_the_key)
 }
 
 /// The operations of well-formed bytes: a batch's own.

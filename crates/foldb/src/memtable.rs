@@ -29,12 +29,8 @@ pub(crate) struct Memtable {
     last_range_delete: AtomicU64,
     /// Bytes of range tombstones.
     range_bytes: AtomicUsize,
-    /// The first log that holds writes of this memtable.
-    pub(crate) log: u64,
     /// Last sequence number applied, set when the memtable is sealed.
     sealed_through: AtomicU64,
-    /// Bytes of log that only this memtable still needs, set when it is sealed.
-    log_bytes: AtomicU64,
 }
 
 /// The one who may write to a memtable.
@@ -51,7 +47,6 @@ impl MemtableWriter {
         pool: &Arc<ArenaPool>,
         capacity: usize,
         comparator: &Arc<dyn Comparator>,
-        log: u64,
     ) -> MemtableWriter {
         let order = if comparator.bytewise_order() {
             KeyOrder::Bytewise
@@ -66,9 +61,7 @@ impl MemtableWriter {
             range_tombstones: ArcSwapOption::empty(),
             last_range_delete: AtomicU64::new(0),
             range_bytes: AtomicUsize::new(0),
-            log,
             sealed_through: AtomicU64::new(0),
-            log_bytes: AtomicU64::new(0),
         });
         MemtableWriter { empty_bytes: memtable.bytes(), writer, memtable }
     }
@@ -88,6 +81,18 @@ impl MemtableWriter {
     #[allow(dead_code, reason = "for who folds in place")]
     pub(crate) fn last_range_delete(&self) -> SeqNo {
         self.memtable.last_range_delete.load(Ordering::Relaxed)
+    }
+
+    /// Whether records of these needs find room in the memory there is.
+    #[inline]
+    pub(crate) fn has_space(&self, bytes: usize) -> bool {
+        self.writer.chains().fits(bytes)
+    }
+
+    /// What its writes take of the write buffer, index included.
+    #[inline]
+    pub(crate) fn grown(&self) -> usize {
+        self.memtable.bytes() - self.empty_bytes
     }
 
     /// Applies one write.
@@ -198,19 +203,13 @@ impl Memtable {
     }
 
     /// Notes where the memtable ends; nothing is written to it any more.
-    pub(crate) fn seal(&self, through: SeqNo, log_bytes: u64) {
+    pub(crate) fn seal(&self, through: SeqNo) {
         self.sealed_through.store(through, Ordering::Release);
-        self.log_bytes.store(log_bytes, Ordering::Release);
     }
 
     /// Last sequence number applied before it was sealed.
     pub(crate) fn sealed_through(&self) -> SeqNo {
         self.sealed_through.load(Ordering::Acquire)
-    }
-
-    /// Bytes of log that go when it is flushed.
-    pub(crate) fn log_bytes(&self) -> u64 {
-        self.log_bytes.load(Ordering::Acquire)
     }
 
     /// Puts all keys in order at once, ahead of a flush.

@@ -455,10 +455,75 @@ fn batches_show_their_range_deletes() {
     let mut batch = WriteBatch::new();
     batch.delete_range("a"..="f").delete_range::<&str>(..).put("k", "v");
     let ops: Vec<_> = batch.iter().collect();
-    let range = |start, end| BatchOp::DeleteRange { start, end };
+    let range = |start, end| BatchOp::DeleteRange { keyspace: "default", start, end };
     assert_eq!(ops[0], range(Bound::Included(&b"a"[..]), Bound::Included(&b"f"[..])));
     assert_eq!(ops[1], range(Bound::Unbounded, Bound::Unbounded));
     assert_eq!(batch.len(), 3);
+}
+
+/// A range delete of one keyspace leaves the others alone, through a batch over several, a flush of
+/// all and a crash; its ends are in its own keyspace's order.
+#[test]
+fn h10_range_deletes_are_of_one_keyspace() {
+    #[derive(Debug)]
+    struct Descending;
+    impl Comparator for Descending {
+        fn name(&self) -> &'static str {
+            "test.descending"
+        }
+        fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+            b.cmp(a)
+        }
+        fn bytewise_order(&self) -> bool {
+            false
+        }
+        fn bytewise_equality(&self) -> bool {
+            true
+        }
+    }
+    let fs = MemFs::new();
+    let open_both = |fs: &MemFs| {
+        let mut options = options(fs);
+        options.comparators.push(std::sync::Arc::new(Descending));
+        Db::open(PATH, options).unwrap()
+    };
+    let db = open_both(&fs);
+    let comparator = Some(std::sync::Arc::new(Descending) as std::sync::Arc<dyn Comparator>);
+    let down = db
+        .create_keyspace("down", foldb::KeyspaceOptions { comparator, ..Default::default() })
+        .unwrap();
+    for key in ["a", "b", "c", "d"] {
+        db.put(key, "").unwrap();
+        down.put(key, "").unwrap();
+    }
+    db.flush().unwrap();
+    let mut batch = WriteBatch::new();
+    batch.delete_range("b".."d").delete_range_in(&down, "c"..="b").put_in(&down, "b", "new");
+    let ops: Vec<_> = batch.iter().collect();
+    let (start, end) = (Bound::Included(&b"c"[..]), Bound::Included(&b"b"[..]));
+    assert_eq!(ops[1], BatchOp::DeleteRange { keyspace: "down", start, end });
+    db.write_opt(&batch, &WriteOptions { sync: true, ..WriteOptions::default() }).unwrap();
+    let mut reversed = WriteBatch::new();
+    reversed.delete_range_in(&down, "b".."c");
+    assert_error(db.write(&reversed), ErrorKind::InvalidArgument, None);
+    assert_error(down.delete_range("b".."c"), ErrorKind::InvalidArgument, None);
+
+    let check = |db: &Db| {
+        let down = db.keyspace("down").unwrap();
+        let keys = |iter: foldb::Iter| -> String {
+            iter.map(|entry| String::from_utf8(entry.unwrap().0).unwrap()).collect()
+        };
+        assert_eq!(keys(db.iter().unwrap()), "ad");
+        assert_eq!(keys(down.iter().unwrap()), "dba");
+        assert_eq!(down.get("b").unwrap().unwrap(), b"new");
+    };
+    check(&db);
+    check(&open_both(&fs.crash()));
+    db.flush().unwrap();
+    check(&db);
+    down.delete_range::<&str>(..).unwrap();
+    assert_eq!(down.iter().unwrap().count(), 0);
+    assert_eq!(db.iter().unwrap().count(), 2);
 }
 
 /// Estimates know of range deletes, and their bounds stay true.
