@@ -104,6 +104,9 @@ pub enum BatchOp<'a> {
     },
 }
 
+/// Where a range of keys starts and ends.
+pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
 /// One operation as it is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operation<'a> {
@@ -161,7 +164,7 @@ impl<'a> Operation<'a> {
     ///
     /// # Errors
     /// `Corruption` for bounds that are none.
-    pub(crate) fn decode_range(&self) -> Result<(Bound<&'a [u8]>, Bound<&'a [u8]>)> {
+    pub(crate) fn decode_range(&self) -> Result<KeyBounds<'a>> {
         let Some((&bounds, end)) = self.value.split_first() else {
             return Err(Error::corruption("range delete: expected an end, found nothing"));
         };
@@ -173,13 +176,15 @@ impl<'a> Operation<'a> {
         };
         match (bound(bounds & 3, self.key), bound(bounds >> 2, end)) {
             (Some(start), Some(end)) => Ok((start, end)),
-            _ => Err(Error::corruption(format!("range delete: bounds {bounds:#04x} are not known"))),
+            _ => {
+                Err(Error::corruption(format!("range delete: bounds {bounds:#04x} are not known")))
+            }
         }
     }
 
     /// The range of a range delete that was encoded by this program or decoded by
     /// [`Operation::decode`].
-    pub(crate) fn range(&self) -> (Bound<&'a [u8]>, Bound<&'a [u8]>) {
+    pub(crate) fn range(&self) -> KeyBounds<'a> {
         self.decode_range().expect("the bounds were written or checked here")
     }
 }

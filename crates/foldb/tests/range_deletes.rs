@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use foldb::env::MemFs;
 use foldb::{
-    Base, BatchOp, Comparator, CompactionPreset, Compression, Db, ErrorKind, Operator, Options,
+    Base, BatchOp, CompactionPreset, Comparator, Compression, Db, ErrorKind, Operator, Options,
     ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 
@@ -392,9 +392,7 @@ fn h10_ends_of_every_kind_in_every_order() {
             true
         }
     }
-    let bounds = |key: &'static str| {
-        [Bound::Included(key), Bound::Excluded(key), Bound::Unbounded]
-    };
+    let bounds = |key: &'static str| [Bound::Included(key), Bound::Excluded(key), Bound::Unbounded];
     for descending in [false, true] {
         for (start, end) in
             bounds("b").into_iter().flat_map(|start| bounds("d").map(|end| (start, end)))

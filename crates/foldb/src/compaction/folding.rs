@@ -280,9 +280,8 @@ impl OlderTables {
         let (mut records, mut keys) = (0, Vec::new());
         for table in self.reached_by(tombstone).flatten() {
             let samples = &table.file.samples;
-            let inside = |key: &&Key| {
-                tombstone.contains(comparator, key) && table.contains(comparator, key)
-            };
+            let inside =
+                |key: &&Key| tombstone.contains(comparator, key) && table.contains(comparator, key);
             let before = keys.len();
             keys.extend(samples.iter().filter(inside).cloned());
             let (some, all) = ((keys.len() - before) as u64, samples.len().max(1) as u64);

@@ -168,7 +168,8 @@ impl Job {
         involved.push(self.output_run);
         let older = OlderTables::below(context.version, &involved, &rest, context.comparator);
         let covers = self.open_covers(&rest, context);
-        let mut folder = Folder::new(context.operators, context.snapshots, older).covered_by(covers);
+        let mut folder =
+            Folder::new(context.operators, context.snapshots, older).covered_by(covers);
         let options = context.table_options.clone();
         let mut output = TableOutput::new(context.fs, context.names, context.next_number, options);
         let mut end = self.range.hi.clone();

@@ -97,7 +97,13 @@ impl Core {
         let mut value = Vec::new();
         let start = encode_range(range, &mut value);
         if check_range(&*keyspace.comparator, range)? {
-            return self.write_one(keyspace, (Kind::DeleteRange, NO_OPERATOR), start, &value, options);
+            return self.write_one(
+                keyspace,
+                (Kind::DeleteRange, NO_OPERATOR),
+                start,
+                &value,
+                options,
+            );
         }
         // Nothing to write, but who asked for a sync has earlier writes in mind too.
         keyspace.check_exists()?;

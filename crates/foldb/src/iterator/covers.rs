@@ -31,7 +31,10 @@ pub(crate) struct Covers {
 pub(crate) enum CoverSource {
     Memtable(Arc<RangeTombstones>),
     /// The tables of a run that have some, in key order; opened as a walk reaches them.
-    Run { refs: Vec<TableRef>, tables: Arc<OpenTables> },
+    Run {
+        refs: Vec<TableRef>,
+        tables: Arc<OpenTables>,
+    },
 }
 
 impl CoverSource {

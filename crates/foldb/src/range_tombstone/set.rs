@@ -176,13 +176,9 @@ impl Tree {
     fn make_skyline(&self, comparator: &dyn Comparator) -> Skyline {
         match &self.parts {
             Parts::Few(few) => skyline::of(comparator, few),
-            Parts::Halves { newer, older } => {
-                newer.with_skyline(comparator, |newer| {
-                    older.with_skyline(comparator, |older| {
-                        skyline::overlay(comparator, newer, older)
-                    })
-                })
-            }
+            Parts::Halves { newer, older } => newer.with_skyline(comparator, |newer| {
+                older.with_skyline(comparator, |older| skyline::overlay(comparator, newer, older))
+            }),
         }
     }
 

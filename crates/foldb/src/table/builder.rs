@@ -377,9 +377,8 @@ impl TableBuilder {
             return Ok(None);
         }
         let comparator = self.order.comparator();
-        self.tombstones.sort_by(|a, b| {
-            a.start.compare(comparator, &b.start).then(b.seqno.cmp(&a.seqno))
-        });
+        self.tombstones
+            .sort_by(|a, b| a.start.compare(comparator, &b.start).then(b.seqno.cmp(&a.seqno)));
         let payload = encode_tombstones(&self.tombstones);
         self.write_frame(&payload).map(Some)
     }

@@ -165,7 +165,8 @@ impl TableReader {
         let tombstones = read_tombstones(&self.file, footer.tombstones, &self.order)?;
         let (said, found) = (self.properties.range_deletes, tombstones.map_or(0, |all| all.len()));
         if said != found as u64 {
-            let error = format!("range tombstones: expected {said} as the properties say, found {found}");
+            let error =
+                format!("range tombstones: expected {said} as the properties say, found {found}");
             return Err(self.locate(Error::corruption(error), footer.properties));
         }
         Ok(footer)

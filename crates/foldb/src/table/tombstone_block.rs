@@ -32,7 +32,9 @@ pub(super) fn encode_tombstones(tombstones: &[RangeTombstone]) -> Vec<u8> {
     for RangeTombstone { start, end, seqno } in tombstones {
         let start_behind = matches!(start, Edge::Behind(_));
         let end_behind = matches!(end, Edge::Behind(_));
-        out.push(u8::from(start_behind) * START_BEHIND | u8::from(end_behind) * END_BEHIND);
+        let start_bit = if start_behind { START_BEHIND } else { 0 };
+        let end_bit = if end_behind { END_BEHIND } else { 0 };
+        out.push(start_bit | end_bit);
         for edge in [start, end] {
             put_length_delimited(&mut out, edge.key().expect("tombstones of tables have ends"));
         }
@@ -97,7 +99,8 @@ fn check_place(
     order: &KeyOrder,
 ) -> Result<()> {
     let comparator = order.comparator();
-    let shown = |edge: &Edge| edge.key().map_or(String::new(), |key| key.escape_ascii().to_string());
+    let shown =
+        |edge: &Edge| edge.key().map_or(String::new(), |key| key.escape_ascii().to_string());
     if tombstone.start.compare(comparator, &tombstone.end).is_ge() {
         return Err(Error::corruption(format!(
             "range tombstone: expected an end behind its start \"{}\", found \"{}\"",

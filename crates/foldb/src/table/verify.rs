@@ -50,7 +50,8 @@ impl TableReader {
         }
         let blocks = tiles.count;
         let footer = self.check_metadata()?;
-        let metadata = [footer.tombstones, footer.filter, Some(footer.properties), Some(footer.index)];
+        let metadata =
+            [footer.tombstones, footer.filter, Some(footer.properties), Some(footer.index)];
         for handle in metadata {
             handle.map_or(Ok(()), |handle| tiles.follow(handle))?;
         }

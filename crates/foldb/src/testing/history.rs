@@ -163,7 +163,9 @@ pub(crate) fn tables(
         let cut = tables[at][0].key.clone();
         let mut behind = Vec::new();
         for event in &mut tables[at - 1] {
-            if event.is_range() && event.tombstone().is_some_and(|t| !t.end.is_before(comparator, &cut)) {
+            if event.is_range()
+                && event.tombstone().is_some_and(|t| !t.end.is_before(comparator, &cut))
+            {
                 let rest = Event { key: cut.clone(), ..event.clone() };
                 event.value.clone_from(&cut);
                 behind.push(rest);

@@ -21,9 +21,7 @@ use super::toys;
 use crate::compaction::folding::{OlderTables, RecordSink};
 use crate::compaction::output::TableOutput;
 use crate::fold::{Chain, Definition, Registry};
-use crate::key::{
-    BytewiseComparator, Comparator, DEFAULT_KEYSPACE, Kind, RecordHeader, SeqNo,
-};
+use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, Kind, RecordHeader, SeqNo};
 use crate::options::Compression;
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::{BlockCache, CursorOptions, TableBuilderOptions, TableCursor};
@@ -225,9 +223,9 @@ pub(crate) fn read_events_in(
     // A range delete is by definition a delete of every key in it.
     let of_key = |event: &Event| match event.tombstone() {
         None => (event.key == key).then(|| event.clone()),
-        Some(tombstone) => tombstone.contains(comparator, key).then(|| {
-            Event::new(key, RecordHeader { kind: Kind::Delete, ..event.header }, b"")
-        }),
+        Some(tombstone) => tombstone
+            .contains(comparator, key)
+            .then(|| Event::new(key, RecordHeader { kind: Kind::Delete, ..event.header }, b"")),
     };
     let visible = events.iter().filter(|event| event.header.seqno <= seqno);
     let mut visible: Vec<Event> = visible.filter_map(of_key).collect();

@@ -52,9 +52,9 @@ fn fold(events: &[Event], snapshots: &[SeqNo], older: &[Event]) -> (Vec<Event>, 
     let older = OlderTables::below(&below, &[], &KeyRange::all(), &bench.comparator);
     let resolver = bench.registry.resolver();
     let all = KeyRange::all();
-    let covers = input.runs().filter_map(|(_, run)| {
-        CoverSource::of_run(run, &all, &bench.tables, &*bench.comparator)
-    });
+    let covers = input
+        .runs()
+        .filter_map(|(_, run)| CoverSource::of_run(run, &all, &bench.tables, &*bench.comparator));
     let covers = Covers::new(covers.collect(), stripe_ends(snapshots), &bench.comparator);
     let mut folder = Folder::new(&resolver, snapshots, older).covered_by(covers);
     let mut kept = Kept::default();
@@ -66,8 +66,7 @@ fn fold(events: &[Event], snapshots: &[SeqNo], older: &[Event]) -> (Vec<Event>, 
     if let Some(covers) = folder.covers() {
         let all = covers.between(&Edge::Lowest, &Edge::Highest).unwrap();
         let own = (Edge::Lowest, Edge::Highest);
-        let passed =
-            passed_on(all, snapshots, &folder.older, Some(&own), &*bench.comparator);
+        let passed = passed_on(all, snapshots, &folder.older, Some(&own), &*bench.comparator);
         kept.0.extend(passed.iter().map(Event::of_tombstone));
     }
     (kept.0, counts)

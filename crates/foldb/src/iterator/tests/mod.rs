@@ -135,10 +135,7 @@ fn sources(bench: &Workbench, split: &[Vec<Event>]) -> Vec<Source> {
 }
 
 /// [`sources`], and those of their range tombstones.
-fn sources_with_covers(
-    bench: &Workbench,
-    split: &[Vec<Event>],
-) -> (Vec<Source>, Vec<CoverSource>) {
+fn sources_with_covers(bench: &Workbench, split: &[Vec<Event>]) -> (Vec<Source>, Vec<CoverSource>) {
     let (mut sources, mut covers) = (Vec::new(), Vec::new());
     for (index, events) in split.iter().enumerate() {
         if index % 2 == 0 {

@@ -17,10 +17,8 @@ fn upper() -> impl Strategy<Value = Upper> {
 
 fn facts() -> impl Strategy<Value = FileFacts> {
     let samples = proptest::collection::vec(key(), 0..4);
-    let ends = prop_oneof![
-        key().prop_map(|key| (0, Upper::Included(key))),
-        (1..u64::MAX, upper()),
-    ];
+    let ends =
+        prop_oneof![key().prop_map(|key| (0, Upper::Included(key))), (1..u64::MAX, upper()),];
     (any::<[u64; 7]>(), key(), ends, samples).prop_map(|(numbers, smallest, ends, samples)| {
         let (range_deletes, end) = ends;
         FileFacts {

@@ -36,6 +36,11 @@ fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFa
     }
 }
 
+/// One more thing in the table: a range tombstone up to "t", which deletes about 40 records.
+fn with_range_tombstone(table: FileFacts) -> FileFacts {
+    FileFacts { range_deletes: 1, range_deleted: 40, end: Upper::Excluded(key("t")), ..table }
+}
+
 fn whole(run: u64, file: FileFacts) -> TreeEdit {
     let (lo, hi) = (Arc::clone(&file.smallest), file.end.clone());
     TreeEdit::Insert { run, file, lo, hi }
@@ -93,7 +98,7 @@ fn example() -> [Edit; 3] {
         flushed_through: Some(304),
         tree: vec![
             TreeEdit::NewRun { level: 0, run: 2, before: None },
-            whole(2, table(7, 5, ["b", "s"], [300, 304])),
+            whole(2, with_range_tombstone(table(7, 5, ["b", "s"], [300, 304]))),
         ],
         ..KeyspaceEdit::default()
     };
