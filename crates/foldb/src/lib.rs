@@ -47,6 +47,7 @@ mod iterator;
 mod key;
 mod memtable;
 mod options;
+mod range_tombstone;
 mod stats;
 mod table;
 #[cfg(test)]

@@ -278,6 +278,11 @@ fn format_0_is_written_to() {
     let db = Db::open(copy.path(), Options::default()).unwrap();
     db.write(&batch(&db, steps.into())).unwrap();
     assert_eq!(entries(&db), expected);
+    db.delete_range("list-03"..="list-06").unwrap();
+    expected.retain(|key, _| !(&b"list-03"[..]..=&b"list-06"[..]).contains(&&key[..]));
+    assert_eq!(entries(&db), expected);
+    db.flush().unwrap();
+    assert_eq!(entries(&db), expected);
     db.compact::<&str>(..).unwrap();
     assert_eq!(entries(&db), expected);
     drop(db);

@@ -9,6 +9,10 @@
 //! becomes             a.MERGE.9(+1) | a.MERGE.7(+5)               | a.PUT.3(14)
 //! ```
 //!
+//! A range tombstone around the key ends the chain of its stripe, as a delete would: what is older is
+//! dropped, what is newer stands on nothing. No delete takes its place, for the tombstone itself is
+//! passed on apart from the records ([`super::range_deletes`]).
+//!
 //! Where nothing older than the oldest stripe exists anywhere, operands fold onto "no base",
 //! tombstones go, and a base that every reader sees gives up its sequence number.
 
@@ -18,9 +22,10 @@ use crate::encoding::key_prefix;
 use crate::error::Result;
 use crate::faults::{Fault, planted};
 use crate::fold::{Below, Chain, Resolver};
-use crate::iterator::MergingCursor;
-use crate::key::{Comparator, Kind, OperatorId, RecordHeader, SeqNo};
-use crate::version::{KeyRange, TableRef, Version};
+use crate::iterator::{Covers, MergingCursor};
+use crate::key::{Comparator, Kind, MAX_SEQNO, OperatorId, RecordHeader, SeqNo};
+use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::version::{Key, KeyRange, TableRef, Version};
 
 /// Takes the records that a flush or compaction keeps, in order.
 pub(crate) trait RecordSink {
@@ -48,6 +53,8 @@ pub(crate) struct Folder<'a> {
     pub(crate) counts: FoldCounts,
     /// The first keys that failed, and the operators that did.
     pub(crate) failures: Vec<(Vec<u8>, OperatorId)>,
+    /// Range tombstones of the same sources, as stripe by stripe finds them; if there are any.
+    covers: Option<Covers>,
     chain: Chain,
     scratch: Vec<u8>,
     key: Vec<u8>,
@@ -65,10 +72,22 @@ impl<'a> Folder<'a> {
             older,
             counts: FoldCounts::default(),
             failures: Vec::new(),
+            covers: None,
             chain: Chain::default(),
             scratch: Vec::new(),
             key: Vec::new(),
         }
+    }
+
+    /// Folds what these sources' range tombstones leave: see [`stripe_ends`].
+    pub(crate) fn covered_by(mut self, covers: Option<Covers>) -> Folder<'a> {
+        self.covers = covers;
+        self
+    }
+
+    /// The range tombstones it folds with.
+    pub(crate) fn covers(&self) -> Option<&Covers> {
+        self.covers.as_ref()
     }
 
     /// Folds all records of the key under `records` into `sink`, and moves behind them.
@@ -79,7 +98,7 @@ impl<'a> Folder<'a> {
     ) -> Result<()> {
         self.key.clear();
         self.key.extend_from_slice(records.key());
-        let mut stripe = usize::MAX;
+        let (mut stripe, mut cover) = (usize::MAX, 0);
         // Whether older records of the stripe still matter.
         let mut open = true;
         loop {
@@ -89,9 +108,13 @@ impl<'a> Folder<'a> {
             if here != stripe {
                 self.finish_stripe(stripe, sink)?;
                 (stripe, open) = (here, true);
+                cover = self.cover_of(here)?;
+                self.chain.cover(cover);
             }
             if open {
-                if self.chain.is_empty() && header.kind.is_base() {
+                if header.seqno < cover {
+                    open = false;
+                } else if self.chain.is_empty() && header.kind.is_base() {
                     self.emit_base(here, header, records.value(), sink)?;
                     open = false;
                 } else {
@@ -114,12 +137,25 @@ impl<'a> Folder<'a> {
         self.snapshots.partition_point(|&snapshot| snapshot < seqno)
     }
 
+    /// Up to where a range delete of this stripe deletes the key; 0 for nowhere.
+    #[inline]
+    fn cover_of(&mut self, stripe: usize) -> Result<SeqNo> {
+        let Some(covers) = &mut self.covers else { return Ok(0) };
+        if planted(Fault::FoldAcrossRangeDelete) {
+            return Ok(0);
+        }
+        let cover = covers.of(&self.key)?[stripe];
+        let is_of_older = stripe.checked_sub(1).is_some_and(|older| cover <= self.snapshots[older]);
+        Ok(if is_of_older { 0 } else { cover })
+    }
+
     /// Folds what was collected of a stripe.
     fn finish_stripe(&mut self, stripe: usize, sink: &mut impl RecordSink) -> Result<()> {
         if self.chain.is_empty() {
+            self.chain.clear();
             return Ok(());
         }
-        let below = self.below(stripe);
+        let below = self.below(stripe)?;
         let folded = self.chain.fold(&self.key, below, self.operators, &mut self.scratch);
         if let Some(operator) = folded.failed {
             self.note_failure(operator);
@@ -152,16 +188,25 @@ impl<'a> Folder<'a> {
         value: &[u8],
         sink: &mut impl RecordSink,
     ) -> Result<()> {
-        let below = self.below(stripe);
+        let below = self.below(stripe)?;
         self.counts.records_out += emit(&self.key, below, header, value, sink)?;
         Ok(())
     }
 
-    /// What lies below a stripe: only of the oldest can it be known to be nothing.
+    /// What lies below a stripe: only of the oldest can it be known to be nothing. A range tombstone
+    /// that may be passed on counts as something: a base without its sequence number would look older.
     #[inline]
-    fn below(&mut self, stripe: usize) -> Below {
-        if stripe == 0 && !self.older.may_hold(&self.key) { Below::Nothing } else { Below::Unknown }
+    fn below(&mut self, stripe: usize) -> Result<Below> {
+        let nothing = stripe == 0
+            && !self.older.may_hold(&self.key)
+            && (self.older.is_empty() || self.cover_of(0)? == 0);
+        Ok(if nothing { Below::Nothing } else { Below::Unknown })
     }
+}
+
+/// The readers whose views bound the stripes: at each snapshot, and now.
+pub(crate) fn stripe_ends(snapshots: &[SeqNo]) -> impl Iterator<Item = SeqNo> {
+    snapshots.iter().copied().chain([MAX_SEQNO])
 }
 
 /// Whether two keys are the same. Most that are not differ in their first bytes, which need no call.
@@ -192,6 +237,7 @@ fn emit(
 }
 
 /// The tables older than everything in a job: what its records may have to hide.
+#[derive(Clone)]
 pub(crate) struct OlderTables {
     comparator: Arc<dyn Comparator>,
     /// Per run, its tables in key order, and the first that does not end before the last key asked.
@@ -215,6 +261,62 @@ impl OlderTables {
             .filter(|(tables, _)| !tables.is_empty())
             .collect();
         OlderTables { comparator: Arc::clone(comparator), runs }
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// The least range that holds all of them that lie around a tombstone; `None` if none do.
+    pub(super) fn around(&self, tombstone: &RangeTombstone) -> Option<(Edge, Edge)> {
+        if planted(Fault::DropRangeDeleteEarly) {
+            return None;
+        }
+        let comparator = &*self.comparator;
+        let mut hull: Option<(Edge, Edge)> = None;
+        for tables in self.reached_by(tombstone) {
+            let (Some(first), Some(last)) = (tables.first(), tables.last()) else { continue };
+            let here = (Edge::Before(Arc::clone(&first.lo)), last.hi.edge());
+            hull = Some(match hull {
+                None => here,
+                Some((start, end)) => (
+                    Edge::earlier(comparator, &start, &here.0).clone(),
+                    Edge::later(comparator, &end, &here.1).clone(),
+                ),
+            });
+        }
+        hull
+    }
+
+    /// About how many records of theirs a tombstone deletes, and the samples among those.
+    pub(super) fn deleted_by(&self, tombstone: &RangeTombstone) -> (u64, Vec<Key>) {
+        let comparator = &*self.comparator;
+        let (mut records, mut keys) = (0, Vec::new());
+        for table in self.reached_by(tombstone).flatten() {
+            let samples = &table.file.samples;
+            let inside =
+                |key: &&Key| tombstone.contains(comparator, key) && table.contains(comparator, key);
+            let before = keys.len();
+            keys.extend(samples.iter().filter(inside).cloned());
+            let (some, all) = ((keys.len() - before) as u64, samples.len().max(1) as u64);
+            records += table.file.entries * some / all;
+        }
+        (records, keys)
+    }
+
+    /// The tables that a tombstone reaches into, run by run.
+    fn reached_by(&self, tombstone: &RangeTombstone) -> impl Iterator<Item = &[TableRef]> {
+        let comparator = &*self.comparator;
+        let reached = self.runs.iter().map(move |(tables, _)| {
+            let ends = |t: &TableRef| t.hi.edge().compare(comparator, &tombstone.start).is_le();
+            let starts = |t: &TableRef| !tombstone.end.is_before(comparator, &t.lo);
+            let first = tables.partition_point(ends);
+            let end = tables.partition_point(starts);
+            &tables[first..end.max(first)]
+        });
+        reached.collect::<Vec<_>>().into_iter()
     }
 
     /// Whether an older record of `key` may exist. Keys must be asked in ascending order.

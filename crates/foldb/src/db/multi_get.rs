@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
-use crate::db::read::point_read;
+use crate::db::read::{cover, point_read};
 use crate::db::view::View;
 use crate::db::{Db, Keyspace};
 use crate::encoding::key_hash;
@@ -175,7 +175,15 @@ impl Core {
                 continue;
             }
             match keyspace.tables.get_owned(&table.file) {
-                Ok(table) => self.collect_from_table(&table, seqno, options, here),
+                Ok(reader) => {
+                    if table.has_range_tombstones() {
+                        for read in here.iter_mut() {
+                            cover(&mut read.chain, &reader, read.key, read.hash, seqno);
+                        }
+                    }
+                    let largest = table.file.largest_seqno;
+                    self.collect_from_table(&reader, largest, seqno, options, here);
+                }
                 Err(error) => {
                     here.iter_mut().for_each(|read| read.state = State::Failed(error.clone()));
                 }
@@ -186,6 +194,7 @@ impl Core {
     fn collect_from_table(
         &self,
         table: &Arc<TableReader>,
+        largest_seqno: SeqNo,
         seqno: SeqNo,
         options: &ReadOptions,
         reads: &mut [&mut KeyRead<'_>],
@@ -193,6 +202,9 @@ impl Core {
         let mut sorted = SortedReads::new(table, point_read(options));
         let mut negatives = 0;
         for KeyRead { key, hash, chain, state } in reads.iter_mut().map(|read| &mut **read) {
+            if chain.is_covered_above(largest_seqno) {
+                continue;
+            }
             if !table.may_contain(*hash) {
                 negatives += 1;
                 continue;

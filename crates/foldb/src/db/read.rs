@@ -11,11 +11,14 @@ use crate::db::read_folds::LONG_CHAIN;
 use crate::db::view::View;
 use crate::encoding::key_hash;
 use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
 use crate::fold::Chain;
-use crate::iterator::{Bounds, Iter, MergingCursor, RunCursor, Source, VisibleParts};
-use crate::key::SeqNo;
+use crate::iterator::{
+    Bounds, CoverSource, Covers, Iter, MergingCursor, RunCursor, Source, VisibleParts,
+};
+use crate::key::{MAX_SEQNO, SeqNo};
 use crate::options::ReadOptions;
-use crate::table::CursorOptions;
+use crate::table::{CursorOptions, TableReader};
 use crate::totals::Total;
 use crate::value::Value;
 use crate::version::KeyRange;
@@ -83,8 +86,15 @@ impl Core {
         chain: &mut Chain,
     ) -> Result<()> {
         for (_, run) in view.version.runs() {
-            let Some(table) = run.table_of(&*keyspace.comparator, key) else { continue };
-            let table = keyspace.tables.get_owned(&table.file)?;
+            let Some(found) = run.table_of(&*keyspace.comparator, key) else { continue };
+            if chain.is_covered_above(found.file.largest_seqno) {
+                continue;
+            }
+            let table = keyspace.tables.get_owned(&found.file)?;
+            // Before the filter: it knows the keys of records, not what range tombstones cover.
+            if found.has_range_tombstones() {
+                cover(chain, &table, key, hash, seqno);
+            }
             if !table.may_contain(hash) {
                 self.totals.add(Total::FilterNegatives, 1);
                 continue;
@@ -134,6 +144,17 @@ impl Core {
 }
 
 impl KeyspaceState {
+    /// The range tombstones of a view, as a reader finds them; `None` if there are none.
+    pub(super) fn covers(&self, view: &View, seqno: SeqNo) -> Option<Covers> {
+        let comparator = &self.comparator;
+        let sets = view.memtables().filter_map(|memtable| memtable.range_tombstones());
+        let everything = KeyRange::all();
+        let runs = view.version.runs().filter_map(|(_, run)| {
+            CoverSource::of_run(run, &everything, &self.tables, &**comparator)
+        });
+        Covers::new(sets.map(CoverSource::Memtable).chain(runs).collect(), [seqno], comparator)
+    }
+
     fn sources(&self, view: &View, seqno: SeqNo, options: &ReadOptions) -> Vec<Source> {
         let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
         let memtables = memtables.map(|memtable| Source::Memtable(memtable.cursor(seqno)));
@@ -156,6 +177,7 @@ impl Keyspace {
         let sources = keyspace.sources(&view, seqno, options);
         Ok(Iter::new(VisibleParts {
             records: MergingCursor::new(sources, Arc::clone(&keyspace.comparator)),
+            covers: keyspace.covers(&view, seqno),
             seqno,
             bounds,
             comparator: Arc::clone(&keyspace.comparator),
@@ -172,6 +194,17 @@ impl Keyspace {
 pub(super) fn point_read(options: &ReadOptions) -> CursorOptions {
     let ReadOptions { fill_cache, report, .. } = options;
     CursorOptions { fill_cache: *fill_cache, readahead: false, report: report.clone() }
+}
+
+/// Covers the chain of a key by a table's range tombstones.
+#[inline]
+pub(super) fn cover(chain: &mut Chain, table: &TableReader, key: &[u8], hash: u64, seqno: SeqNo) {
+    if planted(Fault::RangeDeleteBehindFilter) && !table.may_contain(hash) {
+        return;
+    }
+    let cover = table.cover(key, seqno);
+    let by_level = cover > 0 && planted(Fault::RangeDeleteByLevel);
+    chain.cover(if by_level { MAX_SEQNO } else { cover });
 }
 
 /// A range of keys as owned bounds.

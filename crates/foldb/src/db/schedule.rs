@@ -183,8 +183,9 @@ impl KeyspaceTree {
             hi_included: matches!(table.hi, Upper::Included(_)),
             bytes,
             samples: Arc::clone(&file.samples),
-            deletes: share(file.deletes),
-            entries: share(file.entries),
+            // What range tombstones delete counts as if each record had been deleted by itself.
+            deletes: share(file.deletes + file.range_deleted).max(file.range_deletes.min(1)),
+            entries: share(file.entries + file.range_deleted).max(file.range_deletes.min(1)),
             released: false,
         }
     }

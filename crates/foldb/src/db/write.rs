@@ -3,11 +3,12 @@
 //! A write is logged before it is applied and applied before it is published, all under the writer
 //! lock; who asked for a sync waits for it after the lock is released, so that nobody else does.
 
+use std::ops::RangeBounds;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use crate::batch::{Operation, WriteBatch};
+use crate::batch::{Operation, WriteBatch, check_range, encode_range};
 use crate::db::buffers::{Buffers, Needs, SealedGroup};
 use crate::db::core::Core;
 use crate::db::keyspace::{KeyspaceState, dropped};
@@ -88,6 +89,28 @@ impl Writes<'_> {
 }
 
 impl Core {
+    pub(crate) fn delete_range<K: AsRef<[u8]>>(
+        &self,
+        keyspace: &KeyspaceState,
+        range: &impl RangeBounds<K>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let mut value = Vec::new();
+        let start = encode_range(range, &mut value);
+        if check_range(&*keyspace.comparator, range)? {
+            return self.write_one(
+                keyspace,
+                (Kind::DeleteRange, NO_OPERATOR),
+                start,
+                &value,
+                options,
+            );
+        }
+        // Nothing to write, but who asked for a sync has earlier writes in mind too.
+        keyspace.check_exists()?;
+        if options.sync { self.sync() } else { self.check_writable() }
+    }
+
     /// Merges into a keyspace, with a given operator or its default one.
     pub(crate) fn merge(
         &self,
@@ -125,6 +148,10 @@ impl Core {
         batch.check(&self.registry)?;
         for operation in batch.operations() {
             check_size(operation.key, operation.value)?;
+            // Of the others each was checked when it was added: their orders are their own.
+            if operation.kind == Kind::DeleteRange && operation.keyspace == DEFAULT_KEYSPACE {
+                check_range::<&[u8]>(&*self.default.comparator, &operation.range())?;
+            }
             if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                 self.default.default_operator()?.check_operand(operation.value)?;
             }
@@ -217,6 +244,7 @@ impl Core {
             Kind::Put => Total::Puts,
             Kind::Delete => Total::Deletes,
             Kind::Merge => Total::Merges,
+            Kind::DeleteRange => Total::RangeDeletes,
         };
         let bytes = (operation.key.len() + operation.value.len()) as u64;
         writer.since_pause += bytes;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::fold::{Chain, Registry};
+use crate::iterator::covers::Covers;
 use crate::iterator::merging::MergingCursor;
 use crate::key::{Comparator, SeqNo};
 use crate::stats::ReadReport;
@@ -24,6 +25,8 @@ pub(crate) struct Bounds {
 /// What an iterator is made of.
 pub(crate) struct VisibleParts {
     pub(crate) records: MergingCursor,
+    /// The range tombstones of the same sources, if they have any.
+    pub(crate) covers: Option<Covers>,
     pub(crate) seqno: SeqNo,
     pub(crate) bounds: Bounds,
     pub(crate) comparator: Arc<dyn Comparator>,
@@ -237,8 +240,8 @@ impl Iter {
     /// Collects the chain of the key under the records, and moves behind it.
     #[inline]
     fn collect_forward(&mut self) -> Result<()> {
+        self.begin_chain()?;
         let records = &mut self.parts.records;
-        self.chain.clear();
         let mut open = true;
         loop {
             let header = records.header();
@@ -250,6 +253,16 @@ impl Iter {
                 return Ok(());
             }
         }
+    }
+
+    /// An empty chain for the key, covered as far as range deletes around it go.
+    #[inline]
+    fn begin_chain(&mut self) -> Result<()> {
+        self.chain.clear();
+        if let Some(covers) = &mut self.parts.covers {
+            self.chain.cover(covers.of(&self.key)?[0]);
+        }
+        Ok(())
     }
 
     fn find_backward(&mut self) -> Result<bool> {
@@ -270,8 +283,8 @@ impl Iter {
 
     /// Collects the chain of the key under the records, and moves before it.
     fn collect_backward(&mut self) -> Result<()> {
+        self.begin_chain()?;
         let records = &mut self.parts.records;
-        self.chain.clear();
         loop {
             let header = records.header();
             if header.seqno <= self.parts.seqno {

@@ -25,6 +25,8 @@ pub struct Stats {
     pub puts: u64,
     /// Deletes accepted.
     pub deletes: u64,
+    /// Range deletes accepted.
+    pub range_deletes: u64,
     /// Merges accepted: operands in.
     pub merges: u64,
     /// Keys and values accepted.

@@ -18,9 +18,11 @@ use super::pinned::EntryValue;
 use super::properties::Properties;
 use super::sorted_reads::SortedReads;
 use super::source::{FrameBuffers, ReadWindow, TableFile};
-use crate::error::{Error, ErrorKind, Result};
+use super::tombstone_block::decode_tombstones;
+use crate::error::{Error, Result};
 use crate::key::{Comparator, RecordHeader, SeqNo};
 use crate::stats::ReadReport;
+use crate::range_tombstone::{RangeTombstone, RangeTombstones};
 
 /// A table open for reading. Any number of threads may use it; it takes no lock but the cache's.
 #[derive(Debug)]
@@ -32,6 +34,7 @@ pub struct TableReader {
     cache: Arc<BlockCache>,
     index: Index,
     filter: Option<Filter>,
+    range_tombstones: Option<RangeTombstones>,
     properties: Properties,
 }
 
@@ -66,7 +69,7 @@ impl TableReader {
     /// Opens the table in `file`, known as `file_number` and, in error messages, as `path`.
     ///
     /// # Errors
-    /// `Corruption` if footer, index, filter or properties are damaged or another table's;
+    /// `Corruption` if footer, index, filter, range tombstones or properties are damaged or another table's;
     /// `Unsupported` if a newer version wrote it; `InvalidArgument` if another comparator orders
     /// it.
     pub fn open(
@@ -83,12 +86,7 @@ impl TableReader {
         let properties = read_properties(&file, footer.properties, &order)?;
         let index = read_index(&file, footer.index, &order, footer.index.offset)?;
         let filter = read_filter(&file, footer.filter)?;
-        if footer.tombstones.is_some() {
-            return Err(file.locate(
-                Error::new(ErrorKind::Unsupported, "range tombstones need a newer foldb"),
-                file_len - FOOTER_LEN as u64,
-            ));
-        }
+        let range_tombstones = read_tombstones(&file, footer.tombstones, &order)?;
         Ok(Arc::new(TableReader {
             file,
             file_len,
@@ -97,6 +95,7 @@ impl TableReader {
             cache,
             index,
             filter,
+            range_tombstones: range_tombstones.map(RangeTombstones::new),
             properties,
         }))
     }
@@ -111,11 +110,13 @@ impl TableReader {
         self.file_len
     }
 
-    /// Bytes this open table takes in memory: index, filter and properties, not cached blocks.
+    /// Bytes this open table takes in memory: index, filter, range tombstones and properties, not
+    /// cached blocks.
     pub fn memory_bytes(&self) -> usize {
         size_of::<TableReader>()
             + self.index.memory_bytes()
             + self.filter.as_ref().map_or(0, Filter::memory_bytes)
+            + self.range_tombstones.as_ref().map_or(0, RangeTombstones::bytes)
             + self.properties.memory_bytes()
     }
 
@@ -124,6 +125,20 @@ impl TableReader {
     #[inline]
     pub fn may_contain(&self, hash: u64) -> bool {
         self.filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
+    }
+
+    /// Its range tombstones, if there are any. The filter knows nothing of what they cover.
+    #[inline]
+    pub(crate) fn range_tombstones(&self) -> Option<&RangeTombstones> {
+        self.range_tombstones.as_ref()
+    }
+
+    /// The largest sequence number, at most `max_seqno`, of a range tombstone around `key`; 0 for
+    /// none.
+    #[inline]
+    pub(crate) fn cover(&self, key: &[u8], max_seqno: SeqNo) -> SeqNo {
+        let Some(tombstones) = &self.range_tombstones else { return 0 };
+        tombstones.cover(self.order.comparator(), key, max_seqno)
     }
 
     /// Visits the versions of `key` with a seqno of at most `max_seqno`, newest first, until
@@ -148,13 +163,20 @@ impl TableReader {
         &self.cache
     }
 
-    /// Reads footer, properties, index and filter again, as [`TableReader::open`] does, and drops
+    /// Reads footer, properties, index, filter and range tombstones again, as [`TableReader::open`] does, and drops
     /// them.
     pub(super) fn check_metadata(&self) -> Result<Footer> {
         let footer = read_footer(&self.file, self.file_len)?;
         read_properties(&self.file, footer.properties, &self.order)?;
         read_index(&self.file, footer.index, &self.order, footer.index.offset)?;
         read_filter(&self.file, footer.filter)?;
+        let tombstones = read_tombstones(&self.file, footer.tombstones, &self.order)?;
+        let (said, found) = (self.properties.range_deletes, tombstones.map_or(0, |all| all.len()));
+        if said != found as u64 {
+            let error =
+                format!("range tombstones: expected {said} as the properties say, found {found}");
+            return Err(self.locate(Error::corruption(error), footer.properties));
+        }
         Ok(footer)
     }
 
@@ -311,6 +333,20 @@ fn read_index(file: &TableFile, handle: Handle, order: &KeyOrder, limit: u64) ->
     let mut buffers = FrameBuffers::default();
     let payload = file.read_frame(handle, &mut buffers)?;
     Index::parse(payload, order, limit).map_err(|e| file.locate(e, handle.offset))
+}
+
+fn read_tombstones(
+    file: &TableFile,
+    handle: Option<Handle>,
+    order: &KeyOrder,
+) -> Result<Option<Vec<RangeTombstone>>> {
+    let Some(handle) = handle else {
+        return Ok(None);
+    };
+    let mut buffers = FrameBuffers::default();
+    let payload = file.read_frame(handle, &mut buffers)?;
+    let tombstones = decode_tombstones(payload, order);
+    tombstones.map(Some).map_err(|e| file.locate(e, handle.offset))
 }
 
 fn read_filter(file: &TableFile, handle: Option<Handle>) -> Result<Option<Filter>> {

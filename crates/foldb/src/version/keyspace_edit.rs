@@ -90,7 +90,7 @@ impl KeyspaceEdit {
                 }
                 self.flushed_through = Some(body.varint("flushed through")?);
             }
-            tag::NEW_RUN | tag::INSERT | tag::CARVE => {
+            tag::NEW_RUN | tag::INSERT | tag::INSERT_WITH_RANGES | tag::CARVE => {
                 self.tree.push(TreeEdit::decode(tag, body)?);
             }
             tag::DEAD_SHARE => {

@@ -124,6 +124,26 @@ impl Keyspace {
         self.core().write_one(&self.state, delete, key.as_ref(), &[], options)
     }
 
+    /// As [`crate::Db::delete_range`].
+    ///
+    /// # Errors
+    /// As [`crate::Db::delete_range`]; `KeyspaceDropped`.
+    pub fn delete_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+        self.delete_range_opt(range, &WriteOptions::default())
+    }
+
+    /// [`Keyspace::delete_range`] with options.
+    ///
+    /// # Errors
+    /// As [`Keyspace::delete_range`].
+    pub fn delete_range_opt<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.core().delete_range(&self.state, &range, options)
+    }
+
     /// Merges an operand into a key with the keyspace's default operator; see [`crate::Db::merge`].
     ///
     /// # Errors

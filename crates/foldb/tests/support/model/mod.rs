@@ -6,6 +6,7 @@ pub mod program;
 pub mod run;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use program::Operator;
 
@@ -23,6 +24,7 @@ pub enum Cell {
 pub enum Write {
     Put(Vec<u8>, Vec<u8>),
     Delete(Vec<u8>),
+    DeleteRange((Bound<Vec<u8>>, Bound<Vec<u8>>)),
     Merge(Operator, Vec<u8>, Vec<u8>),
 }
 
@@ -55,6 +57,7 @@ impl State {
             Write::Delete(key) => {
                 self.0.remove(key);
             }
+            Write::DeleteRange(range) => self.0.retain(|key, _| !run::is_between(key, range)),
             Write::Merge(operator, key, operand) => {
                 match merge(*operator, self.0.get(key), operand) {
                     Some(cell) => self.0.insert(key.clone(), cell),

@@ -183,6 +183,7 @@ impl Player {
         let outcome = match &write {
             Write::Put(key, value) => self.db.put_opt(key, value, &options),
             Write::Delete(key) => self.db.delete_opt(key, &options),
+            Write::DeleteRange(range) => self.db.delete_range_opt(range.clone(), &options),
             Write::Merge(_, key, operand) if has_default_operator(draft) => {
                 self.db.merge_opt(key, operand, &options)
             }
@@ -202,6 +203,7 @@ impl Player {
             match write {
                 Write::Put(key, value) => batch.put(key, value),
                 Write::Delete(key) => batch.delete(key),
+                Write::DeleteRange(range) => batch.delete_range(range.clone()),
                 Write::Merge(_, key, operand) if has_default_operator(*draft) => {
                     batch.merge(key, operand)
                 }
@@ -223,6 +225,7 @@ impl Player {
             Draft::Put(key, text) => Write::Put(key.bytes(), text.bytes()),
             Draft::PutNumber(key, text) => Write::Put(key.bytes(), text.number()),
             Draft::Delete(key) => Write::Delete(key.bytes()),
+            Draft::DeleteRange(start, end) => Write::DeleteRange(in_order(start, end)),
             Draft::Merge(operator, key, text) => {
                 let operator = operator.unwrap_or(self.settings.default_operator);
                 let operand = if operator.is_number() { text.number() } else { text.bytes() };
@@ -446,7 +449,20 @@ fn remove<T>(held: &mut Vec<T>, index: u8) {
     }
 }
 
-fn is_between(key: &[u8], (lower, upper): &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> bool {
+/// A range that does not end before it starts.
+fn in_order(start: Bound<Key>, end: Bound<Key>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    let (start, end) = (start.map(Key::bytes), end.map(Key::bytes));
+    let key = |bound: &Bound<Vec<u8>>| match bound {
+        Bound::Unbounded => None,
+        Bound::Included(key) | Bound::Excluded(key) => Some(key.clone()),
+    };
+    match (key(&start), key(&end)) {
+        (Some(first), Some(last)) if first > last => (end, start),
+        _ => (start, end),
+    }
+}
+
+pub fn is_between(key: &[u8], (lower, upper): &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> bool {
     let above = match lower {
         Bound::Unbounded => true,
         Bound::Included(lower) => key >= &lower[..],
