@@ -12,7 +12,7 @@ use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::faults::{Fault, planted};
-use crate::key::KeyspaceId;
+use crate::key::{KeyspaceId, SeqNo};
 use crate::version::{KeyRange, Run, RunId, TableRef, Upper};
 
 /// A job and the keyspace whose tree it changes.
@@ -26,13 +26,22 @@ impl Core {
     /// The job that is most urgent over the trees of all keyspaces, if any needs one. Of equally
     /// urgent ones the keyspace behind the last one served is next, so that none waits for ever.
     pub(crate) fn pick(&self, tree: &mut Tree) -> Option<Claim> {
+        // In this order: who is released after the second line is noticed the next time.
+        if self.snapshots.take_released() {
+            tree.keyspaces.values_mut().for_each(|own| own.settled = false);
+        }
+        let snapshots = self.snapshots.live();
         let mut best: Option<(f64, KeyspaceId, Pick)> = None;
         for id in in_turn(tree) {
             let Some(own) = tree.keyspaces.get_mut(&id).filter(|own| !own.settled) else {
                 continue;
             };
             let comparator = &*own.keyspace.comparator;
-            match own.keyspace.policy.most_urgent(&own.shape(), &own.running_jobs(), comparator) {
+            match own.keyspace.policy.most_urgent(
+                &own.shape(&snapshots),
+                &own.running_jobs(),
+                comparator,
+            ) {
                 None => own.settled = true,
                 Some((urgency, pick)) => {
                     if best.as_ref().is_none_or(|best| urgency > best.0) {
@@ -53,9 +62,10 @@ impl Core {
         {
             return None;
         }
+        let snapshots = self.snapshots.live();
         let (id, pick) = in_turn(tree).find_map(|id| {
             let own = &tree.keyspaces[&id];
-            let (shape, jobs) = (own.shape(), own.running_jobs());
+            let (shape, jobs) = (own.shape(&snapshots), own.running_jobs());
             let (policy, runs) = (&own.keyspace.policy, self.options.idle_runs);
             Some((id, policy.idle(&shape, &jobs, runs, &*own.keyspace.comparator)?))
         })?;
@@ -73,7 +83,8 @@ impl Core {
         let own = tree.keyspaces.get(&keyspace)?;
         // Nothing else runs meanwhile, so there is never a job to wait for.
         debug_assert!(own.running.is_empty(), "jobs of the policy's wait for those of callers");
-        self.step_of(own.manual(range), keyspace, tree).map(|(_, claim)| claim)
+        self.step_of(own.manual(range, &self.snapshots.live()), keyspace, tree)
+            .map(|(_, claim)| claim)
     }
 
     /// The next job that brings together what the runs hold of one key, and the bytes it rewrites;
@@ -92,7 +103,7 @@ impl Core {
         let mut behind = key.to_vec();
         behind.push(0);
         let range = ShapeRange { lo: Some(Arc::clone(key)), hi: Some(behind.into()) };
-        self.step_of(own.manual(&range), keyspace, tree)
+        self.step_of(own.manual(&range, &self.snapshots.live()), keyspace, tree)
     }
 
     fn step_of(&self, step: ManualStep, id: KeyspaceId, tree: &Tree) -> Option<(u64, Claim)> {
@@ -104,9 +115,10 @@ impl Core {
 
     /// Bytes that must be compacted until the trees have their shape.
     pub(crate) fn debt(&self, tree: &Tree) -> u64 {
+        let snapshots = self.snapshots.live();
         let debt = |own: &KeyspaceTree| {
             let comparator = &*own.keyspace.comparator;
-            own.keyspace.policy.debt(&own.shape(), &own.running_jobs(), comparator)
+            own.keyspace.policy.debt(&own.shape(&snapshots), &own.running_jobs(), comparator)
         };
         tree.keyspaces.values().map(debt).sum()
     }
@@ -151,19 +163,19 @@ fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
 }
 
 impl KeyspaceTree {
-    fn manual(&self, range: &ShapeRange) -> ManualStep {
+    fn manual(&self, range: &ShapeRange, snapshots: &[SeqNo]) -> ManualStep {
         let (policy, comparator) = (&self.keyspace.policy, &*self.keyspace.comparator);
-        policy.manual(&self.shape(), &self.running_jobs(), range, comparator)
+        policy.manual(&self.shape(snapshots), &self.running_jobs(), range, comparator)
     }
 
-    fn shape(&self) -> TreeShape {
+    fn shape(&self, snapshots: &[SeqNo]) -> TreeShape {
         let busy = |id: RunId| {
             self.running.iter().any(|job| job.output_run == id || job.inputs.contains(&id))
         };
         let run = |run: &Arc<Run>| RunShape {
             id: run.id,
             busy: busy(run.id),
-            tables: run.tables.iter().map(|table| self.table_shape(table)).collect(),
+            tables: run.tables.iter().map(|table| self.table_shape(table, snapshots)).collect(),
         };
         let levels = self.version.levels.iter();
         TreeShape {
@@ -172,7 +184,7 @@ impl KeyspaceTree {
         }
     }
 
-    fn table_shape(&self, table: &TableRef) -> TableShape {
+    fn table_shape(&self, table: &TableRef, snapshots: &[SeqNo]) -> TableShape {
         let bytes = table.bytes(&*self.keyspace.comparator);
         let file = &table.file;
         // What holds for all of the file is taken to hold for the part of it that exists.
@@ -186,7 +198,7 @@ impl KeyspaceTree {
             // What range tombstones delete counts as if each record had been deleted by itself.
             deletes: share(file.deletes + file.range_deleted).max(file.range_deletes.min(1)),
             entries: share(file.entries + file.range_deleted).max(file.range_deletes.min(1)),
-            released: false,
+            released: file.kept_apart > 0 && snapshots.binary_search(&file.kept_apart).is_err(),
         }
     }
 

@@ -21,8 +21,8 @@ use super::source::{FrameBuffers, ReadWindow, TableFile};
 use super::tombstone_block::decode_tombstones;
 use crate::error::{Error, Result};
 use crate::key::{Comparator, RecordHeader, SeqNo};
-use crate::stats::ReadReport;
 use crate::range_tombstone::{RangeTombstone, RangeTombstones};
+use crate::stats::ReadReport;
 
 /// A table open for reading. Any number of threads may use it; it takes no lock but the cache's.
 #[derive(Debug)]
