@@ -243,3 +243,20 @@ fn ask_11_snapshots_stay_exact_and_folding_catches_up_after_them() {
     assert!(db.get_operands("k").unwrap().is_empty(), "nobody asked for a compaction");
     assert_eq!(db.get("k").unwrap().unwrap(), number(10));
 }
+
+/// Values that a snapshot kept are rewritten when it is gone, not moved from run to run for ever.
+#[test]
+fn ask_11_puts_under_a_released_snapshot_go_too() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, Options { target_file_size: 400, ..options(&fs) }).unwrap();
+    (0..100).for_each(|n: u64| db.put(format!("key{n:03}"), number(n)).unwrap());
+    let snapshot = db.snapshot();
+    (0..100).for_each(|n: u64| db.put(format!("key{n:03}"), number(n + 1)).unwrap());
+    db.compact::<&[u8]>(..).unwrap();
+    let kept = db.stats().levels.iter().map(|level| level.bytes).sum::<u64>();
+    drop(snapshot);
+    let steps = run_background(&db, |_| ());
+    assert!((1..200).contains(&steps), "{steps} steps");
+    let left = db.stats().levels.iter().map(|level| level.bytes).sum::<u64>();
+    assert!(left < kept * 3 / 4, "{left} of {kept} bytes are left");
+}

@@ -128,9 +128,13 @@ impl Job {
     /// Whether a table overlaps nothing else in the job and lies inside its range.
     fn can_move(&self, table: &TableRef, context: &JobContext<'_>) -> bool {
         let comparator = &**context.comparator;
-        // A rewrite may rid the tree of tombstones and operands; a crumb should grow.
+        // A rewrite may rid the tree of tombstones, operands and what a snapshot kept apart; a crumb
+        // should grow.
         let file = &table.file;
-        let settled = file.deletes == 0 && file.merges == 0 && file.range_deletes == 0;
+        let settled = file.deletes == 0
+            && file.merges == 0
+            && file.range_deletes == 0
+            && file.kept_apart == 0;
         if self.move_from > 0 && !(settled && table.file.len >= self.move_from) {
             return false;
         }
