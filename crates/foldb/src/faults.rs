@@ -27,6 +27,10 @@ pub enum Fault {
     WrongOperandOrder,
     /// The last record of a log is not replayed.
     LoseLastLogRecord,
+    /// A record changes in place under a snapshot.
+    FoldInPlaceUnderSnapshot,
+    /// A flush shows no snapshot its part of what the memtable folded.
+    FlushFoldedWhole,
 }
 
 #[cfg(debug_assertions)]

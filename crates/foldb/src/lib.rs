@@ -64,8 +64,8 @@ pub use batch::{BatchOp, WriteBatch};
 pub use db::{ApproximateCount, Base, Db, Operand, Operands, Snapshot};
 pub use error::{Error, ErrorKind, Result};
 pub use fold::{
-    BuiltinInfo, Full, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog, laws,
-    list, set,
+    BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog,
+    laws, list, set,
 };
 pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};

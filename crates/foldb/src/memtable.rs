@@ -2,18 +2,23 @@
 //!
 //! The chains themselves are the `foldb-chains` crate; here they meet the engine's kinds and values.
 //! Invariant: a memtable is written by one thread at a time (whoever holds its writer) and read
-//! by any number without a lock.
+//! by any number without a lock. How it folds what it writes is `folding`'s subject.
+
+mod folding;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldb_chains::{ArenaPool, Chains, Cursor, KeyOrder, PinnedBytes, Writer};
+use foldb_chains::{ArenaPool, Chains, Cursor, Inserted, KeyOrder, NewRecord, Writer};
 
 use crate::batch::Operation;
 use crate::encoding::key_hash;
 use crate::fold::Chain;
-use crate::key::{Comparator, Kind, RecordHeader, SeqNo};
+use crate::key::{Comparator, Kind, MAX_SEQNO, RecordHeader, SeqNo};
+use crate::memtable::folding::{FoldBuffers, fold_word};
 use crate::value::Value;
+
+pub(crate) use folding::Folding;
 
 /// A memtable as readers and flushes see it.
 #[derive(Debug)]
@@ -32,6 +37,11 @@ pub(crate) struct MemtableWriter {
     writer: Writer,
     /// What the index takes before it has grown.
     empty_bytes: usize,
+    /// Sequence number of the last range delete: nothing folds across it.
+    last_delete_range: SeqNo,
+    /// Room that must be left for the rest of the batch that is being applied.
+    reserved: usize,
+    buffers: FoldBuffers,
     pub(crate) memtable: Arc<Memtable>,
 }
 
@@ -56,7 +66,14 @@ impl MemtableWriter {
             sealed_through: AtomicU64::new(0),
             log_bytes: AtomicU64::new(0),
         });
-        MemtableWriter { empty_bytes: memtable.bytes(), writer, memtable }
+        MemtableWriter {
+            empty_bytes: memtable.bytes(),
+            last_delete_range: 0,
+            reserved: 0,
+            buffers: FoldBuffers::default(),
+            writer,
+            memtable,
+        }
     }
 
     /// Whether records of these needs (see [`record_bytes`]) still fit: into the memory there is,
@@ -68,22 +85,38 @@ impl MemtableWriter {
         chains.fits(bytes) && (grown + bytes <= chains.capacity() || chains.is_empty())
     }
 
-    /// Applies one write.
+    /// Keeps room for a batch of these needs: folds leave it free. Every write applied from now on
+    /// uses up its part.
+    #[inline]
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.reserved = bytes;
+    }
+
+    /// Notes a range delete: no record at or below it is folded with what comes later.
+    #[allow(dead_code)] // called where range deletes are applied
+    pub(crate) fn note_delete_range(&mut self, seqno: SeqNo) {
+        self.last_delete_range = seqno;
+    }
+
+    /// Applies one write, folding where that is due.
     ///
     /// # Panics
     /// When it does not fit: the caller asks [`MemtableWriter::fits`] for the whole batch first.
     #[inline]
-    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
-        self.writer
-            .insert(
-                key_hash(operation.key),
-                operation.key,
-                seqno,
-                operation.kind as u8,
-                operation.operator,
-                operation.value,
-            )
-            .expect("the caller made room");
+    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
+        let Operation { kind, operator, key, value, .. } = *operation;
+        let hash = key_hash(key);
+        let record = NewRecord { seqno, kind: kind as u8, operator, value };
+        let floor = match kind {
+            Kind::Merge => rules.floor.max(self.last_delete_range),
+            Kind::Put | Kind::Delete => MAX_SEQNO,
+        };
+        let fold = |word| fold_word(rules.operators.implementation(operator), word, value);
+        let inserted = self.writer.insert_or_fold(hash, key, record, floor, fold);
+        self.reserved = self.reserved.saturating_sub(record_bytes(key.len(), value.len()));
+        if let Inserted::Version(records) = inserted.expect("the caller made room") {
+            self.fold_due(hash, operation, records, rules.operators);
+        }
     }
 }
 
@@ -101,11 +134,7 @@ impl Memtable {
         let Some(node) = self.chains.find(hash, key) else { return true };
         for version in node.versions(seqno) {
             let header = record_header(version.seqno, version.kind, version.operator);
-            let value = match Value::inline(version.value) {
-                Some(value) => value,
-                None => Value::from_memtable(PinnedBytes::new(&self.chains, version)),
-            };
-            if !chain.push(header, value) {
+            if !chain.push(header, Value::of_version(&self.chains, version)) {
                 return false;
             }
         }
@@ -115,6 +144,11 @@ impl Memtable {
     /// A cursor over the records up to `seqno`.
     pub(crate) fn cursor(&self, seqno: SeqNo) -> Cursor {
         self.chains.cursor(seqno)
+    }
+
+    /// A cursor over all records, for a flush that gives each of these snapshots what it sees.
+    pub(crate) fn cursor_for(&self, snapshots: &[SeqNo]) -> Cursor {
+        self.chains.cursor_for(snapshots)
     }
 
     /// Whether nothing was written.
@@ -158,7 +192,7 @@ pub(crate) fn header(cursor: &Cursor) -> RecordHeader {
 /// The value under a cursor: copied if small, else pinned.
 #[inline]
 pub(crate) fn pinned_value(cursor: &Cursor) -> Value {
-    Value::inline(cursor.value()).unwrap_or_else(|| Value::from_memtable(cursor.pinned_value()))
+    Value::of_version(cursor.chains(), cursor.version())
 }
 
 #[inline]

@@ -23,7 +23,6 @@ use crate::error::Result;
 use crate::iterator::Bounds;
 use crate::key::{Comparator, Kind, SeqNo};
 use crate::memtable::{self, Memtable};
-use crate::options::ReadOptions;
 use crate::version::{KeyRange, Run, TableRef, Upper};
 
 /// Keys of a memtable that are looked at; what lies behind them is estimated.
@@ -117,7 +116,7 @@ impl Core {
     fn approximate_size(&self, bounds: &Bounds) -> Result<u64> {
         self.check_open()?;
         let view = self.view.load_full();
-        let seqno = self.read_seqno(&ReadOptions::default())?;
+        let seqno = self.pins.published();
         let Some(range) = key_range(bounds, &*self.comparator) else { return Ok(0) };
         let memtables = view.memtables().map(|memtable| {
             let walked = Walked::through(memtable, seqno, bounds, &*self.comparator);
@@ -134,7 +133,7 @@ impl Core {
         self.check_open()?;
         // The view first, the sequence number second (H3).
         let view = self.view.load_full();
-        let seqno = self.read_seqno(&ReadOptions::default())?;
+        let seqno = self.pins.published();
         let comparator = &*self.comparator;
         let mut count = ApproximateCount { estimate: 0, at_least: 0, at_most: 0 };
         let Some(range) = key_range(bounds, comparator) else { return Ok(count) };

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::ArcSwapOption;
-use foldb_chains::ArenaPool;
+use foldb_chains::{ArenaPool, Pins};
 use foldb_env::FileLock;
 
 use crate::compaction::policy::Policy;
@@ -45,8 +45,8 @@ pub(crate) struct Core {
     pub(crate) policy: Policy,
 
     pub(crate) writer: Mutex<WriterState>,
-    /// Last sequence number that reads may see.
-    pub(crate) published: AtomicU64,
+    /// Last sequence number that reads may see, and how far readers hold on to it.
+    pub(crate) pins: Pins,
     pub(crate) view: ViewCell,
     pub(crate) snapshots: SnapshotList,
     pub(crate) tree: Mutex<Tree>,
@@ -129,7 +129,7 @@ impl Core {
 
     /// Last sequence number applied and published.
     pub(crate) fn published(&self) -> SeqNo {
-        self.published.load(Ordering::Acquire)
+        self.pins.published()
     }
 }
 

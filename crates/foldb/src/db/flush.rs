@@ -10,8 +10,9 @@ use crate::compaction::folding::{Folder, OlderTables};
 use crate::compaction::output::TableOutput;
 use crate::db::core::Core;
 use crate::error::Result;
+use crate::faults::{Fault, planted};
 use crate::iterator::{MergingCursor, Source};
-use crate::key::{DEFAULT_KEYSPACE, MAX_SEQNO};
+use crate::key::{DEFAULT_KEYSPACE, SeqNo};
 use crate::memtable::Memtable;
 use crate::totals::Total;
 use crate::version::{Edit, FileFacts, KeyRange, TreeEdit, Upper, Version};
@@ -61,11 +62,12 @@ impl Core {
         version: &Version,
     ) -> Result<Vec<FileFacts>> {
         memtables.iter().for_each(|memtable| memtable.order_all());
-        let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor(MAX_SEQNO)));
+        let snapshots = self.snapshots.live();
+        let shown: &[SeqNo] = if planted(Fault::FlushFoldedWhole) { &[] } else { &snapshots };
+        let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor_for(shown)));
         let mut records = MergingCursor::new(sources.collect(), Arc::clone(&self.comparator));
         records.seek_to_first()?;
         let resolver = self.registry.resolver();
-        let snapshots = self.snapshots.live();
         let older = OlderTables::below(version, &[], &KeyRange::all(), &self.comparator);
         let mut folder = Folder::new(&resolver, &snapshots, older);
         let next_number = || self.new_file_number();

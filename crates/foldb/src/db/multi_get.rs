@@ -7,6 +7,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use foldb_chains::Pins;
+
 use crate::db::Db;
 use crate::db::core::Core;
 use crate::db::view::View;
@@ -63,7 +65,7 @@ impl Db {
         core.check_open()?;
         // The view first, the sequence number second (H3).
         let view = core.view.load_full();
-        let seqno = core.read_seqno(options)?;
+        let seqno = core.read_seqno(options, Pins::pin)?;
         let mut reads: Vec<KeyRead<'_>> =
             keys.iter().map(|key| KeyRead::new(key.as_ref())).collect();
         let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwapOption;
-use foldb_chains::ArenaPool;
+use foldb_chains::{ArenaPool, Pins};
 use foldb_env::{FileLock, FileSystem};
 
 use crate::compaction::policy::{DeadShare, Policy};
@@ -323,7 +323,7 @@ impl Opening {
             default_operator: ArcSwapOption::from(default.map(Arc::new)),
             policy,
             writer: Mutex::new(WriterState::new(memtable, log)),
-            published: AtomicU64::new(last_seqno),
+            pins: Pins::new(last_seqno),
             view: ViewCell::new(view),
             snapshots: SnapshotList::default(),
             tree: Mutex::new(tree),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use foldb_chains::Pins;
+
 use crate::db::Db;
 use crate::db::core::Core;
 use crate::error::Result;
@@ -127,7 +129,7 @@ impl Core {
         self.check_open()?;
         // The view first, the sequence number second (H3).
         let view = self.view.load_full();
-        let seqno = self.read_seqno(options)?;
+        let seqno = self.read_seqno(options, Pins::pin)?;
         let mut chain = Chain::default();
         self.collect(&view, key, seqno, options, &mut chain)?;
         let (operands, base) = chain.into_records();

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow, RangeBounds};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+
+use foldb_chains::Pins;
 
 use crate::db::Db;
 use crate::db::core::Core;
@@ -24,7 +25,7 @@ impl Core {
         self.check_open()?;
         // The view first, the sequence number second (H3).
         let view = self.view.load();
-        let seqno = self.read_seqno(options)?;
+        let seqno = self.read_seqno(options, Pins::published)?;
         let mut chain = Chain::default();
         self.collect(&view, key, seqno, options, &mut chain)?;
         if chain.is_empty() {
@@ -86,10 +87,16 @@ impl Core {
         Ok(bytes)
     }
 
-    /// The sequence number a read sees the database at.
-    pub(super) fn read_seqno(&self, options: &ReadOptions) -> Result<SeqNo> {
+    /// The sequence number a read sees the database at: its snapshot's, or that of now. A read that
+    /// looks at several keys, or at one more than once, takes [`Pins::pin`] for it; one that looks
+    /// at one key once is content with [`Pins::published`] (H2).
+    pub(super) fn read_seqno(
+        &self,
+        options: &ReadOptions,
+        now: impl FnOnce(&Pins) -> SeqNo,
+    ) -> Result<SeqNo> {
         match &options.snapshot {
-            None => Ok(self.published.load(Ordering::Acquire)),
+            None => Ok(now(&self.pins)),
             Some(snapshot) if std::ptr::eq(&**snapshot.db().core(), self) => Ok(snapshot.seqno()),
             Some(_) => Err(Error::invalid_argument("the snapshot is of another database")),
         }
@@ -114,7 +121,7 @@ impl Db {
         core.check_open()?;
         // The view first, the sequence number second (H3), the memtables' key lists third (H17).
         let view = core.view.load_full();
-        let seqno = core.read_seqno(options)?;
+        let seqno = core.read_seqno(options, Pins::pin)?;
         let sources = core.sources(&view, seqno, options);
         Ok(Iter::new(VisibleParts {
             records: MergingCursor::new(sources, Arc::clone(&core.comparator)),

@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Registry;
 use crate::key::{Kind, NO_OPERATOR, SeqNo};
-use crate::memtable::{Memtable, MemtableWriter, record_bytes};
+use crate::memtable::{Folding, Memtable, MemtableWriter, record_bytes};
 use crate::options::Options;
 use crate::version::FileNames;
 use crate::wal::{BatchHeader, LogEnd, LogHeader, LogReader, LogRecord};
@@ -219,7 +219,9 @@ impl Replayer<'_> {
             let capacity = options.write_buffer_size.max(bytes + (bytes >> 3));
             MemtableWriter::create(self.replay.arenas, capacity, &options.comparator, 0)
         });
-        writer.apply(operation, seqno);
+        // Nobody reads yet, so records change in place whoever wrote them.
+        let operators = self.replay.registry.resolver();
+        writer.apply(operation, seqno, Folding { floor: 0, operators: &operators });
     }
 
     fn seal(&mut self) {

@@ -2,12 +2,14 @@
 //!
 //! Invariant: a sequence number is taken and registered in one step, under the lock that
 //! compactions take to ask which snapshots are live. Whoever asked before sees records that are all
-//! older than any snapshot registered later, so folding them hides nothing from it.
+//! older than any snapshot registered later, so folding them hides nothing from it. The number is
+//! pinned, so the memtable changes nothing in place at or below it.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use foldb_chains::Pins;
 
 use crate::db::Db;
 use crate::error::Result;
@@ -21,9 +23,9 @@ use crate::value::Value;
 pub(crate) struct SnapshotList(Mutex<BTreeMap<SeqNo, usize>>);
 
 impl SnapshotList {
-    fn register(&self, published: &AtomicU64) -> SeqNo {
+    fn register(&self, pins: &Pins) -> SeqNo {
         let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let seqno = published.load(Ordering::Acquire);
+        let seqno = pins.pin();
         *live.entry(seqno).or_default() += 1;
         seqno
     }
@@ -75,7 +77,7 @@ impl Drop for Registered {
 impl Snapshot {
     pub(crate) fn take(db: &Db) -> Snapshot {
         let core = db.core();
-        let seqno = core.snapshots.register(&core.published);
+        let seqno = core.snapshots.register(&core.pins);
         Snapshot(std::sync::Arc::new(Registered { db: db.clone(), seqno }))
     }
 

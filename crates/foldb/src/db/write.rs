@@ -3,7 +3,6 @@
 //! A write is logged before it is applied and applied before it is published, all under the writer
 //! lock; who asked for a sync waits for it after the lock is released, so that nobody else does.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Operator;
 use crate::key::{DEFAULT_KEYSPACE, Kind, NO_OPERATOR, OperatorId, SeqNo};
-use crate::memtable::{MemtableWriter, record_bytes};
+use crate::memtable::{Folding, MemtableWriter, record_bytes};
 use crate::options::WriteOptions;
 use crate::totals::Total;
 use crate::wal::{BatchHeader, LogWriter, encode_definition};
@@ -136,7 +135,7 @@ impl Core {
         let mut writer = self.lock_writer();
         self.check_writable()?;
         self.make_room(&mut writer, writes.memtable_bytes())?;
-        let first = self.published.load(Ordering::Relaxed) + 1;
+        let first = self.pins.published() + 1;
         let last = first + writes.count() as SeqNo - 1;
         if options.disable_wal {
             writer.unlogged = true;
@@ -144,12 +143,11 @@ impl Core {
             self.log(&mut writer, writes, default, first)?;
         }
         if planted(Fault::PublishBeforeApply) {
-            self.published.store(last, Ordering::Release);
+            self.pins.publish(last);
             // Long enough for a reader on another thread to come by.
             self.options.env.clock.sleep(Duration::from_millis(1));
         }
-        self.apply(&mut writer, writes, default, first);
-        self.published.store(last, Ordering::Release);
+        self.apply_and_publish(&mut writer, writes, default, first);
         if !options.sync || options.disable_wal {
             return Ok(());
         }
@@ -180,29 +178,48 @@ impl Core {
         Ok(())
     }
 
-    fn apply(
+    fn apply_and_publish(
         &self,
         writer: &mut WriterState,
         writes: Writes<'_>,
         default: OperatorId,
         first: SeqNo,
     ) {
+        let operators = &**self.registry.resolver();
+        writer.memtable.reserve(writes.memtable_bytes());
         match writes {
-            Writes::One(operation) => self.apply_one(writer, &operation, first),
+            Writes::One(operation) => {
+                let phase = self.pins.begin_apply();
+                let mut floor = phase.floor().unwrap_or(first);
+                if planted(Fault::FoldInPlaceUnderSnapshot) {
+                    floor = 0;
+                }
+                self.apply_one(writer, &operation, first, Folding { floor, operators });
+                self.pins.publish(first);
+            }
             Writes::Batch(batch) => {
+                // Half of a batch must not show: in place it changes only what is its own.
+                let folding = Folding { floor: first - 1, operators };
                 for (mut operation, seqno) in batch.operations().zip(first..) {
                     if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                         operation.operator = default;
                     }
-                    self.apply_one(writer, &operation, seqno);
+                    self.apply_one(writer, &operation, seqno, folding);
                 }
+                self.pins.publish(first + batch.len() as SeqNo - 1);
             }
         }
     }
 
     #[inline]
-    fn apply_one(&self, writer: &mut WriterState, operation: &Operation<'_>, seqno: SeqNo) {
-        writer.memtable.apply(operation, seqno);
+    fn apply_one(
+        &self,
+        writer: &mut WriterState,
+        operation: &Operation<'_>,
+        seqno: SeqNo,
+        folding: Folding<'_>,
+    ) {
+        writer.memtable.apply(operation, seqno, folding);
         let counted = match operation.kind {
             Kind::Put => Total::Puts,
             Kind::Delete => Total::Deletes,

@@ -12,8 +12,9 @@ use proptest::sample::select;
 
 use super::*;
 use crate::batch::Operation;
+use crate::fold::Resolver;
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, MAX_SEQNO};
-use crate::memtable::{Memtable, MemtableWriter};
+use crate::memtable::{Folding, Memtable, MemtableWriter};
 use crate::table::CursorOptions;
 use crate::testing::history::Event;
 use crate::testing::tree::Workbench;
@@ -80,6 +81,7 @@ fn memtable(comparator: &Arc<dyn Comparator>, events: &[Event]) -> Arc<Memtable>
     let mut writer = MemtableWriter::create(&pool, 1 << 20, comparator, 1);
     let mut events: Vec<_> = events.iter().collect();
     events.sort_by_key(|event| event.header.seqno);
+    let operators = Resolver::builtin_only();
     for event in events {
         let operation = Operation {
             kind: event.header.kind,
@@ -88,7 +90,8 @@ fn memtable(comparator: &Arc<dyn Comparator>, events: &[Event]) -> Arc<Memtable>
             key: &event.key,
             value: &event.value,
         };
-        writer.apply(&operation, event.header.seqno);
+        let folding = Folding { floor: MAX_SEQNO, operators: &operators };
+        writer.apply(&operation, event.header.seqno, folding);
     }
     writer.memtable
 }
