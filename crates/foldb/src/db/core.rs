@@ -14,7 +14,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use arc_swap::ArcSwapOption;
 use foldb_chains::{ArenaPool, Pins};
 use foldb_env::FileLock;
 
@@ -41,7 +40,7 @@ pub(crate) struct Core {
     pub(crate) database: u64,
     pub(crate) comparator: Arc<dyn Comparator>,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) default_operator: ArcSwapOption<Operator>,
+    pub(crate) default_operator: Option<Operator>,
     pub(crate) policy: Policy,
 
     pub(crate) writer: Mutex<WriterState>,

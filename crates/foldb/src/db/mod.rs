@@ -214,7 +214,7 @@ impl Db {
 
     /// The operator of merges that name none, if there is one.
     pub fn default_operator(&self) -> Option<Operator> {
-        self.core().default_operator.load().as_deref().cloned()
+        self.core().default_operator.clone()
     }
 
     /// Applies a batch: all of it or nothing, for readers and for crashes.

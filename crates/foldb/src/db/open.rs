@@ -10,7 +10,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use arc_swap::ArcSwapOption;
 use foldb_chains::{ArenaPool, Pins};
 use foldb_env::{FileLock, FileSystem};
 
@@ -315,14 +314,15 @@ impl Opening {
             idle_since: last_seqno,
         };
         let policy = Policy::new(&options);
+        let operators = state.registry.cached_resolver();
         let core = Arc::new(Core {
             names,
             database: state.database,
             comparator,
             registry: state.registry,
-            default_operator: ArcSwapOption::from(default.map(Arc::new)),
+            default_operator: default,
             policy,
-            writer: Mutex::new(WriterState::new(memtable, log)),
+            writer: Mutex::new(WriterState::new(memtable, log, operators)),
             pins: Pins::new(last_seqno),
             view: ViewCell::new(view),
             snapshots: SnapshotList::default(),

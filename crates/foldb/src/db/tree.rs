@@ -121,7 +121,7 @@ impl Core {
             last_seqno: Some(self.published()),
             flushed_through: Some((crate::key::DEFAULT_KEYSPACE, tree.flushed_through)),
             operators: self.registry.resolver().dynamic_definitions().cloned().collect(),
-            default_operator: self.default_operator.load().as_ref().map(|operator| operator.id),
+            default_operator: self.default_operator.as_ref().map(|operator| operator.id),
             tree: tree.version.describe(),
             dead_share: Some(tree.dead_share.get()),
             totals: Some(self.totals.to_vec()),

@@ -10,7 +10,7 @@ use crate::batch::{Operation, WriteBatch};
 use crate::db::core::Core;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
-use crate::fold::Operator;
+use crate::fold::{CachedResolver, Operator};
 use crate::key::{DEFAULT_KEYSPACE, Kind, NO_OPERATOR, OperatorId, SeqNo};
 use crate::memtable::{Folding, MemtableWriter, record_bytes};
 use crate::options::WriteOptions;
@@ -27,11 +27,17 @@ pub(crate) struct WriterState {
     pub(crate) unlogged: bool,
     /// Bytes applied since writes were last slowed.
     since_pause: u64,
+    operators: CachedResolver,
 }
 
 impl WriterState {
-    pub(crate) fn new(memtable: MemtableWriter, log: LogWriter) -> WriterState {
-        WriterState { memtable, log, log_used: false, unlogged: false, since_pause: 0 }
+    pub(crate) fn new(
+        memtable: MemtableWriter,
+        log: LogWriter,
+        operators: CachedResolver,
+    ) -> WriterState {
+        let (log_used, unlogged, since_pause) = (false, false, 0);
+        WriterState { memtable, log, log_used, unlogged, since_pause, operators }
     }
 }
 
@@ -88,8 +94,7 @@ impl Core {
                 self.write_one(Kind::Merge, operator.id, key, operand, options)
             }
             None => {
-                let default = self.default_operator.load();
-                let default = default.as_ref().ok_or_else(no_default_operator)?;
+                let default = self.default_operator.as_ref().ok_or_else(no_default_operator)?;
                 default.check_operand(operand)?;
                 self.write_one(Kind::Merge, default.id, key, operand, options)
             }
@@ -111,15 +116,15 @@ impl Core {
 
     pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
         batch.check(&self.registry)?;
-        let default = self.default_operator.load();
+        let default = self.default_operator.as_ref();
         for operation in batch.operations() {
             check_size(operation.key, operation.value)?;
             if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
-                let default = default.as_ref().ok_or_else(no_default_operator)?;
+                let default = default.ok_or_else(no_default_operator)?;
                 default.check_operand(operation.value)?;
             }
         }
-        let default = default.as_ref().map_or(NO_OPERATOR, |operator| operator.id);
+        let default = default.map_or(NO_OPERATOR, |operator| operator.id);
         if batch.is_empty() {
             return self.check_writable();
         }
@@ -134,7 +139,9 @@ impl Core {
     ) -> Result<()> {
         let mut writer = self.lock_writer();
         self.check_writable()?;
-        self.make_room(&mut writer, writes.memtable_bytes())?;
+        let bytes = writes.memtable_bytes();
+        self.make_room(&mut writer, bytes)?;
+        writer.memtable.reserve(bytes);
         let first = self.pins.published() + 1;
         let last = first + writes.count() as SeqNo - 1;
         if options.disable_wal {
@@ -185,8 +192,8 @@ impl Core {
         default: OperatorId,
         first: SeqNo,
     ) {
-        let operators = &**self.registry.resolver();
-        writer.memtable.reserve(writes.memtable_bytes());
+        let WriterState { memtable, operators, since_pause, .. } = writer;
+        let operators = &**operators.load();
         match writes {
             Writes::One(operation) => {
                 let phase = self.pins.begin_apply();
@@ -194,7 +201,8 @@ impl Core {
                 if planted(Fault::FoldInPlaceUnderSnapshot) {
                     floor = 0;
                 }
-                self.apply_one(writer, &operation, first, Folding { floor, operators });
+                let folding = Folding { floor, operators };
+                *since_pause += self.apply_one(memtable, &operation, first, folding);
                 self.pins.publish(first);
             }
             Writes::Batch(batch) => {
@@ -204,31 +212,32 @@ impl Core {
                     if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                         operation.operator = default;
                     }
-                    self.apply_one(writer, &operation, seqno, folding);
+                    *since_pause += self.apply_one(memtable, &operation, seqno, folding);
                 }
                 self.pins.publish(first + batch.len() as SeqNo - 1);
             }
         }
     }
 
+    /// Answers how many bytes that were.
     #[inline]
     fn apply_one(
         &self,
-        writer: &mut WriterState,
+        memtable: &mut MemtableWriter,
         operation: &Operation<'_>,
         seqno: SeqNo,
         folding: Folding<'_>,
-    ) {
-        writer.memtable.apply(operation, seqno, folding);
+    ) -> u64 {
+        memtable.apply(operation, seqno, folding);
         let counted = match operation.kind {
             Kind::Put => Total::Puts,
             Kind::Delete => Total::Deletes,
             Kind::Merge => Total::Merges,
         };
         let bytes = (operation.key.len() + operation.value.len()) as u64;
-        writer.since_pause += bytes;
         self.totals.add_exclusive(counted, 1);
         self.totals.add_exclusive(Total::BytesUser, bytes);
+        bytes
     }
 
     /// Waits or seals until `bytes` fit the memtable.

@@ -20,4 +20,4 @@ pub(crate) use chain::{Below, Chain, Record};
 pub use definition::Definition;
 pub use operator::{Full, Growth, MergeOperator, Partial, TextForm};
 pub use registry::Operator;
-pub(crate) use registry::{Registry, Resolver};
+pub(crate) use registry::{CachedResolver, Registry, Resolver};

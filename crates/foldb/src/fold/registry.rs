@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Cache};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::builtin::{builtin, builtins};
@@ -94,17 +94,21 @@ impl Resolver {
     }
 }
 
+/// The operators known now, kept by one who asks often.
+pub(crate) type CachedResolver = Cache<Arc<ArcSwap<Resolver>>, Arc<Resolver>>;
+
 /// The operators of an open database.
 #[derive(Debug)]
 pub(crate) struct Registry {
     custom: Vec<Arc<dyn MergeOperator>>,
-    resolver: ArcSwap<Resolver>,
+    resolver: Arc<ArcSwap<Resolver>>,
 }
 
 impl Registry {
     /// A registry with the caller's operators; none of them has an id yet.
     pub(crate) fn new(custom: Vec<Arc<dyn MergeOperator>>) -> Registry {
-        Registry { custom, resolver: ArcSwap::from_pointee(Resolver::builtin_only()) }
+        let resolver = Arc::new(ArcSwap::from_pointee(Resolver::builtin_only()));
+        Registry { custom, resolver }
     }
 
     /// Takes in a definition that a file holds.
@@ -189,6 +193,11 @@ impl Registry {
     /// The operator of an id, to keep.
     pub(crate) fn implementation(&self, id: OperatorId) -> Option<Arc<dyn MergeOperator>> {
         self.resolver.load().known(id).map(|known| Arc::clone(&known.implementation))
+    }
+
+    /// The operators known at any time, for one who asks again and again: costs a load.
+    pub(crate) fn cached_resolver(&self) -> CachedResolver {
+        Cache::new(Arc::clone(&self.resolver))
     }
 
     /// The operators known now.
