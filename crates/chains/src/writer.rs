@@ -139,7 +139,8 @@ impl Writer {
 
     /// Adds a record like [`Writer::insert`], or folds it into the key's newest version in place:
     /// if that is of the same kind and operator, has a value of 8 bytes and a sequence number above
-    /// `floor`, and `fold` makes of its value another. The version keeps its sequence number.
+    /// `floor`, and `fold` makes of its value another. The version keeps its sequence number. A
+    /// folded version never changes: what it was folded of would not have the write.
     ///
     /// No reader may depend on the version as it was; see [`Pins`](crate::Pins).
     ///
@@ -243,6 +244,9 @@ fn fold_in_place(
             (record.seqno_kind, record.operator, &record.word, node.first_value_at())
         } else {
             let record = node.version(newest);
+            if record.unfolded != NOT_FOLDED {
+                return false;
+            }
             let value = (node.value_at(newest), record.value_len as usize);
             (record.seqno_kind, record.operator, &record.word, value)
         };

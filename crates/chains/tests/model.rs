@@ -280,7 +280,9 @@ fn apply(ops: &[Op]) -> (Writer, Arc<Chains>, Model, Vec<(u64, Cursor)>) {
                 let record = NewRecord { seqno, kind: 9, operator: *operator, value: &word };
                 let added =
                     writer.insert_or_fold(xxh3_64(key), key, record, floor, |old| add(old, &word));
-                let newest = model.keys.get_mut(key).map(|entries| &mut entries[0].record);
+                let newest = model.keys.get_mut(key).map(|entries| &mut entries[0]);
+                let newest = newest.filter(|newest| newest.unfolded.is_empty());
+                let newest = newest.map(|newest| &mut newest.record);
                 let target = newest.filter(|newest| {
                     newest.0 > floor && (newest.1, newest.2, newest.3.len()) == (9, *operator, 8)
                 });

@@ -177,6 +177,14 @@ pub enum Step {
         writes: Vec<Draft>,
         sync: bool,
     },
+    /// So many merges in a row, and a snapshot in between.
+    Merges {
+        operator: Operator,
+        key: Key,
+        text: Text,
+        count: u8,
+        snapshot_after: Option<u8>,
+    },
     Get(Key),
     /// Through a snapshot, if there is one of that number. A key may come more than once.
     MultiGet {
@@ -344,7 +352,17 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Crash),
         2 => any::<u64>().prop_map(Step::CrashPartly),
     ];
+    let merges = (operator(), key(), text(), 2..80u8, option::of(0..80u8)).prop_map(
+        |(operator, key, text, count, snapshot_after)| Step::Merges {
+            operator,
+            key,
+            text,
+            count,
+            snapshot_after,
+        },
+    );
     prop_oneof![
+        3 => merges,
         40 => (draft(), synced()).prop_map(|(write, sync)| Step::Write { write, sync }),
         14 => (vec(draft(), 0..12), synced())
             .prop_map(|(writes, sync)| Step::Batch { writes, sync }),

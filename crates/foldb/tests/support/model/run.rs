@@ -12,7 +12,7 @@ use foldb::{
     WriteOptions,
 };
 
-use super::program::{self, Draft, Key, Move, Operator, Program, Range, Settings, Step};
+use super::program::{self, Draft, Key, Move, Operator, Program, Range, Settings, Step, Text};
 use super::{Cell, Seen, State, Write};
 use crate::support::{PATH, operators, steps};
 
@@ -93,6 +93,20 @@ impl Player {
         match step {
             Step::Write { write, sync } => self.write(*write, *sync),
             Step::Batch { writes, sync } => self.batch(writes, *sync),
+            Step::Merges { operator, key, text, count, snapshot_after } => {
+                // Short enough that all of them fit one memtable at times.
+                let len = text.len.min(40);
+                for n in 0..*count {
+                    let letter = b'a' + (text.letter - b'a' + n) % 26;
+                    let text = Text { letter, len };
+                    self.write(Draft::Merge(Some(*operator), *key, text), false);
+                    if *snapshot_after == Some(n) {
+                        self.step(&Step::Snapshot);
+                    }
+                }
+                let key = key.bytes();
+                assert_get(&key, self.db.get(&key), &self.current);
+            }
             Step::Get(key) => {
                 let key = key.bytes();
                 assert_get(&key, self.db.get(&key), &self.current);
