@@ -61,7 +61,7 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use batch::{BatchOp, WriteBatch};
-pub use db::{ApproximateCount, Base, Db, Operand, Operands, Snapshot};
+pub use db::{ApproximateCount, Base, Db, Keyspace, Operand, Operands, Snapshot};
 pub use error::{Error, ErrorKind, Result};
 pub use fold::{
     BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog,
@@ -70,8 +70,10 @@ pub use fold::{
 pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
 pub use key::{BytewiseComparator, Comparator};
-pub use options::{CompactionPreset, Compression, Options, ReadOptions, WriteOptions};
-pub use stats::{LevelStats, Stats};
+pub use options::{
+    CompactionPreset, Compression, KeyspaceOptions, Options, ReadOptions, WriteOptions,
+};
+pub use stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
 pub use value::Value;
 
 /// The examples of the guide to merging are tests.

@@ -3,30 +3,36 @@
 use std::sync::Arc;
 
 use crate::db::core::Core;
+use crate::db::keyspace::KeyspaceState;
 use crate::error::Result;
 use crate::fold::Operator;
-use crate::stats::{LevelStats, Stats};
+use crate::stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
 use crate::totals::Total;
-use crate::version::Edit;
+use crate::version::{Edit, Level};
 use crate::wal::encode_definition;
 
 impl Core {
     pub(crate) fn stats(&self) -> Stats {
-        let view = self.view.load_full();
-        let comparator = &*self.comparator;
-        let levels = view.version.levels.iter().enumerate().map(|(index, level)| LevelStats {
-            runs: level.runs.len() as u64,
-            tables: level.runs.iter().map(|run| run.tables.len() as u64).sum(),
-            bytes: level.runs.iter().map(|run| run.bytes(comparator)).sum(),
-            bytes_written: self.totals.level_bytes(index),
-        });
         let mut stats = self.totals.to_stats();
-        stats.levels = levels.collect();
-        stats.memtable_bytes = view.memtables().map(|memtable| memtable.bytes() as u64).sum();
+        stats.keyspaces = self.all_keyspaces().iter().map(|own| keyspace_stats(own)).collect();
+        let depth = stats.keyspaces.iter().map(|own| own.levels.len()).max().unwrap_or(0);
+        stats.levels = (0..depth)
+            .map(|level| {
+                let shapes = stats.keyspaces.iter().filter_map(|own| own.levels.get(level));
+                let mut all = LevelStats::default();
+                for shape in shapes {
+                    all.runs += shape.runs;
+                    all.tables += shape.tables;
+                    all.bytes += shape.bytes;
+                }
+                LevelStats { bytes_written: self.totals.level_bytes(level), ..all }
+            })
+            .collect();
+        stats.memtable_bytes = stats.keyspaces.iter().map(|own| own.memtable_bytes).sum();
         stats.block_cache_hits += self.cache.hits();
         stats.block_cache_misses += self.cache.misses();
         stats.block_cache_bytes = self.cache.used_bytes();
-        stats.open_table_bytes = self.tables.memory_bytes();
+        stats.open_table_bytes = self.default.tables.memory_bytes();
         stats.compaction_debt = self.debt(&self.lock_tree());
         stats
     }
@@ -53,5 +59,19 @@ impl Core {
             }
         };
         Ok(Operator { id, registry: Arc::clone(&self.registry), implementation })
+    }
+}
+
+fn keyspace_stats(keyspace: &KeyspaceState) -> KeyspaceStats {
+    let view = keyspace.view.load_full();
+    let shape = |level: &Level| LevelShape {
+        runs: level.runs.len() as u64,
+        tables: level.runs.iter().map(|run| run.tables.len() as u64).sum(),
+        bytes: level.runs.iter().map(|run| run.bytes(&*keyspace.comparator)).sum(),
+    };
+    KeyspaceStats {
+        name: String::from(&*keyspace.name),
+        memtable_bytes: view.memtables().map(|memtable| memtable.bytes() as u64).sum(),
+        levels: view.version.levels.iter().map(shape).collect(),
     }
 }

@@ -9,7 +9,7 @@ use foldb_env::mem::{Fault, Operation};
 use foldb_env::{Env, FileSystem, MemFs, SystemThreads};
 
 use crate::options::{CompactionPreset, WriteOptions};
-use crate::version::{Edit, FileNames, Manifest};
+use crate::version::{Edit, FileNames, KeyspaceEdit, Manifest};
 use crate::{Db, ErrorKind, Options};
 
 const PATH: &str = "db";
@@ -102,7 +102,8 @@ fn a_database_without_current_is_not_a_new_one() {
 fn a_number_of_levels_is_not_believed() {
     let fs = MemFs::new();
     fs.create_dir_all(Path::new(PATH)).unwrap();
-    let edit = Edit { num_levels: Some(1 << 60), database: Some(1), ..Edit::default() };
+    let levels = KeyspaceEdit { num_levels: Some(1 << 60), ..KeyspaceEdit::default() };
+    let edit = Edit { database: Some(1), ..Edit::of_keyspace(levels) };
     let handle: Arc<dyn FileSystem> = Arc::new(fs.clone());
     Manifest::create(&handle, &FileNames::new(Path::new(PATH)), 1, 1, &edit).unwrap();
     let error = open(&fs).unwrap_err();
