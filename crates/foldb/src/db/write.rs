@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::{CachedResolver, Operator};
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
-use crate::memtable::{Folding, MemtableWriter, record_bytes};
+use crate::memtable::{Folding, record_bytes};
 use crate::options::WriteOptions;
 use crate::totals::Total;
 use crate::wal::{BatchHeader, LogWriter, encode_definition};
@@ -55,7 +55,7 @@ impl Writes<'_> {
     }
 
     /// Upper bound of what the writes take of memtables, if all go to one keyspace.
-    #[inline]
+    #[inline(always)]
     fn need(&self) -> Option<(KeyspaceId, usize)> {
         let bytes =
             |operation: &Operation<'_>| record_bytes(operation.key.len(), operation.value.len());
@@ -232,8 +232,7 @@ impl Core {
         seqno: SeqNo,
         folding: Folding<'_>,
     ) -> u64 {
-        let apply = |memtable: &mut MemtableWriter| memtable.apply(operation, seqno, folding);
-        buffers.with(operation.keyspace, apply);
+        buffers.apply(operation, seqno, folding);
         let counted = match operation.kind {
             Kind::Put => Total::Puts,
             Kind::Delete => Total::Deletes,

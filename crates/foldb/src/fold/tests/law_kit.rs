@@ -119,6 +119,10 @@ impl MergeOperator for HalfInPlace {
     fn fold_word(&self, accumulator: [u8; 8], operand: [u8; 8]) -> Option<[u8; 8]> {
         Some((number(&accumulator).wrapping_add(number(&operand) / 2)).to_le_bytes())
     }
+
+    fn text(&self) -> TextForm {
+        TextForm::U64
+    }
 }
 
 #[test]
