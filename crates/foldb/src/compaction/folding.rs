@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::faults::{Fault, planted};
 use crate::fold::{Below, Chain, Resolver};
 use crate::iterator::{Covers, MergingCursor};
-use crate::key::{Comparator, Kind, MAX_SEQNO, RecordHeader, SeqNo};
+use crate::key::{Comparator, Kind, MAX_SEQNO, OperatorId, RecordHeader, SeqNo};
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::version::{Key, KeyRange, TableRef, Version};
 
@@ -31,6 +31,9 @@ use crate::version::{Key, KeyRange, TableRef, Version};
 pub(crate) trait RecordSink {
     /// The next record.
     fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()>;
+
+    /// This snapshot, the newest that does, keeps records of the last key from being folded further.
+    fn keep_apart(&mut self, _snapshot: SeqNo) {}
 }
 
 /// What went in and what came out, in records.
@@ -41,6 +44,9 @@ pub(crate) struct FoldCounts {
     pub(crate) failed: u64,
 }
 
+/// Most failed keys that one flush or slice names; it counts them all.
+const MOST_FAILURES: usize = 64;
+
 /// Folds the records of key after key.
 pub(crate) struct Folder<'a> {
     pub(crate) operators: &'a Resolver,
@@ -48,11 +54,17 @@ pub(crate) struct Folder<'a> {
     pub(crate) snapshots: &'a [SeqNo],
     pub(crate) older: OlderTables,
     pub(crate) counts: FoldCounts,
+    /// The first keys that failed, and the operators that did.
+    pub(crate) failures: Vec<(Vec<u8>, OperatorId)>,
     /// Range tombstones of the same sources, as stripe by stripe finds them; if there are any.
     covers: Option<Covers>,
     chain: Chain,
     scratch: Vec<u8>,
     key: Vec<u8>,
+    /// Of the key being folded: the oldest stripe that left records so far.
+    left_in: Option<usize>,
+    /// And the newest snapshot that keeps them apart; 0 for none.
+    kept_apart: SeqNo,
 }
 
 impl<'a> Folder<'a> {
@@ -66,10 +78,13 @@ impl<'a> Folder<'a> {
             snapshots,
             older,
             counts: FoldCounts::default(),
+            failures: Vec::new(),
             covers: None,
             chain: Chain::default(),
             scratch: Vec::new(),
             key: Vec::new(),
+            left_in: None,
+            kept_apart: 0,
         }
     }
 
@@ -92,6 +107,7 @@ impl<'a> Folder<'a> {
     ) -> Result<()> {
         self.key.clear();
         self.key.extend_from_slice(records.key());
+        (self.left_in, self.kept_apart) = (None, 0);
         let (mut stripe, mut cover) = (usize::MAX, 0);
         // Whether older records of the stripe still matter.
         let mut open = true;
@@ -117,8 +133,38 @@ impl<'a> Folder<'a> {
             }
             records.next()?;
             if !records.valid() || !same_bytes(records.key(), &self.key) {
-                return self.finish_stripe(stripe, sink);
+                self.finish_stripe(stripe, sink)?;
+                if self.kept_apart > 0 {
+                    sink.keep_apart(self.kept_apart);
+                }
+                return Ok(());
             }
+        }
+    }
+
+    /// Records were left in a stripe. A snapshot is in the way of folding them further if a newer
+    /// stripe left some, too, or if nothing but the snapshot keeps the oldest of them from being
+    /// known to have nothing below:
+    ///
+    /// ```text
+    /// snapshot 4    a.MERGE.9 | a.PUT.3     kept apart by 4
+    /// snapshot 4    a.MERGE.9 |             at the bottom: kept from becoming a put by 4
+    /// ```
+    #[inline]
+    fn note_left(&mut self, stripe: usize, oldest: Kind) {
+        if self.snapshots.is_empty() {
+            return;
+        }
+        let newer = self.left_in.replace(stripe);
+        let waits = |folder: &mut Folder<'_>| {
+            stripe > 0 && oldest != Kind::Put && !folder.older.may_hold(&folder.key)
+        };
+        let boundary = match newer {
+            Some(newer) => Some(newer),
+            None => waits(self).then_some(stripe),
+        };
+        if let Some(boundary) = boundary {
+            self.kept_apart = self.kept_apart.max(self.snapshots[boundary - 1]);
         }
     }
 
@@ -151,7 +197,12 @@ impl<'a> Folder<'a> {
         }
         let below = self.below(stripe)?;
         let folded = self.chain.fold(&self.key, below, self.operators, &mut self.scratch);
-        self.counts.failed += u64::from(folded.failed.is_some());
+        if let Some(operator) = folded.failed {
+            self.note_failure(operator);
+        }
+        if let Some(oldest) = folded.records.first() {
+            self.note_left(stripe, oldest.header.kind);
+        }
         for (age, record) in folded.records.iter().enumerate().rev() {
             if age == 0 && record.header.kind.is_base() {
                 let (header, value) = (record.header, &record.value);
@@ -164,6 +215,14 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
+    #[cold]
+    fn note_failure(&mut self, operator: OperatorId) {
+        self.counts.failed += 1;
+        if self.failures.len() < MOST_FAILURES {
+            self.failures.push((self.key.clone(), operator));
+        }
+    }
+
     /// Passes on a base that nothing stands on.
     fn emit_base(
         &mut self,
@@ -172,6 +231,7 @@ impl<'a> Folder<'a> {
         value: &[u8],
         sink: &mut impl RecordSink,
     ) -> Result<()> {
+        self.note_left(stripe, header.kind);
         let below = self.below(stripe)?;
         self.counts.records_out += emit(&self.key, below, header, value, sink)?;
         Ok(())

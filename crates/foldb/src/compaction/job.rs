@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::faults::{Fault, planted};
 use crate::fold::Resolver;
 use crate::iterator::{CoverSource, Covers, MergingCursor, RunCursor, Source};
-use crate::key::{Comparator, SeqNo};
+use crate::key::{Comparator, OperatorId, SeqNo};
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::{CursorOptions, TableBuilderOptions};
 use crate::version::{
@@ -61,6 +61,8 @@ pub(crate) struct JobContext<'a> {
 pub(crate) struct Slice {
     pub(crate) edits: Vec<TreeEdit>,
     pub(crate) counts: FoldCounts,
+    /// The first keys that failed to fold, and the operators that did.
+    pub(crate) failures: Vec<(Vec<u8>, OperatorId)>,
     /// Read from the input runs.
     pub(crate) bytes_above: u64,
     /// Read from the output run.
@@ -126,9 +128,13 @@ impl Job {
     /// Whether a table overlaps nothing else in the job and lies inside its range.
     fn can_move(&self, table: &TableRef, context: &JobContext<'_>) -> bool {
         let comparator = &**context.comparator;
-        // A rewrite may rid the tree of tombstones and operands; a crumb should grow.
+        // A rewrite may rid the tree of tombstones, operands and what a snapshot kept apart; a crumb
+        // should grow.
         let file = &table.file;
-        let settled = file.deletes == 0 && file.merges == 0 && file.range_deletes == 0;
+        let settled = file.deletes == 0
+            && file.merges == 0
+            && file.range_deletes == 0
+            && file.kept_apart == 0;
         if self.move_from > 0 && !(settled && table.file.len >= self.move_from) {
             return false;
         }
@@ -183,7 +189,7 @@ impl Job {
             }
             folder.fold_key(&mut records, &mut output)?;
         }
-        let counts = folder.counts;
+        let (counts, failures) = (folder.counts, std::mem::take(&mut folder.failures));
         let range = KeyRange { lo: Some(start), hi: end };
         let tombstones = tombstones_to_pass_on(&folder, &range, comparator)?;
         output.set_tombstones(tombstones, &folder.older);
@@ -200,7 +206,7 @@ impl Job {
             hi: file.end.clone(),
             file,
         }));
-        Ok(Slice { edits, counts, bytes_above, bytes_base, bytes_written, moved: false })
+        Ok(Slice { edits, counts, failures, bytes_above, bytes_base, bytes_written, moved: false })
     }
 
     /// Where the slice begins: at the first input key, or at the start of the output run's table
@@ -232,13 +238,12 @@ impl Job {
     }
 
     fn open_inputs(&self, range: &KeyRange, context: &JobContext<'_>) -> MergingCursor {
-        let options = CursorOptions { fill_cache: false, readahead: true };
         let sources = self
             .sources(context.version)
             .into_iter()
             .map(|run| {
                 let (tables, comparator) = (context.tables, context.comparator);
-                Source::Run(RunCursor::new(run, range, tables, comparator, options))
+                Source::Run(RunCursor::new(run, range, tables, comparator, CursorOptions::walk()))
             })
             .collect();
         MergingCursor::new(sources, Arc::clone(context.comparator))

@@ -19,7 +19,7 @@ use foldb_env::FileSystem;
 use crate::compaction::folding::{OlderTables, RecordSink};
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
-use crate::key::RecordHeader;
+use crate::key::{RecordHeader, SeqNo};
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::{TableBuilder, TableBuilderOptions, TableSummary};
 use crate::version::{FileFacts, FileNames, Key, Upper};
@@ -48,6 +48,7 @@ struct Current {
     /// What its range tombstones delete: about how many records, some of their keys.
     deleted: u64,
     samples: Vec<Key>,
+    kept_apart: SeqNo,
 }
 
 /// Most samples of a file that has no records to take them of.
@@ -103,10 +104,12 @@ impl<'a> TableOutput<'a> {
 
     fn cut_at(&mut self, cut: &Edge) -> Result<()> {
         self.take_tombstones(cut)?;
-        if let Some(Current { builder, number, deleted, samples }) = self.current.take() {
+        if let Some(Current { builder, number, deleted, samples, kept_apart }) = self.current.take()
+        {
             let summary = builder.finish()?;
             let mut facts = facts(number, summary);
             facts.range_deleted = deleted;
+            facts.kept_apart = kept_apart;
             if facts.entries == 0 {
                 facts.samples = self.thinned_out(samples);
             }
@@ -175,7 +178,7 @@ impl<'a> TableOutput<'a> {
         let options =
             TableBuilderOptions { file_number: number, path: path.clone(), ..self.options.clone() };
         let builder = TableBuilder::new(file, options);
-        Ok(Current { builder, number, deleted: 0, samples: Vec::new() })
+        Ok(Current { builder, number, deleted: 0, samples: Vec::new(), kept_apart: 0 })
     }
 }
 
@@ -193,6 +196,12 @@ impl RecordSink for TableOutput<'_> {
     fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()> {
         self.current()?.builder.add(key, header, value)
     }
+
+    fn keep_apart(&mut self, snapshot: SeqNo) {
+        if let Some(current) = &mut self.current {
+            current.kept_apart = current.kept_apart.max(snapshot);
+        }
+    }
 }
 
 fn facts(number: u64, summary: TableSummary) -> FileFacts {
@@ -204,6 +213,7 @@ fn facts(number: u64, summary: TableSummary) -> FileFacts {
         merges: summary.merges,
         range_deletes: summary.range_deletes,
         range_deleted: 0,
+        kept_apart: 0,
         smallest: summary.smallest.into(),
         end: if summary.largest_excluded {
             Upper::Excluded(summary.largest.into())

@@ -15,6 +15,7 @@ use crate::db::buffers::SealedGroup;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::error::Result;
+use crate::events::Event;
 use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
 use crate::key::{KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::memtable::Memtable;
@@ -114,6 +115,10 @@ impl Core {
         memtables: &[Arc<Memtable>],
         version: &Version,
     ) -> Result<Vec<FileFacts>> {
+        if memtables.is_empty() {
+            return Ok(Vec::new());
+        }
+        let start = self.options.env.clock.now();
         memtables.iter().for_each(|memtable| memtable.order_all());
         let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor(MAX_SEQNO)));
         let mut records = MergingCursor::new(sources.collect(), Arc::clone(&keyspace.comparator));
@@ -143,6 +148,15 @@ impl Core {
         self.totals.add(Total::FlushRecordsIn, counts.records_in);
         self.totals.add(Total::FlushRecordsOut, counts.records_out);
         self.totals.add(Total::FailedMerges, counts.failed);
+        self.events.tell(&Event::Flush {
+            keyspace: Arc::clone(&keyspace.name),
+            memtables: memtables.len(),
+            records_in: counts.records_in,
+            records_out: counts.records_out,
+            bytes_written: bytes,
+            duration: self.options.env.clock.now() - start,
+        });
+        self.tell_failures(keyspace, &folder.failures);
         Ok(files)
     }
 

@@ -11,7 +11,9 @@ mod keyspace;
 mod multi_get;
 mod open;
 mod operands;
+mod operators;
 mod read;
+mod read_folds;
 mod replay;
 mod schedule;
 mod snapshot;
@@ -40,6 +42,7 @@ pub use approximate::ApproximateCount;
 pub(crate) use keyspace::DEFAULT_NAME;
 pub use keyspace::Keyspace;
 pub use operands::{Base, Operand, Operands};
+pub use operators::Finalized;
 pub use snapshot::Snapshot;
 
 /// An open database. Cheap to clone: all clones are the same database, which closes when the last

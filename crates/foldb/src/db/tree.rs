@@ -103,6 +103,13 @@ impl Core {
         for (change, version) in edit.keyspaces.iter().zip(versions) {
             let Some(own) = tree.keyspaces.get_mut(&change.id) else { continue };
             let old = std::mem::replace(&mut own.version, Arc::clone(&version));
+            for inserted in &change.tree {
+                if let TreeEdit::Insert { file, .. } = inserted
+                    && file.kept_apart > 0
+                {
+                    self.snapshots.note_kept_apart(file.kept_apart);
+                }
+            }
             own.flushed_through = change.flushed_through.unwrap_or(own.flushed_through);
             own.settled = false;
             own.keyspace.view.install(Arc::clone(&version), own.flushed_through);

@@ -13,13 +13,14 @@ use crate::db::buffers::{Buffers, Needs, SealedGroup};
 use crate::db::core::Core;
 use crate::db::keyspace::{KeyspaceState, dropped};
 use crate::error::{Error, Result};
+use crate::events::StallReason;
 use crate::faults::{Fault, planted};
 use crate::fold::Operator;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
 use crate::memtable::record_bytes;
 use crate::options::WriteOptions;
 use crate::totals::Total;
-use crate::wal::{BatchHeader, LogWriter, encode_definition};
+use crate::wal::{BatchHeader, LogWriter};
 
 /// What the one who writes has in hand.
 pub(crate) struct WriterState {
@@ -330,16 +331,6 @@ impl Core {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     }
 
-    /// Writes the definitions of all operators that are not the same everywhere.
-    pub(crate) fn define_operators(&self, log: &mut LogWriter) -> Result<()> {
-        let resolver = self.registry.resolver();
-        for definition in resolver.dynamic_definitions() {
-            encode_definition(definition, log.begin());
-            log.append()?;
-        }
-        Ok(())
-    }
-
     /// Slows the writer as compaction falls behind, so that it never has to stop at once: from the
     /// slowdown trigger on, each stretch of writes waits longer, without bound near the stop.
     fn pace(&self, buffers: &Buffers) -> Result<()> {
@@ -352,7 +343,7 @@ impl Core {
         let over = (runs - slow + 1) as u32;
         let pause = (PAUSE_STEP * over / left).min(LONGEST_PAUSE);
         self.options.env.clock.sleep(pause);
-        self.totals.add(Total::StallMicros, pause.as_micros() as u64);
+        self.note_stall(StallReason::CompactionDebt, pause);
         Ok(())
     }
 

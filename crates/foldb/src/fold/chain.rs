@@ -30,7 +30,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use smallvec::SmallVec;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::faults::{Fault, planted};
 use crate::fold::operator::{Full, MergeOperator, Partial};
 use crate::fold::registry::Resolver;
@@ -143,6 +143,11 @@ impl Chain {
         self.operands.is_empty() && self.base.is_none()
     }
 
+    /// How many operands were collected.
+    pub(crate) fn operands(&self) -> usize {
+        self.operands.len()
+    }
+
     /// The operands, newest first, and the base, for who shows a chain collected that way. A cover
     /// is a base: the delete that it stands for.
     pub(crate) fn into_records(self) -> (SmallVec<[Record; 4]>, Option<Record>) {
@@ -194,6 +199,9 @@ impl Chain {
         if !std::mem::take(&mut self.oldest_first) && !planted(Fault::WrongOperandOrder) {
             self.operands.reverse();
         }
+        if operators.has_upgrades() {
+            self.upgrade(operators);
+        }
         let mut rest = &mut self.operands[..];
         while let Some(first) = rest.first() {
             let operator = first.header.operator;
@@ -204,6 +212,19 @@ impl Chain {
         }
         self.operands.clear();
         fold.out
+    }
+
+    /// Hands operands of older versions to the operator that took them over. One it cannot read
+    /// stays as it is and is a wall.
+    fn upgrade(&mut self, operators: &Resolver) {
+        for record in &mut self.operands {
+            if let Some((operator, operand)) =
+                operators.upgrade(record.header.operator, &record.value)
+            {
+                record.header.operator = operator;
+                record.value = take_output(&mut { operand });
+            }
+        }
     }
 }
 
@@ -335,13 +356,16 @@ fn take_output(scratch: &mut Vec<u8>) -> Value {
 fn merge_failed(key: &[u8], operator: OperatorId, operators: &Resolver) -> Error {
     let shown = &key[..key.len().min(64)];
     let dots = if shown.len() < key.len() { "…" } else { "" };
-    Error::new(
-        ErrorKind::MergeFailed,
+    let (shown, name) = (shown.escape_ascii(), operators.name(operator));
+    let message = if operators.is_unresolved(operator) {
         format!(
-            "operator '{}' rejects the value or an operand of key '{}{dots}'; \
-             put or delete the key to use it again",
-            operators.name(operator),
-            shown.escape_ascii(),
-        ),
-    )
+            "key '{shown}{dots}' holds operands of '{name}', which is not among Options::operators"
+        )
+    } else {
+        format!(
+            "operator '{name}' rejects the value or an operand of key '{shown}{dots}'; \
+             put or delete the key to use it again"
+        )
+    };
+    Error::merge_failed(message, key, name)
 }

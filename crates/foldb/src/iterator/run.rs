@@ -184,7 +184,7 @@ impl RunCursor {
             let TableRef { file, hi, .. } = &self.refs[index];
             self.cut = *hi != file.end;
             let table = self.tables.get_owned(file)?;
-            self.current = Some(TableCursor::new(table, self.options));
+            self.current = Some(TableCursor::new(table, self.options.clone()));
             self.index = index;
         }
         Ok(self.cursor_mut())

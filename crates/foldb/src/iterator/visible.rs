@@ -11,6 +11,7 @@ use crate::fold::{Chain, Registry};
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::MergingCursor;
 use crate::key::{Comparator, SeqNo};
+use crate::stats::ReadReport;
 use crate::totals::{Total, Totals};
 use crate::value::Value;
 
@@ -33,6 +34,8 @@ pub(crate) struct VisibleParts {
     /// Whatever must live as long as the iterator.
     pub(crate) _keep_alive: Arc<dyn Send + Sync>,
     pub(crate) totals: Arc<Totals>,
+    /// Counts what the iterator costs, if somebody asks.
+    pub(crate) report: Option<ReadReport>,
 }
 
 /// A cursor over the entries of a key range, in both directions.
@@ -300,6 +303,9 @@ impl Iter {
         self.yielded = false;
         if self.chain.is_empty() {
             return false;
+        }
+        if let Some(report) = &self.parts.report {
+            report.saw_operands(self.chain.operands());
         }
         let resolver = self.parts.registry.resolver();
         let folded = self.chain.value(&self.key, &resolver, &mut self.scratch);

@@ -1,6 +1,9 @@
 //! What the engine did and what shape it is in.
 
 mod prometheus;
+mod report;
+
+pub use report::ReadReport;
 
 /// Figures of a database, cumulative over all its opens. Counts since the last manifest edit may
 /// be lost at a crash. All sizes are bytes.

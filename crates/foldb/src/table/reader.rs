@@ -7,6 +7,7 @@ use std::sync::Arc;
 use foldb_env::RandomAccessFile;
 
 use super::cache::{BlockCache, CachedBlock};
+use super::cursor::CursorOptions;
 use super::data_block::DataBlock;
 use super::filter::Filter;
 use super::footer::{FOOTER_LEN, Footer};
@@ -21,6 +22,7 @@ use super::tombstone_block::decode_tombstones;
 use crate::error::{Error, Result};
 use crate::key::{Comparator, RecordHeader, SeqNo};
 use crate::range_tombstone::{RangeTombstone, RangeTombstones};
+use crate::stats::ReadReport;
 
 /// A table open for reading. Any number of threads may use it; it takes no lock but the cache's.
 #[derive(Debug)]
@@ -44,15 +46,21 @@ pub struct Fetch {
     /// Reads ahead. Without `fill_cache` the cache is not even asked.
     window: Option<ReadWindow>,
     buffers: FrameBuffers,
+    report: Option<ReadReport>,
 }
 
 impl Fetch {
-    /// From the cache, then from the file; read ahead if `readahead`.
-    pub fn new(fill_cache: bool, readahead: bool) -> Fetch {
+    /// From the cache, then from the file. Counts the table as touched.
+    #[inline]
+    pub fn new(options: CursorOptions) -> Fetch {
+        if let Some(report) = &options.report {
+            report.touched_table();
+        }
         Fetch {
-            fill_cache,
-            window: readahead.then(ReadWindow::default),
+            fill_cache: options.fill_cache,
+            window: options.readahead.then(ReadWindow::default),
             buffers: FrameBuffers::default(),
+            report: options.report,
         }
     }
 }
@@ -143,10 +151,10 @@ impl TableReader {
         &self,
         key: &[u8],
         max_seqno: SeqNo,
-        fill_cache: bool,
+        options: CursorOptions,
         visit: impl FnMut(RecordHeader, EntryValue<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        SortedReads::new(self, fill_cache).get(key, max_seqno, visit)
+        SortedReads::new(self, options).get(key, max_seqno, visit)
     }
 
     /// The cache its blocks go through.
@@ -217,7 +225,11 @@ impl TableReader {
         if fetch.window.is_some() && !fetch.fill_cache {
             return None;
         }
-        self.cache.get(self.file.number, handle)
+        let found = self.cache.get(self.file.number, handle);
+        if let (Some(report), Some(_)) = (&fetch.report, &found) {
+            report.found_block();
+        }
+        found
     }
 
     #[cold]
@@ -228,7 +240,10 @@ impl TableReader {
     #[cold]
     #[inline(never)]
     fn load_data(&self, handle: Handle, fetch: &mut Fetch) -> Result<DataBlock> {
-        let Fetch { fill_cache, window, buffers } = fetch;
+        let Fetch { fill_cache, window, buffers, report } = fetch;
+        if let Some(report) = report {
+            report.read_block(u64::from(handle.len));
+        }
         let limit = self.footer.index.offset;
         let payload = match window {
             Some(window) => window.read_frame(&self.file, handle, limit, buffers)?,
@@ -246,7 +261,10 @@ impl TableReader {
     #[cold]
     #[inline(never)]
     fn load_directory(&self, handle: Handle, fetch: &mut Fetch) -> Result<Arc<Index>> {
-        let Fetch { fill_cache, window, buffers } = fetch;
+        let Fetch { fill_cache, window, buffers, report } = fetch;
+        if let Some(report) = report {
+            report.read_block(u64::from(handle.len));
+        }
         // A directory lies behind its sub-blocks: moving the window to it would skip them.
         let payload = match window {
             Some(window) => window.peek_frame(&self.file, handle, buffers)?,

@@ -36,7 +36,7 @@ impl TableReader {
     }
 
     fn verify_frames(&self) -> Result<u64> {
-        let mut fetch = Fetch::new(false, true);
+        let mut fetch = Fetch::new(CursorOptions::walk());
         let mut tiles = Tiles { table: self, end: 0, count: 0 };
         for i in 0..self.index().len() {
             let child = self.index().child(i);
@@ -61,7 +61,7 @@ impl TableReader {
     }
 
     fn verify_records(self: &Arc<Self>) -> Result<u64> {
-        let options = CursorOptions { fill_cache: false, readahead: true };
+        let options = CursorOptions::walk();
         let mut cursor = TableCursor::new(self.clone(), options);
         let mut found = Found::default();
         cursor.seek_to_first()?;

@@ -194,7 +194,7 @@ impl Workbench {
             let table = self.tables.get_owned(&table.file).unwrap();
             chain.cover(table.cover(key, seqno));
             table
-                .get(key, seqno, true, |header, value| {
+                .get(key, seqno, CursorOptions::default(), |header, value| {
                     open = chain.push(header, value.to_value());
                     if open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                 })

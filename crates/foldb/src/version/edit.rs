@@ -29,6 +29,7 @@
 //!  21 new table with range tombstones
 //!                       run varint | range tombstones varint | about how many older records they
 //!                       delete varint | file facts, of which the largest key is an upper | lo | upper
+//!  22 kept apart       seqno varint: of the table that stands before it, see `FileFacts::kept_apart`
 //! ```
 //!
 //! Unknown tags are refused: an older program must not lose what it does not understand.
@@ -98,6 +99,7 @@ pub(super) mod tag {
     pub(crate) const DROPPED: u64 = 19;
     pub(crate) const NEXT_KEYSPACE: u64 = 20;
     pub(crate) const INSERT_WITH_RANGES: u64 = 21;
+    pub(crate) const KEPT_APART: u64 = 22;
 }
 
 impl Edit {
@@ -213,12 +215,17 @@ impl TreeEdit {
                 put_varint(body, *run);
                 put_varint(body, before.map_or(0, |before| before + 1));
             }),
-            TreeEdit::Insert { run, file, lo, hi } => fields.add(file.insert_tag(), |body| {
-                put_varint(body, *run);
-                file.encode(body);
-                write_key(body, lo);
-                write_upper(body, hi);
-            }),
+            TreeEdit::Insert { run, file, lo, hi } => {
+                fields.add(file.insert_tag(), |body| {
+                    put_varint(body, *run);
+                    file.encode(body);
+                    write_key(body, lo);
+                    write_upper(body, hi);
+                });
+                if file.kept_apart > 0 {
+                    fields.add(tag::KEPT_APART, |body| put_varint(body, file.kept_apart));
+                }
+            }
             TreeEdit::Carve { run, range } => fields.add(tag::CARVE, |body| {
                 put_varint(body, *run);
                 match &range.lo {
@@ -317,6 +324,8 @@ impl FileFacts {
             } else {
                 Upper::Included(body.length_delimited("largest key")?.into())
             },
+            // In a field of its own.
+            kept_apart: 0,
             samples: Arc::default(),
         };
         let mut samples: Vec<Key> = Vec::new();

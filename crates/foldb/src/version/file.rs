@@ -28,6 +28,9 @@ pub(crate) struct FileFacts {
     /// Of records and range tombstones.
     pub(crate) smallest_seqno: SeqNo,
     pub(crate) largest_seqno: SeqNo,
+    /// The newest snapshot that kept records of it from being folded; 0 for none. Once it is gone the
+    /// file is worth rewriting.
+    pub(crate) kept_apart: SeqNo,
     /// Keys evenly spaced by bytes, to estimate how much of the file lies in a range. Of a file with
     /// nothing but range tombstones: of what they delete.
     pub(crate) samples: Arc<[Key]>,

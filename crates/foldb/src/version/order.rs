@@ -62,7 +62,7 @@ pub(crate) fn check_order(
         let mut oldest_here: HashMap<Vec<u8>, SeqNo> = HashMap::new();
         for table in &run.tables {
             let mut cursor =
-                TableCursor::new(tables.get_owned(&table.file)?, CursorOptions::default());
+                TableCursor::new(tables.get_owned(&table.file)?, CursorOptions::walk());
             cursor.seek(&table.lo)?;
             while cursor.valid() && table.hi.admits(comparator, cursor.key()) {
                 let (key, seqno) = (cursor.key(), cursor.header().seqno);

@@ -57,6 +57,11 @@ pub struct Keyspace {
 }
 
 impl Keyspace {
+    /// Another keyspace of the same database.
+    pub(super) fn sibling(&self, state: Arc<KeyspaceState>) -> Keyspace {
+        Keyspace { handle: Arc::clone(&self.handle), state }
+    }
+
     pub(super) fn new(handle: Arc<Handle>, state: Arc<KeyspaceState>) -> Keyspace {
         Keyspace { handle, state }
     }

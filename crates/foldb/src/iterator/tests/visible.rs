@@ -19,6 +19,7 @@ fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -
         registry: Arc::clone(&bench.registry),
         _keep_alive: Arc::new(()),
         totals: Arc::new(Totals::default()),
+        report: None,
     })
 }
 

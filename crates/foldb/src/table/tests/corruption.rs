@@ -65,7 +65,7 @@ fn try_read_all(bytes: Vec<u8>, records: &[Record]) -> Result<()> {
     for result in [
         scan(&table, CursorOptions::default()),
         scan_back(&table, CursorOptions::default()),
-        scan(&table, CursorOptions { fill_cache: false, readahead: true }),
+        scan(&table, CursorOptions::walk()),
     ] {
         match result {
             Ok(found) => assert_eq!(found, records),

@@ -144,7 +144,7 @@ pub(super) fn scan_back(table: &Arc<TableReader>, options: CursorOptions) -> Res
 /// All versions `get` visits.
 pub(super) fn get(table: &TableReader, key: &[u8], max_seqno: SeqNo) -> Result<Vec<Record>> {
     let mut records = Vec::new();
-    table.get(key, max_seqno, true, |header, value| {
+    table.get(key, max_seqno, CursorOptions::default(), |header, value| {
         let value = value.to_value().into_owned();
         records.push(Record { key: key.to_vec(), header, value });
         ControlFlow::Continue(())

@@ -33,6 +33,7 @@ fn facts() -> impl Strategy<Value = FileFacts> {
             range_deleted: if range_deletes == 0 { 0 } else { numbers[6] },
             smallest,
             end,
+            kept_apart: numbers[5] & 1,
             samples: samples.into(),
         }
     })

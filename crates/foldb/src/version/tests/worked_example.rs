@@ -32,6 +32,7 @@ fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFa
         end: Upper::Included(key(keys[1])),
         smallest_seqno: seqnos[0],
         largest_seqno: seqnos[1],
+        kept_apart: 0,
         samples: Arc::new([key(keys[0])]),
     }
 }

@@ -335,7 +335,7 @@ impl Player {
             Some((snapshot, world)) => (Some(snapshot.clone()), world.of(place)),
             None => (None, self.current.of(place)),
         };
-        let options = ReadOptions { snapshot, fill_cache: true };
+        let options = ReadOptions { snapshot, ..ReadOptions::default() };
         let (iter, inside): (_, KeyTest) = match range {
             Range::Prefix(key, len) if options.snapshot.is_none() => {
                 let key = key.bytes();
