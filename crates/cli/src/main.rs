@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`args`] (what may be asked, and how wrong questions are answered), [`exit`] (how
 //! a command ends), [`form`] (how keys and values are written), [`location`] and [`operator`] (what
-//! stands at a path, what merges there), [`command`] (one module a command).
+//! stands at a path, what merges there), [`ingest`] (lines into a database), [`command`] (one module a command).
 //!
 //! Invariants: standard output carries data only; standard error carries exactly one line
 //! `foldb: …` when a command does not end well; nothing is touched before the question is
@@ -14,6 +14,7 @@ mod columns;
 mod command;
 mod exit;
 mod form;
+mod ingest;
 mod interrupt;
 mod location;
 mod operator;

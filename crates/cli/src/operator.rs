@@ -43,6 +43,16 @@ impl Spec {
             .map_err(|error| Exit::usage(format!("--operator: {error}")))?;
         Ok(Spec { text: text.to_owned(), implementation })
     }
+
+    /// As it was asked for.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// How its values are written.
+    pub fn text_form(&self) -> TextForm {
+        self.implementation.text()
+    }
 }
 
 /// A database, or the place for one, and the operator with which merges go into it. Nothing is

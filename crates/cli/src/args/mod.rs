@@ -12,7 +12,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::builder::ValueParser;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
 
 use crate::exit::Outcome;
 use crate::form::{Form, KeyFormat, ValueFormat};
@@ -135,7 +136,7 @@ Examples:
     /// Prints entries in the order of their keys: key, TAB, value
     #[command(
         override_usage = "foldb scan DB [--from K] [--to K] [--prefix P] [--limit N] [--reverse] \
-                          [FLAGS]",
+                          [--count] [FLAGS]",
         after_help = "\
 In utf8 form TAB, newline, carriage return, backslash and bytes that are not UTF-8 are written
 \\t \\n \\r \\\\ \\xHH. A value that does not fit --as ends the scan with exit 1.
@@ -143,7 +144,9 @@ In utf8 form TAB, newline, carriage return, backslash and bytes that are not UTF
 Examples:
   foldb scan words.db --prefix th
   foldb scan words.db --from a --to b --limit 10
-  foldb scan words.db --reverse --limit 3 --json"
+  foldb scan words.db --reverse --limit 3 --json
+  foldb scan words.db --prefix th --count
+  foldb scan words.db --as hex > words.dump         foldb load reads it"
     )]
     Scan(Scan),
     /// Adds one to each key read: every line is a key, or a key, a TAB and an operand
@@ -162,6 +165,23 @@ Examples:
   tail -f visitors.log | foldb count visitors.db --ack"
     )]
     Count(Count),
+    /// Loads what scan printed: with it, a dump and its restoration
+    #[command(
+        override_usage = "foldb load DB [FILE…] [--operator OP] [FLAGS]",
+        after_help = "\
+A line is an entry: key, TAB, value, with scan's escapes, or with --json an object; it must end in
+newline. Values are put, whatever was there. --key-format and --as must be those of the scan; where
+they were left out, --operator with the operator of the scanned database says the same. Without a
+FILE, or with -, it reads standard input. Empty lines are skipped. The lines before a bad one are
+loaded.
+
+Examples:
+  foldb scan words.db | foldb load copy.db --operator uint64add
+  foldb scan words.db --as hex --key-format hex > words.dump
+  foldb load copy.db words.dump --as hex --key-format hex
+  foldb scan notes.db --json | foldb load copy.db --json"
+    )]
+    Load(Load),
     /// Prints what the engine did and what shape the tree is in
     #[command(
         override_usage = "foldb stats DB [--keys] [FLAGS]",
@@ -204,13 +224,23 @@ Examples:
   curl -s https://www.gutenberg.org/files/2701/2701-0.txt | foldb demo -"
     )]
     Demo(Demo),
+    /// Prints what a shell needs to complete foldb's commands and flags
+    #[command(
+        override_usage = "foldb completions SHELL",
+        after_help = "\
+Examples:
+  foldb completions bash > ~/.local/share/bash-completion/completions/foldb
+  foldb completions zsh > \"${fpath[1]}/_foldb\"
+  foldb completions fish > ~/.config/fish/completions/foldb.fish"
+    )]
+    Completions(Completions),
 }
 
 /// `get`.
 #[derive(Debug, Args)]
 pub struct Get {
     /// Directory of the database
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
     /// The key
     #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
@@ -221,7 +251,7 @@ pub struct Get {
 #[derive(Debug, Args)]
 pub struct Put {
     /// Directory of the database
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
     /// The key
     #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
@@ -235,7 +265,7 @@ pub struct Put {
 #[derive(Debug, Args)]
 pub struct Delete {
     /// Directory of the database
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
     /// The key
     #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
@@ -246,7 +276,7 @@ pub struct Delete {
 #[derive(Debug, Args)]
 pub struct Merge {
     /// Directory of the database
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
     /// The key
     #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
@@ -263,7 +293,7 @@ pub struct Merge {
 #[derive(Debug, Args)]
 pub struct Scan {
     /// Directory of the database
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
     /// First key, included
     #[arg(long, value_name = "K", value_parser = ValueParser::os_string())]
@@ -280,16 +310,19 @@ pub struct Scan {
     /// From the last key to the first
     #[arg(long)]
     pub reverse: bool,
+    /// Print how many entries there are instead of them
+    #[arg(long)]
+    pub count: bool,
 }
 
 /// `count`.
 #[derive(Debug, Args)]
 pub struct Count {
     /// Directory of the database
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
     /// What to read; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Merge operator, NAME or NAME:PARAM; by default the database's own, else uint64add
     #[arg(long, value_name = "OP")]
@@ -299,11 +332,25 @@ pub struct Count {
     pub ack: bool,
 }
 
+/// `load`.
+#[derive(Debug, Args)]
+pub struct Load {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// What to read; - is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Default merge operator of a database that has none, NAME or NAME:PARAM
+    #[arg(long, value_name = "OP")]
+    pub operator: Option<String>,
+}
+
 /// `stats`.
 #[derive(Debug, Args)]
 pub struct Stats {
     /// Directory of the database
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
     /// Count the keys exactly, by a scan
     #[arg(long)]
@@ -314,7 +361,7 @@ pub struct Stats {
 #[derive(Debug, Args)]
 pub struct Compact {
     /// Directory of the database
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
 }
 
@@ -322,15 +369,23 @@ pub struct Compact {
 #[derive(Debug, Args)]
 pub struct Demo {
     /// Texts to count instead of foldb's own documents; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Keep the database in DIR, which must be empty or not exist
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub keep: Option<PathBuf>,
     /// How many words to count where no FILE is given
     #[arg(long, value_name = "N", default_value_t = 2_000_000,
           value_parser = |text: &str| whole_number(text, 1..=1_000_000_000))]
     pub words: u64,
+}
+
+/// `completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
 }
 
 /// A number in a range; what was expected, if it is none.

@@ -1,8 +1,10 @@
 //! The commands, one module each.
 
 mod compact;
+mod completions;
 mod count;
 mod demo;
+mod load;
 mod operators;
 mod point;
 mod scan;
@@ -27,10 +29,12 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Merge(args) => point::merge(args, common),
         Command::Scan(args) => scan::run(args, common),
         Command::Count(args) => count::run(args, common),
+        Command::Load(args) => load::run(args, common),
         Command::Stats(args) => stats::run(args, common),
         Command::Compact(args) => compact::run(args),
         Command::Operators => operators::run(common),
         Command::Demo(args) => demo::run(args, common),
+        Command::Completions(args) => completions::run(args),
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{self, Common};
 use crate::columns::{Side, align};
+use crate::command::scan::Walk;
 use crate::exit::Outcome;
 use crate::form::json::integer;
 use crate::location;
@@ -29,17 +30,10 @@ pub fn run(args: &args::Stats, common: &Common) -> Outcome {
     Ok(db.close()?)
 }
 
-/// The exact number of keys, those whose merge fails included.
+/// The exact number of keys.
 fn count_keys(db: &Db) -> Outcome<u64> {
     let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
-    let mut entries = db.range_opt::<&[u8]>(.., &once)?;
-    let mut keys = 0;
-    let mut valid = entries.seek_to_first()?;
-    while valid {
-        keys += 1;
-        valid = entries.advance()?;
-    }
-    Ok(keys)
+    Walk { entries: db.range_opt::<&[u8]>(.., &once)?, reverse: false, limit: u64::MAX }.count()
 }
 
 /// One figure.

@@ -1,11 +1,13 @@
 //! The `foldb` binary, run as people run it.
 
+mod completions;
 mod count;
 mod demo;
 #[cfg(unix)]
 mod docs;
 mod foldb;
 mod kill;
+mod load;
 mod locations;
 mod output;
 mod points;

@@ -1,4 +1,4 @@
-//! `count`: one merge a line, in batches, as fast as they come and never later than they must.
+//! Lines of files and standard input into a database: what `count` and `load` share.
 //!
 //! A thread reads, this one splits, batches and commits. A batch is one atomic write of at most
 //! [`BATCH_LINES`] lines or [`pending::BATCH_BYTES`] bytes, and is committed at the latest
@@ -9,7 +9,7 @@ mod input;
 mod lines;
 mod pending;
 
-use std::io::{self, Write};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -17,16 +17,12 @@ use std::time::{Duration, Instant};
 use foldb::{Db, ErrorKind, Operator, WriteBatch};
 use indicatif::{HumanCount, ProgressBar};
 
-use crate::args::{Common, Count};
 use crate::exit::{Exit, Outcome};
-use crate::form::Form;
 use crate::interrupt::Watch;
 use crate::location::shown;
-use crate::operator::{OperandText, Target};
-use crate::output::Output;
 use crate::progress;
 use input::{Event, Source};
-use lines::{Line, LineTooLong, Lines};
+use lines::{LineTooLong, Lines};
 use pending::{BATCH_LINES, Pending};
 
 /// How long Ctrl-C may go unnoticed while no input comes.
@@ -34,19 +30,99 @@ const IDLE: Duration = Duration::from_millis(100);
 /// Chunks that are read ahead.
 const CHUNKS_AHEAD: usize = 4;
 
-/// Counts what is read.
-pub fn run(args: &Count, common: &Common) -> Outcome {
-    let target = Target::find(&args.db, args.operator.as_deref(), Some("uint64add"))?;
-    let operands = target.operands(common.value_format)?;
-    let sources = input::sources(&args.files)?;
+/// What becomes of the lines.
+pub trait Sink {
+    /// Title of the progress bar: `counting`.
+    const DOING: &'static str;
+    /// Whether a last line without a newline is refused as cut off.
+    const NEEDS_NEWLINE: bool;
+
+    /// What a line that is not empty says.
+    ///
+    /// # Errors
+    /// Why it says nothing, in words.
+    fn entry<'a>(&self, line: &'a [u8]) -> Result<Entry<'a>, String>;
+
+    /// Where entries go. The database is opened, and created, at the first commit: a first line
+    /// that is bad creates none.
+    fn open(&mut self) -> Outcome<Destination<'_>>;
+
+    /// `lines` lines of the input are in the database.
+    fn committed(&mut self, _lines: u64) -> Outcome {
+        Ok(())
+    }
+
+    /// What is in the database of the `lines` lines before a bad one, as the end of a message.
+    fn kept(&self, lines: u64) -> String;
+}
+
+/// What a line says.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The key.
+    pub key: Cow<'a, [u8]>,
+    /// Its value, or an operand.
+    pub value: Cow<'a, [u8]>,
+}
+
+/// Where entries go, and how.
+#[derive(Clone, Copy)]
+pub struct Destination<'a> {
+    /// The database.
+    pub db: &'a Db,
+    /// The operator with which they are merged; without one they are put.
+    pub operator: Option<&'a Operator>,
+}
+
+impl Destination<'_> {
+    fn add(self, batch: &mut WriteBatch, key: &[u8], value: &[u8]) {
+        match self.operator {
+            Some(operator) => batch.merge_with(operator, key, value),
+            None => batch.put(key, value),
+        };
+    }
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug)]
+pub struct Ingested {
+    lines: u64,
+    empty: u64,
+    took: Duration,
+}
+
+impl Ingested {
+    /// `3 lines loaded in 0.01 s, 300 a second, 1 empty line skipped`.
+    pub fn summary(&self, done: &str) -> String {
+        let lines = self.lines - self.empty;
+        let rate = lines as f64 / self.took.as_secs_f64().max(1e-3);
+        let empty = match self.empty {
+            0 => String::new(),
+            1 => ", 1 empty line skipped".to_owned(),
+            more => format!(", {} empty lines skipped", HumanCount(more)),
+        };
+        format!(
+            "{} line{} {done} in {:.2} s, {} a second{empty}",
+            HumanCount(lines),
+            if lines == 1 { "" } else { "s" },
+            self.took.as_secs_f64(),
+            HumanCount(rate as u64),
+        )
+    }
+}
+
+/// Hands all lines of `files`, or of standard input, to `sink`, and makes them durable.
+///
+/// # Errors
+/// Failed at a file that cannot be read, or at the first bad line; those before it are kept.
+/// Interrupted by Ctrl-C.
+pub fn ingest<S: Sink>(files: &[PathBuf], sink: &mut S) -> Outcome<Ingested> {
+    let sources = input::sources(files)?;
     let watch = Watch::start();
-    let mut counting = Counting {
-        spec: target.spec(),
-        database: Database::Closed(Some(target)),
-        operands,
-        key_form: common.key_form(),
-        acks: args.ack.then(|| Acks { output: Output::new(), json: common.json }),
-        bar: progress_bar(&sources),
+    let started = Instant::now();
+    let mut ingest = Ingest {
+        bar: progress_bar(&sources, S::DOING),
+        sink,
         pending: Pending::default(),
         batch: WriteBatch::new(),
         place: None,
@@ -55,20 +131,18 @@ pub fn run(args: &Count, common: &Common) -> Outcome {
         empty: 0,
         committed: 0,
     };
-    let started = Instant::now();
-    let counted = counting.all(sources, &watch);
-    counting.bar.finish_and_clear();
-    counted?;
-    counting.finish(started.elapsed())
+    let done = ingest.all(sources, &watch);
+    ingest.bar.finish_and_clear();
+    done?;
+    let (lines, empty) = (ingest.lines, ingest.empty);
+    let took = started.elapsed();
+    sink.open()?.db.sync()?;
+    Ok(Ingested { lines, empty, took })
 }
 
-/// Everything `count` knows as it goes.
-struct Counting {
-    spec: String,
-    database: Database,
-    operands: OperandText,
-    key_form: Form,
-    acks: Option<Acks>,
+/// Everything that is known on the way.
+struct Ingest<'a, S> {
+    sink: &'a mut S,
     bar: ProgressBar,
     pending: Pending,
     batch: WriteBatch,
@@ -82,7 +156,7 @@ struct Counting {
     committed: u64,
 }
 
-impl Counting {
+impl<S: Sink> Ingest<'_, S> {
     /// Reads all sources to their ends.
     fn all(&mut self, sources: Vec<Source>, watch: &Watch) -> Outcome {
         let (send, events) = sync_channel(CHUNKS_AHEAD);
@@ -97,7 +171,7 @@ impl Counting {
                     self.take(|each| lines.feed(&chunk, each))?;
                     self.show_progress();
                 }
-                Ok(Event::End) => self.take(|each| lines.finish(each))?,
+                Ok(Event::End) => self.end(&mut lines)?,
                 Ok(Event::Failed(why)) => {
                     self.commit()?;
                     return Err(Exit::failed(why));
@@ -123,6 +197,15 @@ impl Counting {
         self.place = place;
         self.lines_in_source = 0;
         Ok(())
+    }
+
+    fn end(&mut self, lines: &mut Lines) -> Outcome {
+        if S::NEEDS_NEWLINE && lines.is_inside() {
+            self.commit()?;
+            let why = "it does not end in a newline, so the input may be cut off";
+            return Err(self.bad_line(self.lines_in_source + 1, why));
+        }
+        self.take(|each| lines.finish(each))
     }
 
     /// Takes the lines that `feed` hands over. What stands before a bad one is committed.
@@ -153,21 +236,9 @@ impl Counting {
     }
 
     fn add(&mut self, line: &[u8]) -> Result<(), String> {
-        let line = Line::of(line);
-        let operand = match line.operand {
-            Some(text) => self.operands.parse(text)?,
-            None => self.operands.one()?,
-        };
+        let entry = self.sink.entry(line)?;
         let number = (self.lines_in_source, self.lines + 1);
-        if self.key_form == Form::Utf8 {
-            self.pending.add(line.key, &operand, number);
-        } else {
-            let key = self.key_form.parse(line.key).ok_or_else(|| {
-                let (name, expected) = (self.key_form.name(), self.key_form.expected());
-                format!("the key is not {name}: expected {expected}")
-            })?;
-            self.pending.add(&key, &operand, number);
-        }
+        self.pending.add(&entry.key, &entry.value, number);
         Ok(())
     }
 
@@ -176,18 +247,18 @@ impl Counting {
             Some(file) => format!("{} line {number}", shown(file)),
             None => format!("line {number}"),
         };
-        Exit::failed(format!("{place}: {why}; the lines before it are kept"))
+        Exit::failed(format!("{place}: {why}; {}", self.sink.kept(self.committed)))
     }
 
     /// Writes what is pending, and acknowledges it.
     fn commit(&mut self) -> Outcome {
         if !self.pending.is_empty() {
-            let (db, operator) = self.database.open()?;
+            let to = self.sink.open()?;
             self.batch.clear();
-            for (key, operand, _) in self.pending.merges() {
-                self.batch.merge_with(operator, key, operand);
+            for (key, value, _) in self.pending.entries() {
+                to.add(&mut self.batch, key, value);
             }
-            match db.write(&self.batch) {
+            match to.db.write(&self.batch) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::InvalidArgument => self.commit_singly()?,
                 Err(error) => return Err(error.into()),
@@ -199,9 +270,11 @@ impl Counting {
 
     /// Finds the line for which the database refused the whole batch, and keeps those before it.
     fn commit_singly(&mut self) -> Outcome {
-        let (db, operator) = self.database.open()?;
-        let refused = self.pending.merges().find_map(|(key, operand, number)| {
-            db.merge_with(operator, key, operand).err().map(|error| (number, error))
+        let to = self.sink.open()?;
+        let refused = self.pending.entries().find_map(|(key, value, number)| {
+            self.batch.clear();
+            to.add(&mut self.batch, key, value);
+            to.db.write(&self.batch).err().map(|error| (number, error))
         });
         let Some(((in_source, in_all), error)) = refused else { return Ok(()) };
         self.pending.clear();
@@ -212,9 +285,7 @@ impl Counting {
     fn acknowledge(&mut self, lines: u64) -> Outcome {
         if lines > self.committed {
             self.committed = lines;
-            if let Some(acks) = &mut self.acks {
-                acks.print(lines)?;
-            }
+            self.sink.committed(lines)?;
         }
         Ok(())
     }
@@ -223,69 +294,6 @@ impl Counting {
         if !self.bar.is_hidden() {
             self.bar.set_message(HumanCount(self.lines).to_string());
         }
-    }
-
-    /// Makes everything durable and says what was done.
-    fn finish(mut self, took: Duration) -> Outcome {
-        let (db, _) = self.database.open()?;
-        db.sync()?;
-        db.close()?;
-        let counted = self.lines - self.empty;
-        let rate = counted as f64 / took.as_secs_f64().max(1e-3);
-        let empty = match self.empty {
-            0 => String::new(),
-            1 => ", 1 empty line skipped".to_owned(),
-            more => format!(", {} empty lines skipped", HumanCount(more)),
-        };
-        let _ = writeln!(
-            io::stderr(),
-            "{} line{} merged with {} in {:.2} s, {} a second{empty}",
-            HumanCount(counted),
-            if counted == 1 { "" } else { "s" },
-            self.spec,
-            took.as_secs_f64(),
-            HumanCount(rate as u64),
-        );
-        Ok(())
-    }
-}
-
-/// The database, opened at the first commit: a first line that is bad creates none.
-enum Database {
-    /// Not yet; empty only while it is being opened.
-    Closed(Option<Target>),
-    Open(Db, Operator),
-}
-
-impl Database {
-    fn open(&mut self) -> Outcome<(&Db, &Operator)> {
-        if let Database::Closed(target) = self {
-            let target = target.take().ok_or_else(|| Exit::failed("the database did not open"))?;
-            let (db, operator) = target.open()?;
-            *self = Database::Open(db, operator);
-        }
-        match self {
-            Database::Open(db, operator) => Ok((db, operator)),
-            Database::Closed(_) => unreachable!("opened above"),
-        }
-    }
-}
-
-/// `--ack`: `committed N`.
-struct Acks {
-    output: Output,
-    json: bool,
-}
-
-impl Acks {
-    fn print(&mut self, lines: u64) -> Outcome {
-        if self.json {
-            let committed = crate::form::json::integer(lines);
-            self.output.json(&serde_json::json!({ "committed": committed }))?;
-        } else {
-            self.output.text(&format!("committed {lines}\n"))?;
-        }
-        self.output.flush()
     }
 }
 
@@ -297,16 +305,16 @@ fn read_in_background(sources: Vec<Source>, events: SyncSender<Event>) -> Outcom
         .map_err(|error| Exit::failed(format!("cannot start a thread: {error}")))
 }
 
-fn progress_bar(sources: &[Source]) -> ProgressBar {
+fn progress_bar(sources: &[Source], doing: &str) -> ProgressBar {
     let bar = match input::total_len(sources) {
         _ if sources.iter().any(Source::is_typed) => progress::none(),
         Some(bytes) => progress::bar(
             bytes,
-            "counting",
+            doing,
             "{prefix} {wide_bar} {bytes} of {total_bytes}, {msg} lines, {eta} left",
         ),
         None => progress::spinner(
-            "counting",
+            doing,
             "{prefix} {spinner} {bytes} read, {bytes_per_sec}, {msg} lines, {elapsed}",
         ),
     };

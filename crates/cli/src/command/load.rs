@@ -1,0 +1,144 @@
+//! `load`: what `scan` printed, back into a database.
+//!
+//! Together they are dump and restore: scanning what was loaded prints what was read, for whatever
+//! bytes, in both forms (`key<TAB>value` and JSON). Values are stored as puts.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use foldb::{Db, Options};
+use indicatif::HumanCount;
+
+use crate::args::{Common, Load};
+use crate::exit::{Exit, Outcome};
+use crate::form::{Form, json};
+use crate::ingest::{Destination, Entry, Sink, ingest};
+use crate::location::{self, Location, shown};
+use crate::operator::Spec;
+
+/// Loads what is read.
+pub fn run(args: &Load, common: &Common) -> Outcome {
+    let target = Target::find(&args.db, args.operator.as_deref())?;
+    let value = common.value_format.resolve(target.operator_text());
+    if value == Form::Sketch {
+        return Err(Exit::usage(
+            "of a sketch scan shows the estimate only: give --as hex to scan and to load",
+        ));
+    }
+    let mut loading = Loading { target, key: common.key_form(), value, json: common.json };
+    let ingested = ingest(&args.files, &mut loading)?;
+    loading.target.close()?;
+    let _ = writeln!(io::stderr(), "{}", ingested.summary("loaded"));
+    Ok(())
+}
+
+struct Loading {
+    target: Target,
+    key: Form,
+    value: Form,
+    json: bool,
+}
+
+impl Sink for Loading {
+    const DOING: &'static str = "loading";
+    /// A dump that was cut off inside a value would otherwise pass for a shorter value.
+    const NEEDS_NEWLINE: bool = true;
+
+    fn entry<'a>(&self, line: &'a [u8]) -> Result<Entry<'a>, String> {
+        let of_key = |why| format!("the key: {why}");
+        let of_value = |why| format!("the value: {why}");
+        if self.json {
+            let json::Entry { key, value } = json::entry(line)?;
+            return Ok(Entry {
+                key: Cow::Owned(json::parse(self.key, &key).map_err(of_key)?),
+                value: Cow::Owned(json::parse(self.value, &value).map_err(of_value)?),
+            });
+        }
+        let mut tabs = memchr::memchr_iter(b'\t', line);
+        let tab = tabs.next().ok_or("expected a key, a TAB and a value, found no TAB")?;
+        if tabs.next().is_some() {
+            return Err("expected one TAB, found more (inside a key or value it is \\t)".to_owned());
+        }
+        Ok(Entry {
+            key: self.key.parse_escaped(&line[..tab]).map_err(of_key)?,
+            value: self.value.parse_escaped(&line[tab + 1..]).map_err(of_value)?,
+        })
+    }
+
+    fn open(&mut self) -> Outcome<Destination<'_>> {
+        Ok(Destination { db: self.target.open()?, operator: None })
+    }
+
+    fn kept(&self, lines: u64) -> String {
+        match lines {
+            0 => "nothing is loaded".to_owned(),
+            1 => "the line before it is loaded".to_owned(),
+            more => format!("the {} lines before it are loaded", HumanCount(more)),
+        }
+    }
+}
+
+/// The database, or the place for one. Nothing is written before [`Target::open`].
+enum Target {
+    Open(Db),
+    /// A database without an operator, which is to become its default.
+    Fix(PathBuf, Spec),
+    Create(PathBuf, Option<Spec>),
+}
+
+impl Target {
+    /// Finds out what stands at `path`.
+    fn find(path: &Path, operator: Option<&str>) -> Outcome<Target> {
+        let asked = operator.map(Spec::parse).transpose()?;
+        let path = path.to_owned();
+        if Location::of(&path)? == Location::Free {
+            return Ok(Target::Create(path, asked));
+        }
+        let db = location::open(&path)?;
+        match (db.default_operator(), asked) {
+            (Some(default), Some(asked)) if default.spec() != asked.text() => {
+                Err(Exit::failed(format!(
+                    "the operator of {} is {} already: leave --operator out",
+                    shown(&path),
+                    default.spec()
+                )))
+            }
+            (None, Some(asked)) => {
+                db.close()?;
+                Ok(Target::Fix(path, asked))
+            }
+            _ => Ok(Target::Open(db)),
+        }
+    }
+
+    /// How the values of its operator are written.
+    fn operator_text(&self) -> Option<foldb::TextForm> {
+        match self {
+            Target::Open(db) => db.default_operator().map(|operator| operator.text()),
+            Target::Fix(_, spec) | Target::Create(_, Some(spec)) => Some(spec.text_form()),
+            Target::Create(_, None) => None,
+        }
+    }
+
+    fn open(&mut self) -> Outcome<&Db> {
+        let options = |spec: Option<&Spec>| Options {
+            merge_operator: spec.map(|spec| spec.text().to_owned()),
+            ..Options::default()
+        };
+        let db = match self {
+            Target::Open(db) => return Ok(db),
+            Target::Fix(path, spec) => Db::open(path, options(Some(spec)))?,
+            Target::Create(path, spec) => location::create(path, options(spec.as_ref()))?,
+        };
+        *self = Target::Open(db);
+        self.open()
+    }
+
+    fn close(self) -> Outcome {
+        match self {
+            Target::Open(db) => Ok(db.close()?),
+            Target::Fix(..) | Target::Create(..) => Ok(()),
+        }
+    }
+}
