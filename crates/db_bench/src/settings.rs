@@ -86,8 +86,9 @@ fn compression(flags: &Flags, own: Compression) -> Result<Compression, Failure> 
         "none" => Ok(Compression::None),
         "lz4" => Ok(Compression::Lz4),
         "snappy" => Ok(Compression::Snappy),
+        "zstd" => Ok(Compression::Zstd),
         _ => Err(Failure::new(format!(
-            "--compression_type must be none, snappy or lz4, not '{name}'"
+            "--compression_type must be none, snappy, lz4 or zstd, not '{name}'"
         ))),
     }
 }
@@ -189,10 +190,25 @@ mod tests {
             ["--write_buffer_size=1"],
             ["--num_levels=1"],
             ["--compaction_style=2"],
-            ["--compression_type=zstd"],
+            ["--compression_type=zlib"],
             ["--max_write_buffer_number=1"],
         ] {
             assert!(from(&arguments).is_err(), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn zstd_is_refused_by_a_build_without_it() {
+        match from(&["--compression_type=zstd"]) {
+            Ok(options) => {
+                assert!(cfg!(feature = "zstd"));
+                assert_eq!(options.compression, Compression::Zstd);
+            }
+            Err(Failure::Message(message)) => {
+                assert!(!cfg!(feature = "zstd"));
+                assert!(message.contains("build foldb with its cargo feature `zstd`"), "{message}");
+            }
+            Err(Failure::OutputClosed) => unreachable!(),
         }
     }
 

@@ -137,7 +137,7 @@ honoured! {
     min_level_to_compress: i64 = -1, "Options::min_level_to_compress",
         "First level that is compressed; negative: all are.";
     compression_type: Option<String> = None, "Options::compression",
-        "none, snappy or lz4.";
+        "none, snappy, lz4, or zstd in a build with the cargo feature zstd.";
     disable_auto_compactions: bool = false, "Options::disable_auto_compactions",
         "Flush, but do not compact until asked.";
     compaction_style: Option<i64> = None, "Options::compaction",

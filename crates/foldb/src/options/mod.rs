@@ -74,7 +74,8 @@ pub struct Options {
     /// together answer "maybe" wrongly for about 1 % of missing keys. 0 turns filters off.
     /// Default: 10. RocksDB: `filter_policy`.
     pub bloom_bits: u32,
-    /// How blocks are compressed. Default: LZ4. RocksDB: `compression`.
+    /// How blocks are compressed. Default: LZ4. None: faster, larger. Zstd: smaller, slower. Blocks
+    /// that hardly shrink are stored as they are. RocksDB: `compression`.
     pub compression: Compression,
     /// Levels above this one are not compressed. Default: 0, all are.
     /// RocksDB: `min_level_to_compress`.
@@ -172,6 +173,10 @@ pub enum Compression {
     Lz4 = 1,
     /// Snappy, LevelDB's codec.
     Snappy = 2,
+    /// Zstandard at level 3: smaller than LZ4, and slower to write and to read. The only codec
+    /// that is C, so it needs the cargo feature `zstd`; without it, opening a database with this
+    /// option and reading one that has such blocks are `Unsupported`.
+    Zstd = 3,
 }
 
 /// The three shapes of the one compaction policy.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::ErrorKind;
 use crate::key::Comparator;
-use crate::options::{MAX_LEVELS, Options};
+use crate::options::{Compression, MAX_LEVELS, Options};
 
 const MIB: usize = 1 << 20;
 
@@ -55,6 +55,17 @@ fn what_is_out_of_range_is_refused_by_name() {
         assert!(error.to_string().starts_with(&format!("{message}, but must be ")), "{error}");
         with(inside).validate().unwrap_or_else(|error| panic!("{error}"));
     }
+}
+
+#[test]
+fn zstd_without_its_feature_is_refused_by_name() {
+    let validated = with(|o| o.compression = Compression::Zstd).validate();
+    if cfg!(feature = "zstd") {
+        return validated.unwrap();
+    }
+    let error = validated.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("its cargo feature `zstd`"), "{error}");
 }
 
 #[test]

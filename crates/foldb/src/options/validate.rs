@@ -1,13 +1,15 @@
 //! Which settings make sense together.
 
 use crate::error::{Error, Result};
-use crate::options::{MAX_LEVELS, Options};
+use crate::options::{Compression, MAX_LEVELS, Options};
+use crate::table::zstd;
 
 impl Options {
     /// Checks that every setting is in its range.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming the option, its value and the range.
+    /// `InvalidArgument`, naming the option, its value and the range; `Unsupported` for
+    /// [`Compression::Zstd`] without the cargo feature `zstd`.
     pub fn validate(&self) -> Result<()> {
         let checks: [(bool, &str, String, &str); 14] = [
             (
@@ -91,6 +93,9 @@ impl Options {
                     "{option} is {value}, but must be {range}"
                 )));
             }
+        }
+        if self.compression == Compression::Zstd {
+            zstd::supported()?;
         }
         if !self.comparator.bytewise_equality() {
             return Err(Error::invalid_argument(format!(

@@ -37,6 +37,7 @@ mod separator;
 mod sorted_reads;
 mod source;
 mod verify;
+pub(crate) mod zstd;
 
 #[cfg(test)]
 mod tests;
