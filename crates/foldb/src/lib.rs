@@ -70,7 +70,10 @@ pub use fold::{
 pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
 pub use key::{BytewiseComparator, Comparator};
-pub use options::{CompactionPreset, Compression, Options, ReadOptions, WriteOptions};
+pub use options::{
+    CompactionPreset, Compression, ExplainedOption, OptionSource, OptionValue, Options, Profile,
+    ReadOptions, WriteOptions,
+};
 pub use stats::{LevelStats, Stats};
 pub use value::Value;
 

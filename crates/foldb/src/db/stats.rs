@@ -1,10 +1,11 @@
-//! Statistics and operators: what the handle tells about the database.
+//! Statistics, options and operators: what the handle tells about the database.
 
 use std::sync::Arc;
 
 use crate::db::core::Core;
 use crate::error::Result;
 use crate::fold::Operator;
+use crate::options::{ExplainedOption, OptionSource};
 use crate::stats::{LevelStats, Stats};
 use crate::totals::Total;
 use crate::version::Edit;
@@ -29,6 +30,26 @@ impl Core {
         stats.open_table_bytes = self.tables.memory_bytes();
         stats.compaction_debt = self.debt(&self.lock_tree());
         stats
+    }
+
+    /// The options in effect; what the database itself remembers is told as that.
+    pub(crate) fn explain_options(&self) -> Vec<ExplainedOption> {
+        let mut explained = self.options.explain();
+        for option in &mut explained {
+            match option.name {
+                "merge_operator" if self.options.merge_operator.is_none() => {
+                    if let Some(operator) = self.default_operator.load().as_deref() {
+                        option.value = Some(operator.spec()).into();
+                        option.source = OptionSource::Stored;
+                    }
+                }
+                "num_levels" if option.source == OptionSource::Given => {
+                    option.source = OptionSource::Stored;
+                }
+                _ => {}
+            }
+        }
+        explained
     }
 
     /// An operator by its spec, registered durably if it is new here.
