@@ -122,9 +122,9 @@ fn is_zero_to_the_end(log: &mut impl BufRead) -> io::Result<bool> {
 ///
 /// # Errors
 /// Failed where none does.
-pub fn open(path: &Path) -> Outcome<Db> {
+pub fn open(path: &Path, options: Options) -> Outcome<Db> {
     match Location::of(path)? {
-        Location::Database => Ok(Db::open(path, Options::default())?),
+        Location::Database => Ok(Db::open(path, options)?),
         Location::Free => Err(Exit::failed(format!("there is no database at {}", shown(path)))),
     }
 }

@@ -59,6 +59,7 @@ impl Spec {
 /// written before [`Target::open`].
 pub struct Target {
     path: PathBuf,
+    options: Options,
     operator: Choice,
 }
 
@@ -79,7 +80,12 @@ impl Target {
     ///
     /// # Errors
     /// Usage where nobody says which operator; failed where no database can be.
-    pub fn find(path: &Path, asked: Option<&str>, otherwise: Option<&str>) -> Outcome<Target> {
+    pub fn find(
+        path: &Path,
+        asked: Option<&str>,
+        otherwise: Option<&str>,
+        options: Options,
+    ) -> Outcome<Target> {
         let asked = asked.map(Spec::parse).transpose()?;
         let undecided = |asked: Option<Spec>| match (asked, otherwise) {
             (Some(spec), _) => Ok(spec),
@@ -89,7 +95,7 @@ impl Target {
         let operator = match Location::of(path)? {
             Location::Free => Choice::Create(undecided(asked)?),
             Location::Database => {
-                let db = Db::open(path, Options::default())?;
+                let db = Db::open(path, options.clone())?;
                 match (db.default_operator(), asked) {
                     (Some(default), None) => Choice::Default(db, default),
                     (Some(default), Some(spec)) if default.spec() == spec.text => {
@@ -104,7 +110,7 @@ impl Target {
                 }
             }
         };
-        Ok(Target { path: path.to_owned(), operator })
+        Ok(Target { path: path.to_owned(), options, operator })
     }
 
     /// The operator as text.
@@ -142,8 +148,9 @@ impl Target {
 
     /// The database, created if it must be, and the operator for its merges.
     pub fn open(self) -> Outcome<(Db, Operator)> {
+        let options = self.options;
         let with_default =
-            |spec: &Spec| Options { merge_operator: Some(spec.text.clone()), ..Options::default() };
+            |spec: &Spec| Options { merge_operator: Some(spec.text.clone()), ..options };
         let db = match self.operator {
             Choice::Default(db, operator) => return Ok((db, operator)),
             Choice::Other(db, spec) => {

@@ -11,9 +11,10 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use clap::builder::ValueParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
+use foldb::Profile;
 
 use crate::exit::Outcome;
 use crate::form::{Form, KeyFormat, ValueFormat};
@@ -74,6 +75,10 @@ pub struct Common {
     /// type of the database's operator, else utf8
     #[arg(long = "as", global = true, value_name = "FORMAT", default_value = "auto")]
     pub value_format: ValueFormat,
+    /// What the database is tuned for while it is open
+    #[arg(long, global = true, value_name = "NAME", default_value = Profile::Balanced.name(),
+          value_parser = profiles())]
+    pub profile: Profile,
     /// Print JSON, one object a line
     #[arg(long, global = true)]
     pub json: bool,
@@ -83,6 +88,11 @@ impl Common {
     /// How keys are written.
     pub fn key_form(&self) -> Form {
         self.key_format.into()
+    }
+
+    /// How databases are opened.
+    pub fn options(&self) -> foldb::Options {
+        foldb::Options::profile(self.profile)
     }
 }
 
@@ -193,6 +203,19 @@ Examples:
   foldb stats words.db --keys --json"
     )]
     Stats(Stats),
+    /// Prints every option in effect: its value, where that comes from, what more or less costs
+    #[command(
+        override_usage = "foldb options [DB] [--profile NAME] [FLAGS]",
+        after_help = "\
+Without a DB it prints those of a database to be created. A profile holds while the database is open;
+the database does not keep it.
+
+Examples:
+  foldb options words.db
+  foldb options --profile small_memory
+  foldb options words.db --json"
+    )]
+    Options(Options),
     /// Compacts the whole database down to the last level
     #[command(
         override_usage = "foldb compact DB [FLAGS]",
@@ -357,6 +380,14 @@ pub struct Stats {
     pub keys: bool,
 }
 
+/// `options`.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: Option<PathBuf>,
+}
+
 /// `compact`.
 #[derive(Debug, Args)]
 pub struct Compact {
@@ -386,6 +417,11 @@ pub struct Completions {
     /// The shell
     #[arg(value_name = "SHELL")]
     pub shell: Shell,
+}
+
+/// Profiles by their names.
+fn profiles() -> impl TypedValueParser<Value = Profile> {
+    PossibleValuesParser::new(Profile::ALL.map(Profile::name)).try_map(|name| name.parse())
 }
 
 /// A number in a range; what was expected, if it is none.

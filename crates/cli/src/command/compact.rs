@@ -6,14 +6,14 @@ use std::time::Instant;
 use foldb::Stats;
 use indicatif::HumanBytes;
 
-use crate::args::Compact;
+use crate::args::{Common, Compact};
 use crate::exit::Outcome;
 use crate::location;
 use crate::progress;
 
 /// Compacts, and says on standard error what became of it.
-pub fn run(args: &Compact) -> Outcome {
-    let db = location::open(&args.db)?;
+pub fn run(args: &Compact, common: &Common) -> Outcome {
+    let db = location::open(&args.db, common.options())?;
     let before = db.stats();
     let started = Instant::now();
     let spinner = progress::spinner("compacting", "{prefix} {spinner} {elapsed}");

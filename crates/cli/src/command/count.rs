@@ -14,11 +14,12 @@ use crate::output::Output;
 
 /// Counts what is read.
 pub fn run(args: &Count, common: &Common) -> Outcome {
-    let target = Target::find(&args.db, args.operator.as_deref(), Some("uint64add"))?;
+    let asked = args.operator.as_deref();
+    let target = Target::find(&args.db, asked, Some("uint64add"), common.options())?;
     let mut counting = Counting {
         operands: target.operands(common.value_format)?,
         spec: target.spec(),
-        database: Database::Closed(Some(target)),
+        database: Database::Closed(Some(Box::new(target))),
         key_form: common.key_form(),
         acks: args.ack.then(|| Acks { output: Output::new(), json: common.json }),
     };
@@ -78,7 +79,7 @@ impl Sink for Counting {
 /// The database, opened at the first commit.
 enum Database {
     /// Not yet; empty only while it is being opened.
-    Closed(Option<Target>),
+    Closed(Option<Box<Target>>),
     Open(Db, Operator),
 }
 

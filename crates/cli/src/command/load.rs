@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use foldb::{Db, Options};
+use foldb::{Db, Options, TextForm};
 use indicatif::HumanCount;
 
 use crate::args::{Common, Load};
@@ -19,7 +19,7 @@ use crate::operator::Spec;
 
 /// Loads what is read.
 pub fn run(args: &Load, common: &Common) -> Outcome {
-    let target = Target::find(&args.db, args.operator.as_deref())?;
+    let target = Target::find(&args.db, args.operator.as_deref(), common.options())?;
     let value = common.value_format.resolve(target.operator_text());
     if value == Form::Sketch {
         return Err(Exit::usage(
@@ -79,66 +79,76 @@ impl Sink for Loading {
     }
 }
 
-/// The database, or the place for one. Nothing is written before [`Target::open`].
-enum Target {
+/// The database, or the place for one.
+struct Target {
+    path: PathBuf,
+    options: Options,
+    /// The operator that is to become the default.
+    fix: Option<Spec>,
+    state: State,
+}
+
+/// Nothing is written before it is open.
+enum State {
     Open(Db),
-    /// A database without an operator, which is to become its default.
-    Fix(PathBuf, Spec),
-    Create(PathBuf, Option<Spec>),
+    Closed,
+    Missing,
 }
 
 impl Target {
     /// Finds out what stands at `path`.
-    fn find(path: &Path, operator: Option<&str>) -> Outcome<Target> {
+    fn find(path: &Path, operator: Option<&str>, options: Options) -> Outcome<Target> {
         let asked = operator.map(Spec::parse).transpose()?;
-        let path = path.to_owned();
-        if Location::of(&path)? == Location::Free {
-            return Ok(Target::Create(path, asked));
+        let target =
+            |fix, state| Target { path: path.to_owned(), options: options.clone(), fix, state };
+        if Location::of(path)? == Location::Free {
+            return Ok(target(asked, State::Missing));
         }
-        let db = location::open(&path)?;
+        let db = location::open(path, options.clone())?;
         match (db.default_operator(), asked) {
             (Some(default), Some(asked)) if default.spec() != asked.text() => {
                 Err(Exit::failed(format!(
                     "the operator of {} is {} already: leave --operator out",
-                    shown(&path),
+                    shown(path),
                     default.spec()
                 )))
             }
             (None, Some(asked)) => {
                 db.close()?;
-                Ok(Target::Fix(path, asked))
+                Ok(target(Some(asked), State::Closed))
             }
-            _ => Ok(Target::Open(db)),
+            _ => Ok(target(None, State::Open(db))),
         }
     }
 
     /// How the values of its operator are written.
-    fn operator_text(&self) -> Option<foldb::TextForm> {
-        match self {
-            Target::Open(db) => db.default_operator().map(|operator| operator.text()),
-            Target::Fix(_, spec) | Target::Create(_, Some(spec)) => Some(spec.text_form()),
-            Target::Create(_, None) => None,
+    fn operator_text(&self) -> Option<TextForm> {
+        match (&self.fix, &self.state) {
+            (Some(spec), _) => Some(spec.text_form()),
+            (None, State::Open(db)) => db.default_operator().map(|operator| operator.text()),
+            (None, State::Closed | State::Missing) => None,
         }
     }
 
     fn open(&mut self) -> Outcome<&Db> {
-        let options = |spec: Option<&Spec>| Options {
-            merge_operator: spec.map(|spec| spec.text().to_owned()),
-            ..Options::default()
-        };
-        let db = match self {
-            Target::Open(db) => return Ok(db),
-            Target::Fix(path, spec) => Db::open(path, options(Some(spec)))?,
-            Target::Create(path, spec) => location::create(path, options(spec.as_ref()))?,
-        };
-        *self = Target::Open(db);
-        self.open()
+        if !matches!(self.state, State::Open(_)) {
+            let merge_operator = self.fix.as_ref().map(|spec| spec.text().to_owned());
+            let options = Options { merge_operator, ..self.options.clone() };
+            self.state = State::Open(match self.state {
+                State::Missing => location::create(&self.path, options)?,
+                _ => Db::open(&self.path, options)?,
+            });
+        }
+        match &self.state {
+            State::Open(db) => Ok(db),
+            State::Closed | State::Missing => unreachable!("opened above"),
+        }
     }
 
     fn close(self) -> Outcome {
-        match self {
-            Target::Open(db) => Ok(db.close()?),
-            Target::Fix(..) | Target::Create(..) => Ok(()),
+        match self.state {
+            State::Open(db) => Ok(db.close()?),
+            State::Closed | State::Missing => Ok(()),
         }
     }
 }

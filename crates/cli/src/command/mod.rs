@@ -6,6 +6,7 @@ mod count;
 mod demo;
 mod load;
 mod operators;
+mod options;
 mod point;
 mod scan;
 mod stats;
@@ -31,7 +32,8 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Count(args) => count::run(args, common),
         Command::Load(args) => load::run(args, common),
         Command::Stats(args) => stats::run(args, common),
-        Command::Compact(args) => compact::run(args),
+        Command::Options(args) => options::run(args, common),
+        Command::Compact(args) => compact::run(args, common),
         Command::Operators => operators::run(common),
         Command::Demo(args) => demo::run(args, common),
         Command::Completions(args) => completions::run(args),

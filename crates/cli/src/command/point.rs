@@ -1,6 +1,6 @@
 //! `get`, `put`, `delete`, `merge`: one key.
 
-use foldb::{Db, Options};
+use foldb::Db;
 
 use crate::args::{Common, Delete, Get, Merge, Put};
 use crate::command::{key, parsed};
@@ -12,7 +12,7 @@ use crate::output::{EntryStyle, Output, key_in_message};
 /// Prints a value and a newline.
 pub fn get(args: &Get, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
-    let db = location::open(&args.db)?;
+    let db = location::open(&args.db, common.options())?;
     let Some(value) = db.get(&key)? else {
         let key = key_in_message(common.key_form(), &key);
         return Err(Exit::failed(format!("there is no {key} in {}", location::shown(&args.db))));
@@ -29,14 +29,14 @@ pub fn put(args: &Put, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
     let (db, value) = match Location::of(&args.db)? {
         Location::Database => {
-            let db = location::open(&args.db)?;
+            let db = location::open(&args.db, common.options())?;
             let operator = db.default_operator().map(|operator| operator.text());
             let value = parsed("value", common.value_format.resolve(operator), &args.value)?;
             (db, value)
         }
         Location::Free => {
             let value = parsed("value", common.value_format.resolve(None), &args.value)?;
-            (location::create(&args.db, Options::default())?, value)
+            (location::create(&args.db, common.options())?, value)
         }
     };
     db.put(key, value)?;
@@ -46,7 +46,7 @@ pub fn put(args: &Put, common: &Common) -> Outcome {
 /// Deletes a key.
 pub fn delete(args: &Delete, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
-    let db = location::open(&args.db)?;
+    let db = location::open(&args.db, common.options())?;
     db.delete(key)?;
     Ok(db.close()?)
 }
@@ -54,7 +54,7 @@ pub fn delete(args: &Delete, common: &Common) -> Outcome {
 /// Merges an operand into a key.
 pub fn merge(args: &Merge, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
-    let target = Target::find(&args.db, args.operator.as_deref(), None)?;
+    let target = Target::find(&args.db, args.operator.as_deref(), None, common.options())?;
     let operands = target.operands(common.value_format)?;
     let operand = operands.parse(args.operand.as_encoded_bytes()).map_err(Exit::Failed)?;
     let (db, operator) = target.open()?;

@@ -20,7 +20,7 @@ pub fn run(args: &Scan, common: &Common) -> Outcome {
         bound(&args.to)?,
         bound(&args.prefix)?.unwrap_or_default(),
     );
-    let db = location::open(&args.db)?;
+    let db = location::open(&args.db, common.options())?;
     let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
     // A range the wrong way round would be refused.
     let bounds = if range.is_empty() { KeyRange::nothing() } else { range }.bounds();

@@ -9,6 +9,7 @@ mod foldb;
 mod kill;
 mod load;
 mod locations;
+mod options;
 mod output;
 mod points;
 mod scan;

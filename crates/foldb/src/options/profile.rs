@@ -7,17 +7,17 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::options::{CompactionPreset, Options};
+use crate::options::Options;
 
 /// Where options begin.
 ///
 /// | | memtables, at most | block cache | tree |
 /// | --- | --- | --- | --- |
 /// | `balanced` | 2 of 64 MiB | 32 MiB | lazy leveled |
-/// | `write_heavy` | 3 of 128 MiB | 32 MiB | lazy leveled, lazier: larger tiers, two compactors |
-/// | `small_memory` | 2 of 2 MiB | 2 MiB | lazy leveled, few tables open, sparser indexes |
+/// | `write_heavy` | 3 of 128 MiB | 32 MiB | lazy leveled with wider tiers, two compactors |
+/// | `small_memory` | 4 of 2 MiB | 2 MiB | lazy leveled, few tables held open, sparser indexes |
 ///
-/// `docs/performance.md` tells what each measures.
+/// `docs/performance.md` has what they measured.
 ///
 /// # Example
 /// ```
@@ -31,12 +31,12 @@ use crate::options::{CompactionPreset, Options};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Profile {
-    /// The defaults: fast writes in some 200 MiB, reads that meet few runs.
+    /// The defaults: a memtable or two of 64 MiB, and reads that meet few runs.
     #[default]
     Balanced,
     /// Most writes a second and least write amplification, for memory, space and longer reads.
     WriteHeavy,
-    /// A database in about 20 MiB, for more write amplification and slower reads.
+    /// A database in some 30 MiB, for more write amplification and slower reads.
     SmallMemory,
 }
 
@@ -98,7 +98,6 @@ impl Options {
             max_write_buffers: 3,
             // The log may keep all of them.
             wal_limit: 512 << 20,
-            compaction: CompactionPreset::LazyLeveled,
             // Each level of runs is rewritten less often, for more runs to read.
             tier_fan_in: 8,
             level0_compaction_trigger: 8,
@@ -116,15 +115,15 @@ impl Options {
         Options {
             profile: Profile::SmallMemory,
             write_buffer_size: 2 << 20,
-            // One that is filled, one that is flushed.
-            max_write_buffers: 2,
-            // A short log is also a short recovery, which takes as much memory as the log's records.
-            wal_limit: 8 << 20,
+            // Two are flushed together while the writer fills two.
+            max_write_buffers: 4,
+            // Recovery takes as much memory as the log has records.
+            wal_limit: 16 << 20,
             block_cache_size: 2 << 20,
             // A quarter of the index entries; a point read still reads about 4 KiB.
             block_size: 16 << 10,
             bloom_bits: 8,
-            // Indexes and filters of 64 tables of at most 8 MiB.
+            // Open tables cost their indexes and filters, one that is written its filter's hashes.
             max_open_files: 64,
             target_file_size: 2 << 20,
             ..Options::default()

@@ -88,7 +88,7 @@ fn profiles_are_valid_and_found_by_their_names() {
 #[test]
 fn small_memory_is_small() {
     let options = Options::small_memory();
-    let memtables = 2 * options.write_buffer_size * options.max_write_buffers();
+    let memtables = options.write_buffer_size * options.max_write_buffers();
     assert!(memtables + options.block_cache_size <= 12 * MIB);
     assert!(options.wal_limit() <= 16 << 20);
 }
