@@ -15,7 +15,7 @@ use crate::options::Options;
 /// | --- | --- | --- | --- |
 /// | `balanced` | 2 of 64 MiB | 32 MiB | lazy leveled |
 /// | `write_heavy` | 3 of 128 MiB | 32 MiB | lazy leveled with wider tiers, two compactors |
-/// | `small_memory` | 4 of 2 MiB | 2 MiB | lazy leveled, few tables held open, sparser indexes |
+/// | `small_memory` | 4 of 2 MiB | 2 MiB | lazy leveled with smaller tables and indexes |
 ///
 /// `docs/performance.md` has what they measured.
 ///
@@ -36,7 +36,7 @@ pub enum Profile {
     Balanced,
     /// Most writes a second and least write amplification, for memory, space and longer reads.
     WriteHeavy,
-    /// A database in some 30 MiB, for more write amplification and slower reads.
+    /// A database in some 30 MiB and a byte a key, for more write amplification and slower reads.
     SmallMemory,
 }
 
@@ -123,9 +123,10 @@ impl Options {
             // A quarter of the index entries; a point read still reads about 4 KiB.
             block_size: 16 << 10,
             bloom_bits: 8,
-            // Open tables cost their indexes and filters, one that is written its filter's hashes.
-            max_open_files: 64,
+            // A table that is written keeps eight bytes a key for its filter. Fewer open tables
+            // would take more memory, not less: what is opened again and again leaves holes.
             target_file_size: 2 << 20,
+            max_open_files: 512,
             ..Options::default()
         }
     }
