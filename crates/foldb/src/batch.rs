@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use crate::db::{DEFAULT_NAME, Keyspace};
 use crate::encoding::ByteReader;
 use crate::encoding::put_varint;
 use crate::error::{Error, Result};
@@ -33,12 +34,27 @@ use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
 /// db.write(&batch)?;
 /// # Ok::<(), foldb::Error>(())
 /// ```
+///
+/// Writes to several keyspaces are as atomic:
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+/// # let db = foldb::Db::open(dir.path(), options)?;
+/// let index = db.create_keyspace("by colour", Default::default())?;
+/// let mut batch = foldb::WriteBatch::new();
+/// batch.put("apple", "red").put_in(&index, "red apple", "");
+/// db.write(&batch)?;
+/// # Ok::<(), foldb::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct WriteBatch {
     encoded: Vec<u8>,
     len: usize,
-    /// Who gave the operators their ids, if any is named.
+    /// Who gave operators and keyspaces their ids, if any is named.
     registry: Option<Arc<Registry>>,
+    /// The keyspaces named, by id, and what they are called.
+    keyspaces: Vec<(KeyspaceId, Arc<str>)>,
     /// The first mistake made while filling the batch; the write reports it.
     mistake: Option<Error>,
 }
@@ -48,6 +64,8 @@ pub struct WriteBatch {
 pub enum BatchOp<'a> {
     /// The key gets this value.
     Put {
+        /// Name of the keyspace.
+        keyspace: &'a str,
         /// The key.
         key: &'a [u8],
         /// Its new value.
@@ -55,11 +73,15 @@ pub enum BatchOp<'a> {
     },
     /// The key goes.
     Delete {
+        /// Name of the keyspace.
+        keyspace: &'a str,
         /// The key.
         key: &'a [u8],
     },
     /// The operand is merged into the key.
     Merge {
+        /// Name of the keyspace.
+        keyspace: &'a str,
         /// The key.
         key: &'a [u8],
         /// The operand.
@@ -125,17 +147,50 @@ impl WriteBatch {
 
     /// Sets a key.
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut Self {
-        self.add(Kind::Put, NO_OPERATOR, key.as_ref(), value.as_ref())
+        self.add(Kind::Put, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), value.as_ref())
+    }
+
+    /// Sets a key of a keyspace.
+    pub fn put_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        let keyspace = self.name_keyspace(keyspace);
+        self.add(Kind::Put, keyspace, NO_OPERATOR, key.as_ref(), value.as_ref())
     }
 
     /// Deletes a key; a missing one is no error.
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut Self {
-        self.add(Kind::Delete, NO_OPERATOR, key.as_ref(), &[])
+        self.add(Kind::Delete, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), &[])
+    }
+
+    /// Deletes a key of a keyspace; a missing one is no error.
+    pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> &mut Self {
+        let keyspace = self.name_keyspace(keyspace);
+        self.add(Kind::Delete, keyspace, NO_OPERATOR, key.as_ref(), &[])
     }
 
     /// Merges an operand with the default operator of the database it is written to.
     pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> &mut Self {
-        self.add(Kind::Merge, NO_OPERATOR, key.as_ref(), operand.as_ref())
+        self.add(Kind::Merge, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), operand.as_ref())
+    }
+
+    /// Merges an operand with the default operator of a keyspace.
+    pub fn merge_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        match keyspace.state().default_operator() {
+            Ok(operator) => self.merge_with_in(operator, keyspace, key, operand),
+            Err(error) => {
+                self.mistake.get_or_insert(error);
+                self
+            }
+        }
     }
 
     /// Merges an operand with an operator of [`crate::Db::operator`]. A malformed operand, or
@@ -146,16 +201,70 @@ impl WriteBatch {
         key: impl AsRef<[u8]>,
         operand: impl AsRef<[u8]>,
     ) -> &mut Self {
-        let registry = self.registry.get_or_insert_with(|| Arc::clone(&operator.registry));
-        if !operator.belongs_to(registry) {
-            self.mistake.get_or_insert_with(|| {
-                Error::invalid_argument("the batch holds operators of two databases")
-            });
-        }
-        if let Err(error) = operator.check_operand(operand.as_ref()) {
+        self.add_merge(operator, DEFAULT_KEYSPACE, key.as_ref(), operand.as_ref())
+    }
+
+    /// Merges an operand into a key of a keyspace, as [`WriteBatch::merge_with`] does.
+    pub fn merge_with_in(
+        &mut self,
+        operator: &Operator,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        let keyspace = self.name_keyspace(keyspace);
+        self.add_merge(operator, keyspace, key.as_ref(), operand.as_ref())
+    }
+
+    fn add_merge(
+        &mut self,
+        operator: &Operator,
+        keyspace: KeyspaceId,
+        key: &[u8],
+        operand: &[u8],
+    ) -> &mut Self {
+        self.is_for(&operator.registry, "operators");
+        if let Err(error) = operator.check_operand(operand) {
             self.mistake.get_or_insert(error);
         }
-        self.add(Kind::Merge, operator.id, key.as_ref(), operand.as_ref())
+        self.add(Kind::Merge, keyspace, operator.id, key, operand)
+    }
+
+    /// Notes that the batch writes to a keyspace.
+    fn name_keyspace(&mut self, keyspace: &Keyspace) -> KeyspaceId {
+        let keyspace = keyspace.state();
+        self.is_for(&keyspace.registry, "keyspaces");
+        if keyspace.id != DEFAULT_KEYSPACE
+            && let Err(at) = self.find_keyspace(keyspace.id)
+        {
+            self.keyspaces.insert(at, (keyspace.id, Arc::clone(&keyspace.name)));
+        }
+        keyspace.id
+    }
+
+    fn find_keyspace(&self, id: KeyspaceId) -> Result<usize, usize> {
+        self.keyspaces.binary_search_by_key(&id, |keyspace| keyspace.0)
+    }
+
+    /// Whether there are writes to other keyspaces than the default one.
+    #[inline]
+    pub(crate) fn names_keyspaces(&self) -> bool {
+        !self.keyspaces.is_empty()
+    }
+
+    /// What a keyspace of the batch is called.
+    pub(crate) fn keyspace_name(&self, id: KeyspaceId) -> &str {
+        self.find_keyspace(id).map_or(DEFAULT_NAME, |at| &self.keyspaces[at].1)
+    }
+
+    /// Notes whose ids the batch holds: all must be of one database.
+    fn is_for(&mut self, registry: &Arc<Registry>, what: &str) {
+        let own = self.registry.get_or_insert_with(|| Arc::clone(registry));
+        if !Arc::ptr_eq(own, registry) {
+            self.mistake.get_or_insert_with(|| {
+                Error::invalid_argument(format!("the batch holds {what} of two databases"))
+            });
+        }
     }
 
     /// Forgets everything, keeping memory.
@@ -163,6 +272,7 @@ impl WriteBatch {
         self.encoded.clear();
         self.len = 0;
         self.registry = None;
+        self.keyspaces.clear();
         self.mistake = None;
     }
 
@@ -188,13 +298,17 @@ impl WriteBatch {
     /// use foldb::BatchOp;
     /// let mut batch = foldb::WriteBatch::new();
     /// batch.put("a", "1");
-    /// assert_eq!(batch.iter().next(), Some(BatchOp::Put { key: b"a", value: b"1" }));
+    /// let put = BatchOp::Put { keyspace: "default", key: b"a", value: b"1" };
+    /// assert_eq!(batch.iter().next(), Some(put));
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = BatchOp<'_>> {
-        self.operations().map(|operation| match operation.kind {
-            Kind::Put => BatchOp::Put { key: operation.key, value: operation.value },
-            Kind::Delete => BatchOp::Delete { key: operation.key },
-            Kind::Merge => BatchOp::Merge { key: operation.key, operand: operation.value },
+        self.operations().map(|Operation { kind, keyspace, key, value, .. }| {
+            let keyspace = self.keyspace_name(keyspace);
+            match kind {
+                Kind::Put => BatchOp::Put { keyspace, key, value },
+                Kind::Delete => BatchOp::Delete { keyspace, key },
+                Kind::Merge => BatchOp::Merge { keyspace, key, operand: value },
+            }
         })
     }
 
@@ -213,15 +327,21 @@ impl WriteBatch {
             return Err(mistake.clone());
         }
         match &self.registry {
-            Some(own) if !Arc::ptr_eq(own, registry) => {
-                Err(Error::invalid_argument("the batch holds operators of another database"))
-            }
+            Some(own) if !Arc::ptr_eq(own, registry) => Err(Error::invalid_argument(
+                "the batch holds operators or keyspaces of another database",
+            )),
             _ => Ok(()),
         }
     }
 
-    fn add(&mut self, kind: Kind, operator: OperatorId, key: &[u8], value: &[u8]) -> &mut Self {
-        let keyspace = DEFAULT_KEYSPACE;
+    fn add(
+        &mut self,
+        kind: Kind,
+        keyspace: KeyspaceId,
+        operator: OperatorId,
+        key: &[u8],
+        value: &[u8],
+    ) -> &mut Self {
         Operation { kind, keyspace, operator, key, value }.encode(&mut self.encoded);
         self.len += 1;
         self

@@ -25,6 +25,15 @@ pub enum ErrorKind {
     Locked,
     /// The database uses an operator that was not given at open. Register it in `Options`.
     UnknownOperator,
+    /// A keyspace is ordered by a comparator that was not given at open. Add it to
+    /// `Options::comparators`.
+    UnknownComparator,
+    /// There is no keyspace of that name. Create it.
+    KeyspaceMissing,
+    /// A keyspace of that name exists already. Open it, or take another name.
+    KeyspaceExists,
+    /// The keyspace was dropped after this handle was made. Let go of the handle.
+    KeyspaceDropped,
     /// The merge operator rejected this key's operands. Only reads of this key are affected.
     MergeFailed,
     /// Bytes on disk are not what was written. Restore from a copy, or repair.

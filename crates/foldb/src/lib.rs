@@ -61,7 +61,7 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use batch::{BatchOp, WriteBatch};
-pub use db::{ApproximateCount, Base, Db, Operand, Operands, Snapshot};
+pub use db::{ApproximateCount, Base, Db, Keyspace, Operand, Operands, Snapshot};
 pub use error::{Error, ErrorKind, Result};
 pub use fold::{
     BuiltinInfo, Full, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog, laws,
@@ -71,10 +71,10 @@ pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
 pub use key::{BytewiseComparator, Comparator};
 pub use options::{
-    CompactionPreset, Compression, ExplainedOption, OptionSource, OptionValue, Options, Profile,
-    ReadOptions, WriteOptions,
+    CompactionPreset, Compression, ExplainedOption, KeyspaceOptions, OptionSource, OptionValue,
+    Options, Profile, ReadOptions, WriteOptions,
 };
-pub use stats::{LevelStats, Stats};
+pub use stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
 pub use value::Value;
 
 /// The examples of the guide to merging are tests.

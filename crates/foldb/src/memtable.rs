@@ -19,12 +19,8 @@ use crate::value::Value;
 #[derive(Debug)]
 pub(crate) struct Memtable {
     chains: Arc<Chains>,
-    /// The first log that holds writes of this memtable.
-    pub(crate) log: u64,
     /// Last sequence number applied, set when the memtable is sealed.
     sealed_through: AtomicU64,
-    /// Bytes of log that only this memtable still needs, set when it is sealed.
-    log_bytes: AtomicU64,
 }
 
 /// The one who may write to a memtable.
@@ -41,7 +37,6 @@ impl MemtableWriter {
         pool: &Arc<ArenaPool>,
         capacity: usize,
         comparator: &Arc<dyn Comparator>,
-        log: u64,
     ) -> MemtableWriter {
         let order = if comparator.bytewise_order() {
             KeyOrder::Bytewise
@@ -50,12 +45,7 @@ impl MemtableWriter {
             KeyOrder::Custom(Arc::new(move |a: &[u8], b: &[u8]| comparator.compare(a, b)))
         };
         let (writer, chains) = Chains::create(pool, capacity, order);
-        let memtable = Arc::new(Memtable {
-            chains,
-            log,
-            sealed_through: AtomicU64::new(0),
-            log_bytes: AtomicU64::new(0),
-        });
+        let memtable = Arc::new(Memtable { chains, sealed_through: AtomicU64::new(0) });
         MemtableWriter { empty_bytes: memtable.bytes(), writer, memtable }
     }
 
@@ -66,6 +56,18 @@ impl MemtableWriter {
         let chains = self.writer.chains();
         let grown = chains.bytes_used() - self.empty_bytes;
         chains.fits(bytes) && (grown + bytes <= chains.capacity() || chains.is_empty())
+    }
+
+    /// Whether records of these needs find room in the memory there is.
+    #[inline]
+    pub(crate) fn has_space(&self, bytes: usize) -> bool {
+        self.writer.chains().fits(bytes)
+    }
+
+    /// What its writes take of the write buffer, index included.
+    #[inline]
+    pub(crate) fn grown(&self) -> usize {
+        self.writer.chains().bytes_used() - self.empty_bytes
     }
 
     /// Applies one write.
@@ -128,19 +130,13 @@ impl Memtable {
     }
 
     /// Notes where the memtable ends; nothing is written to it any more.
-    pub(crate) fn seal(&self, through: SeqNo, log_bytes: u64) {
+    pub(crate) fn seal(&self, through: SeqNo) {
         self.sealed_through.store(through, Ordering::Release);
-        self.log_bytes.store(log_bytes, Ordering::Release);
     }
 
     /// Last sequence number applied before it was sealed.
     pub(crate) fn sealed_through(&self) -> SeqNo {
         self.sealed_through.load(Ordering::Acquire)
-    }
-
-    /// Bytes of log that go when it is flushed.
-    pub(crate) fn log_bytes(&self) -> u64 {
-        self.log_bytes.load(Ordering::Acquire)
     }
 
     /// Puts all keys in order at once, ahead of a flush.

@@ -67,6 +67,17 @@ pub(crate) struct Slice {
     pub(crate) moved: bool,
 }
 
+impl Slice {
+    /// Numbers of the tables that were written for it.
+    pub(crate) fn new_tables(&self) -> impl Iterator<Item = u64> {
+        let inserted = self.edits.iter().filter_map(|edit| match edit {
+            TreeEdit::Insert { file, .. } => Some(file.number),
+            TreeEdit::NewRun { .. } | TreeEdit::Carve { .. } => None,
+        });
+        inserted.filter(|_| !self.moved)
+    }
+}
+
 impl Job {
     /// Does the next slice. `None` when nothing is left to do.
     pub(crate) fn step(&self, context: &JobContext<'_>) -> Result<Option<Slice>> {

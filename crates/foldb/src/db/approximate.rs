@@ -17,8 +17,7 @@ use std::ops::{Bound, RangeBounds};
 
 use foldb_chains::Cursor;
 
-use crate::db::core::Core;
-use crate::db::{Db, read};
+use crate::db::{Db, Keyspace, read};
 use crate::error::Result;
 use crate::iterator::Bounds;
 use crate::key::{Comparator, Kind, SeqNo};
@@ -72,7 +71,7 @@ impl Db {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
-        self.core().approximate_size(&read::bounds_of(&range))
+        self.default_keyspace().approximate_size(range)
     }
 
     /// About how many keys a key range has, those whose merge fails included, and how far that may be
@@ -97,7 +96,7 @@ impl Db {
         &self,
         range: impl RangeBounds<K>,
     ) -> Result<ApproximateCount> {
-        self.core().approximate_count(&read::bounds_of(&range))
+        self.default_keyspace().approximate_count(range)
     }
 }
 
@@ -113,29 +112,51 @@ struct Tally {
     removing: u64,
 }
 
-impl Core {
-    fn approximate_size(&self, bounds: &Bounds) -> Result<u64> {
-        self.check_open()?;
-        let view = self.view.load_full();
-        let seqno = self.read_seqno(&ReadOptions::default())?;
-        let Some(range) = key_range(bounds, &*self.comparator) else { return Ok(0) };
+impl Keyspace {
+    /// As [`Db::approximate_size`].
+    ///
+    /// # Errors
+    /// As [`Db::approximate_size`]; `KeyspaceDropped`.
+    pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+        self.size_within(&read::bounds_of(&range))
+    }
+
+    /// As [`Db::approximate_count`].
+    ///
+    /// # Errors
+    /// As [`Db::approximate_count`]; `KeyspaceDropped`.
+    pub fn approximate_count<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+    ) -> Result<ApproximateCount> {
+        self.count_within(&read::bounds_of(&range))
+    }
+
+    fn size_within(&self, bounds: &Bounds) -> Result<u64> {
+        let (core, keyspace) = (self.core(), self.state());
+        core.check_open()?;
+        let view = keyspace.view.load_full();
+        let seqno = core.read_seqno(keyspace, &ReadOptions::default())?;
+        let comparator = &*keyspace.comparator;
+        let Some(range) = key_range(bounds, comparator) else { return Ok(0) };
         let memtables = view.memtables().map(|memtable| {
-            let walked = Walked::through(memtable, seqno, bounds, &*self.comparator);
+            let walked = Walked::through(memtable, seqno, bounds, comparator);
             memtable.bytes() as u64 * walked.inside / walked.keys.max(1)
         });
         let runs = view.version.runs().map(|(_, run)| {
-            let tables = run.overlapping(&*self.comparator, &range);
-            tables.map(|table| table.bytes_within(&*self.comparator, &range)).sum::<u64>()
+            let tables = run.overlapping(comparator, &range);
+            tables.map(|table| table.bytes_within(comparator, &range)).sum::<u64>()
         });
         Ok(memtables.chain(runs).sum())
     }
 
-    fn approximate_count(&self, bounds: &Bounds) -> Result<ApproximateCount> {
-        self.check_open()?;
+    fn count_within(&self, bounds: &Bounds) -> Result<ApproximateCount> {
+        let (core, keyspace) = (self.core(), self.state());
+        core.check_open()?;
         // The view first, the sequence number second (H3).
-        let view = self.view.load_full();
-        let seqno = self.read_seqno(&ReadOptions::default())?;
-        let comparator = &*self.comparator;
+        let view = keyspace.view.load_full();
+        let seqno = core.read_seqno(keyspace, &ReadOptions::default())?;
+        let comparator = &*keyspace.comparator;
         let mut count = ApproximateCount { estimate: 0, at_least: 0, at_most: 0 };
         let Some(range) = key_range(bounds, comparator) else { return Ok(count) };
         let memtables = view.memtables();

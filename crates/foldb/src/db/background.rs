@@ -9,8 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::compaction::job::Job;
+use crate::db::buffers::Buffers;
 use crate::db::core::Core;
+use crate::db::schedule::Claim;
 use crate::error::{Error, ErrorKind, Result};
 use crate::totals::Total;
 
@@ -27,7 +28,7 @@ pub(crate) struct Background {
     has_workers: AtomicBool,
     workers: Mutex<Vec<JoinHandle<()>>>,
     /// The job being stepped, where there are no workers.
-    stepped_job: Mutex<Option<Job>>,
+    stepped_job: Mutex<Option<Claim>>,
     /// Held by who flushes: the same memtables flushed twice would be merged twice.
     pub(crate) flushing: Mutex<()>,
     /// Held by who runs a job of its own, which shares the tree with no other.
@@ -68,8 +69,8 @@ impl Background {
         self.sealed_log_bytes.load(Ordering::Relaxed)
     }
 
-    /// A memtable was sealed, and `log_bytes` of log with it.
-    pub(crate) fn memtable_sealed(&self, log_bytes: u64) {
+    /// Memtables were sealed, and `log_bytes` of log with them.
+    pub(crate) fn memtables_sealed(&self, log_bytes: u64) {
         self.sealed_log_bytes.fetch_add(log_bytes, Ordering::Relaxed);
         self.lock().steps += 1;
         self.work.notify_all();
@@ -216,7 +217,7 @@ impl Core {
 
     /// Begins the job the policy picks, or does the next slice of the one begun. Whether there was
     /// anything to do.
-    fn compaction_step(&self, job: &mut Option<Job>) -> Result<bool> {
+    fn compaction_step(&self, job: &mut Option<Claim>) -> Result<bool> {
         if job.is_none() {
             *job = self.begin_job();
         }
@@ -236,7 +237,7 @@ impl Core {
     }
 
     /// Runs jobs of the caller's to their end, alone, until there is no next one.
-    pub(crate) fn run_alone(&self, next: impl Fn(&Core) -> Option<Job>) -> Result<()> {
+    pub(crate) fn run_alone(&self, next: impl Fn(&Core) -> Option<Claim>) -> Result<()> {
         let _alone = self.background.alone.lock().unwrap_or_else(PoisonError::into_inner);
         self.background.lock().manual += 1;
         let outcome = self.wait_for_running_jobs().and_then(|()| {
@@ -265,7 +266,9 @@ impl Core {
             }
             return Ok(());
         }
-        self.wait_until(|core| core.lock_tree().running.is_empty())
+        self.wait_until(|core| {
+            core.lock_tree().keyspaces.values().all(|own| own.running.is_empty())
+        })
     }
 
     /// Flushes everything written so far and waits for it.
@@ -273,15 +276,12 @@ impl Core {
         self.check_writable()?;
         {
             let mut writer = self.lock_writer();
-            if !writer.memtable.memtable.is_empty() {
-                self.seal(&mut writer, 0)?;
+            if !writer.buffers.is_empty() {
+                self.seal(&mut writer)?;
             }
         }
-        let newest = self.view.load().sealed.first().cloned();
-        let Some(newest) = newest else { return Ok(()) };
-        self.wait_while_flushing(|core| {
-            !core.view.load().sealed.iter().any(|memtable| Arc::ptr_eq(memtable, &newest))
-        })
+        let Some(through) = self.sealed.newest_through() else { return Ok(()) };
+        self.wait_while_flushing(|core| core.sealed.are_flushed(through))
     }
 
     /// Waits until there is nothing left to flush or compact.
@@ -291,12 +291,12 @@ impl Core {
     }
 
     fn at_rest(&self) -> bool {
-        if !self.view.load().sealed.is_empty() {
+        if self.sealed.len() > 0 {
             return false;
         }
-        let tree = self.lock_tree();
-        tree.running.is_empty()
-            && (self.options.disable_auto_compactions || self.pick(&tree).is_none())
+        let mut tree = self.lock_tree();
+        tree.keyspaces.values().all(|own| own.running.is_empty())
+            && (self.options.disable_auto_compactions || self.pick(&mut tree).is_none())
     }
 
     fn wait_while_flushing(&self, done: impl Fn(&Core) -> bool) -> Result<()> {
@@ -307,14 +307,12 @@ impl Core {
         outcome
     }
 
-    /// Waits until a memtable may be sealed: until few enough are, and level 0 is not too deep.
-    pub(crate) fn wait_for_buffer(&self) -> Result<()> {
+    /// Waits until memtables may be sealed: until few enough are, and level 0 is not too deep where
+    /// they go.
+    pub(crate) fn wait_for_buffer(&self, buffers: &Buffers) -> Result<()> {
         let may_seal = |core: &Core| {
-            let view = core.view.load();
-            let buffers = view.sealed.len() + 1;
-            let runs = view.version.levels[0].runs.len();
-            let too_deep = runs >= core.options.level0_stop_trigger;
-            buffers < core.options.max_write_buffers()
+            let too_deep = buffers.deepest_level0() >= core.options.level0_stop_trigger;
+            core.sealed.len() + 1 < core.options.max_write_buffers()
                 && (!too_deep || core.options.disable_auto_compactions)
         };
         if may_seal(self) {

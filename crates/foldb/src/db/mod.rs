@@ -1,10 +1,12 @@
-//! The database handle, and what stands behind each of its calls.
+//! The handles, and what stands behind each of its calls.
 
 mod approximate;
 mod background;
+mod buffers;
 mod compact;
 mod core;
 mod flush;
+mod keyspace;
 mod multi_get;
 mod open;
 mod operands;
@@ -27,7 +29,7 @@ use std::sync::atomic::Ordering;
 
 use crate::batch::WriteBatch;
 use crate::db::core::Core;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fold::Operator;
 use crate::iterator::Iter;
 use crate::options::{ExplainedOption, Options, ReadOptions, WriteOptions};
@@ -35,6 +37,8 @@ use crate::stats::Stats;
 use crate::value::Value;
 
 pub use approximate::ApproximateCount;
+pub(crate) use keyspace::DEFAULT_NAME;
+pub use keyspace::Keyspace;
 pub use operands::{Base, Operand, Operands};
 pub use snapshot::Snapshot;
 
@@ -60,7 +64,7 @@ pub use snapshot::Snapshot;
 /// # Ok::<(), foldb::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Db(Arc<Handle>);
+pub struct Db(Keyspace);
 
 /// Closes the database when the last handle goes. Workers hold the core, not this.
 struct Handle {
@@ -79,11 +83,13 @@ impl Db {
     ///
     /// # Errors
     /// `DatabaseMissing`, `DatabaseExists`, `Locked`, `UnknownOperator` (a stored operator that is
-    /// neither built in nor in [`Options::operators`]), `InvalidArgument` for options out of range,
+    /// neither built in nor in [`Options::operators`]), `UnknownComparator` (of a keyspace, not in
+    /// [`Options::comparators`]), `InvalidArgument` for options out of range,
     /// and `Corruption` naming file and offset. An open that fails changes nothing.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
         let core = open::open(path.as_ref(), options)?;
-        let db = Db(Arc::new(Handle { core }));
+        let default = Arc::clone(&core.default);
+        let db = Db(Keyspace::new(Arc::new(Handle { core }), default));
         db.core().start_workers()?;
         Ok(db)
     }
@@ -103,7 +109,7 @@ impl Db {
     /// `MergeFailed` when its operands cannot be applied (only this key is affected), `Corruption`,
     /// `Io`, `Closed`.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.core().get(key.as_ref(), &ReadOptions::default())
+        self.0.get(key)
     }
 
     /// [`Db::get`] with options.
@@ -111,7 +117,7 @@ impl Db {
     /// # Errors
     /// As [`Db::get`].
     pub fn get_opt(&self, key: impl AsRef<[u8]>, options: &ReadOptions) -> Result<Option<Value>> {
-        self.core().get(key.as_ref(), options)
+        self.0.get_opt(key, options)
     }
 
     /// Sets a key. What its return means is told at [`WriteOptions`].
@@ -133,7 +139,7 @@ impl Db {
         value: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.core().put(key.as_ref(), value.as_ref(), options)
+        self.0.put_opt(key, value, options)
     }
 
     /// Deletes a key; a missing one is no error.
@@ -149,7 +155,7 @@ impl Db {
     /// # Errors
     /// As [`Db::put`].
     pub fn delete_opt(&self, key: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
-        self.core().delete(key.as_ref(), options)
+        self.0.delete_opt(key, options)
     }
 
     /// Merges an operand into a key with the default operator: a blind write, whatever the key
@@ -172,7 +178,7 @@ impl Db {
         operand: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.core().merge(None, key.as_ref(), operand.as_ref(), options)
+        self.0.merge_opt(key, operand, options)
     }
 
     /// Merges with an operator of [`Db::operator`]. Operands of several operators may meet in one
@@ -200,7 +206,7 @@ impl Db {
         operand: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.core().merge(Some(operator), key.as_ref(), operand.as_ref(), options)
+        self.0.merge_with_opt(operator, key, operand, options)
     }
 
     /// An operator by `NAME` or `NAME:PARAM`, for [`Db::merge_with`]. One that the database meets
@@ -214,10 +220,11 @@ impl Db {
 
     /// The operator of merges that name none, if there is one.
     pub fn default_operator(&self) -> Option<Operator> {
-        self.core().default_operator.load().as_deref().cloned()
+        self.0.default_operator()
     }
 
-    /// Applies a batch: all of it or nothing, for readers and for crashes.
+    /// Applies a batch: all of it or nothing, for readers and for crashes, in all keyspaces that it
+    /// writes to.
     ///
     /// # Errors
     /// As [`Db::merge`].
@@ -233,7 +240,7 @@ impl Db {
         self.core().write(batch, options)
     }
 
-    /// Keeps the present moment readable.
+    /// Keeps the present moment readable, in all keyspaces.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::take(self)
     }
@@ -263,7 +270,7 @@ impl Db {
         range: impl RangeBounds<K>,
         options: &ReadOptions,
     ) -> Result<Iter> {
-        self.new_iter(read::bounds_of(&range), options)
+        self.0.range_opt(range, options)
     }
 
     /// An iterator over the entries whose keys begin with `prefix`.
@@ -271,16 +278,10 @@ impl Db {
     /// # Errors
     /// `Closed`; `InvalidArgument` if the database is not ordered by the bytes of its keys.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        if !self.core().comparator.bytewise_order() {
-            return Err(Error::invalid_argument(format!(
-                "keys with one prefix are not neighbours in the order of comparator '{}'",
-                self.core().comparator.name()
-            )));
-        }
-        self.new_iter(read::bounds_of_prefix(prefix.as_ref()), &ReadOptions::default())
+        self.0.prefix(prefix)
     }
 
-    /// Flushes everything written so far to tables, and waits for it.
+    /// Flushes everything written so far, in all keyspaces, to tables, and waits for it.
     ///
     /// # Errors
     /// `NoSpace`, `Corruption`, `Io`, `Closed`.
@@ -288,13 +289,14 @@ impl Db {
         self.core().flush()
     }
 
-    /// Flushes, then compacts a key range into one run of the last level, and waits for it.
-    /// Operands of the range are folded and deleted entries gone, except what a snapshot still sees.
+    /// Flushes, then compacts a key range of every keyspace into one run of the last level, and waits
+    /// for it ([`Keyspace::compact`] does one keyspace). Operands of the range are folded and deleted entries gone, except what a snapshot still sees.
     ///
     /// # Errors
     /// As [`Db::flush`].
     pub fn compact<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
-        self.core().compact(&range)
+        let core = self.core();
+        core.all_keyspaces().iter().try_for_each(|keyspace| core.compact(keyspace, &range))
     }
 
     /// Waits until sealed memtables are flushed and compactions have nothing left to do.
@@ -316,7 +318,7 @@ impl Db {
         self.core().step_background()
     }
 
-    /// Reads every table whole and checks it: checksums, order of the records, filters, properties.
+    /// Reads every table of all keyspaces whole and checks it: checksums, order of the records, filters, properties.
     /// Answers how many bytes were read.
     ///
     /// # Errors
@@ -334,7 +336,7 @@ impl Db {
     }
 
     /// Every option in effect: its value, where that comes from, and what more or less of it costs.
-    /// The operator that the database keeps from earlier opens is told as stored.
+    /// What the database keeps from earlier opens, such as its operator, is told as stored.
     ///
     /// # Example
     /// ```
@@ -347,7 +349,7 @@ impl Db {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn explain_options(&self) -> Vec<ExplainedOption> {
-        self.core().explain_options()
+        self.default_keyspace().explain_options()
     }
 
     /// What the engine did and what shape it is in.
@@ -364,8 +366,24 @@ impl Db {
         self.core().close()
     }
 
+    /// The keyspace that [`Db`]'s own data methods read and write.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// db.put("key", "value")?;
+    /// assert_eq!(db.default_keyspace().get("key")?.unwrap(), b"value");
+    /// assert_eq!(db.default_keyspace().name(), "default");
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn default_keyspace(&self) -> &Keyspace {
+        &self.0
+    }
+
     pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.0.core
+        self.0.core()
     }
 }
 

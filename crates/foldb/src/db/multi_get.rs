@@ -7,9 +7,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::db::Db;
 use crate::db::core::Core;
+use crate::db::keyspace::KeyspaceState;
 use crate::db::view::View;
+use crate::db::{Db, Keyspace};
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Chain;
@@ -22,6 +23,42 @@ use crate::version::Run;
 
 /// What reading one key of several came to.
 type Answer = Result<Option<Value>>;
+
+impl Keyspace {
+    /// As [`Db::multi_get`].
+    ///
+    /// # Errors
+    /// As [`Db::multi_get`]; `KeyspaceDropped`.
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Answer>> {
+        self.multi_get_opt(keys, &ReadOptions::default())
+    }
+
+    /// [`Keyspace::multi_get`] with options.
+    ///
+    /// # Errors
+    /// As [`Keyspace::multi_get`]; `InvalidArgument` for a snapshot of another database.
+    pub fn multi_get_opt<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+        options: &ReadOptions,
+    ) -> Result<Vec<Answer>> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        let (core, keyspace) = (self.core(), self.state());
+        core.check_open()?;
+        // The view first, the sequence number second (H3).
+        let view = keyspace.view.load_full();
+        let seqno = core.read_seqno(keyspace, options)?;
+        let mut reads: Vec<KeyRead<'_>> =
+            keys.iter().map(|key| KeyRead::new(key.as_ref())).collect();
+        let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
+        in_order.sort_by(|a, b| keyspace.comparator.compare(a.key, b.key));
+        core.collect_sorted(keyspace, &view, seqno, options, &mut in_order);
+        Ok(core.answers(reads))
+    }
+}
 
 impl Db {
     /// Reads several keys at one moment, and answers in their order. Each key has its own answer: a
@@ -58,18 +95,7 @@ impl Db {
         keys: impl IntoIterator<Item = K>,
         options: &ReadOptions,
     ) -> Result<Vec<Answer>> {
-        let keys: Vec<K> = keys.into_iter().collect();
-        let core = self.core();
-        core.check_open()?;
-        // The view first, the sequence number second (H3).
-        let view = core.view.load_full();
-        let seqno = core.read_seqno(options)?;
-        let mut reads: Vec<KeyRead<'_>> =
-            keys.iter().map(|key| KeyRead::new(key.as_ref())).collect();
-        let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
-        in_order.sort_by(|a, b| core.comparator.compare(a.key, b.key));
-        core.collect_sorted(&view, seqno, options, &mut in_order);
-        Ok(core.answers(reads))
+        self.default_keyspace().multi_get_opt(keys, options)
     }
 }
 
@@ -103,6 +129,7 @@ impl Core {
     /// Collects the chains of keys in order.
     fn collect_sorted(
         &self,
+        keyspace: &KeyspaceState,
         view: &View,
         seqno: SeqNo,
         options: &ReadOptions,
@@ -120,7 +147,7 @@ impl Core {
             if reads.is_empty() {
                 return;
             }
-            self.collect_from_run(run, seqno, options, reads);
+            self.collect_from_run(keyspace, run, seqno, options, reads);
             reads.retain(|read| read.is_open());
         }
     }
@@ -128,12 +155,13 @@ impl Core {
     /// One walk through the tables of a run.
     fn collect_from_run(
         &self,
+        keyspace: &KeyspaceState,
         run: &Run,
         seqno: SeqNo,
         options: &ReadOptions,
         mut reads: &mut [&mut KeyRead<'_>],
     ) {
-        let comparator = &*self.comparator;
+        let comparator = &*keyspace.comparator;
         while let Some(first) = reads.first() {
             let Some(table) = run.tables.get(run.find(comparator, first.key)) else { return };
             let count = reads.partition_point(|read| table.hi.admits(comparator, read.key));
@@ -145,7 +173,7 @@ impl Core {
             if here.is_empty() {
                 continue;
             }
-            match self.tables.get_owned(&table.file) {
+            match keyspace.tables.get_owned(&table.file) {
                 Ok(table) => self.collect_from_table(&table, seqno, options, here),
                 Err(error) => {
                     here.iter_mut().for_each(|read| read.state = State::Failed(error.clone()));

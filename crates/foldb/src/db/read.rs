@@ -5,8 +5,8 @@ use std::ops::{Bound, ControlFlow, RangeBounds};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::db::Db;
 use crate::db::core::Core;
+use crate::db::keyspace::{Keyspace, KeyspaceState};
 use crate::db::view::View;
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
@@ -20,13 +20,18 @@ use crate::value::Value;
 use crate::version::KeyRange;
 
 impl Core {
-    pub(crate) fn get(&self, key: &[u8], options: &ReadOptions) -> Result<Option<Value>> {
+    pub(crate) fn get(
+        &self,
+        keyspace: &KeyspaceState,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<Value>> {
         self.check_open()?;
         // The view first, the sequence number second (H3).
-        let view = self.view.load();
-        let seqno = self.read_seqno(options)?;
+        let view = keyspace.view.load();
+        let seqno = self.read_seqno(keyspace, options)?;
         let mut chain = Chain::default();
-        self.collect(&view, key, seqno, options, &mut chain)?;
+        self.collect(keyspace, &view, key, seqno, options, &mut chain)?;
         if chain.is_empty() {
             return Ok(None);
         }
@@ -41,6 +46,7 @@ impl Core {
     #[inline]
     pub(super) fn collect(
         &self,
+        keyspace: &KeyspaceState,
         view: &View,
         key: &[u8],
         seqno: SeqNo,
@@ -54,8 +60,8 @@ impl Core {
             }
         }
         for (_, run) in view.version.runs() {
-            let Some(table) = run.table_of(&*self.comparator, key) else { continue };
-            let table = self.tables.get_owned(&table.file)?;
+            let Some(table) = run.table_of(&*keyspace.comparator, key) else { continue };
+            let table = keyspace.tables.get_owned(&table.file)?;
             if !table.may_contain(hash) {
                 self.totals.add(Total::FilterNegatives, 1);
                 continue;
@@ -72,29 +78,39 @@ impl Core {
         Ok(())
     }
 
-    /// Checks every table of the present version, each file once.
+    /// Checks every table of the present versions, each file once.
     pub(crate) fn verify(&self) -> Result<u64> {
         self.check_open()?;
-        let view = self.view.load_full();
-        let mut checked = HashSet::new();
         let mut bytes = 0;
-        for table in view.version.tables() {
-            if checked.insert(table.file.number) {
-                bytes += self.tables.get_owned(&table.file)?.verify()?.bytes;
+        for keyspace in self.all_keyspaces() {
+            let view = keyspace.view.load_full();
+            let mut checked = HashSet::new();
+            for table in view.version.tables() {
+                if checked.insert(table.file.number) {
+                    bytes += keyspace.tables.get_owned(&table.file)?.verify()?.bytes;
+                }
             }
         }
         Ok(bytes)
     }
 
-    /// The sequence number a read sees the database at.
-    pub(super) fn read_seqno(&self, options: &ReadOptions) -> Result<SeqNo> {
+    /// The sequence number that a read sees a keyspace at. To be asked for when the view is loaded:
+    /// a view that a drop has emptied is refused here.
+    pub(super) fn read_seqno(
+        &self,
+        keyspace: &KeyspaceState,
+        options: &ReadOptions,
+    ) -> Result<SeqNo> {
+        keyspace.check_exists()?;
         match &options.snapshot {
             None => Ok(self.published.load(Ordering::Acquire)),
             Some(snapshot) if std::ptr::eq(&**snapshot.db().core(), self) => Ok(snapshot.seqno()),
             Some(_) => Err(Error::invalid_argument("the snapshot is of another database")),
         }
     }
+}
 
+impl KeyspaceState {
     fn sources(&self, view: &View, seqno: SeqNo, options: &ReadOptions) -> Vec<Source> {
         let table_options = CursorOptions { fill_cache: options.fill_cache, readahead: false };
         let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
@@ -108,19 +124,19 @@ impl Core {
     }
 }
 
-impl Db {
+impl Keyspace {
     pub(crate) fn new_iter(&self, bounds: Bounds, options: &ReadOptions) -> Result<Iter> {
-        let core = self.core();
+        let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
         // The view first, the sequence number second (H3), the memtables' key lists third (H17).
-        let view = core.view.load_full();
-        let seqno = core.read_seqno(options)?;
-        let sources = core.sources(&view, seqno, options);
+        let view = keyspace.view.load_full();
+        let seqno = core.read_seqno(keyspace, options)?;
+        let sources = keyspace.sources(&view, seqno, options);
         Ok(Iter::new(VisibleParts {
-            records: MergingCursor::new(sources, Arc::clone(&core.comparator)),
+            records: MergingCursor::new(sources, Arc::clone(&keyspace.comparator)),
             seqno,
             bounds,
-            comparator: Arc::clone(&core.comparator),
+            comparator: Arc::clone(&keyspace.comparator),
             registry: Arc::clone(&core.registry),
             totals: Arc::clone(&core.totals),
             _keep_alive: Arc::new((self.clone(), view)),

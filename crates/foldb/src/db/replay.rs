@@ -2,7 +2,8 @@
 //!
 //! A record is replayed if its sequence number is above `flushed_through`, which is the last one
 //! *applied* before the flushed memtable was sealed: a folded record's own number may be smaller
-//! than what it absorbed (H5).
+//! than what it absorbed (H5). Each keyspace has a `flushed_through` of its own; what was written to
+//! one that was dropped since is skipped.
 //!
 //! The logs are one sequence. Where one of them ends early, what the later ones hold is not applied,
 //! so that what survives is a prefix of the writes (H11):
@@ -26,15 +27,16 @@ use std::sync::Arc;
 use foldb_chains::ArenaPool;
 
 use crate::batch::Operation;
+use crate::db::buffers::{first_capacity, next_capacity};
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Registry;
-use crate::key::{Kind, NO_OPERATOR, SeqNo};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, SeqNo};
 use crate::memtable::{Memtable, MemtableWriter, record_bytes};
 use crate::options::Options;
 use crate::version::FileNames;
-use crate::wal::{BatchHeader, LogEnd, LogHeader, LogReader, LogRecord};
+use crate::wal::{BatchHeader, LOG_FORMAT, LogEnd, LogHeader, LogReader, LogRecord};
 
 /// What there is to replay.
 pub(super) struct Replay<'a> {
@@ -48,14 +50,24 @@ pub(super) struct Replay<'a> {
     pub(super) logs: Vec<u64>,
     /// Identity the logs must have; `None` before the database has one.
     pub(super) database: Option<u64>,
+    /// The keyspaces that exist.
+    pub(super) keyspaces: BTreeMap<KeyspaceId, ReplayKeyspace>,
+    /// Below this, what does not exist was dropped.
+    pub(super) next_keyspace: KeyspaceId,
+}
+
+/// What replay needs to know of a keyspace.
+pub(super) struct ReplayKeyspace {
+    pub(super) comparator: Arc<dyn Comparator>,
+    /// Writes up to here are in its tables.
     pub(super) flushed_through: SeqNo,
 }
 
 /// What the logs held.
 #[derive(Debug, Default)]
 pub(super) struct Replayed {
-    /// Newest first.
-    pub(super) memtables: Vec<Arc<Memtable>>,
+    /// Of each keyspace that has any, newest first.
+    pub(super) memtables: BTreeMap<KeyspaceId, Vec<Arc<Memtable>>>,
     pub(super) last_seqno: SeqNo,
 }
 
@@ -64,8 +76,12 @@ pub(super) struct Replayed {
 /// # Errors
 /// `Corruption`, naming log and offset, when something that was synced is missing.
 pub(super) fn replay_logs(replay: Replay<'_>) -> Result<Replayed> {
-    let mut replayer =
-        Replayer { replay: &replay, writer: None, done: Replayed::default(), held_back: None };
+    let mut replayer = Replayer {
+        replay: &replay,
+        open: BTreeMap::new(),
+        done: Replayed::default(),
+        held_back: None,
+    };
     // By number: a log that could not be begun may stand between two that follow each other.
     let mut ends: BTreeMap<u64, LogEnd> = BTreeMap::new();
     let is_needed = |log: &u64| *log >= replay.first_log || planted(Fault::ReplayFlushed);
@@ -141,7 +157,8 @@ fn says_synced(log: &mut LogReader) -> Result<bool> {
 
 struct Replayer<'a> {
     replay: &'a Replay<'a>,
-    writer: Option<MemtableWriter>,
+    /// The memtables being filled, and the bytes they were made for.
+    open: BTreeMap<KeyspaceId, (MemtableWriter, usize)>,
     done: Replayed,
     /// A record kept back by the planted fault that loses the last one.
     held_back: Option<Vec<u8>>,
@@ -152,6 +169,7 @@ impl Replayer<'_> {
         let LogRecord::Header(header) = LogRecord::decode(record)? else {
             return Err(Error::corruption("the log does not begin with a header"));
         };
+        header.check_format("log", LOG_FORMAT)?;
         let database = self.replay.database.unwrap_or(header.database);
         if header.log != number || header.database != database {
             return Err(Error::corruption(format!(
@@ -194,8 +212,19 @@ impl Replayer<'_> {
                 operation.operator = header.default_operator;
             }
             let seqno = header.first_seqno + index;
-            if seqno > self.replay.flushed_through || planted(Fault::ReplayFlushed) {
-                self.insert(&operation, seqno);
+            match self.replay.keyspaces.get(&operation.keyspace) {
+                Some(own) if seqno > own.flushed_through || planted(Fault::ReplayFlushed) => {
+                    self.insert(own, &operation, seqno);
+                }
+                // In tables already, or dropped.
+                Some(_) => {}
+                None if operation.keyspace < self.replay.next_keyspace => {}
+                None => {
+                    return Err(Error::corruption(format!(
+                        "expected a keyspace below {}, found {}",
+                        self.replay.next_keyspace, operation.keyspace
+                    )));
+                }
             }
             self.done.last_seqno = self.done.last_seqno.max(seqno);
         }
@@ -209,27 +238,37 @@ impl Replayer<'_> {
         Ok(())
     }
 
-    fn insert(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
+    fn insert(&mut self, own: &ReplayKeyspace, operation: &Operation<'_>, seqno: SeqNo) {
+        let id = operation.keyspace;
         let bytes = record_bytes(operation.key.len(), operation.value.len());
-        if self.writer.as_ref().is_some_and(|writer| !writer.fits(bytes)) {
-            self.seal();
+        let write_buffer = self.replay.options.write_buffer_size;
+        let mut capacity = match id {
+            DEFAULT_KEYSPACE => write_buffer,
+            _ => first_capacity(write_buffer),
+        };
+        if let Some((full, made_for)) = self.open.get(&id)
+            && !full.fits(bytes)
+        {
+            capacity = next_capacity(*made_for, full.grown(), write_buffer);
+            self.seal(id);
         }
-        let options = self.replay.options;
-        let writer = self.writer.get_or_insert_with(|| {
-            let capacity = options.write_buffer_size.max(bytes + (bytes >> 3));
-            MemtableWriter::create(self.replay.arenas, capacity, &options.comparator, 0)
+        let (writer, _) = self.open.entry(id).or_insert_with(|| {
+            let room = capacity.max(bytes + (bytes >> 3));
+            (MemtableWriter::create(self.replay.arenas, room, &own.comparator), capacity)
         });
         writer.apply(operation, seqno);
     }
 
-    fn seal(&mut self) {
-        if let Some(writer) = self.writer.take() {
-            self.done.memtables.insert(0, writer.memtable);
+    fn seal(&mut self, id: KeyspaceId) {
+        if let Some((writer, _)) = self.open.remove(&id) {
+            self.done.memtables.entry(id).or_default().insert(0, writer.memtable);
         }
     }
 
     fn finish(mut self) -> Replayed {
-        self.seal();
+        while let Some((&id, _)) = self.open.first_key_value() {
+            self.seal(id);
+        }
         self.done
     }
 }

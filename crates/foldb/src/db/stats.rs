@@ -3,50 +3,67 @@
 use std::sync::Arc;
 
 use crate::db::core::Core;
+use crate::db::keyspace::KeyspaceState;
 use crate::error::Result;
 use crate::fold::Operator;
-use crate::options::{ExplainedOption, OptionSource};
-use crate::stats::{LevelStats, Stats};
+use crate::key::DEFAULT_KEYSPACE;
+use crate::options::{ExplainedOption, OptionSource, Options};
+use crate::stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
 use crate::totals::Total;
-use crate::version::Edit;
+use crate::version::{Edit, Level};
 use crate::wal::encode_definition;
 
 impl Core {
     pub(crate) fn stats(&self) -> Stats {
-        let view = self.view.load_full();
-        let comparator = &*self.comparator;
-        let levels = view.version.levels.iter().enumerate().map(|(index, level)| LevelStats {
-            runs: level.runs.len() as u64,
-            tables: level.runs.iter().map(|run| run.tables.len() as u64).sum(),
-            bytes: level.runs.iter().map(|run| run.bytes(comparator)).sum(),
-            bytes_written: self.totals.level_bytes(index),
-        });
         let mut stats = self.totals.to_stats();
-        stats.levels = levels.collect();
-        stats.memtable_bytes = view.memtables().map(|memtable| memtable.bytes() as u64).sum();
+        stats.keyspaces = self.all_keyspaces().iter().map(|own| keyspace_stats(own)).collect();
+        let depth = stats.keyspaces.iter().map(|own| own.levels.len()).max().unwrap_or(0);
+        stats.levels = (0..depth)
+            .map(|level| {
+                let shapes = stats.keyspaces.iter().filter_map(|own| own.levels.get(level));
+                let mut all = LevelStats::default();
+                for shape in shapes {
+                    all.runs += shape.runs;
+                    all.tables += shape.tables;
+                    all.bytes += shape.bytes;
+                }
+                LevelStats { bytes_written: self.totals.level_bytes(level), ..all }
+            })
+            .collect();
+        stats.memtable_bytes = stats.keyspaces.iter().map(|own| own.memtable_bytes).sum();
         stats.block_cache_hits += self.cache.hits();
         stats.block_cache_misses += self.cache.misses();
         stats.block_cache_bytes = self.cache.used_bytes();
-        stats.open_table_bytes = self.tables.memory_bytes();
+        stats.open_table_bytes = self.default.tables.memory_bytes();
         stats.compaction_debt = self.debt(&self.lock_tree());
         stats
     }
 
-    /// The options in effect; what the database itself remembers is told as that.
-    pub(crate) fn explain_options(&self) -> Vec<ExplainedOption> {
-        let mut explained = self.options.explain();
+    /// The options in effect in a keyspace; what the database itself remembers is told as that.
+    pub(crate) fn explain_options(&self, keyspace: &KeyspaceState) -> Vec<ExplainedOption> {
+        let is_default = keyspace.id == DEFAULT_KEYSPACE;
+        let options = Options {
+            merge_operator: keyspace.default_operator.as_ref().map(Operator::spec),
+            comparator: Arc::clone(&keyspace.comparator),
+            num_levels: keyspace.num_levels,
+            compression: keyspace.settings.compression,
+            bloom_bits: keyspace.settings.bloom_bits,
+            compaction: keyspace.settings.compaction,
+            ..self.options.clone()
+        };
+        let mut explained = options.explain();
         for option in &mut explained {
-            match option.name {
-                "merge_operator" if self.options.merge_operator.is_none() => {
-                    if let Some(operator) = self.default_operator.load().as_deref() {
-                        option.value = Some(operator.spec()).into();
-                        option.source = OptionSource::Stored;
-                    }
+            let stored = match option.name {
+                "merge_operator" => {
+                    options.merge_operator.is_some()
+                        && (!is_default || self.options.merge_operator.is_none())
                 }
-                "num_levels" if option.source == OptionSource::Given => {
-                    option.source = OptionSource::Stored;
-                }
-                _ => {}
+                "num_levels" => options.num_levels != self.options.num_levels,
+                "comparator" | "compression" | "bloom_bits" | "compaction" => !is_default,
+                _ => false,
+            };
+            if stored {
+                option.source = OptionSource::Stored;
             }
         }
         explained
@@ -74,5 +91,19 @@ impl Core {
             }
         };
         Ok(Operator { id, registry: Arc::clone(&self.registry), implementation })
+    }
+}
+
+fn keyspace_stats(keyspace: &KeyspaceState) -> KeyspaceStats {
+    let view = keyspace.view.load_full();
+    let shape = |level: &Level| LevelShape {
+        runs: level.runs.len() as u64,
+        tables: level.runs.iter().map(|run| run.tables.len() as u64).sum(),
+        bytes: level.runs.iter().map(|run| run.bytes(&*keyspace.comparator)).sum(),
+    };
+    KeyspaceStats {
+        name: String::from(&*keyspace.name),
+        memtable_bytes: view.memtables().map(|memtable| memtable.bytes() as u64).sum(),
+        levels: view.version.levels.iter().map(shape).collect(),
     }
 }

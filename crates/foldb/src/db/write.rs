@@ -8,119 +8,128 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::batch::{Operation, WriteBatch};
+use crate::db::buffers::{Buffers, Needs, SealedGroup};
 use crate::db::core::Core;
+use crate::db::keyspace::{KeyspaceState, dropped};
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Operator;
-use crate::key::{DEFAULT_KEYSPACE, Kind, NO_OPERATOR, OperatorId, SeqNo};
-use crate::memtable::{MemtableWriter, record_bytes};
+use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
+use crate::memtable::record_bytes;
 use crate::options::WriteOptions;
 use crate::totals::Total;
 use crate::wal::{BatchHeader, LogWriter, encode_definition};
 
 /// What the one who writes has in hand.
 pub(crate) struct WriterState {
-    pub(crate) memtable: MemtableWriter,
+    pub(crate) buffers: Buffers,
     pub(crate) log: LogWriter,
     /// Whether the log holds a batch.
     pub(crate) log_used: bool,
-    /// Whether the memtable holds writes that are in no log.
+    /// Whether the memtables hold writes that are in no log.
     pub(crate) unlogged: bool,
     /// Bytes applied since writes were last slowed.
     since_pause: u64,
 }
 
 impl WriterState {
-    pub(crate) fn new(memtable: MemtableWriter, log: LogWriter) -> WriterState {
-        WriterState { memtable, log, log_used: false, unlogged: false, since_pause: 0 }
+    pub(crate) fn new(buffers: Buffers, log: LogWriter) -> WriterState {
+        WriterState { buffers, log, log_used: false, unlogged: false, since_pause: 0 }
     }
 }
 
 /// What is written: one operation or a batch of them.
 #[derive(Clone, Copy)]
 enum Writes<'a> {
-    One(Operation<'a>),
+    One(&'a KeyspaceState, Operation<'a>),
     Batch(&'a WriteBatch),
 }
 
 impl Writes<'_> {
     fn count(&self) -> usize {
         match self {
-            Writes::One(_) => 1,
+            Writes::One(..) => 1,
             Writes::Batch(batch) => batch.len(),
         }
     }
 
-    /// Upper bound of what the writes take of a memtable.
-    fn memtable_bytes(&self) -> usize {
+    /// Upper bound of what the writes take of memtables, if all go to one keyspace.
+    #[inline]
+    fn need(&self) -> Option<(KeyspaceId, usize)> {
+        let bytes =
+            |operation: &Operation<'_>| record_bytes(operation.key.len(), operation.value.len());
         match self {
-            Writes::One(operation) => record_bytes(operation.key.len(), operation.value.len()),
-            Writes::Batch(batch) => batch
-                .operations()
-                .map(|operation| record_bytes(operation.key.len(), operation.value.len()))
-                .sum(),
+            Writes::One(_, operation) => Some((operation.keyspace, bytes(operation))),
+            Writes::Batch(batch) if !batch.names_keyspaces() => {
+                let bytes = batch.operations().map(|operation| bytes(&operation)).sum();
+                Some((DEFAULT_KEYSPACE, bytes))
+            }
+            Writes::Batch(_) => None,
         }
+    }
+
+    /// The same, keyspace by keyspace.
+    fn needs(&self) -> Needs {
+        if let Some(need) = self.need() {
+            return Needs::from_elem(need, 1);
+        }
+        let Writes::Batch(batch) = self else { return Needs::new() };
+        let mut needs = Needs::new();
+        for operation in batch.operations() {
+            let bytes = record_bytes(operation.key.len(), operation.value.len());
+            match needs.binary_search_by_key(&operation.keyspace, |need| need.0) {
+                Ok(at) => needs[at].1 += bytes,
+                Err(at) => needs.insert(at, (operation.keyspace, bytes)),
+            }
+        }
+        needs
     }
 }
 
 impl Core {
-    pub(crate) fn put(&self, key: &[u8], value: &[u8], options: &WriteOptions) -> Result<()> {
-        self.write_one(Kind::Put, NO_OPERATOR, key, value, options)
-    }
-
-    pub(crate) fn delete(&self, key: &[u8], options: &WriteOptions) -> Result<()> {
-        self.write_one(Kind::Delete, NO_OPERATOR, key, &[], options)
-    }
-
-    /// Merges with a given operator, or the default one.
+    /// Merges into a keyspace, with a given operator or its default one.
     pub(crate) fn merge(
         &self,
+        keyspace: &KeyspaceState,
         operator: Option<&Operator>,
         key: &[u8],
         operand: &[u8],
         options: &WriteOptions,
     ) -> Result<()> {
-        match operator {
-            Some(operator) => {
-                if !operator.belongs_to(&self.registry) {
-                    return Err(Error::invalid_argument("the operator is of another database"));
-                }
-                operator.check_operand(operand)?;
-                self.write_one(Kind::Merge, operator.id, key, operand, options)
+        let operator = match operator {
+            Some(operator) if !operator.belongs_to(&self.registry) => {
+                return Err(Error::invalid_argument("the operator is of another database"));
             }
-            None => {
-                let default = self.default_operator.load();
-                let default = default.as_ref().ok_or_else(no_default_operator)?;
-                default.check_operand(operand)?;
-                self.write_one(Kind::Merge, default.id, key, operand, options)
-            }
-        }
+            Some(operator) => operator,
+            None => keyspace.default_operator()?,
+        };
+        operator.check_operand(operand)?;
+        self.write_one(keyspace, (Kind::Merge, operator.id), key, operand, options)
     }
 
-    fn write_one(
+    pub(crate) fn write_one(
         &self,
-        kind: Kind,
-        operator: OperatorId,
+        keyspace: &KeyspaceState,
+        (kind, operator): (Kind, OperatorId),
         key: &[u8],
         value: &[u8],
         options: &WriteOptions,
     ) -> Result<()> {
         check_size(key, value)?;
-        let operation = Operation { kind, keyspace: DEFAULT_KEYSPACE, operator, key, value };
-        self.commit(Writes::One(operation), NO_OPERATOR, options)
+        let operation = Operation { kind, keyspace: keyspace.id, operator, key, value };
+        self.commit(Writes::One(keyspace, operation), NO_OPERATOR, options)
     }
 
     pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
         batch.check(&self.registry)?;
-        let default = self.default_operator.load();
         for operation in batch.operations() {
             check_size(operation.key, operation.value)?;
             if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
-                let default = default.as_ref().ok_or_else(no_default_operator)?;
-                default.check_operand(operation.value)?;
+                self.default.default_operator()?.check_operand(operation.value)?;
             }
         }
-        let default = default.as_ref().map_or(NO_OPERATOR, |operator| operator.id);
+        let default = self.default.default_operator.as_ref();
+        let default = default.map_or(NO_OPERATOR, |operator| operator.id);
         if batch.is_empty() {
             return self.check_writable();
         }
@@ -135,7 +144,7 @@ impl Core {
     ) -> Result<()> {
         let mut writer = self.lock_writer();
         self.check_writable()?;
-        self.make_room(&mut writer, writes.memtable_bytes())?;
+        self.make_room(&mut writer, writes)?;
         let first = self.published.load(Ordering::Relaxed) + 1;
         let last = first + writes.count() as SeqNo - 1;
         if options.disable_wal {
@@ -171,7 +180,7 @@ impl Core {
         let record = writer.log.begin();
         BatchHeader { default_operator, first_seqno, count }.encode(record);
         match writes {
-            Writes::One(operation) => operation.encode(record),
+            Writes::One(_, operation) => operation.encode(record),
             Writes::Batch(batch) => record.extend_from_slice(batch.encoded()),
         }
         writer.log.append()?;
@@ -188,7 +197,7 @@ impl Core {
         first: SeqNo,
     ) {
         match writes {
-            Writes::One(operation) => self.apply_one(writer, &operation, first),
+            Writes::One(_, operation) => self.apply_one(writer, &operation, first),
             Writes::Batch(batch) => {
                 for (mut operation, seqno) in batch.operations().zip(first..) {
                     if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
@@ -202,7 +211,7 @@ impl Core {
 
     #[inline]
     fn apply_one(&self, writer: &mut WriterState, operation: &Operation<'_>, seqno: SeqNo) {
-        writer.memtable.apply(operation, seqno);
+        writer.buffers.with(operation.keyspace, |memtable| memtable.apply(operation, seqno));
         let counted = match operation.kind {
             Kind::Put => Total::Puts,
             Kind::Delete => Total::Deletes,
@@ -214,20 +223,41 @@ impl Core {
         self.totals.add_exclusive(Total::BytesUser, bytes);
     }
 
-    /// Waits or seals until `bytes` fit the memtable.
-    fn make_room(&self, writer: &mut WriterState, bytes: usize) -> Result<()> {
+    /// Waits, seals or begins memtables until the writes fit.
+    #[inline]
+    fn make_room(&self, writer: &mut WriterState, writes: Writes<'_>) -> Result<()> {
         if writer.since_pause >= PAUSE_BYTES {
             writer.since_pause = 0;
-            self.pace()?;
+            self.pace(&writer.buffers)?;
         }
-        let full = !writer.memtable.fits(bytes);
-        if !full && !self.log_is_long(writer) {
+        let is_ready = match writes.need() {
+            Some((keyspace, bytes)) => writer.buffers.is_ready(keyspace, bytes),
+            None => false,
+        };
+        if is_ready && !self.log_is_long(writer) {
             return Ok(());
         }
-        if full || !writer.memtable.memtable.is_empty() {
-            self.wait_for_buffer()?;
-            self.seal(writer, bytes)?;
+        self.make_room_for(writer, writes)
+    }
+
+    #[cold]
+    fn make_room_for(&self, writer: &mut WriterState, writes: Writes<'_>) -> Result<()> {
+        let needs = writes.needs();
+        let missing = needs.iter().find(|(keyspace, _)| !writer.buffers.contains(*keyspace));
+        if let Some(&(keyspace, _)) = missing {
+            return Err(dropped(match writes {
+                Writes::One(keyspace, _) => &keyspace.name,
+                Writes::Batch(batch) => batch.keyspace_name(keyspace),
+            }));
         }
+        let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
+        // A log whose writes were all to keyspaces dropped since must end too.
+        let is_used = writer.log_used || !writer.buffers.is_empty();
+        if is_full || is_used && self.log_is_long(writer) {
+            self.wait_for_buffer(&writer.buffers)?;
+            self.seal(writer)?;
+        }
+        writer.buffers.begin(&needs, &self.arenas);
         Ok(())
     }
 
@@ -237,22 +267,20 @@ impl Core {
         active > limit / 4 && active + self.background.sealed_log_bytes() > limit
     }
 
-    /// Seals the memtable and puts an empty one, with room for at least `bytes`, in its place.
-    pub(crate) fn seal(&self, writer: &mut WriterState, bytes: usize) -> Result<()> {
+    /// Seals all memtables that hold something, together, and begins a new log.
+    pub(crate) fn seal(&self, writer: &mut WriterState) -> Result<()> {
         let mut log_bytes = 0;
         if writer.log_used {
             log_bytes = writer.log.len();
             writer.log = self.next_log(&writer.log)?;
             writer.log_used = false;
         }
-        let sealed = Arc::clone(&writer.memtable.memtable);
-        sealed.seal(self.published(), log_bytes);
-        let capacity = self.options.write_buffer_size.max(bytes + (bytes >> 3));
-        writer.memtable =
-            MemtableWriter::create(&self.arenas, capacity, &self.comparator, writer.log.number());
+        let through = self.published();
+        let memtables = writer.buffers.seal(through);
         writer.unlogged = false;
-        self.view.seal(Arc::clone(&writer.memtable.memtable));
-        self.background.memtable_sealed(log_bytes);
+        let next_log = writer.log.number();
+        self.sealed.push(SealedGroup { through, log_bytes, next_log, memtables });
+        self.background.memtables_sealed(log_bytes);
         Ok(())
     }
 
@@ -286,8 +314,8 @@ impl Core {
 
     /// Slows the writer as compaction falls behind, so that it never has to stop at once: from the
     /// slowdown trigger on, each stretch of writes waits longer, without bound near the stop.
-    fn pace(&self) -> Result<()> {
-        let runs = self.view.load().version.levels[0].runs.len();
+    fn pace(&self, buffers: &Buffers) -> Result<()> {
+        let runs = buffers.deepest_level0();
         let (slow, stop) = (self.options.level0_slowdown_trigger, self.options.level0_stop_trigger);
         if runs < slow || self.options.disable_auto_compactions || !self.background.has_workers() {
             return Ok(());
@@ -329,10 +357,4 @@ fn check_size(key: &[u8], value: &[u8]) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-fn no_default_operator() -> Error {
-    Error::invalid_argument(
-        "the database has no default merge operator: set Options::merge_operator, or use merge_with",
-    )
 }

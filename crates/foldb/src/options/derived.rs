@@ -34,13 +34,4 @@ impl Options {
             given => given,
         }
     }
-
-    /// Filter bits per key of tables in a level. Each level above the last gets two more, so that
-    /// the false positives of all of them stay a small multiple of the last level's.
-    pub(crate) fn filter_bits(&self, level: usize) -> u32 {
-        match self.bloom_bits {
-            0 => 0,
-            bits => bits + 2 * (self.num_levels - 1).saturating_sub(level).min(3) as u32,
-        }
-    }
 }

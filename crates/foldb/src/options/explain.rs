@@ -185,8 +185,8 @@ impl Options {
 
     #[rustfmt::skip]
     fn rows(&self) -> Vec<Row> {
-        let names = self.operators.iter().map(|operator| operator.name().to_owned());
-        let operators = names.reduce(|all, name| all + ", " + &name);
+        let operators = list(self.operators.iter().map(|operator| operator.name()));
+        let comparators = list(self.comparators.iter().map(|comparator| comparator.name()));
         vec![
             row!(self.profile as self.profile.name(), "Sets others; each may be set on top of it."),
             row!(self.create_if_missing, "", "true: a mistyped path becomes an empty database."),
@@ -196,6 +196,8 @@ impl Options {
                  "Each that a database has met must be given whenever it is opened."),
             row!(self.comparator as self.comparator.name(),
                  "Another order than that of the bytes costs time at each comparison."),
+            row!(self.comparators as comparators,
+                 "Each that a keyspace has must be given whenever the database is opened."),
             row!(self.write_buffer_size, "bytes",
                  "More: fewer, larger flushes, less write amplification, longer recovery. Less: less memory."),
             row!(self.max_write_buffers => self.max_write_buffers(), "memtables",
@@ -241,6 +243,10 @@ impl Options {
                  "More: keeps up with more writing, for processor time and memory."),
         ]
     }
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    names.map(str::to_owned).reduce(|all, name| all + ", " + &name)
 }
 
 fn compression_name(compression: Compression) -> &'static str {

@@ -5,6 +5,7 @@
 
 mod derived;
 mod explain;
+mod keyspace;
 mod profile;
 mod read_write;
 #[cfg(test)]
@@ -19,8 +20,11 @@ use crate::fold::MergeOperator;
 use crate::key::{BytewiseComparator, Comparator};
 
 pub use explain::{ExplainedOption, OptionSource, OptionValue};
+pub use keyspace::KeyspaceOptions;
+pub(crate) use keyspace::KeyspaceSettings;
 pub use profile::Profile;
 pub use read_write::{ReadOptions, WriteOptions};
+pub(crate) use validate::check_comparator;
 
 /// Most levels a tree may have.
 pub(crate) const MAX_LEVELS: usize = 32;
@@ -61,6 +65,10 @@ pub struct Options {
     /// Order of the keys; fixed when the database is created. Default: the order of the bytes.
     /// Another order than that of the bytes costs time at each comparison. RocksDB: `comparator`.
     pub comparator: Arc<dyn Comparator>,
+    /// Orders of your own that keyspaces have, found by name when the database is opened. The order
+    /// of the bytes and [`Options::comparator`] need not be among them. Default: none. Each that a
+    /// keyspace has must be given whenever the database is opened.
+    pub comparators: Vec<Arc<dyn Comparator>>,
 
     /// Bytes of one memtable, its index included, before it is sealed and flushed. Default: 64 MiB.
     /// More: fewer, larger flushes, less write amplification, longer recovery. Less: less memory.
@@ -166,6 +174,7 @@ impl Default for Options {
             merge_operator: None,
             operators: Vec::new(),
             comparator: Arc::new(BytewiseComparator),
+            comparators: Vec::new(),
             write_buffer_size: 64 << 20,
             max_write_buffers: 0,
             wal_limit: 0,
@@ -209,14 +218,27 @@ pub enum Compression {
     Zstd = 3,
 }
 
-/// The three shapes of the one compaction policy.
+/// The three shapes of the one compaction policy. The numbers are on disk: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum CompactionPreset {
     /// One run a level, each `max_bytes_for_level_multiplier` times the one above: shortest reads,
     /// most writing. RocksDB: leveled.
-    Leveled,
+    Leveled = 0,
     /// Runs gather at every level: least writing, longest reads, most space. RocksDB: universal.
-    Tiered,
+    Tiered = 1,
     /// Runs gather above one sorted last level: nearly tiered's writing at nearly leveled's space.
-    LazyLeveled,
+    LazyLeveled = 2,
+}
+
+impl CompactionPreset {
+    /// The preset of this number, if there is one.
+    pub(crate) fn from_u8(byte: u8) -> Option<CompactionPreset> {
+        match byte {
+            0 => Some(CompactionPreset::Leveled),
+            1 => Some(CompactionPreset::Tiered),
+            2 => Some(CompactionPreset::LazyLeveled),
+            _ => None,
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::ErrorKind;
 use crate::key::Comparator;
-use crate::options::{Compression, MAX_LEVELS, OptionSource, Options, Profile};
+use crate::options::{Compression, KeyspaceSettings, MAX_LEVELS, OptionSource, Options, Profile};
 
 const MIB: usize = 1 << 20;
 
@@ -214,8 +214,9 @@ fn automatic_limits_follow_the_write_buffer() {
 /// Upper levels get more filter bits, so that their false positives together stay below the last's.
 #[test]
 fn filters_above_are_sharper() {
-    let options = Options::default();
-    let bits: Vec<_> = (0..7).map(|level| options.filter_bits(level)).collect();
+    let settings = KeyspaceSettings::of_database(&Options::default());
+    let bits: Vec<_> = (0..7).map(|level| settings.filter_bits(7, level)).collect();
     assert_eq!(bits, [16, 16, 16, 16, 14, 12, 10]);
-    assert_eq!(with(|o| o.bloom_bits = 0).filter_bits(0), 0, "off is off");
+    let off = KeyspaceSettings { bloom_bits: 0, ..settings };
+    assert_eq!(off.filter_bits(7, 0), 0, "off is off");
 }

@@ -1,6 +1,7 @@
 //! Which settings make sense together.
 
 use crate::error::{Error, Result};
+use crate::key::Comparator;
 use crate::options::{Compression, MAX_LEVELS, Options};
 use crate::table::zstd;
 
@@ -94,16 +95,31 @@ impl Options {
                 )));
             }
         }
-        if self.compression == Compression::Zstd {
-            zstd::supported()?;
-        }
-        if !self.comparator.bytewise_equality() {
-            return Err(Error::invalid_argument(format!(
-                "comparator '{}' calls different bytes equal, which foldb does not support yet: \
-                 give it bytewise_equality, or make equal keys the same bytes before writing them",
-                self.comparator.name()
-            )));
-        }
-        Ok(())
+        check_compression(self.compression)?;
+        std::iter::once(&self.comparator)
+            .chain(&self.comparators)
+            .try_for_each(|comparator| check_comparator(&**comparator))
+    }
+}
+
+/// # Errors
+/// `InvalidArgument` for an order in which different bytes are equal.
+pub(crate) fn check_comparator(comparator: &dyn Comparator) -> Result<()> {
+    if comparator.bytewise_equality() {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "comparator '{}' calls different bytes equal, which foldb does not support yet: \
+         give it bytewise_equality, or make equal keys the same bytes before writing them",
+        comparator.name()
+    )))
+}
+
+/// # Errors
+/// `Unsupported` for a codec that this build has not.
+pub(crate) fn check_compression(compression: Compression) -> Result<()> {
+    match compression {
+        Compression::Zstd => zstd::supported(),
+        Compression::None | Compression::Lz4 | Compression::Snappy => Ok(()),
     }
 }

@@ -70,8 +70,10 @@ pub struct Stats {
     pub open_table_bytes: u64,
     /// Bytes of tables still to be compacted before the tree has its shape, now.
     pub compaction_debt: u64,
-    /// The tree now, from level 0 down.
+    /// The trees of all keyspaces now, taken together, from level 0 down.
     pub levels: Vec<LevelStats>,
+    /// Each keyspace now, by name.
+    pub keyspaces: Vec<KeyspaceStats>,
 }
 
 impl Stats {
@@ -89,18 +91,46 @@ impl Stats {
         ratio(self.levels.get(level).map_or(0, |level| level.bytes_written), self.bytes_user)
     }
 
-    /// Bytes of all tables over those of the last level that has any: an estimate of bytes kept
-    /// per live byte. 0 for an empty tree.
+    /// Bytes of all tables over those of the last level that has any, in each keyspace: an estimate
+    /// of bytes kept per live byte. 0 for empty trees.
     pub fn space_amplification(&self) -> f64 {
         let total = self.levels.iter().map(|level| level.bytes).sum();
-        let last = self.levels.iter().rev().find(|level| level.bytes > 0);
-        ratio(total, last.map_or(0, |level| level.bytes))
+        let last = |own: &KeyspaceStats| {
+            own.levels.iter().rev().map(|level| level.bytes).find(|&bytes| bytes > 0).unwrap_or(0)
+        };
+        ratio(total, self.keyspaces.iter().map(last).sum())
     }
 
-    /// Sorted runs a read of a key may have to look into: an upper bound.
+    /// Sorted runs a read of a key may have to look into: an upper bound, of the keyspace that has
+    /// most.
     pub fn runs_per_read(&self) -> u64 {
-        self.levels.iter().map(|level| level.runs).sum()
+        let runs = |own: &KeyspaceStats| own.levels.iter().map(|level| level.runs).sum();
+        self.keyspaces.iter().map(runs).max().unwrap_or(0)
     }
+}
+
+/// One keyspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyspaceStats {
+    /// Its name.
+    pub name: String,
+    /// Bytes in its memtables now, sealed ones included.
+    pub memtable_bytes: u64,
+    /// Its tree now, from level 0 down.
+    pub levels: Vec<LevelShape>,
+}
+
+/// One level of one keyspace's tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelShape {
+    /// Sorted runs.
+    pub runs: u64,
+    /// Tables, a trimmed one counted once for each of its parts.
+    pub tables: u64,
+    /// Bytes of those tables that are inside their bounds (an estimate for trimmed ones).
+    pub bytes: u64,
 }
 
 /// One level of the tree.

@@ -2,11 +2,12 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::stats::{LevelStats, Stats};
+use crate::stats::{KeyspaceStats, LevelStats, Stats};
 
 impl Stats {
     /// The figures as Prometheus scrapes them: `foldb_NAME_total` for what only grows, `foldb_NAME`
-    /// for what is now, and the levels under the label `level`. Times are seconds.
+    /// for what is now, the levels under the label `level`, the keyspaces under the label `keyspace`.
+    /// Times are seconds.
     ///
     /// # Example
     /// ```
@@ -31,6 +32,7 @@ impl Stats {
             sample(&mut text, &format!("foldb_{name}"), value);
         }
         self.write_levels(&mut text);
+        self.write_keyspaces(&mut text);
         text
     }
 
@@ -89,6 +91,30 @@ impl Stats {
             }
         }
     }
+
+    fn write_keyspaces(&self, text: &mut String) {
+        type Figure = fn(&KeyspaceStats) -> u64;
+        let families: [(&str, &str, Figure); 3] = [
+            ("foldb_keyspace_memtable_bytes", "Bytes in memtables.", |own| own.memtable_bytes),
+            ("foldb_keyspace_runs", "Sorted runs.", |own| {
+                own.levels.iter().map(|level| level.runs).sum()
+            }),
+            ("foldb_keyspace_bytes", "Bytes of tables.", |own| {
+                own.levels.iter().map(|level| level.bytes).sum()
+            }),
+        ];
+        for (name, help, figure) in families {
+            family(text, name, "gauge", help);
+            for own in &self.keyspaces {
+                sample(text, &format!("{name}{{keyspace={}}}", quoted(&own.name)), figure(own));
+            }
+        }
+    }
+}
+
+/// A label's value, in quotes.
+fn quoted(value: &str) -> String {
+    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 fn family(text: &mut String, name: &str, kind: &str, help: &str) {
@@ -102,6 +128,7 @@ fn sample(text: &mut String, name: &str, value: impl Display) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::LevelShape;
 
     #[test]
     fn every_line_is_a_comment_or_a_sample_of_the_family_before_it() {
@@ -123,10 +150,20 @@ mod tests {
     #[test]
     fn every_figure_is_told() {
         let debug = format!("{:?}", Stats::default());
-        let fields = debug.matches(": ").count() - 1;
+        let fields = debug.matches(": ").count() - 2;
         let stats = Stats::default();
-        // The stall time stands beside the counters; the levels are families of their own.
+        // The stall time stands beside the counters; levels and keyspaces are families of their own.
         assert_eq!(stats.counters().len() + 1 + stats.gauges().len(), fields, "{debug}");
+    }
+
+    #[test]
+    fn keyspaces_are_labels() {
+        let levels = vec![LevelShape { runs: 3, ..LevelShape::default() }; 2];
+        let own = KeyspaceStats { name: r#"a "b" \c"#.to_owned(), levels, memtable_bytes: 5 };
+        let text = Stats { keyspaces: vec![own], ..Stats::default() }.to_prometheus();
+        let label = r#"{keyspace="a \"b\" \\c"}"#;
+        assert!(text.contains(&format!("\nfoldb_keyspace_runs{label} 6\n")), "{text}");
+        assert!(text.contains(&format!("\nfoldb_keyspace_memtable_bytes{label} 5\n")), "{text}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use arc_swap::{ArcSwapOption, Guard};
 use foldb_env::FileSystem;
 
 use crate::error::{Error, Result};
-use crate::key::Comparator;
+use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
 use crate::table::{BlockCache, TableReader};
 use crate::version::file::FileMeta;
 use crate::version::file_names::FileNames;
@@ -21,12 +21,19 @@ pub(crate) struct TableSlot {
     used: AtomicBool,
 }
 
-/// The open tables of a database.
+/// The open tables of a database, as one of its keyspaces sees them.
 #[derive(Debug)]
 pub(crate) struct OpenTables {
+    shared: Arc<Shared>,
+    keyspace: KeyspaceId,
+    comparator: Arc<dyn Comparator>,
+}
+
+/// What all keyspaces of a database share.
+#[derive(Debug)]
+struct Shared {
     fs: Arc<dyn FileSystem>,
     names: FileNames,
-    comparator: Arc<dyn Comparator>,
     cache: Arc<BlockCache>,
     limit: usize,
     /// Files whose slot is filled, in the order the eviction hand visits them (second chance).
@@ -36,6 +43,7 @@ pub(crate) struct OpenTables {
 }
 
 impl OpenTables {
+    /// No open tables yet; as the default keyspace sees them.
     pub(crate) fn new(
         fs: Arc<dyn FileSystem>,
         names: FileNames,
@@ -44,7 +52,17 @@ impl OpenTables {
         limit: usize,
         database: u64,
     ) -> OpenTables {
-        OpenTables { fs, names, comparator, cache, limit, clock: Mutex::default(), database }
+        let shared = Shared { fs, names, cache, limit, clock: Mutex::default(), database };
+        OpenTables { shared: Arc::new(shared), keyspace: DEFAULT_KEYSPACE, comparator }
+    }
+
+    /// The same, for another keyspace.
+    pub(crate) fn for_keyspace(
+        &self,
+        keyspace: KeyspaceId,
+        comparator: Arc<dyn Comparator>,
+    ) -> OpenTables {
+        OpenTables { shared: Arc::clone(&self.shared), keyspace, comparator }
     }
 
     /// The table of a file, opened if it is not.
@@ -72,18 +90,19 @@ impl OpenTables {
     }
 
     fn open(&self, file: &Arc<FileMeta>) -> Result<()> {
-        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = &*self.shared;
+        let mut clock = shared.clock.lock().unwrap_or_else(PoisonError::into_inner);
         if file.slot.table.load().is_some() {
             return Ok(());
         }
-        let path = self.names.table(file.number);
+        let path = shared.names.table(file.number);
         let handle =
-            self.fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
-        let (comparator, cache) = (Arc::clone(&self.comparator), Arc::clone(&self.cache));
+            shared.fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
+        let (comparator, cache) = (Arc::clone(&self.comparator), Arc::clone(&shared.cache));
         let table = TableReader::open(handle, &path, file.number, comparator, cache)?;
         self.check_identity(file, &table).map_err(|error| error.in_file(&path))?;
-        while clock.len() >= self.limit {
-            self.evict_one(&mut clock);
+        while clock.len() >= shared.limit {
+            evict_one(&mut clock);
         }
         file.slot.table.store(Some(table));
         file.slot.used.store(true, Ordering::Relaxed);
@@ -93,12 +112,21 @@ impl OpenTables {
 
     /// Whether the table is the one the manifest means.
     fn check_identity(&self, file: &FileMeta, table: &TableReader) -> Result<()> {
-        let expected = (self.database, file.len);
-        let found = (table.properties().database_id, table.file_len());
-        if expected != found {
+        let found = table.properties();
+        let expected = (self.shared.database, file.len);
+        if expected != (found.database_id, table.file_len()) {
             return Err(Error::corruption(format!(
                 "expected a table of database {:016x} with {} bytes, found one of {:016x} with {}",
-                expected.0, expected.1, found.0, found.1
+                expected.0,
+                expected.1,
+                found.database_id,
+                table.file_len()
+            )));
+        }
+        if found.keyspace != self.keyspace {
+            return Err(Error::corruption(format!(
+                "expected a table of keyspace {}, found one of {}",
+                self.keyspace, found.keyspace
             )));
         }
         Ok(())
@@ -106,21 +134,21 @@ impl OpenTables {
 
     /// Bytes that open tables take: indexes, filters and properties.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        let clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let clock = self.shared.clock.lock().unwrap_or_else(PoisonError::into_inner);
         let open = clock.iter().filter_map(|file| file.upgrade()?.slot.table.load_full());
         open.map(|table| table.memory_bytes() as u64).sum()
     }
+}
 
-    /// Closes the first table that was not used since the hand last passed.
-    fn evict_one(&self, clock: &mut VecDeque<Weak<FileMeta>>) {
-        while let Some(candidate) = clock.pop_front() {
-            let Some(file) = candidate.upgrade() else { return };
-            if file.slot.used.swap(false, Ordering::Relaxed) {
-                clock.push_back(candidate);
-            } else {
-                file.slot.table.store(None);
-                return;
-            }
+/// Closes the first table that was not used since the hand last passed.
+fn evict_one(clock: &mut VecDeque<Weak<FileMeta>>) {
+    while let Some(candidate) = clock.pop_front() {
+        let Some(file) = candidate.upgrade() else { return };
+        if file.slot.used.swap(false, Ordering::Relaxed) {
+            clock.push_back(candidate);
+        } else {
+            file.slot.table.store(None);
+            return;
         }
     }
 }

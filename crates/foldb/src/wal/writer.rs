@@ -12,7 +12,7 @@ use foldb_env::{FileSystem, WritableFile};
 
 use crate::error::{Error, Result};
 use crate::wal::format::{FrameHeader, HEADER_LEN, MAX_PAYLOAD, Part};
-use crate::wal::record::LogHeader;
+use crate::wal::record::{LOG_FORMAT, LogHeader};
 
 /// First reservation of a log's blocks; each next one is as large as all before, up to the step.
 const FIRST_RESERVATION: u64 = 256 << 10;
@@ -66,6 +66,18 @@ impl LogWriter {
         database: u64,
         predecessor: Option<&LogWriter>,
     ) -> Result<LogWriter> {
+        LogWriter::create_in_format(LOG_FORMAT, fs, path, number, database, predecessor)
+    }
+
+    /// Creates a file of frames whose records have a format of their own.
+    pub(crate) fn create_in_format(
+        format: u32,
+        fs: &Arc<dyn FileSystem>,
+        path: &Path,
+        number: u64,
+        database: u64,
+        predecessor: Option<&LogWriter>,
+    ) -> Result<LogWriter> {
         let file =
             fs.create_log(path).map_err(|error| Error::io(path, "create the log", &error))?;
         let progress = SyncProgress {
@@ -84,6 +96,7 @@ impl LogWriter {
         let mut log =
             LogWriter { sync, number, offset: 0, reserved: 0, frames: 0, buffer: Vec::new() };
         let header = LogHeader {
+            format,
             database,
             log: number,
             predecessor: predecessor.map_or(0, |log| log.number),

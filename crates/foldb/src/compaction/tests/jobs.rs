@@ -7,11 +7,11 @@ use proptest::sample::select;
 
 use crate::compaction::job::{Job, JobContext, Slice, assert_inputs_in_order};
 use crate::error::Result;
-use crate::key::SeqNo;
+use crate::key::{DEFAULT_KEYSPACE, SeqNo};
 use crate::testing::history::{self, Event};
 use crate::testing::tree::{Workbench, parse_bounds};
 use crate::version::{
-    Edit, KeyRange, RunId, TreeEdit, Upper, Version, check_order, check_structure,
+    Edit, KeyRange, KeyspaceEdit, RunId, TreeEdit, Upper, Version, check_order, check_structure,
 };
 
 /// A job in progress: steps it, and looks after every slice whether anybody could have noticed.
@@ -65,11 +65,12 @@ impl<'a> Running<'a> {
         let slice = self.try_step().unwrap()?;
         // As the manifest stores it.
         let mut bytes = Vec::new();
-        Edit { tree: slice.edits.clone(), ..Edit::default() }.encode(&mut bytes);
-        let edit = Edit::decode(&bytes).unwrap();
-        assert_eq!(edit.tree, slice.edits);
-        self.version = self.bench.apply(&self.version, &edit.tree);
-        self.edits.push(edit.tree);
+        let change = KeyspaceEdit::of_tree(DEFAULT_KEYSPACE, slice.edits.clone());
+        Edit::of_keyspace(change).encode(&mut bytes);
+        let [change] = &mut Edit::decode(&bytes).unwrap().keyspaces[..] else { panic!("a change") };
+        assert_eq!(change.tree, slice.edits);
+        self.version = self.bench.apply(&self.version, &change.tree);
+        self.edits.push(std::mem::take(&mut change.tree));
         self.check();
         Some(slice)
     }

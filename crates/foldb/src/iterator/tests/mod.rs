@@ -77,7 +77,7 @@ fn in_order(comparator: &dyn Comparator, mut events: Vec<Event>) -> Vec<Event> {
 /// A memtable of these records.
 fn memtable(comparator: &Arc<dyn Comparator>, events: &[Event]) -> Arc<Memtable> {
     let pool = ArenaPool::new(1 << 20);
-    let mut writer = MemtableWriter::create(&pool, 1 << 20, comparator, 1);
+    let mut writer = MemtableWriter::create(&pool, 1 << 20, comparator);
     let mut events: Vec<_> = events.iter().collect();
     events.sort_by_key(|event| event.header.seqno);
     for event in events {

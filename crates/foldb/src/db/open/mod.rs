@@ -1,0 +1,115 @@
+//! Opening: take the lock, read the manifest, replay the logs, begin anew.
+//!
+//! Opening never repairs: what is missing or damaged is an error that names it. It never appends to
+//! a file that an earlier open created, either: what the logs hold goes into tables, which become part
+//! of the trees by the first edit of a new manifest; that edit also says that the old logs are not
+//! needed (H5), so that a crash at any moment replays them once or not at all.
+//!
+//! [`stored`] is what the manifest says, [`files`] what the directory holds, [`opening`] makes a
+//! database of both.
+
+mod files;
+mod opening;
+mod stored;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use foldb_env::{FileLock, FileSystem};
+
+use crate::db::core::Core;
+use crate::db::open::opening::Opening;
+use crate::db::open::stored::Stored;
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::Options;
+use crate::version::{FileKind, FileNames, Manifest, refuse_foreign};
+
+/// Opens a database, with its workers not started yet.
+pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
+    options.validate()?;
+    let names = FileNames::new(path);
+    let fs = Arc::clone(&options.env.fs);
+    if fs.exists(&names.current()) && !fs.exists(&names.lock()) {
+        // Whatever this is, it is no database that was ever open: leave no lock file in it.
+        Manifest::recover(&*fs, &names)?;
+    }
+    let lock = lock_directory(&*fs, &names, &options)?;
+    let stored = match Manifest::recover(&*fs, &names)? {
+        Some(_) if options.error_if_exists => {
+            return Err(
+                Error::new(ErrorKind::DatabaseExists, "a database is already here").in_file(path)
+            );
+        }
+        Some(recovered) => Stored::recover(recovered, &options, &names)?,
+        None => Stored::create(&options),
+    };
+    Opening { options, names, fs, lock, stored }.finish()
+}
+
+/// Removes a database: the files it knows, and the directory if nothing else is in it. What another
+/// engine wrote under the same names stays.
+pub(crate) fn destroy(path: &Path, options: &Options) -> Result<()> {
+    let names = FileNames::new(path);
+    let fs = &*options.env.fs;
+    if !fs.is_dir(path) {
+        return Ok(());
+    }
+    let list = fs.list(path).map_err(|error| Error::io(path, "list", &error))?;
+    let known: Vec<_> = list.iter().filter(|name| FileKind::parse(name).is_some()).collect();
+    if known.is_empty() {
+        return Ok(());
+    }
+    refuse_foreign(fs, &names)?;
+    let lock = lock(fs, &names)?;
+    // CURRENT goes first: without it there is no database, whatever is left.
+    for name in known.iter().filter(|name| **name == "CURRENT").chain(&known) {
+        let file = path.join(name);
+        if fs.exists(&file) {
+            fs.remove(&file).map_err(|error| Error::io(&file, "remove", &error))?;
+        }
+    }
+    drop(lock);
+    if known.len() == list.len() {
+        fs.remove_dir(path).map_err(|error| Error::io(path, "remove", &error))?;
+    }
+    Ok(())
+}
+
+/// Takes the lock of a database's directory, creating it if that is wanted.
+fn lock_directory(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    options: &Options,
+) -> Result<Box<dyn FileLock>> {
+    let path = names.directory();
+    let missing = |what: &str| {
+        Error::new(
+            ErrorKind::DatabaseMissing,
+            format!("{what}; set create_if_missing to create a database"),
+        )
+        .in_file(path)
+    };
+    if fs.exists(path) && !fs.is_dir(path) {
+        return Err(Error::invalid_argument("this is a file, not a database").in_file(path));
+    }
+    if !options.create_if_missing && !fs.exists(&names.current()) {
+        return Err(missing(if fs.exists(path) {
+            "the directory holds no database"
+        } else {
+            "there is no such directory"
+        }));
+    }
+    fs.create_dir_all(path).map_err(|error| Error::io(path, "create the directory", &error))?;
+    lock(fs, names)
+}
+
+fn lock(fs: &dyn FileSystem, names: &FileNames) -> Result<Box<dyn FileLock>> {
+    let path = names.lock();
+    fs.lock(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            Error::new(ErrorKind::Locked, "the database is open already; close it first")
+                .in_file(&path)
+        }
+        _ => Error::io(&path, "lock", &error),
+    })
+}
