@@ -1,7 +1,7 @@
 //! What stands at the path of a database, found out without touching it.
 //!
-//! A database is a directory with a file `CURRENT`. Only `put`, `merge`, `count`, `load` and
-//! `demo --keep` create one, and only where nothing or an empty directory stands; everything else is refused and
+//! A database is a directory with a file `CURRENT`. Only `put`, `merge`, `count`, `load`,
+//! `keyspaces --create` and `demo --keep` create one, and only where nothing or an empty directory stands; everything else is refused and
 //! left byte for byte as it was. A creation that was killed before it wrote `CURRENT` left nothing
 //! of worth, so its directory is as good as empty.
 

@@ -18,6 +18,7 @@ use foldb::Profile;
 
 use crate::exit::Outcome;
 use crate::form::{Form, KeyFormat, ValueFormat};
+use crate::keyspace;
 
 /// Understands the arguments, the program's name first.
 ///
@@ -161,15 +162,18 @@ Examples:
     Scan(Scan),
     /// Adds one to each key read: every line is a key, or a key, a TAB and an operand
     #[command(
-        override_usage = "foldb count DB [FILE…] [--operator OP] [--ack] [FLAGS]",
+        override_usage = "foldb count DB [FILE…] [--operator OP] [--ack] [--resume] [FLAGS]",
         after_help = "\
 Without a FILE, or with -, it reads standard input. Lines end in newline or CR newline and may hold
 any bytes; empty ones are skipped. Up to 4,096 lines are written at once, all or nothing, at the
 latest 50 ms after the first of them was read. Whatever stops it, the database holds exactly the
 first lines of the input, at least as many as --ack last printed. A new database counts with
-uint64add; operators that are not numbers need an operand on each line.
+uint64add; operators that are not numbers need an operand on each line. With --resume the number of
+lines of each FILE is written together with them, and the next count with --resume goes on behind
+them, whatever stopped the last.
 
 Examples:
+  foldb count visitors.db visitors.log --resume
   tr ' ' '\\n' < book.txt | foldb count words.db
   printf 'apples\\t12\\npears\\t-3\\n' | foldb count stock.db --operator int64add
   tail -f visitors.log | foldb count visitors.db --ack"
@@ -203,6 +207,20 @@ Examples:
   foldb stats words.db --keys --json"
     )]
     Stats(Stats),
+    /// Lists the keyspaces of a database, creates one or drops one
+    #[command(
+        override_usage = "foldb keyspaces DB [--create NAME [--operator OP] | --drop NAME] [FLAGS]",
+        after_help = "\
+A keyspace is an ordered map with an operator of its own. Every database has 'default', in which
+commands work that name none.
+
+Examples:
+  foldb keyspaces shop.db --create visits --operator uint64add
+  foldb merge shop.db index.html 1 --keyspace visits
+  foldb keyspaces shop.db
+  foldb keyspaces shop.db --drop visits"
+    )]
+    Keyspaces(Keyspaces),
     /// Prints every option in effect: its value, where that comes from, what more or less costs
     #[command(
         override_usage = "foldb options [DB] [--profile NAME] [FLAGS]",
@@ -259,6 +277,14 @@ Examples:
     Completions(Completions),
 }
 
+/// The keyspace in which a command works.
+#[derive(Debug, Args)]
+pub struct Within {
+    /// The keyspace in which to work (foldb keyspaces lists them)
+    #[arg(long, value_name = "NAME", default_value = keyspace::DEFAULT)]
+    pub keyspace: String,
+}
+
 /// `get`.
 #[derive(Debug, Args)]
 pub struct Get {
@@ -268,6 +294,9 @@ pub struct Get {
     /// The key
     #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
     pub key: OsString,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
 }
 
 /// `put`.
@@ -282,6 +311,9 @@ pub struct Put {
     /// The value
     #[arg(value_name = "VALUE", value_parser = ValueParser::os_string())]
     pub value: OsString,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
 }
 
 /// `delete`.
@@ -293,6 +325,9 @@ pub struct Delete {
     /// The key
     #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
     pub key: OsString,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
 }
 
 /// `merge`.
@@ -310,6 +345,9 @@ pub struct Merge {
     /// Merge operator, NAME or NAME:PARAM; by default the database's own
     #[arg(long, value_name = "OP")]
     pub operator: Option<String>,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
 }
 
 /// `scan`.
@@ -336,6 +374,9 @@ pub struct Scan {
     /// Print how many entries there are instead of them
     #[arg(long)]
     pub count: bool,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
 }
 
 /// `count`.
@@ -353,6 +394,12 @@ pub struct Count {
     /// Print "committed N", the lines so far, after each write
     #[arg(long)]
     pub ack: bool,
+    /// Skip the lines of each FILE that a count with --resume added before
+    #[arg(long)]
+    pub resume: bool,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
 }
 
 /// `load`.
@@ -367,6 +414,9 @@ pub struct Load {
     /// Default merge operator of a database that has none, NAME or NAME:PARAM
     #[arg(long, value_name = "OP")]
     pub operator: Option<String>,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
 }
 
 /// `stats`.
@@ -380,12 +430,32 @@ pub struct Stats {
     pub keys: bool,
 }
 
+/// `keyspaces`.
+#[derive(Debug, Args)]
+pub struct Keyspaces {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// Create a keyspace, and the database where there is none
+    #[arg(long, value_name = "NAME")]
+    pub create: Option<String>,
+    /// Merge operator of the keyspace that is created, NAME or NAME:PARAM; it stays
+    #[arg(long, value_name = "OP", requires = "create")]
+    pub operator: Option<String>,
+    /// Drop a keyspace, with all that is in it
+    #[arg(long, value_name = "NAME", conflicts_with = "create")]
+    pub drop: Option<String>,
+}
+
 /// `options`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: Option<PathBuf>,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
 }
 
 /// `compact`.
@@ -394,6 +464,9 @@ pub struct Compact {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
+    /// Only this keyspace
+    #[arg(long, value_name = "NAME")]
+    pub keyspace: Option<String>,
 }
 
 /// `demo`.

@@ -1,25 +1,32 @@
 //! `count`: one merge a line, in batches, as fast as they come and never later than they must.
+//!
+//! With `--resume` each batch also holds how far its source is taken in, so that a restart, after
+//! whatever stopped it, adds every line once.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::path::Path;
 
-use foldb::{Db, Operator};
+use foldb::Operator;
 
 use crate::args::{Common, Count};
 use crate::exit::{Exit, Outcome};
 use crate::form::Form;
-use crate::ingest::{Destination, Entry, Sink, ingest};
+use crate::ingest::{Destination, Entry, Progress, Progresses, Sink, ingest};
+use crate::keyspace::Opened;
 use crate::operator::{OperandText, Target};
 use crate::output::Output;
 
 /// Counts what is read.
 pub fn run(args: &Count, common: &Common) -> Outcome {
     let asked = args.operator.as_deref();
-    let target = Target::find(&args.db, asked, Some("uint64add"), common.options())?;
+    let within = &args.within.keyspace;
+    let target = Target::find(&args.db, within, asked, Some("uint64add"), common.options())?;
     let mut counting = Counting {
         operands: target.operands(common.value_format)?,
         spec: target.spec(),
         database: Database::Closed(Some(Box::new(target))),
+        resume: args.resume,
         key_form: common.key_form(),
         acks: args.ack.then(|| Acks { output: Output::new(), json: common.json }),
     };
@@ -35,6 +42,8 @@ struct Counting {
     spec: String,
     operands: OperandText,
     database: Database,
+    /// Whether lines that were counted before are skipped.
+    resume: bool,
     key_form: Form,
     acks: Option<Acks>,
 }
@@ -64,7 +73,18 @@ impl Sink for Counting {
     }
 
     fn open(&mut self) -> Outcome<Destination<'_>> {
-        self.database.open()
+        self.database.open(self.resume)
+    }
+
+    fn resume(&mut self, file: Option<&Path>) -> Outcome<Option<Progress>> {
+        if !self.resume {
+            return Ok(None);
+        }
+        Ok(Some(match self.database.opened() {
+            Some(opened) => Progresses::read(&opened.db, opened.keyspace.name(), file)?,
+            // Where no database is, or one that never counted, nothing was.
+            None => Progress::default(),
+        }))
     }
 
     fn committed(&mut self, lines: u64) -> Outcome {
@@ -76,29 +96,43 @@ impl Sink for Counting {
     }
 }
 
-/// The database, opened at the first commit.
+/// The keyspace, opened at the first commit.
 enum Database {
     /// Not yet; empty only while it is being opened.
     Closed(Option<Box<Target>>),
-    Open(Db, Operator),
+    Open(Opened, Operator, Option<Progresses>),
 }
 
 impl Database {
-    fn open(&mut self) -> Outcome<Destination<'_>> {
+    fn open(&mut self, resume: bool) -> Outcome<Destination<'_>> {
         if let Database::Closed(target) = self {
             let target = target.take().ok_or_else(|| Exit::failed("the database did not open"))?;
-            let (db, operator) = target.open()?;
-            *self = Database::Open(db, operator);
+            let (opened, operator) = target.open()?;
+            let into = opened.keyspace.name();
+            let progresses = resume.then(|| Progresses::open(&opened.db, into)).transpose()?;
+            *self = Database::Open(opened, operator, progresses);
         }
         match self {
-            Database::Open(db, operator) => Ok(Destination { db, operator: Some(operator) }),
+            Database::Open(opened, operator, progresses) => Ok(Destination {
+                opened,
+                operator: Some(operator),
+                progresses: progresses.as_ref(),
+            }),
             Database::Closed(_) => unreachable!("opened above"),
+        }
+    }
+
+    /// What is open already.
+    fn opened(&self) -> Option<&Opened> {
+        match self {
+            Database::Open(opened, ..) => Some(opened),
+            Database::Closed(target) => target.as_ref()?.opened(),
         }
     }
 
     fn close(self) -> Outcome {
         match self {
-            Database::Open(db, _) => Ok(db.close()?),
+            Database::Open(opened, ..) => opened.close(),
             Database::Closed(_) => Ok(()),
         }
     }

@@ -5,21 +5,23 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use foldb::{Db, Options, TextForm};
+use foldb::{Options, TextForm};
 use indicatif::HumanCount;
 
 use crate::args::{Common, Load};
 use crate::exit::{Exit, Outcome};
+use crate::form::escape::quoted;
 use crate::form::{Form, json};
 use crate::ingest::{Destination, Entry, Sink, ingest};
-use crate::location::{self, Location, shown};
+use crate::keyspace::{self, Opened};
+use crate::location::Location;
 use crate::operator::Spec;
 
 /// Loads what is read.
 pub fn run(args: &Load, common: &Common) -> Outcome {
-    let target = Target::find(&args.db, args.operator.as_deref(), common.options())?;
+    let target = Target::find(args, common.options())?;
     let value = common.value_format.resolve(target.operator_text());
     if value == Form::Sketch {
         return Err(Exit::usage(
@@ -67,7 +69,7 @@ impl Sink for Loading {
     }
 
     fn open(&mut self) -> Outcome<Destination<'_>> {
-        Ok(Destination { db: self.target.open()?, operator: None })
+        Ok(Destination { opened: self.target.open()?, operator: None, progresses: None })
     }
 
     fn kept(&self, lines: u64) -> String {
@@ -79,9 +81,10 @@ impl Sink for Loading {
     }
 }
 
-/// The database, or the place for one.
+/// The keyspace, or the place for it.
 struct Target {
     path: PathBuf,
+    keyspace: String,
     options: Options,
     /// The operator that is to become the default.
     fix: Option<Spec>,
@@ -90,65 +93,83 @@ struct Target {
 
 /// Nothing is written before it is open.
 enum State {
-    Open(Db),
+    Open(Opened),
     Closed,
     Missing,
 }
 
 impl Target {
-    /// Finds out what stands at `path`.
-    fn find(path: &Path, operator: Option<&str>, options: Options) -> Outcome<Target> {
-        let asked = operator.map(Spec::parse).transpose()?;
-        let target =
-            |fix, state| Target { path: path.to_owned(), options: options.clone(), fix, state };
-        if Location::of(path)? == Location::Free {
-            return Ok(target(asked, State::Missing));
-        }
-        let db = location::open(path, options.clone())?;
-        match (db.default_operator(), asked) {
-            (Some(default), Some(asked)) if default.spec() != asked.text() => {
-                Err(Exit::failed(format!(
-                    "the operator of {} is {} already: leave --operator out",
-                    shown(path),
-                    default.spec()
-                )))
+    /// Finds out what stands there.
+    fn find(args: &Load, options: Options) -> Outcome<Target> {
+        let mut fix = args.operator.as_deref().map(Spec::parse).transpose()?;
+        let (path, keyspace) = (&args.db, &args.within.keyspace);
+        let state = match Location::of(path)? {
+            Location::Free => {
+                keyspace::check_new(path, keyspace)?;
+                State::Missing
             }
-            (None, Some(asked)) => {
-                db.close()?;
-                Ok(target(Some(asked), State::Closed))
+            Location::Database => {
+                let opened = Opened::open(path, keyspace, options.clone())?;
+                if fixes(&opened, fix.as_ref())? {
+                    opened.close()?;
+                    State::Closed
+                } else {
+                    fix = None;
+                    State::Open(opened)
+                }
             }
-            _ => Ok(target(None, State::Open(db))),
-        }
+        };
+        Ok(Target { path: path.clone(), keyspace: keyspace.clone(), options, fix, state })
     }
 
     /// How the values of its operator are written.
     fn operator_text(&self) -> Option<TextForm> {
         match (&self.fix, &self.state) {
             (Some(spec), _) => Some(spec.text_form()),
-            (None, State::Open(db)) => db.default_operator().map(|operator| operator.text()),
+            (None, State::Open(opened)) => opened.operator_text(),
             (None, State::Closed | State::Missing) => None,
         }
     }
 
-    fn open(&mut self) -> Outcome<&Db> {
+    fn open(&mut self) -> Outcome<&Opened> {
         if !matches!(self.state, State::Open(_)) {
             let merge_operator = self.fix.as_ref().map(|spec| spec.text().to_owned());
             let options = Options { merge_operator, ..self.options.clone() };
             self.state = State::Open(match self.state {
-                State::Missing => location::create(&self.path, options)?,
-                _ => Db::open(&self.path, options)?,
+                State::Missing => Opened::create(&self.path, &self.keyspace, options)?,
+                _ => Opened::open(&self.path, &self.keyspace, options)?,
             });
         }
         match &self.state {
-            State::Open(db) => Ok(db),
+            State::Open(opened) => Ok(opened),
             State::Closed | State::Missing => unreachable!("opened above"),
         }
     }
 
     fn close(self) -> Outcome {
         match self.state {
-            State::Open(db) => Ok(db.close()?),
+            State::Open(opened) => opened.close(),
             State::Closed | State::Missing => Ok(()),
+        }
+    }
+}
+
+/// Whether the operator that was asked for becomes the default of what is there.
+///
+/// # Errors
+/// Failed where it has another one, or can get none any more.
+fn fixes(opened: &Opened, asked: Option<&Spec>) -> Outcome<bool> {
+    let name = opened.keyspace.name();
+    match (opened.keyspace.default_operator(), asked) {
+        (_, None) => Ok(false),
+        (Some(default), Some(asked)) if default.spec() == asked.text() => Ok(false),
+        (None, Some(_)) if name == keyspace::DEFAULT => Ok(true),
+        (default, Some(_)) => {
+            let name = quoted(name.as_bytes());
+            let operator = default.map_or_else(|| "none".to_owned(), |operator| operator.spec());
+            Err(Exit::failed(format!(
+                "the operator of keyspace {name} is {operator} already: leave --operator out"
+            )))
         }
     }
 }

@@ -4,6 +4,7 @@ mod compact;
 mod completions;
 mod count;
 mod demo;
+mod keyspaces;
 mod load;
 mod operators;
 mod options;
@@ -32,6 +33,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Count(args) => count::run(args, common),
         Command::Load(args) => load::run(args, common),
         Command::Stats(args) => stats::run(args, common),
+        Command::Keyspaces(args) => keyspaces::run(args, common),
         Command::Options(args) => options::run(args, common),
         Command::Compact(args) => compact::run(args, common),
         Command::Operators => operators::run(common),

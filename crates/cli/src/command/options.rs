@@ -8,16 +8,16 @@ use crate::args::{self, Common};
 use crate::columns::{Side, align};
 use crate::exit::Outcome;
 use crate::form::json::integer;
-use crate::location;
+use crate::keyspace::Opened;
 use crate::output::Output;
 
 /// Prints the options of a database, or of one to be created.
 pub fn run(args: &args::Options, common: &Common) -> Outcome {
     let explained = match &args.db {
         Some(path) => {
-            let db = location::open(path, common.options())?;
-            let explained = db.explain_options();
-            db.close()?;
+            let opened = Opened::open(path, &args.within.keyspace, common.options())?;
+            let explained = opened.keyspace.explain_options();
+            opened.close()?;
             explained
         }
         None => common.options().explain(),

@@ -9,7 +9,7 @@ use crate::args::{Common, Scan};
 use crate::command::{key, point};
 use crate::exit::{Exit, Outcome};
 use crate::form::json::integer;
-use crate::location;
+use crate::keyspace::Opened;
 use crate::output::{EntryStyle, Output};
 
 /// Prints the entries that were asked for.
@@ -20,23 +20,23 @@ pub fn run(args: &Scan, common: &Common) -> Outcome {
         bound(&args.to)?,
         bound(&args.prefix)?.unwrap_or_default(),
     );
-    let db = location::open(&args.db, common.options())?;
+    let opened = Opened::open(&args.db, &args.within.keyspace, common.options())?;
     let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
     // A range the wrong way round would be refused.
     let bounds = if range.is_empty() { KeyRange::nothing() } else { range }.bounds();
-    let entries = db.range_opt::<Vec<u8>>(bounds, &once)?;
+    let entries = opened.keyspace.range_opt::<Vec<u8>>(bounds, &once)?;
     let walk = Walk { entries, reverse: args.reverse, limit: args.limit.unwrap_or(u64::MAX) };
     let mut output = Output::new();
     if args.count {
         print_count(walk.count()?, common.json, &mut output)?;
         output.flush()?;
     } else {
-        let printed = print(walk, point::entry_style(&db, common), &mut output);
+        let printed = print(walk, point::entry_style(&opened, common), &mut output);
         // What stands before a bad entry is printed.
         output.flush()?;
         printed?;
     }
-    Ok(db.close()?)
+    opened.close()
 }
 
 fn print(walk: Walk, style: EntryStyle, output: &mut Output) -> Outcome {

@@ -30,10 +30,15 @@ pub fn run(args: &args::Stats, common: &Common) -> Outcome {
     Ok(db.close()?)
 }
 
-/// The exact number of keys.
+/// The exact number of keys, in all keyspaces.
 fn count_keys(db: &Db) -> Outcome<u64> {
     let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
-    Walk { entries: db.range_opt::<&[u8]>(.., &once)?, reverse: false, limit: u64::MAX }.count()
+    let mut keys = 0;
+    for name in db.keyspaces() {
+        let entries = db.keyspace(&name)?.range_opt::<&[u8]>(.., &once)?;
+        keys += Walk { entries, reverse: false, limit: u64::MAX }.count()?;
+    }
+    Ok(keys)
 }
 
 /// One figure.
@@ -153,6 +158,8 @@ fn to_json(stats: &Stats, operator: Option<String>, keys: Option<u64>) -> Value 
         })
     });
     object.insert("levels".to_owned(), levels.collect());
+    let names = stats.keyspaces.iter().map(|keyspace| keyspace.name.as_str());
+    object.insert("keyspaces".to_owned(), names.collect());
     Value::Object(object)
 }
 

@@ -8,22 +8,27 @@
 mod input;
 mod lines;
 mod pending;
+mod resume;
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use foldb::{Db, ErrorKind, Operator, WriteBatch};
+use foldb::{ErrorKind, Operator, WriteBatch};
 use indicatif::{HumanCount, ProgressBar};
 
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Watch;
+use crate::keyspace::Opened;
 use crate::location::shown;
 use crate::progress;
 use input::{Event, Source};
 use lines::{LineTooLong, Lines};
 use pending::{BATCH_LINES, Pending};
+use resume::Resume;
+
+pub use resume::{Progress, Progresses};
 
 /// How long Ctrl-C may go unnoticed while no input comes.
 const IDLE: Duration = Duration::from_millis(100);
@@ -47,6 +52,11 @@ pub trait Sink {
     /// that is bad creates none.
     fn open(&mut self) -> Outcome<Destination<'_>>;
 
+    /// How far a file (nothing: standard input) was taken in before, where that is to be kept.
+    fn resume(&mut self, _file: Option<&Path>) -> Outcome<Option<Progress>> {
+        Ok(None)
+    }
+
     /// `lines` lines of the input are in the database.
     fn committed(&mut self, _lines: u64) -> Outcome {
         Ok(())
@@ -68,17 +78,19 @@ pub struct Entry<'a> {
 /// Where entries go, and how.
 #[derive(Clone, Copy)]
 pub struct Destination<'a> {
-    /// The database.
-    pub db: &'a Db,
+    /// The keyspace.
+    pub opened: &'a Opened,
     /// The operator with which they are merged; without one they are put.
     pub operator: Option<&'a Operator>,
+    /// Where is kept how far sources were taken in, if it is.
+    pub progresses: Option<&'a Progresses>,
 }
 
 impl Destination<'_> {
     fn add(self, batch: &mut WriteBatch, key: &[u8], value: &[u8]) {
         match self.operator {
-            Some(operator) => batch.merge_with(operator, key, value),
-            None => batch.put(key, value),
+            Some(operator) => batch.merge_with_in(operator, &self.opened.keyspace, key, value),
+            None => batch.put_in(&self.opened.keyspace, key, value),
         };
     }
 }
@@ -87,6 +99,7 @@ impl Destination<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Ingested {
     lines: u64,
+    skipped: u64,
     empty: u64,
     took: Duration,
 }
@@ -94,15 +107,20 @@ pub struct Ingested {
 impl Ingested {
     /// `3 lines loaded in 0.01 s, 300 a second, 1 empty line skipped`.
     pub fn summary(&self, done: &str) -> String {
-        let lines = self.lines - self.empty;
+        let lines = self.lines - self.skipped - self.empty;
         let rate = lines as f64 / self.took.as_secs_f64().max(1e-3);
         let empty = match self.empty {
             0 => String::new(),
             1 => ", 1 empty line skipped".to_owned(),
             more => format!(", {} empty lines skipped", HumanCount(more)),
         };
+        let skipped = match self.skipped {
+            0 => String::new(),
+            1 => ", 1 line was there before".to_owned(),
+            more => format!(", {} lines were there before", HumanCount(more)),
+        };
         format!(
-            "{} line{} {done} in {:.2} s, {} a second{empty}",
+            "{} line{} {done} in {:.2} s, {} a second{empty}{skipped}",
             HumanCount(lines),
             if lines == 1 { "" } else { "s" },
             self.took.as_secs_f64(),
@@ -126,18 +144,24 @@ pub fn ingest<S: Sink>(files: &[PathBuf], sink: &mut S) -> Outcome<Ingested> {
         pending: Pending::default(),
         batch: WriteBatch::new(),
         place: None,
+        resume: None,
         lines_in_source: 0,
         lines: 0,
+        skipped: 0,
         empty: 0,
         committed: 0,
     };
     let done = ingest.all(sources, &watch);
     ingest.bar.finish_and_clear();
     done?;
-    let (lines, empty) = (ingest.lines, ingest.empty);
-    let took = started.elapsed();
-    sink.open()?.db.sync()?;
-    Ok(Ingested { lines, empty, took })
+    let ingested = Ingested {
+        lines: ingest.lines,
+        skipped: ingest.skipped,
+        empty: ingest.empty,
+        took: started.elapsed(),
+    };
+    sink.open()?.opened.db.sync()?;
+    Ok(ingested)
 }
 
 /// Everything that is known on the way.
@@ -148,9 +172,13 @@ struct Ingest<'a, S> {
     batch: WriteBatch,
     /// The file that is being read; nothing for standard input.
     place: Option<PathBuf>,
+    /// How far it was taken in, where that is kept.
+    resume: Option<Resume>,
     lines_in_source: u64,
     /// Lines understood so far, empty ones included.
     lines: u64,
+    /// Of them, lines that were in the database before.
+    skipped: u64,
     empty: u64,
     /// Lines in the database so far, empty ones included.
     committed: u64,
@@ -194,6 +222,7 @@ impl<S: Sink> Ingest<'_, S> {
 
     fn begin(&mut self, place: Option<PathBuf>) -> Outcome {
         self.commit()?;
+        self.resume = self.sink.resume(place.as_deref())?.map(Resume::after);
         self.place = place;
         self.lines_in_source = 0;
         Ok(())
@@ -205,7 +234,11 @@ impl<S: Sink> Ingest<'_, S> {
             let why = "it does not end in a newline, so the input may be cut off";
             return Err(self.bad_line(self.lines_in_source + 1, why));
         }
-        self.take(|each| lines.finish(each))
+        self.take(|each| lines.finish(each))?;
+        match self.resume.as_ref().map(Resume::end) {
+            Some(Err(why)) => Err(self.bad_source(&why)),
+            Some(Ok(())) | None => Ok(()),
+        }
     }
 
     /// Takes the lines that `feed` hands over. What stands before a bad one is committed.
@@ -223,16 +256,34 @@ impl<S: Sink> Ingest<'_, S> {
 
     fn line(&mut self, line: &[u8]) -> Outcome {
         self.lines_in_source += 1;
+        if self.resume.as_ref().is_some_and(Resume::skips) {
+            return self.skip(line);
+        }
         if line.is_empty() {
             self.empty += 1;
         } else if let Err(why) = self.add(line) {
             self.commit()?;
             return Err(self.bad_line(self.lines_in_source, &why));
         }
+        self.pass(line)?;
         self.lines += 1;
         // Empty lines count too, so that no acknowledgement spans more than a batch.
         let full = self.pending.is_full() || self.lines - self.committed >= BATCH_LINES as u64;
         if full { self.commit() } else { Ok(()) }
+    }
+
+    /// Goes past a line that is in the database already.
+    fn skip(&mut self, line: &[u8]) -> Outcome {
+        self.pass(line)?;
+        self.lines += 1;
+        self.skipped += 1;
+        self.committed += 1;
+        Ok(())
+    }
+
+    fn pass(&mut self, line: &[u8]) -> Outcome {
+        let passed = self.resume.as_mut().map_or(Ok(()), |resume| resume.pass(line));
+        passed.map_err(|why| self.bad_source(&why))
     }
 
     fn add(&mut self, line: &[u8]) -> Result<(), String> {
@@ -250,6 +301,11 @@ impl<S: Sink> Ingest<'_, S> {
         Exit::failed(format!("{place}: {why}; {}", self.sink.kept(self.committed)))
     }
 
+    fn bad_source(&self, why: &str) -> Exit {
+        let source = self.place.as_deref().map_or_else(|| "standard input".to_owned(), shown);
+        Exit::failed(format!("{source}: {why}"))
+    }
+
     /// Writes what is pending, and acknowledges it.
     fn commit(&mut self) -> Outcome {
         if !self.pending.is_empty() {
@@ -258,9 +314,17 @@ impl<S: Sink> Ingest<'_, S> {
             for (key, value, _) in self.pending.entries() {
                 to.add(&mut self.batch, key, value);
             }
-            match to.db.write(&self.batch) {
+            if let (Some(progresses), Some(resume)) = (to.progresses, &self.resume) {
+                progresses.add(&mut self.batch, self.place.as_deref(), resume.progress());
+            }
+            match to.opened.db.write(&self.batch) {
                 Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::InvalidArgument => self.commit_singly()?,
+                // One line at a time, where nobody relies on how many they are.
+                Err(error)
+                    if error.kind() == ErrorKind::InvalidArgument && self.resume.is_none() =>
+                {
+                    self.commit_singly()?;
+                }
                 Err(error) => return Err(error.into()),
             }
             self.pending.clear();
@@ -274,7 +338,7 @@ impl<S: Sink> Ingest<'_, S> {
         let refused = self.pending.entries().find_map(|(key, value, number)| {
             self.batch.clear();
             to.add(&mut self.batch, key, value);
-            to.db.write(&self.batch).err().map(|error| (number, error))
+            to.opened.db.write(&self.batch).err().map(|error| (number, error))
         });
         let Some(((in_source, in_all), error)) = refused else { return Ok(()) };
         self.pending.clear();

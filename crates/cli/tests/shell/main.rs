@@ -6,11 +6,13 @@ mod demo;
 #[cfg(unix)]
 mod docs;
 mod foldb;
+mod keyspaces;
 mod kill;
 mod load;
 mod locations;
 mod options;
 mod output;
 mod points;
+mod resume;
 mod scan;
 mod usage;
