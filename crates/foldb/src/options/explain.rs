@@ -200,7 +200,7 @@ impl Options {
                  "Each that a keyspace has must be given whenever the database is opened."),
             row!(self.write_buffer_size, "bytes",
                  "More: fewer, larger flushes, less write amplification, longer recovery. Less: less memory."),
-            row!(self.max_write_buffers => self.max_write_buffers(), "memtables",
+            row!(self.max_write_buffers => self.max_write_buffers(), "buffers",
                  "More: absorbs bursts. Less: less memory."),
             row!(self.wal_limit => self.wal_limit(), "bytes",
                  "More: fewer flushes of hot keys. Less: shorter recovery, less space."),

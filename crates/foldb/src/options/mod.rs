@@ -70,16 +70,18 @@ pub struct Options {
     /// keyspace has must be given whenever the database is opened.
     pub comparators: Vec<Arc<dyn Comparator>>,
 
-    /// Bytes of one memtable, its index included, before it is sealed and flushed. Default: 64 MiB.
-    /// More: fewer, larger flushes, less write amplification, longer recovery. Less: less memory.
+    /// Bytes of the memtables being filled, of all keyspaces together and indexes included, before
+    /// they are sealed and flushed. Default: 64 MiB. More: fewer, larger flushes, less write
+    /// amplification, longer recovery. Less: less memory.
     /// RocksDB: `write_buffer_size`.
     pub write_buffer_size: usize,
-    /// Memtables that may exist at once, the one being filled included; writes wait beyond it.
+    /// Write buffers that may exist at once, the one being filled included; writes wait beyond it.
     /// Default: 0, which is as many as fit in 64 MiB, at least 2 and at most 17 (half of them, sealed,
     /// are flushed together). More: absorbs bursts. Less: less memory.
     /// RocksDB: `max_write_buffer_number`.
     pub max_write_buffers: usize,
-    /// Bytes of log after which the oldest memtable is flushed even if it is not full.
+    /// Bytes of log, of all keyspaces together, after which the oldest memtables are flushed even if
+    /// they are not full.
     /// Default: 0, which is four write buffers, at least 64 MiB. More: fewer flushes of hot keys.
     /// Less: shorter recovery, less space. RocksDB: `max_total_wal_size`.
     pub wal_limit: u64,
@@ -99,6 +101,9 @@ pub struct Options {
     pub bloom_bits: u32,
     /// How blocks are compressed. Default: LZ4. None: faster, larger. Zstd: smaller, slower. Blocks
     /// that hardly shrink are stored as they are. RocksDB: `compression`.
+    ///
+    /// This, [`Options::bloom_bits`] and [`Options::compaction`] are those of the default keyspace, and of
+    /// keyspaces created without their own.
     pub compression: Compression,
     /// Levels above this one are not compressed. Default: 0, all are. More: cheaper flushes and
     /// small compactions. Less: less space.
