@@ -74,7 +74,8 @@ pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
 pub use key::{BytewiseComparator, Comparator};
 pub use options::{
-    CompactionPreset, Compression, KeyspaceOptions, Options, ReadOptions, WriteOptions,
+    CompactionPreset, Compression, ExplainedOption, KeyspaceOptions, OptionSource, OptionValue,
+    Options, Profile, ReadOptions, WriteOptions,
 };
 pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, Stats};
 pub use value::Value;
