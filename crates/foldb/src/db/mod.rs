@@ -6,6 +6,7 @@ mod buffers;
 mod close;
 mod compact;
 mod core;
+mod explain;
 mod flush;
 mod keyspace;
 mod multi_get;
@@ -39,6 +40,7 @@ use crate::stats::Stats;
 use crate::value::Value;
 
 pub use approximate::ApproximateCount;
+pub use explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};
 pub(crate) use keyspace::DEFAULT_NAME;
 pub use keyspace::Keyspace;
 pub use operands::{Base, Operand, Operands};
