@@ -37,6 +37,7 @@ mod compaction;
 mod db;
 mod encoding;
 mod error;
+mod events;
 pub mod faults;
 mod fold;
 #[cfg(feature = "internals")]
@@ -46,6 +47,7 @@ mod iterator;
 mod key;
 mod memtable;
 mod options;
+mod range_tombstone;
 mod stats;
 mod table;
 #[cfg(test)]
@@ -61,8 +63,9 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use batch::{BatchOp, WriteBatch};
-pub use db::{ApproximateCount, Base, Db, Keyspace, Operand, Operands, Snapshot};
+pub use db::{ApproximateCount, Base, Db, Finalized, Keyspace, Operand, Operands, Snapshot};
 pub use error::{Error, ErrorKind, Result};
+pub use events::{Event, EventListener, FailedMerge, StallReason};
 pub use fold::{
     BuiltinInfo, Full, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog, laws,
     list, set,
@@ -74,7 +77,7 @@ pub use options::{
     CompactionPreset, Compression, ExplainedOption, KeyspaceOptions, OptionSource, OptionValue,
     Options, Profile, ReadOptions, WriteOptions,
 };
-pub use stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
+pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, Stats};
 pub use value::Value;
 
 /// The examples of the guide to merging are tests.

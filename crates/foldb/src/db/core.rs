@@ -22,10 +22,12 @@ use foldb_env::FileLock;
 use crate::db::background::Background;
 use crate::db::buffers::SealedGroups;
 use crate::db::keyspace::KeyspaceState;
+use crate::db::read_folds::ReadFolds;
 use crate::db::snapshot::SnapshotList;
 use crate::db::tree::Tree;
 use crate::db::write::WriterState;
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::Events;
 use crate::fold::Registry;
 use crate::key::SeqNo;
 use crate::options::{Compression, Options};
@@ -62,6 +64,8 @@ pub(crate) struct Core {
     pub(crate) trash: Arc<Trash>,
     pub(crate) background: Background,
     pub(crate) totals: Arc<Totals>,
+    pub(crate) events: Events,
+    pub(crate) read_folds: ReadFolds,
 
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,
@@ -143,11 +147,6 @@ impl Core {
             filter_bits: settings.filter_bits(keyspace.num_levels, level),
             operators: self.registry.resolver().definitions().cloned().collect(),
         }
-    }
-
-    /// Microseconds by the database's clock.
-    pub(crate) fn now_micros(&self) -> u64 {
-        self.options.env.clock.now().as_micros() as u64
     }
 
     /// Last sequence number applied and published.

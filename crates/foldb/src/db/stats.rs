@@ -1,17 +1,9 @@
-//! Statistics, options and operators: what the handle tells about the database.
-
-use std::sync::Arc;
+//! Statistics: what the handle tells about the database.
 
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
-use crate::error::Result;
-use crate::fold::Operator;
-use crate::key::DEFAULT_KEYSPACE;
-use crate::options::{ExplainedOption, OptionSource, Options};
 use crate::stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
-use crate::totals::Total;
-use crate::version::{Edit, Level};
-use crate::wal::encode_definition;
+use crate::version::Level;
 
 impl Core {
     pub(crate) fn stats(&self) -> Stats {
@@ -37,60 +29,6 @@ impl Core {
         stats.open_table_bytes = self.default.tables.memory_bytes();
         stats.compaction_debt = self.debt(&self.lock_tree());
         stats
-    }
-
-    /// The options in effect in a keyspace; what the database itself remembers is told as that.
-    pub(crate) fn explain_options(&self, keyspace: &KeyspaceState) -> Vec<ExplainedOption> {
-        let is_default = keyspace.id == DEFAULT_KEYSPACE;
-        let options = Options {
-            merge_operator: keyspace.default_operator.as_ref().map(Operator::spec),
-            comparator: Arc::clone(&keyspace.comparator),
-            num_levels: keyspace.num_levels,
-            compression: keyspace.settings.compression,
-            bloom_bits: keyspace.settings.bloom_bits,
-            compaction: keyspace.settings.compaction,
-            ..self.options.clone()
-        };
-        let mut explained = options.explain();
-        for option in &mut explained {
-            let stored = match option.name {
-                "merge_operator" => {
-                    options.merge_operator.is_some()
-                        && (!is_default || self.options.merge_operator.is_none())
-                }
-                "num_levels" => options.num_levels != self.options.num_levels,
-                "comparator" | "compression" | "bloom_bits" | "compaction" => !is_default,
-                _ => false,
-            };
-            if stored {
-                option.source = OptionSource::Stored;
-            }
-        }
-        explained
-    }
-
-    /// An operator by its spec, registered durably if it is new here.
-    pub(crate) fn operator(self: &Arc<Core>, spec: &str) -> Result<Operator> {
-        self.check_open()?;
-        let implementation = self.registry.parse(spec)?;
-        // The writer lock keeps a log from being begun without the definition.
-        let mut writer = self.lock_writer();
-        let id = match self.registry.id_of(&*implementation) {
-            Some(id) => id,
-            None => {
-                self.check_writable()?;
-                let definition = self.registry.next_definition(&*implementation);
-                let edit = Edit { operators: vec![definition.clone()], ..Edit::default() };
-                self.append_edit(&mut self.lock_tree(), &edit)?;
-                self.registry.adopt(&definition)?;
-                encode_definition(&definition, writer.log.begin());
-                let before = writer.log.len();
-                writer.log.append()?;
-                self.totals.add_exclusive(Total::BytesLog, writer.log.len() - before);
-                definition.id
-            }
-        };
-        Ok(Operator { id, registry: Arc::clone(&self.registry), implementation })
     }
 }
 

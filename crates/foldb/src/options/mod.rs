@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use foldb_env::Env;
 
+use crate::events::EventListener;
 use crate::fold::MergeOperator;
 use crate::key::{BytewiseComparator, Comparator};
 
@@ -62,6 +63,15 @@ pub struct Options {
     /// Operators of your own, found by name beside the built-in ones. Default: none. Each that a
     /// database has met must be given whenever it is opened.
     pub operators: Vec<Arc<dyn MergeOperator>>,
+    /// Open although the database uses operators that nobody gave: keys without their operands work,
+    /// reads of the others fail with `MergeFailed`, `get_operands` shows them, and flushes and
+    /// compactions keep them untouched. Default: false, and such an open fails naming the operator.
+    /// true: reads of keys with operands of an operator that is not given fail, and nothing else.
+    pub allow_unresolved_operators: bool,
+    /// Who is told of flushes, compactions, stalls and failed merges. Default: nobody. Each costs
+    /// the time it takes on the thread that calls it.
+    /// RocksDB: `listeners`.
+    pub listeners: Vec<Arc<dyn EventListener>>,
     /// Order of the keys; fixed when the database is created. Default: the order of the bytes.
     /// Another order than that of the bytes costs time at each comparison. RocksDB: `comparator`.
     pub comparator: Arc<dyn Comparator>,
@@ -178,6 +188,8 @@ impl Default for Options {
             error_if_exists: false,
             merge_operator: None,
             operators: Vec::new(),
+            allow_unresolved_operators: false,
+            listeners: Vec::new(),
             comparator: Arc::new(BytewiseComparator),
             comparators: Vec::new(),
             write_buffer_size: 64 << 20,
