@@ -12,7 +12,6 @@ mod multi_get;
 mod open;
 mod operands;
 mod operators;
-mod options;
 mod read;
 mod read_folds;
 mod replay;

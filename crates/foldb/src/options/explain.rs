@@ -186,11 +186,7 @@ impl Options {
     #[rustfmt::skip]
     fn rows(&self) -> Vec<Row> {
         let operators = list(self.operators.iter().map(|operator| operator.name()));
-        // Listeners have no names, only a number.
-        let listeners = match self.listeners.len() {
-            0 => None,
-            listeners => Some(listeners.to_string()),
-        };
+        let listeners = Some(self.listeners.len()).filter(|&n| n > 0).map(|n| format!("{n} given"));
         let comparators = list(self.comparators.iter().map(|comparator| comparator.name()));
         vec![
             row!(self.profile as self.profile.name(), "Sets others; each may be set on top of it."),
@@ -198,10 +194,10 @@ impl Options {
             row!(self.error_if_exists, "", "true: a database that is there is never written to."),
             row!(self.merge_operator, "", "Another one than last time changes later merges only."),
             row!(self.operators as operators,
-                 "Each that a database has met must be given whenever it is opened."),
+                 "Each whose operands a database holds must be given whenever it is opened."),
             row!(self.allow_unresolved_operators, "",
-                 "true: reads of keys with operands of an operator that is not given fail, and nothing else."),
-            row!(self.listeners as listeners, "Each costs the time it takes on the thread that calls it."),
+                 "true: keys with operands of an operator that was not given fail when they are read."),
+            row!(self.listeners as listeners, "Each is waited for by the thread that tells it."),
             row!(self.comparator as self.comparator.name(),
                  "Another order than that of the bytes costs time at each comparison."),
             row!(self.comparators as comparators,

@@ -60,17 +60,16 @@ pub struct Options {
     /// last time changes later merges only. (Each stored operand names its own operator.)
     /// RocksDB: `merge_operator`.
     pub merge_operator: Option<String>,
-    /// Operators of your own, found by name beside the built-in ones. Default: none. Each that a
-    /// database has met must be given whenever it is opened.
+    /// Operators of your own, found by name beside the built-in ones. Default: none. Each whose
+    /// operands a database holds must be given whenever it is opened.
     pub operators: Vec<Arc<dyn MergeOperator>>,
-    /// Open although the database uses operators that nobody gave: keys without their operands work,
-    /// reads of the others fail with `MergeFailed`, `get_operands` shows them, and flushes and
-    /// compactions keep them untouched. Default: false, and such an open fails naming the operator.
-    /// true: reads of keys with operands of an operator that is not given fail, and nothing else.
+    /// Open although the database holds operands of operators that nobody gave. Default: false, and
+    /// such an open fails naming the operator. true: keys with operands of an operator that was not
+    /// given fail when they are read. `get_operands` shows them, and flushes and compactions keep them
+    /// untouched.
     pub allow_unresolved_operators: bool,
-    /// Who is told of flushes, compactions, stalls and failed merges. Default: nobody. Each costs
-    /// the time it takes on the thread that calls it.
-    /// RocksDB: `listeners`.
+    /// Who is told of flushes, compactions, stalls and failed merges. Default: nobody. Each
+    /// is waited for by the thread that tells it. RocksDB: `listeners`.
     pub listeners: Vec<Arc<dyn EventListener>>,
     /// Order of the keys; fixed when the database is created. Default: the order of the bytes.
     /// Another order than that of the bytes costs time at each comparison. RocksDB: `comparator`.
