@@ -353,6 +353,28 @@ fn h10_space_comes_back_and_tombstones_go() {
     }
 }
 
+/// What a snapshot kept from going goes when the snapshot does, without new writes: deleted records, and
+/// tombstones that hide nothing else.
+#[test]
+fn h10_folding_catches_up_when_a_snapshot_goes() {
+    for preset in PRESETS {
+        let db = Db::open(PATH, sliced(&MemFs::new(), preset)).unwrap();
+        for n in 0..100 {
+            db.put(key(n), "a value of some length").unwrap();
+        }
+        let snapshot = db.snapshot();
+        db.delete_range(key(10)..).unwrap();
+        db.compact::<&str>(..).unwrap();
+        assert_eq!(snapshot.iter().unwrap().count(), 100);
+        let bytes = || db.stats().levels.iter().map(|level| level.bytes).sum::<u64>();
+        let before = bytes();
+        drop(snapshot);
+        steps::run_background(&db, |_| {});
+        assert_eq!(db.iter().unwrap().count(), 10);
+        assert!(bytes() < before / 2, "{preset:?}: {before} bytes became {}", bytes());
+    }
+}
+
 /// A table of nothing but range tombstones over most of the data is compacted without new writes:
 /// the space is debt.
 #[test]

@@ -81,6 +81,7 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
             vec![
                 ("puts", "puts", Count(stats.puts)),
                 ("deletes", "deletes", Count(stats.deletes)),
+                ("range_deletes", "range deletes", Count(stats.range_deletes)),
                 ("merges", "merges: operands in", Count(stats.merges)),
                 ("bytes_user", "keys and values", Bytes(stats.bytes_user)),
                 ("bytes_log", "written to the log", Bytes(stats.bytes_log)),
