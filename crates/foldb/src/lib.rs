@@ -67,8 +67,8 @@ pub use db::{ApproximateCount, Base, Db, Finalized, Keyspace, Operand, Operands,
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Event, EventListener, FailedMerge, StallReason};
 pub use fold::{
-    BuiltinInfo, Full, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog, laws,
-    list, set,
+    BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog,
+    laws, list, set,
 };
 pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
