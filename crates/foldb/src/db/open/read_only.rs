@@ -16,8 +16,9 @@
 //! manifest read | a.PUT.50 (no log)  flush  b.PUT.51 (logged) | logs read: b without a
 //! ```
 //!
-//! and the logs first needs the first look, for a keyspace that is dropped between 2 and 3 is gone with
-//! writes to others, logged behind 2, that came before the drop.
+//! The logs first needs the first look: a keyspace that is dropped between 2 and 3 is gone in the
+//! manifest, but writes that came before the drop (copies of what was in it, say) may be logged behind 2
+//! and left out. So looks 1 and 3 must find the same keyspaces.
 //!
 //! What the writer removed or was just writing when it was looked at is an error like any other, but
 //! one that does not come again in the same words: all begins anew then, keeping the tables that are
@@ -108,7 +109,7 @@ impl Looking {
         let keyspaces_before = self.stored()?;
         let through = last_logged(&*fs, &names)?;
         let stored = self.stored()?;
-        refuse_drops(&keyspaces_before, &stored)?;
+        refuse_other_keyspaces(&keyspaces_before, &stored)?;
         refuse_new_operator(&options, &stored)?;
 
         let present = list_files(&*fs, &names)?;
@@ -233,15 +234,21 @@ fn last_logged(fs: &dyn FileSystem, names: &FileNames) -> Result<SeqNo> {
     Ok(0)
 }
 
-/// Begins anew when a keyspace was dropped between two looks at the manifest.
-fn refuse_drops(before: &Stored, now: &Stored) -> Result<()> {
-    match before.keyspaces.iter().find(|(id, _)| !now.keyspaces.contains_key(id)) {
-        None => Ok(()),
-        Some((id, own)) => Err(Error::new(
-            ErrorKind::Io,
-            format!("keyspace '{}' (id {id}) was dropped meanwhile", own.name),
-        )),
+/// Begins anew when keyspaces came or went between two looks at the manifest.
+fn refuse_other_keyspaces(before: &Stored, now: &Stored) -> Result<()> {
+    if before.next_keyspace == now.next_keyspace && before.keyspaces.len() == now.keyspaces.len() {
+        return Ok(());
     }
+    Err(Error::new(
+        ErrorKind::Io,
+        format!(
+            "keyspaces were created or dropped meanwhile: {} of {} were left, then {} of {}",
+            before.keyspaces.len(),
+            before.next_keyspace,
+            now.keyspaces.len(),
+            now.next_keyspace
+        ),
+    ))
 }
 
 /// An operator that the database does not have yet would have to be written to it.

@@ -31,7 +31,7 @@ pub(super) struct Stored {
 /// What is stored of a keyspace.
 pub(super) struct StoredKeyspace {
     id: KeyspaceId,
-    pub(super) name: String,
+    name: String,
     comparator: Option<String>,
     num_levels: Option<u64>,
     default_operator: Option<OperatorId>,
