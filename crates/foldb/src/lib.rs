@@ -61,7 +61,7 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use batch::{BatchOp, WriteBatch};
-pub use db::{ApproximateCount, Base, Db, Keyspace, Operand, Operands, Snapshot};
+pub use db::{ApproximateCount, Base, CheckpointReport, Db, Keyspace, Operand, Operands, Snapshot};
 pub use error::{Error, ErrorKind, Result};
 pub use fold::{
     BuiltinInfo, Full, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog, laws,

@@ -3,6 +3,7 @@
 mod approximate;
 mod background;
 mod buffers;
+mod checkpoint;
 mod compact;
 mod core;
 mod flush;
@@ -37,6 +38,7 @@ use crate::stats::Stats;
 use crate::value::Value;
 
 pub use approximate::ApproximateCount;
+pub use checkpoint::CheckpointReport;
 pub(crate) use keyspace::DEFAULT_NAME;
 pub use keyspace::Keyspace;
 pub use operands::{Base, Operand, Operands};

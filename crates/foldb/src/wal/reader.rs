@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use foldb_env::{FileSystem, RandomAccessFile, WritableFile};
+use foldb_env::{FileSystem, RandomAccessFile};
 
 use crate::error::{Error, Result};
 use crate::wal::format::{FrameHeader, HEADER_LEN, KIND_AT, MAX_PAYLOAD, Part};
@@ -103,24 +103,26 @@ impl LogReader {
         }
     }
 
-    /// Copies the frames up to number `last`, which were all appended, to the same offsets of `copy`,
-    /// while somebody may go on appending. Answers where the last one ends.
+    /// Hands over the frames up to number `last`, which were all appended, with their offsets, while
+    /// somebody may go on appending. Answers where the last one ends.
     ///
     /// # Errors
-    /// `Corruption` for one that is damaged; `Io`, `NoSpace`.
-    pub(crate) fn copy_through(&mut self, last: u64, copy: &dyn WritableFile) -> Result<u64> {
+    /// `Corruption` for one that is damaged; `Io`; those of `take`.
+    pub(crate) fn copy_through(
+        &mut self,
+        last: u64,
+        mut take: impl FnMut(&[u8], u64) -> Result<()>,
+    ) -> Result<u64> {
         while self.frames < last {
             let intact = self.frame_at(self.offset)?;
-            let intact = intact.filter(|(header, _)| header.frame == self.frames + 1);
-            let Some((_, length)) = intact else {
+            let Some((_, length)) = intact.filter(|(header, _)| header.frame == self.frames + 1)
+            else {
                 let missing = format!("frame {} is damaged", self.frames + 1);
                 return Err(Error::corruption(missing).at(&self.path, self.offset));
             };
-            let offset = self.offset;
-            let frame = self.bytes(offset, HEADER_LEN + length)?;
-            copy.write_at(frame, offset)
-                .map_err(|error| Error::io(&self.path, "copy the log", &error))?;
-            self.offset += (HEADER_LEN + length) as u64;
+            let (offset, len) = (self.offset, HEADER_LEN + length);
+            take(self.bytes(offset, len)?, offset)?;
+            self.offset += len as u64;
             self.frames += 1;
         }
         Ok(self.offset)

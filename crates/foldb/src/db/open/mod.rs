@@ -115,7 +115,7 @@ fn missing(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<&'static str
     })
 }
 
-pub(super) fn lock(fs: &dyn FileSystem, names: &FileNames) -> Result<Box<dyn FileLock>> {
+pub(crate) fn lock(fs: &dyn FileSystem, names: &FileNames) -> Result<Box<dyn FileLock>> {
     let path = names.lock();
     fs.lock(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => {
