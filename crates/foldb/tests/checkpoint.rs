@@ -145,15 +145,20 @@ fn trimmed_tables_stay_trimmed_and_are_linked_once() {
             db.merge(format!("key-{n:02}"), number(1)).unwrap();
         }
         db.flush().unwrap();
-        for _ in 0..round % 4 {
+        // Up to a slice that is not the last of its job: its inputs reach beyond what it took of them.
+        let mut is_under_way = false;
+        for _ in 0..round % 5 {
+            let before = db.stats();
             db.step_background().unwrap();
+            let after = db.stats();
+            is_under_way = after.compaction_slices > before.compaction_slices
+                && after.compactions == before.compactions;
         }
+        trimmed += u64::from(is_under_way);
         let copy = format!("copy-{round}");
         let before = fs.counts().of(Operation::HardLink);
         let report = db.checkpoint(&copy).unwrap();
         assert_eq!(fs.counts().of(Operation::HardLink) - before, report.tables_linked);
-        let of_tree: u64 = db.stats().levels.iter().map(|level| level.bytes).sum();
-        trimmed += u64::from(of_tree < report.bytes_linked);
         let copy = Db::open(&copy, sliced(&fs)).unwrap();
         for n in 0..200 {
             assert_eq!(count(&copy, &format!("key-{n:02}")), round + 1);
@@ -161,7 +166,7 @@ fn trimmed_tables_stay_trimmed_and_are_linked_once() {
         steps::run_background(&copy, |_| {});
         assert_eq!(count(&copy, "key-33"), round + 1);
     }
-    assert!(trimmed > 3, "few checkpoints had trimmed tables: {trimmed}");
+    assert!(trimmed > 3, "few checkpoints came in the middle of a job: {trimmed}");
 }
 
 /// The log grows: were it linked, the database would go on writing into the checkpoint's.
