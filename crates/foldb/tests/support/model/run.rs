@@ -19,6 +19,9 @@ use crate::support::{PATH, operators, steps};
 /// Whether a key lies in a range.
 type KeyTest = Box<dyn Fn(&[u8]) -> bool>;
 
+/// Where checkpoints are made.
+const COPY: &str = "copy";
+
 /// Handles of one kind held at once.
 const MAX_HELD: usize = 4;
 
@@ -135,6 +138,8 @@ impl Player {
                 self.now_durable();
             }
             Step::CheckAll => self.check_all(),
+            Step::Look => check_shown(&self.look(), &self.current),
+            Step::Checkpoint(settings) => self.checkpoint(settings.unwrap_or(self.settings)),
             Step::Reopen(settings) => {
                 self.drop_handles();
                 self.db.close().expect("close");
@@ -147,6 +152,30 @@ impl Player {
             Step::Crash => self.restart(MemFs::crash, Stop::Crash),
             Step::CrashPartly(seed) => self.restart(|fs| fs.crash_with(*seed), Stop::Crash),
         }
+    }
+
+    fn look(&self) -> Db {
+        let before = self.fs.counts().mutations();
+        let options = options(&self.fs, self.settings);
+        let shown = Db::open_read_only(PATH, options).expect("a read-only open");
+        assert_eq!(self.fs.counts().mutations(), before, "a look changes nothing");
+        shown
+    }
+
+    fn checkpoint(&self, settings: Settings) {
+        self.db.checkpoint(COPY).expect("a checkpoint");
+        let options = Options { create_if_missing: false, ..options(&self.fs, settings) };
+        let copy = Db::open(COPY, options.clone()).expect("the checkpoint opens");
+        check_shown(&copy, &self.current);
+        // What is done to it is not done to the database.
+        for key in Key::all().step_by(3) {
+            copy.put(key, "of the copy").expect("a write to the copy");
+        }
+        copy.compact::<&str>(..).expect("a compaction of the copy");
+        self.check_all();
+        drop(copy);
+        Db::destroy(COPY, &options).expect("the checkpoint goes");
+        self.check_all();
     }
 
     fn multi_get(&mut self, keys: &[Key], snapshot: Option<u8>) {
@@ -405,7 +434,11 @@ impl HeldIterator {
 }
 
 fn open(fs: &MemFs, settings: Settings) -> Db {
-    let options = Options {
+    Db::open(PATH, options(fs, settings)).expect("open")
+}
+
+fn options(fs: &MemFs, settings: Settings) -> Options {
+    Options {
         create_if_missing: true,
         env: Env::in_memory(fs.clone()),
         merge_operator: Some(settings.default_operator.spec().to_owned()),
@@ -427,8 +460,7 @@ fn open(fs: &MemFs, settings: Settings) -> Db {
         num_levels: settings.levels,
         tier_fan_in: settings.fan_in,
         ..Options::default()
-    };
-    Db::open(PATH, options).expect("open")
+    }
 }
 
 fn has_default_operator(draft: Draft) -> bool {
@@ -495,6 +527,16 @@ fn collect(mut iter: Iter, step: fn(&mut Iter) -> foldb::Result<bool>) -> Vec<(V
 fn assert_get(key: &[u8], read: foldb::Result<Option<Value>>, state: &State) {
     let expected = state.0.get(key).map(Cell::seen);
     assert_eq!(seen(read), expected, "get of key '{}'", key.escape_ascii());
+}
+
+/// Compares a database that is not the one the program is played on.
+fn check_shown(db: &Db, state: &State) {
+    for key in Key::all() {
+        assert_get(&key, db.get(&key), state);
+    }
+    let iter = || db.iter().expect("an iterator");
+    assert_entries("forwards, elsewhere", scan(iter()), &state.seen());
+    assert_entries("backwards, elsewhere", scan_backwards(iter()), &state.seen());
 }
 
 fn check_snapshot(snapshot: &Snapshot, state: &State) {
