@@ -320,41 +320,52 @@ fn a_checkpoint_that_fails_leaves_nothing() {
 /// A crash at any moment leaves a whole checkpoint or no database, and the origin whole.
 #[test]
 fn a_crash_leaves_a_whole_checkpoint_or_none() {
-    let (mut whole, mut none) = (0, 0);
-    for n in 1.. {
-        let fs = MemFs::new();
-        let db = Db::open(PATH, small(&fs)).unwrap();
-        write_much(&db, 1);
-        db.put_opt("last", "1", &SYNC).unwrap();
-        let expected = entries(&db);
-        // The disk stops in the middle of it, and with it the removal of what was made.
-        fs.inject(Fault::on_mutation().nth(n).forever());
-        let outcome = db.checkpoint(COPY);
-        fs.clear_faults();
-        for left in [fs.crash(), fs.crash_with(n), fs.crash_with(n + 1000), fs.kill()] {
-            match open_copy(&left) {
-                Ok(copy) => {
-                    assert_eq!(entries(&copy), expected, "call {n}");
-                    copy.verify().unwrap();
-                    whole += 1;
-                }
-                Err(error) => {
-                    assert!(outcome.is_err(), "call {n}: {error}");
-                    assert_eq!(error.kind(), ErrorKind::DatabaseMissing, "call {n}: {error}");
-                    // Nor is one begun there on what is left.
-                    if let Ok(begun) = Db::open(COPY, small(&left)) {
-                        assert_eq!(entries(&begun).len(), 0, "call {n}");
-                    }
-                    none += 1;
-                }
+    let with_tables: fn(&Db) = |db| write_much(db, 1);
+    // Nothing but a log is to be seen in the directory then.
+    let with_a_log: fn(&Db) = |db| db.put("logged", "1").unwrap();
+    for write in [with_tables, with_a_log] {
+        let (mut whole, mut none) = (0, 0);
+        for n in 1.. {
+            let fs = MemFs::new();
+            let db = Db::open(PATH, small(&fs)).unwrap();
+            write(&db);
+            db.put_opt("last", "1", &SYNC).unwrap();
+            let expected = entries(&db);
+            // The disk stops in the middle of it, and with it the removal of what was made.
+            fs.inject(Fault::on_mutation().nth(n).forever());
+            let outcome = db.checkpoint(COPY);
+            fs.clear_faults();
+            for left in [fs.crash(), fs.crash_with(n), fs.crash_with(n + 1000), fs.kill()] {
+                let is_whole = check_left(&left, &expected);
+                assert!(is_whole || outcome.is_err(), "call {n}");
+                (whole, none) = (whole + u64::from(is_whole), none + u64::from(!is_whole));
+                assert_eq!(entries(&reopen(&left).unwrap()), expected, "call {n}");
             }
-            assert_eq!(entries(&reopen(&left).unwrap()), expected, "call {n}");
+            if outcome.is_ok() {
+                break;
+            }
         }
-        if outcome.is_ok() {
-            break;
+        assert!(whole >= 4 && none > 20, "{whole} {none}");
+    }
+}
+
+/// Whether the checkpoint is there; all of it is then, and if not, then no database at all.
+fn check_left(left: &MemFs, expected: &BTreeMap<Vec<u8>, Vec<u8>>) -> bool {
+    match open_copy(left) {
+        Ok(copy) => {
+            assert_eq!(entries(&copy), *expected);
+            copy.verify().unwrap();
+            true
+        }
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::DatabaseMissing, "{error}");
+            // Nor does one that is begun there begin with what is left.
+            if let Ok(begun) = Db::open(COPY, small(left)) {
+                assert_eq!(entries(&begun).len(), 0);
+            }
+            false
         }
     }
-    assert!(whole >= 4 && none > 40, "{whole} {none}");
 }
 
 #[test]
