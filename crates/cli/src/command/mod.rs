@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+mod checkpoint;
 mod compact;
 mod count;
 mod demo;
@@ -28,6 +29,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Scan(args) => scan::run(args, common),
         Command::Count(args) => count::run(args, common),
         Command::Stats(args) => stats::run(args, common),
+        Command::Checkpoint(args) => checkpoint::run(args, common),
         Command::Compact(args) => compact::run(args),
         Command::Operators => operators::run(common),
         Command::Demo(args) => demo::run(args, common),

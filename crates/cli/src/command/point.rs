@@ -12,7 +12,7 @@ use crate::output::{EntryStyle, Output, key_in_message};
 /// Prints a value and a newline.
 pub fn get(args: &Get, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
-    let db = location::open(&args.db)?;
+    let db = location::open_to_read(&args.db)?;
     let Some(value) = db.get(&key)? else {
         let key = key_in_message(common.key_form(), &key);
         return Err(Exit::failed(format!("there is no {key} in {}", location::shown(&args.db))));

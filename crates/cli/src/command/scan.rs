@@ -18,7 +18,7 @@ pub fn run(args: &Scan, common: &Common) -> Outcome {
         bound(&args.to)?,
         bound(&args.prefix)?.unwrap_or_default(),
     );
-    let db = location::open(&args.db)?;
+    let db = location::open_to_read(&args.db)?;
     if !range.is_empty() {
         let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
         let entries = db.range_opt::<Vec<u8>>(range.bounds(), &once)?;
