@@ -37,6 +37,7 @@ mod compaction;
 mod db;
 mod encoding;
 mod error;
+mod events;
 pub mod faults;
 mod fold;
 #[cfg(feature = "internals")]
@@ -46,6 +47,7 @@ mod iterator;
 mod key;
 mod memtable;
 mod options;
+mod range_tombstone;
 mod stats;
 mod table;
 #[cfg(test)]
@@ -61,11 +63,14 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use batch::{BatchOp, WriteBatch};
-pub use db::{ApproximateCount, Base, CheckpointReport, Db, Keyspace, Operand, Operands, Snapshot};
+pub use db::{
+    ApproximateCount, Base, CheckpointReport, Db, Finalized, Keyspace, Operand, Operands, Snapshot,
+};
 pub use error::{Error, ErrorKind, Result};
+pub use events::{Event, EventListener, FailedMerge, StallReason};
 pub use fold::{
-    BuiltinInfo, Full, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog, laws,
-    list, set,
+    BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog,
+    laws, list, set,
 };
 pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
@@ -73,7 +78,7 @@ pub use key::{BytewiseComparator, Comparator};
 pub use options::{
     CompactionPreset, Compression, KeyspaceOptions, Options, ReadOptions, WriteOptions,
 };
-pub use stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
+pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, Stats};
 pub use value::Value;
 
 /// The examples of the guide to merging are tests.

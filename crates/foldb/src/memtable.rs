@@ -2,23 +2,38 @@
 //!
 //! The chains themselves are the `foldb-chains` crate; here they meet the engine's kinds and values.
 //! Invariant: a memtable is written by one thread at a time (whoever holds its writer) and read
-//! by any number without a lock.
+//! by any number without a lock. How it folds what it writes is `folding`'s subject.
 
+mod folding;
+
+use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use foldb_chains::{ArenaPool, Chains, Cursor, KeyOrder, PinnedBytes, Writer};
+use arc_swap::ArcSwapOption;
+use foldb_chains::{ArenaPool, Chains, Cursor, Inserted, KeyOrder, NewRecord, Writer};
 
 use crate::batch::Operation;
 use crate::encoding::key_hash;
 use crate::fold::Chain;
-use crate::key::{Comparator, Kind, RecordHeader, SeqNo};
+use crate::key::{Comparator, Kind, MAX_SEQNO, RecordHeader, SeqNo};
+use crate::memtable::folding::{FoldBuffers, fold_word};
+use crate::range_tombstone::{Edge, RangeTombstone, RangeTombstones};
 use crate::value::Value;
+
+pub(crate) use folding::Folding;
 
 /// A memtable as readers and flushes see it.
 #[derive(Debug)]
 pub(crate) struct Memtable {
     chains: Arc<Chains>,
+    comparator: Arc<dyn Comparator>,
+    /// Ranges deleted, as an immutable set that each range delete replaces.
+    range_tombstones: ArcSwapOption<RangeTombstones>,
+    /// Sequence number of the last range delete; 0 says that there is none, and no more is asked.
+    last_range_delete: AtomicU64,
+    /// Bytes of range tombstones.
+    range_bytes: AtomicUsize,
     /// Last sequence number applied, set when the memtable is sealed.
     sealed_through: AtomicU64,
 }
@@ -28,6 +43,11 @@ pub(crate) struct MemtableWriter {
     writer: Writer,
     /// What the index takes before it has grown.
     empty_bytes: usize,
+    /// Sequence number of the last range delete: nothing folds across it.
+    last_delete_range: SeqNo,
+    /// Room that must be left for the rest of the batch that is being applied.
+    reserved: usize,
+    buffers: FoldBuffers,
     pub(crate) memtable: Arc<Memtable>,
 }
 
@@ -45,8 +65,22 @@ impl MemtableWriter {
             KeyOrder::Custom(Arc::new(move |a: &[u8], b: &[u8]| comparator.compare(a, b)))
         };
         let (writer, chains) = Chains::create(pool, capacity, order);
-        let memtable = Arc::new(Memtable { chains, sealed_through: AtomicU64::new(0) });
-        MemtableWriter { empty_bytes: memtable.bytes(), writer, memtable }
+        let memtable = Arc::new(Memtable {
+            chains,
+            comparator: Arc::clone(comparator),
+            range_tombstones: ArcSwapOption::empty(),
+            last_range_delete: AtomicU64::new(0),
+            range_bytes: AtomicUsize::new(0),
+            sealed_through: AtomicU64::new(0),
+        });
+        MemtableWriter {
+            empty_bytes: memtable.bytes(),
+            last_delete_range: 0,
+            reserved: 0,
+            buffers: FoldBuffers::default(),
+            writer,
+            memtable,
+        }
     }
 
     /// Whether records of these needs (see [`record_bytes`]) still fit: into the memory there is,
@@ -54,8 +88,8 @@ impl MemtableWriter {
     #[inline]
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         let chains = self.writer.chains();
-        let grown = chains.bytes_used() - self.empty_bytes;
-        chains.fits(bytes) && (grown + bytes <= chains.capacity() || chains.is_empty())
+        let grown = self.memtable.bytes() - self.empty_bytes;
+        chains.fits(bytes) && (grown + bytes <= chains.capacity() || self.memtable.is_empty())
     }
 
     /// Whether records of these needs find room in the memory there is.
@@ -67,26 +101,73 @@ impl MemtableWriter {
     /// What its writes take of the write buffer, index included.
     #[inline]
     pub(crate) fn grown(&self) -> usize {
-        self.writer.chains().bytes_used() - self.empty_bytes
+        self.memtable.bytes() - self.empty_bytes
     }
 
-    /// Applies one write.
+    /// Keeps room for a batch of these needs: folds leave it free. Every write applied from now on
+    /// uses up its part.
+    #[inline]
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.reserved = bytes;
+    }
+
+    /// Applies one write, folding where that is due.
     ///
     /// # Panics
     /// When it does not fit: the caller asks [`MemtableWriter::fits`] for the whole batch first.
     #[inline]
-    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
-        self.writer
-            .insert(
-                key_hash(operation.key),
-                operation.key,
-                seqno,
-                operation.kind as u8,
-                operation.operator,
-                operation.value,
-            )
-            .expect("the caller made room");
+    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
+        if operation.kind == Kind::DeleteRange {
+            return self.delete_range(operation, seqno);
+        }
+        let Operation { kind, operator, key, value, .. } = *operation;
+        let hash = key_hash(key);
+        let record = NewRecord { seqno, kind: kind as u8, operator, value };
+        let floor = match kind {
+            Kind::Merge => rules.floor.max(self.last_delete_range),
+            Kind::Put | Kind::Delete | Kind::DeleteRange => MAX_SEQNO,
+        };
+        let fold = |word| fold_word(rules.operators.implementation(operator), word, value);
+        let inserted = self.writer.insert_or_fold(hash, key, record, floor, fold);
+        self.reserved = self.reserved.saturating_sub(record_bytes(key.len(), value.len()));
+        if let Inserted::Version(records) = inserted.expect("the caller made room") {
+            self.fold_due(hash, operation, records, rules.operators);
+        }
     }
+
+    #[cold]
+    fn delete_range(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
+        let memtable = &self.memtable;
+        let Some((start, end)) = edges(operation, &*memtable.comparator) else { return };
+        let tombstone = RangeTombstone { start, end, seqno };
+        let bytes = RANGE_OVERHEAD + tombstone.bytes();
+        let known = memtable.range_tombstones.load();
+        let next = known.as_deref().cloned().unwrap_or_default().with(tombstone);
+        memtable.range_bytes.fetch_add(bytes, Ordering::Relaxed);
+        memtable.range_tombstones.store(Some(Arc::new(next)));
+        // Before the write is published: who may see it also sees that there is something to see.
+        memtable.last_range_delete.store(seqno, Ordering::Release);
+        self.last_delete_range = seqno;
+    }
+}
+
+/// What a range tombstone takes beside itself: its places in trees and skylines.
+const RANGE_OVERHEAD: usize = 256;
+
+/// The ends of a range delete; `None` if no key can lie between them.
+fn edges(operation: &Operation<'_>, comparator: &dyn Comparator) -> Option<(Edge, Edge)> {
+    let (start, end) = operation.range();
+    let start = match start {
+        Bound::Unbounded => Edge::Lowest,
+        Bound::Included(key) => Edge::Before(key.into()),
+        Bound::Excluded(key) => Edge::Behind(key.into()),
+    };
+    let end = match end {
+        Bound::Unbounded => Edge::Highest,
+        Bound::Included(key) => Edge::Behind(key.into()),
+        Bound::Excluded(key) => Edge::Before(key.into()),
+    };
+    start.compare(comparator, &end).is_lt().then_some((start, end))
 }
 
 /// Upper bound of what one write takes of a memtable's capacity, in bytes.
@@ -100,14 +181,13 @@ impl Memtable {
     /// other places still matter.
     #[inline]
     pub(crate) fn collect(&self, hash: u64, key: &[u8], seqno: SeqNo, chain: &mut Chain) -> bool {
+        if let Some(tombstones) = self.range_tombstones() {
+            chain.cover(tombstones.cover(&*self.comparator, key, seqno));
+        }
         let Some(node) = self.chains.find(hash, key) else { return true };
         for version in node.versions(seqno) {
             let header = record_header(version.seqno, version.kind, version.operator);
-            let value = match Value::inline(version.value) {
-                Some(value) => value,
-                None => Value::from_memtable(PinnedBytes::new(&self.chains, version)),
-            };
-            if !chain.push(header, value) {
+            if !chain.push(header, Value::of_version(&self.chains, version)) {
                 return false;
             }
         }
@@ -119,14 +199,28 @@ impl Memtable {
         self.chains.cursor(seqno)
     }
 
+    /// The ranges deleted, if there are any.
+    #[inline]
+    pub(crate) fn range_tombstones(&self) -> Option<Arc<RangeTombstones>> {
+        if self.last_range_delete.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.range_tombstones.load_full()
+    }
+
+    /// A cursor over all records, for a flush that gives each of these snapshots what it sees.
+    pub(crate) fn cursor_for(&self, snapshots: &[SeqNo]) -> Cursor {
+        self.chains.cursor_for(snapshots)
+    }
+
     /// Whether nothing was written.
     pub(crate) fn is_empty(&self) -> bool {
-        self.chains.records() == 0
+        self.chains.records() == 0 && self.last_range_delete.load(Ordering::Relaxed) == 0
     }
 
     /// Bytes taken.
     pub(crate) fn bytes(&self) -> usize {
-        self.chains.bytes_used()
+        self.chains.bytes_used() + self.range_bytes.load(Ordering::Relaxed)
     }
 
     /// Notes where the memtable ends; nothing is written to it any more.
@@ -154,7 +248,7 @@ pub(crate) fn header(cursor: &Cursor) -> RecordHeader {
 /// The value under a cursor: copied if small, else pinned.
 #[inline]
 pub(crate) fn pinned_value(cursor: &Cursor) -> Value {
-    Value::inline(cursor.value()).unwrap_or_else(|| Value::from_memtable(cursor.pinned_value()))
+    Value::of_version(cursor.chains(), cursor.version())
 }
 
 #[inline]

@@ -159,6 +159,8 @@ fn to_json(stats: &Stats, operator: Option<String>, keys: Option<u64>) -> Value 
         })
     });
     object.insert("levels".to_owned(), levels.collect());
+    let names = stats.keyspaces.iter().map(|keyspace| keyspace.name.as_str());
+    object.insert("keyspaces".to_owned(), names.collect());
     Value::Object(object)
 }
 

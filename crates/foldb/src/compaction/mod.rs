@@ -5,5 +5,6 @@ pub(crate) mod folding;
 pub(crate) mod job;
 pub(crate) mod output;
 pub(crate) mod policy;
+pub(crate) mod range_deletes;
 #[cfg(test)]
 mod tests;

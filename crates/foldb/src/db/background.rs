@@ -13,6 +13,7 @@ use crate::db::buffers::Buffers;
 use crate::db::core::Core;
 use crate::db::schedule::Claim;
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::{Event, StallReason};
 use crate::totals::Total;
 
 /// The state of background work.
@@ -94,6 +95,12 @@ impl Background {
         self.progress.notify_all();
     }
 
+    /// There may be something that a worker found nothing to do about before.
+    pub(crate) fn look_again(&self) {
+        self.lock().steps += 1;
+        self.work.notify_all();
+    }
+
     /// Whether jobs of the policy's may begin now. Asked with the tree locked, so that who announces
     /// a job of its own and then sees none running knows that none will be.
     pub(crate) fn may_begin_jobs(&self) -> bool {
@@ -169,6 +176,9 @@ impl Core {
                 state.steps
             };
             let outcome = step(self);
+            if let Err(error) = &outcome {
+                self.events.tell(&Event::BackgroundError { error: error.clone() });
+            }
             if !matches!(outcome, Ok(false)) {
                 self.background.stepped(&outcome);
             }
@@ -321,10 +331,16 @@ impl Core {
         if may_seal(self) {
             return Ok(());
         }
-        let start = self.now_micros();
+        let start = self.options.env.clock.now();
         let outcome = self.wait_until(may_seal);
-        self.totals.add(Total::StallMicros, self.now_micros() - start);
+        self.note_stall(StallReason::Memtables, self.options.env.clock.now() - start);
         outcome
+    }
+
+    /// Counts and tells how long a write was held back.
+    pub(crate) fn note_stall(&self, reason: StallReason, duration: Duration) {
+        self.totals.add(Total::StallMicros, duration.as_micros() as u64);
+        self.events.tell(&Event::Stall { reason, duration });
     }
 
     /// Waits, or steps where there are no workers, until `done`.

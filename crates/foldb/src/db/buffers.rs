@@ -20,9 +20,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use foldb_chains::ArenaPool;
 use smallvec::SmallVec;
 
+use crate::batch::Operation;
 use crate::db::keyspace::KeyspaceState;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
-use crate::memtable::{Memtable, MemtableWriter};
+use crate::memtable::{Folding, Memtable, MemtableWriter};
+
+const READY: &str = "the caller made room";
 
 /// Bytes that a write needs, keyspace by keyspace.
 pub(crate) type Needs = SmallVec<[(KeyspaceId, usize); 4]>;
@@ -137,21 +140,32 @@ impl Buffers {
         }
     }
 
-    /// Writes to the memtable of a keyspace.
+    /// Applies one write.
     ///
     /// # Panics
-    /// When it was not made ready.
+    /// When its memtable was not made ready.
     #[inline]
-    pub(crate) fn with(&mut self, id: KeyspaceId, write: impl FnOnce(&mut MemtableWriter)) {
-        const READY: &str = "the caller made room";
-        if id == DEFAULT_KEYSPACE {
-            return write(self.default.memtable.as_mut().expect(READY));
+    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, folding: Folding<'_>) {
+        if operation.keyspace == DEFAULT_KEYSPACE {
+            return self.default.memtable.as_mut().expect(READY).apply(operation, seqno, folding);
         }
-        let at = self.find(id).expect(READY);
+        self.apply_elsewhere(operation, seqno, folding);
+    }
+
+    #[inline(never)]
+    fn apply_elsewhere(&mut self, operation: &Operation<'_>, seqno: SeqNo, folding: Folding<'_>) {
+        let at = self.find(operation.keyspace).expect(READY);
         let memtable = self.others[at].memtable.as_mut().expect(READY);
         let before = memtable.grown();
-        write(memtable);
+        memtable.apply(operation, seqno, folding);
         self.elsewhere += memtable.grown() - before;
+    }
+
+    /// Keeps room in a memtable for what a batch writes to it.
+    pub(crate) fn reserve(&mut self, id: KeyspaceId, bytes: usize) {
+        if let Some(Buffer { memtable: Some(memtable), .. }) = self.get_mut(id) {
+            memtable.reserve(bytes);
+        }
     }
 
     /// Seals all memtables that hold something, at `through`, the last sequence number applied.

@@ -16,16 +16,18 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use foldb_chains::ArenaPool;
+use foldb_chains::{ArenaPool, Pins};
 use foldb_env::FileLock;
 
 use crate::db::background::Background;
 use crate::db::buffers::SealedGroups;
 use crate::db::keyspace::KeyspaceState;
+use crate::db::read_folds::ReadFolds;
 use crate::db::snapshot::SnapshotList;
 use crate::db::tree::Tree;
 use crate::db::write::WriterState;
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::Events;
 use crate::fold::Registry;
 use crate::key::SeqNo;
 use crate::options::{Compression, Options};
@@ -48,8 +50,8 @@ pub(crate) struct Core {
     pub(crate) keyspaces: RwLock<BTreeMap<Arc<str>, Arc<KeyspaceState>>>,
 
     pub(crate) writer: Mutex<WriterState>,
-    /// Last sequence number that reads may see.
-    pub(crate) published: AtomicU64,
+    /// Last sequence number that reads may see, and how far readers hold on to it.
+    pub(crate) pins: Pins,
     pub(crate) sealed: SealedGroups,
     pub(crate) snapshots: SnapshotList,
     pub(crate) tree: Mutex<Tree>,
@@ -62,6 +64,8 @@ pub(crate) struct Core {
     pub(crate) trash: Arc<Trash>,
     pub(crate) background: Background,
     pub(crate) totals: Arc<Totals>,
+    pub(crate) events: Events,
+    pub(crate) read_folds: ReadFolds,
 
     /// Whether it was opened by [`crate::Db::open_read_only`]: nothing is written then, and `env.fs`
     /// could not.
@@ -154,13 +158,8 @@ impl Core {
         }
     }
 
-    /// Microseconds by the database's clock.
-    pub(crate) fn now_micros(&self) -> u64 {
-        self.options.env.clock.now().as_micros() as u64
-    }
-
     /// Last sequence number applied and published.
     pub(crate) fn published(&self) -> SeqNo {
-        self.published.load(Ordering::Acquire)
+        self.pins.published()
     }
 }

@@ -34,7 +34,7 @@ use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Registry;
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, SeqNo};
-use crate::memtable::{Memtable, MemtableWriter, record_bytes};
+use crate::memtable::{Folding, Memtable, MemtableWriter, record_bytes};
 use crate::options::Options;
 use crate::version::FileNames;
 use crate::wal::{BatchHeader, LOG_FORMAT, LogEnd, LogHeader, LogReader, LogRecord};
@@ -241,6 +241,7 @@ impl Replayer<'_> {
             let seqno = header.first_seqno + index;
             match self.replay.keyspaces.get(&operation.keyspace) {
                 Some(own) if seqno > own.flushed_through || planted(Fault::ReplayFlushed) => {
+                    self.check_operator(&operation)?;
                     self.insert(own, &operation, seqno);
                 }
                 // In tables already, or dropped.
@@ -265,6 +266,22 @@ impl Replayer<'_> {
         Ok(())
     }
 
+    /// Refuses operands that nobody can fold, unless the caller wants to open all the same.
+    fn check_operator(&self, operation: &Operation<'_>) -> Result<()> {
+        let registry = self.replay.registry;
+        let resolver = registry.resolver();
+        if operation.kind != Kind::Merge
+            || !resolver.is_unresolved(operation.operator)
+            || self.replay.options.allow_unresolved_operators
+        {
+            return Ok(());
+        }
+        Err(resolver.definition(operation.operator).map_or_else(
+            || Error::corruption(format!("operator {} is defined nowhere", operation.operator)),
+            |definition| registry.unknown_operator(definition),
+        ))
+    }
+
     fn insert(&mut self, own: &ReplayKeyspace, operation: &Operation<'_>, seqno: SeqNo) {
         let id = operation.keyspace;
         let bytes = record_bytes(operation.key.len(), operation.value.len());
@@ -283,7 +300,9 @@ impl Replayer<'_> {
             let room = capacity.max(bytes + (bytes >> 3));
             (MemtableWriter::create(self.replay.arenas, room, &own.comparator), capacity)
         });
-        writer.apply(operation, seqno);
+        // Nobody reads yet, so records change in place whoever wrote them.
+        let operators = self.replay.registry.resolver();
+        writer.apply(operation, seqno, Folding { floor: 0, operators: &operators });
     }
 
     fn seal(&mut self, id: KeyspaceId) {

@@ -3,22 +3,23 @@
 //! A write is logged before it is applied and applied before it is published, all under the writer
 //! lock; who asked for a sync waits for it after the lock is released, so that nobody else does.
 
-use std::sync::atomic::Ordering;
+use std::ops::RangeBounds;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use crate::batch::{Operation, WriteBatch};
+use crate::batch::{Operation, WriteBatch, check_range, encode_range};
 use crate::db::buffers::{Buffers, Needs, SealedGroup};
 use crate::db::core::Core;
 use crate::db::keyspace::{KeyspaceState, dropped};
 use crate::error::{Error, Result};
+use crate::events::StallReason;
 use crate::faults::{Fault, planted};
-use crate::fold::Operator;
+use crate::fold::{CachedResolver, Operator};
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
-use crate::memtable::record_bytes;
+use crate::memtable::{Folding, record_bytes};
 use crate::options::WriteOptions;
 use crate::totals::Total;
-use crate::wal::{BatchHeader, LogWriter, encode_definition};
+use crate::wal::{BatchHeader, LogWriter};
 
 /// What the one who writes has in hand.
 pub(crate) struct WriterState {
@@ -30,11 +31,13 @@ pub(crate) struct WriterState {
     pub(crate) unlogged: bool,
     /// Bytes applied since writes were last slowed.
     since_pause: u64,
+    operators: CachedResolver,
 }
 
 impl WriterState {
-    pub(crate) fn new(buffers: Buffers, log: LogWriter) -> WriterState {
-        WriterState { buffers, log, log_used: false, unlogged: false, since_pause: 0 }
+    pub(crate) fn new(buffers: Buffers, log: LogWriter, operators: CachedResolver) -> WriterState {
+        let (log_used, unlogged, since_pause) = (false, false, 0);
+        WriterState { buffers, log, log_used, unlogged, since_pause, operators }
     }
 }
 
@@ -54,7 +57,7 @@ impl Writes<'_> {
     }
 
     /// Upper bound of what the writes take of memtables, if all go to one keyspace.
-    #[inline]
+    #[inline(always)]
     fn need(&self) -> Option<(KeyspaceId, usize)> {
         let bytes =
             |operation: &Operation<'_>| record_bytes(operation.key.len(), operation.value.len());
@@ -87,6 +90,28 @@ impl Writes<'_> {
 }
 
 impl Core {
+    pub(crate) fn delete_range<K: AsRef<[u8]>>(
+        &self,
+        keyspace: &KeyspaceState,
+        range: &impl RangeBounds<K>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let mut value = Vec::new();
+        let start = encode_range(range, &mut value);
+        if check_range(&*keyspace.comparator, range)? {
+            return self.write_one(
+                keyspace,
+                (Kind::DeleteRange, NO_OPERATOR),
+                start,
+                &value,
+                options,
+            );
+        }
+        // Nothing to write, but who asked for a sync has earlier writes in mind too.
+        keyspace.check_exists()?;
+        if options.sync { self.sync() } else { self.check_writable() }
+    }
+
     /// Merges into a keyspace, with a given operator or its default one.
     pub(crate) fn merge(
         &self,
@@ -124,6 +149,10 @@ impl Core {
         batch.check(&self.registry)?;
         for operation in batch.operations() {
             check_size(operation.key, operation.value)?;
+            // Of the others each was checked when it was added: their orders are their own.
+            if operation.kind == Kind::DeleteRange && operation.keyspace == DEFAULT_KEYSPACE {
+                check_range::<&[u8]>(&*self.default.comparator, &operation.range())?;
+            }
             if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                 self.default.default_operator()?.check_operand(operation.value)?;
             }
@@ -145,7 +174,7 @@ impl Core {
         let mut writer = self.lock_writer();
         self.check_writable()?;
         self.make_room(&mut writer, writes)?;
-        let first = self.published.load(Ordering::Relaxed) + 1;
+        let first = self.pins.published() + 1;
         let last = first + writes.count() as SeqNo - 1;
         if options.disable_wal {
             writer.unlogged = true;
@@ -153,12 +182,11 @@ impl Core {
             self.log(&mut writer, writes, default, first)?;
         }
         if planted(Fault::PublishBeforeApply) {
-            self.published.store(last, Ordering::Release);
+            self.pins.publish(last);
             // Long enough for a reader on another thread to come by.
             self.options.env.clock.sleep(Duration::from_millis(1));
         }
-        self.apply(&mut writer, writes, default, first);
-        self.published.store(last, Ordering::Release);
+        self.apply_and_publish(&mut writer, writes, default, first);
         if !options.sync || options.disable_wal {
             return Ok(());
         }
@@ -189,38 +217,60 @@ impl Core {
         Ok(())
     }
 
-    fn apply(
+    fn apply_and_publish(
         &self,
         writer: &mut WriterState,
         writes: Writes<'_>,
         default: OperatorId,
         first: SeqNo,
     ) {
+        let WriterState { buffers, operators, since_pause, .. } = writer;
+        let operators = &**operators.load();
         match writes {
-            Writes::One(_, operation) => self.apply_one(writer, &operation, first),
+            Writes::One(_, operation) => {
+                let phase = self.pins.begin_apply();
+                let mut floor = phase.floor().unwrap_or(first);
+                if planted(Fault::FoldInPlaceUnderSnapshot) {
+                    floor = 0;
+                }
+                let folding = Folding { floor, operators };
+                *since_pause += self.apply_one(buffers, &operation, first, folding);
+                self.pins.publish(first);
+            }
             Writes::Batch(batch) => {
+                // Half of a batch must not show: in place it changes only what is its own.
+                let folding = Folding { floor: first - 1, operators };
                 for (mut operation, seqno) in batch.operations().zip(first..) {
                     if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                         operation.operator = default;
                     }
-                    self.apply_one(writer, &operation, seqno);
+                    *since_pause += self.apply_one(buffers, &operation, seqno, folding);
                 }
+                self.pins.publish(first + batch.len() as SeqNo - 1);
             }
         }
     }
 
+    /// Answers how many bytes that were.
     #[inline]
-    fn apply_one(&self, writer: &mut WriterState, operation: &Operation<'_>, seqno: SeqNo) {
-        writer.buffers.with(operation.keyspace, |memtable| memtable.apply(operation, seqno));
+    fn apply_one(
+        &self,
+        buffers: &mut Buffers,
+        operation: &Operation<'_>,
+        seqno: SeqNo,
+        folding: Folding<'_>,
+    ) -> u64 {
+        buffers.apply(operation, seqno, folding);
         let counted = match operation.kind {
             Kind::Put => Total::Puts,
             Kind::Delete => Total::Deletes,
             Kind::Merge => Total::Merges,
+            Kind::DeleteRange => Total::RangeDeletes,
         };
         let bytes = (operation.key.len() + operation.value.len()) as u64;
-        writer.since_pause += bytes;
         self.totals.add_exclusive(counted, 1);
         self.totals.add_exclusive(Total::BytesUser, bytes);
+        bytes
     }
 
     /// Waits, seals or begins memtables until the writes fit.
@@ -230,11 +280,13 @@ impl Core {
             writer.since_pause = 0;
             self.pace(&writer.buffers)?;
         }
-        let is_ready = match writes.need() {
-            Some((keyspace, bytes)) => writer.buffers.is_ready(keyspace, bytes),
-            None => false,
-        };
-        if is_ready && !self.log_is_long(writer) {
+        if let Some((keyspace, bytes)) = writes.need()
+            && writer.buffers.is_ready(keyspace, bytes)
+            && !self.log_is_long(writer)
+        {
+            if let Writes::Batch(_) = writes {
+                writer.buffers.reserve(keyspace, bytes);
+            }
             return Ok(());
         }
         self.make_room_for(writer, writes)
@@ -258,6 +310,7 @@ impl Core {
             self.seal(writer)?;
         }
         writer.buffers.begin(&needs, &self.arenas);
+        needs.iter().for_each(|&(keyspace, bytes)| writer.buffers.reserve(keyspace, bytes));
         Ok(())
     }
 
@@ -302,16 +355,6 @@ impl Core {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     }
 
-    /// Writes the definitions of all operators that are not the same everywhere.
-    pub(crate) fn define_operators(&self, log: &mut LogWriter) -> Result<()> {
-        let resolver = self.registry.resolver();
-        for definition in resolver.dynamic_definitions() {
-            encode_definition(definition, log.begin());
-            log.append()?;
-        }
-        Ok(())
-    }
-
     /// Slows the writer as compaction falls behind, so that it never has to stop at once: from the
     /// slowdown trigger on, each stretch of writes waits longer, without bound near the stop.
     fn pace(&self, buffers: &Buffers) -> Result<()> {
@@ -324,7 +367,7 @@ impl Core {
         let over = (runs - slow + 1) as u32;
         let pause = (PAUSE_STEP * over / left).min(LONGEST_PAUSE);
         self.options.env.clock.sleep(pause);
-        self.totals.add(Total::StallMicros, pause.as_micros() as u64);
+        self.note_stall(StallReason::CompactionDebt, pause);
         Ok(())
     }
 

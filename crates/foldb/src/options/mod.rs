@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use foldb_env::Env;
 
+use crate::events::EventListener;
 use crate::fold::MergeOperator;
 use crate::key::{BytewiseComparator, Comparator};
 
@@ -50,6 +51,13 @@ pub struct Options {
     pub merge_operator: Option<String>,
     /// Operators of your own, found by name beside the built-in ones. Default: none.
     pub operators: Vec<Arc<dyn MergeOperator>>,
+    /// Open although the database uses operators that nobody gave: keys without their operands work,
+    /// reads of the others fail with `MergeFailed`, `get_operands` shows them, and flushes and
+    /// compactions keep them untouched. Default: false, and such an open fails naming the operator.
+    pub allow_unresolved_operators: bool,
+    /// Who is told of flushes, compactions, stalls and failed merges. Default: nobody.
+    /// RocksDB: `listeners`.
+    pub listeners: Vec<Arc<dyn EventListener>>,
     /// Order of the keys; fixed when the database is created. Default: the order of the bytes.
     /// RocksDB: `comparator`.
     pub comparator: Arc<dyn Comparator>,
@@ -57,16 +65,18 @@ pub struct Options {
     /// of the bytes and [`Options::comparator`] need not be among them. Default: none.
     pub comparators: Vec<Arc<dyn Comparator>>,
 
-    /// Bytes of one memtable, its index included, before it is sealed and flushed. Default: 64 MiB. More: fewer, larger
-    /// flushes, less write amplification, longer recovery. Less: less memory.
+    /// Bytes of the memtables being filled, of all keyspaces together and indexes included, before
+    /// they are sealed and flushed. Default: 64 MiB. More: fewer, larger flushes, less write
+    /// amplification, longer recovery. Less: less memory.
     /// RocksDB: `write_buffer_size`.
     pub write_buffer_size: usize,
-    /// Memtables that may exist at once, the one being filled included; writes wait beyond it.
+    /// Write buffers that may exist at once, the one being filled included; writes wait beyond it.
     /// Default: 0, which is as many as fit in 64 MiB, at least 2 and at most 17 (half of them, sealed,
     /// are flushed together). More: absorbs bursts. Less: less memory.
     /// RocksDB: `max_write_buffer_number`.
     pub max_write_buffers: usize,
-    /// Bytes of log after which the oldest memtable is flushed even if it is not full.
+    /// Bytes of log, of all keyspaces together, after which the oldest memtables are flushed even if
+    /// they are not full.
     /// Default: 0, which is four write buffers, at least 64 MiB. More: fewer flushes of hot keys.
     /// Less: shorter recovery. RocksDB: `max_total_wal_size`.
     pub wal_limit: u64,
@@ -82,6 +92,9 @@ pub struct Options {
     /// Default: 10. RocksDB: `filter_policy`.
     pub bloom_bits: u32,
     /// How blocks are compressed. Default: LZ4. RocksDB: `compression`.
+    ///
+    /// This, [`Options::bloom_bits`] and [`Options::compaction`] are those of the default keyspace, and of
+    /// keyspaces created without their own.
     pub compression: Compression,
     /// Levels above this one are not compressed. Default: 0, all are.
     /// RocksDB: `min_level_to_compress`.
@@ -141,6 +154,8 @@ impl Default for Options {
             error_if_exists: false,
             merge_operator: None,
             operators: Vec::new(),
+            allow_unresolved_operators: false,
+            listeners: Vec::new(),
             comparator: Arc::new(BytewiseComparator),
             comparators: Vec::new(),
             write_buffer_size: 64 << 20,

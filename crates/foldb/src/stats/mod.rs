@@ -1,6 +1,9 @@
 //! What the engine did and what shape it is in.
 
 mod prometheus;
+mod report;
+
+pub use report::ReadReport;
 
 /// Figures of a database, cumulative over all its opens. Counts since the last manifest edit may
 /// be lost at a crash. All sizes are bytes.
@@ -22,6 +25,8 @@ pub struct Stats {
     pub puts: u64,
     /// Deletes accepted.
     pub deletes: u64,
+    /// Range deletes accepted.
+    pub range_deletes: u64,
     /// Merges accepted: operands in.
     pub merges: u64,
     /// Keys and values accepted.

@@ -16,21 +16,31 @@ use super::position::BlockPosition;
 use super::reader::{Fetch, TableReader};
 use crate::error::{Error, Result};
 use crate::key::{Kind, NO_OPERATOR, RecordHeader};
+use crate::stats::ReadReport;
 use crate::value::Value;
 
 /// How a cursor gets its blocks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CursorOptions {
     /// Blocks that had to be read go into the cache. Default: true.
     pub fill_cache: bool,
     /// Read 256 KiB at a time, for walks over much of a table. With `fill_cache` off the cache is
     /// left alone altogether. Default: false.
     pub readahead: bool,
+    /// Counts what is read. Default: nothing is counted.
+    pub report: Option<ReadReport>,
+}
+
+impl CursorOptions {
+    /// Of a walk over a whole table, which leaves the cache alone.
+    pub fn walk() -> CursorOptions {
+        CursorOptions { fill_cache: false, readahead: true, report: None }
+    }
 }
 
 impl Default for CursorOptions {
     fn default() -> Self {
-        CursorOptions { fill_cache: true, readahead: false }
+        CursorOptions { fill_cache: true, readahead: false, report: None }
     }
 }
 
@@ -78,7 +88,7 @@ impl TableCursor {
     pub fn new(table: Arc<TableReader>, options: CursorOptions) -> TableCursor {
         TableCursor {
             table,
-            fetch: Fetch::new(options.fill_cache, options.readahead),
+            fetch: Fetch::new(options),
             position: BlockPosition::default(),
             handle: Handle { offset: 0, len: 0 },
             block: DataBlock::empty(),

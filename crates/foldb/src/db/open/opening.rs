@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
-use foldb_chains::ArenaPool;
+use foldb_chains::{ArenaPool, Pins};
 use foldb_env::{FileLock, FileSystem};
 
 use crate::compaction::policy::DeadShare;
@@ -15,11 +15,14 @@ use crate::db::flush::Flushed;
 use crate::db::keyspace::{KeyspaceParts, KeyspaceState};
 use crate::db::open::files::{check_first_log, check_tables, highest_number, list_files, logs_in};
 use crate::db::open::stored::Stored;
+use crate::db::read_folds::ReadFolds;
 use crate::db::replay::{Replay, ReplayKeyspace, Replayed, open_logs, replay_logs};
 use crate::db::snapshot::SnapshotList;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::db::write::WriterState;
 use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::fold::Registry;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::options::Options;
 use crate::table::BlockCache;
@@ -86,8 +89,6 @@ impl Opening {
             .in_file(&names.current()));
         }
         let last_seqno = stored.last_seqno_with(&replayed);
-
-        let log = LogWriter::create(&fs, &names.log(next_log), next_log, stored.database, None)?;
         let cache = Arc::new(BlockCache::new(options.block_cache_size));
         let tables = OpenTables::new(
             Arc::clone(&fs),
@@ -97,6 +98,10 @@ impl Opening {
             options.max_open_files,
             stored.database,
         );
+        if !options.allow_unresolved_operators {
+            check_operators(&parts, &stored.registry, &tables)?;
+        }
+        let log = LogWriter::create(&fs, &names.log(next_log), next_log, stored.database, None)?;
         let trees = keyspace_trees(parts, &stored, &options, &tables);
         // The manifest begins with what the old one ended with; the replayed tables come as an edit
         // of their own, together with the new log number.
@@ -159,16 +164,21 @@ impl Assembly {
     pub(super) fn into_core(self) -> Arc<Core> {
         let Assembly { options, stored, trees, last_seqno, .. } = self;
         let log_number = self.log.number();
+        let operators = stored.registry.cached_resolver();
         let keyspaces: Vec<_> = trees.values().map(|own| Arc::clone(&own.keyspace)).collect();
         let default = Arc::clone(&trees[&DEFAULT_KEYSPACE].keyspace);
         Arc::new(Core {
             names: self.names,
             database: stored.database,
             registry: stored.registry,
-            writer: Mutex::new(WriterState::new(buffers_of(&keyspaces, &options), self.log)),
+            writer: Mutex::new(WriterState::new(
+                buffers_of(&keyspaces, &options),
+                self.log,
+                operators,
+            )),
             keyspaces: RwLock::new(by_name(keyspaces)),
             default,
-            published: AtomicU64::new(last_seqno),
+            pins: Pins::new(last_seqno),
             sealed: SealedGroups::default(),
             snapshots: SnapshotList::default(),
             tree: Mutex::new(Tree {
@@ -187,6 +197,8 @@ impl Assembly {
             trash: self.trash,
             background: Background::default(),
             totals: stored.totals,
+            read_folds: ReadFolds::default(),
+            events: Events::new(options.listeners.clone()),
             read_only: self.lock.is_none(),
             poison: OnceLock::new(),
             closed: AtomicBool::new(false),
@@ -239,6 +251,30 @@ pub(super) fn keyspace_trees(
         (keyspace.id, KeyspaceTree::new(keyspace, version, own.flushed_through, dead_share))
     });
     trees.collect()
+}
+
+/// Refuses tables with operands that nobody can fold. Where every operator was given no table is
+/// opened for it.
+pub(super) fn check_operators(
+    parts: &[KeyspaceParts],
+    registry: &Registry,
+    tables: &OpenTables,
+) -> Result<()> {
+    let resolver = registry.resolver();
+    if resolver.unresolved().next().is_none() {
+        return Ok(());
+    }
+    for own in parts {
+        let tables = tables.for_keyspace(own.id, Arc::clone(&own.comparator));
+        for table in own.version.tables() {
+            let open = tables.get_owned(&table.file)?;
+            let used = &open.properties().operators;
+            if let Some(unknown) = used.iter().find(|used| resolver.is_unresolved(used.id)) {
+                return Err(registry.unknown_operator(unknown));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// No memtables; the default keyspace is the first.

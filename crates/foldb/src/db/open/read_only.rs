@@ -37,7 +37,7 @@ use crate::db::keyspace::KeyspaceParts;
 use crate::db::open::files::{check_first_log, check_tables, list_files, logs_in};
 use crate::db::open::missing;
 use crate::db::open::opening::{
-    Assembly, keyspace_parts, keyspace_trees, pooled_bytes, replayed_keyspaces,
+    Assembly, check_operators, keyspace_parts, keyspace_trees, pooled_bytes, replayed_keyspaces,
 };
 use crate::db::open::stored::Stored;
 use crate::db::replay::{Replay, open_logs, replay_logs};
@@ -170,6 +170,9 @@ impl Looking {
             usize::MAX,
             stored.database,
         );
+        if !self.options.allow_unresolved_operators {
+            check_operators(&parts, &stored.registry, &tables)?;
+        }
         let trees = keyspace_trees(parts, stored, &self.options, &tables);
         for own in trees.values() {
             let tables = &own.keyspace.tables;
