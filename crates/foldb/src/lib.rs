@@ -64,8 +64,8 @@ pub struct ReadmeExample;
 
 pub use batch::{BatchOp, WriteBatch};
 pub use db::{
-    ApproximateCount, Base, Db, Explained, ExplainedRecord, Finalized, Keyspace, Operand, Operands,
-    Place, RecordKind, Snapshot, Unfolded,
+    ApproximateCount, Base, CheckpointReport, Db, Explained, ExplainedRecord, Finalized, Keyspace,
+    Operand, Operands, Place, RecordKind, Snapshot, Unfolded,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Event, EventListener, FailedMerge, StallReason};

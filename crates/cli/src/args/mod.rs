@@ -264,6 +264,18 @@ Example:
   foldb finalize words.db"
     )]
     Finalize(Finalize),
+    /// Makes DIR a database of its own that holds what this one holds now
+    #[command(
+        override_usage = "foldb checkpoint DB DIR [FLAGS]",
+        after_help = "\
+DIR must not exist or be empty. Tables are hard links, or copies in another file system; the log is
+copied. Neither database notices what is done to the other. If it fails nothing is left of it.
+
+Examples:
+  foldb checkpoint words.db words.monday
+  foldb checkpoint words.db /backup/words.db --json"
+    )]
+    Checkpoint(Checkpoint),
     /// Lists the merge operators: name, parameter, operand text and an example
     #[command(
         override_usage = "foldb operators [FLAGS]",
@@ -511,6 +523,17 @@ pub struct Compact {
     /// Only this keyspace
     #[arg(long, value_name = "NAME")]
     pub keyspace: Option<String>,
+}
+
+/// `checkpoint`.
+#[derive(Debug, Args)]
+pub struct Checkpoint {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub db: PathBuf,
+    /// Directory of the checkpoint
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
 }
 
 /// `demo`.

@@ -15,7 +15,7 @@ use crate::output::{Output, key_in_message};
 /// Prints what a key is made of.
 pub fn run(args: &Explain, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
-    let opened = Opened::open(&args.db, &args.within.keyspace, common.options())?;
+    let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
     let explained = opened.keyspace.explain(&key)?;
     if explained.records.is_empty() {
         let key = key_in_message(common.key_form(), &key);

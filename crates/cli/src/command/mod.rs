@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+mod checkpoint;
 mod compact;
 mod completions;
 mod count;
@@ -40,6 +41,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Compact(args) => compact::run(args, common),
         Command::Finalize(args) => finalize::run(args, common),
         Command::Explain(args) => explain::run(args, common),
+        Command::Checkpoint(args) => checkpoint::run(args, common),
         Command::Operators => operators::run(common),
         Command::Demo(args) => demo::run(args, common),
         Command::Completions(args) => completions::run(args),

@@ -16,7 +16,7 @@ use crate::output::Output;
 
 /// Prints the figures of a database.
 pub fn run(args: &args::Stats, common: &Common) -> Outcome {
-    let db = location::open(&args.db, common.options())?;
+    let db = location::open_to_read(&args.db, common.options())?;
     let stats = db.stats();
     let operator = db.default_operator().map(|operator| operator.spec());
     let keys = if args.keys { Some(count_keys(&db)?) } else { None };

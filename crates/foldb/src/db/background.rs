@@ -206,7 +206,7 @@ impl Core {
     /// Does one step of pending background work on this thread: flushes what is sealed, or else one
     /// slice of a compaction. Whether there was any; where workers do it, there is none.
     pub(crate) fn step_background(&self) -> Result<bool> {
-        if self.background.has_workers() {
+        if self.background.has_workers() || self.read_only {
             return Ok(false);
         }
         let outcome = self.step_once();
@@ -301,6 +301,9 @@ impl Core {
     }
 
     fn at_rest(&self) -> bool {
+        if self.read_only {
+            return true;
+        }
         if self.sealed.len() > 0 {
             return false;
         }

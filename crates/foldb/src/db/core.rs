@@ -67,6 +67,9 @@ pub(crate) struct Core {
     pub(crate) events: Events,
     pub(crate) read_folds: ReadFolds,
 
+    /// Whether it was opened by [`crate::Db::open_read_only`]: nothing is written then, and `env.fs`
+    /// could not.
+    pub(crate) read_only: bool,
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,
     pub(crate) closed: AtomicBool,
@@ -85,10 +88,16 @@ impl Core {
     }
 
     /// # Errors
-    /// `Closed`, or `Poisoned` after a failed sync.
+    /// `Closed`, `ReadOnly`, or `Poisoned` after a failed sync.
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
+        if self.read_only {
+            return Err(Error::new(
+                ErrorKind::ReadOnly,
+                "the database was opened read-only; open it with Db::open to write",
+            ));
+        }
         self.check_sound()
     }
 

@@ -89,6 +89,13 @@ impl OpenTables {
         }
     }
 
+    /// Takes in the table of a file that was opened before, as [`OpenTables::get_owned`] answered it.
+    pub(crate) fn take_in(&self, file: &Arc<FileMeta>, table: Arc<TableReader>) {
+        let mut clock = self.shared.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        file.slot.table.store(Some(table));
+        clock.push_back(Arc::downgrade(file));
+    }
+
     fn open(&self, file: &Arc<FileMeta>) -> Result<()> {
         let shared = &*self.shared;
         let mut clock = shared.clock.lock().unwrap_or_else(PoisonError::into_inner);

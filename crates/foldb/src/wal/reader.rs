@@ -61,6 +61,11 @@ impl LogReader {
         })
     }
 
+    /// Number of the log.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Where the next frame starts.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
@@ -96,6 +101,31 @@ impl LogReader {
                 return Ok(true);
             }
         }
+    }
+
+    /// Hands over the frames up to number `last`, which were all appended, with their offsets, while
+    /// somebody may go on appending. Answers where the last one ends.
+    ///
+    /// # Errors
+    /// `Corruption` for one that is damaged; `Io`; those of `take`.
+    pub(crate) fn copy_through(
+        &mut self,
+        last: u64,
+        mut take: impl FnMut(&[u8], u64) -> Result<()>,
+    ) -> Result<u64> {
+        while self.frames < last {
+            let intact = self.frame_at(self.offset)?;
+            let Some((_, length)) = intact.filter(|(header, _)| header.frame == self.frames + 1)
+            else {
+                let missing = format!("frame {} is damaged", self.frames + 1);
+                return Err(Error::corruption(missing).at(&self.path, self.offset));
+            };
+            let (offset, len) = (self.offset, HEADER_LEN + length);
+            take(self.bytes(offset, len)?, offset)?;
+            self.offset += len as u64;
+            self.frames += 1;
+        }
+        Ok(self.offset)
     }
 
     /// Judges the end that [`LogReader::next`] came to.
