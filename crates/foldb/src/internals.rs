@@ -14,7 +14,7 @@ pub use crate::encoding::key_hash;
 pub use crate::fold::Definition;
 pub use crate::key::{Kind, RecordHeader};
 pub use crate::table::{
-    BlockCache, CursorOptions, TableBuilder, TableBuilderOptions, TableCursor, TableReader,
+    BlockCache, CursorOptions, READAHEAD, TableBuilder, TableBuilderOptions, TableCursor, TableReader,
 };
 
 /// Where [`merge`] leaves what it folded.
@@ -40,7 +40,7 @@ pub fn merge(db: &Db, into: Into) -> Result<(u64, u64)> {
         memtable.order_all();
         Source::Memtable(memtable.cursor(MAX_SEQNO))
     });
-    let options = CursorOptions { fill_cache: false, readahead: true };
+    let options = CursorOptions { fill_cache: false, readahead: READAHEAD };
     let all = KeyRange::all();
     let runs = view.version.runs().map(|(_, run)| {
         Source::Run(RunCursor::new(run, &all, &keyspace.tables, &keyspace.comparator, options))
@@ -58,7 +58,7 @@ pub fn merge(db: &Db, into: Into) -> Result<(u64, u64)> {
             let next_number = || core.new_file_number();
             let fs = &core.options.env.fs;
             let options = core.table_options(keyspace, keyspace.num_levels - 1);
-            let mut output = TableOutput::new(fs, &core.names, &next_number, options);
+            let mut output = TableOutput::new(fs, &core.names, &next_number, options, &core.work_memory());
             fold_all(&mut records, &mut folder, &mut output)?;
             output.cut()?;
         }

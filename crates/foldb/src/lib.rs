@@ -44,6 +44,7 @@ mod fold;
 pub mod internals;
 mod iterator;
 mod key;
+mod memory;
 mod memtable;
 mod options;
 mod stats;
@@ -70,6 +71,7 @@ pub use fold::{
 pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
 pub use key::{BytewiseComparator, Comparator};
+pub use memory::MemoryUsage;
 pub use options::{
     CompactionPreset, Compression, KeyspaceOptions, Options, ReadOptions, WriteOptions,
 };

@@ -65,6 +65,11 @@ impl<'a> Folder<'a> {
         }
     }
 
+    /// Bytes that folding takes, beside what its inputs hold.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.scratch.capacity() + self.key.capacity()
+    }
+
     /// Folds all records of the key under `records` into `sink`, and moves behind them.
     pub(crate) fn fold_key(
         &mut self,

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use foldb_env::FileSystem;
 
 use crate::compaction::folding::{FoldCounts, Folder, OlderTables};
+use crate::compaction::memory::WorkMemory;
 use crate::compaction::output::TableOutput;
 use crate::error::Result;
 use crate::faults::{Fault, planted};
@@ -52,6 +53,7 @@ pub(crate) struct JobContext<'a> {
     pub(crate) table_options: TableBuilderOptions,
     /// Bytes at which an output table is ended.
     pub(crate) target_file_size: u64,
+    pub(crate) memory: &'a WorkMemory,
 }
 
 /// A finished slice.
@@ -158,7 +160,10 @@ impl Job {
         let start = self.slice_start(first, context);
         let rest = KeyRange { lo: Some(Arc::clone(&start)), hi: self.range.hi.clone() };
         let comparator = &**context.comparator;
-        let mut records = self.open_inputs(&rest, context);
+        let inputs = self.sources(context.version).len();
+        let readahead = context.memory.readahead(inputs);
+        let _windows = context.memory.charge(inputs * readahead);
+        let mut records = self.open_inputs(&rest, readahead, context);
         records.seek(&start)?;
 
         let mut involved = self.inputs.clone();
@@ -166,13 +171,14 @@ impl Job {
         let older = OlderTables::below(context.version, &involved, &rest, context.comparator);
         let mut folder = Folder::new(context.operators, context.snapshots, older);
         let options = context.table_options.clone();
-        let mut output = TableOutput::new(context.fs, context.names, context.next_number, options);
+        let mut output =
+            TableOutput::new(context.fs, context.names, context.next_number, options, context.memory);
         let mut end = self.range.hi.clone();
         while records.valid() {
             if !rest.contains(comparator, records.key()) {
                 break;
             }
-            if output.current_bytes() >= context.target_file_size {
+            if output.is_full(context.target_file_size, folder.memory_bytes()) {
                 end = Some(Upper::Excluded(records.key().into()));
                 break;
             }
@@ -216,8 +222,13 @@ impl Job {
         }
     }
 
-    fn open_inputs(&self, range: &KeyRange, context: &JobContext<'_>) -> MergingCursor {
-        let options = CursorOptions { fill_cache: false, readahead: true };
+    fn open_inputs(
+        &self,
+        range: &KeyRange,
+        readahead: usize,
+        context: &JobContext<'_>,
+    ) -> MergingCursor {
+        let options = CursorOptions { fill_cache: false, readahead };
         let sources = self
             .sources(context.version)
             .into_iter()

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use foldb_env::FileSystem;
 
 use crate::compaction::folding::RecordSink;
+use crate::compaction::memory::WorkMemory;
 use crate::error::{Error, Result};
 use crate::key::RecordHeader;
+use crate::memory::Charge;
 use crate::table::{TableBuilder, TableBuilderOptions, TableSummary};
 use crate::version::{FileFacts, FileNames, Key};
 
@@ -25,7 +27,13 @@ pub(crate) struct TableOutput<'a> {
     finished: Vec<FileFacts>,
     /// Files that nobody but this output knows of.
     created: Vec<u64>,
+    /// Keys after which a table is ended.
+    max_keys: usize,
+    charge: Charge,
 }
+
+/// Keys between two looks at what a table being written takes.
+const CHARGED_EVERY: usize = 256;
 
 struct Current {
     builder: TableBuilder,
@@ -38,20 +46,33 @@ impl<'a> TableOutput<'a> {
         names: &'a FileNames,
         next_number: &'a dyn Fn() -> u64,
         options: TableBuilderOptions,
+        memory: &WorkMemory,
     ) -> TableOutput<'a> {
         let (finished, created) = (Vec::new(), Vec::new());
-        TableOutput { fs, names, next_number, options, current: None, finished, created }
+        let (max_keys, charge) = (memory.max_keys(), memory.charge(0));
+        let current = None;
+        TableOutput { fs, names, next_number, options, current, finished, created, max_keys, charge }
     }
 
-    /// Bytes of the table being written.
-    pub(crate) fn current_bytes(&self) -> u64 {
-        self.current.as_ref().map_or(0, |current| current.builder.file_bytes())
+    /// Whether the table being written should be ended: it has `target` bytes, or takes all the
+    /// memory it may. `folding` is what its records' folds take, in bytes.
+    #[inline]
+    pub(crate) fn is_full(&mut self, target: u64, folding: usize) -> bool {
+        let Some(Current { builder, .. }) = &self.current else { return false };
+        let keys = builder.filter_keys();
+        if keys % CHARGED_EVERY == 0 {
+            self.charge.set(builder.memory_bytes() + folding);
+        }
+        builder.file_bytes() >= target || keys >= self.max_keys
     }
 
     /// Ends the table being written; it is durable then, except for its name.
     pub(crate) fn cut(&mut self) -> Result<()> {
         if let Some(Current { builder, number }) = self.current.take() {
-            let summary = builder.finish()?;
+            self.charge.set(builder.memory_bytes_at_end());
+            let summary = builder.finish();
+            self.charge.set(0);
+            let summary = summary?;
             self.finished.push(facts(number, summary));
         }
         Ok(())

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use foldb_chains::ArenaPool;
 use foldb_env::FileLock;
 
+use crate::compaction::memory::WorkMemory;
 use crate::db::background::Background;
 use crate::db::buffers::SealedGroups;
 use crate::db::keyspace::KeyspaceState;
@@ -143,6 +144,10 @@ impl Core {
             filter_bits: settings.filter_bits(keyspace.num_levels, level),
             operators: self.registry.resolver().definitions().cloned().collect(),
         }
+    }
+
+    pub(crate) fn work_memory(&self) -> WorkMemory {
+        WorkMemory::new(Arc::default(), 16 << 20)
     }
 
     /// Microseconds by the database's clock.

@@ -19,7 +19,7 @@ use crate::options::ReadOptions;
 use crate::table::{SortedReads, TableReader};
 use crate::totals::Total;
 use crate::value::Value;
-use crate::version::Run;
+use crate::version::{OpenTables, Run};
 
 /// What reading one key of several came to.
 type Answer = Result<Option<Value>>;
@@ -174,7 +174,9 @@ impl Core {
                 continue;
             }
             match keyspace.tables.get_owned(&table.file) {
-                Ok(table) => self.collect_from_table(&table, seqno, options, here),
+                Ok(table) => {
+                    self.collect_from_table(&keyspace.tables, &table, seqno, options, here);
+                }
                 Err(error) => {
                     here.iter_mut().for_each(|read| read.state = State::Failed(error.clone()));
                 }
@@ -184,6 +186,7 @@ impl Core {
 
     fn collect_from_table(
         &self,
+        tables: &OpenTables,
         table: &Arc<TableReader>,
         seqno: SeqNo,
         options: &ReadOptions,
@@ -192,9 +195,16 @@ impl Core {
         let mut sorted = SortedReads::new(table, options.fill_cache);
         let mut negatives = 0;
         for KeyRead { key, hash, chain, state } in reads.iter_mut().map(|read| &mut **read) {
-            if !table.may_contain(*hash) {
-                negatives += 1;
-                continue;
+            match tables.may_contain(table, *hash) {
+                Ok(true) => {}
+                Ok(false) => {
+                    negatives += 1;
+                    continue;
+                }
+                Err(error) => {
+                    *state = State::Failed(error);
+                    continue;
+                }
             }
             let read = sorted.get(key, seqno, |header, value| {
                 if chain.push(header, value.to_value()) {

@@ -62,7 +62,7 @@ impl Core {
         for (_, run) in view.version.runs() {
             let Some(table) = run.table_of(&*keyspace.comparator, key) else { continue };
             let table = keyspace.tables.get_owned(&table.file)?;
-            if !table.may_contain(hash) {
+            if !keyspace.tables.may_contain(&table, hash)? {
                 self.totals.add(Total::FilterNegatives, 1);
                 continue;
             }
@@ -112,7 +112,7 @@ impl Core {
 
 impl KeyspaceState {
     fn sources(&self, view: &View, seqno: SeqNo, options: &ReadOptions) -> Vec<Source> {
-        let table_options = CursorOptions { fill_cache: options.fill_cache, readahead: false };
+        let table_options = CursorOptions { fill_cache: options.fill_cache, readahead: 0 };
         let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
         let memtables = memtables.map(|memtable| Source::Memtable(memtable.cursor(seqno)));
         let runs = view.version.runs().map(|(_, run)| {

@@ -32,7 +32,7 @@ impl Core {
         stats.block_cache_hits += self.cache.hits();
         stats.block_cache_misses += self.cache.misses();
         stats.block_cache_bytes = self.cache.used_bytes();
-        stats.open_table_bytes = self.default.tables.memory_bytes();
+        stats.open_table_bytes = self.default.tables.pool().memory_bytes() as u64;
         stats.compaction_debt = self.debt(&self.lock_tree());
         stats
     }

@@ -23,14 +23,14 @@ use crate::value::Value;
 pub struct CursorOptions {
     /// Blocks that had to be read go into the cache. Default: true.
     pub fill_cache: bool,
-    /// Read 256 KiB at a time, for walks over much of a table. With `fill_cache` off the cache is
-    /// left alone altogether. Default: false.
-    pub readahead: bool,
+    /// Bytes to read at a time ([`READAHEAD`]), for walks over much of a table; 0 reads block by
+    /// block. With `fill_cache` off such a walk leaves the cache alone altogether. Default: 0.
+    pub readahead: usize,
 }
 
 impl Default for CursorOptions {
     fn default() -> Self {
-        CursorOptions { fill_cache: true, readahead: false }
+        CursorOptions { fill_cache: true, readahead: 0 }
     }
 }
 

@@ -27,7 +27,7 @@ impl<'t> SortedReads<'t> {
     /// Reads of `table`. Blocks read from the file go into the cache if `fill_cache`.
     #[inline]
     pub fn new(table: &'t TableReader, fill_cache: bool) -> SortedReads<'t> {
-        let fetch = Fetch::new(fill_cache, false);
+        let fetch = Fetch::new(fill_cache, 0);
         SortedReads { table, fetch, position: BlockPosition::default(), held: None }
     }
 

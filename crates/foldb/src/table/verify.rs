@@ -7,6 +7,7 @@ use super::cursor::{CursorOptions, TableCursor};
 use super::footer::FOOTER_LEN;
 use super::frame::Handle;
 use super::reader::{Fetch, TableReader};
+use super::source::READAHEAD;
 use crate::encoding::key_hash;
 use crate::error::{Error, Result};
 use crate::key::Kind;
@@ -35,7 +36,7 @@ impl TableReader {
     }
 
     fn verify_frames(&self) -> Result<u64> {
-        let mut fetch = Fetch::new(false, true);
+        let mut fetch = Fetch::new(false, READAHEAD);
         let mut tiles = Tiles { table: self, end: 0, count: 0 };
         for i in 0..self.index().len() {
             let child = self.index().child(i);
@@ -58,7 +59,7 @@ impl TableReader {
     }
 
     fn verify_records(self: &Arc<Self>) -> Result<u64> {
-        let options = CursorOptions { fill_cache: false, readahead: true };
+        let options = CursorOptions { fill_cache: false, readahead: READAHEAD };
         let mut cursor = TableCursor::new(self.clone(), options);
         let mut found = Found::default();
         cursor.seek_to_first()?;
@@ -127,7 +128,7 @@ impl Found {
                 )));
             }
         }
-        if !table.may_contain(key_hash(key)) {
+        if !table.may_contain(key_hash(key))? {
             return Err(Error::corruption(format!(
                 "filter: expected it to admit key \"{}\", found that it does not",
                 key.escape_ascii()

@@ -19,13 +19,14 @@ use foldb_env::{FileSystem, MemFs};
 use super::history::{self, Event};
 use super::toys;
 use crate::compaction::folding::RecordSink;
+use crate::compaction::memory::WorkMemory;
 use crate::compaction::output::TableOutput;
 use crate::fold::{Chain, Definition, Registry};
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, SeqNo};
 use crate::options::Compression;
 use crate::table::{BlockCache, CursorOptions, TableBuilderOptions, TableCursor};
 use crate::version::{
-    FileFacts, FileNames, Key, OpenTables, TableRef, Trash, TreeEdit, Upper, Version,
+    FileFacts, FileNames, Key, OpenTables, TablePool, TableRef, Trash, TreeEdit, Upper, Version,
 };
 
 /// Everything that tables need.
@@ -37,6 +38,7 @@ pub(crate) struct Workbench {
     pub(crate) comparator: Arc<dyn Comparator>,
     pub(crate) trash: Arc<Trash>,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) memory: WorkMemory,
     next_file: Cell<u64>,
 }
 
@@ -55,15 +57,17 @@ impl Workbench {
         fs.create_dir_all(directory).unwrap();
         let names = FileNames::new(directory);
         let cache = Arc::new(BlockCache::new(1 << 20));
+        let pool = Arc::new(TablePool::new(Arc::clone(cache.store()), 3));
         let open = (Arc::clone(&fs), names.clone(), Arc::clone(&comparator));
         Workbench {
             mem,
-            tables: Arc::new(OpenTables::new(open.0, open.1, open.2, cache, 3, DATABASE)),
+            tables: Arc::new(OpenTables::new(open.0, open.1, open.2, cache, pool, DATABASE)),
             fs,
             names,
             comparator,
             trash: Arc::default(),
             registry: toys::registry(),
+            memory: WorkMemory::new(Arc::default(), 1 << 20),
             next_file: Cell::new(1),
         }
     }
@@ -98,7 +102,8 @@ impl Workbench {
     pub(crate) fn build(&self, events: &[Event]) -> FileFacts {
         let next_number = || self.next_number();
         let options = self.table_options();
-        let mut output = TableOutput::new(&self.fs, &self.names, &next_number, options);
+        let mut output =
+            TableOutput::new(&self.fs, &self.names, &next_number, options, &self.memory);
         for event in events {
             output.add(&event.key, event.header, &event.value).unwrap();
         }

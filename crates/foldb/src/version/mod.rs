@@ -23,5 +23,5 @@ pub(crate) use file_names::{FileKind, FileNames};
 pub(crate) use keyspace_edit::KeyspaceEdit;
 pub(crate) use level::{Level, Run, RunId, TableRef, Version};
 pub(crate) use manifest::{Manifest, Recovered, refuse_foreign};
-pub(crate) use open_tables::OpenTables;
+pub(crate) use open_tables::{OpenTables, TablePool};
 pub(crate) use order::{check_order, check_structure};

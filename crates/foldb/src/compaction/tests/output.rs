@@ -20,7 +20,7 @@ fn tables(bench: &Workbench) -> usize {
 fn a_table_is_begun_with_its_first_record() {
     let bench = Workbench::new();
     let next_number = || bench.next_number();
-    let mut output = TableOutput::new(&bench.fs, &bench.names, &next_number, bench.table_options());
+    let mut output = TableOutput::new(&bench.fs, &bench.names, &next_number, bench.table_options(), &bench.memory);
     assert_eq!(output.current_bytes(), 0);
     output.cut().unwrap();
     let events = history::parse("a.DEL.9 a.PUT.3(x) b.MERGE.5(+1) c.PUT.2(y)");
@@ -49,7 +49,7 @@ fn a_table_is_begun_with_its_first_record() {
 fn nothing_in_is_nothing_out() {
     let bench = Workbench::new();
     let next_number = || bench.next_number();
-    let output = TableOutput::new(&bench.fs, &bench.names, &next_number, bench.table_options());
+    let output = TableOutput::new(&bench.fs, &bench.names, &next_number, bench.table_options(), &bench.memory);
     assert!(output.finish().unwrap().is_empty());
     assert_eq!(tables(&bench), 0);
 }
@@ -60,7 +60,7 @@ fn what_is_not_finished_is_removed() {
     let bench = Workbench::new();
     let next_number = || bench.next_number();
     let options = bench.table_options();
-    let mut output = TableOutput::new(&bench.fs, &bench.names, &next_number, options.clone());
+    let mut output = TableOutput::new(&bench.fs, &bench.names, &next_number, options.clone(), &bench.memory);
     let events = history::parse("a.PUT.1(x) b.PUT.2(x)");
     add(&mut output, &events[0]).unwrap();
     output.cut().unwrap();
@@ -70,7 +70,7 @@ fn what_is_not_finished_is_removed() {
     assert_eq!(tables(&bench), 0, "an output that is dropped");
 
     for operation in [Operation::Write, Operation::Sync] {
-        let mut output = TableOutput::new(&bench.fs, &bench.names, &next_number, options.clone());
+        let mut output = TableOutput::new(&bench.fs, &bench.names, &next_number, options.clone(), &bench.memory);
         add(&mut output, &events[0]).unwrap();
         output.cut().unwrap();
         bench.mem.inject(Fault::on(operation).kind(std::io::ErrorKind::StorageFull));

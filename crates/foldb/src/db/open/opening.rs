@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::options::Options;
 use crate::table::BlockCache;
-use crate::version::{Edit, FileKind, FileNames, Manifest, OpenTables, Trash};
+use crate::version::{Edit, FileKind, FileNames, Manifest, OpenTables, TablePool, Trash};
 use crate::wal::LogWriter;
 
 /// Bytes of free memtable memory kept for the next memtables: as many as are flushed together. A
@@ -86,7 +86,7 @@ impl Opening {
             names.clone(),
             Arc::clone(&options.comparator),
             Arc::clone(&cache),
-            options.max_open_files,
+            Arc::new(TablePool::new(Arc::clone(cache.store()), options.max_open_files)),
             stored.database,
         );
         let trees = keyspace_trees(parts, &stored, &options, &tables);

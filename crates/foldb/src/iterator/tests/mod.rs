@@ -108,7 +108,7 @@ fn run(bench: &Workbench, events: &[Event], table_len: usize) -> Version {
 
 fn run_cursor(bench: &Workbench, version: &Version) -> Option<RunCursor> {
     let run = version.run(1)?;
-    let options = CursorOptions { fill_cache: true, readahead: false };
+    let options = CursorOptions { fill_cache: true, readahead: 0 };
     Some(RunCursor::new(run, &KeyRange::all(), &bench.tables, &bench.comparator, options))
 }
 

@@ -80,7 +80,7 @@ fn check(records: &[Record], options: TableBuilderOptions) {
     let comparator = options.comparator.clone();
     let (file, summary) = build(records, options);
     let table = open_with(file, comparator).unwrap();
-    for readahead in [false, true] {
+    for readahead in [0, 300, READAHEAD] {
         for fill_cache in [false, true] {
             let options = CursorOptions { fill_cache, readahead };
             assert_eq!(scan(&table, options).unwrap(), records);
@@ -92,7 +92,7 @@ fn check(records: &[Record], options: TableBuilderOptions) {
         chains.entry(&record.key).or_default().push(record.clone());
     }
     for (key, chain) in chains {
-        assert!(table.may_contain(crate::encoding::key_hash(key)));
+        assert!(table.may_contain(crate::encoding::key_hash(key)).unwrap());
         for at in [0, chain.len() / 2, chain.len() - 1] {
             let max_seqno = chain[at].header.seqno;
             assert_eq!(get(&table, key, max_seqno).unwrap(), chain[at..]);
@@ -219,7 +219,7 @@ fn large_file_is_written_in_chunks_and_synced_each_megabyte() {
     assert!(file.most_unsynced.load(Relaxed) <= 3 << 20);
     let table = open(file.clone()).unwrap();
     let before = file.reads.load(Relaxed);
-    let sequential = CursorOptions { fill_cache: false, readahead: true };
+    let sequential = CursorOptions { fill_cache: false, readahead: READAHEAD };
     assert_eq!(scan(&table, sequential).unwrap().len(), records.len());
     let reads = file.reads.load(Relaxed) - before;
     assert!(reads <= summary.file_len / (250 << 10) + 1, "{reads} reads");
