@@ -20,9 +20,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use foldb_chains::ArenaPool;
 use smallvec::SmallVec;
 
+use crate::batch::Operation;
 use crate::db::keyspace::KeyspaceState;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::memtable::{Memtable, MemtableWriter};
+
+const READY: &str = "the caller made room";
 
 /// Bytes that a write needs, keyspace by keyspace.
 pub(crate) type Needs = SmallVec<[(KeyspaceId, usize); 4]>;
@@ -137,20 +140,24 @@ impl Buffers {
         }
     }
 
-    /// Writes to the memtable of a keyspace.
+    /// Applies one write.
     ///
     /// # Panics
-    /// When it was not made ready.
+    /// When its memtable was not made ready.
     #[inline]
-    pub(crate) fn with(&mut self, id: KeyspaceId, write: impl FnOnce(&mut MemtableWriter)) {
-        const READY: &str = "the caller made room";
-        if id == DEFAULT_KEYSPACE {
-            return write(self.default.memtable.as_mut().expect(READY));
+    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
+        if operation.keyspace == DEFAULT_KEYSPACE {
+            return self.default.memtable.as_mut().expect(READY).apply(operation, seqno);
         }
-        let at = self.find(id).expect(READY);
+        self.apply_elsewhere(operation, seqno);
+    }
+
+    #[inline(never)]
+    fn apply_elsewhere(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
+        let at = self.find(operation.keyspace).expect(READY);
         let memtable = self.others[at].memtable.as_mut().expect(READY);
         let before = memtable.grown();
-        write(memtable);
+        memtable.apply(operation, seqno);
         self.elsewhere += memtable.grown() - before;
     }
 

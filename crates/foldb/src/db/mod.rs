@@ -3,6 +3,7 @@
 mod approximate;
 mod background;
 mod buffers;
+mod close;
 mod compact;
 mod core;
 mod flush;
@@ -25,7 +26,6 @@ use std::fmt;
 use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::batch::WriteBatch;
 use crate::db::core::Core;
@@ -367,45 +367,6 @@ impl Db {
 
     pub(crate) fn core(&self) -> &Arc<Core> {
         self.0.core()
-    }
-}
-
-impl Core {
-    fn close(&self) -> Result<()> {
-        if self.closed.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        let flushed = if self.needs_flush() { self.flush() } else { Ok(()) };
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        self.stop_workers();
-        let written = self.write_last_edit();
-        self.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        flushed.and(written)
-    }
-
-    /// Whether closing would lose writes that are in no log.
-    fn needs_flush(&self) -> bool {
-        self.poison.get().is_none() && self.lock_writer().unlogged
-    }
-
-    /// Stores the totals and gives back reserved space.
-    fn write_last_edit(&self) -> Result<()> {
-        if self.poison.get().is_some() {
-            return Ok(());
-        }
-        let mut writer = self.lock_writer();
-        writer.log.trim()?;
-        let mut tree = self.lock_tree();
-        let edit = crate::version::Edit {
-            totals: Some(self.totals.to_vec()),
-            last_seqno: Some(self.published()),
-            next_file: Some(self.next_file.load(Ordering::Relaxed)),
-            ..Default::default()
-        };
-        self.append_edit(&mut tree, &edit)?;
-        tree.manifest.trim()
     }
 }
 

@@ -54,7 +54,7 @@ impl Writes<'_> {
     }
 
     /// Upper bound of what the writes take of memtables, if all go to one keyspace.
-    #[inline]
+    #[inline(always)]
     fn need(&self) -> Option<(KeyspaceId, usize)> {
         let bytes =
             |operation: &Operation<'_>| record_bytes(operation.key.len(), operation.value.len());
@@ -211,7 +211,7 @@ impl Core {
 
     #[inline]
     fn apply_one(&self, writer: &mut WriterState, operation: &Operation<'_>, seqno: SeqNo) {
-        writer.buffers.with(operation.keyspace, |memtable| memtable.apply(operation, seqno));
+        writer.buffers.apply(operation, seqno);
         let counted = match operation.kind {
             Kind::Put => Total::Puts,
             Kind::Delete => Total::Deletes,

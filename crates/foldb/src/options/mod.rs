@@ -57,16 +57,18 @@ pub struct Options {
     /// of the bytes and [`Options::comparator`] need not be among them. Default: none.
     pub comparators: Vec<Arc<dyn Comparator>>,
 
-    /// Bytes of one memtable, its index included, before it is sealed and flushed. Default: 64 MiB. More: fewer, larger
-    /// flushes, less write amplification, longer recovery. Less: less memory.
+    /// Bytes of the memtables being filled, of all keyspaces together and indexes included, before
+    /// they are sealed and flushed. Default: 64 MiB. More: fewer, larger flushes, less write
+    /// amplification, longer recovery. Less: less memory.
     /// RocksDB: `write_buffer_size`.
     pub write_buffer_size: usize,
-    /// Memtables that may exist at once, the one being filled included; writes wait beyond it.
+    /// Write buffers that may exist at once, the one being filled included; writes wait beyond it.
     /// Default: 0, which is as many as fit in 64 MiB, at least 2 and at most 17 (half of them, sealed,
     /// are flushed together). More: absorbs bursts. Less: less memory.
     /// RocksDB: `max_write_buffer_number`.
     pub max_write_buffers: usize,
-    /// Bytes of log after which the oldest memtable is flushed even if it is not full.
+    /// Bytes of log, of all keyspaces together, after which the oldest memtables are flushed even if
+    /// they are not full.
     /// Default: 0, which is four write buffers, at least 64 MiB. More: fewer flushes of hot keys.
     /// Less: shorter recovery. RocksDB: `max_total_wal_size`.
     pub wal_limit: u64,
@@ -82,6 +84,9 @@ pub struct Options {
     /// Default: 10. RocksDB: `filter_policy`.
     pub bloom_bits: u32,
     /// How blocks are compressed. Default: LZ4. RocksDB: `compression`.
+    ///
+    /// This, [`Options::bloom_bits`] and [`Options::compaction`] are those of the default keyspace, and of
+    /// keyspaces created without their own.
     pub compression: Compression,
     /// Levels above this one are not compressed. Default: 0, all are.
     /// RocksDB: `min_level_to_compress`.

@@ -18,10 +18,14 @@ mod tests;
 
 pub(crate) use bounds::{Key, KeyRange, Upper};
 pub(crate) use edit::{Edit, TreeEdit};
+#[cfg(test)]
+pub(crate) use file::FileMeta;
 pub(crate) use file::{FileFacts, Trash};
 pub(crate) use file_names::{FileKind, FileNames};
 pub(crate) use keyspace_edit::KeyspaceEdit;
 pub(crate) use level::{Level, Run, RunId, TableRef, Version};
+#[cfg(test)]
+pub(crate) use manifest::FORMAT;
 pub(crate) use manifest::{Manifest, Recovered, refuse_foreign};
 pub(crate) use open_tables::{OpenTables, TablePool};
 pub(crate) use order::{check_order, check_structure};

@@ -3,6 +3,8 @@
 
 mod lifecycle;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::ops::RangeBounds;

@@ -84,6 +84,39 @@ impl Operator {
     }
 }
 
+/// Which keyspace: the default one, or one of two that come and go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Place(u8);
+
+impl Place {
+    pub const DEFAULT: Place = Place(0);
+    /// How many there are.
+    pub const COUNT: usize = 3;
+
+    pub fn all() -> impl Iterator<Item = Place> {
+        (0..Place::COUNT as u8).map(Place)
+    }
+
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+
+    pub fn name(self) -> &'static str {
+        ["default", "appended", "counted"][self.index()]
+    }
+
+    /// The operator of merges that name none, but for the default keyspace, whose one is a setting.
+    pub fn operator(self) -> Option<Operator> {
+        [None, Some(Operator::Append), Some(Operator::Add)][self.index()]
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// How many keys there are.
 pub const KEYS: u8 = 24;
 
@@ -167,35 +200,43 @@ pub enum Move {
     Retreat,
 }
 
+/// What is done in a keyspace that is not there is not done.
 #[derive(Clone, Debug)]
 pub enum Step {
     Write {
+        place: Place,
         write: Draft,
         sync: bool,
     },
     Batch {
-        writes: Vec<Draft>,
+        writes: Vec<(Place, Draft)>,
         sync: bool,
     },
-    Get(Key),
+    Get(Place, Key),
     /// Through a snapshot, if there is one of that number. A key may come more than once.
     MultiGet {
+        place: Place,
         keys: Vec<Key>,
         snapshot: Option<u8>,
     },
-    GetOperands(Key),
+    GetOperands(Place, Key),
     Snapshot,
     ReadSnapshot(u8),
     DropSnapshot(u8),
     /// Through a snapshot, if there is one of that number.
     OpenIterator {
+        place: Place,
         range: Range,
         snapshot: Option<u8>,
     },
     MoveIterator(u8, Vec<Move>),
     DropIterator(u8),
+    /// If it is not there, and not the default one.
+    CreateKeyspace(Place),
+    DropKeyspace(Place),
     Flush,
-    Compact(Bound<Key>, Bound<Key>),
+    /// All keyspaces, or one.
+    Compact(Option<Place>, Bound<Key>, Bound<Key>),
     /// One background step.
     Background,
     AllBackground,
@@ -315,6 +356,10 @@ fn a_move() -> impl Strategy<Value = Move> {
     ]
 }
 
+fn place() -> impl Strategy<Value = Place> {
+    prop_oneof![3 => Just(Place(0)), 2 => Just(Place(1)), 1 => Just(Place(2))]
+}
+
 fn synced() -> impl Strategy<Value = bool> {
     prop_oneof![9 => Just(false), 1 => Just(true)]
 }
@@ -324,15 +369,16 @@ fn step() -> impl Strategy<Value = Step> {
         3 => Just(Step::Snapshot),
         3 => any::<u8>().prop_map(Step::ReadSnapshot),
         2 => any::<u8>().prop_map(Step::DropSnapshot),
-        3 => (range(), option::of(any::<u8>()))
-            .prop_map(|(range, snapshot)| Step::OpenIterator { range, snapshot }),
+        3 => (place(), range(), option::of(any::<u8>()))
+            .prop_map(|(place, range, snapshot)| Step::OpenIterator { place, range, snapshot }),
         6 => (any::<u8>(), vec(a_move(), 1..12))
             .prop_map(|(iterator, moves)| Step::MoveIterator(iterator, moves)),
         1 => any::<u8>().prop_map(Step::DropIterator),
     ];
     let work = prop_oneof![
         3 => Just(Step::Flush),
-        1 => (bound(), bound()).prop_map(|(lower, upper)| Step::Compact(lower, upper)),
+        1 => (option::of(place()), bound(), bound())
+            .prop_map(|(place, lower, upper)| Step::Compact(place, lower, upper)),
         6 => Just(Step::Background),
         1 => Just(Step::AllBackground),
         1 => Just(Step::Sync),
@@ -344,16 +390,22 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Crash),
         2 => any::<u64>().prop_map(Step::CrashPartly),
     ];
+    let keyspaces = prop_oneof![
+        3 => place().prop_map(Step::CreateKeyspace),
+        1 => place().prop_map(Step::DropKeyspace),
+    ];
     prop_oneof![
-        40 => (draft(), synced()).prop_map(|(write, sync)| Step::Write { write, sync }),
-        14 => (vec(draft(), 0..12), synced())
+        40 => (place(), draft(), synced())
+            .prop_map(|(place, write, sync)| Step::Write { place, write, sync }),
+        14 => (vec((place(), draft()), 0..12), synced())
             .prop_map(|(writes, sync)| Step::Batch { writes, sync }),
-        6 => key().prop_map(Step::Get),
-        3 => (vec(key(), 0..30), option::of(any::<u8>()))
-            .prop_map(|(keys, snapshot)| Step::MultiGet { keys, snapshot }),
-        3 => key().prop_map(Step::GetOperands),
+        6 => (place(), key()).prop_map(|(place, key)| Step::Get(place, key)),
+        3 => (place(), vec(key(), 0..30), option::of(any::<u8>()))
+            .prop_map(|(place, keys, snapshot)| Step::MultiGet { place, keys, snapshot }),
+        3 => (place(), key()).prop_map(|(place, key)| Step::GetOperands(place, key)),
         16 => handles,
         16 => work,
+        4 => keyspaces,
         4 => ends,
     ]
 }
