@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foldb::env::{RandomAccessFile, WritableFile};
 use foldb::internals::{
-    BlockCache, CursorOptions, Kind, READAHEAD, RecordHeader, TableBuilder, TableBuilderOptions, TableCursor,
-    TableReader, key_hash,
+    BlockCache, CursorOptions, Kind, READAHEAD, RecordHeader, TableBuilder, TableBuilderOptions,
+    TableCursor, TableReader, key_hash,
 };
 use foldb::{BytewiseComparator, Compression};
 

@@ -14,7 +14,8 @@ pub use crate::encoding::key_hash;
 pub use crate::fold::Definition;
 pub use crate::key::{Kind, RecordHeader};
 pub use crate::table::{
-    BlockCache, CursorOptions, READAHEAD, TableBuilder, TableBuilderOptions, TableCursor, TableReader,
+    BlockCache, CursorOptions, READAHEAD, TableBuilder, TableBuilderOptions, TableCursor,
+    TableReader,
 };
 
 /// Where [`merge`] leaves what it folded.
@@ -58,7 +59,8 @@ pub fn merge(db: &Db, into: Into) -> Result<(u64, u64)> {
             let next_number = || core.new_file_number();
             let fs = &core.options.env.fs;
             let options = core.table_options(keyspace, keyspace.num_levels - 1);
-            let mut output = TableOutput::new(fs, &core.names, &next_number, options, &core.work_memory());
+            let mut output =
+                TableOutput::new(fs, &core.names, &next_number, options, &core.work_memory());
             fold_all(&mut records, &mut folder, &mut output)?;
             output.cut()?;
         }

@@ -47,6 +47,7 @@ mod key;
 mod memory;
 mod memtable;
 mod options;
+mod runtime;
 mod stats;
 mod table;
 #[cfg(test)]
@@ -75,6 +76,7 @@ pub use memory::MemoryUsage;
 pub use options::{
     CompactionPreset, Compression, KeyspaceOptions, Options, ReadOptions, WriteOptions,
 };
+pub use runtime::{Runtime, RuntimeOptions};
 pub use stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
 pub use value::Value;
 

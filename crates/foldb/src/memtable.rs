@@ -5,7 +5,7 @@
 //! by any number without a lock.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use foldb_chains::{ArenaPool, Chains, Cursor, KeyOrder, PinnedBytes, Writer};
 
@@ -21,6 +21,8 @@ pub(crate) struct Memtable {
     chains: Arc<Chains>,
     /// Last sequence number applied, set when the memtable is sealed.
     sealed_through: AtomicU64,
+    /// Set when nobody needs it any more but readers who have it.
+    released: AtomicBool,
 }
 
 /// The one who may write to a memtable.
@@ -45,7 +47,8 @@ impl MemtableWriter {
             KeyOrder::Custom(Arc::new(move |a: &[u8], b: &[u8]| comparator.compare(a, b)))
         };
         let (writer, chains) = Chains::create(pool, capacity, order);
-        let memtable = Arc::new(Memtable { chains, sealed_through: AtomicU64::new(0) });
+        let (sealed_through, released) = (AtomicU64::new(0), AtomicBool::new(false));
+        let memtable = Arc::new(Memtable { chains, sealed_through, released });
         MemtableWriter { empty_bytes: memtable.bytes(), writer, memtable }
     }
 
@@ -137,6 +140,26 @@ impl Memtable {
     /// Last sequence number applied before it was sealed.
     pub(crate) fn sealed_through(&self) -> SeqNo {
         self.sealed_through.load(Ordering::Acquire)
+    }
+
+    /// Notes that it was flushed, or is not wanted any more: only readers keep it now.
+    pub(crate) fn release(&self) {
+        self.released.store(true, Ordering::Release);
+    }
+
+    /// Whether it is being written to.
+    pub(crate) fn is_active(&self) -> bool {
+        self.sealed_through() == 0 && !self.released.load(Ordering::Acquire)
+    }
+
+    /// Whether it is sealed and not flushed yet.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.sealed_through() > 0 && !self.released.load(Ordering::Acquire)
+    }
+
+    /// Its records, as far as memory is concerned.
+    pub(crate) fn chains(&self) -> &Arc<Chains> {
+        &self.chains
     }
 
     /// Puts all keys in order at once, ahead of a flush.

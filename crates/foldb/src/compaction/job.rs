@@ -171,8 +171,13 @@ impl Job {
         let older = OlderTables::below(context.version, &involved, &rest, context.comparator);
         let mut folder = Folder::new(context.operators, context.snapshots, older);
         let options = context.table_options.clone();
-        let mut output =
-            TableOutput::new(context.fs, context.names, context.next_number, options, context.memory);
+        let mut output = TableOutput::new(
+            context.fs,
+            context.names,
+            context.next_number,
+            options,
+            context.memory,
+        );
         let mut end = self.range.hi.clone();
         while records.valid() {
             if !rest.contains(comparator, records.key()) {

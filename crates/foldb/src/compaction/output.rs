@@ -51,7 +51,17 @@ impl<'a> TableOutput<'a> {
         let (finished, created) = (Vec::new(), Vec::new());
         let (max_keys, charge) = (memory.max_keys(), memory.charge(0));
         let current = None;
-        TableOutput { fs, names, next_number, options, current, finished, created, max_keys, charge }
+        TableOutput {
+            fs,
+            names,
+            next_number,
+            options,
+            current,
+            finished,
+            created,
+            max_keys,
+            charge,
+        }
     }
 
     /// Whether the table being written should be ended: it has `target` bytes, or takes all the

@@ -16,7 +16,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use foldb_chains::ArenaPool;
 use foldb_env::FileLock;
 
 use crate::compaction::memory::WorkMemory;
@@ -30,6 +29,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Registry;
 use crate::key::SeqNo;
 use crate::options::{Compression, Options};
+use crate::runtime::Runtime;
 use crate::table::{BlockCache, TableBuilderOptions};
 use crate::totals::Totals;
 use crate::version::{FileNames, Trash};
@@ -59,7 +59,10 @@ pub(crate) struct Core {
     pub(crate) logs: Mutex<Vec<(u64, Option<Arc<LogSync>>)>>,
 
     pub(crate) cache: Arc<BlockCache>,
-    pub(crate) arenas: Arc<ArenaPool>,
+    /// What it shares with other databases.
+    pub(crate) runtime: Runtime,
+    /// Its number there.
+    pub(crate) member: u64,
     pub(crate) trash: Arc<Trash>,
     pub(crate) background: Background,
     pub(crate) totals: Arc<Totals>,
@@ -82,7 +85,7 @@ impl Core {
     }
 
     /// # Errors
-    /// `Closed`, or `Poisoned` after a failed sync.
+    /// `Closed`, or `Poisoned` after a failed sync or a panic in the background.
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
@@ -90,11 +93,13 @@ impl Core {
     }
 
     /// # Errors
-    /// `Poisoned` after a failed sync.
+    /// `Poisoned` after a failed sync or a panic in the background.
     #[inline]
     pub(crate) fn check_sound(&self) -> Result<()> {
         match self.poison.get() {
             None => Ok(()),
+            // Of a panic: it says all there is to say.
+            Some(cause) if cause.kind() == ErrorKind::Poisoned => Err(cause.clone()),
             Some(cause) => Err(Error::new(
                 ErrorKind::Poisoned,
                 format!("what is durable is unknown since a sync failed ({cause}); reopen"),
@@ -102,7 +107,8 @@ impl Core {
         }
     }
 
-    /// Refuses writes from now on: something that had to be durable may not be.
+    /// Refuses writes from now on: something that had to be durable may not be, or what is in memory
+    /// may not be what it should.
     pub(crate) fn poison(&self, cause: &Error) {
         let _already_poisoned = self.poison.set(cause.clone());
     }
@@ -146,8 +152,9 @@ impl Core {
         }
     }
 
+    /// What one step of background work may take in memory.
     pub(crate) fn work_memory(&self) -> WorkMemory {
-        WorkMemory::new(Arc::default(), 16 << 20)
+        self.runtime.work_memory()
     }
 
     /// Microseconds by the database's clock.

@@ -32,6 +32,7 @@ use crate::db::core::Core;
 use crate::error::Result;
 use crate::fold::Operator;
 use crate::iterator::Iter;
+use crate::memory::MemoryUsage;
 use crate::options::{Options, ReadOptions, WriteOptions};
 use crate::stats::Stats;
 use crate::value::Value;
@@ -90,7 +91,7 @@ impl Db {
         let core = open::open(path.as_ref(), options)?;
         let default = Arc::clone(&core.default);
         let db = Db(Keyspace::new(Arc::new(Handle { core }), default));
-        db.core().start_workers()?;
+        db.core().join_runtime()?;
         Ok(db)
     }
 
@@ -338,6 +339,23 @@ impl Db {
     /// What the engine did and what shape it is in.
     pub fn stats(&self) -> Stats {
         self.core().stats()
+    }
+
+    /// Where the memory of the database's runtime is: its own, or with [`Options::runtime`] that of all
+    /// databases that share it, for they have one budget.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// for (item, bytes) in db.memory().items() {
+    ///     println!("{item}: {bytes}");
+    /// }
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn memory(&self) -> MemoryUsage {
+        self.core().runtime.memory()
     }
 
     /// Closes the database: background work ends, later calls answer `Closed`. What was written

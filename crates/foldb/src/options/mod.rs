@@ -4,6 +4,7 @@
 
 mod derived;
 mod keyspace;
+mod memory;
 mod read_write;
 #[cfg(test)]
 mod tests;
@@ -15,9 +16,11 @@ use foldb_env::Env;
 
 use crate::fold::MergeOperator;
 use crate::key::{BytewiseComparator, Comparator};
+use crate::runtime::Runtime;
 
 pub use keyspace::KeyspaceOptions;
 pub(crate) use keyspace::KeyspaceSettings;
+pub(crate) use memory::MemoryShares;
 pub use read_write::{ReadOptions, WriteOptions};
 pub(crate) use validate::check_comparator;
 
@@ -73,6 +76,26 @@ pub struct Options {
     /// Less: shorter recovery. RocksDB: `max_total_wal_size`.
     pub wal_limit: u64,
 
+    /// What memtables, block cache, indexes and filters of open tables, and the buffers of flushes and
+    /// compactions take together, in bytes; [`crate::Db::memory`] itemises it. Default: 0, which is
+    /// 256 MiB, or more where the write buffers, the cache or [`Options::compaction_memory_budget`] are
+    /// set so large that they need it. A budget that is set (at least 1 MiB) wins over them: at most half
+    /// is for write buffers, which shrink to fit, as does the cache. Open tables get what the others leave,
+    /// and the least recently used are closed when it is not enough. More: fewer tables opened again
+    /// (an index and a filter read each time: about 2 % of the table). Less: less memory.
+    /// What readers pin of flushed memtables may exceed it. RocksDB: none; its indexes and filters
+    /// are unbounded unless `cache_index_and_filter_blocks` is set.
+    pub memory_budget: usize,
+    /// What flushes and compactions may take of it, all threads together, in bytes. Default: 0, an eighth
+    /// of the budget, at most 16 MiB a thread. More: larger tables of small records, longer
+    /// read-ahead of each of many inputs. Less: less memory. RocksDB: none.
+    pub compaction_memory_budget: usize,
+    /// Threads, block cache, table handles and memory that several databases share. What it was made
+    /// with takes the place of [`Options::memory_budget`], [`Options::block_cache_size`],
+    /// [`Options::compaction_memory_budget`], [`Options::max_open_files`] and the threads of
+    /// [`Options::env`]; a write buffer takes at most a quarter of its budget. Default: none, and the
+    /// database has all of its own. RocksDB: a shared `Env`, `Cache` and `WriteBufferManager`.
+    pub runtime: Option<Runtime>,
     /// Bytes of cached blocks, uncompressed. Default: 32 MiB. RocksDB: `block_cache`.
     pub block_cache_size: usize,
     /// Uncompressed bytes of a block, the unit of the index. Default: 4096. More: smaller index.
@@ -131,7 +154,7 @@ pub struct Options {
     /// Flush, but never compact, until asked. Default: false.
     /// RocksDB: `disable_auto_compactions`.
     pub disable_auto_compactions: bool,
-    /// Threads that compact, beside the one that flushes. Default: 1.
+    /// Threads that compact this database at once, beside the one that is left to flush. Default: 1.
     /// RocksDB: `max_background_compactions`.
     pub max_background_compactions: usize,
 
@@ -151,6 +174,9 @@ impl Default for Options {
             write_buffer_size: 64 << 20,
             max_write_buffers: 0,
             wal_limit: 0,
+            memory_budget: 0,
+            compaction_memory_budget: 0,
+            runtime: None,
             block_cache_size: 32 << 20,
             block_size: 4096,
             bloom_bits: 10,

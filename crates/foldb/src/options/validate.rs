@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::key::Comparator;
+use crate::options::memory::check_budgets;
 use crate::options::{MAX_LEVELS, Options};
 
 impl Options {
@@ -93,6 +94,7 @@ impl Options {
                 )));
             }
         }
+        check_budgets(self.memory_budget, self.compaction_memory_budget)?;
         std::iter::once(&self.comparator)
             .chain(&self.comparators)
             .try_for_each(|comparator| check_comparator(&**comparator))

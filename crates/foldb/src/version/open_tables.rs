@@ -145,11 +145,6 @@ impl OpenTables {
         OpenTables { shared: Arc::clone(&self.shared), keyspace, comparator }
     }
 
-    /// What bounds them.
-    pub(crate) fn pool(&self) -> &Arc<TablePool> {
-        &self.shared.pool
-    }
-
     /// The table of a file, opened if it is not.
     #[inline]
     pub(crate) fn get(&self, file: &Arc<FileMeta>) -> Result<Guard<Option<Arc<TableReader>>>> {

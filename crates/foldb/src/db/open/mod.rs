@@ -21,12 +21,21 @@ use crate::db::core::Core;
 use crate::db::open::opening::Opening;
 use crate::db::open::stored::Stored;
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::Options;
+use crate::options::{MemoryShares, Options};
+use crate::runtime::Runtime;
 use crate::version::{FileKind, FileNames, Manifest, refuse_foreign};
 
 /// Opens a database, with its workers not started yet.
 pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
     options.validate()?;
+    let runtime = match &options.runtime {
+        Some(shared) => shared.clone(),
+        None => {
+            let shares = MemoryShares::of_database(&options);
+            Runtime::with_shares(shares, Arc::clone(&options.env.threads))
+        }
+    };
+    let options = options.fitted(&runtime.ledger().shares);
     let names = FileNames::new(path);
     let fs = Arc::clone(&options.env.fs);
     if fs.exists(&names.current()) && !fs.exists(&names.lock()) {
@@ -43,7 +52,7 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
         Some(recovered) => Stored::recover(recovered, &options, &names)?,
         None => Stored::create(&options),
     };
-    Opening { options, names, fs, lock, stored }.finish()
+    Opening { options, names, fs, lock, stored, runtime }.finish()
 }
 
 /// Removes a database: the files it knows, and the directory if nothing else is in it. What another

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
-use foldb_chains::ArenaPool;
 use foldb_env::{FileLock, FileSystem};
 
 use crate::compaction::policy::DeadShare;
@@ -22,15 +21,10 @@ use crate::db::write::WriterState;
 use crate::error::{Error, Result};
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::options::Options;
+use crate::runtime::Runtime;
 use crate::table::BlockCache;
-use crate::version::{Edit, FileKind, FileNames, Manifest, OpenTables, TablePool, Trash};
+use crate::version::{Edit, FileKind, FileNames, Manifest, OpenTables, Trash};
 use crate::wal::LogWriter;
-
-/// Bytes of free memtable memory kept for the next memtables: as many as are flushed together. A
-/// memtable reserves nearly twice its buffer, for the index beside the records.
-fn pooled_bytes(options: &Options) -> usize {
-    2 * options.write_buffer_size * options.flush_together()
-}
 
 /// An open in progress: the lock is held, the manifest read.
 pub(super) struct Opening {
@@ -39,11 +33,12 @@ pub(super) struct Opening {
     pub(super) fs: Arc<dyn FileSystem>,
     pub(super) lock: Box<dyn FileLock>,
     pub(super) stored: Stored,
+    pub(super) runtime: Runtime,
 }
 
 impl Opening {
     pub(super) fn finish(self) -> Result<Arc<Core>> {
-        let Opening { options, names, fs, lock, mut stored } = self;
+        let Opening { options, names, fs, lock, mut stored, runtime } = self;
         let present = list_files(&*fs, &names)?;
         if stored.fresh && present.iter().any(|kind| matches!(kind, FileKind::Table(_))) {
             // A new database would remove them as leftovers of nobody.
@@ -62,14 +57,13 @@ impl Opening {
         }
         stored.next_file = stored.next_file.max(highest_number(&present) + 1);
 
-        let arenas = ArenaPool::new(pooled_bytes(&options));
         let next_log = stored.next_file;
         let manifest_number = stored.next_file + 1;
         let replayed = replay_logs(Replay {
             options: &options,
             names: &names,
             registry: &stored.registry,
-            arenas: &arenas,
+            arenas: &runtime.ledger().arenas,
             first_log: stored.log,
             logs: logs_in(&present),
             database: (!stored.fresh).then_some(stored.database),
@@ -80,13 +74,13 @@ impl Opening {
         let last_seqno = stored.last_seqno.max(flushed).max(replayed.last_seqno);
 
         let log = LogWriter::create(&fs, &names.log(next_log), next_log, stored.database, None)?;
-        let cache = Arc::new(BlockCache::new(options.block_cache_size));
+        let cache = Arc::new(BlockCache::sharing(&runtime.ledger().blocks));
         let tables = OpenTables::new(
             Arc::clone(&fs),
             names.clone(),
             Arc::clone(&options.comparator),
             Arc::clone(&cache),
-            Arc::new(TablePool::new(Arc::clone(cache.store()), options.max_open_files)),
+            Arc::clone(&runtime.ledger().tables),
             stored.database,
         );
         let trees = keyspace_trees(parts, &stored, &options, &tables);
@@ -129,7 +123,8 @@ impl Opening {
             next_file: AtomicU64::new(manifest_number + 1),
             logs: Mutex::new(logs_in(&present).into_iter().map(|log| (log, None)).collect()),
             cache,
-            arenas,
+            member: runtime.next_database(),
+            runtime,
             trash,
             background: Background::default(),
             totals: stored.totals,
@@ -191,7 +186,8 @@ fn keyspace_trees(
 
 /// No memtables; the default keyspace is the first.
 fn buffers_of(keyspaces: &[Arc<KeyspaceState>], options: &Options) -> Buffers {
-    let mut buffers = Buffers::new(Arc::clone(&keyspaces[0]), options.write_buffer_size);
+    let (first, is_shared) = (Arc::clone(&keyspaces[0]), options.runtime.is_some());
+    let mut buffers = Buffers::new(first, options.write_buffer_size, is_shared);
     keyspaces[1..].iter().for_each(|keyspace| buffers.add(Arc::clone(keyspace)));
     buffers
 }

@@ -12,8 +12,8 @@ fn filter_false_positive_rate() {
         let table = open(build(&records, shape).0).unwrap();
         assert!(records.iter().all(|record| table.may_contain(key_hash(&record.key)).unwrap()));
         let probes = 200_000u64;
-        let absent =
-            (0..probes).filter(|n| table.may_contain(key_hash(format!("absent{n}").as_bytes())).unwrap());
+        let absent = (0..probes)
+            .filter(|n| table.may_contain(key_hash(format!("absent{n}").as_bytes())).unwrap());
         let rate = absent.count() as f64 / probes as f64;
         assert!(rate < most, "{bits} bits: {rate}");
     }
