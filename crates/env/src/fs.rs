@@ -35,6 +35,13 @@ pub trait FileSystem: Debug + Send + Sync {
     /// # Errors
     /// `InvalidInput` when the two paths have different directories.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives the file at `from` a second name, in any directory of the same file system. Durable
+    /// after `sync_dir` of the new name's directory.
+    ///
+    /// # Errors
+    /// `AlreadyExists` where `to` is a name already; `CrossesDevices` or `Unsupported` where the file
+    /// system cannot.
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Unlinks a file. Open handles go on reading it.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Creates a directory and its missing parents, durably: no sync of a parent is needed.

@@ -195,7 +195,7 @@ fn point_read(c: &mut Criterion) {
                 let mut seen = 0;
                 assert!(table.may_contain(key_hash(&key)).unwrap());
                 table
-                    .get(&key, u64::MAX, true, |header, value| {
+                    .get(&key, u64::MAX, CursorOptions::default(), |header, value| {
                         seen = header.seqno + u64::from(value.as_slice()[0]);
                         ControlFlow::Break(())
                     })

@@ -7,11 +7,17 @@
 //! | u8   | varint    | varint     | varint  |     | varint    |       |
 //! +------+-----------+------------+---------+-----+-----------+-------+
 //!   operator: merges only; 0 means the default operator named by the frame
-//!   value:    puts (the value) and merges (the operand) only
+//!   value:    puts (the value), merges (the operand) and range deletes (the end) only
+//!
+//! range delete (kind 3): the key is where the range starts, the value a byte and where it ends
+//!   byte, bits 0 and 1: the start is  0 open  1 the key  2 behind the key
+//!   byte, bits 2 and 3: the end is    0 open  1 the key  2 before the key
+//!   an open start or end has no bytes
 //! ```
 //!
 //! The keyspace stands in every operation because a batch is atomic across keyspaces.
 
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use crate::db::{DEFAULT_NAME, Keyspace};
@@ -19,7 +25,7 @@ use crate::encoding::ByteReader;
 use crate::encoding::put_varint;
 use crate::error::{Error, Result};
 use crate::fold::{Operator, Registry};
-use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
 
 /// Writes that are applied together or not at all, in the order they were added.
 ///
@@ -87,7 +93,19 @@ pub enum BatchOp<'a> {
         /// The operand.
         operand: &'a [u8],
     },
+    /// All keys of a range go.
+    DeleteRange {
+        /// Name of the keyspace.
+        keyspace: &'a str,
+        /// Where the range starts.
+        start: Bound<&'a [u8]>,
+        /// Where it ends.
+        end: Bound<&'a [u8]>,
+    },
 }
+
+/// Where a range of keys starts and ends.
+pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// One operation as it is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,19 +141,51 @@ impl<'a> Operation<'a> {
     #[inline]
     pub(crate) fn decode(bytes: &mut ByteReader<'a>) -> Result<Operation<'a>> {
         let kind = bytes.u8("operation kind")?;
-        let kind = Kind::from_u8(kind)
+        let kind = Kind::of_operation(kind)
             .ok_or_else(|| Error::corruption(format!("operation kind {kind} is not known")))?;
         let keyspace = bytes.varint32("keyspace")?;
         let operator = match kind {
             Kind::Merge => bytes.varint32("operator")?,
-            Kind::Put | Kind::Delete => NO_OPERATOR,
+            Kind::Put | Kind::Delete | Kind::DeleteRange => NO_OPERATOR,
         };
         let key = bytes.length_delimited("key")?;
         let value = match kind {
-            Kind::Put | Kind::Merge => bytes.length_delimited("value")?,
+            Kind::Put | Kind::Merge | Kind::DeleteRange => bytes.length_delimited("value")?,
             Kind::Delete => &[],
         };
-        Ok(Operation { kind, keyspace, operator, key, value })
+        let operation = Operation { kind, keyspace, operator, key, value };
+        if kind == Kind::DeleteRange {
+            operation.decode_range()?;
+        }
+        Ok(operation)
+    }
+
+    /// The range of a range delete.
+    ///
+    /// # Errors
+    /// `Corruption` for bounds that are none.
+    pub(crate) fn decode_range(&self) -> Result<KeyBounds<'a>> {
+        let Some((&bounds, end)) = self.value.split_first() else {
+            return Err(Error::corruption("range delete: expected an end, found nothing"));
+        };
+        let bound = |kind: u8, key: &'a [u8]| match kind {
+            UNBOUNDED if key.is_empty() => Some(Bound::Unbounded),
+            INCLUDED => Some(Bound::Included(key)),
+            EXCLUDED => Some(Bound::Excluded(key)),
+            _ => None,
+        };
+        match (bound(bounds & 3, self.key), bound(bounds >> 2, end)) {
+            (Some(start), Some(end)) => Ok((start, end)),
+            _ => {
+                Err(Error::corruption(format!("range delete: bounds {bounds:#04x} are not known")))
+            }
+        }
+    }
+
+    /// The range of a range delete that was encoded by this program or decoded by
+    /// [`Operation::decode`].
+    pub(crate) fn range(&self) -> KeyBounds<'a> {
+        self.decode_range().expect("the bounds were written or checked here")
     }
 }
 
@@ -170,6 +220,43 @@ impl WriteBatch {
     pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> &mut Self {
         let keyspace = self.name_keyspace(keyspace);
         self.add(Kind::Delete, keyspace, NO_OPERATOR, key.as_ref(), &[])
+    }
+
+    /// Deletes all keys of a range; see [`crate::Db::delete_range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// db.put("log/0001", "old")?;
+    /// let mut batch = foldb::WriteBatch::new();
+    /// // In the order in which they were added: what is put afterwards stays.
+    /// batch.delete_range("log/".."log0").put("log/0002", "new");
+    /// db.write(&batch)?;
+    /// assert_eq!(db.get("log/0001")?, None);
+    /// assert_eq!(db.get("log/0002")?.unwrap(), b"new");
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn delete_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) -> &mut Self {
+        let mut value = Vec::new();
+        let start = encode_range(&range, &mut value);
+        self.add(Kind::DeleteRange, DEFAULT_KEYSPACE, NO_OPERATOR, start, &value)
+    }
+
+    /// Deletes all keys of a range of a keyspace; see [`crate::Db::delete_range`].
+    pub fn delete_range_in<K: AsRef<[u8]>>(
+        &mut self,
+        keyspace: &Keyspace,
+        range: impl RangeBounds<K>,
+    ) -> &mut Self {
+        let mut value = Vec::new();
+        let start = encode_range(&range, &mut value);
+        if let Err(error) = check_range(&*keyspace.state().comparator, &range) {
+            self.mistake.get_or_insert(error);
+        }
+        let keyspace = self.name_keyspace(keyspace);
+        self.add(Kind::DeleteRange, keyspace, NO_OPERATOR, start, &value)
     }
 
     /// Merges an operand with the default operator of the database it is written to.
@@ -302,12 +389,17 @@ impl WriteBatch {
     /// assert_eq!(batch.iter().next(), Some(put));
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = BatchOp<'_>> {
-        self.operations().map(|Operation { kind, keyspace, key, value, .. }| {
-            let keyspace = self.keyspace_name(keyspace);
+        self.operations().map(|operation| {
+            let keyspace = self.keyspace_name(operation.keyspace);
+            let Operation { kind, key, value, .. } = operation;
             match kind {
                 Kind::Put => BatchOp::Put { keyspace, key, value },
                 Kind::Delete => BatchOp::Delete { keyspace, key },
                 Kind::Merge => BatchOp::Merge { keyspace, key, operand: value },
+                Kind::DeleteRange => {
+                    let (start, end) = operation.range();
+                    BatchOp::DeleteRange { keyspace, start, end }
+                }
             }
         })
     }
@@ -346,6 +438,60 @@ impl WriteBatch {
         self.len += 1;
         self
     }
+}
+
+/// How a range delete's start and end are stored: on disk, never renumber.
+const UNBOUNDED: u8 = 0;
+const INCLUDED: u8 = 1;
+const EXCLUDED: u8 = 2;
+
+/// The key and value of a range delete: answers the key, appends the value.
+pub(crate) fn encode_range<'a, K: AsRef<[u8]> + 'a>(
+    range: &'a impl RangeBounds<K>,
+    value: &mut Vec<u8>,
+) -> &'a [u8] {
+    let encoded = |bound: Bound<&'a K>| -> (u8, &'a [u8]) {
+        match bound {
+            Bound::Unbounded => (UNBOUNDED, &[]),
+            Bound::Included(key) => (INCLUDED, key.as_ref()),
+            Bound::Excluded(key) => (EXCLUDED, key.as_ref()),
+        }
+    };
+    let ((start_kind, start), (end_kind, end)) =
+        (encoded(range.start_bound()), encoded(range.end_bound()));
+    value.push(start_kind | end_kind << 2);
+    value.extend_from_slice(end);
+    start
+}
+
+/// Whether a range to be deleted can have a key.
+///
+/// # Errors
+/// `InvalidArgument` for one that ends before it starts.
+pub(crate) fn check_range<K: AsRef<[u8]>>(
+    comparator: &dyn Comparator,
+    range: &impl RangeBounds<K>,
+) -> Result<bool> {
+    let (start, end) = (range.start_bound(), range.end_bound());
+    let (
+        Bound::Included(first) | Bound::Excluded(first),
+        Bound::Included(last) | Bound::Excluded(last),
+    ) = (start, end)
+    else {
+        return Ok(true);
+    };
+    let (first, last) = (first.as_ref(), last.as_ref());
+    let order = comparator.compare(first, last);
+    if order.is_gt() {
+        let shown = |key: &[u8]| key[..key.len().min(64)].escape_ascii().to_string();
+        return Err(Error::invalid_argument(format!(
+            "the range to delete ends at '{}', before its start '{}': swap them",
+            shown(last),
+            shown(first)
+        )));
+    }
+    let has_the_key = matches!((start, end), (Bound::Included(_), Bound::Included(_)));
+    Ok(order.is_lt() || has_the_key)
 }
 
 /// The operations of well-formed bytes: a batch's own.

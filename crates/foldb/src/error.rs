@@ -69,12 +69,20 @@ struct Inner {
     path: Option<PathBuf>,
     /// The byte offset in `path`, if any.
     offset: Option<u64>,
+    /// The key whose operands could not be folded and their operator, if that is the error.
+    failed_merge: Option<(Vec<u8>, String)>,
 }
 
 impl Error {
     /// An error of any kind, with a message.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error(Box::new(Inner { kind, message: message.into(), path: None, offset: None }))
+        Error(Box::new(Inner {
+            kind,
+            message: message.into(),
+            path: None,
+            offset: None,
+            failed_merge: None,
+        }))
     }
 
     /// The caller asked for something that cannot be.
@@ -97,6 +105,13 @@ impl Error {
         };
         let mut error = Error::new(kind, format!("cannot {doing}: {source}"));
         error.0.path = Some(path.to_owned());
+        error
+    }
+
+    /// The operands of a key cannot be folded.
+    pub(crate) fn merge_failed(message: String, key: &[u8], operator: String) -> Error {
+        let mut error = Error::new(ErrorKind::MergeFailed, message);
+        error.0.failed_merge = Some((key.to_vec(), operator));
         error
     }
 
@@ -136,6 +151,12 @@ impl Error {
     /// The file concerned, if there is one.
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
+    }
+
+    /// Of a [`ErrorKind::MergeFailed`]: the key, whole, and the operator that rejects its value or
+    /// an operand, as `NAME` or `NAME:PARAM`.
+    pub fn failed_merge(&self) -> Option<(&[u8], &str)> {
+        self.0.failed_merge.as_ref().map(|(key, operator)| (&key[..], &operator[..]))
     }
 
     /// The byte offset in [`Error::path`], if known.

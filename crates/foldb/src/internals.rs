@@ -41,10 +41,15 @@ pub fn merge(db: &Db, into: Into) -> Result<(u64, u64)> {
         memtable.order_all();
         Source::Memtable(memtable.cursor(MAX_SEQNO))
     });
-    let options = CursorOptions { fill_cache: false, readahead: READAHEAD };
     let all = KeyRange::all();
     let runs = view.version.runs().map(|(_, run)| {
-        Source::Run(RunCursor::new(run, &all, &keyspace.tables, &keyspace.comparator, options))
+        Source::Run(RunCursor::new(
+            run,
+            &all,
+            &keyspace.tables,
+            &keyspace.comparator,
+            CursorOptions::walk(),
+        ))
     });
     let mut records =
         MergingCursor::new(memtables.chain(runs).collect(), keyspace.comparator.clone());

@@ -37,6 +37,7 @@ mod compaction;
 mod db;
 mod encoding;
 mod error;
+mod events;
 pub mod faults;
 mod fold;
 #[cfg(feature = "internals")]
@@ -47,6 +48,7 @@ mod key;
 mod memory;
 mod memtable;
 mod options;
+mod range_tombstone;
 mod runtime;
 mod stats;
 mod table;
@@ -63,8 +65,9 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use batch::{BatchOp, WriteBatch};
-pub use db::{ApproximateCount, Base, Db, Keyspace, Operand, Operands, Snapshot};
+pub use db::{ApproximateCount, Base, Db, Finalized, Keyspace, Operand, Operands, Snapshot};
 pub use error::{Error, ErrorKind, Result};
+pub use events::{Event, EventListener, FailedMerge, StallReason};
 pub use fold::{
     BuiltinInfo, Full, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog, laws,
     list, set,
@@ -77,7 +80,7 @@ pub use options::{
     CompactionPreset, Compression, KeyspaceOptions, Options, ReadOptions, WriteOptions,
 };
 pub use runtime::{Runtime, RuntimeOptions};
-pub use stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
+pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, Stats};
 pub use value::Value;
 
 /// The examples of the guide to merging are tests.

@@ -4,21 +4,31 @@
 //! Invariant: a memtable is written by one thread at a time (whoever holds its writer) and read
 //! by any number without a lock.
 
+use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use arc_swap::ArcSwapOption;
 use foldb_chains::{ArenaPool, Chains, Cursor, KeyOrder, PinnedBytes, Writer};
 
 use crate::batch::Operation;
 use crate::encoding::key_hash;
 use crate::fold::Chain;
 use crate::key::{Comparator, Kind, RecordHeader, SeqNo};
+use crate::range_tombstone::{Edge, RangeTombstone, RangeTombstones};
 use crate::value::Value;
 
 /// A memtable as readers and flushes see it.
 #[derive(Debug)]
 pub(crate) struct Memtable {
     chains: Arc<Chains>,
+    comparator: Arc<dyn Comparator>,
+    /// Ranges deleted, as an immutable set that each range delete replaces.
+    range_tombstones: ArcSwapOption<RangeTombstones>,
+    /// Sequence number of the last range delete; 0 says that there is none, and no more is asked.
+    last_range_delete: AtomicU64,
+    /// Bytes of range tombstones.
+    range_bytes: AtomicUsize,
     /// Last sequence number applied, set when the memtable is sealed.
     sealed_through: AtomicU64,
     /// Set when nobody needs it any more but readers who have it.
@@ -47,8 +57,15 @@ impl MemtableWriter {
             KeyOrder::Custom(Arc::new(move |a: &[u8], b: &[u8]| comparator.compare(a, b)))
         };
         let (writer, chains) = Chains::create(pool, capacity, order);
-        let (sealed_through, released) = (AtomicU64::new(0), AtomicBool::new(false));
-        let memtable = Arc::new(Memtable { chains, sealed_through, released });
+        let memtable = Arc::new(Memtable {
+            chains,
+            comparator: Arc::clone(comparator),
+            range_tombstones: ArcSwapOption::empty(),
+            last_range_delete: AtomicU64::new(0),
+            range_bytes: AtomicUsize::new(0),
+            sealed_through: AtomicU64::new(0),
+            released: AtomicBool::new(false),
+        });
         MemtableWriter { empty_bytes: memtable.bytes(), writer, memtable }
     }
 
@@ -57,8 +74,16 @@ impl MemtableWriter {
     #[inline]
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         let chains = self.writer.chains();
-        let grown = chains.bytes_used() - self.empty_bytes;
-        chains.fits(bytes) && (grown + bytes <= chains.capacity() || chains.is_empty())
+        let grown = self.memtable.bytes() - self.empty_bytes;
+        chains.fits(bytes) && (grown + bytes <= chains.capacity() || self.memtable.is_empty())
+    }
+
+    /// Sequence number of the last range delete in this memtable; 0 for none. A record that is older
+    /// is ended by it, if it is in the range, so nothing newer may be folded into it in place (H2).
+    #[inline]
+    #[allow(dead_code, reason = "for who folds in place")]
+    pub(crate) fn last_range_delete(&self) -> SeqNo {
+        self.memtable.last_range_delete.load(Ordering::Relaxed)
     }
 
     /// Whether records of these needs find room in the memory there is.
@@ -70,7 +95,7 @@ impl MemtableWriter {
     /// What its writes take of the write buffer, index included.
     #[inline]
     pub(crate) fn grown(&self) -> usize {
-        self.writer.chains().bytes_used() - self.empty_bytes
+        self.memtable.bytes() - self.empty_bytes
     }
 
     /// Applies one write.
@@ -79,6 +104,9 @@ impl MemtableWriter {
     /// When it does not fit: the caller asks [`MemtableWriter::fits`] for the whole batch first.
     #[inline]
     pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
+        if operation.kind == Kind::DeleteRange {
+            return self.delete_range(operation, seqno);
+        }
         self.writer
             .insert(
                 key_hash(operation.key),
@@ -90,6 +118,39 @@ impl MemtableWriter {
             )
             .expect("the caller made room");
     }
+
+    #[cold]
+    fn delete_range(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
+        let memtable = &self.memtable;
+        let Some((start, end)) = edges(operation, &*memtable.comparator) else { return };
+        let tombstone = RangeTombstone { start, end, seqno };
+        let bytes = RANGE_OVERHEAD + tombstone.bytes();
+        let known = memtable.range_tombstones.load();
+        let next = known.as_deref().cloned().unwrap_or_default().with(tombstone);
+        memtable.range_bytes.fetch_add(bytes, Ordering::Relaxed);
+        memtable.range_tombstones.store(Some(Arc::new(next)));
+        // Before the write is published: who may see it also sees that there is something to see.
+        memtable.last_range_delete.store(seqno, Ordering::Release);
+    }
+}
+
+/// What a range tombstone takes beside itself: its places in trees and skylines.
+const RANGE_OVERHEAD: usize = 256;
+
+/// The ends of a range delete; `None` if no key can lie between them.
+fn edges(operation: &Operation<'_>, comparator: &dyn Comparator) -> Option<(Edge, Edge)> {
+    let (start, end) = operation.range();
+    let start = match start {
+        Bound::Unbounded => Edge::Lowest,
+        Bound::Included(key) => Edge::Before(key.into()),
+        Bound::Excluded(key) => Edge::Behind(key.into()),
+    };
+    let end = match end {
+        Bound::Unbounded => Edge::Highest,
+        Bound::Included(key) => Edge::Behind(key.into()),
+        Bound::Excluded(key) => Edge::Before(key.into()),
+    };
+    start.compare(comparator, &end).is_lt().then_some((start, end))
 }
 
 /// Upper bound of what one write takes of a memtable's capacity, in bytes.
@@ -103,6 +164,9 @@ impl Memtable {
     /// other places still matter.
     #[inline]
     pub(crate) fn collect(&self, hash: u64, key: &[u8], seqno: SeqNo, chain: &mut Chain) -> bool {
+        if let Some(tombstones) = self.range_tombstones() {
+            chain.cover(tombstones.cover(&*self.comparator, key, seqno));
+        }
         let Some(node) = self.chains.find(hash, key) else { return true };
         for version in node.versions(seqno) {
             let header = record_header(version.seqno, version.kind, version.operator);
@@ -122,14 +186,23 @@ impl Memtable {
         self.chains.cursor(seqno)
     }
 
+    /// The ranges deleted, if there are any.
+    #[inline]
+    pub(crate) fn range_tombstones(&self) -> Option<Arc<RangeTombstones>> {
+        if self.last_range_delete.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.range_tombstones.load_full()
+    }
+
     /// Whether nothing was written.
     pub(crate) fn is_empty(&self) -> bool {
-        self.chains.records() == 0
+        self.chains.records() == 0 && self.last_range_delete.load(Ordering::Relaxed) == 0
     }
 
     /// Bytes taken.
     pub(crate) fn bytes(&self) -> usize {
-        self.chains.bytes_used()
+        self.chains.bytes_used() + self.range_bytes.load(Ordering::Relaxed)
     }
 
     /// Notes where the memtable ends; nothing is written to it any more.
@@ -155,6 +228,11 @@ impl Memtable {
     /// Whether it is sealed and not flushed yet.
     pub(crate) fn is_waiting(&self) -> bool {
         self.sealed_through() > 0 && !self.released.load(Ordering::Acquire)
+    }
+
+    /// Bytes of its range tombstones.
+    pub(crate) fn range_bytes(&self) -> usize {
+        self.range_bytes.load(Ordering::Relaxed)
     }
 
     /// Its records, as far as memory is concerned.

@@ -212,7 +212,8 @@ fn files(fs: &MemFs) -> BTreeMap<String, Vec<u8>> {
     names.map(|name| (name.clone(), fs.read(&directory.join(name)).unwrap())).collect()
 }
 
-/// The same history in two keyspaces beside the default one, which has a few keys of its own.
+/// The same history in two keyspaces beside the default one, which has a few keys of its own. One range
+/// delete is in a table, another in the log.
 fn generate_keyspaces() -> MemFs {
     let fs = MemFs::new();
     let db = Db::open(IN_MEMORY, options_of(&fs)).unwrap();
@@ -233,6 +234,10 @@ fn generate_keyspaces() -> MemFs {
         batch.merge_in(&counts, &key, n.to_le_bytes());
         db.write(&batch).unwrap();
         match n {
+            3 => lists.put("gone", "in a table").unwrap(),
+            15 => lists.delete_range("a"..="gone").unwrap(),
+            24 => db.put("gone", "in the log").unwrap(),
+            25 => db.delete_range("g"..).unwrap(),
             7 => db.drop_keyspace("dropped").unwrap(),
             10 => db.compact::<&str>(..).unwrap(),
             20 => db.flush().unwrap(),
@@ -329,6 +334,11 @@ fn format_0_is_written_to() {
     steps.iter().for_each(|step| apply(step, &mut expected));
     let db = Db::open(copy.path(), Options::default()).unwrap();
     db.write(&batch(&db, steps.into())).unwrap();
+    assert_eq!(entries(&db), expected);
+    db.delete_range("list-03"..="list-06").unwrap();
+    expected.retain(|key, _| !(&b"list-03"[..]..=&b"list-06"[..]).contains(&&key[..]));
+    assert_eq!(entries(&db), expected);
+    db.flush().unwrap();
     assert_eq!(entries(&db), expected);
     db.compact::<&str>(..).unwrap();
     assert_eq!(entries(&db), expected);

@@ -184,6 +184,8 @@ fn to_json(stats: &Stats, operator: Option<String>, keys: Option<u64>) -> Value 
         })
     });
     object.insert("levels".to_owned(), levels.collect());
+    let names = stats.keyspaces.iter().map(|keyspace| keyspace.name.as_str());
+    object.insert("keyspaces".to_owned(), names.collect());
     Value::Object(object)
 }
 

@@ -10,12 +10,14 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::db::buffers::Buffers;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::schedule::Claim;
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::{Event, StallReason};
 use crate::runtime::{Tenant, Work};
 use crate::totals::Total;
 
@@ -152,6 +154,9 @@ impl Tenant for Core {
     }
 
     fn stepped(&self, work: Work, outcome: &Result<bool>) {
+        if let Err(error) = outcome {
+            self.events.tell(&Event::BackgroundError { error: error.clone() });
+        }
         self.background.stepped(work, outcome);
     }
 
@@ -375,10 +380,16 @@ impl Core {
         if blocked_by(self) == Awaited::Nothing {
             return Ok(());
         }
-        let start = self.now_micros();
+        let start = self.options.env.clock.now();
         let outcome = self.wait_until(blocked_by);
-        self.totals.add(Total::StallMicros, self.now_micros() - start);
+        self.note_stall(StallReason::Memtables, self.options.env.clock.now() - start);
         outcome
+    }
+
+    /// Counts and tells how long a write was held back.
+    pub(crate) fn note_stall(&self, reason: StallReason, duration: Duration) {
+        self.totals.add(Total::StallMicros, duration.as_micros() as u64);
+        self.events.tell(&Event::Stall { reason, duration });
     }
 
     /// Waits, or steps where there are no workers, until nothing is awaited any more.

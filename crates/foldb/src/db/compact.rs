@@ -10,6 +10,7 @@ use crate::db::keyspace::KeyspaceState;
 use crate::db::schedule::Claim;
 use crate::db::tree::Tree;
 use crate::error::Result;
+use crate::events::Event;
 use crate::key::Comparator;
 use crate::totals::Total;
 use crate::version::{Edit, KeyspaceEdit};
@@ -21,7 +22,10 @@ impl Core {
         if !self.background.may_begin_jobs() {
             return None;
         }
-        let claim = self.pick(&mut tree).or_else(|| self.pick_idle(&mut tree))?;
+        let claim = self
+            .pick(&mut tree)
+            .or_else(|| self.pick_read_fold(&tree))
+            .or_else(|| self.pick_idle(&mut tree))?;
         tree.claim(&claim);
         Some(claim)
     }
@@ -49,6 +53,7 @@ impl Core {
             let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(false) };
             Arc::clone(&own.version)
         };
+        let start = self.options.env.clock.now();
         let resolver = self.registry.resolver();
         let slice = job.step(&JobContext {
             version: &version,
@@ -71,12 +76,22 @@ impl Core {
         self.totals.add(Total::CompactionRecordsIn, slice.counts.records_in);
         self.totals.add(Total::CompactionRecordsOut, slice.counts.records_out);
         self.totals.add(Total::FailedMerges, slice.counts.failed);
+        self.tell_failures(keyspace, &slice.failures);
+        let (bytes_read, bytes_written) =
+            (slice.bytes_above + slice.bytes_base, slice.bytes_written);
         self.totals.add_level_bytes(job.output_level, slice.bytes_written);
         if !self.install_slice(keyspace, slice)? {
             return Ok(false);
         }
         drop(version);
         self.remove_unreferenced_tables();
+        self.events.tell(&Event::Compaction {
+            keyspace: Arc::clone(&keyspace.name),
+            output_level: job.output_level,
+            bytes_read,
+            bytes_written,
+            duration: self.options.env.clock.now() - start,
+        });
         Ok(true)
     }
 

@@ -22,10 +22,12 @@ use crate::compaction::memory::WorkMemory;
 use crate::db::background::Background;
 use crate::db::buffers::SealedGroups;
 use crate::db::keyspace::KeyspaceState;
+use crate::db::read_folds::ReadFolds;
 use crate::db::snapshot::SnapshotList;
 use crate::db::tree::Tree;
 use crate::db::write::WriterState;
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::Events;
 use crate::fold::Registry;
 use crate::key::SeqNo;
 use crate::options::{Compression, Options};
@@ -66,6 +68,8 @@ pub(crate) struct Core {
     pub(crate) trash: Arc<Trash>,
     pub(crate) background: Background,
     pub(crate) totals: Arc<Totals>,
+    pub(crate) events: Events,
+    pub(crate) read_folds: ReadFolds,
 
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,
@@ -155,11 +159,6 @@ impl Core {
     /// What one step of background work may take in memory.
     pub(crate) fn work_memory(&self) -> WorkMemory {
         self.runtime.work_memory()
-    }
-
-    /// Microseconds by the database's clock.
-    pub(crate) fn now_micros(&self) -> u64 {
-        self.options.env.clock.now().as_micros() as u64
     }
 
     /// Last sequence number applied and published.

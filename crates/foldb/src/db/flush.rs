@@ -8,17 +8,20 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use crate::compaction::folding::{Folder, OlderTables};
+use crate::compaction::folding::{Folder, OlderTables, stripe_ends};
 use crate::compaction::output::TableOutput;
+use crate::compaction::range_deletes::passed_on;
 use crate::db::buffers::SealedGroup;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::error::Result;
-use crate::iterator::{MergingCursor, Source};
+use crate::events::Event;
+use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
 use crate::key::{KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::memtable::Memtable;
+use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::totals::Total;
-use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Upper, Version};
+use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Version};
 
 /// Most groups flushed together.
 const MAX_TOGETHER: usize = 8;
@@ -112,22 +115,29 @@ impl Core {
         memtables: &[Arc<Memtable>],
         version: &Version,
     ) -> Result<Vec<FileFacts>> {
+        if memtables.is_empty() {
+            return Ok(Vec::new());
+        }
+        let start = self.options.env.clock.now();
         memtables.iter().for_each(|memtable| memtable.order_all());
         let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor(MAX_SEQNO)));
         let mut records = MergingCursor::new(sources.collect(), Arc::clone(&keyspace.comparator));
-        records.seek_to_first()?;
         let resolver = self.registry.resolver();
         let snapshots = self.snapshots.live();
         let older = OlderTables::below(version, &[], &KeyRange::all(), &keyspace.comparator);
-        let mut folder = Folder::new(&resolver, &snapshots, older);
+        let covers = covers_of(keyspace, memtables, &snapshots);
+        let mut folder = Folder::new(&resolver, &snapshots, older).covered_by(covers);
         let next_number = || self.new_file_number();
         let fs = &self.options.env.fs;
         let options = self.table_options(keyspace, 0);
         let memory = self.work_memory();
         let mut output = TableOutput::new(fs, &self.names, &next_number, options, &memory);
+        let tombstones = tombstones_to_pass_on(keyspace, &folder, &mut records)?;
+        output.set_tombstones(tombstones, &folder.older);
+        records.seek_to_first()?;
         while records.valid() {
             if output.is_full(self.options.target_file_size(), folder.memory_bytes()) {
-                output.cut()?;
+                output.cut_before(records.key())?;
             }
             folder.fold_key(&mut records, &mut output)?;
         }
@@ -139,6 +149,15 @@ impl Core {
         self.totals.add(Total::FlushRecordsIn, counts.records_in);
         self.totals.add(Total::FlushRecordsOut, counts.records_out);
         self.totals.add(Total::FailedMerges, counts.failed);
+        self.events.tell(&Event::Flush {
+            keyspace: Arc::clone(&keyspace.name),
+            memtables: memtables.len(),
+            records_in: counts.records_in,
+            records_out: counts.records_out,
+            bytes_written: bytes,
+            duration: self.options.env.clock.now() - start,
+        });
+        self.tell_failures(keyspace, &folder.failures);
         Ok(files)
     }
 
@@ -162,8 +181,35 @@ pub(crate) fn new_level0_run(run: u64, files: Vec<FileFacts>) -> Vec<TreeEdit> {
     edits.extend(files.into_iter().map(|file| TreeEdit::Insert {
         run,
         lo: Arc::clone(&file.smallest),
-        hi: Upper::Included(Arc::clone(&file.largest)),
+        hi: file.end.clone(),
         file,
     }));
     edits
+}
+
+/// The range tombstones of memtables, stripe by stripe.
+fn covers_of(
+    keyspace: &KeyspaceState,
+    memtables: &[Arc<Memtable>],
+    snapshots: &[SeqNo],
+) -> Option<Covers> {
+    let sets = memtables.iter().filter_map(|memtable| memtable.range_tombstones());
+    let sources = sets.map(CoverSource::Memtable).collect();
+    Covers::new(sources, stripe_ends(snapshots), &keyspace.comparator)
+}
+
+/// The range tombstones that a flush writes. Leaves the records anywhere.
+fn tombstones_to_pass_on(
+    keyspace: &KeyspaceState,
+    folder: &Folder<'_>,
+    records: &mut MergingCursor,
+) -> Result<Vec<RangeTombstone>> {
+    let Some(covers) = folder.covers() else { return Ok(Vec::new()) };
+    let all = covers.between(&Edge::Lowest, &Edge::Highest)?;
+    records.seek_to_first()?;
+    let first = records.valid().then(|| Edge::Before(records.key().into()));
+    records.seek_to_last()?;
+    let last = records.valid().then(|| Edge::Behind(records.key().into()));
+    let own = first.zip(last);
+    Ok(passed_on(all, folder.snapshots, &folder.older, own.as_ref(), &*keyspace.comparator))
 }

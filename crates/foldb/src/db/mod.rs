@@ -11,7 +11,9 @@ mod keyspace;
 mod multi_get;
 mod open;
 mod operands;
+mod operators;
 mod read;
+mod read_folds;
 mod replay;
 mod schedule;
 mod snapshot;
@@ -41,6 +43,7 @@ pub use approximate::ApproximateCount;
 pub(crate) use keyspace::DEFAULT_NAME;
 pub use keyspace::Keyspace;
 pub use operands::{Base, Operand, Operands};
+pub use operators::Finalized;
 pub use snapshot::Snapshot;
 
 /// An open database. Cheap to clone: all clones are the same database, which closes when the last
@@ -157,6 +160,56 @@ impl Db {
     /// As [`Db::put`].
     pub fn delete_opt(&self, key: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
         self.0.delete_opt(key, options)
+    }
+
+    /// Deletes all keys of a range, in one write whatever their number. It ends the history of each of
+    /// them exactly as a [`Db::delete`] of the key at that moment would: what is put or merged later
+    /// starts on nothing, and snapshots taken before go on seeing what was there. A range without
+    /// keys between its ends, like `"b".."b"`, deletes nothing.
+    ///
+    /// The cost of a range delete is that of one small write. Its space comes back with compactions;
+    /// [`Db::compact`] of the range gets it at once.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a range that ends before it starts; else as [`Db::put`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options {
+    /// #     create_if_missing: true,
+    /// #     merge_operator: Some("uint64add".to_owned()),
+    /// #     ..Default::default()
+    /// # };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// for user in ["ann", "bob", "cid"] {
+    ///     db.merge(user, 5u64.to_le_bytes())?;
+    /// }
+    /// let before = db.snapshot();
+    /// db.delete_range("b"..)?;
+    /// db.merge("bob", 1u64.to_le_bytes())?;
+    /// assert_eq!(db.get("ann")?.unwrap(), 5u64.to_le_bytes());
+    /// assert_eq!(db.get("bob")?.unwrap(), 1u64.to_le_bytes());
+    /// assert_eq!(db.get("cid")?, None);
+    /// assert_eq!(before.get("cid")?.unwrap(), 5u64.to_le_bytes());
+    /// db.delete_range::<&str>(..)?;
+    /// assert_eq!(db.iter()?.count(), 0);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn delete_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+        self.delete_range_opt(range, &WriteOptions::default())
+    }
+
+    /// [`Db::delete_range`] with options.
+    ///
+    /// # Errors
+    /// As [`Db::delete_range`].
+    pub fn delete_range_opt<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.0.delete_range_opt(range, options)
     }
 
     /// Merges an operand into a key with the default operator: a blind write, whatever the key

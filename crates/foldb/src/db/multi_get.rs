@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
+use crate::db::read::{cover, point_read};
 use crate::db::view::View;
 use crate::db::{Db, Keyspace};
 use crate::encoding::key_hash;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::fold::Chain;
 use crate::key::SeqNo;
 use crate::options::ReadOptions;
@@ -56,7 +57,7 @@ impl Keyspace {
         let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
         in_order.sort_by(|a, b| keyspace.comparator.compare(a.key, b.key));
         core.collect_sorted(keyspace, &view, seqno, options, &mut in_order);
-        Ok(core.answers(reads))
+        Ok(core.answers(keyspace, reads, options))
     }
 }
 
@@ -174,8 +175,15 @@ impl Core {
                 continue;
             }
             match keyspace.tables.get_owned(&table.file) {
-                Ok(table) => {
-                    self.collect_from_table(&keyspace.tables, &table, seqno, options, here);
+                Ok(reader) => {
+                    if table.has_range_tombstones() {
+                        for read in here.iter_mut() {
+                            cover(&mut read.chain, &reader, read.key, read.hash, seqno);
+                        }
+                    }
+                    let largest = table.file.largest_seqno;
+                    let tables = &keyspace.tables;
+                    self.collect_from_table(tables, &reader, largest, seqno, options, here);
                 }
                 Err(error) => {
                     here.iter_mut().for_each(|read| read.state = State::Failed(error.clone()));
@@ -188,13 +196,17 @@ impl Core {
         &self,
         tables: &OpenTables,
         table: &Arc<TableReader>,
+        largest_seqno: SeqNo,
         seqno: SeqNo,
         options: &ReadOptions,
         reads: &mut [&mut KeyRead<'_>],
     ) {
-        let mut sorted = SortedReads::new(table, options.fill_cache);
+        let mut sorted = SortedReads::new(table, point_read(options));
         let mut negatives = 0;
         for KeyRead { key, hash, chain, state } in reads.iter_mut().map(|read| &mut **read) {
+            if chain.is_covered_above(largest_seqno) {
+                continue;
+            }
             match tables.may_contain(table, *hash) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -221,20 +233,27 @@ impl Core {
     }
 
     /// Folds the chains.
-    fn answers(&self, reads: Vec<KeyRead<'_>>) -> Vec<Answer> {
+    fn answers(
+        &self,
+        keyspace: &KeyspaceState,
+        reads: Vec<KeyRead<'_>>,
+        options: &ReadOptions,
+    ) -> Vec<Answer> {
         let resolver = self.registry.resolver();
-        let (mut scratch, mut failed) = (Vec::new(), 0);
+        let mut scratch = Vec::new();
         let answers = reads.into_iter().map(|mut read| {
             if let State::Failed(error) = read.state {
                 return Err(error);
             }
+            if let Some(report) = &options.report {
+                report.saw_operands(read.chain.operands());
+            }
             let value = read.chain.value(read.key, &resolver, &mut scratch);
-            let merge_failed = |error: &Error| error.kind() == ErrorKind::MergeFailed;
-            failed += u64::from(value.as_ref().is_err_and(merge_failed));
+            if let Err(error) = &value {
+                self.note_failed_read(keyspace, error);
+            }
             value
         });
-        let answers = answers.collect();
-        self.totals.add(Total::FailedMerges, failed);
-        answers
+        answers.collect()
     }
 }

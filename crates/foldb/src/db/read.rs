@@ -7,14 +7,18 @@ use std::sync::atomic::Ordering;
 
 use crate::db::core::Core;
 use crate::db::keyspace::{Keyspace, KeyspaceState};
+use crate::db::read_folds::LONG_CHAIN;
 use crate::db::view::View;
 use crate::encoding::key_hash;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
 use crate::fold::Chain;
-use crate::iterator::{Bounds, Iter, MergingCursor, RunCursor, Source, VisibleParts};
-use crate::key::SeqNo;
+use crate::iterator::{
+    Bounds, CoverSource, Covers, Iter, MergingCursor, RunCursor, Source, VisibleParts,
+};
+use crate::key::{MAX_SEQNO, SeqNo};
 use crate::options::ReadOptions;
-use crate::table::CursorOptions;
+use crate::table::{CursorOptions, TableReader};
 use crate::totals::Total;
 use crate::value::Value;
 use crate::version::KeyRange;
@@ -35,9 +39,12 @@ impl Core {
         if chain.is_empty() {
             return Ok(None);
         }
+        if let Some(report) = &options.report {
+            report.saw_operands(chain.operands());
+        }
         let value = chain.value(key, &self.registry.resolver(), &mut Vec::new());
-        if matches!(&value, Err(error) if error.kind() == ErrorKind::MergeFailed) {
-            self.totals.add(Total::FailedMerges, 1);
+        if let Err(error) = &value {
+            self.note_failed_read(keyspace, error);
         }
         value
     }
@@ -59,15 +66,41 @@ impl Core {
                 return Ok(());
             }
         }
+        let in_memtables = chain.operands();
+        let collected = self.collect_from_runs(keyspace, view, (hash, key), seqno, options, chain);
+        let in_tables = chain.operands() - in_memtables;
+        if in_tables > LONG_CHAIN {
+            self.note_long_chain(keyspace, key, in_tables);
+        }
+        collected
+    }
+
+    #[inline]
+    fn collect_from_runs(
+        &self,
+        keyspace: &KeyspaceState,
+        view: &View,
+        (hash, key): (u64, &[u8]),
+        seqno: SeqNo,
+        options: &ReadOptions,
+        chain: &mut Chain,
+    ) -> Result<()> {
         for (_, run) in view.version.runs() {
-            let Some(table) = run.table_of(&*keyspace.comparator, key) else { continue };
-            let table = keyspace.tables.get_owned(&table.file)?;
+            let Some(found) = run.table_of(&*keyspace.comparator, key) else { continue };
+            if chain.is_covered_above(found.file.largest_seqno) {
+                continue;
+            }
+            let table = keyspace.tables.get_owned(&found.file)?;
+            // Before the filter: it knows the keys of records, not what range tombstones cover.
+            if found.has_range_tombstones() {
+                cover(chain, &table, key, hash, seqno);
+            }
             if !keyspace.tables.may_contain(&table, hash)? {
                 self.totals.add(Total::FilterNegatives, 1);
                 continue;
             }
             let mut open = true;
-            table.get(key, seqno, options.fill_cache, |header, value| {
+            table.get(key, seqno, point_read(options), |header, value| {
                 open = chain.push(header, value.to_value());
                 if open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
@@ -111,14 +144,24 @@ impl Core {
 }
 
 impl KeyspaceState {
+    /// The range tombstones of a view, as a reader finds them; `None` if there are none.
+    pub(super) fn covers(&self, view: &View, seqno: SeqNo) -> Option<Covers> {
+        let comparator = &self.comparator;
+        let sets = view.memtables().filter_map(|memtable| memtable.range_tombstones());
+        let everything = KeyRange::all();
+        let runs = view.version.runs().filter_map(|(_, run)| {
+            CoverSource::of_run(run, &everything, &self.tables, &**comparator)
+        });
+        Covers::new(sets.map(CoverSource::Memtable).chain(runs).collect(), [seqno], comparator)
+    }
+
     fn sources(&self, view: &View, seqno: SeqNo, options: &ReadOptions) -> Vec<Source> {
-        let table_options = CursorOptions { fill_cache: options.fill_cache, readahead: 0 };
         let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
         let memtables = memtables.map(|memtable| Source::Memtable(memtable.cursor(seqno)));
         let runs = view.version.runs().map(|(_, run)| {
             let everything = KeyRange::all();
             let (tables, comparator) = (&self.tables, &self.comparator);
-            Source::Run(RunCursor::new(run, &everything, tables, comparator, table_options))
+            Source::Run(RunCursor::new(run, &everything, tables, comparator, point_read(options)))
         });
         memtables.chain(runs).collect()
     }
@@ -134,14 +177,36 @@ impl Keyspace {
         let sources = keyspace.sources(&view, seqno, options);
         Ok(Iter::new(VisibleParts {
             records: MergingCursor::new(sources, Arc::clone(&keyspace.comparator)),
+            covers: keyspace.covers(&view, seqno),
             seqno,
             bounds,
             comparator: Arc::clone(&keyspace.comparator),
             registry: Arc::clone(&core.registry),
             totals: Arc::clone(&core.totals),
+            report: options.report.clone(),
             _keep_alive: Arc::new((self.clone(), view)),
         }))
     }
+}
+
+/// How a read of these options gets its blocks.
+#[inline]
+pub(super) fn point_read(options: &ReadOptions) -> CursorOptions {
+    let ReadOptions { fill_cache, report, .. } = options;
+    CursorOptions { fill_cache: *fill_cache, readahead: 0, report: report.clone() }
+}
+
+/// Covers the chain of a key by a table's range tombstones.
+#[inline]
+pub(super) fn cover(chain: &mut Chain, table: &TableReader, key: &[u8], hash: u64, seqno: SeqNo) {
+    if planted(Fault::RangeDeleteBehindFilter)
+        && table.may_contain(hash).is_ok_and(|admits| !admits)
+    {
+        return;
+    }
+    let cover = table.cover(key, seqno);
+    let by_level = cover > 0 && planted(Fault::RangeDeleteByLevel);
+    chain.cover(if by_level { MAX_SEQNO } else { cover });
 }
 
 /// A range of keys as owned bounds.

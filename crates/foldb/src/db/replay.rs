@@ -214,6 +214,7 @@ impl Replayer<'_> {
             let seqno = header.first_seqno + index;
             match self.replay.keyspaces.get(&operation.keyspace) {
                 Some(own) if seqno > own.flushed_through || planted(Fault::ReplayFlushed) => {
+                    self.check_operator(&operation)?;
                     self.insert(own, &operation, seqno);
                 }
                 // In tables already, or dropped.
@@ -236,6 +237,22 @@ impl Replayer<'_> {
             )));
         }
         Ok(())
+    }
+
+    /// Refuses operands that nobody can fold, unless the caller wants to open all the same.
+    fn check_operator(&self, operation: &Operation<'_>) -> Result<()> {
+        let registry = self.replay.registry;
+        let resolver = registry.resolver();
+        if operation.kind != Kind::Merge
+            || !resolver.is_unresolved(operation.operator)
+            || self.replay.options.allow_unresolved_operators
+        {
+            return Ok(());
+        }
+        Err(resolver.definition(operation.operator).map_or_else(
+            || Error::corruption(format!("operator {} is defined nowhere", operation.operator)),
+            |definition| registry.unknown_operator(definition),
+        ))
     }
 
     fn insert(&mut self, own: &ReplayKeyspace, operation: &Operation<'_>, seqno: SeqNo) {

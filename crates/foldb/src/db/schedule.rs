@@ -12,7 +12,7 @@ use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::faults::{Fault, planted};
-use crate::key::KeyspaceId;
+use crate::key::{KeyspaceId, SeqNo};
 use crate::version::{KeyRange, Run, RunId, TableRef, Upper};
 
 /// A job and the keyspace whose tree it changes.
@@ -26,13 +26,22 @@ impl Core {
     /// The job that is most urgent over the trees of all keyspaces, if any needs one. Of equally
     /// urgent ones the keyspace behind the last one served is next, so that none waits for ever.
     pub(crate) fn pick(&self, tree: &mut Tree) -> Option<Claim> {
+        // In this order: who is released after the second line is noticed the next time.
+        if self.snapshots.take_released() {
+            tree.keyspaces.values_mut().for_each(|own| own.settled = false);
+        }
+        let snapshots = self.snapshots.live();
         let mut best: Option<(f64, KeyspaceId, Pick)> = None;
         for id in in_turn(tree) {
             let Some(own) = tree.keyspaces.get_mut(&id).filter(|own| !own.settled) else {
                 continue;
             };
             let comparator = &*own.keyspace.comparator;
-            match own.keyspace.policy.most_urgent(&own.shape(), &own.running_jobs(), comparator) {
+            match own.keyspace.policy.most_urgent(
+                &own.shape(&snapshots),
+                &own.running_jobs(),
+                comparator,
+            ) {
                 None => own.settled = true,
                 Some((urgency, pick)) => {
                     if best.as_ref().is_none_or(|best| urgency > best.0) {
@@ -53,9 +62,10 @@ impl Core {
         {
             return None;
         }
+        let snapshots = self.snapshots.live();
         let (id, pick) = in_turn(tree).find_map(|id| {
             let own = &tree.keyspaces[&id];
-            let (shape, jobs) = (own.shape(), own.running_jobs());
+            let (shape, jobs) = (own.shape(&snapshots), own.running_jobs());
             let (policy, runs) = (&own.keyspace.policy, self.options.idle_runs);
             Some((id, policy.idle(&shape, &jobs, runs, &*own.keyspace.comparator)?))
         })?;
@@ -71,23 +81,44 @@ impl Core {
         range: &ShapeRange,
     ) -> Option<Claim> {
         let own = tree.keyspaces.get(&keyspace)?;
-        let (policy, comparator) = (&own.keyspace.policy, &*own.keyspace.comparator);
         // Nothing else runs meanwhile, so there is never a job to wait for.
-        match policy.manual(&own.shape(), &[], range, comparator) {
-            ManualStep::Run(pick) => {
-                let mut claim = self.claim_of(keyspace, &pick, tree);
-                claim.job.move_from = u64::MAX;
-                Some(claim)
-            }
-            ManualStep::Wait | ManualStep::Done => None,
+        debug_assert!(own.running.is_empty(), "jobs of the policy's wait for those of callers");
+        self.step_of(own.manual(range, &self.snapshots.live()), keyspace, tree)
+            .map(|(_, claim)| claim)
+    }
+
+    /// The next job that brings together what the runs hold of one key, and the bytes it rewrites;
+    /// `None` when there is nothing to do, or others are in the way.
+    pub(crate) fn pick_key(
+        &self,
+        tree: &Tree,
+        keyspace: KeyspaceId,
+        key: &Arc<[u8]>,
+    ) -> Option<(u64, Claim)> {
+        let own = tree.keyspaces.get(&keyspace)?;
+        if !own.keyspace.comparator.bytewise_order() {
+            // There is no telling where the next key begins.
+            return None;
         }
+        let mut behind = key.to_vec();
+        behind.push(0);
+        let range = ShapeRange { lo: Some(Arc::clone(key)), hi: Some(behind.into()) };
+        self.step_of(own.manual(&range, &self.snapshots.live()), keyspace, tree)
+    }
+
+    fn step_of(&self, step: ManualStep, id: KeyspaceId, tree: &Tree) -> Option<(u64, Claim)> {
+        let ManualStep::Run(pick) = step else { return None };
+        let mut claim = self.claim_of(id, &pick, tree);
+        claim.job.move_from = u64::MAX;
+        Some((pick.bytes, claim))
     }
 
     /// Bytes that must be compacted until the trees have their shape.
     pub(crate) fn debt(&self, tree: &Tree) -> u64 {
+        let snapshots = self.snapshots.live();
         let debt = |own: &KeyspaceTree| {
             let comparator = &*own.keyspace.comparator;
-            own.keyspace.policy.debt(&own.shape(), &own.running_jobs(), comparator)
+            own.keyspace.policy.debt(&own.shape(&snapshots), &own.running_jobs(), comparator)
         };
         tree.keyspaces.values().map(debt).sum()
     }
@@ -132,14 +163,19 @@ fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
 }
 
 impl KeyspaceTree {
-    fn shape(&self) -> TreeShape {
+    fn manual(&self, range: &ShapeRange, snapshots: &[SeqNo]) -> ManualStep {
+        let (policy, comparator) = (&self.keyspace.policy, &*self.keyspace.comparator);
+        policy.manual(&self.shape(snapshots), &self.running_jobs(), range, comparator)
+    }
+
+    fn shape(&self, snapshots: &[SeqNo]) -> TreeShape {
         let busy = |id: RunId| {
             self.running.iter().any(|job| job.output_run == id || job.inputs.contains(&id))
         };
         let run = |run: &Arc<Run>| RunShape {
             id: run.id,
             busy: busy(run.id),
-            tables: run.tables.iter().map(|table| self.table_shape(table)).collect(),
+            tables: run.tables.iter().map(|table| self.table_shape(table, snapshots)).collect(),
         };
         let levels = self.version.levels.iter();
         TreeShape {
@@ -148,7 +184,7 @@ impl KeyspaceTree {
         }
     }
 
-    fn table_shape(&self, table: &TableRef) -> TableShape {
+    fn table_shape(&self, table: &TableRef, snapshots: &[SeqNo]) -> TableShape {
         let bytes = table.bytes(&*self.keyspace.comparator);
         let file = &table.file;
         // What holds for all of the file is taken to hold for the part of it that exists.
@@ -159,8 +195,10 @@ impl KeyspaceTree {
             hi_included: matches!(table.hi, Upper::Included(_)),
             bytes,
             samples: Arc::clone(&file.samples),
-            deletes: share(file.deletes),
-            entries: share(file.entries),
+            // What range tombstones delete counts as if each record had been deleted by itself.
+            deletes: share(file.deletes + file.range_deleted).max(file.range_deletes.min(1)),
+            entries: share(file.entries + file.range_deleted).max(file.range_deletes.min(1)),
+            released: file.kept_apart > 0 && snapshots.binary_search(&file.kept_apart).is_err(),
         }
     }
 

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::db::Db;
 use crate::error::Result;
@@ -18,29 +18,64 @@ use crate::value::Value;
 
 /// The live snapshots of a database.
 #[derive(Debug, Default)]
-pub(crate) struct SnapshotList(Mutex<BTreeMap<SeqNo, usize>>);
+pub(crate) struct SnapshotList {
+    live: Mutex<BTreeMap<SeqNo, Held>>,
+    /// Whether one is gone that kept records of tables apart, and nobody has looked since.
+    released: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    count: usize,
+    /// Whether tables wait for it.
+    keeps_apart: bool,
+}
 
 impl SnapshotList {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SeqNo, Held>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn register(&self, published: &AtomicU64) -> SeqNo {
-        let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut live = self.lock();
         let seqno = published.load(Ordering::Acquire);
-        *live.entry(seqno).or_default() += 1;
+        live.entry(seqno).or_default().count += 1;
         seqno
     }
 
-    fn release(&self, seqno: SeqNo) {
-        let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = live.get_mut(&seqno) {
-            *count -= 1;
-            if *count == 0 {
-                live.remove(&seqno);
-            }
+    /// Lets go of a snapshot. Whether tables waited for that.
+    fn release(&self, seqno: SeqNo) -> bool {
+        let mut live = self.lock();
+        let Some(held) = live.get_mut(&seqno) else { return false };
+        held.count -= 1;
+        if held.count > 0 {
+            return false;
         }
+        let keeps_apart = held.keeps_apart;
+        live.remove(&seqno);
+        if keeps_apart {
+            self.released.store(true, Ordering::Release);
+        }
+        keeps_apart
+    }
+
+    /// A table was written whose records a snapshot keeps apart.
+    pub(crate) fn note_kept_apart(&self, seqno: SeqNo) {
+        match self.lock().get_mut(&seqno) {
+            Some(held) => held.keeps_apart = true,
+            // It is gone already.
+            None => self.released.store(true, Ordering::Release),
+        }
+    }
+
+    /// Whether a snapshot that tables waited for has gone since this was last asked.
+    pub(crate) fn take_released(&self) -> bool {
+        self.released.load(Ordering::Relaxed) && self.released.swap(false, Ordering::AcqRel)
     }
 
     /// Sequence numbers of the live snapshots, oldest first.
     pub(crate) fn live(&self) -> Vec<SeqNo> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+        self.lock().keys().copied().collect()
     }
 }
 
@@ -69,7 +104,10 @@ struct Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        self.db.core().snapshots.release(self.seqno);
+        let core = self.db.core();
+        if core.snapshots.release(self.seqno) {
+            core.wake();
+        }
     }
 }
 

@@ -1,15 +1,9 @@
-//! Statistics and operators: what the handle tells about the database.
-
-use std::sync::Arc;
+//! Statistics: what the handle tells about the database.
 
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
-use crate::error::Result;
-use crate::fold::Operator;
 use crate::stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
-use crate::totals::Total;
-use crate::version::{Edit, Level};
-use crate::wal::encode_definition;
+use crate::version::Level;
 
 impl Core {
     pub(crate) fn stats(&self) -> Stats {
@@ -36,30 +30,6 @@ impl Core {
         stats.open_table_bytes = stats.memory.indexes + stats.memory.filters;
         stats.compaction_debt = self.debt(&self.lock_tree());
         stats
-    }
-
-    /// An operator by its spec, registered durably if it is new here.
-    pub(crate) fn operator(self: &Arc<Core>, spec: &str) -> Result<Operator> {
-        self.check_open()?;
-        let implementation = self.registry.parse(spec)?;
-        // The writer lock keeps a log from being begun without the definition.
-        let mut writer = self.lock_writer();
-        let id = match self.registry.id_of(&*implementation) {
-            Some(id) => id,
-            None => {
-                self.check_writable()?;
-                let definition = self.registry.next_definition(&*implementation);
-                let edit = Edit { operators: vec![definition.clone()], ..Edit::default() };
-                self.append_edit(&mut self.lock_tree(), &edit)?;
-                self.registry.adopt(&definition)?;
-                encode_definition(&definition, writer.log.begin());
-                let before = writer.log.len();
-                writer.log.append()?;
-                self.totals.add_exclusive(Total::BytesLog, writer.log.len() - before);
-                definition.id
-            }
-        };
-        Ok(Operator { id, registry: Arc::clone(&self.registry), implementation })
     }
 }
 

@@ -3,15 +3,17 @@
 //! A write is logged before it is applied and applied before it is published, all under the writer
 //! lock; who asked for a sync waits for it after the lock is released, so that nobody else does.
 
+use std::ops::RangeBounds;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use crate::batch::{Operation, WriteBatch};
+use crate::batch::{Operation, WriteBatch, check_range, encode_range};
 use crate::db::buffers::{Buffers, Needs, SealedGroup};
 use crate::db::core::Core;
 use crate::db::keyspace::{KeyspaceState, dropped};
 use crate::error::{Error, Result};
+use crate::events::StallReason;
 use crate::faults::{Fault, planted};
 use crate::fold::Operator;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
@@ -19,7 +21,7 @@ use crate::memtable::{Memtable, record_bytes};
 use crate::options::WriteOptions;
 use crate::runtime::Balance;
 use crate::totals::Total;
-use crate::wal::{BatchHeader, LogWriter, encode_definition};
+use crate::wal::{BatchHeader, LogWriter};
 
 /// What the one who writes has in hand.
 pub(crate) struct WriterState {
@@ -88,6 +90,28 @@ impl Writes<'_> {
 }
 
 impl Core {
+    pub(crate) fn delete_range<K: AsRef<[u8]>>(
+        &self,
+        keyspace: &KeyspaceState,
+        range: &impl RangeBounds<K>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let mut value = Vec::new();
+        let start = encode_range(range, &mut value);
+        if check_range(&*keyspace.comparator, range)? {
+            return self.write_one(
+                keyspace,
+                (Kind::DeleteRange, NO_OPERATOR),
+                start,
+                &value,
+                options,
+            );
+        }
+        // Nothing to write, but who asked for a sync has earlier writes in mind too.
+        keyspace.check_exists()?;
+        if options.sync { self.sync() } else { self.check_writable() }
+    }
+
     /// Merges into a keyspace, with a given operator or its default one.
     pub(crate) fn merge(
         &self,
@@ -125,6 +149,10 @@ impl Core {
         batch.check(&self.registry)?;
         for operation in batch.operations() {
             check_size(operation.key, operation.value)?;
+            // Of the others each was checked when it was added: their orders are their own.
+            if operation.kind == Kind::DeleteRange && operation.keyspace == DEFAULT_KEYSPACE {
+                check_range::<&[u8]>(&*self.default.comparator, &operation.range())?;
+            }
             if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                 self.default.default_operator()?.check_operand(operation.value)?;
             }
@@ -217,6 +245,7 @@ impl Core {
             Kind::Put => Total::Puts,
             Kind::Delete => Total::Deletes,
             Kind::Merge => Total::Merges,
+            Kind::DeleteRange => Total::RangeDeletes,
         };
         let bytes = (operation.key.len() + operation.value.len()) as u64;
         writer.since_pause += bytes;
@@ -309,16 +338,6 @@ impl Core {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     }
 
-    /// Writes the definitions of all operators that are not the same everywhere.
-    pub(crate) fn define_operators(&self, log: &mut LogWriter) -> Result<()> {
-        let resolver = self.registry.resolver();
-        for definition in resolver.dynamic_definitions() {
-            encode_definition(definition, log.begin());
-            log.append()?;
-        }
-        Ok(())
-    }
-
     /// Slows the writer as compaction falls behind, so that it never has to stop at once: from the
     /// slowdown trigger on, each stretch of writes waits longer, without bound near the stop.
     fn pace(&self, buffers: &Buffers) -> Result<()> {
@@ -331,7 +350,7 @@ impl Core {
         let over = (runs - slow + 1) as u32;
         let pause = (PAUSE_STEP * over / left).min(LONGEST_PAUSE);
         self.options.env.clock.sleep(pause);
-        self.totals.add(Total::StallMicros, pause.as_micros() as u64);
+        self.note_stall(StallReason::CompactionDebt, pause);
         Ok(())
     }
 
@@ -346,7 +365,7 @@ impl Core {
         }
         if is_over && self.has_workers() {
             self.options.env.clock.sleep(MEMORY_PAUSE);
-            self.totals.add(Total::StallMicros, MEMORY_PAUSE.as_micros() as u64);
+            self.note_stall(StallReason::Memory, MEMORY_PAUSE);
         }
         Ok(())
     }

@@ -70,9 +70,28 @@ pub trait MergeOperator: Debug + Send + Sync {
     /// The name by which the database remembers it. Names without a dot are foldb's.
     fn name(&self) -> &str;
 
-    /// Version of the operand format. A database written by another version refuses to open.
+    /// Version of the operand format. A database that holds operands of a version that nobody reads
+    /// ([`MergeOperator::reads_version`]) refuses to open.
     fn version(&self) -> u32 {
         0
+    }
+
+    /// Whether operands that another version wrote can be taken over by
+    /// [`MergeOperator::upgrade`]. Values are not rewritten: what the other version made of its
+    /// operands must be a base for this one too.
+    fn reads_version(&self, _other: u32) -> bool {
+        false
+    }
+
+    /// Writes to `out` what an operand of version `other` is in this one; `false` if it cannot be
+    /// read, and its key then fails to merge. Reads upgrade on the fly, flushes and compactions for
+    /// good.
+    ///
+    /// # Law
+    /// `full_of_other(base, [operand]) = full(base, [upgrade(operand)])`, checked by
+    /// [`crate::laws::Check::upgrades`].
+    fn upgrade(&self, _other: u32, _operand: &[u8], _out: &mut Vec<u8>) -> bool {
+        false
     }
 
     /// Exact parameter bytes (a separator, say), part of the operator's identity.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use foldb_env::Env;
 
+use crate::events::EventListener;
 use crate::fold::MergeOperator;
 use crate::key::{BytewiseComparator, Comparator};
 use crate::runtime::Runtime;
@@ -53,6 +54,13 @@ pub struct Options {
     pub merge_operator: Option<String>,
     /// Operators of your own, found by name beside the built-in ones. Default: none.
     pub operators: Vec<Arc<dyn MergeOperator>>,
+    /// Open although the database uses operators that nobody gave: keys without their operands work,
+    /// reads of the others fail with `MergeFailed`, `get_operands` shows them, and flushes and
+    /// compactions keep them untouched. Default: false, and such an open fails naming the operator.
+    pub allow_unresolved_operators: bool,
+    /// Who is told of flushes, compactions, stalls and failed merges. Default: nobody.
+    /// RocksDB: `listeners`.
+    pub listeners: Vec<Arc<dyn EventListener>>,
     /// Order of the keys; fixed when the database is created. Default: the order of the bytes.
     /// RocksDB: `comparator`.
     pub comparator: Arc<dyn Comparator>,
@@ -169,6 +177,8 @@ impl Default for Options {
             error_if_exists: false,
             merge_operator: None,
             operators: Vec::new(),
+            allow_unresolved_operators: false,
+            listeners: Vec::new(),
             comparator: Arc::new(BytewiseComparator),
             comparators: Vec::new(),
             write_buffer_size: 64 << 20,

@@ -121,8 +121,9 @@ impl Ledger {
         let is_shared = tracked.iter().any(|other| other.owner != tracked[0].owner);
         tracked.retain(|Tracked { owner, memtable, chains }| {
             let Some(chains) = chains.upgrade() else { return false };
-            let size = chains.bytes_resident();
             let memtable = memtable.upgrade();
+            let ranges = memtable.as_ref().map_or(0, |memtable| memtable.range_bytes());
+            let size = chains.bytes_resident() + ranges;
             match &memtable {
                 Some(memtable) if memtable.is_active() => {
                     bytes.active += size;

@@ -1,6 +1,9 @@
 //! What the engine did and what shape it is in.
 
 mod prometheus;
+mod report;
+
+pub use report::ReadReport;
 
 use crate::memory::MemoryUsage;
 
@@ -24,6 +27,8 @@ pub struct Stats {
     pub puts: u64,
     /// Deletes accepted.
     pub deletes: u64,
+    /// Range deletes accepted.
+    pub range_deletes: u64,
     /// Merges accepted: operands in.
     pub merges: u64,
     /// Keys and values accepted.

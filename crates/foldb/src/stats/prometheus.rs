@@ -38,10 +38,11 @@ impl Stats {
         text
     }
 
-    fn counters(&self) -> [(&'static str, &'static str, u64); 21] {
+    fn counters(&self) -> [(&'static str, &'static str, u64); 22] {
         [
             ("puts", "Puts accepted.", self.puts),
             ("deletes", "Deletes accepted.", self.deletes),
+            ("range_deletes", "Range deletes accepted.", self.range_deletes),
             ("merges", "Merges accepted.", self.merges),
             ("user_bytes", "Keys and values accepted.", self.bytes_user),
             ("log_bytes", "Written to the log.", self.bytes_log),

@@ -18,15 +18,17 @@ use foldb_env::{FileSystem, MemFs};
 
 use super::history::{self, Event};
 use super::toys;
-use crate::compaction::folding::RecordSink;
+use crate::compaction::folding::{OlderTables, RecordSink};
 use crate::compaction::memory::WorkMemory;
 use crate::compaction::output::TableOutput;
 use crate::fold::{Chain, Definition, Registry};
-use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, SeqNo};
+use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, Kind, RecordHeader, SeqNo};
 use crate::options::Compression;
+use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::{BlockCache, CursorOptions, TableBuilderOptions, TableCursor};
 use crate::version::{
-    FileFacts, FileNames, Key, OpenTables, TablePool, TableRef, Trash, TreeEdit, Upper, Version,
+    FileFacts, FileNames, Key, KeyRange, OpenTables, TablePool, TableRef, Trash, TreeEdit, Upper,
+    Version,
 };
 
 /// Everything that tables need.
@@ -104,7 +106,15 @@ impl Workbench {
         let options = self.table_options();
         let mut output =
             TableOutput::new(&self.fs, &self.names, &next_number, options, &self.memory);
-        for event in events {
+        let mut tombstones: Vec<_> = events.iter().filter_map(Event::tombstone).collect();
+        tombstones.sort_by(|a, b| a.start.compare(&*self.comparator, &b.start));
+        let nothing = Version::empty(LEVELS);
+        let range = KeyRange::all();
+        output.set_tombstones(
+            tombstones,
+            &OlderTables::below(&nothing, &[], &range, &self.comparator),
+        );
+        for event in events.iter().filter(|event| !event.is_range()) {
             output.add(&event.key, event.header, &event.value).unwrap();
         }
         output.finish().unwrap().pop().unwrap()
@@ -126,7 +136,7 @@ impl Workbench {
                 let file = self.build(&history::sorted(history::parse(records)));
                 let (lo, hi) = match bounds.trim().strip_prefix('@') {
                     Some(bounds) => parse_bounds(bounds),
-                    None => (file.smallest.clone(), Upper::Included(file.largest.clone())),
+                    None => (file.smallest.clone(), file.end.clone()),
                 };
                 edits.push(TreeEdit::Insert { run, file, lo, hi });
             }
@@ -138,7 +148,19 @@ impl Workbench {
         version.apply(edits, &*self.comparator, &self.trash).unwrap()
     }
 
-    /// The records a table reference shows.
+    /// The range tombstones a table reference shows, in the order of their starts.
+    pub(crate) fn visible_tombstones(&self, table: &TableRef) -> Vec<RangeTombstone> {
+        let reader = self.tables.get_owned(&table.file).unwrap();
+        let (lo, hi) = (Edge::Before(table.lo.clone()), table.hi.edge());
+        let comparator = &*self.comparator;
+        let all = reader.range_tombstones().map_or_else(Vec::new, |set| set.to_vec());
+        let mut all: Vec<_> =
+            all.iter().filter_map(|tombstone| tombstone.clipped(comparator, &lo, &hi)).collect();
+        all.sort_by(|a, b| a.start.compare(comparator, &b.start).then(b.seqno.cmp(&a.seqno)));
+        all
+    }
+
+    /// The records and range tombstones a table reference shows.
     pub(crate) fn visible(&self, table: &TableRef) -> Vec<Event> {
         let reader = self.tables.get_owned(&table.file).unwrap();
         let mut cursor = TableCursor::new(reader, CursorOptions::default());
@@ -148,6 +170,7 @@ impl Workbench {
             events.push(Event::new(cursor.key(), cursor.header(), cursor.value()));
             cursor.next().unwrap();
         }
+        events.extend(self.visible_tombstones(table).iter().map(Event::of_tombstone));
         events
     }
 
@@ -175,8 +198,9 @@ impl Workbench {
             let Some(table) = run.table_of(&*self.comparator, key) else { continue };
             let mut open = true;
             let table = self.tables.get_owned(&table.file).unwrap();
+            chain.cover(table.cover(key, seqno));
             table
-                .get(key, seqno, true, |header, value| {
+                .get(key, seqno, CursorOptions::default(), |header, value| {
                     open = chain.push(header, value.to_value());
                     if open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                 })
@@ -192,8 +216,25 @@ impl Workbench {
 /// What a reader finds who may see these records of one key up to `seqno`: the model of
 /// [`Workbench::read`], which knows no tree.
 pub(crate) fn read_events(events: &[Event], key: &[u8], seqno: SeqNo) -> String {
-    let mut visible: Vec<_> =
-        events.iter().filter(|event| event.key == key && event.header.seqno <= seqno).collect();
+    read_events_in(&BytewiseComparator, events, key, seqno)
+}
+
+/// [`read_events`] in another order of keys, which matters to range deletes.
+pub(crate) fn read_events_in(
+    comparator: &dyn Comparator,
+    events: &[Event],
+    key: &[u8],
+    seqno: SeqNo,
+) -> String {
+    // A range delete is by definition a delete of every key in it.
+    let of_key = |event: &Event| match event.tombstone() {
+        None => (event.key == key).then(|| event.clone()),
+        Some(tombstone) => tombstone
+            .contains(comparator, key)
+            .then(|| Event::new(key, RecordHeader { kind: Kind::Delete, ..event.header }, b"")),
+    };
+    let visible = events.iter().filter(|event| event.header.seqno <= seqno);
+    let mut visible: Vec<Event> = visible.filter_map(of_key).collect();
     visible.sort_by_key(|event| event.header.seqno);
     let mut chain = Chain::default();
     visible.iter().for_each(|event| chain.push_newer(event.header, event.value()));

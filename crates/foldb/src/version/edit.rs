@@ -26,6 +26,10 @@
 //!  11 new table         run varint | file facts | lo | upper
 //!  12 carve             run varint | lo option | hi option: what lies inside exists no longer
 //!  15 dead share        IEEE 754 double, in 0..=1: see `compaction::policy::DeadShare`
+//!  21 new table with range tombstones
+//!                       run varint | range tombstones varint | about how many older records they
+//!                       delete varint | file facts, of which the largest key is an upper | lo | upper
+//!  22 kept apart       seqno varint: of the table that stands before it, see `FileFacts::kept_apart`
 //! ```
 //!
 //! Unknown tags are refused: an older program must not lose what it does not understand.
@@ -94,6 +98,8 @@ pub(super) mod tag {
     pub(crate) const SETTINGS: u64 = 18;
     pub(crate) const DROPPED: u64 = 19;
     pub(crate) const NEXT_KEYSPACE: u64 = 20;
+    pub(crate) const INSERT_WITH_RANGES: u64 = 21;
+    pub(crate) const KEPT_APART: u64 = 22;
 }
 
 impl Edit {
@@ -209,12 +215,17 @@ impl TreeEdit {
                 put_varint(body, *run);
                 put_varint(body, before.map_or(0, |before| before + 1));
             }),
-            TreeEdit::Insert { run, file, lo, hi } => fields.add(tag::INSERT, |body| {
-                put_varint(body, *run);
-                file.encode(body);
-                write_key(body, lo);
-                write_upper(body, hi);
-            }),
+            TreeEdit::Insert { run, file, lo, hi } => {
+                fields.add(file.insert_tag(), |body| {
+                    put_varint(body, *run);
+                    file.encode(body);
+                    write_key(body, lo);
+                    write_upper(body, hi);
+                });
+                if file.kept_apart > 0 {
+                    fields.add(tag::KEPT_APART, |body| put_varint(body, file.kept_apart));
+                }
+            }
             TreeEdit::Carve { run, range } => fields.add(tag::CARVE, |body| {
                 put_varint(body, *run);
                 match &range.lo {
@@ -239,9 +250,9 @@ impl TreeEdit {
                 run: body.varint("run")?,
                 before: body.varint("next run in the level")?.checked_sub(1),
             }),
-            tag::INSERT => Ok(TreeEdit::Insert {
+            tag::INSERT | tag::INSERT_WITH_RANGES => Ok(TreeEdit::Insert {
                 run: body.varint("run")?,
-                file: FileFacts::decode(body)?,
+                file: FileFacts::decode(tag == tag::INSERT_WITH_RANGES, body)?,
                 lo: body.length_delimited("lower bound")?.into(),
                 hi: read_upper(body)?
                     .ok_or_else(|| Error::corruption("a table without an upper bound"))?,
@@ -260,7 +271,16 @@ impl TreeEdit {
 }
 
 impl FileFacts {
+    /// Programs that know nothing of range tombstones must not read a table without them.
+    fn insert_tag(&self) -> u64 {
+        if self.range_deletes == 0 { tag::INSERT } else { tag::INSERT_WITH_RANGES }
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
+        if self.range_deletes > 0 {
+            put_varint(out, self.range_deletes);
+            put_varint(out, self.range_deleted);
+        }
         for number in [
             self.number,
             self.len,
@@ -273,13 +293,24 @@ impl FileFacts {
             put_varint(out, number);
         }
         write_key(out, &self.smallest);
-        write_key(out, &self.largest);
+        if self.range_deletes > 0 {
+            write_upper(out, &self.end);
+        } else {
+            write_key(out, self.end.key());
+        }
         put_varint(out, self.samples.len() as u64);
         self.samples.iter().for_each(|sample| write_key(out, sample));
     }
 
-    fn decode(body: &mut ByteReader<'_>) -> Result<FileFacts> {
+    fn decode(with_ranges: bool, body: &mut ByteReader<'_>) -> Result<FileFacts> {
+        let (mut range_deletes, mut range_deleted) = (0, 0);
+        if with_ranges {
+            range_deletes = body.varint("range tombstones")?;
+            range_deleted = body.varint("records that range tombstones delete")?;
+        }
         let mut facts = FileFacts {
+            range_deletes,
+            range_deleted,
             number: body.varint("file number")?,
             len: body.varint("file length")?,
             entries: body.varint("entries")?,
@@ -288,7 +319,13 @@ impl FileFacts {
             smallest_seqno: body.varint("smallest seqno")?,
             largest_seqno: body.varint("largest seqno")?,
             smallest: body.length_delimited("smallest key")?.into(),
-            largest: body.length_delimited("largest key")?.into(),
+            end: if with_ranges {
+                read_upper(body)?.ok_or_else(|| Error::corruption("a table without an end"))?
+            } else {
+                Upper::Included(body.length_delimited("largest key")?.into())
+            },
+            // In a field of its own.
+            kept_apart: 0,
             samples: Arc::default(),
         };
         let mut samples: Vec<Key> = Vec::new();

@@ -90,8 +90,15 @@ impl KeyspaceEdit {
                 }
                 self.flushed_through = Some(body.varint("flushed through")?);
             }
-            tag::NEW_RUN | tag::INSERT | tag::CARVE => {
+            tag::NEW_RUN | tag::INSERT | tag::INSERT_WITH_RANGES | tag::CARVE => {
                 self.tree.push(TreeEdit::decode(tag, body)?);
+            }
+            tag::KEPT_APART => {
+                let seqno = body.varint("snapshot that kept records apart")?;
+                let Some(TreeEdit::Insert { file, .. }) = self.tree.last_mut() else {
+                    return Err(Error::corruption("records kept apart, but in no table"));
+                };
+                file.kept_apart = seqno;
             }
             tag::DEAD_SHARE => {
                 let share = f64::from_bits(body.u64("dead share")?);

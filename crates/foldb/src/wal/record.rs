@@ -17,8 +17,8 @@ use crate::fold::Definition;
 use crate::key::{MAX_SEQNO, OperatorId, SeqNo};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"foldblog");
-/// Version of the log's format.
-pub(crate) const LOG_FORMAT: u32 = 0;
+/// Version of the log's format. Version 1 added range deletes; version 0 is read.
+pub(crate) const LOG_FORMAT: u32 = 1;
 
 const TAG_HEADER: u8 = 0;
 const TAG_BATCH: u8 = 1;

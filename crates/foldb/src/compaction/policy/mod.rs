@@ -23,6 +23,7 @@ mod dead_share;
 mod decision;
 mod estimate;
 mod extent;
+mod released;
 mod settings;
 mod shape;
 mod slices;
@@ -136,6 +137,7 @@ impl Policy {
             }
             if level <= bottom {
                 needs.extend(sorted::deletes(view, level, bottom));
+                needs.extend(released::needs(view, level));
             }
         }
         if self.preset == CompactionPreset::Tiered {

@@ -43,7 +43,7 @@ fn a_table_is_begun_with_its_first_record() {
     assert_eq!(tables(&bench), 2);
     let file = &files[0];
     assert_eq!((file.number, file.entries, file.deletes, file.merges), (1, 3, 1, 1));
-    assert_eq!((&*file.smallest, &*file.largest), (&b"a"[..], &b"b"[..]));
+    assert_eq!((&*file.smallest, &**file.end.key()), (&b"a"[..], &b"b"[..]));
     assert_eq!((file.smallest_seqno, file.largest_seqno), (3, 9));
     assert_eq!(file.len, bench.mem.len(&bench.names.table(1)).unwrap());
     // What it says is durable, but for the name.

@@ -120,6 +120,7 @@ impl Core {
             name: name.into(),
             comparator: Arc::clone(comparator),
             registry: Arc::clone(&self.registry),
+            default_id: default_operator.as_ref().map(|operator| operator.id),
             default_operator,
             settings,
             version: Arc::clone(&version),

@@ -57,6 +57,11 @@ pub struct Keyspace {
 }
 
 impl Keyspace {
+    /// Another keyspace of the same database.
+    pub(super) fn sibling(&self, state: Arc<KeyspaceState>) -> Keyspace {
+        Keyspace { handle: Arc::clone(&self.handle), state }
+    }
+
     pub(super) fn new(handle: Arc<Handle>, state: Arc<KeyspaceState>) -> Keyspace {
         Keyspace { handle, state }
     }
@@ -119,6 +124,26 @@ impl Keyspace {
     pub fn delete_opt(&self, key: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
         let delete = (Kind::Delete, NO_OPERATOR);
         self.core().write_one(&self.state, delete, key.as_ref(), &[], options)
+    }
+
+    /// As [`crate::Db::delete_range`].
+    ///
+    /// # Errors
+    /// As [`crate::Db::delete_range`]; `KeyspaceDropped`.
+    pub fn delete_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+        self.delete_range_opt(range, &WriteOptions::default())
+    }
+
+    /// [`Keyspace::delete_range`] with options.
+    ///
+    /// # Errors
+    /// As [`Keyspace::delete_range`].
+    pub fn delete_range_opt<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.core().delete_range(&self.state, &range, options)
     }
 
     /// Merges an operand into a key with the keyspace's default operator; see [`crate::Db::merge`].

@@ -8,7 +8,7 @@ use crate::compaction::policy::Policy;
 use crate::db::view::{View, ViewCell};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Operator, Registry};
-use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId};
 use crate::options::{KeyspaceSettings, Options};
 use crate::version::{KeyspaceEdit, OpenTables, Version};
 
@@ -27,6 +27,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) registry: Arc<Registry>,
     /// The operator of merges that name none.
     pub(crate) default_operator: Option<Operator>,
+    /// Its id, known even where nobody gave the operator at open.
+    default_id: Option<OperatorId>,
     pub(crate) settings: KeyspaceSettings,
     pub(crate) num_levels: usize,
     pub(crate) policy: Policy,
@@ -42,6 +44,7 @@ pub(crate) struct KeyspaceParts {
     pub(crate) comparator: Arc<dyn Comparator>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) default_operator: Option<Operator>,
+    pub(crate) default_id: Option<OperatorId>,
     pub(crate) settings: KeyspaceSettings,
     pub(crate) version: Arc<Version>,
 }
@@ -66,6 +69,7 @@ impl KeyspaceState {
             comparator: parts.comparator,
             registry: parts.registry,
             default_operator: parts.default_operator,
+            default_id: parts.default_id,
             settings: parts.settings,
             num_levels,
             policy,
@@ -99,7 +103,7 @@ impl KeyspaceState {
     /// The operator of merges that name none.
     ///
     /// # Errors
-    /// `InvalidArgument` where there is none.
+    /// `InvalidArgument` where there is none, `UnknownOperator` where nobody gave it.
     #[inline]
     pub(crate) fn default_operator(&self) -> Result<&Operator> {
         self.default_operator.as_ref().ok_or_else(|| self.no_default_operator())
@@ -107,6 +111,10 @@ impl KeyspaceState {
 
     #[cold]
     fn no_default_operator(&self) -> Error {
+        let resolver = self.registry.resolver();
+        if let Some(definition) = self.default_id.and_then(|id| resolver.definition(id)) {
+            return self.registry.unknown_operator(definition);
+        }
         let message = if self.id == DEFAULT_KEYSPACE {
             "the database has no default merge operator: set Options::merge_operator, or use \
              merge_with"
@@ -127,7 +135,7 @@ impl KeyspaceState {
             settings: (!is_default).then_some(self.settings),
             comparator: Some(self.comparator.name().to_owned()),
             num_levels: Some(self.num_levels as u64),
-            default_operator: self.default_operator.as_ref().map(|operator| operator.id),
+            default_operator: self.default_id,
             ..KeyspaceEdit::default()
         }
     }

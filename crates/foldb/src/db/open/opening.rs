@@ -14,11 +14,14 @@ use crate::db::flush::Flushed;
 use crate::db::keyspace::{KeyspaceParts, KeyspaceState};
 use crate::db::open::files::{check_first_log, check_tables, highest_number, list_files, logs_in};
 use crate::db::open::stored::Stored;
+use crate::db::read_folds::ReadFolds;
 use crate::db::replay::{Replay, ReplayKeyspace, Replayed, replay_logs};
 use crate::db::snapshot::SnapshotList;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::db::write::WriterState;
 use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::fold::Registry;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::options::Options;
 use crate::runtime::Runtime;
@@ -72,8 +75,6 @@ impl Opening {
         })?;
         let flushed = stored.keyspaces.values().map(|own| own.flushed_through).max().unwrap_or(0);
         let last_seqno = stored.last_seqno.max(flushed).max(replayed.last_seqno);
-
-        let log = LogWriter::create(&fs, &names.log(next_log), next_log, stored.database, None)?;
         let cache = Arc::new(BlockCache::sharing(&runtime.ledger().blocks));
         let tables = OpenTables::new(
             Arc::clone(&fs),
@@ -83,6 +84,10 @@ impl Opening {
             Arc::clone(&runtime.ledger().tables),
             stored.database,
         );
+        if !options.allow_unresolved_operators {
+            check_operators(&parts, &stored.registry, &tables)?;
+        }
+        let log = LogWriter::create(&fs, &names.log(next_log), next_log, stored.database, None)?;
         let trees = keyspace_trees(parts, &stored, &options, &tables);
         // The manifest begins with what the old one ended with; the replayed tables come as an edit
         // of their own, together with the new log number.
@@ -128,6 +133,8 @@ impl Opening {
             trash,
             background: Background::default(),
             totals: stored.totals,
+            read_folds: ReadFolds::default(),
+            events: Events::new(options.listeners.clone()),
             poison: OnceLock::new(),
             closed: AtomicBool::new(false),
             lock: Mutex::new(Some(lock)),
@@ -182,6 +189,30 @@ fn keyspace_trees(
         (keyspace.id, KeyspaceTree::new(keyspace, version, own.flushed_through, dead_share))
     });
     trees.collect()
+}
+
+/// Refuses tables with operands that nobody can fold. Where every operator was given no table is
+/// opened for it.
+fn check_operators(
+    parts: &[KeyspaceParts],
+    registry: &Registry,
+    tables: &OpenTables,
+) -> Result<()> {
+    let resolver = registry.resolver();
+    if resolver.unresolved().next().is_none() {
+        return Ok(());
+    }
+    for own in parts {
+        let tables = tables.for_keyspace(own.id, Arc::clone(&own.comparator));
+        for table in own.version.tables() {
+            let open = tables.get_owned(&table.file)?;
+            let used = &open.properties().operators;
+            if let Some(unknown) = used.iter().find(|used| resolver.is_unresolved(used.id)) {
+                return Err(registry.unknown_operator(unknown));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// No memtables; the default keyspace is the first.

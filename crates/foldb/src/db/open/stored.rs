@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::db::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fold::{MergeOperator, Operator, Registry};
+use crate::fold::{Operator, Registry};
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, SeqNo};
 use crate::options::{KeyspaceSettings, MAX_LEVELS, Options, check_comparator};
 use crate::totals::Totals;
@@ -70,6 +70,7 @@ impl Stored {
         for edit in recovered.edits {
             stored.absorb(edit).map_err(|error| error.in_file(&path))?;
         }
+        stored.registry.settle_upgrades();
         stored.next_file = stored.next_file.max(recovered.number + 1);
         Ok(stored)
     }
@@ -177,12 +178,15 @@ impl StoredKeyspace {
         let is_default = self.id == DEFAULT_KEYSPACE;
         let spec = options.merge_operator.as_deref().filter(|_| is_default);
         let settings = self.settings.filter(|_| !is_default);
+        let (default_id, default_operator) =
+            choose_default_operator(spec, self.default_operator, registry)?;
         Ok(KeyspaceParts {
             id: self.id,
             name: self.name.as_str().into(),
             comparator,
             registry: Arc::clone(registry),
-            default_operator: choose_default_operator(spec, self.default_operator, registry)?,
+            default_operator,
+            default_id,
             settings: settings.unwrap_or_else(|| KeyspaceSettings::of_database(options)),
             version: Arc::new(version),
         })
@@ -219,32 +223,37 @@ impl StoredKeyspace {
     }
 }
 
-/// The operator of merges that name none: the caller's, else the one of last time.
+/// The operator of merges that name none: the caller's, else the one of last time, which stays
+/// stored even if nobody gave its implementation.
 fn choose_default_operator(
     spec: Option<&str>,
     stored: Option<OperatorId>,
     registry: &Arc<Registry>,
-) -> Result<Option<Operator>> {
-    let implementation: Arc<dyn MergeOperator>;
-    let id = match spec {
-        Some(spec) => {
-            implementation = registry.parse(spec)?;
-            match registry.id_of(&*implementation) {
+) -> Result<(Option<OperatorId>, Option<Operator>)> {
+    let found = match (spec, stored) {
+        (Some(spec), _) => {
+            let implementation = registry.parse(spec)?;
+            let id = match registry.id_of(&*implementation) {
                 Some(id) => id,
                 None => {
                     let definition = registry.next_definition(&*implementation);
                     registry.adopt(&definition)?;
                     definition.id
                 }
-            }
+            };
+            Some((id, implementation))
         }
-        None => {
-            let Some(id) = stored else { return Ok(None) };
-            implementation = registry.implementation(id).ok_or_else(|| {
-                Error::corruption(format!("the default operator {id} is defined nowhere"))
-            })?;
-            id
+        (None, Some(id)) if registry.resolver().definition(id).is_none() => {
+            let message = format!("the default operator {id} is defined nowhere");
+            return Err(Error::corruption(message));
         }
+        (None, stored) => stored.and_then(|id| registry.standing_for(id)),
     };
-    Ok(Some(Operator { id, registry: Arc::clone(registry), implementation }))
+    Ok(match found {
+        None => (stored, None),
+        Some((id, implementation)) => {
+            let operator = Operator { id, registry: Arc::clone(registry), implementation };
+            (Some(id), Some(operator))
+        }
+    })
 }

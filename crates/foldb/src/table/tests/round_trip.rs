@@ -82,8 +82,8 @@ fn check(records: &[Record], options: TableBuilderOptions) {
     let table = open_with(file, comparator).unwrap();
     for readahead in [0, 300, READAHEAD] {
         for fill_cache in [false, true] {
-            let options = CursorOptions { fill_cache, readahead };
-            assert_eq!(scan(&table, options).unwrap(), records);
+            let options = CursorOptions { fill_cache, readahead, report: None };
+            assert_eq!(scan(&table, options.clone()).unwrap(), records);
             assert_eq!(scan_back(&table, options).unwrap(), records);
         }
     }
@@ -189,7 +189,7 @@ fn get_stops_where_it_is_told() {
     let table = open(build(&records, options()).0).unwrap();
     let mut visited = 0;
     table
-        .get(b"k", 50, true, |header, _| {
+        .get(b"k", 50, CursorOptions::default(), |header, _| {
             visited += 1;
             assert_eq!(header.seqno, 51 - visited);
             if visited == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -219,7 +219,7 @@ fn large_file_is_written_in_chunks_and_synced_each_megabyte() {
     assert!(file.most_unsynced.load(Relaxed) <= 3 << 20);
     let table = open(file.clone()).unwrap();
     let before = file.reads.load(Relaxed);
-    let sequential = CursorOptions { fill_cache: false, readahead: READAHEAD };
+    let sequential = CursorOptions::walk();
     assert_eq!(scan(&table, sequential).unwrap().len(), records.len());
     let reads = file.reads.load(Relaxed) - before;
     assert!(reads <= summary.file_len / (250 << 10) + 1, "{reads} reads");

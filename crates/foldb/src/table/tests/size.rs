@@ -84,6 +84,10 @@ fn no_cache_and_no_fill_cache_nothing() {
         TableReader::open(file.clone(), Path::new("t"), FILE_NUMBER, comparator, none).unwrap();
     assert_eq!(get(&table, b"k", 1).unwrap().len(), 1);
     let table = open(file).unwrap();
-    table.get(b"k", 1, false, |_, _| ControlFlow::Continue(())).unwrap();
+    table
+        .get(b"k", 1, CursorOptions { fill_cache: false, ..CursorOptions::default() }, |_, _| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
     assert_eq!(table.cache().used_bytes(), 0);
 }

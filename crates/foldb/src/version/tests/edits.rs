@@ -17,7 +17,10 @@ fn upper() -> impl Strategy<Value = Upper> {
 
 fn facts() -> impl Strategy<Value = FileFacts> {
     let samples = proptest::collection::vec(key(), 0..4);
-    (any::<[u64; 7]>(), key(), key(), samples).prop_map(|(numbers, smallest, largest, samples)| {
+    let ends =
+        prop_oneof![key().prop_map(|key| (0, Upper::Included(key))), (1..u64::MAX, upper()),];
+    (any::<[u64; 7]>(), key(), ends, samples).prop_map(|(numbers, smallest, ends, samples)| {
+        let (range_deletes, end) = ends;
         FileFacts {
             number: numbers[0],
             len: numbers[1],
@@ -26,8 +29,11 @@ fn facts() -> impl Strategy<Value = FileFacts> {
             merges: numbers[4],
             smallest_seqno: numbers[5],
             largest_seqno: numbers[6],
+            range_deletes,
+            range_deleted: if range_deletes == 0 { 0 } else { numbers[6] },
             smallest,
-            largest,
+            end,
+            kept_apart: numbers[5] & 1,
             samples: samples.into(),
         }
     })

@@ -27,15 +27,23 @@ fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFa
         deletes: 1,
         merges: 2,
         smallest: key(keys[0]),
-        largest: key(keys[1]),
+        range_deletes: 0,
+        range_deleted: 0,
+        end: Upper::Included(key(keys[1])),
         smallest_seqno: seqnos[0],
         largest_seqno: seqnos[1],
+        kept_apart: 0,
         samples: Arc::new([key(keys[0])]),
     }
 }
 
+/// One more thing in the table: a range tombstone up to "t", which deletes about 40 records.
+fn with_range_tombstone(table: FileFacts) -> FileFacts {
+    FileFacts { range_deletes: 1, range_deleted: 40, end: Upper::Excluded(key("t")), ..table }
+}
+
 fn whole(run: u64, file: FileFacts) -> TreeEdit {
-    let (lo, hi) = (Arc::clone(&file.smallest), Upper::Included(Arc::clone(&file.largest)));
+    let (lo, hi) = (Arc::clone(&file.smallest), file.end.clone());
     TreeEdit::Insert { run, file, lo, hi }
 }
 
@@ -91,7 +99,7 @@ fn example() -> [Edit; 3] {
         flushed_through: Some(304),
         tree: vec![
             TreeEdit::NewRun { level: 0, run: 2, before: None },
-            whole(2, table(7, 5, ["b", "s"], [300, 304])),
+            whole(2, with_range_tombstone(table(7, 5, ["b", "s"], [300, 304]))),
         ],
         ..KeyspaceEdit::default()
     };

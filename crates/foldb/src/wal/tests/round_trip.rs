@@ -106,13 +106,13 @@ fn other_formats_are_refused() {
     let mut bytes = Vec::new();
     LogHeader::default().encode(&mut bytes);
     let mut later = bytes.clone();
-    later[9] = 1;
+    later[9] = 2;
     let LogRecord::Header(header) = LogRecord::decode(&later).unwrap() else {
         panic!("a header");
     };
     let error = header.check_format("log", LOG_FORMAT).unwrap_err();
     assert_eq!(error.kind(), crate::ErrorKind::Unsupported);
-    assert_eq!(error.to_string(), "log format 1 is not known, only up to 0");
+    assert_eq!(error.to_string(), "log format 2 is not known, only up to 1");
     bytes[1] ^= 1;
     assert_eq!(LogRecord::decode(&bytes).unwrap_err().kind(), crate::ErrorKind::Corruption);
     let tag = LogRecord::decode(&[99]).unwrap_err();

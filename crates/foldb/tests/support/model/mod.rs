@@ -8,6 +8,7 @@ pub mod program;
 pub mod run;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use program::{Operator, Place};
 
@@ -25,6 +26,7 @@ pub enum Cell {
 pub enum Write {
     Put(Vec<u8>, Vec<u8>),
     Delete(Vec<u8>),
+    DeleteRange((Bound<Vec<u8>>, Bound<Vec<u8>>)),
     Merge(Operator, Vec<u8>, Vec<u8>),
 }
 
@@ -106,6 +108,7 @@ impl State {
             Write::Delete(key) => {
                 self.0.remove(key);
             }
+            Write::DeleteRange(range) => self.0.retain(|key, _| !compare::is_between(key, range)),
             Write::Merge(operator, key, operand) => {
                 match merge(*operator, self.0.get(key), operand) {
                     Some(cell) => self.0.insert(key.clone(), cell),

@@ -178,6 +178,8 @@ pub enum Draft {
     /// An 8-byte value, so that counters find a base they accept.
     PutNumber(Key, Text),
     Delete(Key),
+    /// Ends that are the wrong way round are swapped.
+    DeleteRange(Bound<Key>, Bound<Key>),
     /// `None`: with the default operator.
     Merge(Option<Operator>, Key, Text),
 }
@@ -323,6 +325,7 @@ fn draft() -> impl Strategy<Value = Draft> {
         3 => (key(), text()).prop_map(|(key, text)| Draft::Put(key, text)),
         2 => (key(), text()).prop_map(|(key, text)| Draft::PutNumber(key, text)),
         2 => key().prop_map(Draft::Delete),
+        1 => (bound(), bound()).prop_map(|(start, end)| Draft::DeleteRange(start, end)),
         4 => (key(), text()).prop_map(|(key, text)| Draft::Merge(None, key, text)),
         4 => (operator(), key(), text())
             .prop_map(|(operator, key, text)| Draft::Merge(Some(operator), key, text)),

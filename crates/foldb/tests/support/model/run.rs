@@ -229,6 +229,7 @@ impl Player {
         let outcome = match &write {
             Write::Put(key, value) => keyspace.put_opt(key, value, &options),
             Write::Delete(key) => keyspace.delete_opt(key, &options),
+            Write::DeleteRange(range) => keyspace.delete_range_opt(range.clone(), &options),
             Write::Merge(_, key, operand) if has_default_operator(draft) => {
                 keyspace.merge_opt(key, operand, &options)
             }
@@ -266,6 +267,8 @@ impl Player {
             Write::Put(key, value) => batch.put_in(keyspace, key, value),
             Write::Delete(key) if by_itself => batch.delete(key),
             Write::Delete(key) => batch.delete_in(keyspace, key),
+            Write::DeleteRange(range) if by_itself => batch.delete_range(range.clone()),
+            Write::DeleteRange(range) => batch.delete_range_in(keyspace, range.clone()),
             Write::Merge(_, key, operand) if has_default_operator(draft) && by_itself => {
                 batch.merge(key, operand)
             }
@@ -286,6 +289,7 @@ impl Player {
             Draft::Put(key, text) => Write::Put(key.bytes(), text.bytes()),
             Draft::PutNumber(key, text) => Write::Put(key.bytes(), text.number()),
             Draft::Delete(key) => Write::Delete(key.bytes()),
+            Draft::DeleteRange(start, end) => Write::DeleteRange(in_order(start, end)),
             Draft::Merge(operator, key, text) => {
                 let default = place.operator().unwrap_or(self.settings.default_operator);
                 let operator = operator.unwrap_or(default);
@@ -331,7 +335,7 @@ impl Player {
             Some((snapshot, world)) => (Some(snapshot.clone()), world.of(place)),
             None => (None, self.current.of(place)),
         };
-        let options = ReadOptions { snapshot, fill_cache: true };
+        let options = ReadOptions { snapshot, ..ReadOptions::default() };
         let (iter, inside): (_, KeyTest) = match range {
             Range::Prefix(key, len) if options.snapshot.is_none() => {
                 let key = key.bytes();
@@ -473,5 +477,18 @@ fn pick<T>(held: &mut [T], index: u8) -> Option<&mut T> {
 fn remove<T>(held: &mut Vec<T>, index: u8) {
     if !held.is_empty() {
         held.remove(usize::from(index) % held.len());
+    }
+}
+
+/// A range that does not end before it starts.
+fn in_order(start: Bound<Key>, end: Bound<Key>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    let (start, end) = (start.map(Key::bytes), end.map(Key::bytes));
+    let key = |bound: &Bound<Vec<u8>>| match bound {
+        Bound::Unbounded => None,
+        Bound::Included(key) | Bound::Excluded(key) => Some(key.clone()),
+    };
+    match (key(&start), key(&end)) {
+        (Some(first), Some(last)) if first > last => (end, start),
+        _ => (start, end),
     }
 }
