@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foldb::env::{RandomAccessFile, WritableFile};
 use foldb::internals::{
-    BlockCache, CursorOptions, Kind, READAHEAD, RecordHeader, TableBuilder, TableBuilderOptions,
-    TableCursor, TableReader, key_hash,
+    BlockCache, CursorOptions, Kind, RecordHeader, TableBuilder, TableBuilderOptions, TableCursor,
+    TableReader, key_hash,
 };
 use foldb::{BytewiseComparator, Compression};
 
@@ -139,8 +139,8 @@ fn walk(c: &mut Criterion) {
     for (name, keys) in [("random", random_keys()), ("decimal", decimal_keys())] {
         let warm = table(&keys, options(Compression::None, 4096));
         let compressed = table(&keys, options(Compression::Lz4, 4096));
-        let cached = CursorOptions { fill_cache: true, readahead: 0 };
-        let sequential = CursorOptions { fill_cache: false, readahead: READAHEAD };
+        let cached = CursorOptions::default();
+        let sequential = CursorOptions::walk();
         for (what, table, how) in [
             ("cached", &warm, cached),
             ("read ahead", &warm, sequential),

@@ -37,6 +37,10 @@ pub enum Fault {
     FoldAcrossRangeDelete,
     /// A compaction drops a range tombstone while older tables lie below.
     DropRangeDeleteEarly,
+    /// A record changes in place under a snapshot.
+    FoldInPlaceUnderSnapshot,
+    /// A flush shows no snapshot its part of what the memtable folded.
+    FlushFoldedWhole,
 }
 
 #[cfg(debug_assertions)]

@@ -14,8 +14,7 @@ pub use crate::encoding::key_hash;
 pub use crate::fold::Definition;
 pub use crate::key::{Kind, RecordHeader};
 pub use crate::table::{
-    BlockCache, CursorOptions, READAHEAD, TableBuilder, TableBuilderOptions, TableCursor,
-    TableReader,
+    BlockCache, CursorOptions, TableBuilder, TableBuilderOptions, TableCursor, TableReader,
 };
 
 /// Where [`merge`] leaves what it folded.

@@ -69,15 +69,16 @@ pub use db::{ApproximateCount, Base, Db, Finalized, Keyspace, Operand, Operands,
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Event, EventListener, FailedMerge, StallReason};
 pub use fold::{
-    BuiltinInfo, Full, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog, laws,
-    list, set,
+    BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog,
+    laws, list, set,
 };
 pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
 pub use key::{BytewiseComparator, Comparator};
 pub use memory::MemoryUsage;
 pub use options::{
-    CompactionPreset, Compression, KeyspaceOptions, Options, ReadOptions, WriteOptions,
+    CompactionPreset, Compression, ExplainedOption, KeyspaceOptions, OptionSource, OptionValue,
+    Options, Profile, ReadOptions, WriteOptions,
 };
 pub use runtime::{Runtime, RuntimeOptions};
 pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, Stats};

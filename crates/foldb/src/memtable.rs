@@ -2,21 +2,26 @@
 //!
 //! The chains themselves are the `foldb-chains` crate; here they meet the engine's kinds and values.
 //! Invariant: a memtable is written by one thread at a time (whoever holds its writer) and read
-//! by any number without a lock.
+//! by any number without a lock. How it folds what it writes is `folding`'s subject.
+
+mod folding;
 
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwapOption;
-use foldb_chains::{ArenaPool, Chains, Cursor, KeyOrder, PinnedBytes, Writer};
+use foldb_chains::{ArenaPool, Chains, Cursor, Inserted, KeyOrder, NewRecord, Writer};
 
 use crate::batch::Operation;
 use crate::encoding::key_hash;
 use crate::fold::Chain;
-use crate::key::{Comparator, Kind, RecordHeader, SeqNo};
+use crate::key::{Comparator, Kind, MAX_SEQNO, RecordHeader, SeqNo};
+use crate::memtable::folding::{FoldBuffers, fold_word};
 use crate::range_tombstone::{Edge, RangeTombstone, RangeTombstones};
 use crate::value::Value;
+
+pub(crate) use folding::Folding;
 
 /// A memtable as readers and flushes see it.
 #[derive(Debug)]
@@ -40,6 +45,11 @@ pub(crate) struct MemtableWriter {
     writer: Writer,
     /// What the index takes before it has grown.
     empty_bytes: usize,
+    /// Sequence number of the last range delete: nothing folds across it.
+    last_delete_range: SeqNo,
+    /// Room that must be left for the rest of the batch that is being applied.
+    reserved: usize,
+    buffers: FoldBuffers,
     pub(crate) memtable: Arc<Memtable>,
 }
 
@@ -66,7 +76,14 @@ impl MemtableWriter {
             sealed_through: AtomicU64::new(0),
             released: AtomicBool::new(false),
         });
-        MemtableWriter { empty_bytes: memtable.bytes(), writer, memtable }
+        MemtableWriter {
+            empty_bytes: memtable.bytes(),
+            last_delete_range: 0,
+            reserved: 0,
+            buffers: FoldBuffers::default(),
+            writer,
+            memtable,
+        }
     }
 
     /// Whether records of these needs (see [`record_bytes`]) still fit: into the memory there is,
@@ -76,14 +93,6 @@ impl MemtableWriter {
         let chains = self.writer.chains();
         let grown = self.memtable.bytes() - self.empty_bytes;
         chains.fits(bytes) && (grown + bytes <= chains.capacity() || self.memtable.is_empty())
-    }
-
-    /// Sequence number of the last range delete in this memtable; 0 for none. A record that is older
-    /// is ended by it, if it is in the range, so nothing newer may be folded into it in place (H2).
-    #[inline]
-    #[allow(dead_code, reason = "for who folds in place")]
-    pub(crate) fn last_range_delete(&self) -> SeqNo {
-        self.memtable.last_range_delete.load(Ordering::Relaxed)
     }
 
     /// Whether records of these needs find room in the memory there is.
@@ -98,25 +107,35 @@ impl MemtableWriter {
         self.memtable.bytes() - self.empty_bytes
     }
 
-    /// Applies one write.
+    /// Keeps room for a batch of these needs: folds leave it free. Every write applied from now on
+    /// uses up its part.
+    #[inline]
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.reserved = bytes;
+    }
+
+    /// Applies one write, folding where that is due.
     ///
     /// # Panics
     /// When it does not fit: the caller asks [`MemtableWriter::fits`] for the whole batch first.
     #[inline]
-    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
+    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
         if operation.kind == Kind::DeleteRange {
             return self.delete_range(operation, seqno);
         }
-        self.writer
-            .insert(
-                key_hash(operation.key),
-                operation.key,
-                seqno,
-                operation.kind as u8,
-                operation.operator,
-                operation.value,
-            )
-            .expect("the caller made room");
+        let Operation { kind, operator, key, value, .. } = *operation;
+        let hash = key_hash(key);
+        let record = NewRecord { seqno, kind: kind as u8, operator, value };
+        let floor = match kind {
+            Kind::Merge => rules.floor.max(self.last_delete_range),
+            Kind::Put | Kind::Delete | Kind::DeleteRange => MAX_SEQNO,
+        };
+        let fold = |word| fold_word(rules.operators.implementation(operator), word, value);
+        let inserted = self.writer.insert_or_fold(hash, key, record, floor, fold);
+        self.reserved = self.reserved.saturating_sub(record_bytes(key.len(), value.len()));
+        if let Inserted::Version(records) = inserted.expect("the caller made room") {
+            self.fold_due(hash, operation, records, rules.operators);
+        }
     }
 
     #[cold]
@@ -131,6 +150,7 @@ impl MemtableWriter {
         memtable.range_tombstones.store(Some(Arc::new(next)));
         // Before the write is published: who may see it also sees that there is something to see.
         memtable.last_range_delete.store(seqno, Ordering::Release);
+        self.last_delete_range = seqno;
     }
 }
 
@@ -170,11 +190,7 @@ impl Memtable {
         let Some(node) = self.chains.find(hash, key) else { return true };
         for version in node.versions(seqno) {
             let header = record_header(version.seqno, version.kind, version.operator);
-            let value = match Value::inline(version.value) {
-                Some(value) => value,
-                None => Value::from_memtable(PinnedBytes::new(&self.chains, version)),
-            };
-            if !chain.push(header, value) {
+            if !chain.push(header, Value::of_version(&self.chains, version)) {
                 return false;
             }
         }
@@ -193,6 +209,11 @@ impl Memtable {
             return None;
         }
         self.range_tombstones.load_full()
+    }
+
+    /// A cursor over all records, for a flush that gives each of these snapshots what it sees.
+    pub(crate) fn cursor_for(&self, snapshots: &[SeqNo]) -> Cursor {
+        self.chains.cursor_for(snapshots)
     }
 
     /// Whether nothing was written.
@@ -255,7 +276,7 @@ pub(crate) fn header(cursor: &Cursor) -> RecordHeader {
 /// The value under a cursor: copied if small, else pinned.
 #[inline]
 pub(crate) fn pinned_value(cursor: &Cursor) -> Value {
-    Value::inline(cursor.value()).unwrap_or_else(|| Value::from_memtable(cursor.pinned_value()))
+    Value::of_version(cursor.chains(), cursor.version())
 }
 
 #[inline]

@@ -41,10 +41,41 @@ fn assert_noticed(fault: Fault, history: fn()) {
 fn stopping_a_chain_early_is_noticed() {
     assert_noticed(Fault::StopChainEarly, || {
         let db = open(&MemFs::new()).unwrap();
+        let list = db.operator("append").unwrap();
         for _ in 0..5 {
-            db.merge("a", number(1)).unwrap();
+            db.merge_with(&list, "a", "+").unwrap();
         }
-        assert_eq!(count(&db, "a"), 5);
+        assert_eq!(text(&db, "a").unwrap(), "+++++");
+    });
+}
+
+#[test]
+fn folding_in_place_under_a_snapshot_is_noticed() {
+    assert_noticed(Fault::FoldInPlaceUnderSnapshot, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.merge("a", number(1)).unwrap();
+        let snapshot = db.snapshot();
+        db.merge("a", number(1)).unwrap();
+        assert_eq!(snapshot.get("a").unwrap().unwrap(), number(1));
+        assert_eq!(count(&db, "a"), 2);
+    });
+}
+
+#[test]
+fn flushing_what_was_folded_whole_under_a_snapshot_is_noticed() {
+    assert_noticed(Fault::FlushFoldedWhole, || {
+        let db = open(&MemFs::new()).unwrap();
+        let list = db.operator("append").unwrap();
+        let mut snapshot = None;
+        for n in 0..40 {
+            db.merge_with(&list, "a", "+").unwrap();
+            if n == 19 {
+                snapshot = Some(db.snapshot());
+            }
+        }
+        db.flush().unwrap();
+        assert_eq!(*snapshot.unwrap().get("a").unwrap().unwrap(), *"+".repeat(20).as_bytes());
+        assert_eq!(text(&db, "a").unwrap(), "+".repeat(40));
     });
 }
 

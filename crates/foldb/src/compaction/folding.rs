@@ -130,7 +130,7 @@ impl<'a> Folder<'a> {
                 if header.seqno < cover {
                     open = false;
                 } else if self.chain.is_empty() && header.kind.is_base() {
-                    self.emit_base(here, header, records.value(), sink)?;
+                    self.emit_base(here, header, &records.value(), sink)?;
                     open = false;
                 } else {
                     open = self.chain.push(header, records.pinned_value());

@@ -18,7 +18,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::{Bound, RangeBounds};
 
-use foldb_chains::Cursor;
+use foldb_chains::{Cursor, Pins};
 
 use crate::db::{Db, Keyspace, read};
 use crate::error::Result;
@@ -140,7 +140,7 @@ impl Keyspace {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
         let view = keyspace.view.load_full();
-        let seqno = core.read_seqno(keyspace, &ReadOptions::default())?;
+        let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::published)?;
         let comparator = &*keyspace.comparator;
         let Some(range) = key_range(bounds, comparator) else { return Ok(0) };
         let memtables = view.memtables().map(|memtable| {
@@ -159,7 +159,7 @@ impl Keyspace {
         core.check_open()?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
-        let seqno = core.read_seqno(keyspace, &ReadOptions::default())?;
+        let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::published)?;
         let comparator = &*keyspace.comparator;
         let mut count = ApproximateCount { estimate: 0, at_least: 0, at_most: 0 };
         let Some(range) = key_range(bounds, comparator) else { return Ok(count) };

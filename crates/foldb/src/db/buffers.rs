@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use crate::batch::Operation;
 use crate::db::keyspace::KeyspaceState;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
-use crate::memtable::{Memtable, MemtableWriter};
+use crate::memtable::{Folding, Memtable, MemtableWriter};
 
 const READY: &str = "the caller made room";
 
@@ -162,20 +162,27 @@ impl Buffers {
     /// # Panics
     /// When its memtable was not made ready.
     #[inline]
-    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
+    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, folding: Folding<'_>) {
         if operation.keyspace == DEFAULT_KEYSPACE {
-            return self.default.memtable.as_mut().expect(READY).apply(operation, seqno);
+            return self.default.memtable.as_mut().expect(READY).apply(operation, seqno, folding);
         }
-        self.apply_elsewhere(operation, seqno);
+        self.apply_elsewhere(operation, seqno, folding);
     }
 
     #[inline(never)]
-    fn apply_elsewhere(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
+    fn apply_elsewhere(&mut self, operation: &Operation<'_>, seqno: SeqNo, folding: Folding<'_>) {
         let at = self.find(operation.keyspace).expect(READY);
         let memtable = self.others[at].memtable.as_mut().expect(READY);
         let before = memtable.grown();
-        memtable.apply(operation, seqno);
+        memtable.apply(operation, seqno, folding);
         self.elsewhere += memtable.grown() - before;
+    }
+
+    /// Keeps room in a memtable for what a batch writes to it.
+    pub(crate) fn reserve(&mut self, id: KeyspaceId, bytes: usize) {
+        if let Some(Buffer { memtable: Some(memtable), .. }) = self.get_mut(id) {
+            memtable.reserve(bytes);
+        }
     }
 
     /// Seals all memtables that hold something, at `through`, the last sequence number applied.

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
+use foldb_chains::Pins;
 use foldb_env::FileLock;
 
 use crate::compaction::memory::WorkMemory;
@@ -51,8 +52,8 @@ pub(crate) struct Core {
     pub(crate) keyspaces: RwLock<BTreeMap<Arc<str>, Arc<KeyspaceState>>>,
 
     pub(crate) writer: Mutex<WriterState>,
-    /// Last sequence number that reads may see.
-    pub(crate) published: AtomicU64,
+    /// Last sequence number that reads may see, and how far readers hold on to it.
+    pub(crate) pins: Pins,
     pub(crate) sealed: SealedGroups,
     pub(crate) snapshots: SnapshotList,
     pub(crate) tree: Mutex<Tree>,
@@ -163,6 +164,6 @@ impl Core {
 
     /// Last sequence number applied and published.
     pub(crate) fn published(&self) -> SeqNo {
-        self.published.load(Ordering::Acquire)
+        self.pins.published()
     }
 }

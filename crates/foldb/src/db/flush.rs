@@ -16,8 +16,9 @@ use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::error::Result;
 use crate::events::Event;
+use crate::faults::{Fault, planted};
 use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
-use crate::key::{KeyspaceId, MAX_SEQNO, SeqNo};
+use crate::key::{KeyspaceId, SeqNo};
 use crate::memtable::Memtable;
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::totals::Total;
@@ -120,10 +121,11 @@ impl Core {
         }
         let start = self.options.env.clock.now();
         memtables.iter().for_each(|memtable| memtable.order_all());
-        let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor(MAX_SEQNO)));
+        let snapshots = self.snapshots.live();
+        let shown: &[SeqNo] = if planted(Fault::FlushFoldedWhole) { &[] } else { &snapshots };
+        let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor_for(shown)));
         let mut records = MergingCursor::new(sources.collect(), Arc::clone(&keyspace.comparator));
         let resolver = self.registry.resolver();
-        let snapshots = self.snapshots.live();
         let older = OlderTables::below(version, &[], &KeyRange::all(), &keyspace.comparator);
         let covers = covers_of(keyspace, memtables, &snapshots);
         let mut folder = Folder::new(&resolver, &snapshots, older).covered_by(covers);

@@ -7,6 +7,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use foldb_chains::Pins;
+
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::read::{cover, point_read};
@@ -51,7 +53,7 @@ impl Keyspace {
         core.check_open()?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
-        let seqno = core.read_seqno(keyspace, options)?;
+        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
         let mut reads: Vec<KeyRead<'_>> =
             keys.iter().map(|key| KeyRead::new(key.as_ref())).collect();
         let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use foldb_chains::Pins;
+
 use crate::db::core::Core;
 use crate::db::{Db, Keyspace};
 use crate::error::Result;
@@ -144,7 +146,7 @@ impl Keyspace {
         core.check_open()?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
-        let seqno = core.read_seqno(keyspace, options)?;
+        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
         let mut chain = Chain::default();
         core.collect(keyspace, &view, key.as_ref(), seqno, options, &mut chain)?;
         let (operands, base) = chain.into_records();

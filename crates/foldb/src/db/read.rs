@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow, RangeBounds};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+
+use foldb_chains::Pins;
 
 use crate::db::core::Core;
 use crate::db::keyspace::{Keyspace, KeyspaceState};
@@ -33,7 +34,7 @@ impl Core {
         self.check_open()?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load();
-        let seqno = self.read_seqno(keyspace, options)?;
+        let seqno = self.read_seqno(keyspace, options, Pins::published)?;
         let mut chain = Chain::default();
         self.collect(keyspace, &view, key, seqno, options, &mut chain)?;
         if chain.is_empty() {
@@ -129,14 +130,18 @@ impl Core {
 
     /// The sequence number that a read sees a keyspace at. To be asked for when the view is loaded:
     /// a view that a drop has emptied is refused here.
+    ///
+    /// A read that looks at several keys, or at one more than once, takes [`Pins::pin`] for `now`;
+    /// one that looks at one key once is content with [`Pins::published`] (H2).
     pub(super) fn read_seqno(
         &self,
         keyspace: &KeyspaceState,
         options: &ReadOptions,
+        now: impl FnOnce(&Pins) -> SeqNo,
     ) -> Result<SeqNo> {
         keyspace.check_exists()?;
         match &options.snapshot {
-            None => Ok(self.published.load(Ordering::Acquire)),
+            None => Ok(now(&self.pins)),
             Some(snapshot) if std::ptr::eq(&**snapshot.db().core(), self) => Ok(snapshot.seqno()),
             Some(_) => Err(Error::invalid_argument("the snapshot is of another database")),
         }
@@ -173,7 +178,7 @@ impl Keyspace {
         core.check_open()?;
         // The view first, the sequence number second (H3), the memtables' key lists third (H17).
         let view = keyspace.view.load_full();
-        let seqno = core.read_seqno(keyspace, options)?;
+        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
         let sources = keyspace.sources(&view, seqno, options);
         Ok(Iter::new(VisibleParts {
             records: MergingCursor::new(sources, Arc::clone(&keyspace.comparator)),

@@ -33,7 +33,7 @@ use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Registry;
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, SeqNo};
-use crate::memtable::{Memtable, MemtableWriter, record_bytes};
+use crate::memtable::{Folding, Memtable, MemtableWriter, record_bytes};
 use crate::options::Options;
 use crate::version::FileNames;
 use crate::wal::{BatchHeader, LOG_FORMAT, LogEnd, LogHeader, LogReader, LogRecord};
@@ -273,7 +273,9 @@ impl Replayer<'_> {
             let room = capacity.max(bytes + (bytes >> 3));
             (MemtableWriter::create(self.replay.arenas, room, &own.comparator), capacity)
         });
-        writer.apply(operation, seqno);
+        // Nobody reads yet, so records change in place whoever wrote them.
+        let operators = self.replay.registry.resolver();
+        writer.apply(operation, seqno, Folding { floor: 0, operators: &operators });
     }
 
     fn seal(&mut self, id: KeyspaceId) {

@@ -2,12 +2,15 @@
 //!
 //! Invariant: a sequence number is taken and registered in one step, under the lock that
 //! compactions take to ask which snapshots are live. Whoever asked before sees records that are all
-//! older than any snapshot registered later, so folding them hides nothing from it.
+//! older than any snapshot registered later, so folding them hides nothing from it. The number is
+//! pinned, so the memtable changes nothing in place at or below it.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use foldb_chains::Pins;
 
 use crate::db::Db;
 use crate::error::Result;
@@ -36,9 +39,9 @@ impl SnapshotList {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn register(&self, published: &AtomicU64) -> SeqNo {
+    fn register(&self, pins: &Pins) -> SeqNo {
         let mut live = self.lock();
-        let seqno = published.load(Ordering::Acquire);
+        let seqno = pins.pin();
         live.entry(seqno).or_default().count += 1;
         seqno
     }
@@ -114,7 +117,7 @@ impl Drop for Registered {
 impl Snapshot {
     pub(crate) fn take(db: &Db) -> Snapshot {
         let core = db.core();
-        let seqno = core.snapshots.register(&core.published);
+        let seqno = core.snapshots.register(&core.pins);
         Snapshot(std::sync::Arc::new(Registered { db: db.clone(), seqno }))
     }
 

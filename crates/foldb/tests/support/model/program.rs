@@ -214,6 +214,15 @@ pub enum Step {
         writes: Vec<(Place, Draft)>,
         sync: bool,
     },
+    /// So many merges in a row, and a snapshot in between.
+    Merges {
+        place: Place,
+        operator: Operator,
+        key: Key,
+        text: Text,
+        count: u8,
+        snapshot_after: Option<u8>,
+    },
     Get(Place, Key),
     /// Through a snapshot, if there is one of that number. A key may come more than once.
     MultiGet {
@@ -393,11 +402,22 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Crash),
         2 => any::<u64>().prop_map(Step::CrashPartly),
     ];
+    let merges = (place(), operator(), key(), text(), 2..80u8, option::of(0..80u8)).prop_map(
+        |(place, operator, key, text, count, snapshot_after)| Step::Merges {
+            place,
+            operator,
+            key,
+            text,
+            count,
+            snapshot_after,
+        },
+    );
     let keyspaces = prop_oneof![
         3 => place().prop_map(Step::CreateKeyspace),
         1 => place().prop_map(Step::DropKeyspace),
     ];
     prop_oneof![
+        3 => merges,
         40 => (place(), draft(), synced())
             .prop_map(|(place, write, sync)| Step::Write { place, write, sync }),
         14 => (vec((place(), draft()), 0..12), synced())

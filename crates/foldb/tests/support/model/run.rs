@@ -14,7 +14,7 @@ use foldb::{
 
 use super::compare::{assert_get, check_keyspace, check_snapshot, is_between, scan};
 use super::held::HeldIterator;
-use super::program::{Draft, Key, Operator, Place, Program, Range, Settings, Step};
+use super::program::{Draft, Key, Operator, Place, Program, Range, Settings, Step, Text};
 use super::{Cell, Placed, State, World, Write};
 use crate::support::{PATH, operators, steps};
 
@@ -88,6 +88,19 @@ impl Player {
         match step {
             Step::Write { place, write, sync } => self.write(*place, *write, *sync),
             Step::Batch { writes, sync } => self.batch(writes, *sync),
+            Step::Merges { place, operator, key, text, count, snapshot_after } => {
+                // Short enough that all of them fit one memtable at times.
+                let len = text.len.min(40);
+                for n in 0..*count {
+                    let letter = b'a' + (text.letter - b'a' + n) % 26;
+                    let text = Text { letter, len };
+                    self.write(*place, Draft::Merge(Some(*operator), *key, text), false);
+                    if *snapshot_after == Some(n) {
+                        self.step(&Step::Snapshot);
+                    }
+                }
+                self.step(&Step::Get(*place, *key));
+            }
             Step::Get(place, key) => {
                 if let Some(keyspace) = self.at(*place) {
                     let key = key.bytes();
