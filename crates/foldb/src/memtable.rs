@@ -8,7 +8,7 @@ mod folding;
 
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwapOption;
 use foldb_chains::{ArenaPool, Chains, Cursor, Inserted, KeyOrder, NewRecord, Writer};
@@ -36,6 +36,8 @@ pub(crate) struct Memtable {
     range_bytes: AtomicUsize,
     /// Last sequence number applied, set when the memtable is sealed.
     sealed_through: AtomicU64,
+    /// Set when nobody needs it any more but readers who have it.
+    released: AtomicBool,
 }
 
 /// The one who may write to a memtable.
@@ -72,6 +74,7 @@ impl MemtableWriter {
             last_range_delete: AtomicU64::new(0),
             range_bytes: AtomicUsize::new(0),
             sealed_through: AtomicU64::new(0),
+            released: AtomicBool::new(false),
         });
         MemtableWriter {
             empty_bytes: memtable.bytes(),
@@ -248,6 +251,31 @@ impl Memtable {
     /// Last sequence number applied before it was sealed.
     pub(crate) fn sealed_through(&self) -> SeqNo {
         self.sealed_through.load(Ordering::Acquire)
+    }
+
+    /// Notes that it was flushed, or is not wanted any more: only readers keep it now.
+    pub(crate) fn release(&self) {
+        self.released.store(true, Ordering::Release);
+    }
+
+    /// Whether it is being written to.
+    pub(crate) fn is_active(&self) -> bool {
+        self.sealed_through() == 0 && !self.released.load(Ordering::Acquire)
+    }
+
+    /// Whether it is sealed and not flushed yet.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.sealed_through() > 0 && !self.released.load(Ordering::Acquire)
+    }
+
+    /// Bytes of its range tombstones.
+    pub(crate) fn range_bytes(&self) -> usize {
+        self.range_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Its records, as far as memory is concerned.
+    pub(crate) fn chains(&self) -> &Arc<Chains> {
+        &self.chains
     }
 
     /// Puts all keys in order at once, ahead of a flush.

@@ -88,6 +88,11 @@ impl<'a> Folder<'a> {
         }
     }
 
+    /// Bytes that folding takes, beside what its inputs hold.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.scratch.capacity() + self.key.capacity()
+    }
+
     /// Folds what these sources' range tombstones leave: see [`stripe_ends`].
     pub(crate) fn covered_by(mut self, covers: Option<Covers>) -> Folder<'a> {
         self.covers = covers;

@@ -16,7 +16,7 @@ impl Core {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        self.stop_workers();
+        self.leave_runtime();
         let written = self.write_last_edit();
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         flushed.and(written)

@@ -66,6 +66,7 @@ impl Core {
             next_number: &|| self.new_file_number(),
             table_options: self.table_options(keyspace, job.output_level),
             target_file_size: self.options.target_file_size(),
+            memory: &self.work_memory(),
         })?;
         let Some(slice) = slice else { return Ok(false) };
         self.totals.add(Total::CompactionSlices, 1);

@@ -132,12 +132,13 @@ impl Core {
         let next_number = || self.new_file_number();
         let fs = &self.options.env.fs;
         let options = self.table_options(keyspace, 0);
-        let mut output = TableOutput::new(fs, &self.names, &next_number, options);
+        let memory = self.work_memory();
+        let mut output = TableOutput::new(fs, &self.names, &next_number, options, &memory);
         let tombstones = tombstones_to_pass_on(keyspace, &folder, &mut records)?;
         output.set_tombstones(tombstones, &folder.older);
         records.seek_to_first()?;
         while records.valid() {
-            if output.current_bytes() >= self.options.target_file_size() {
+            if output.is_full(self.options.target_file_size(), folder.memory_bytes()) {
                 output.cut_before(records.key())?;
             }
             folder.fold_key(&mut records, &mut output)?;

@@ -36,6 +36,7 @@ use crate::db::core::Core;
 use crate::error::Result;
 use crate::fold::Operator;
 use crate::iterator::Iter;
+use crate::memory::MemoryUsage;
 use crate::options::{ExplainedOption, Options, ReadOptions, WriteOptions};
 use crate::stats::Stats;
 use crate::value::Value;
@@ -95,7 +96,7 @@ impl Db {
     /// and `Corruption` naming file and offset. An open that fails changes nothing.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
         let db = Db::of(open::open(path.as_ref(), options)?);
-        db.core().start_workers()?;
+        db.core().join_runtime()?;
         Ok(db)
     }
 
@@ -453,6 +454,23 @@ impl Db {
     /// What the engine did and what shape it is in.
     pub fn stats(&self) -> Stats {
         self.core().stats()
+    }
+
+    /// Where the memory of the database's runtime is: its own, or with [`Options::runtime`] that of all
+    /// databases that share it, for they have one budget.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// for (item, bytes) in db.memory().items() {
+    ///     println!("{item}: {bytes}");
+    /// }
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn memory(&self) -> MemoryUsage {
+        self.core().runtime.memory()
     }
 
     /// Closes the database: background work ends, later calls answer `Closed`. What was written

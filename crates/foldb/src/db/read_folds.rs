@@ -102,7 +102,7 @@ impl Core {
     #[cold]
     pub(crate) fn note_long_chain(&self, keyspace: &KeyspaceState, key: &[u8], operands: usize) {
         self.read_folds.pay(keyspace.id, key, operands);
-        self.background.look_again();
+        self.wake();
     }
 
     /// The job that brings together what reads have paid for, if any.

@@ -109,7 +109,7 @@ impl Drop for Registered {
     fn drop(&mut self) {
         let core = self.db.core();
         if core.snapshots.release(self.seqno) {
-            core.background.look_again();
+            core.wake();
         }
     }
 }

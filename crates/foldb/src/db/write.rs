@@ -16,8 +16,9 @@ use crate::events::StallReason;
 use crate::faults::{Fault, planted};
 use crate::fold::{CachedResolver, Operator};
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
-use crate::memtable::{Folding, record_bytes};
+use crate::memtable::{Folding, Memtable, record_bytes};
 use crate::options::WriteOptions;
+use crate::runtime::Balance;
 use crate::totals::Total;
 use crate::wal::{BatchHeader, LogWriter};
 
@@ -279,6 +280,7 @@ impl Core {
         if writer.since_pause >= PAUSE_BYTES {
             writer.since_pause = 0;
             self.pace(&writer.buffers)?;
+            self.balance_memory(writer)?;
         }
         if let Some((keyspace, bytes)) = writes.need()
             && writer.buffers.is_ready(keyspace, bytes)
@@ -309,8 +311,11 @@ impl Core {
             self.wait_for_buffer(&writer.buffers)?;
             self.seal(writer)?;
         }
-        writer.buffers.begin(&needs, &self.arenas);
+        let runtime = &self.runtime;
+        let track = |memtable: &Arc<Memtable>| runtime.track(self.member, memtable);
+        writer.buffers.begin(&needs, &runtime.ledger().arenas, track);
         needs.iter().for_each(|&(keyspace, bytes)| writer.buffers.reserve(keyspace, bytes));
+        runtime.ledger().balance();
         Ok(())
     }
 
@@ -325,7 +330,8 @@ impl Core {
         let mut log_bytes = 0;
         if writer.log_used {
             log_bytes = writer.log.len();
-            writer.log = self.next_log(&writer.log)?;
+            let next = self.next_log(&writer.log)?;
+            std::mem::replace(&mut writer.log, next).sync_handle().rest();
             writer.log_used = false;
         }
         let through = self.published();
@@ -334,6 +340,7 @@ impl Core {
         let next_log = writer.log.number();
         self.sealed.push(SealedGroup { through, log_bytes, next_log, unlogged, memtables });
         self.background.memtables_sealed(log_bytes);
+        self.wake();
         Ok(())
     }
 
@@ -360,7 +367,7 @@ impl Core {
     fn pace(&self, buffers: &Buffers) -> Result<()> {
         let runs = buffers.deepest_level0();
         let (slow, stop) = (self.options.level0_slowdown_trigger, self.options.level0_stop_trigger);
-        if runs < slow || self.options.disable_auto_compactions || !self.background.has_workers() {
+        if runs < slow || self.options.disable_auto_compactions || !self.has_workers() {
             return Ok(());
         }
         let left = stop.saturating_sub(runs).max(1) as u32;
@@ -368,6 +375,33 @@ impl Core {
         let pause = (PAUSE_STEP * over / left).min(LONGEST_PAUSE);
         self.options.env.clock.sleep(pause);
         self.note_stall(StallReason::CompactionDebt, pause);
+        Ok(())
+    }
+
+    /// Does what memory asks for: seals where this database fills most of what several may fill, asks
+    /// another one to, and waits a little while memtables take more than they may.
+    fn balance_memory(&self, writer: &mut WriterState) -> Result<()> {
+        let Balance { seal, is_over } = self.runtime.ledger().balance();
+        match seal {
+            Some(member) if member == self.member => self.seal_for_memory(writer)?,
+            Some(member) => self.runtime.workers().request_seal(member),
+            None => {}
+        }
+        if is_over && self.has_workers() {
+            self.options.env.clock.sleep(MEMORY_PAUSE);
+            self.note_stall(StallReason::Memory, MEMORY_PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Seals what is being filled, unless the writer would have to wait for that, and has it flushed.
+    pub(crate) fn seal_for_memory(&self, writer: &mut WriterState) -> Result<()> {
+        let may_seal = self.sealed.len() + 1 < self.options.max_write_buffers();
+        if may_seal && !writer.buffers.is_empty() {
+            self.seal(writer)?;
+        }
+        self.background.flush_soon();
+        self.wake();
         Ok(())
     }
 
@@ -389,6 +423,8 @@ const PAUSE_BYTES: u64 = 64 << 10;
 /// Pause after each [`PAUSE_BYTES`] when one run is over the slowdown trigger and one is left.
 const PAUSE_STEP: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+/// Pause after each [`PAUSE_BYTES`] while memtables of all databases take more than they may.
+const MEMORY_PAUSE: Duration = Duration::from_millis(10);
 
 /// Refuses what no table could hold.
 #[inline]

@@ -231,6 +231,16 @@ impl LogWriter {
 }
 
 impl LogSync {
+    /// Bytes of memory that writing to the log takes now.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.file.memory_bytes()
+    }
+
+    /// The log is not written to any more.
+    pub(crate) fn rest(&self) {
+        self.file.rest();
+    }
+
     /// Makes the log durable up to a frame, and all logs before it wholly.
     ///
     /// # Errors

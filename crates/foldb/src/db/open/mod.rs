@@ -24,6 +24,7 @@ use crate::db::open::opening::Opening;
 use crate::db::open::stored::Stored;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
+use crate::runtime::Runtime;
 use crate::version::{FileKind, FileNames, Manifest, refuse_foreign};
 
 pub(crate) use read_only::open_read_only;
@@ -31,6 +32,8 @@ pub(crate) use read_only::open_read_only;
 /// Opens a database, with its workers not started yet.
 pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
     options.validate()?;
+    let runtime = runtime_of(&options);
+    let options = options.fitted(&runtime.ledger().shares);
     let names = FileNames::new(path);
     let fs = Arc::clone(&options.env.fs);
     if fs.exists(&names.current()) && !fs.exists(&names.lock()) {
@@ -47,7 +50,15 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
         Some(recovered) => Stored::recover(recovered, &options, &names)?,
         None => Stored::create(&options),
     };
-    Opening { options, names, fs, lock, stored }.finish()
+    Opening { options, names, fs, lock, stored, runtime }.finish()
+}
+
+/// The runtime that the caller gave, or one of the database's own.
+fn runtime_of(options: &Options) -> Runtime {
+    match &options.runtime {
+        Some(shared) => shared.clone(),
+        None => Runtime::with_shares(options.memory_shares(), Arc::clone(&options.env.threads)),
+    }
 }
 
 /// Removes a database: the files it knows, and the directory if nothing else is in it. What another

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
-use foldb_chains::{ArenaPool, Pins};
+use foldb_chains::Pins;
 use foldb_env::{FileLock, FileSystem};
 
 use crate::compaction::policy::DeadShare;
@@ -25,15 +25,10 @@ use crate::events::Events;
 use crate::fold::Registry;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::options::Options;
+use crate::runtime::Runtime;
 use crate::table::BlockCache;
-use crate::version::{Edit, FileKind, FileNames, Manifest, OpenTables, Trash};
+use crate::version::{Edit, FileKind, FileNames, HeldTables, Manifest, OpenTables, Trash};
 use crate::wal::LogWriter;
-
-/// Bytes of free memtable memory kept for the next memtables: as many as are flushed together. A
-/// memtable reserves nearly twice its buffer, for the index beside the records.
-pub(super) fn pooled_bytes(options: &Options) -> usize {
-    2 * options.write_buffer_size * options.flush_together()
-}
 
 /// An open in progress: the lock is held, the manifest read.
 pub(super) struct Opening {
@@ -42,11 +37,12 @@ pub(super) struct Opening {
     pub(super) fs: Arc<dyn FileSystem>,
     pub(super) lock: Box<dyn FileLock>,
     pub(super) stored: Stored,
+    pub(super) runtime: Runtime,
 }
 
 impl Opening {
     pub(super) fn finish(self) -> Result<Arc<Core>> {
-        let Opening { options, names, fs, lock, mut stored } = self;
+        let Opening { options, names, fs, lock, mut stored, runtime } = self;
         let present = list_files(&*fs, &names)?;
         if stored.fresh && present.iter().any(|kind| matches!(kind, FileKind::Table(_))) {
             // A new database would remove them as leftovers of nobody.
@@ -65,14 +61,13 @@ impl Opening {
         }
         stored.next_file = stored.next_file.max(highest_number(&present) + 1);
 
-        let arenas = ArenaPool::new(pooled_bytes(&options));
         let next_log = stored.next_file;
         let manifest_number = stored.next_file + 1;
         let replayed = replay_logs(Replay {
             options: &options,
             names: &names,
             registry: &stored.registry,
-            arenas: &arenas,
+            arenas: &runtime.ledger().arenas,
             first_log: stored.log,
             logs: open_logs(&*fs, &names, stored.log, &logs_in(&present))?,
             through: MAX_SEQNO,
@@ -89,13 +84,13 @@ impl Opening {
             .in_file(&names.current()));
         }
         let last_seqno = stored.last_seqno_with(&replayed);
-        let cache = Arc::new(BlockCache::new(options.block_cache_size));
+        let cache = Arc::new(BlockCache::sharing(&runtime.ledger().blocks));
         let tables = OpenTables::new(
             Arc::clone(&fs),
             names.clone(),
             Arc::clone(&options.comparator),
             Arc::clone(&cache),
-            options.max_open_files,
+            Arc::clone(&runtime.ledger().tables),
             stored.database,
         );
         if !options.allow_unresolved_operators {
@@ -124,7 +119,8 @@ impl Opening {
             stored,
             trees,
             cache,
-            arenas,
+            runtime,
+            held: None,
             trash,
             last_seqno,
             log,
@@ -147,7 +143,9 @@ pub(super) struct Assembly {
     pub(super) stored: Stored,
     pub(super) trees: BTreeMap<KeyspaceId, KeyspaceTree>,
     pub(super) cache: Arc<BlockCache>,
-    pub(super) arenas: Arc<ArenaPool>,
+    pub(super) runtime: Runtime,
+    /// Tables that stay open however many are.
+    pub(super) held: Option<HeldTables>,
     pub(super) trash: Arc<Trash>,
     pub(super) last_seqno: SeqNo,
     /// The log and the manifest to write to.
@@ -193,7 +191,9 @@ impl Assembly {
             next_file: AtomicU64::new(self.next_file),
             logs: Mutex::new(self.logs.into_iter().map(|log| (log, None)).collect()),
             cache: self.cache,
-            arenas: self.arenas,
+            member: self.runtime.next_database(),
+            runtime: self.runtime,
+            _held: self.held,
             trash: self.trash,
             background: Background::default(),
             totals: stored.totals,
@@ -279,7 +279,8 @@ pub(super) fn check_operators(
 
 /// No memtables; the default keyspace is the first.
 fn buffers_of(keyspaces: &[Arc<KeyspaceState>], options: &Options) -> Buffers {
-    let mut buffers = Buffers::new(Arc::clone(&keyspaces[0]), options.write_buffer_size);
+    let (first, is_shared) = (Arc::clone(&keyspaces[0]), options.runtime.is_some());
+    let mut buffers = Buffers::new(first, options.write_buffer_size, is_shared);
     keyspaces[1..].iter().for_each(|keyspace| buffers.add(Arc::clone(keyspace)));
     buffers
 }

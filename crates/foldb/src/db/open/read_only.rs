@@ -29,24 +29,24 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use foldb_chains::ArenaPool;
 use foldb_env::{FileSystem, ReadOnlyFs};
 
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceParts;
 use crate::db::open::files::{check_first_log, check_tables, list_files, logs_in};
-use crate::db::open::missing;
 use crate::db::open::opening::{
-    Assembly, check_operators, keyspace_parts, keyspace_trees, pooled_bytes, replayed_keyspaces,
+    Assembly, check_operators, keyspace_parts, keyspace_trees, replayed_keyspaces,
 };
 use crate::db::open::stored::Stored;
+use crate::db::open::{missing, runtime_of};
 use crate::db::replay::{Replay, open_logs, replay_logs};
 use crate::db::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{KeyspaceId, SeqNo};
 use crate::options::Options;
+use crate::runtime::Runtime;
 use crate::table::{BlockCache, TableReader};
-use crate::version::{FileNames, Manifest, OpenTables, Trash};
+use crate::version::{FileNames, Manifest, OpenTables, TablePool, Trash};
 use crate::wal::{LogReader, LogRecord, LogWriter};
 
 /// How often the looks begin anew. A writer would have to remove a file that is not open yet in the
@@ -68,8 +68,10 @@ pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<Arc<Co
             Error::new(ErrorKind::DatabaseExists, "a database is already here").in_file(path)
         );
     }
-    let cache = Arc::new(BlockCache::new(options.block_cache_size));
-    let mut looking = Looking { options, names, cache, open: HashMap::new() };
+    let runtime = runtime_of(&options);
+    let options = options.fitted(&runtime.ledger().shares);
+    let cache = Arc::new(BlockCache::sharing(&runtime.ledger().blocks));
+    let mut looking = Looking { options, names, runtime, cache, open: HashMap::new() };
     let mut before = String::new();
     for _ in 0..ATTEMPTS {
         match looking.attempt() {
@@ -97,6 +99,7 @@ fn may_be_of_the_moment(error: &Error) -> bool {
 struct Looking {
     options: Options,
     names: FileNames,
+    runtime: Runtime,
     cache: Arc<BlockCache>,
     /// Tables opened so far, by file number, which is never reused.
     open: HashMap<u64, Arc<TableReader>>,
@@ -124,12 +127,11 @@ impl Looking {
         let trees = self.open_tables(parts, &stored)?;
 
         // From here on all is in open files.
-        let arenas = ArenaPool::new(pooled_bytes(&options));
         let replayed = replay_logs(Replay {
             options: &options,
             names: &names,
             registry: &stored.registry,
-            arenas: &arenas,
+            arenas: &self.runtime.ledger().arenas,
             first_log: stored.log,
             logs,
             through,
@@ -142,7 +144,7 @@ impl Looking {
             memtables.iter().for_each(|memtable| memtable.seal(last_seqno));
             trees[&id].keyspace.view.hold(memtables);
         }
-        Ok(self.assemble(stored, trees, arenas, trash, last_seqno))
+        Ok(self.assemble(stored, trees, trash, last_seqno))
     }
 
     fn stored(&self) -> Result<Stored> {
@@ -167,7 +169,8 @@ impl Looking {
             self.names.clone(),
             Arc::clone(&self.options.comparator),
             Arc::clone(&self.cache),
-            usize::MAX,
+            // Of its own: no other database closes these.
+            Arc::new(TablePool::new(Arc::clone(&self.runtime.ledger().blocks), usize::MAX)),
             stored.database,
         );
         if !self.options.allow_unresolved_operators {
@@ -191,12 +194,12 @@ impl Looking {
         &self,
         stored: Stored,
         trees: BTreeMap<KeyspaceId, KeyspaceTree>,
-        arenas: Arc<ArenaPool>,
         trash: Arc<Trash>,
         last_seqno: SeqNo,
     ) -> Arc<Core> {
         let (fs, names) = (&self.options.env.fs, &self.names);
         let next_file = stored.next_file;
+        let tables = trees.values().map(|own| own.version.tables().count()).sum();
         Assembly {
             log: LogWriter::unwritable(fs, &names.log(next_file), next_file),
             manifest: Manifest::unwritable(fs, names, next_file),
@@ -205,7 +208,8 @@ impl Looking {
             stored,
             trees,
             cache: Arc::clone(&self.cache),
-            arenas,
+            runtime: self.runtime.clone(),
+            held: Some(TablePool::hold(&self.runtime.ledger().tables, tables)),
             trash,
             last_seqno,
             next_file,
