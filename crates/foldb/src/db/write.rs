@@ -30,6 +30,8 @@ pub(crate) struct WriterState {
     pub(crate) log_used: bool,
     /// Whether the memtables hold writes that are in no log.
     pub(crate) unlogged: bool,
+    /// Bytes applied since memory and debt were last looked at.
+    since_look: u64,
     /// Bytes applied since writes were last slowed.
     since_pause: u64,
     operators: CachedResolver,
@@ -37,8 +39,8 @@ pub(crate) struct WriterState {
 
 impl WriterState {
     pub(crate) fn new(buffers: Buffers, log: LogWriter, operators: CachedResolver) -> WriterState {
-        let (log_used, unlogged, since_pause) = (false, false, 0);
-        WriterState { buffers, log, log_used, unlogged, since_pause, operators }
+        let (log_used, unlogged, since_look, since_pause) = (false, false, 0, 0);
+        WriterState { buffers, log, log_used, unlogged, since_look, since_pause, operators }
     }
 }
 
@@ -225,7 +227,7 @@ impl Core {
         default: OperatorId,
         first: SeqNo,
     ) {
-        let WriterState { buffers, operators, since_pause, .. } = writer;
+        let WriterState { buffers, operators, since_look, .. } = writer;
         let operators = &**operators.load();
         match writes {
             Writes::One(_, operation) => {
@@ -235,7 +237,7 @@ impl Core {
                     floor = 0;
                 }
                 let folding = Folding { floor, operators };
-                *since_pause += self.apply_one(buffers, &operation, first, folding);
+                *since_look += self.apply_one(buffers, &operation, first, folding);
                 self.pins.publish(first);
             }
             Writes::Batch(batch) => {
@@ -245,7 +247,7 @@ impl Core {
                     if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                         operation.operator = default;
                     }
-                    *since_pause += self.apply_one(buffers, &operation, seqno, folding);
+                    *since_look += self.apply_one(buffers, &operation, seqno, folding);
                 }
                 self.pins.publish(first + batch.len() as SeqNo - 1);
             }
@@ -277,10 +279,8 @@ impl Core {
     /// Waits, seals or begins memtables until the writes fit.
     #[inline]
     fn make_room(&self, writer: &mut WriterState, writes: Writes<'_>) -> Result<()> {
-        if writer.since_pause >= PAUSE_BYTES {
-            writer.since_pause = 0;
-            self.pace(&writer.buffers)?;
-            self.balance_memory(writer)?;
+        if writer.since_look >= self.look_every() {
+            self.look(writer)?;
         }
         if let Some((keyspace, bytes)) = writes.need()
             && writer.buffers.is_ready(keyspace, bytes)
@@ -294,6 +294,27 @@ impl Core {
         self.make_room_for(writer, writes)
     }
 
+    /// Bytes between two looks at memory and debt. Where several databases share memory each of them
+    /// says often what it has taken; the looking itself they do in turns.
+    #[inline]
+    fn look_every(&self) -> u64 {
+        if self.options.runtime.is_some() { SHARED_LOOK_BYTES } else { PAUSE_BYTES }
+    }
+
+    #[cold]
+    fn look(&self, writer: &mut WriterState) -> Result<()> {
+        let bytes = std::mem::take(&mut writer.since_look);
+        writer.since_pause += bytes;
+        if writer.since_pause >= PAUSE_BYTES {
+            writer.since_pause = 0;
+            self.pace(&writer.buffers)?;
+        }
+        if self.runtime.ledger().wrote(bytes) {
+            self.balance_memory(writer)?;
+        }
+        Ok(())
+    }
+
     #[cold]
     fn make_room_for(&self, writer: &mut WriterState, writes: Writes<'_>) -> Result<()> {
         let needs = writes.needs();
@@ -304,6 +325,7 @@ impl Core {
                 Writes::Batch(batch) => batch.keyspace_name(keyspace),
             }));
         }
+        self.balance_memory(writer)?;
         let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
         // A log whose writes were all to keyspaces dropped since must end too.
         let is_used = writer.log_used || !writer.buffers.is_empty();
@@ -315,7 +337,6 @@ impl Core {
         let track = |memtable: &Arc<Memtable>| runtime.track(self.member, memtable);
         writer.buffers.begin(&needs, &runtime.ledger().arenas, track);
         needs.iter().for_each(|&(keyspace, bytes)| writer.buffers.reserve(keyspace, bytes));
-        runtime.ledger().balance();
         Ok(())
     }
 
@@ -381,7 +402,7 @@ impl Core {
     /// Does what memory asks for: seals where this database fills most of what several may fill, asks
     /// another one to, and waits a little while memtables take more than they may.
     fn balance_memory(&self, writer: &mut WriterState) -> Result<()> {
-        let Balance { seal, is_over } = self.runtime.ledger().balance();
+        let Balance { seal, is_over } = self.runtime.balance();
         match seal {
             Some(member) if member == self.member => self.seal_for_memory(writer)?,
             Some(member) => self.runtime.workers().request_seal(member),
@@ -420,10 +441,12 @@ impl Core {
 const MAX_LEN: usize = 1 << 30;
 /// Bytes written between two looks at whether to pause.
 const PAUSE_BYTES: u64 = 64 << 10;
+/// Bytes written by one of several databases until it says so.
+const SHARED_LOOK_BYTES: u64 = 4 << 10;
 /// Pause after each [`PAUSE_BYTES`] when one run is over the slowdown trigger and one is left.
 const PAUSE_STEP: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
-/// Pause after each [`PAUSE_BYTES`] while memtables of all databases take more than they may.
+/// Pause at each look while memtables of all databases take more than they may.
 const MEMORY_PAUSE: Duration = Duration::from_millis(10);
 
 /// Refuses what no table could hold.

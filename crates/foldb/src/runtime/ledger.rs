@@ -12,6 +12,7 @@
 //! fills most is asked to seal. What readers pin of flushed memtables takes room from open tables, but
 //! no write ever waits for it (H14).
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use foldb_chains::{ArenaPool, Chains};
@@ -22,6 +23,9 @@ use crate::options::MemoryShares;
 use crate::table::BlockStore;
 use crate::version::TablePool;
 
+/// Bytes that all databases write between two looks at the books.
+const LOOK_BYTES: u64 = 64 << 10;
+
 /// Who has which memory.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -31,6 +35,8 @@ pub(crate) struct Ledger {
     pub(crate) tables: Arc<TablePool>,
     /// What flushes and compactions take.
     pub(crate) background: Arc<Gauge>,
+    /// Bytes written by all databases so far.
+    written: AtomicU64,
     memtables: Mutex<Vec<Tracked>>,
 }
 
@@ -68,6 +74,7 @@ impl Ledger {
             tables: Arc::new(TablePool::new(Arc::clone(&blocks), shares.open_tables)),
             blocks,
             background: Arc::default(),
+            written: AtomicU64::new(0),
             memtables: Mutex::default(),
             shares,
         };
@@ -85,17 +92,26 @@ impl Ledger {
         self.lock().push(Tracked { owner, memtable: Arc::downgrade(memtable), chains });
     }
 
+    /// Notes so many bytes of writes. Whether it is time to look at the books again: for one of all who
+    /// write.
+    pub(crate) fn wrote(&self, bytes: u64) -> bool {
+        let before = self.written.fetch_add(bytes, Ordering::Relaxed);
+        before / LOOK_BYTES != (before + bytes) / LOOK_BYTES
+    }
+
     /// Gives back what is spare and closes open tables until all fits, and says what else must be done.
-    /// Cheap enough for every few thousand writes.
-    pub(crate) fn balance(&self) -> Balance {
+    /// Cheap enough for every few hundred writes. `log_bytes` is what the logs of all databases take,
+    /// which is asked where there are several: they come out of the memtables' share.
+    pub(crate) fn balance(&self, log_bytes: impl Fn() -> usize) -> Balance {
         let (bytes, largest, is_shared) = self.memtable_bytes();
         let in_use = bytes.active + bytes.sealed;
-        let share = self.shares.memtables;
+        let most = self.shares.memtables;
+        let share = if is_shared { most.saturating_sub(log_bytes()).max(most / 4) } else { most };
         let spare = share.saturating_sub(in_use);
         if self.arenas.pooled_bytes() > spare {
             self.arenas.trim(spare);
         }
-        let taken = in_use + bytes.pinned + self.arenas.pooled_bytes();
+        let taken = most - share + in_use + bytes.pinned + self.arenas.pooled_bytes();
         self.tables.set_room(self.room(taken));
         // One database alone keeps to its own write buffers.
         Balance {

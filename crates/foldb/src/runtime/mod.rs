@@ -120,8 +120,16 @@ impl Runtime {
 
     /// Where the memory of all its databases is.
     pub fn memory(&self) -> MemoryUsage {
-        let logs = self.0.workers.tenants().iter().map(|tenant| tenant.log_bytes() as u64).sum();
-        MemoryUsage { logs, ..self.0.ledger.usage() }
+        MemoryUsage { logs: self.log_bytes() as u64, ..self.0.ledger.usage() }
+    }
+
+    /// See [`Ledger::balance`].
+    pub(crate) fn balance(&self) -> Balance {
+        self.0.ledger.balance(|| self.log_bytes())
+    }
+
+    fn log_bytes(&self) -> usize {
+        self.0.workers.tenants().iter().map(|tenant| tenant.log_bytes()).sum()
     }
 
     pub(crate) fn workers(&self) -> &Arc<Workers> {

@@ -99,6 +99,7 @@ impl BlockStore {
 
 impl BlockCache {
     /// A cache of its own of `capacity` bytes; 0 caches nothing.
+    #[cfg(any(test, feature = "internals"))]
     pub fn new(capacity: usize) -> BlockCache {
         BlockCache::sharing(&Arc::new(BlockStore::new(capacity)))
     }
@@ -132,6 +133,7 @@ impl BlockCache {
     }
 
     /// Bytes cached now, those of other databases that share the store included.
+    #[cfg(test)]
     pub fn used_bytes(&self) -> u64 {
         self.store.used_bytes()
     }

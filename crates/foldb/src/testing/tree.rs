@@ -38,6 +38,7 @@ pub(crate) struct Workbench {
     pub(crate) fs: Arc<dyn FileSystem>,
     pub(crate) names: FileNames,
     pub(crate) tables: Arc<OpenTables>,
+    pub(crate) pool: Arc<TablePool>,
     pub(crate) comparator: Arc<dyn Comparator>,
     pub(crate) trash: Arc<Trash>,
     pub(crate) registry: Arc<Registry>,
@@ -64,7 +65,15 @@ impl Workbench {
         let open = (Arc::clone(&fs), names.clone(), Arc::clone(&comparator));
         Workbench {
             mem,
-            tables: Arc::new(OpenTables::new(open.0, open.1, open.2, cache, pool, DATABASE)),
+            pool: Arc::clone(&pool),
+            tables: Arc::new(OpenTables::new(
+                open.0,
+                open.1,
+                open.2,
+                cache,
+                Arc::clone(&pool),
+                DATABASE,
+            )),
             fs,
             names,
             comparator,
