@@ -38,7 +38,8 @@ pub enum ErrorKind {
     MergeFailed,
     /// Bytes on disk are not what was written. Restore from a copy, or repair.
     Corruption,
-    /// The files are of a format this version does not read. Use a newer foldb.
+    /// The files are of a format, or a codec is asked for, that this version or build does not know.
+    /// Use a newer foldb, or one with the cargo feature that is named.
     Unsupported,
     /// The disk is full. Free space; the database resumes by itself.
     NoSpace,

@@ -64,7 +64,8 @@ pub struct ReadmeExample;
 
 pub use batch::{BatchOp, WriteBatch};
 pub use db::{
-    ApproximateCount, Base, CheckpointReport, Db, Finalized, Keyspace, Operand, Operands, Snapshot,
+    ApproximateCount, Base, CheckpointReport, Db, Explained, ExplainedRecord, Finalized, Keyspace,
+    Operand, Operands, Place, RecordKind, Snapshot, Unfolded,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Event, EventListener, FailedMerge, StallReason};
@@ -76,7 +77,8 @@ pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
 pub use key::{BytewiseComparator, Comparator};
 pub use options::{
-    CompactionPreset, Compression, KeyspaceOptions, Options, ReadOptions, WriteOptions,
+    CompactionPreset, Compression, ExplainedOption, KeyspaceOptions, OptionSource, OptionValue,
+    Options, Profile, ReadOptions, WriteOptions,
 };
 pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, Stats};
 pub use value::Value;

@@ -16,7 +16,7 @@ use crate::progress;
 
 /// Makes it, and says of what.
 pub fn run(args: &Checkpoint, common: &Common) -> Outcome {
-    let db = location::open(&args.db)?;
+    let db = location::open(&args.db, common.options())?;
     let started = Instant::now();
     let spinner = progress::spinner("checkpointing", "{prefix} {spinner} {elapsed}");
     let report = db.checkpoint(&args.dir);

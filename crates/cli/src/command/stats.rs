@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{self, Common};
 use crate::columns::{Side, align};
+use crate::command::scan::Walk;
 use crate::exit::Outcome;
 use crate::form::json::integer;
 use crate::location;
@@ -15,7 +16,7 @@ use crate::output::Output;
 
 /// Prints the figures of a database.
 pub fn run(args: &args::Stats, common: &Common) -> Outcome {
-    let db = location::open_to_read(&args.db)?;
+    let db = location::open_to_read(&args.db, common.options())?;
     let stats = db.stats();
     let operator = db.default_operator().map(|operator| operator.spec());
     let keys = if args.keys { Some(count_keys(&db)?) } else { None };
@@ -29,15 +30,13 @@ pub fn run(args: &args::Stats, common: &Common) -> Outcome {
     Ok(db.close()?)
 }
 
-/// The exact number of keys, those whose merge fails included.
+/// The exact number of keys, in all keyspaces.
 fn count_keys(db: &Db) -> Outcome<u64> {
     let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
-    let mut entries = db.range_opt::<&[u8]>(.., &once)?;
     let mut keys = 0;
-    let mut valid = entries.seek_to_first()?;
-    while valid {
-        keys += 1;
-        valid = entries.advance()?;
+    for name in db.keyspaces() {
+        let entries = db.keyspace(&name)?.range_opt::<&[u8]>(.., &once)?;
+        keys += Walk { entries, reverse: false, limit: u64::MAX }.count()?;
     }
     Ok(keys)
 }
@@ -81,6 +80,7 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
             vec![
                 ("puts", "puts", Count(stats.puts)),
                 ("deletes", "deletes", Count(stats.deletes)),
+                ("range_deletes", "deletes of ranges", Count(stats.range_deletes)),
                 ("merges", "merges: operands in", Count(stats.merges)),
                 ("bytes_user", "keys and values", Bytes(stats.bytes_user)),
                 ("bytes_log", "written to the log", Bytes(stats.bytes_log)),

@@ -7,6 +7,7 @@ mod checkpoint;
 mod close;
 mod compact;
 mod core;
+mod explain;
 mod flush;
 mod keyspace;
 mod multi_get;
@@ -35,12 +36,13 @@ use crate::db::core::Core;
 use crate::error::Result;
 use crate::fold::Operator;
 use crate::iterator::Iter;
-use crate::options::{Options, ReadOptions, WriteOptions};
+use crate::options::{ExplainedOption, Options, ReadOptions, WriteOptions};
 use crate::stats::Stats;
 use crate::value::Value;
 
 pub use approximate::ApproximateCount;
 pub use checkpoint::CheckpointReport;
+pub use explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};
 pub(crate) use keyspace::DEFAULT_NAME;
 pub use keyspace::Keyspace;
 pub use operands::{Base, Operand, Operands};
@@ -429,6 +431,23 @@ impl Db {
     /// `Io`; the database then takes no more writes.
     pub fn sync(&self) -> Result<()> {
         self.core().sync()
+    }
+
+    /// Every option in effect: its value, where that comes from, and what more or less of it costs.
+    /// What the database keeps from earlier opens, such as its operator, is told as stored.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// for option in db.explain_options() {
+    ///     println!("{} = {} {} ({}): {}", option.name, option.value, option.unit, option.source, option.cost);
+    /// }
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn explain_options(&self) -> Vec<ExplainedOption> {
+        self.default_keyspace().explain_options()
     }
 
     /// What the engine did and what shape it is in.

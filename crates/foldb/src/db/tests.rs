@@ -10,7 +10,7 @@ use foldb_env::{Env, FileSystem, MemFs, SystemThreads};
 
 use crate::options::{CompactionPreset, WriteOptions};
 use crate::version::{Edit, FileNames, KeyspaceEdit, Manifest};
-use crate::{Db, ErrorKind, Options};
+use crate::{Db, ErrorKind, KeyspaceOptions, OptionSource, Options};
 
 const PATH: &str = "db";
 
@@ -53,6 +53,34 @@ fn count(db: &Db, key: &str) -> u64 {
 
 /// H11: the log behind the damaged one was never synced by itself, but the one behind that was, and
 /// with it all before.
+#[test]
+fn stored_options_are_told_as_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let named = |db: &Db, name| {
+        let all = db.explain_options();
+        let option = all.into_iter().find(|option| option.name == name).unwrap();
+        (option.value.to_string(), option.source)
+    };
+    let options = Options {
+        create_if_missing: true,
+        merge_operator: Some("stringappend:,".to_owned()),
+        num_levels: 9,
+        ..Options::default()
+    };
+    let db = Db::open(dir.path(), options).unwrap();
+    assert_eq!(named(&db, "merge_operator"), ("stringappend:,".to_owned(), OptionSource::Given));
+    assert_eq!(named(&db, "num_levels"), ("9".to_owned(), OptionSource::Given));
+    db.close().unwrap();
+    let db = Db::open(dir.path(), Options::default()).unwrap();
+    assert_eq!(named(&db, "merge_operator"), ("stringappend:,".to_owned(), OptionSource::Stored));
+    assert_eq!(named(&db, "num_levels"), ("9".to_owned(), OptionSource::Stored));
+    assert_eq!(named(&db, "bloom_bits"), ("10".to_owned(), OptionSource::Default));
+    let own = KeyspaceOptions { bloom_bits: Some(0), ..KeyspaceOptions::default() };
+    let own = db.create_keyspace("own", own).unwrap().explain_options();
+    let bits = own.iter().find(|option| option.name == "bloom_bits").unwrap();
+    assert_eq!((bits.value.to_string(), bits.source), ("0".to_owned(), OptionSource::Stored));
+}
+
 #[test]
 fn h11_damage_is_seen_from_any_later_log() {
     let fs = MemFs::new();

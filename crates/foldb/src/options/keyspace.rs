@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Comparator;
+use crate::options::validate::check_compression;
 use crate::options::{CompactionPreset, Compression, Options};
 use crate::table::codec_from_u8;
 
@@ -67,13 +68,15 @@ impl KeyspaceSettings {
     /// Those of a keyspace to be created.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming what is out of range.
+    /// `InvalidArgument`, naming what is out of range; `Unsupported` for a codec that this build has
+    /// not.
     pub(crate) fn new(own: &KeyspaceOptions, database: &Options) -> Result<KeyspaceSettings> {
         let settings = KeyspaceSettings {
             compression: own.compression.unwrap_or(database.compression),
             bloom_bits: own.bloom_bits.unwrap_or(database.bloom_bits),
             compaction: own.compaction.unwrap_or(database.compaction),
         };
+        check_compression(settings.compression)?;
         if settings.bloom_bits > 64 {
             return Err(Error::invalid_argument(format!(
                 "bloom_bits is {}, but must be at most 64",

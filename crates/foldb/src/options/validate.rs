@@ -2,13 +2,15 @@
 
 use crate::error::{Error, Result};
 use crate::key::Comparator;
-use crate::options::{MAX_LEVELS, Options};
+use crate::options::{Compression, MAX_LEVELS, Options};
+use crate::table::zstd;
 
 impl Options {
     /// Checks that every setting is in its range.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming the option, its value and the range.
+    /// `InvalidArgument`, naming the option, its value and the range; `Unsupported` for
+    /// [`Compression::Zstd`] without the cargo feature `zstd`.
     pub fn validate(&self) -> Result<()> {
         let checks: [(bool, &str, String, &str); 14] = [
             (
@@ -93,6 +95,7 @@ impl Options {
                 )));
             }
         }
+        check_compression(self.compression)?;
         std::iter::once(&self.comparator)
             .chain(&self.comparators)
             .try_for_each(|comparator| check_comparator(&**comparator))
@@ -110,4 +113,13 @@ pub(crate) fn check_comparator(comparator: &dyn Comparator) -> Result<()> {
          give it bytewise_equality, or make equal keys the same bytes before writing them",
         comparator.name()
     )))
+}
+
+/// # Errors
+/// `Unsupported` for a codec that this build has not.
+pub(crate) fn check_compression(compression: Compression) -> Result<()> {
+    match compression {
+        Compression::Zstd => zstd::supported(),
+        Compression::None | Compression::Lz4 | Compression::Snappy => Ok(()),
+    }
 }

@@ -42,6 +42,7 @@ mod sorted_reads;
 mod source;
 mod tombstone_block;
 mod verify;
+pub(crate) mod zstd;
 
 #[cfg(test)]
 mod tests;

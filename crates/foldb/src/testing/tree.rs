@@ -20,6 +20,7 @@ use super::history::{self, Event};
 use super::toys;
 use crate::compaction::folding::{OlderTables, RecordSink};
 use crate::compaction::output::TableOutput;
+use crate::compaction::range_deletes::PassedOn;
 use crate::fold::{Chain, Definition, Registry};
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, Kind, RecordHeader, SeqNo};
 use crate::options::Compression;
@@ -105,7 +106,7 @@ impl Workbench {
         let nothing = Version::empty(LEVELS);
         let range = KeyRange::all();
         output.set_tombstones(
-            tombstones,
+            PassedOn { tombstones, kept_apart: 0 },
             &OlderTables::below(&nothing, &[], &range, &self.comparator),
         );
         for event in events.iter().filter(|event| !event.is_range()) {

@@ -15,8 +15,8 @@ use crate::db::{Handle, read};
 use crate::error::{Error, Result};
 use crate::fold::Operator;
 use crate::iterator::Iter;
-use crate::key::{Kind, NO_OPERATOR};
-use crate::options::{ReadOptions, WriteOptions};
+use crate::key::{Comparator, Kind, NO_OPERATOR};
+use crate::options::{ExplainedOption, ReadOptions, WriteOptions};
 use crate::value::Value;
 
 pub(crate) use state::{DEFAULT_NAME, KeyspaceParts, KeyspaceState, check_name, dropped};
@@ -205,6 +205,16 @@ impl Keyspace {
     /// The operator of merges that name none, if there is one.
     pub fn default_operator(&self) -> Option<Operator> {
         self.state.default_operator.clone()
+    }
+
+    /// The order of its keys.
+    pub fn comparator(&self) -> &dyn Comparator {
+        &*self.state.comparator
+    }
+
+    /// As [`crate::Db::explain_options`], with what the keyspace has of its own told as stored.
+    pub fn explain_options(&self) -> Vec<ExplainedOption> {
+        self.core().explain_options(&self.state)
     }
 
     /// An iterator over all entries.

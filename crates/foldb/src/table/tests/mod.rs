@@ -24,6 +24,14 @@ use crate::range_tombstone::{Edge, RangeTombstone};
 
 const FILE_NUMBER: u64 = 7;
 
+/// Codecs that compress, as far as this build has them.
+const CODECS: &[Compression] = &[
+    Compression::Lz4,
+    Compression::Snappy,
+    #[cfg(feature = "zstd")]
+    Compression::Zstd,
+];
+
 /// One record, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {

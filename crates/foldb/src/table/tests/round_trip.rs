@@ -68,8 +68,7 @@ pub fn records() -> impl Strategy<Value = Vec<Record>> {
 }
 
 pub fn shapes() -> impl Strategy<Value = TableBuilderOptions> {
-    let compression =
-        prop_oneof![Just(Compression::None), Just(Compression::Lz4), Just(Compression::Snappy)];
+    let compression = prop_oneof![1 => Just(Compression::None), 2 => prop::sample::select(CODECS)];
     let block_size = prop::sample::select(&[1usize, 300, 4096, 16384, 65536][..]);
     (compression, block_size, 0..20u32).prop_map(|(compression, block_size, filter_bits)| {
         TableBuilderOptions { compression, block_size, filter_bits, ..options() }

@@ -52,7 +52,7 @@ fn compression_that_saves_little_is_not_kept() {
         })
         .collect();
     let zeroes: Vec<_> = (0..2000u64).map(|n| put(format!("{n:08}"), 1, [0; 128])).collect();
-    for compression in [Compression::Lz4, Compression::Snappy] {
+    for &compression in CODECS {
         let len =
             |records| build(records, TableBuilderOptions { compression, ..options() }).1.file_len;
         let plain = build(&noise, options()).1.file_len;
