@@ -108,6 +108,8 @@ fn every_kind_of_read_works() {
     let counts: Vec<_> = counts.into_iter().map(|answer| answer.unwrap().is_some()).collect();
     assert_eq!(counts, [true, false, true]);
     assert!(!shown.get_operands("count-1").unwrap().is_empty());
+    assert!(!shown.explain("count-1").unwrap().records.is_empty());
+    assert_eq!(shown.list_failed_merges().unwrap().count(), 0);
     let count = shown.approximate_count::<&str>(..).unwrap();
     assert!((count.at_least..=count.at_most).contains(&57), "{count:?}");
     assert!(shown.approximate_size::<&str>(..).unwrap() > 0);
@@ -145,6 +147,8 @@ fn what_would_write_says_so() {
     let refusals = [
         shown.put("key", "other"),
         shown.delete("key"),
+        shown.delete_range("a".."z"),
+        shown.finalize().map(drop),
         shown.merge("count", number(1)),
         shown.merge_with(&shown.operator("max").unwrap(), "key", "z"),
         shown.put_opt("key", "other", &UNLOGGED),

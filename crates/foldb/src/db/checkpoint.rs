@@ -240,8 +240,8 @@ impl Target {
             move |error: io::Error| Error::io(&path, doing, &error)
         };
         let copy = self.fs.create(&path).map_err(failed("create the log"))?;
-        let len = log.copy_through(last, |frame, offset| {
-            copy.write_at(frame, offset).map_err(failed("write the log"))
+        let len = log.copy_through(last, |frames, offset| {
+            copy.write_at(frames, offset).map_err(failed("write the log"))
         })?;
         copy.sync().map_err(failed("sync the log"))?;
         self.report.logs += 1;

@@ -103,8 +103,8 @@ impl LogReader {
         }
     }
 
-    /// Hands over the frames up to number `last`, which were all appended, with their offsets, while
-    /// somebody may go on appending. Answers where the last one ends.
+    /// Hands over the frames up to number `last`, which were all appended, many at a time with the
+    /// offset of the first, while somebody may go on appending. Answers where the last one ends.
     ///
     /// # Errors
     /// `Corruption` for one that is damaged; `Io`; those of `take`.
@@ -113,6 +113,7 @@ impl LogReader {
         last: u64,
         mut take: impl FnMut(&[u8], u64) -> Result<()>,
     ) -> Result<u64> {
+        let mut gathered = Vec::new();
         while self.frames < last {
             let intact = self.frame_at(self.offset)?;
             let Some((_, length)) = intact.filter(|(header, _)| header.frame == self.frames + 1)
@@ -120,10 +121,14 @@ impl LogReader {
                 let missing = format!("frame {} is damaged", self.frames + 1);
                 return Err(Error::corruption(missing).at(&self.path, self.offset));
             };
-            let (offset, len) = (self.offset, HEADER_LEN + length);
-            take(self.bytes(offset, len)?, offset)?;
+            let len = HEADER_LEN + length;
+            gathered.extend_from_slice(self.bytes(self.offset, len)?);
             self.offset += len as u64;
             self.frames += 1;
+            if gathered.len() >= WINDOW || self.frames == last {
+                take(&gathered, self.offset - gathered.len() as u64)?;
+                gathered.clear();
+            }
         }
         Ok(self.offset)
     }
