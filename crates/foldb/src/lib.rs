@@ -65,7 +65,10 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use batch::{BatchOp, WriteBatch};
-pub use db::{ApproximateCount, Base, Db, Finalized, Keyspace, Operand, Operands, Snapshot};
+pub use db::{
+    ApproximateCount, Base, CheckpointReport, Db, Explained, ExplainedRecord, Finalized, Keyspace,
+    Operand, Operands, Place, RecordKind, Snapshot, Unfolded,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Event, EventListener, FailedMerge, StallReason};
 pub use fold::{

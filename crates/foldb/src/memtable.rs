@@ -197,6 +197,23 @@ impl Memtable {
         true
     }
 
+    /// Shows the records of `key` up to `seqno`, newest first, and the bytes of their values; answers
+    /// up to where a range delete covers it, 0 for nowhere.
+    pub(crate) fn records_of(
+        &self,
+        hash: u64,
+        key: &[u8],
+        seqno: SeqNo,
+        mut show: impl FnMut(RecordHeader, usize),
+    ) -> SeqNo {
+        for version in self.chains.find(hash, key).iter().flat_map(|node| node.versions(seqno)) {
+            let header = record_header(version.seqno, version.kind, version.operator);
+            show(header, version.value_len());
+        }
+        let tombstones = self.range_tombstones();
+        tombstones.map_or(0, |tombstones| tombstones.cover(&*self.comparator, key, seqno))
+    }
+
     /// A cursor over the records up to `seqno`.
     pub(crate) fn cursor(&self, seqno: SeqNo) -> Cursor {
         self.chains.cursor(seqno)

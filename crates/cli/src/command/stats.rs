@@ -16,7 +16,7 @@ use crate::output::Output;
 
 /// Prints the figures of a database.
 pub fn run(args: &args::Stats, common: &Common) -> Outcome {
-    let db = location::open(&args.db, common.options())?;
+    let db = location::open_to_read(&args.db, common.options())?;
     let stats = db.stats();
     let operator = db.default_operator().map(|operator| operator.spec());
     let keys = if args.keys { Some(count_keys(&db)?) } else { None };
@@ -80,6 +80,7 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
             vec![
                 ("puts", "puts", Count(stats.puts)),
                 ("deletes", "deletes", Count(stats.deletes)),
+                ("range_deletes", "deletes of ranges", Count(stats.range_deletes)),
                 ("merges", "merges: operands in", Count(stats.merges)),
                 ("bytes_user", "keys and values", Bytes(stats.bytes_user)),
                 ("bytes_log", "written to the log", Bytes(stats.bytes_log)),

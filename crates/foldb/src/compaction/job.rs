@@ -13,13 +13,13 @@ use foldb_env::FileSystem;
 use crate::compaction::folding::{FoldCounts, Folder, OlderTables, stripe_ends};
 use crate::compaction::memory::WorkMemory;
 use crate::compaction::output::TableOutput;
-use crate::compaction::range_deletes::passed_on;
+use crate::compaction::range_deletes::{PassedOn, passed_on};
 use crate::error::Result;
 use crate::faults::{Fault, planted};
 use crate::fold::Resolver;
 use crate::iterator::{CoverSource, Covers, MergingCursor, RunCursor, Source};
 use crate::key::{Comparator, OperatorId, SeqNo};
-use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::range_tombstone::Edge;
 use crate::table::{CursorOptions, TableBuilderOptions};
 use crate::version::{
     FileNames, Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version,
@@ -273,8 +273,8 @@ fn tombstones_to_pass_on(
     folder: &Folder<'_>,
     range: &KeyRange,
     comparator: &dyn Comparator,
-) -> Result<Vec<RangeTombstone>> {
-    let Some(covers) = folder.covers() else { return Ok(Vec::new()) };
+) -> Result<PassedOn> {
+    let Some(covers) = folder.covers() else { return Ok(PassedOn::default()) };
     let inputs = covers.between(&range.start(), &range.end())?;
     // Tombstones of tables end at keys, however far the job's own records reach.
     let own = (Edge::Lowest, Edge::Highest);

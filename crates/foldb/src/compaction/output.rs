@@ -18,6 +18,7 @@ use foldb_env::FileSystem;
 
 use crate::compaction::folding::{OlderTables, RecordSink};
 use crate::compaction::memory::WorkMemory;
+use crate::compaction::range_deletes::PassedOn;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::key::{RecordHeader, SeqNo};
@@ -39,6 +40,8 @@ pub(crate) struct TableOutput<'a> {
     tombstones: VecDeque<RangeTombstone>,
     /// What they delete.
     older: Option<OlderTables>,
+    /// The newest snapshot without which one of them would go.
+    tombstones_kept_apart: SeqNo,
     finished: Vec<FileFacts>,
     /// Files that nobody but this output knows of.
     created: Vec<u64>,
@@ -81,6 +84,7 @@ impl<'a> TableOutput<'a> {
             current: None,
             tombstones,
             older: None,
+            tombstones_kept_apart: 0,
             finished,
             created,
             max_keys,
@@ -90,11 +94,12 @@ impl<'a> TableOutput<'a> {
 
     /// Gives all range tombstones that lie behind the last cut, in the order of their starts, and
     /// the tables that they may delete from.
-    pub(crate) fn set_tombstones(&mut self, tombstones: Vec<RangeTombstone>, older: &OlderTables) {
+    pub(crate) fn set_tombstones(&mut self, passed_on: PassedOn, older: &OlderTables) {
         debug_assert!(self.tombstones.is_empty());
-        if !tombstones.is_empty() {
+        if !passed_on.tombstones.is_empty() {
             self.older = Some(older.clone());
-            self.tombstones = tombstones.into();
+            self.tombstones = passed_on.tombstones.into();
+            self.tombstones_kept_apart = passed_on.kept_apart;
         }
     }
 
@@ -153,7 +158,9 @@ impl<'a> TableOutput<'a> {
             let Some(here) = here else { continue };
             let deletes = self.older.as_ref().map(|older| older.deleted_by(&here));
             let (deleted, samples) = deletes.unwrap_or_default();
+            let kept_apart = self.tombstones_kept_apart;
             let current = self.current()?;
+            current.kept_apart = current.kept_apart.max(kept_apart);
             current.deleted += deleted;
             current.samples.extend(samples);
             current.builder.add_tombstone(here);

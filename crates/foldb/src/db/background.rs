@@ -245,7 +245,7 @@ impl Core {
     /// Does one step of pending background work on this thread: flushes what is sealed, or else one
     /// slice of a compaction. Whether there was any; where workers do it, there is none.
     pub(crate) fn step_background(&self) -> Result<bool> {
-        if self.has_workers() {
+        if self.has_workers() || self.read_only {
             return Ok(false);
         }
         let outcome = self.flush_work(true);
@@ -341,6 +341,9 @@ impl Core {
     /// Waits until there is nothing left to flush or compact.
     pub(crate) fn wait_for_background(&self) -> Result<()> {
         self.check_open()?;
+        if self.read_only {
+            return Ok(());
+        }
         self.wait_while_flushing(|core| {
             if core.sealed.len() > 0 {
                 return Awaited::Work(Work::Flush);

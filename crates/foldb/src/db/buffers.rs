@@ -246,6 +246,8 @@ pub(crate) struct SealedGroup {
     pub(crate) log_bytes: u64,
     /// The first log that holds writes behind this group.
     pub(crate) next_log: u64,
+    /// Whether some of its writes are in no log.
+    pub(crate) unlogged: bool,
     pub(crate) memtables: Vec<(Arc<KeyspaceState>, Arc<Memtable>)>,
 }
 
@@ -269,6 +271,11 @@ impl SealedGroups {
     /// The oldest ones.
     pub(crate) fn oldest(&self, at_most: usize) -> Vec<Arc<SealedGroup>> {
         self.lock().iter().take(at_most).cloned().collect()
+    }
+
+    /// Whether some of the writes are in no log.
+    pub(crate) fn any_unlogged(&self) -> bool {
+        self.lock().iter().any(|group| group.unlogged)
     }
 
     /// Where the newest one was sealed.

@@ -29,7 +29,7 @@ impl Core {
 
     /// Stores the totals and gives back reserved space.
     fn write_last_edit(&self) -> Result<()> {
-        if self.poison.get().is_some() {
+        if self.poison.get().is_some() || self.read_only {
             return Ok(());
         }
         let mut writer = self.lock_writer();

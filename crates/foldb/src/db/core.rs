@@ -35,7 +35,7 @@ use crate::options::{Compression, Options};
 use crate::runtime::Runtime;
 use crate::table::{BlockCache, TableBuilderOptions};
 use crate::totals::Totals;
-use crate::version::{FileNames, Trash};
+use crate::version::{FileNames, HeldTables, Trash};
 use crate::wal::LogSync;
 
 /// Everything a database is made of.
@@ -66,12 +66,17 @@ pub(crate) struct Core {
     pub(crate) runtime: Runtime,
     /// Its number there.
     pub(crate) member: u64,
+    /// Of a read-only open: its tables, which stay open.
+    pub(crate) _held: Option<HeldTables>,
     pub(crate) trash: Arc<Trash>,
     pub(crate) background: Background,
     pub(crate) totals: Arc<Totals>,
     pub(crate) events: Events,
     pub(crate) read_folds: ReadFolds,
 
+    /// Whether it was opened by [`crate::Db::open_read_only`]: nothing is written then, and `env.fs`
+    /// could not.
+    pub(crate) read_only: bool,
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,
     pub(crate) closed: AtomicBool,
@@ -90,10 +95,16 @@ impl Core {
     }
 
     /// # Errors
-    /// `Closed`, or `Poisoned` after a failed sync or a panic in the background.
+    /// `Closed`, `ReadOnly`, or `Poisoned` after a failed sync or a panic in the background.
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
+        if self.read_only {
+            return Err(Error::new(
+                ErrorKind::ReadOnly,
+                "the database was opened read-only; open it with Db::open to write",
+            ));
+        }
         self.check_sound()
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 
 use crate::compaction::folding::{Folder, OlderTables, stripe_ends};
 use crate::compaction::output::TableOutput;
-use crate::compaction::range_deletes::passed_on;
+use crate::compaction::range_deletes::{PassedOn, passed_on};
 use crate::db::buffers::SealedGroup;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
@@ -20,7 +20,7 @@ use crate::faults::{Fault, planted};
 use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
 use crate::key::{KeyspaceId, SeqNo};
 use crate::memtable::Memtable;
-use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::range_tombstone::Edge;
 use crate::totals::Total;
 use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Version};
 
@@ -205,8 +205,8 @@ fn tombstones_to_pass_on(
     keyspace: &KeyspaceState,
     folder: &Folder<'_>,
     records: &mut MergingCursor,
-) -> Result<Vec<RangeTombstone>> {
-    let Some(covers) = folder.covers() else { return Ok(Vec::new()) };
+) -> Result<PassedOn> {
+    let Some(covers) = folder.covers() else { return Ok(PassedOn::default()) };
     let all = covers.between(&Edge::Lowest, &Edge::Highest)?;
     records.seek_to_first()?;
     let first = records.valid().then(|| Edge::Before(records.key().into()));

@@ -174,8 +174,12 @@ impl Core {
                 self.check_writable()?;
                 let definition = self.registry.next_definition(&*implementation);
                 let edit = Edit { operators: vec![definition.clone()], ..Edit::default() };
-                self.append_edit(&mut self.lock_tree(), &edit)?;
-                self.registry.adopt(&definition)?;
+                {
+                    // Who describes the tree next, in a new manifest or a checkpoint, has it in it.
+                    let mut tree = self.lock_tree();
+                    self.append_edit(&mut tree, &edit)?;
+                    self.registry.adopt(&definition)?;
+                }
                 encode_definition(&definition, writer.log.begin());
                 let before = writer.log.len();
                 writer.log.append()?;

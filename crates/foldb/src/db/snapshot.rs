@@ -137,6 +137,11 @@ impl Snapshot {
         self.0.db.range_opt::<&[u8]>(.., &self.read_options())
     }
 
+    /// The position in the order of writes that it holds, as [`Db::explain`] names it.
+    pub fn sequence_number(&self) -> u64 {
+        self.0.seqno
+    }
+
     pub(crate) fn seqno(&self) -> SeqNo {
         self.0.seqno
     }

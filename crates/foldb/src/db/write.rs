@@ -357,9 +357,9 @@ impl Core {
         }
         let through = self.published();
         let memtables = writer.buffers.seal(through);
-        writer.unlogged = false;
+        let unlogged = std::mem::take(&mut writer.unlogged);
         let next_log = writer.log.number();
-        self.sealed.push(SealedGroup { through, log_bytes, next_log, memtables });
+        self.sealed.push(SealedGroup { through, log_bytes, next_log, unlogged, memtables });
         self.background.memtables_sealed(log_bytes);
         self.wake();
         Ok(())

@@ -21,6 +21,7 @@ use super::toys;
 use crate::compaction::folding::{OlderTables, RecordSink};
 use crate::compaction::memory::WorkMemory;
 use crate::compaction::output::TableOutput;
+use crate::compaction::range_deletes::PassedOn;
 use crate::fold::{Chain, Definition, Registry};
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, Kind, RecordHeader, SeqNo};
 use crate::options::Compression;
@@ -120,7 +121,7 @@ impl Workbench {
         let nothing = Version::empty(LEVELS);
         let range = KeyRange::all();
         output.set_tombstones(
-            tombstones,
+            PassedOn { tombstones, kept_apart: 0 },
             &OlderTables::below(&nothing, &[], &range, &self.comparator),
         );
         for event in events.iter().filter(|event| !event.is_range()) {

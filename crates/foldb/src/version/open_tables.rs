@@ -35,13 +35,23 @@ pub(crate) struct TablePool {
     limit: usize,
     /// Bytes that indexes and filters may take, beside the one table that somebody needs.
     room: AtomicUsize,
+    /// Tables that stay open for read-only databases, beside those that may be closed.
+    held: AtomicUsize,
     /// Files whose slot is filled, in the order the eviction hand visits them (second chance).
     clock: Mutex<VecDeque<Weak<FileMeta>>>,
 }
 
 impl TablePool {
     pub(crate) fn new(store: Arc<BlockStore>, limit: usize) -> TablePool {
-        TablePool { store, limit, room: AtomicUsize::new(usize::MAX), clock: Mutex::default() }
+        let (room, held) = (AtomicUsize::new(usize::MAX), AtomicUsize::new(0));
+        TablePool { store, limit, room, held, clock: Mutex::default() }
+    }
+
+    /// Counts tables that another pool keeps open whatever the limit is: there is less left for these.
+    pub(crate) fn hold(pool: &Arc<TablePool>, tables: usize) -> HeldTables {
+        pool.held.fetch_add(tables, Ordering::Relaxed);
+        pool.evict(&mut pool.lock(), 0);
+        HeldTables { pool: Arc::clone(pool), tables }
     }
 
     /// Bytes that indexes and filters take.
@@ -72,7 +82,7 @@ impl TablePool {
     /// its reader would open it for ever.
     fn evict(&self, clock: &mut VecDeque<Weak<FileMeta>>, more: usize) {
         let mut seen = 2 * clock.len();
-        while clock.len() + more > self.limit
+        while clock.len() + more + self.held.load(Ordering::Relaxed) > self.limit
             || seen > 0
                 && clock.len() + more > 1
                 && self.memory_bytes() > self.room.load(Ordering::Relaxed)
@@ -93,6 +103,19 @@ impl TablePool {
     pub(crate) fn open_tables(&self) -> usize {
         let open = |file: &Weak<FileMeta>| file.upgrade().is_some_and(|file| file.slot.is_filled());
         self.lock().iter().filter(|file| open(file)).count()
+    }
+}
+
+/// Tables that count in a pool's limit but are not bounded by it, until dropped.
+#[derive(Debug)]
+pub(crate) struct HeldTables {
+    pool: Arc<TablePool>,
+    tables: usize,
+}
+
+impl Drop for HeldTables {
+    fn drop(&mut self) {
+        self.pool.held.fetch_sub(self.tables, Ordering::Relaxed);
     }
 }
 
@@ -180,6 +203,12 @@ impl OpenTables {
             self.shared.pool.trim();
         }
         table.may_contain(hash)
+    }
+
+    /// Takes in the table of a file that was opened before, as [`OpenTables::get_owned`] answered it.
+    pub(crate) fn take_in(&self, file: &Arc<FileMeta>, table: Arc<TableReader>) {
+        file.slot.table.store(Some(table));
+        self.shared.pool.add(file);
     }
 
     fn open(&self, file: &Arc<FileMeta>) -> Result<()> {

@@ -16,18 +16,18 @@ use crate::db::keyspace::{KeyspaceParts, KeyspaceState};
 use crate::db::open::files::{check_first_log, check_tables, highest_number, list_files, logs_in};
 use crate::db::open::stored::Stored;
 use crate::db::read_folds::ReadFolds;
-use crate::db::replay::{Replay, ReplayKeyspace, Replayed, replay_logs};
+use crate::db::replay::{Replay, ReplayKeyspace, Replayed, open_logs, replay_logs};
 use crate::db::snapshot::SnapshotList;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::db::write::WriterState;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::fold::Registry;
-use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
+use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::table::BlockCache;
-use crate::version::{Edit, FileKind, FileNames, Manifest, OpenTables, Trash};
+use crate::version::{Edit, FileKind, FileNames, HeldTables, Manifest, OpenTables, Trash};
 use crate::wal::LogWriter;
 
 /// An open in progress: the lock is held, the manifest read.
@@ -69,13 +69,21 @@ impl Opening {
             registry: &stored.registry,
             arenas: &runtime.ledger().arenas,
             first_log: stored.log,
-            logs: logs_in(&present),
+            logs: open_logs(&*fs, &names, stored.log, &logs_in(&present))?,
+            through: MAX_SEQNO,
             database: (!stored.fresh).then_some(stored.database),
             keyspaces: replayed_keyspaces(&stored, &parts),
             next_keyspace: stored.next_keyspace,
         })?;
-        let flushed = stored.keyspaces.values().map(|own| own.flushed_through).max().unwrap_or(0);
-        let last_seqno = stored.last_seqno.max(flushed).max(replayed.last_seqno);
+        if stored.fresh && replayed.last_seqno > 0 {
+            // No creation gets as far as to write: this is what is left of a database, or of a
+            // checkpoint that was never finished.
+            return Err(Error::corruption(
+                "CURRENT is missing, but here are logged writes: restore it, or destroy the database",
+            )
+            .in_file(&names.current()));
+        }
+        let last_seqno = stored.last_seqno_with(&replayed);
         let cache = Arc::new(BlockCache::sharing(&runtime.ledger().blocks));
         let tables = OpenTables::new(
             Arc::clone(&fs),
@@ -105,51 +113,103 @@ impl Opening {
             dropped: Vec::new(),
         };
         let manifest = Manifest::create(&fs, &names, manifest_number, stored.database, &snapshot)?;
-        let keyspaces: Vec<_> = trees.values().map(|own| Arc::clone(&own.keyspace)).collect();
-        let default = Arc::clone(&trees[&DEFAULT_KEYSPACE].keyspace);
-        let operators = stored.registry.cached_resolver();
-        let core = Arc::new(Core {
-            names,
-            database: stored.database,
-            registry: stored.registry,
-            writer: Mutex::new(WriterState::new(buffers_of(&keyspaces, &options), log, operators)),
-            keyspaces: RwLock::new(by_name(keyspaces)),
-            default,
-            pins: Pins::new(last_seqno),
-            sealed: SealedGroups::default(),
-            snapshots: SnapshotList::default(),
-            tree: Mutex::new(Tree {
-                manifest,
-                next_run: stored.next_run,
-                next_keyspace: stored.next_keyspace,
-                log: next_log,
-                idle_since: last_seqno,
-                keyspaces: trees,
-                last_served: DEFAULT_KEYSPACE,
-            }),
-            next_file: AtomicU64::new(manifest_number + 1),
-            logs: Mutex::new(logs_in(&present).into_iter().map(|log| (log, None)).collect()),
-            cache,
-            member: runtime.next_database(),
-            runtime,
-            trash,
-            background: Background::default(),
-            totals: stored.totals,
-            read_folds: ReadFolds::default(),
-            events: Events::new(options.listeners.clone()),
-            poison: OnceLock::new(),
-            closed: AtomicBool::new(false),
-            lock: Mutex::new(Some(lock)),
+        let core = Assembly {
             options,
-        });
+            names,
+            stored,
+            trees,
+            cache,
+            runtime,
+            held: None,
+            trash,
+            last_seqno,
+            log,
+            manifest,
+            next_file: manifest_number + 1,
+            logs: logs_in(&present),
+            lock: Some(lock),
+        }
+        .into_core();
         core.take_over(&replayed, last_seqno, next_log)?;
         core.remove_leftovers(&present, next_log, manifest_number);
         Ok(core)
     }
 }
 
+/// All that a database is made of when it is opened.
+pub(super) struct Assembly {
+    pub(super) options: Options,
+    pub(super) names: FileNames,
+    pub(super) stored: Stored,
+    pub(super) trees: BTreeMap<KeyspaceId, KeyspaceTree>,
+    pub(super) cache: Arc<BlockCache>,
+    pub(super) runtime: Runtime,
+    /// Tables that stay open however many are.
+    pub(super) held: Option<HeldTables>,
+    pub(super) trash: Arc<Trash>,
+    pub(super) last_seqno: SeqNo,
+    /// The log and the manifest to write to.
+    pub(super) log: LogWriter,
+    pub(super) manifest: Manifest,
+    pub(super) next_file: u64,
+    /// Logs on disk from before.
+    pub(super) logs: Vec<u64>,
+    /// `None`: to be read only.
+    pub(super) lock: Option<Box<dyn FileLock>>,
+}
+
+impl Assembly {
+    pub(super) fn into_core(self) -> Arc<Core> {
+        let Assembly { options, stored, trees, last_seqno, .. } = self;
+        let log_number = self.log.number();
+        let operators = stored.registry.cached_resolver();
+        let keyspaces: Vec<_> = trees.values().map(|own| Arc::clone(&own.keyspace)).collect();
+        let default = Arc::clone(&trees[&DEFAULT_KEYSPACE].keyspace);
+        Arc::new(Core {
+            names: self.names,
+            database: stored.database,
+            registry: stored.registry,
+            writer: Mutex::new(WriterState::new(
+                buffers_of(&keyspaces, &options),
+                self.log,
+                operators,
+            )),
+            keyspaces: RwLock::new(by_name(keyspaces)),
+            default,
+            pins: Pins::new(last_seqno),
+            sealed: SealedGroups::default(),
+            snapshots: SnapshotList::default(),
+            tree: Mutex::new(Tree {
+                manifest: self.manifest,
+                next_run: stored.next_run,
+                next_keyspace: stored.next_keyspace,
+                log: log_number,
+                idle_since: last_seqno,
+                keyspaces: trees,
+                last_served: DEFAULT_KEYSPACE,
+            }),
+            next_file: AtomicU64::new(self.next_file),
+            logs: Mutex::new(self.logs.into_iter().map(|log| (log, None)).collect()),
+            cache: self.cache,
+            member: self.runtime.next_database(),
+            runtime: self.runtime,
+            _held: self.held,
+            trash: self.trash,
+            background: Background::default(),
+            totals: stored.totals,
+            read_folds: ReadFolds::default(),
+            events: Events::new(options.listeners.clone()),
+            read_only: self.lock.is_none(),
+            poison: OnceLock::new(),
+            closed: AtomicBool::new(false),
+            lock: Mutex::new(self.lock),
+            options,
+        })
+    }
+}
+
 /// What each stored keyspace is begun with.
-fn keyspace_parts(
+pub(super) fn keyspace_parts(
     stored: &Stored,
     options: &Options,
     names: &FileNames,
@@ -165,7 +225,7 @@ fn keyspace_parts(
     parts.collect()
 }
 
-fn replayed_keyspaces(
+pub(super) fn replayed_keyspaces(
     stored: &Stored,
     parts: &[KeyspaceParts],
 ) -> BTreeMap<KeyspaceId, ReplayKeyspace> {
@@ -177,7 +237,7 @@ fn replayed_keyspaces(
     keyspaces.collect()
 }
 
-fn keyspace_trees(
+pub(super) fn keyspace_trees(
     parts: Vec<KeyspaceParts>,
     stored: &Stored,
     options: &Options,
@@ -195,7 +255,7 @@ fn keyspace_trees(
 
 /// Refuses tables with operands that nobody can fold. Where every operator was given no table is
 /// opened for it.
-fn check_operators(
+pub(super) fn check_operators(
     parts: &[KeyspaceParts],
     registry: &Registry,
     tables: &OpenTables,
