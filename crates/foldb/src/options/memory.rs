@@ -1,10 +1,11 @@
 //! How a memory budget is divided.
 //!
 //! ```text
-//! 256 MiB   ├ memtables 128 = 2 write buffers ┤ cache 32 ┤ background 32 ┤ open tables, at least 16 ┤
+//! 256 MiB  ├ memtables 160 = 2 write buffers of 64 ┤ cache 32 ┤ background 32 ┤ tables, at least 16 ┤
 //! ```
 //!
-//! A budget that is left automatic grows with the sizes that are given; one that is given wins over
+//! A memtable takes a quarter more than its write buffer while it is flushed: 16 bytes a key for their
+//! order, and pages of which it fills a part. A budget that is left automatic grows with the sizes that are given; one that is given wins over
 //! them: they shrink until they fit, like a write buffer under RocksDB's `WriteBufferManager`.
 
 use crate::error::{Error, Result};
@@ -16,8 +17,8 @@ const MIB: usize = 1 << 20;
 /// The budget where none is given.
 const DEFAULT_BUDGET: usize = 256 * MIB;
 
-/// Smallest budget with which a database makes sense.
-const SMALLEST_BUDGET: usize = MIB;
+/// Smallest budget that can be kept: a table being written takes some 400 KiB, whatever its records are.
+const SMALLEST_BUDGET: usize = 8 * MIB;
 
 /// What automatic write buffers may take together.
 const AUTOMATIC_BUFFERS: usize = 64 * MIB;
@@ -86,7 +87,7 @@ impl MemoryShares {
             0 => automatic_count(size, most),
             given => given,
         };
-        wanted.divide(size, size.saturating_mul(count))
+        wanted.divide(size, with_order(size.saturating_mul(count)))
     }
 
     /// Of a runtime that several databases share.
@@ -109,12 +110,12 @@ impl MemoryShares {
             open_tables: options.max_open_files,
             threads: options.background_threads,
         };
-        let memtables = match options.memory_budget {
+        let buffers = match options.memory_budget {
             0 => DEFAULT_BUDGET / 2,
             given => given / 2,
         };
         // One database fills at most half: the other half may be what others, or it, are flushing.
-        Ok(wanted.divide(memtables / 2, memtables))
+        Ok(wanted.divide(buffers / 2, with_order(buffers)))
     }
 }
 
@@ -146,6 +147,11 @@ impl Wanted {
     }
 }
 
+/// What memtables of so many bytes take at most.
+fn with_order(buffers: usize) -> usize {
+    buffers.saturating_add(buffers / 4)
+}
+
 /// How many write buffers of a size an automatic number of them is.
 pub(super) fn automatic_count(size: usize, most: usize) -> usize {
     (AUTOMATIC_BUFFERS.min(most) / size).clamp(2, 17)
@@ -155,8 +161,8 @@ pub(super) fn automatic_count(size: usize, most: usize) -> usize {
 /// `InvalidArgument` for a budget too small to work with.
 pub(crate) fn check_budgets(memory: usize, compaction: usize) -> Result<()> {
     let checks = [
-        ("memory_budget", memory, SMALLEST_BUDGET, "1 MiB"),
-        ("compaction_memory_budget", compaction, SMALLEST_BUDGET / 16, "64 KiB"),
+        ("memory_budget", memory, SMALLEST_BUDGET, "8 MiB"),
+        ("compaction_memory_budget", compaction, SMALLEST_BUDGET / 8, "1 MiB"),
     ];
     for (option, value, least, text) in checks {
         if (1..least).contains(&value) {
@@ -181,7 +187,7 @@ impl Options {
     pub(crate) fn fitted(mut self, shares: &MemoryShares) -> Options {
         let most = shares.write_buffer.max(SMALLEST_BUFFER);
         self.write_buffer_size = self.write_buffer_size.min(most);
-        let fit = automatic_count(self.write_buffer_size, shares.memtables);
+        let fit = automatic_count(self.write_buffer_size, shares.memtables / 5 * 4);
         if self.max_write_buffers == 0 && fit < self.max_write_buffers() {
             self.max_write_buffers = fit;
         }
@@ -208,7 +214,7 @@ mod tests {
     fn the_defaults_fit_256_mib() {
         let shares = shares(|_| {});
         assert_eq!(shares.budget, 256 * MIB);
-        assert_eq!((shares.memtables, shares.write_buffer), (128 * MIB, 64 * MIB));
+        assert_eq!((shares.memtables, shares.write_buffer), (160 * MIB, 64 * MIB));
         assert_eq!(
             (shares.cache, shares.background, shares.tables),
             (32 * MIB, 32 * MIB, 16 * MIB)
@@ -223,7 +229,7 @@ mod tests {
         assert_eq!(large_cache.cache, 1 << 30);
         assert_eq!(large_cache.budget, sum(&large_cache));
         let large_buffers = shares(|o| (o.write_buffer_size, o.max_write_buffers) = (1 << 30, 6));
-        assert_eq!(large_buffers.memtables, 6 << 30);
+        assert_eq!(large_buffers.memtables, with_order(6 << 30));
         assert_eq!(large_buffers.cache, 32 * MIB);
         assert_eq!(large_buffers.budget, sum(&large_buffers));
         let compaction = shares(|o| o.compaction_memory_budget = 512 * MIB);
@@ -232,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_budget_that_is_given_is_kept() {
-        for budget in [MIB, 8 * MIB, 64 * MIB, 256 * MIB, 4096 * MIB] {
+        for budget in [8 * MIB, 24 * MIB, 64 * MIB, 256 * MIB, 4096 * MIB] {
             for (buffer, count, cache) in
                 [(64 * MIB, 0, 32 * MIB), (64 * MIB, 6, 1 << 30), (4096, 2, 0)]
             {
@@ -256,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_runtime_divides_its_budget_alike() {
-        for memory_budget in [0, MIB, 64 * MIB, 1024 * MIB] {
+        for memory_budget in [0, 8 * MIB, 64 * MIB, 1024 * MIB] {
             let options = RuntimeOptions { memory_budget, ..RuntimeOptions::default() };
             let shares = MemoryShares::of_runtime(&options).unwrap();
             assert!(sum(&shares) <= shares.budget, "{shares:?}");
@@ -269,13 +275,13 @@ mod tests {
     #[test]
     fn budgets_too_small_are_refused_by_name() {
         for (option, memory, compaction) in
-            [("memory_budget", MIB - 1, 0), ("compaction_memory_budget", 0, 65535)]
+            [("memory_budget", 8 * MIB - 1, 0), ("compaction_memory_budget", 0, MIB - 1)]
         {
             let error = check_budgets(memory, compaction).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{option} is ")), "{error}");
         }
         check_budgets(0, 0).unwrap();
-        check_budgets(MIB, MIB / 16).unwrap();
+        check_budgets(8 * MIB, MIB).unwrap();
         let no_files = RuntimeOptions { max_open_files: 0, ..RuntimeOptions::default() };
         assert!(MemoryShares::of_runtime(&no_files).is_err());
     }

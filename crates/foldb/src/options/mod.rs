@@ -101,7 +101,7 @@ pub struct Options {
     /// What memtables, block cache, indexes and filters of open tables, and the buffers of flushes and
     /// compactions take together, in bytes; [`crate::Db::memory`] itemises it. Default: 0, which is
     /// 256 MiB, or more where the write buffers, the cache or [`Options::compaction_memory_budget`] are
-    /// set so large that they need it. A budget that is set (at least 1 MiB) wins over them: at most half
+    /// set so large that they need it. A budget that is set (at least 8 MiB) wins over them: at most half
     /// is for write buffers, which shrink to fit, as does the cache. Open tables get what the others leave,
     /// and the least recently used are closed when it is not enough. More: fewer tables opened again. Less:
     /// less memory. Opening one again reads its index and filter, about 2 % of it. What readers pin of flushed memtables may exceed it. RocksDB: none; its indexes and filters

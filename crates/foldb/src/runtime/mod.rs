@@ -5,6 +5,8 @@
 //! leaves in the runtime is told apart from what others leave by a number that is given once.
 
 mod ledger;
+#[cfg(test)]
+mod tests;
 mod workers;
 
 use std::fmt;

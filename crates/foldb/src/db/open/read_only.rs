@@ -200,7 +200,7 @@ impl Looking {
         let (fs, names) = (&self.options.env.fs, &self.names);
         let next_file = stored.next_file;
         let tables = trees.values().map(|own| own.version.tables().count()).sum();
-        Assembly {
+        let core = Assembly {
             log: LogWriter::unwritable(fs, &names.log(next_file), next_file),
             manifest: Manifest::unwritable(fs, names, next_file),
             options: self.options.clone(),
@@ -216,7 +216,15 @@ impl Looking {
             logs: Vec::new(),
             lock: None,
         }
-        .into_core()
+        .into_core();
+        for keyspace in core.all_keyspaces() {
+            for memtable in keyspace.view.load().memtables() {
+                // Nothing is ever done to them: readers are all that keeps them.
+                memtable.release();
+                core.runtime.track(core.member, memtable);
+            }
+        }
+        core
     }
 }
 
