@@ -3,15 +3,18 @@
 //! Invariants: node numbers below `nodes`, and those found in slots, are of nodes that are
 //! completely written; so is every version a published link leads to. Both are reached only by an
 //! Acquire load of what the writer stored with Release after writing them, and neither changes
-//! again but for the two atomics of a node.
+//! again but for the two atomics of a node and the word of a value of 8 bytes.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::arena::{Arena, ArenaPool};
+use crate::bytes::ValueBytes;
 use crate::cursor::Cursor;
 use crate::index::{Index, Probe};
-use crate::layout::{NODE, NodeRecord, Placement, Regions, UNIT, VERSION, VersionRecord};
+use crate::layout::{
+    FOLDED_EXTRA, NODE, NOT_FOLDED, NodeRecord, Placement, Regions, UNIT, VERSION, VersionRecord,
+};
 use crate::order::{KeyOrder, Order};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::versions::Versions;
@@ -85,6 +88,13 @@ impl Chains {
         Cursor::new(Arc::clone(self), max_seqno)
     }
 
+    /// A cursor over all records, for a flush that must give each of `snapshots` (ascending) what
+    /// it sees: it shows a folded version only if none of them sees a part of it, else what it
+    /// was folded of.
+    pub fn cursor_for(self: &Arc<Self>, snapshots: &[u64]) -> Cursor {
+        Cursor::for_snapshots(Arc::clone(self), snapshots)
+    }
+
     /// Sorts all keys into one stretch, so that cursors need not merge: for a sealed memtable
     /// about to be flushed. Waits for a sort in progress.
     pub fn order_all(&self) {
@@ -146,6 +156,23 @@ impl Chains {
         self.order.bytes()
     }
 
+    /// Bytes of memory it takes, in whole pages, with what its arena took before it was this
+    /// memtable's, and with the order of keys.
+    pub fn bytes_resident(&self) -> usize {
+        self.arena.touched().max(self.bytes_touched()) + self.order_bytes()
+    }
+
+    /// Bytes of the arena that were written, in whole pages: its three regions grow each from one
+    /// end.
+    fn bytes_touched(&self) -> usize {
+        // Relaxed: figures.
+        let nodes = self.published.nodes.load(Ordering::Relaxed) as usize * NODE;
+        let low = self.published.low.load(Ordering::Relaxed) as usize * UNIT;
+        let tables_end = self.published.tables_end.load(Ordering::Relaxed) as usize;
+        let regions = [nodes, self.regions.data_end - low, tables_end - self.regions.data_end];
+        regions.into_iter().map(|bytes| self.arena.in_pages(bytes)).sum()
+    }
+
     /// Bytes that records may take.
     pub fn capacity(&self) -> usize {
         self.regions.data_end
@@ -202,6 +229,13 @@ impl Chains {
     }
 }
 
+impl Drop for Chains {
+    fn drop(&mut self) {
+        let touched = self.bytes_touched();
+        self.arena.note_touched(touched);
+    }
+}
+
 impl fmt::Debug for Chains {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Chains")
@@ -234,7 +268,8 @@ impl<'a> Node<'a> {
         unsafe { std::slice::from_raw_parts(from, key_len) }
     }
 
-    /// How many versions the key has, those included that a reader may not see yet.
+    /// How many versions the key was given, those included that a reader may not see yet. Folded
+    /// ones do not count, what they were folded of does.
     #[inline]
     pub fn version_count(&self) -> u32 {
         // Relaxed: a figure; the links are what readers walk.
@@ -249,30 +284,91 @@ impl<'a> Node<'a> {
 
     /// The value of the version inside the node.
     #[inline]
-    pub(crate) fn first_value(&self) -> &'a [u8] {
+    pub(crate) fn first_value(&self) -> ValueBytes<'a> {
+        let (from, len) = self.first_value_at();
+        // SAFETY: the writer put the value there before it published the node; one of 8 bytes has
+        // a word of its own, which is accessed atomically only.
+        unsafe {
+            if len == UNIT {
+                return ValueBytes::Word(self.record.word.load(from));
+            }
+            ValueBytes::Lent(std::slice::from_raw_parts(from, len))
+        }
+    }
+
+    /// Where the value of the version inside the node lies, and its length.
+    #[inline]
+    pub(crate) fn first_value_at(&self) -> (*const u8, usize) {
         let (key_len, value_len) = (self.record.key_len as usize, self.record.value_len as usize);
         let from = match Placement::of(key_len, value_len) {
             Placement::Inside { .. } => self.payload(0),
             Placement::KeyInside | Placement::Spilled { .. } => self.spill(0),
         };
-        // SAFETY: the writer put the value there before it published the node.
-        unsafe { std::slice::from_raw_parts(from, value_len) }
+        (from, value_len)
     }
 
-    /// A further version and its value.
+    /// A further version.
     ///
     /// # Safety
     /// `unit` is a link of this node's chain that this thread acquired, and not `IN_NODE`.
     #[inline]
-    pub(crate) unsafe fn version(&self, unit: u32) -> (&'a VersionRecord, &'a [u8]) {
-        // SAFETY: the writer wrote the record and the value behind it before it published a link
-        // to them, and never again; units are inside the arena and aligned like the record.
+    pub(crate) unsafe fn version(&self, unit: u32) -> &'a VersionRecord {
+        // SAFETY: the writer wrote the record before it published a link to it, and never again;
+        // units are inside the arena and aligned like the record.
+        let record = unsafe {
+            let record: &VersionRecord = self.chains.arena.at(unit as usize * UNIT).cast().as_ref();
+            record
+        };
+        record.written.check();
+        record
+    }
+
+    /// The value of a further version.
+    ///
+    /// # Safety
+    /// As [`Node::version`].
+    #[inline]
+    pub(crate) unsafe fn value_of(&self, unit: u32) -> ValueBytes<'a> {
+        // SAFETY: the value was written with its record; one of 8 bytes is a word, for records and
+        // what follows them are aligned, and is accessed atomically only.
         unsafe {
-            let at = self.chains.arena.at(unit as usize * UNIT);
-            let record: &VersionRecord = at.cast().as_ref();
-            record.written.check();
-            let value = at.add(VERSION).as_ptr();
-            (record, std::slice::from_raw_parts(value, record.value_len as usize))
+            let (record, from) = (self.version(unit), self.value_at(unit));
+            if record.value_len as usize == UNIT {
+                return ValueBytes::Word(record.word.load(from));
+            }
+            ValueBytes::Lent(std::slice::from_raw_parts(from, record.value_len as usize))
+        }
+    }
+
+    /// Where the value of a further version lies.
+    ///
+    /// # Safety
+    /// As [`Node::version`].
+    #[inline]
+    pub(crate) unsafe fn value_at(&self, unit: u32) -> *const u8 {
+        // SAFETY: record and value lie in the arena.
+        unsafe {
+            let folded = self.version(unit).unfolded != NOT_FOLDED;
+            let offset = VERSION + if folded { FOLDED_EXTRA } else { 0 };
+            self.chains.arena.at(unit as usize * UNIT + offset).as_ptr()
+        }
+    }
+
+    /// Sequence number of the oldest version that a folded one stands for, and its level; of others
+    /// their own and 0.
+    ///
+    /// # Safety
+    /// As [`Node::version`].
+    #[inline]
+    pub(crate) unsafe fn first_and_level(&self, unit: u32) -> (u64, u8) {
+        // SAFETY: the extra word was written with its record, aligned like it.
+        unsafe {
+            let record = self.version(unit);
+            if record.unfolded == NOT_FOLDED {
+                return (record.seqno_kind >> 8, 0);
+            }
+            let extra = self.chains.arena.at(unit as usize * UNIT + VERSION).cast::<u64>().read();
+            (extra >> 8, extra as u8)
         }
     }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::bytes::ValueBytes;
 use crate::chains::{Chains, Node};
 use crate::layout::{IN_NODE, visible_up_to};
 use crate::order::{Entry, Rebase, Stretch, common_of, compare};
@@ -53,6 +54,9 @@ pub struct Cursor {
     chains: Arc<Chains>,
     max_seqno: u64,
     max_word: u64,
+    /// Snapshots that must find what they see, ascending: a folded version of which one of them
+    /// sees a part is shown unfolded. Empty where `max_seqno` alone decides.
+    snapshots: Box<[u64]>,
     sources: SmallVec<[Source; 6]>,
     position: Position,
     /// Links of the current key's versions from the newest to the current one; empty until
@@ -76,10 +80,15 @@ impl Cursor {
             chains,
             max_seqno,
             max_word: visible_up_to(max_seqno),
+            snapshots: Box::default(),
             sources,
             position: Position::Nowhere,
             trail: Vec::new(),
         }
+    }
+
+    pub(crate) fn for_snapshots(chains: Arc<Chains>, snapshots: &[u64]) -> Cursor {
+        Cursor { snapshots: snapshots.into(), ..Cursor::new(chains, crate::MAX_SEQNO) }
     }
 
     /// Goes to the first record.
@@ -116,7 +125,7 @@ impl Cursor {
     pub fn next(&mut self) {
         let Position::At { source, node, link } = self.position else { return };
         // SAFETY: a position's link is an acquired one of its node.
-        match unsafe { self.node(node).older(link) } {
+        match unsafe { self.older(self.node(node), link) } {
             Some(older) => {
                 self.position = Position::At { source, node, link: older };
                 if !self.trail.is_empty() {
@@ -183,9 +192,9 @@ impl Cursor {
         self.version().operator
     }
 
-    /// The value. Only whoever looks at its bytes touches them.
+    /// The value.
     #[inline]
-    pub fn value(&self) -> &[u8] {
+    pub fn value(&self) -> ValueBytes<'_> {
         self.version().value
     }
 
@@ -211,7 +220,7 @@ impl Cursor {
     /// The value, pinned.
     #[inline]
     pub fn pinned_value(&self) -> PinnedBytes {
-        PinnedBytes::pin(&self.chains, self.value())
+        PinnedBytes::new(&self.chains, self.version())
     }
 
     /// The memtable.
@@ -233,6 +242,24 @@ impl Cursor {
         unsafe { self.chains.node(number) }
     }
 
+    /// The link to the newest version of a node that the cursor shows.
+    #[inline]
+    fn newest(&self, node: Node<'_>) -> Option<u32> {
+        let newest = node.newest_visible(self.max_word)?;
+        // SAFETY: an acquired link of this chain.
+        Some(unsafe { node.unfolded_for(newest, &self.snapshots) })
+    }
+
+    /// The link below `link` that the cursor shows.
+    ///
+    /// # Safety
+    /// `link` is an acquired link of the node's chain.
+    #[inline]
+    unsafe fn older(&self, node: Node<'_>, link: u32) -> Option<u32> {
+        // SAFETY: by the caller's promise; links of written versions are good.
+        unsafe { Some(node.unfolded_for(node.older(link)?, &self.snapshots)) }
+    }
+
     fn rank_sources(&mut self, key: &[u8]) {
         for source in &mut self.sources {
             source.at = source.stretch.rank(&self.chains, key);
@@ -245,7 +272,7 @@ impl Cursor {
         self.trail.clear();
         while let Some((source, entry)) = self.least_at() {
             let node = self.node(entry.node);
-            if let Some(link) = node.newest_visible(self.max_word) {
+            if let Some(link) = self.newest(node) {
                 self.position = Position::At { source, node: entry.node, link };
                 return;
             }
@@ -315,14 +342,14 @@ impl Cursor {
     fn collect_trail(&mut self, node: u32, current: u32) {
         let mut trail = std::mem::take(&mut self.trail);
         let node = self.node(node);
-        let mut link = node.newest_visible(self.max_word);
+        let mut link = self.newest(node);
         while let Some(at) = link {
             trail.push(at);
             if at == current {
                 break;
             }
             // SAFETY: an acquired link of this chain.
-            link = unsafe { node.older(at) };
+            link = unsafe { self.older(node, at) };
         }
         self.trail = trail;
     }

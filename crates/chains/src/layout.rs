@@ -18,7 +18,7 @@
 //!  8 seqno << 8 | kind     u64                       16 depth      u32 versions below
 //! 16 key_len               u32                       20 operator   u32
 //! 20 value_len             u32                       24 value_len  u32
-//! 24 operator              u32                       28 reserved   u32 (0)
+//! 24 operator              u32                       28 unfolded   u32 unit, 0: not folded
 //! 28 spill                 u32 unit                  32 value
 //! 32 payload               32 bytes
 //! ```
@@ -32,7 +32,13 @@
 //! otherwise                                   spill = V, key
 //! ```
 //!
-//! The reserved word of a version is the place of the `unfolded` link of folded records (H3).
+//! A version that was folded of others has a link to the newest of them, and a word more (H3):
+//!
+//! ```text
+//! 28 unfolded   u32 unit
+//! 32 seqno of the oldest of them << 8 | level   u64; level: 1, of folded ones one more than theirs
+//! 40 value
+//! ```
 
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
@@ -40,7 +46,7 @@ use std::mem::MaybeUninit;
 
 use crate::arena::PAGE;
 use crate::index::bytes_for_nodes;
-use crate::sync::{AtomicU32, Written};
+use crate::sync::{AtomicU32, Word, Written};
 
 /// Bytes per address.
 pub(crate) const UNIT: usize = 8;
@@ -68,12 +74,14 @@ pub(crate) struct NodeRecord {
     /// In a cell because its first word may become an accumulator.
     pub(crate) payload: UnsafeCell<[MaybeUninit<u8>; PAYLOAD]>,
     pub(crate) written: Written,
+    pub(crate) word: Word,
 }
 
 /// Bytes of a node.
 pub(crate) const NODE: usize = size_of::<NodeRecord>();
 
-/// A further version; its value follows. Written before it is published and never again.
+/// A further version; its value follows. Written before it is published and never again, but for
+/// a value of 8 bytes.
 #[repr(C, align(8))]
 pub(crate) struct VersionRecord {
     pub(crate) seqno_kind: u64,
@@ -82,12 +90,19 @@ pub(crate) struct VersionRecord {
     pub(crate) depth: u32,
     pub(crate) operator: u32,
     pub(crate) value_len: u32,
-    pub(crate) reserved: u32,
+    pub(crate) unfolded: u32,
     pub(crate) written: Written,
+    pub(crate) word: Word,
 }
 
 /// Bytes of a version without its value.
 pub(crate) const VERSION: usize = size_of::<VersionRecord>();
+
+/// Bytes between a folded version and its value.
+pub(crate) const FOLDED_EXTRA: usize = 8;
+
+/// The `unfolded` link of a version that was not folded. Node 0 lies there, so no version can.
+pub(crate) const NOT_FOLDED: u32 = 0;
 
 #[cfg(not(loom))]
 const _: () = {

@@ -14,6 +14,17 @@
 //! One [`Writer`] at a time, enforced by `&mut`; any number of readers, who take no lock and see a
 //! record whole or not at all. Memory is given back when the last reader lets go of the
 //! [`Chains`], so bytes handed out ([`PinnedBytes`], [`Cursor`]) never move and never change.
+//! What may change, a value of 8 bytes that is an accumulator, is handed out as a copy.
+//!
+//! Chains are kept short in two ways. A write may be folded into the newest version in place, by
+//! one atomic store, if no reader can tell ([`Pins`] knows). And several versions may get one
+//! *folded* version on top that stands for them; they stay behind it, for readers who are older
+//! than the newest of them:
+//!
+//! ```text
+//! newest ─► F.110 ── older ──────────────► .79 ─► …      reads at 110 and above
+//!             └ unfolded ─► .110 ─► … .80 ─┘             reads at 80 to 109
+//! ```
 //!
 //! This is the only crate of foldb with `unsafe` in a hot path; everything public in it is safe
 //! whatever the caller does. Calling it wrongly (another hash for the same key, say) gives wrong
@@ -41,23 +52,32 @@
 #![warn(missing_docs)]
 
 mod arena;
+mod bytes;
 mod chains;
 mod cursor;
+mod foldable;
 mod index;
 mod layout;
 mod order;
 mod pinned;
+mod pins;
+#[cfg_attr(not(loom), allow(dead_code))]
+#[doc(hidden)]
+pub mod planted;
 mod sync;
 mod versions;
 mod writer;
 
 pub use arena::ArenaPool;
+pub use bytes::ValueBytes;
 pub use chains::{Chains, Node};
 pub use cursor::Cursor;
+pub use foldable::Foldable;
 pub use order::{CompareKeys, KeyOrder};
 pub use pinned::PinnedBytes;
+pub use pins::{ApplyPhase, Pins};
 pub use versions::{Version, Versions};
-pub use writer::{Full, Writer, bytes_needed};
+pub use writer::{Full, Inserted, NewRecord, Writer, bytes_needed, folded_bytes_needed};
 
 /// Largest sequence number a record may have: 56 bits, the kind has the other 8.
 pub const MAX_SEQNO: u64 = (1 << 56) - 1;

@@ -5,14 +5,19 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::bytes::ValueBytes;
 use crate::chains::Chains;
 use crate::versions::Version;
 
-/// Bytes in a memtable's arena, which they keep alive. Cloning copies no bytes.
+/// Bytes in a memtable's arena, which they keep alive; 8 of them, which may be an accumulator, are
+/// a copy instead. Cloning copies no others.
 #[derive(Clone)]
-pub struct PinnedBytes {
-    bytes: NonNull<[u8]>,
-    _chains: Arc<Chains>,
+pub struct PinnedBytes(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Word([u8; 8]),
+    Pinned { bytes: NonNull<[u8]>, _chains: Arc<Chains> },
 }
 
 // SAFETY: the bytes are immutable and live as long as the `Chains`, which is Send and Sync.
@@ -27,7 +32,10 @@ impl PinnedBytes {
     /// If the version is another memtable's.
     #[inline]
     pub fn new(chains: &Arc<Chains>, version: Version<'_>) -> PinnedBytes {
-        PinnedBytes::pin(chains, version.value)
+        match version.value {
+            ValueBytes::Word(word) => PinnedBytes(Repr::Word(word)),
+            ValueBytes::Lent(bytes) => PinnedBytes::pin(chains, bytes),
+        }
     }
 
     /// Pins bytes that are borrowed from this memtable, a key or a value.
@@ -41,7 +49,8 @@ impl PinnedBytes {
             bytes.is_empty() || chains.arena.contains(bytes),
             "only bytes of this memtable can be pinned in it"
         );
-        PinnedBytes { bytes: NonNull::from(bytes), _chains: Arc::clone(chains) }
+        let (bytes, _chains) = (NonNull::from(bytes), Arc::clone(chains));
+        PinnedBytes(Repr::Pinned { bytes, _chains })
     }
 }
 
@@ -50,9 +59,13 @@ impl Deref for PinnedBytes {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: a reference to them existed, so they were written and published; memory inside
-        // the arena is never written twice, and freed only after the last `Arc<Chains>`.
-        unsafe { self.bytes.as_ref() }
+        match &self.0 {
+            Repr::Word(word) => word,
+            // SAFETY: a reference to them existed, so they were written and published, and are no
+            // accumulator; other memory inside the arena is never written twice, and freed only
+            // after the last `Arc<Chains>`.
+            Repr::Pinned { bytes, .. } => unsafe { bytes.as_ref() },
+        }
     }
 }
 

@@ -9,6 +9,22 @@ pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+/// Stands between a store and a load that are both `SeqCst` and must not change places. Under loom,
+/// which takes `SeqCst` accesses for acquire and release, it is a fence; elsewhere nothing.
+#[inline(always)]
+pub(crate) fn store_before_load() {
+    #[cfg(loom)]
+    loom::sync::atomic::fence(Ordering::SeqCst);
+}
+
+/// Lets others run: called by who waits for another thread to finish what takes microseconds.
+pub(crate) fn wait_a_moment(tries: u32) {
+    #[cfg(loom)]
+    let _ = (tries, loom::thread::yield_now());
+    #[cfg(not(loom))]
+    if tries < 100 { std::hint::spin_loop() } else { std::thread::yield_now() }
+}
+
 /// Stands for the plain bytes of a record: written once before the record is published, read
 /// after. Costs nothing except under loom, where it reports a read that could race the write.
 #[cfg(not(loom))]
@@ -41,5 +57,59 @@ impl Written {
 
     pub(crate) fn check(&self) {
         self.0.with(|_| ());
+    }
+}
+
+/// The value of 8 bytes of a record, a word that may change as long as nothing newer lies on it.
+/// It lies in the arena like any value and is only ever touched by whole atomic accesses. Under
+/// loom, whose atomics are larger, the word is here instead.
+#[cfg(not(loom))]
+pub(crate) struct Word;
+
+#[cfg(not(loom))]
+impl Word {
+    /// The word of a record that is being written, if its value is one.
+    #[inline(always)]
+    pub(crate) fn of(_value: &[u8]) -> Word {
+        Word
+    }
+
+    /// # Safety
+    /// At `at`, a multiple of 8, lie 8 bytes that were written before they were published, by
+    /// memory that stays, and are accessed by this and [`Word::store`] only.
+    #[inline(always)]
+    pub(crate) unsafe fn load(&self, at: *const u8) -> [u8; 8] {
+        // SAFETY: by the caller's promise.
+        let word = unsafe { AtomicU64::from_ptr(at.cast_mut().cast()) };
+        // Acquire: pairs with the Release in `store`. Whoever saw what was written last sees what
+        // was written before, also to other keys.
+        word.load(Ordering::Acquire).to_ne_bytes()
+    }
+
+    /// # Safety
+    /// As [`Word::load`]; and the caller is the writer.
+    #[inline(always)]
+    pub(crate) unsafe fn store(&self, at: *const u8, bytes: [u8; 8]) {
+        // SAFETY: by the caller's promise.
+        let word = unsafe { AtomicU64::from_ptr(at.cast_mut().cast()) };
+        word.store(u64::from_ne_bytes(bytes), Ordering::Release);
+    }
+}
+
+#[cfg(loom)]
+pub(crate) struct Word(AtomicU64);
+
+#[cfg(loom)]
+impl Word {
+    pub(crate) fn of(value: &[u8]) -> Word {
+        Word(AtomicU64::new(value.try_into().map_or(0, u64::from_ne_bytes)))
+    }
+
+    pub(crate) unsafe fn load(&self, _at: *const u8) -> [u8; 8] {
+        self.0.load(Ordering::Acquire).to_ne_bytes()
+    }
+
+    pub(crate) unsafe fn store(&self, _at: *const u8, bytes: [u8; 8]) {
+        self.0.store(u64::from_ne_bytes(bytes), Ordering::Release);
     }
 }

@@ -9,11 +9,21 @@
 //! jump      0    1    0    3    4    3    0
 //! ```
 //!
+//! A folded version takes the place of those it stands for: depth and jump are as if they were not
+//! there. Whoever may see a part of them only leaves for `unfolded` when it stands just above what
+//! it may see (H3), and goes on among them in the same way; they lead down to where it came from.
+//!
+//! ```text
+//! S = 100    F.110 ─► .79      .79 is the newest of this path up to 100, but F.110 begins at 80:
+//!             └► .110 … .101 ─► .100 ─► … .80 ─► .79                so .100 it is
+//! ```
+//!
 //! Depth 0 is the version inside the node; being the oldest it also tells whether a reader sees
 //! anything of the key at all.
 
+use crate::bytes::ValueBytes;
 use crate::chains::Node;
-use crate::layout::{IN_NODE, visible_up_to};
+use crate::layout::{IN_NODE, NOT_FOLDED, visible_up_to};
 use crate::sync::Ordering;
 
 /// One record of a key. Kind and operator are the caller's numbers.
@@ -26,8 +36,8 @@ pub struct Version<'a> {
     pub kind: u8,
     /// By which operator.
     pub operator: u32,
-    /// Its value. Looking at the slice's length does not touch the bytes.
-    pub value: &'a [u8],
+    /// Its value.
+    pub value: ValueBytes<'a>,
 }
 
 impl Version<'_> {
@@ -81,6 +91,7 @@ struct Step {
     older: u32,
     jump: u32,
     depth: u32,
+    unfolded: u32,
 }
 
 impl<'a> Node<'a> {
@@ -103,10 +114,18 @@ impl<'a> Node<'a> {
             let mut step = self.step(at);
             while step.seqno_kind > max_word {
                 let jump = self.step(step.jump);
-                (at, step) = if jump.seqno_kind > max_word {
-                    (step.jump, jump)
+                if jump.seqno_kind > max_word {
+                    (at, step) = (step.jump, jump);
+                    continue;
+                }
+                let older = self.step(step.older);
+                let leave = step.unfolded != NOT_FOLDED
+                    && older.seqno_kind <= max_word
+                    && self.first_and_level(at).0 <= max_word >> 8;
+                (at, step) = if leave {
+                    (step.unfolded, self.step(step.unfolded))
                 } else {
-                    (step.older, self.step(step.older))
+                    (step.older, older)
                 };
             }
         }
@@ -130,7 +149,7 @@ impl<'a> Node<'a> {
             return None;
         }
         // SAFETY: by the caller's promise.
-        Some(unsafe { self.version(link) }.0.older)
+        Some(unsafe { self.version(link) }.older)
     }
 
     /// The version of `link`.
@@ -143,7 +162,7 @@ impl<'a> Node<'a> {
             (self.record.seqno_kind, self.record.operator, self.first_value())
         } else {
             // SAFETY: by the caller's promise.
-            let (record, value) = unsafe { self.version(link) };
+            let (record, value) = unsafe { (self.version(link), self.value_of(link)) };
             (record.seqno_kind, record.operator, value)
         };
         Version { seqno: seqno_kind >> 8, kind: seqno_kind as u8, operator, value }
@@ -188,16 +207,41 @@ impl<'a> Node<'a> {
         STEPS.set(STEPS.get() + 1);
         if link == IN_NODE {
             let seqno_kind = self.record.seqno_kind;
-            return Step { seqno_kind, older: IN_NODE, jump: IN_NODE, depth: 0 };
+            let (older, jump, unfolded) = (IN_NODE, IN_NODE, NOT_FOLDED);
+            return Step { seqno_kind, older, jump, depth: 0, unfolded };
         }
         // SAFETY: by the caller's promise.
-        let record = unsafe { self.version(link) }.0;
+        let record = unsafe { self.version(link) };
         Step {
             seqno_kind: record.seqno_kind,
             older: record.older,
             jump: record.jump,
             depth: record.depth,
+            unfolded: record.unfolded,
         }
+    }
+
+    /// What a flush for `snapshots` (ascending) shows in place of `link`: a folded version gives
+    /// way to what it was folded of if one of them sees a part of it.
+    ///
+    /// # Safety
+    /// `link` is an acquired link of this chain.
+    #[inline]
+    pub(crate) unsafe fn unfolded_for(&self, mut link: u32, snapshots: &[u64]) -> u32 {
+        while link != IN_NODE && !snapshots.is_empty() {
+            // SAFETY: by the caller's promise; `unfolded` links lead to versions written before.
+            let (record, (first, _)) = unsafe { (self.version(link), self.first_and_level(link)) };
+            if record.unfolded == NOT_FOLDED {
+                break;
+            }
+            let last = record.seqno_kind >> 8;
+            let from_first = snapshots.partition_point(|&snapshot| snapshot < first);
+            if snapshots.get(from_first).is_none_or(|&snapshot| snapshot >= last) {
+                break;
+            }
+            link = record.unfolded;
+        }
+        link
     }
 }
 
@@ -223,5 +267,32 @@ mod tests {
             assert!(super::STEPS.get() <= most, "{} steps to version {n}", super::STEPS.get());
         }
         assert!(node.versions(9).next().is_none());
+    }
+
+    /// The same when every 16 neighbours of one level are folded to one of the next.
+    #[test]
+    fn h18_old_snapshots_of_folded_keys_are_found_in_logarithmic_steps() {
+        let versions = if cfg!(miri) { 600 } else { 70_000u32 };
+        let pool = ArenaPool::new(0);
+        let (mut writer, chains) =
+            Chains::create(&pool, 64 + 40 * versions as usize, KeyOrder::Bytewise);
+        for n in 0..=versions {
+            writer.insert(7, b"k", u64::from(10 * n + 10), 0, n, b"").unwrap();
+            let mut of_level = 16;
+            while n > 0 && n.is_multiple_of(of_level) {
+                writer.fold_newest(7, b"k", 16, 1, n, b"").unwrap();
+                of_level *= 16;
+            }
+        }
+        let node = chains.find(7, b"k").unwrap();
+        let length = node.versions(u64::MAX).count() as u32;
+        assert!(length <= 16 * (versions.ilog2() / 4 + 1), "{length} versions are left");
+        let most = 30 * (versions.ilog2() + 1);
+        for n in (0..=versions).step_by(97).chain([1, 2, versions - 1]) {
+            super::STEPS.set(0);
+            let newest = node.versions(u64::from(10 * n + 19)).next().unwrap();
+            assert_eq!((newest.seqno, newest.operator), (u64::from(10 * n + 10), n));
+            assert!(super::STEPS.get() <= most, "{} steps to version {n}", super::STEPS.get());
+        }
     }
 }

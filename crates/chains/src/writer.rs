@@ -1,7 +1,9 @@
 //! The one writer of a memtable.
 //!
 //! Invariant: a record is written completely, then published by one Release store: a new key by
-//! its slot and by the length of the key list, a further version by the node's `newest`.
+//! its slot and by the length of the key list, a further version by the node's `newest`. Nothing of
+//! it changes later but the word of a value of 8 bytes, and that only while the version is the
+//! newest and no folded one stands for it.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -12,10 +14,11 @@ use std::sync::Arc;
 use crate::chains::{Chains, Node};
 use crate::index::{IndexGrowth, Probe};
 use crate::layout::{
-    IN_NODE, NODE, NodeRecord, PAYLOAD, Placement, UNIT, VERSION, VersionRecord, pack,
-    version_bytes,
+    FOLDED_EXTRA, IN_NODE, NODE, NOT_FOLDED, NodeRecord, PAYLOAD, Placement, UNIT, VERSION,
+    VersionRecord, pack, version_bytes,
 };
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Written};
+use crate::planted::{Fault, planted};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Word, Written};
 
 /// The memtable has no room for the record; it is unchanged. Seal it and start another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +38,34 @@ pub fn bytes_needed(key_len: usize, value_len: usize) -> usize {
     NODE + Placement::of(key_len, value_len).spill_bytes(key_len, value_len)
 }
 
+/// Bytes that [`Writer::fold_newest`] takes for a value of this length.
+#[inline]
+pub fn folded_bytes_needed(value_len: usize) -> usize {
+    FOLDED_EXTRA + version_bytes(value_len)
+}
+
+/// A record but for its key. Kind and operator are the caller's numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRecord<'a> {
+    /// When it was written.
+    pub seqno: u64,
+    /// What it does.
+    pub kind: u8,
+    /// By which operator.
+    pub operator: u32,
+    /// Its value.
+    pub value: &'a [u8],
+}
+
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserted {
+    /// It is the newest version, the key's so-manyth.
+    Version(u32),
+    /// It was folded into the newest version.
+    InPlace,
+}
+
 /// The right to write into a [`Chains`]. There is one, it is not `Clone`, and writing takes it
 /// by `&mut`.
 pub struct Writer {
@@ -52,12 +83,23 @@ struct Ends {
     records: u64,
 }
 
-/// A record but for its key.
+/// What is laid on a chain.
 #[derive(Clone, Copy)]
 struct Payload<'a> {
     seqno_kind: u64,
     operator: u32,
     value: &'a [u8],
+}
+
+/// What a folded version stands for.
+#[derive(Clone, Copy)]
+struct Folded {
+    /// The newest version below.
+    below: u32,
+    /// The newest version it stands for.
+    unfolded: u32,
+    /// The oldest one's sequence number, and the level.
+    first_level: u64,
 }
 
 impl Writer {
@@ -91,23 +133,134 @@ impl Writer {
         operator: u32,
         value: &[u8],
     ) -> Result<(), Full> {
+        let record = NewRecord { seqno, kind, operator, value };
+        self.insert_or_fold(hash, key, record, crate::MAX_SEQNO, |_| None).map(|_| ())
+    }
+
+    /// Adds a record like [`Writer::insert`], or folds it into the key's newest version in place:
+    /// if that is of the same kind and operator, has a value of 8 bytes and a sequence number above
+    /// `floor`, and `fold` makes of its value another. The version keeps its sequence number. A
+    /// folded version never changes: what it was folded of would not have the write.
+    ///
+    /// No reader may depend on the version as it was; see [`Pins`](crate::Pins).
+    ///
+    /// # Errors
+    /// As [`Writer::insert`].
+    ///
+    /// # Panics
+    /// As [`Writer::insert`].
+    #[inline]
+    pub fn insert_or_fold(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        record: NewRecord<'_>,
+        floor: u64,
+        fold: impl FnOnce([u8; 8]) -> Option<[u8; 8]>,
+    ) -> Result<Inserted, Full> {
+        let NewRecord { seqno, kind, operator, value } = record;
         assert!(seqno <= crate::MAX_SEQNO, "sequence number {seqno} needs more than 56 bits");
         let payload = Payload { seqno_kind: pack(seqno, kind), operator, value };
         let chains = &*self.chains;
         // SAFETY: the writer itself wrote all nodes.
         let is_key = |number| unsafe { chains.node(number) }.key() == key;
-        match chains.index.probe(&chains.arena, hash, is_key) {
+        let versions = match chains.index.probe(&chains.arena, hash, is_key) {
             Probe::Found(number) => {
                 // SAFETY: as above.
                 let node = unsafe { chains.node(number) };
-                self.ends.push_version(node, payload)?;
+                if fold_in_place(node, &payload, floor, fold) {
+                    return Ok(Inserted::InPlace);
+                }
+                self.ends.push_version(node, payload)?
             }
-            Probe::Vacant(slot) => self.ends.push_node(chains, hash, key, payload, slot)?,
-        }
+            Probe::Vacant(slot) => {
+                self.ends.push_node(chains, hash, key, payload, slot)?;
+                1
+            }
+        };
         self.ends.records += 1;
         chains.published.records.store(self.ends.records, Ordering::Relaxed);
-        Ok(())
+        Ok(Inserted::Version(versions))
     }
+
+    /// Lays a folded version on a key's chain that stands for the `count` newest versions there;
+    /// [`Node::foldable`] shows them. Reads at or above the newest one's sequence number, which is
+    /// also the folded one's, see it, all others see what it was folded of.
+    ///
+    /// # Errors
+    /// [`Full`] if there is no room.
+    ///
+    /// # Panics
+    /// If there are not so many that may be folded, or fewer than two.
+    pub fn fold_newest(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        count: usize,
+        kind: u8,
+        operator: u32,
+        value: &[u8],
+    ) -> Result<(), Full> {
+        assert!(count >= 2, "there is nothing to fold");
+        let node = self.chains.find(hash, key).expect("a key that is folded is there");
+        let (unfolded, mut below) = (node.newest(), node.newest());
+        let (mut last, mut first, mut level) = (0, 0, 0);
+        for index in 0..count {
+            assert!(below != IN_NODE, "the oldest version is never folded");
+            // SAFETY: the writer made all links; this one is not `IN_NODE`.
+            unsafe {
+                let version = node.version(below);
+                let (its_first, its_level) = node.first_and_level(below);
+                if index == 0 {
+                    last = version.seqno_kind >> 8;
+                }
+                (first, level, below) = (its_first, its_level.max(level), version.older);
+            }
+        }
+        let payload = Payload { seqno_kind: pack(last, kind), operator, value };
+        let first_level = pack(first, level.saturating_add(1));
+        self.ends.push_folded(node, payload, Folded { below, unfolded, first_level })
+    }
+}
+
+/// Folds a record into the newest version of a node. Whether that was possible.
+#[inline]
+fn fold_in_place(
+    node: Node<'_>,
+    payload: &Payload<'_>,
+    floor: u64,
+    fold: impl FnOnce([u8; 8]) -> Option<[u8; 8]>,
+) -> bool {
+    if payload.value.len() != UNIT {
+        return false;
+    }
+    // Relaxed: only the writer stores it.
+    let newest = node.record.newest.load(Ordering::Relaxed);
+    // SAFETY: the writer made all links; a value of 8 bytes is a word, accessed atomically only,
+    // and stored by the writer only.
+    unsafe {
+        let (seqno_kind, operator, word, (at, len)) = if newest == IN_NODE {
+            let record = node.record;
+            (record.seqno_kind, record.operator, &record.word, node.first_value_at())
+        } else {
+            let record = node.version(newest);
+            if record.unfolded != NOT_FOLDED {
+                return false;
+            }
+            let value = (node.value_at(newest), record.value_len as usize);
+            (record.seqno_kind, record.operator, &record.word, value)
+        };
+        let alike = seqno_kind as u8 == payload.seqno_kind as u8 && operator == payload.operator;
+        if !alike || len != UNIT || seqno_kind >> 8 <= floor {
+            return false;
+        }
+        debug_assert!(seqno_kind >> 8 < payload.seqno_kind >> 8, "writes come in order");
+        match fold(word.load(at)) {
+            Some(folded) => word.store(at, folded),
+            None => return false,
+        }
+    }
+    true
 }
 
 impl Ends {
@@ -144,6 +297,7 @@ impl Ends {
             spill: if spill_bytes == 0 { 0 } else { (low / UNIT) as u32 },
             payload: UnsafeCell::new([MaybeUninit::uninit(); PAYLOAD]),
             written: Written::now(),
+            word: Word::of(payload.value),
         };
         // SAFETY: [end of nodes, low) is free and large enough for the node, [low, self.low) for
         // the spill; nobody else knows these bytes yet, and there is no other writer.
@@ -171,9 +325,9 @@ impl Ends {
         Ok(())
     }
 
-    /// Adds a version to a key.
+    /// Adds a version to a key. How many versions that makes.
     #[inline]
-    fn push_version(&mut self, node: Node<'_>, payload: Payload<'_>) -> Result<(), Full> {
+    fn push_version(&mut self, node: Node<'_>, payload: Payload<'_>) -> Result<u32, Full> {
         let value_len = u32::try_from(payload.value.len()).map_err(|_| Full)?;
         let bytes = version_bytes(payload.value.len());
         if self.free() < bytes {
@@ -197,8 +351,9 @@ impl Ends {
             depth: depth + 1,
             operator: payload.operator,
             value_len,
-            reserved: 0,
+            unfolded: NOT_FOLDED,
             written: Written::now(),
+            word: Word::of(payload.value),
         };
         // SAFETY: [low, self.low) is free and as long as record and value together; nobody else
         // knows these bytes yet, and there is no other writer.
@@ -207,13 +362,59 @@ impl Ends {
             at.cast().write(record);
             copy(payload.value, at.add(VERSION));
         }
-        self.publish_low(node.chains, low);
-        // Release: whoever sees the link sees the version whole, and so all it leads to.
-        node.record.newest.store((low / UNIT) as u32, Ordering::Release);
+        self.publish_version(node, low);
         // Relaxed: a figure, and only the writer stores it.
-        let versions = node.record.versions.load(Ordering::Relaxed);
-        node.record.versions.store(versions + 1, Ordering::Relaxed);
+        let versions = node.record.versions.load(Ordering::Relaxed).wrapping_add(1);
+        node.record.versions.store(versions, Ordering::Relaxed);
+        Ok(versions)
+    }
+
+    /// Lays a folded version on a chain.
+    fn push_folded(
+        &mut self,
+        node: Node<'_>,
+        payload: Payload<'_>,
+        folded: Folded,
+    ) -> Result<(), Full> {
+        let value_len = u32::try_from(payload.value.len()).map_err(|_| Full)?;
+        let bytes = folded_bytes_needed(payload.value.len());
+        if self.free() < bytes {
+            return Err(Full);
+        }
+        // SAFETY: the writer made all links.
+        let ((_, depth), jump) =
+            unsafe { (node.word_and_depth(folded.below), node.jump_for(folded.below)) };
+        let low = self.low - bytes;
+        let record = VersionRecord {
+            seqno_kind: payload.seqno_kind,
+            older: folded.below,
+            jump,
+            depth: depth + 1,
+            operator: payload.operator,
+            value_len,
+            unfolded: folded.unfolded,
+            written: Written::now(),
+            word: Word::of(payload.value),
+        };
+        // SAFETY: [low, self.low) is free and as long as record, extra word and value together;
+        // nobody else knows these bytes yet, and there is no other writer.
+        unsafe {
+            let at = node.chains.arena.at(low);
+            at.cast().write(record);
+            at.add(VERSION).cast::<u64>().write(folded.first_level);
+            copy(payload.value, at.add(VERSION + FOLDED_EXTRA));
+        }
+        self.publish_version(node, low);
         Ok(())
+    }
+
+    /// Makes the version at `low` the newest of a node.
+    #[inline]
+    fn publish_version(&mut self, node: Node<'_>, low: usize) {
+        self.publish_low(node.chains, low);
+        let order = if planted(Fault::RelaxedLink) { Ordering::Relaxed } else { Ordering::Release };
+        // Release: whoever sees the link sees the version whole, and so all it leads to.
+        node.record.newest.store((low / UNIT) as u32, order);
     }
 
     /// Lowers the downward region.

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use foldb_chains::{ArenaPool, Chains, KeyOrder, Writer};
+use foldb_chains::planted::{Fault, plant};
+use foldb_chains::{ArenaPool, Chains, Inserted, KeyOrder, NewRecord, Pins, Writer};
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
@@ -113,6 +114,220 @@ fn a_cursor_shows_the_keys_up_to_its_sequence_number() {
             writer.insert(hash, key, seqno, 0, 0, b"").unwrap();
             published.store(seqno, Ordering::Release);
         }
+        reader.join().unwrap();
+    });
+}
+
+/// The kind of counters' records.
+const ADD: u8 = 2;
+
+/// A writer of counters a and b as the engine has it.
+struct Counters {
+    writer: Writer,
+    pins: Arc<Pins>,
+}
+
+/// a.1(+1) b.2(+1), published.
+fn counters() -> (Counters, Arc<Chains>, Arc<Pins>) {
+    let (writer, chains) = create();
+    let pins = Arc::new(Pins::new(0));
+    let mut counters = Counters { writer, pins: Arc::clone(&pins) };
+    counters.add(1, b"a");
+    counters.add(2, b"b");
+    (counters, chains, pins)
+}
+
+impl Counters {
+    /// One write: in place where it may be.
+    fn add(&mut self, seqno: u64, key: &[u8]) -> Inserted {
+        let pins = Arc::clone(&self.pins);
+        let phase = pins.begin_apply();
+        let inserted = self.apply(seqno, key, phase.floor().unwrap_or(seqno));
+        pins.publish(seqno);
+        inserted
+    }
+
+    /// A batch of two: in place only in itself.
+    fn add_to_both(&mut self, seqno: u64) {
+        self.apply(seqno, b"a", seqno - 1);
+        self.apply(seqno + 1, b"b", seqno - 1);
+        self.pins.publish(seqno + 1);
+    }
+
+    fn apply(&mut self, seqno: u64, key: &[u8], floor: u64) -> Inserted {
+        let record = NewRecord { seqno, kind: ADD, operator: 1, value: &1u64.to_le_bytes() };
+        let add = |word| Some((u64::from_le_bytes(word) + 1).to_le_bytes());
+        self.writer.insert_or_fold(hash_of(key), key, record, floor, add).unwrap()
+    }
+}
+
+fn hash_of(key: &[u8]) -> u64 {
+    if key == b"a" { HASH_A } else { HASH_B }
+}
+
+fn count(chains: &Chains, key: &[u8], seqno: u64) -> u64 {
+    let values = versions(chains, hash_of(key), key, seqno).into_iter();
+    values.map(|(_, value)| u64::from_le_bytes(value.try_into().unwrap())).sum()
+}
+
+/// a=1 b=1, then a+=1 twice while a reader pins and reads twice: what it sees is what its sequence
+/// number says, and stays.
+fn pinned_reader() {
+    loom::model(|| {
+        let (mut counters, chains, pins) = counters();
+        let writer = thread::spawn(move || {
+            counters.add(3, b"a");
+            counters.add(4, b"a");
+        });
+        let seqno = pins.pin();
+        assert_eq!(count(&chains, b"a", seqno), seqno - 1, "at {seqno}");
+        writer.join().unwrap();
+        assert_eq!(count(&chains, b"a", seqno), seqno - 1, "later at {seqno}");
+    });
+}
+
+#[test]
+fn h2_a_pinned_reader_sees_no_change_in_place() {
+    pinned_reader();
+}
+
+/// A snapshot is taken while the writer adds; another reader gets a, then b, then a again without
+/// pinning: it sees everything published, and no going back.
+#[test]
+fn h2_gets_beside_a_snapshot_never_go_back() {
+    loom::model(|| {
+        let (mut counters, chains, pins) = counters();
+        let snapshotter = thread::spawn({
+            let (chains, pins) = (Arc::clone(&chains), Arc::clone(&pins));
+            move || {
+                let seqno = pins.pin();
+                assert_eq!(count(&chains, b"a", seqno), seqno - 1);
+            }
+        });
+        let reader = thread::spawn(move || {
+            let seqno = pins.published();
+            let before = count(&chains, b"a", seqno);
+            assert!(before >= seqno - 1);
+            let seqno = pins.published();
+            assert!(count(&chains, b"a", seqno) >= before.max(seqno - 1));
+        });
+        counters.add(3, b"a");
+        snapshotter.join().unwrap();
+        reader.join().unwrap();
+    });
+}
+
+/// Batch {a+=1, b+=1}: a multi-get sees both or neither, also when a single a+=1 comes before it.
+#[test]
+fn h2_a_multi_get_sees_a_batch_whole() {
+    loom::model(|| {
+        let (mut counters, chains, pins) = counters();
+        let reader = thread::spawn(move || {
+            let seqno = pins.pin();
+            let (a, b) = (count(&chains, b"a", seqno), count(&chains, b"b", seqno));
+            let expected = match seqno {
+                2 => (1, 1),
+                3 => (2, 1),
+                5 => (3, 2),
+                seqno => panic!("half a batch is published: {seqno}"),
+            };
+            assert_eq!((a, b), expected, "at {seqno}");
+        });
+        counters.add(3, b"a");
+        counters.add_to_both(4);
+        reader.join().unwrap();
+    });
+}
+
+/// Two gets beside each other: who saw the later write to b sees the earlier one to a.
+#[test]
+fn h2_changes_in_place_are_seen_in_their_order() {
+    loom::model(|| {
+        let (mut counters, chains, pins) = counters();
+        let reader = thread::spawn(move || {
+            let seqno = pins.published();
+            let b = count(&chains, b"b", seqno);
+            let a = count(&chains, b"a", seqno);
+            assert!(a >= b, "b has write 4, a lacks write 3");
+        });
+        assert_eq!(counters.add(3, b"a"), Inserted::InPlace);
+        counters.add(4, b"b");
+        reader.join().unwrap();
+    });
+}
+
+/// a.{2, 3} are folded into F.3 while a get that began at 2 walks: it must find 2.
+fn get_during_a_fold() {
+    loom::model(|| {
+        let (mut writer, chains) = create();
+        for seqno in 1..=2 {
+            writer.insert(HASH_A, b"a", seqno, ADD, 1, b"+").unwrap();
+        }
+        let published = Arc::new(AtomicU64::new(2));
+        let reader = thread::spawn({
+            let published = Arc::clone(&published);
+            move || {
+                let seqno = published.load(Ordering::Acquire);
+                let seen = versions(&chains, HASH_A, b"a", seqno);
+                let seen: usize = seen.iter().map(|(_, value)| value.len()).sum();
+                assert_eq!(seen as u64, seqno);
+            }
+        });
+        writer.insert(HASH_A, b"a", 3, ADD, 1, b"+").unwrap();
+        writer.fold_newest(HASH_A, b"a", 2, ADD, 1, b"++").unwrap();
+        published.store(3, Ordering::Release);
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn h3_a_get_beside_a_fold_loses_nothing() {
+    get_during_a_fold();
+}
+
+/// Plays a model with a bug in it, which it must notice.
+fn assert_noticed(fault: Fault, model: fn()) {
+    plant(Some(fault));
+    let outcome = std::panic::catch_unwind(model);
+    plant(None);
+    assert!(outcome.is_err(), "nobody notices {fault:?}");
+}
+
+#[test]
+fn folding_while_somebody_pins_is_noticed() {
+    assert_noticed(Fault::FoldWhilePinning, pinned_reader);
+}
+
+#[test]
+fn reading_max_pinned_before_pending_is_noticed() {
+    assert_noticed(Fault::MaxPinnedFirst, pinned_reader);
+}
+
+#[test]
+fn pinning_without_waiting_is_noticed() {
+    assert_noticed(Fault::PinWithoutWaiting, pinned_reader);
+}
+
+#[test]
+fn a_relaxed_publication_is_noticed() {
+    assert_noticed(Fault::RelaxedPublication, h2_gets_after_publication);
+}
+
+#[test]
+fn a_relaxed_link_is_noticed() {
+    assert_noticed(Fault::RelaxedLink, get_during_a_fold);
+}
+
+/// What was published is there, whole.
+#[test]
+fn h2_gets_after_publication() {
+    loom::model(|| {
+        let (mut counters, chains, pins) = counters();
+        let reader = thread::spawn(move || {
+            let seqno = pins.published();
+            assert!(count(&chains, b"a", seqno) >= seqno - 1);
+        });
+        counters.add(3, b"a");
         reader.join().unwrap();
     });
 }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use foldb_chains::{ArenaPool, Chains, Full, KeyOrder, PinnedBytes, Writer, bytes_needed};
+use foldb_chains::{
+    ArenaPool, Chains, Full, Inserted, KeyOrder, NewRecord, PinnedBytes, ValueBytes, Writer,
+    bytes_needed, folded_bytes_needed,
+};
 use xxhash_rust::xxh3::xxh3_64;
 
 const PUT: u8 = 1;
@@ -42,15 +45,23 @@ fn a_16_byte_key_with_an_8_byte_value_takes_one_node() {
 #[test]
 fn h2_small_values_are_aligned_words() {
     let (mut writer, chains) = create(1 << 18);
-    for (seqno, (key_len, value_len)) in (1..).zip(
+    for (seqno, (key_len, value_len)) in (1..).step_by(2).zip(
         (0..40).step_by(if cfg!(miri) { 7 } else { 1 }).flat_map(|k| (1..=8).map(move |v| (k, v))),
     ) {
         let key = [(seqno % 251) as u8; 40];
         let key = &key[..key_len];
         put(&mut writer, key, seqno, &[3; 8][..value_len]).unwrap();
         let node = chains.find(xxh3_64(key), key).unwrap();
-        for version in node.versions(u64::MAX) {
-            assert_eq!(version.value.as_ptr().addr() % 8, 0, "{key_len} {value_len}");
+        match node.versions(u64::MAX).next().unwrap().value {
+            ValueBytes::Word(word) => assert_eq!((value_len, word), (8, [3; 8])),
+            ValueBytes::Lent(bytes) => assert_eq!(bytes.as_ptr().addr() % 8, 0),
+        }
+        let record = NewRecord { seqno: seqno + 1, kind: PUT, operator: 0, value: &[1; 8] };
+        let folded =
+            writer.insert_or_fold(xxh3_64(key), key, record, 0, |word| Some(word.map(|b| b + 1)));
+        assert_eq!(folded == Ok(Inserted::InPlace), value_len == 8, "{key_len} {value_len}");
+        if value_len == 8 {
+            assert_eq!(get(&chains, key, seqno), Some(vec![4; 8]), "under its first number");
         }
         assert_eq!(node.key(), key);
     }
@@ -68,7 +79,7 @@ fn empty_keys_and_values_are_legal() {
     cursor.seek(b"");
     assert_eq!((cursor.key(), cursor.seqno()), (&b""[..], 2));
     cursor.next_key();
-    assert_eq!((cursor.key(), cursor.value()), (&b"\0"[..], &b""[..]));
+    assert_eq!((cursor.key(), &*cursor.value()), (&b"\0"[..], &b""[..]));
     assert!(cursor.pinned_value().is_empty());
 }
 
@@ -162,6 +173,32 @@ fn a_pool_keeps_no_more_than_it_may() {
         (0..5).map(|_| Chains::create(&pool, 4 << 10, KeyOrder::Bytewise)).collect();
     drop(tables);
     assert!(pool.pooled_bytes() > 0 && pool.pooled_bytes() <= 150 << 10);
+}
+
+/// A pool counts the memory that arenas hold, not the addresses they reserve.
+#[test]
+fn what_was_never_touched_costs_nothing() {
+    let pool = ArenaPool::new(usize::MAX);
+    let (writer, chains) = Chains::create(&pool, 16 << 20, KeyOrder::Bytewise);
+    assert!(chains.bytes_resident() < 256 << 10, "{}", chains.bytes_resident());
+    drop((writer, chains));
+    assert!((1..256 << 10).contains(&pool.pooled_bytes()), "{}", pool.pooled_bytes());
+
+    let (mut writer, chains) = Chains::create(&pool, 16 << 20, KeyOrder::Bytewise);
+    for n in 0..100_000u32 {
+        put(&mut writer, &n.to_be_bytes(), u64::from(n), &[1; 8]).unwrap();
+    }
+    let full = chains.bytes_resident();
+    assert!((chains.bytes_used()..2 * chains.bytes_used()).contains(&full), "{full}");
+    drop((writer, chains));
+    assert_eq!(pool.pooled_bytes(), full);
+    let (writer, chains) = Chains::create(&pool, 16 << 20, KeyOrder::Bytewise);
+    assert_eq!(chains.bytes_resident(), full, "its pages are there already");
+    drop((writer, chains));
+    pool.trim(full);
+    assert_eq!(pool.pooled_bytes(), full);
+    pool.trim(full - 1);
+    assert_eq!(pool.pooled_bytes(), 0);
 }
 
 #[test]
@@ -276,4 +313,82 @@ fn h17_background_merges_keep_the_order() {
         cursor.next_key();
     }
     assert_eq!(seen, keys);
+}
+
+/// k.{80..110} are folded into F.110: a get that began at 100 must not lose 80 to 100.
+#[test]
+fn h3_who_sees_a_part_of_what_was_folded_sees_it_unfolded() {
+    let (mut writer, chains) = create(1 << 16);
+    let hash = xxh3_64(b"k");
+    for seqno in 70..=110 {
+        put(&mut writer, b"k", seqno, &seqno.to_le_bytes()).unwrap();
+    }
+    writer.fold_newest(hash, b"k", 31, PUT, 7, b"80 to 110").unwrap();
+    for seqno in 111..=120 {
+        put(&mut writer, b"k", seqno, &seqno.to_le_bytes()).unwrap();
+    }
+    let node = chains.find(hash, b"k").unwrap();
+    let seqnos = |max_seqno| node.versions(max_seqno).map(|v| v.seqno).collect::<Vec<_>>();
+    let down = |from: u64, to: u64| (to..=from).rev().collect::<Vec<_>>();
+    for max_seqno in 70..=125 {
+        let expected = match max_seqno {
+            110.. => [down(max_seqno.min(120), 110), down(79, 70)].concat(),
+            _ => down(max_seqno, 70),
+        };
+        assert_eq!(seqnos(max_seqno), expected, "at {max_seqno}");
+        let whole = node.versions(max_seqno).any(|version| version.value == b"80 to 110");
+        assert_eq!(whole, max_seqno >= 110);
+    }
+    assert_eq!(node.version_count(), 51, "what was folded counts, the fold does not");
+}
+
+/// A flush gives each snapshot its part.
+#[test]
+fn h3_flushes_show_what_every_snapshot_sees() {
+    let (mut writer, chains) = create(1 << 16);
+    let hash = xxh3_64(b"k");
+    for seqno in 1..=20 {
+        put(&mut writer, b"k", seqno, b"").unwrap();
+        if seqno % 5 == 0 {
+            let count = if seqno == 5 { 4 } else { 5 };
+            writer.fold_newest(hash, b"k", count, PUT, 0, b"five").unwrap();
+        }
+    }
+    writer.fold_newest(hash, b"k", 4, PUT, 0, b"twenty").unwrap();
+    let shown = |snapshots: &[u64]| {
+        let mut cursor = chains.cursor_for(snapshots);
+        cursor.seek_to_first();
+        let mut shown = Vec::new();
+        while cursor.valid() {
+            shown.push(cursor.seqno());
+            cursor.next();
+        }
+        shown
+    };
+    assert_eq!(shown(&[]), [20, 1]);
+    assert_eq!(shown(&[1, 20]), [20, 1], "they see all of it or nothing");
+    assert_eq!(shown(&[10]), [20, 15, 10, 5, 1]);
+    assert_eq!(shown(&[12]), [20, 15, 14, 13, 12, 11, 10, 5, 1]);
+    assert_eq!(shown(&[2, 19]), [20, 19, 18, 17, 16, 15, 10, 5, 4, 3, 2, 1]);
+}
+
+#[test]
+fn a_full_memtable_refuses_to_fold_and_stays_whole() {
+    let (mut writer, chains) = create(64 * 4);
+    for seqno in 1..=5 {
+        put(&mut writer, b"k", seqno, &[seqno as u8; 8]).unwrap();
+    }
+    let refused = writer.fold_newest(xxh3_64(b"k"), b"k", 3, PUT, 0, &[0; 100]);
+    assert_eq!(refused, Err(Full));
+    assert_eq!(get(&chains, b"k", 9), Some(vec![5; 8]));
+    assert!(!chains.fits(folded_bytes_needed(100)));
+}
+
+#[test]
+#[should_panic(expected = "the oldest version is never folded")]
+fn the_version_inside_the_node_stays() {
+    let (mut writer, _chains) = create(1 << 12);
+    put(&mut writer, b"k", 1, b"").unwrap();
+    put(&mut writer, b"k", 2, b"").unwrap();
+    let _ = writer.fold_newest(xxh3_64(b"k"), b"k", 2, PUT, 0, b"");
 }

@@ -4,7 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use foldb_chains::{ArenaPool, Chains, Cursor, Full, KeyOrder, Writer, bytes_needed};
+use foldb_chains::{
+    ArenaPool, Chains, Cursor, Full, Inserted, KeyOrder, NewRecord, Writer, bytes_needed,
+    folded_bytes_needed,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
@@ -14,27 +17,90 @@ const CAPACITY: usize = if cfg!(miri) { 32 << 10 } else { 1 << 20 };
 /// seqno, kind, operator, value
 type Record = (u64, u8, u32, Vec<u8>);
 
+/// A version, and what it was folded of, newest first.
+#[derive(Clone, Debug)]
+struct Entry {
+    record: Record,
+    unfolded: Vec<Entry>,
+}
+
+impl Entry {
+    fn first(&self) -> u64 {
+        self.unfolded.last().map_or(self.record.0, Entry::first)
+    }
+
+    /// What a reader of whom `sees_whole(first, last)` knows is shown.
+    fn show(&self, sees_whole: &impl Fn(u64, u64) -> bool, shown: &mut Vec<Record>) {
+        if self.unfolded.is_empty() || sees_whole(self.first(), self.record.0) {
+            shown.push(self.record.clone());
+        } else {
+            self.unfolded.iter().for_each(|entry| entry.show(sees_whole, shown));
+        }
+    }
+}
+
 /// Keys with their versions, newest first.
 #[derive(Clone, Default)]
-struct Model(BTreeMap<Vec<u8>, Vec<Record>>);
+struct Model {
+    keys: BTreeMap<Vec<u8>, Vec<Entry>>,
+    records: u64,
+}
 
 impl Model {
     fn insert(&mut self, key: &[u8], record: Record) {
-        self.0.entry(key.to_vec()).or_default().insert(0, record);
+        let entry = Entry { record, unfolded: Vec::new() };
+        self.keys.entry(key.to_vec()).or_default().insert(0, entry);
+        self.records += 1;
     }
 
     fn versions(&self, key: &[u8], max_seqno: u64) -> Vec<Record> {
-        let versions = self.0.get(key).cloned().unwrap_or_default();
-        versions.into_iter().filter(|record| record.0 <= max_seqno).collect()
+        let mut versions = Vec::new();
+        for entry in self.keys.get(key).into_iter().flatten() {
+            entry.show(&|_, last| last <= max_seqno, &mut versions);
+        }
+        versions.retain(|record| record.0 <= max_seqno);
+        versions
     }
 
     fn records(&self, max_seqno: u64) -> Vec<(Vec<u8>, Record)> {
-        let keys = self.0.keys();
+        let keys = self.keys.keys();
         keys.flat_map(|key| {
             self.versions(key, max_seqno).into_iter().map(|record| (key.clone(), record))
         })
         .collect()
     }
+
+    /// What a flush for these snapshots is shown.
+    fn records_for(&self, snapshots: &[u64]) -> Vec<(Vec<u8>, Record)> {
+        let whole = |first, last| !snapshots.iter().any(|s| (first..last).contains(s));
+        let mut all = Vec::new();
+        for (key, entries) in &self.keys {
+            let mut shown = Vec::new();
+            entries.iter().for_each(|entry| entry.show(&whole, &mut shown));
+            all.extend(shown.into_iter().map(|record| (key.clone(), record)));
+        }
+        all
+    }
+
+    /// The newest versions of a key that can be folded, at most `count`: not the oldest.
+    fn fold(&mut self, key: &[u8], count: usize, value: &[u8]) -> Option<Record> {
+        let entries = self.keys.get_mut(key)?;
+        let count = count.min(entries.len() - 1);
+        if count < 2 {
+            return None;
+        }
+        let unfolded: Vec<Entry> = entries.drain(..count).collect();
+        let newest = unfolded[0].record.clone();
+        let record = (newest.0, newest.1, newest.2, value.to_vec());
+        entries.insert(0, Entry { record: record.clone(), unfolded });
+        Some(record)
+    }
+}
+
+/// Adds words.
+fn add(a: [u8; 8], b: &[u8]) -> Option<[u8; 8]> {
+    let b = u64::from_le_bytes(b.try_into().ok()?);
+    Some(u64::from_le_bytes(a).wrapping_add(b).to_le_bytes())
 }
 
 fn found(chains: &Chains, key: &[u8], max_seqno: u64) -> Vec<Record> {
@@ -56,7 +122,8 @@ fn current(cursor: &Cursor) -> Option<(Vec<u8>, Record)> {
 /// Short keys, keys with long common beginnings, zero bytes, keys too long for a node.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
-        4 => vec(prop_oneof![Just(0u8), Just(1), Just(255), any::<u8>()], 0..4),
+        2 => vec(prop_oneof![Just(0u8), Just(1), Just(255), any::<u8>()], 0..4),
+        3 => (0..3u8).prop_map(|n| vec![n]),
         2 => (0..40u32).prop_map(|n| format!("user{n:016}").into_bytes()),
         1 => (0..9u8, 0..60usize).prop_map(|(n, len)| { let mut k = vec![7; len]; k.push(n); k }),
     ]
@@ -69,6 +136,10 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
 #[derive(Clone, Debug)]
 enum Op {
     Insert(Vec<u8>, u8, u32, Vec<u8>),
+    /// Inserts a word, or adds it in place.
+    Add(Vec<u8>, u32, u64),
+    /// Folds so many of the newest versions to this value.
+    Fold(Vec<u8>, usize, Vec<u8>),
     /// Creates a cursor, which sorts, and forgets it.
     Order,
     OrderAll,
@@ -80,6 +151,10 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         30 => (key(), any::<u8>(), any::<u32>(), value())
             .prop_map(|(key, kind, operator, value)| Op::Insert(key, kind, operator, value)),
+        20 => (key(), 0..2u32, any::<u64>())
+            .prop_map(|(key, operator, word)| Op::Add(key, operator, word)),
+        10 => (key(), 2..9usize, prop_oneof![value(), vec(any::<u8>(), 8)])
+            .prop_map(|(key, count, value)| Op::Fold(key, count, value)),
         2 => Just(Op::Order),
         1 => Just(Op::OrderAll),
         1 => Just(Op::Snapshot),
@@ -183,7 +258,8 @@ fn check_scans(cursor: &mut Cursor, records: &[(Vec<u8>, Record)]) {
 fn apply(ops: &[Op]) -> (Writer, Arc<Chains>, Model, Vec<(u64, Cursor)>) {
     let pool = ArenaPool::new(0);
     let (mut writer, chains) = Chains::create(&pool, CAPACITY, KeyOrder::Bytewise);
-    let (mut model, mut cursors, mut seqno) = (Model::default(), Vec::new(), 0);
+    let (mut model, mut seqno) = (Model::default(), 0);
+    let mut cursors: Vec<(u64, Cursor)> = Vec::new();
     for op in ops {
         match op {
             Op::Insert(key, kind, operator, value) => {
@@ -195,6 +271,43 @@ fn apply(ops: &[Op]) -> (Writer, Arc<Chains>, Model, Vec<(u64, Cursor)>) {
                     Err(Full) => assert!(!fits, "what fits was refused"),
                 }
                 assert!(before - chains.free_bytes() <= needed);
+            }
+            Op::Add(key, operator, word) => {
+                seqno += 1;
+                let word = word.to_le_bytes();
+                // What is behind a cursor is pinned.
+                let floor = cursors.last().map_or(0, |(seqno, _)| *seqno);
+                let record = NewRecord { seqno, kind: 9, operator: *operator, value: &word };
+                let added =
+                    writer.insert_or_fold(xxh3_64(key), key, record, floor, |old| add(old, &word));
+                let newest = model.keys.get_mut(key).map(|entries| &mut entries[0]);
+                let newest = newest.filter(|newest| newest.unfolded.is_empty());
+                let newest = newest.map(|newest| &mut newest.record);
+                let target = newest.filter(|newest| {
+                    newest.0 > floor && (newest.1, newest.2, newest.3.len()) == (9, *operator, 8)
+                });
+                match (added, target) {
+                    (Ok(Inserted::InPlace), Some(newest)) => {
+                        let old = newest.3[..].try_into().unwrap();
+                        newest.3 = add(old, &word).unwrap().to_vec();
+                    }
+                    (Ok(Inserted::Version(_)), None) => {
+                        model.insert(key, (seqno, 9, *operator, word.to_vec()));
+                    }
+                    (Err(Full), None) => {}
+                    (added, target) => panic!("{added:?} where {target:?} was the newest"),
+                }
+            }
+            Op::Fold(key, count, value) => {
+                let foldable = chains.find(xxh3_64(key), key).map_or(0, |n| n.foldable().count());
+                let listed = model.keys.get(key).map_or(0, |entries| entries.len() - 1);
+                assert_eq!(foldable, listed);
+                let count = (*count).min(foldable);
+                if count >= 2 && chains.fits(folded_bytes_needed(value.len())) {
+                    let (_, kind, operator, _) = model.fold(key, count, value).unwrap();
+                    let hash = xxh3_64(key);
+                    writer.fold_newest(hash, key, count, kind, operator, value).unwrap();
+                }
             }
             Op::Order => drop(chains.cursor(seqno)),
             Op::OrderAll => chains.order_all(),
@@ -219,9 +332,9 @@ proptest! {
         absent in key(),
     ) {
         let (_writer, chains, model, cursors) = apply(&ops);
-        assert_eq!(chains.len(), model.0.len());
-        assert_eq!(chains.records(), model.records(u64::MAX).len() as u64);
-        for key in model.0.keys().chain([&absent]) {
+        assert_eq!(chains.len(), model.keys.len());
+        assert_eq!(chains.records(), model.records);
+        for key in model.keys.keys().chain([&absent]) {
             for max_seqno in [max_seqno, u64::MAX] {
                 assert_eq!(found(&chains, key, max_seqno), model.versions(key, max_seqno));
             }
@@ -229,6 +342,10 @@ proptest! {
         for (seqno, mut cursor) in cursors {
             check_scans(&mut cursor, &model.records(seqno));
         }
+        let snapshots = [max_seqno / 2, max_seqno, max_seqno + 9];
+        let for_flush = model.records_for(&snapshots);
+        check_scans(&mut chains.cursor_for(&snapshots), &for_flush);
+        check_walk(&mut chains.cursor_for(&snapshots), for_flush, &steps);
         let mut cursor = chains.cursor(max_seqno);
         check_walk(&mut cursor, model.records(max_seqno), &steps);
         chains.order_all();

@@ -1,11 +1,11 @@
 //! One writer and three readers at once. What the reader at S must see is computed from S alone:
 //! write n goes to key n % keys, and its value says so.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 
-use foldb_chains::{ArenaPool, Chains, KeyOrder, Version, Writer};
+use foldb_chains::{ArenaPool, Chains, Inserted, KeyOrder, NewRecord, Pins, Version, Writer};
 use xxhash_rust::xxh3::xxh3_64;
 
 const READERS: u64 = if cfg!(miri) { 2 } else { 3 };
@@ -149,4 +149,77 @@ fn readers_see_whole_chains_of_hot_keys() {
 fn readers_see_whole_records_of_keys_old_and_new() {
     let writes = if cfg!(miri) { 80 } else { 60_000 };
     stress(writes / 4, writes);
+}
+
+/// Counters that one thread adds to, in place where it may, and folds; the others pin and check
+/// that what they see is exact and stays. Write n adds 1 to counter n % COUNTERS.
+#[test]
+fn h2_pinned_readers_see_exact_counters() {
+    const COUNTERS: u64 = 3;
+    const ADD: u8 = 2;
+    let writes = if cfg!(miri) { 120 } else { 400_000u64 };
+    let (mut writer, chains) =
+        Chains::create(&ArenaPool::new(0), writes as usize * 80, KeyOrder::Bytewise);
+    let (pins, done) = (Pins::new(0), AtomicBool::new(false));
+    let start = Barrier::new(READERS as usize + 1);
+    let one = 1u64.to_le_bytes();
+    let count = |key: u64, seqno: u64| -> u64 {
+        let node = chains.find(key << 32, &key.to_le_bytes());
+        let versions = node.into_iter().flat_map(|node| node.versions(seqno));
+        versions.map(|version| u64::from_le_bytes((*version.value).try_into().unwrap())).sum()
+    };
+    let expected = |key: u64, seqno: u64| (seqno + COUNTERS - 1 - key) / COUNTERS;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut in_place = 0;
+            start.wait();
+            for n in 1..=writes {
+                let key = (n - 1) % COUNTERS;
+                let (hash, key) = (key << 32, key.to_le_bytes());
+                let phase = pins.begin_apply();
+                let floor = phase.floor().unwrap_or(n);
+                let record = NewRecord { seqno: n, kind: ADD, operator: 1, value: &one };
+                let add = |word| Some((u64::from_le_bytes(word) + 1).to_le_bytes());
+                match writer.insert_or_fold(hash, &key, record, floor, add).unwrap() {
+                    Inserted::InPlace => in_place += 1,
+                    Inserted::Version(versions) if versions % 8 == 0 => {
+                        let node = writer.chains().find(hash, &key).unwrap();
+                        let words = node.foldable().take(7).map(|f| f.version.value);
+                        let sum: u64 =
+                            words.map(|w| u64::from_le_bytes((*w).try_into().unwrap())).sum();
+                        writer.fold_newest(hash, &key, 7, ADD, 1, &sum.to_le_bytes()).unwrap();
+                    }
+                    Inserted::Version(_) => {}
+                }
+                pins.publish(n);
+                drop(phase);
+            }
+            assert!(in_place > 0, "nothing was folded in place");
+            done.store(true, Ordering::Release);
+        });
+        for _ in 0..READERS {
+            scope.spawn(|| {
+                let mut pinned = Vec::new();
+                let mut last = 0;
+                start.wait();
+                while !done.load(Ordering::Acquire) {
+                    // A read that does not pin sees at least what was published.
+                    let published = pins.published();
+                    let seen = count(0, published);
+                    assert!(seen >= expected(0, published) && seen >= last);
+                    last = seen;
+                    pinned.push(pins.pin());
+                    for seqno in pinned.iter().rev().take(4) {
+                        for key in 0..COUNTERS {
+                            assert_eq!(count(key, *seqno), expected(key, *seqno), "at {seqno}");
+                        }
+                    }
+                    thread::yield_now();
+                }
+            });
+        }
+    });
+    for key in 0..COUNTERS {
+        assert_eq!(count(key, u64::MAX >> 8), expected(key, writes));
+    }
 }

@@ -1,7 +1,7 @@
 //! What stands at the path of a database, found out without touching it.
 //!
-//! A database is a directory with a file `CURRENT`. Only `put`, `merge`, `count` and `demo --keep`
-//! create one, and only where nothing or an empty directory stands; everything else is refused and
+//! A database is a directory with a file `CURRENT`. Only `put`, `merge`, `count`, `load`,
+//! `keyspaces --create` and `demo --keep` create one, and only where nothing or an empty directory stands; everything else is refused and
 //! left byte for byte as it was. A creation that was killed before it wrote `CURRENT` left nothing
 //! of worth, so its directory is as good as empty.
 
@@ -122,9 +122,26 @@ fn is_zero_to_the_end(log: &mut impl BufRead) -> io::Result<bool> {
 ///
 /// # Errors
 /// Failed where none does.
-pub fn open(path: &Path) -> Outcome<Db> {
+pub fn open(path: &Path, options: Options) -> Outcome<Db> {
+    open_by(path, options, Db::open)
+}
+
+/// Opens the database that stands at `path` to look at it: nothing is written, and another process may
+/// have it open.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_read(path: &Path, options: Options) -> Outcome<Db> {
+    open_by(path, options, Db::open_read_only)
+}
+
+fn open_by<'a>(
+    path: &'a Path,
+    options: Options,
+    open: fn(&'a Path, Options) -> foldb::Result<Db>,
+) -> Outcome<Db> {
     match Location::of(path)? {
-        Location::Database => Ok(Db::open(path, Options::default())?),
+        Location::Database => Ok(open(path, options)?),
         Location::Free => Err(Exit::failed(format!("there is no database at {}", shown(path)))),
     }
 }

@@ -6,12 +6,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use foldb::{Db, MergeOperator, Operator, Options, TextForm, builtins};
+use foldb::{MergeOperator, Operator, Options, TextForm, builtins};
 
 use crate::args::nearest::hint;
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
 use crate::form::{Form, ValueFormat};
+use crate::keyspace::{self, Opened};
 use crate::location::{self, Location};
 
 /// An operator that was asked for: `NAME` or `NAME:PARAM`.
@@ -43,58 +44,91 @@ impl Spec {
             .map_err(|error| Exit::usage(format!("--operator: {error}")))?;
         Ok(Spec { text: text.to_owned(), implementation })
     }
+
+    /// As it was asked for.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// How its values are written.
+    pub fn text_form(&self) -> TextForm {
+        self.implementation.text()
+    }
 }
 
-/// A database, or the place for one, and the operator with which merges go into it. Nothing is
+/// A keyspace, or the place for one, and the operator with which merges go into it. Nothing is
 /// written before [`Target::open`].
 pub struct Target {
     path: PathBuf,
+    options: Options,
     operator: Choice,
 }
 
 enum Choice {
-    /// The database's default.
-    Default(Db, Operator),
-    /// Another one, for these merges only; the default stays.
-    Other(Db, Spec),
-    /// There is a database, and these merges fix its default.
+    /// The keyspace's default.
+    Default(Opened, Operator),
+    /// Another one, for these merges only; the default stays, or there is none.
+    Other(Opened, Spec),
+    /// There is a database, and these merges fix the default of its keyspace `default`.
     Fix(Spec),
     /// There is no database yet.
     Create(Spec),
 }
 
 impl Target {
-    /// Finds out what stands at `path`. Where neither the database nor `asked` says which operator,
+    /// Finds out what stands at `path`. Where neither the keyspace nor `asked` says which operator,
     /// it is `otherwise`.
     ///
     /// # Errors
-    /// Usage where nobody says which operator; failed where no database can be.
-    pub fn find(path: &Path, asked: Option<&str>, otherwise: Option<&str>) -> Outcome<Target> {
+    /// Usage where nobody says which operator; failed where no database can be, or the keyspace is
+    /// missing.
+    pub fn find(
+        path: &Path,
+        keyspace: &str,
+        asked: Option<&str>,
+        otherwise: Option<&str>,
+        options: Options,
+    ) -> Outcome<Target> {
         let asked = asked.map(Spec::parse).transpose()?;
         let undecided = |asked: Option<Spec>| match (asked, otherwise) {
             (Some(spec), _) => Ok(spec),
             (None, Some(otherwise)) => Spec::parse(otherwise),
-            (None, None) => Err(no_operator(path)),
+            (None, None) => Err(no_operator(path, keyspace)),
         };
         let operator = match Location::of(path)? {
-            Location::Free => Choice::Create(undecided(asked)?),
+            Location::Free => {
+                keyspace::check_new(path, keyspace)?;
+                Choice::Create(undecided(asked)?)
+            }
             Location::Database => {
-                let db = Db::open(path, Options::default())?;
-                match (db.default_operator(), asked) {
-                    (Some(default), None) => Choice::Default(db, default),
+                let opened = Opened::open(path, keyspace, options.clone())?;
+                match (opened.keyspace.default_operator(), asked) {
+                    (Some(default), None) => Choice::Default(opened, default),
                     (Some(default), Some(spec)) if default.spec() == spec.text => {
-                        Choice::Default(db, default)
+                        Choice::Default(opened, default)
                     }
-                    (Some(_), Some(spec)) => Choice::Other(db, spec),
+                    (Some(_), Some(spec)) => Choice::Other(opened, spec),
                     (None, asked) => {
                         let spec = undecided(asked)?;
-                        db.close()?;
-                        Choice::Fix(spec)
+                        if keyspace == keyspace::DEFAULT {
+                            opened.close()?;
+                            Choice::Fix(spec)
+                        } else {
+                            Choice::Other(opened, spec)
+                        }
                     }
                 }
             }
         };
-        Ok(Target { path: path.to_owned(), operator })
+        Ok(Target { path: path.to_owned(), options, operator })
+    }
+
+    /// The database, if it is open already.
+    pub fn opened(&self) -> Option<&Opened> {
+        match &self.operator {
+            Choice::Default(opened, _) | Choice::Other(opened, _) => Some(opened),
+            Choice::Fix(_) | Choice::Create(_) => None,
+        }
     }
 
     /// The operator as text.
@@ -130,31 +164,38 @@ impl Target {
         Ok(OperandText { operator: self.spec(), form, check })
     }
 
-    /// The database, created if it must be, and the operator for its merges.
-    pub fn open(self) -> Outcome<(Db, Operator)> {
+    /// The keyspace, created with its database if it must be, and the operator for its merges.
+    pub fn open(self) -> Outcome<(Opened, Operator)> {
+        let options = self.options;
         let with_default =
-            |spec: &Spec| Options { merge_operator: Some(spec.text.clone()), ..Options::default() };
-        let db = match self.operator {
-            Choice::Default(db, operator) => return Ok((db, operator)),
-            Choice::Other(db, spec) => {
-                let operator = db.operator(&spec.text)?;
-                return Ok((db, operator));
+            |spec: &Spec| Options { merge_operator: Some(spec.text.clone()), ..options };
+        let opened = match self.operator {
+            Choice::Default(opened, operator) => return Ok((opened, operator)),
+            Choice::Other(opened, spec) => {
+                let operator = opened.keyspace.operator(&spec.text)?;
+                return Ok((opened, operator));
             }
-            Choice::Fix(spec) => Db::open(&self.path, with_default(&spec))?,
-            Choice::Create(spec) => location::create(&self.path, with_default(&spec))?,
+            Choice::Fix(spec) => Opened::open(&self.path, keyspace::DEFAULT, with_default(&spec))?,
+            Choice::Create(spec) => {
+                Opened::create(&self.path, keyspace::DEFAULT, with_default(&spec))?
+            }
         };
-        let operator = db
+        let operator = opened
+            .keyspace
             .default_operator()
             .ok_or_else(|| Exit::failed("the database did not take the operator"))?;
-        Ok((db, operator))
+        Ok((opened, operator))
     }
 }
 
-fn no_operator(path: &Path) -> Exit {
-    Exit::usage(format!(
-        "{} has no operator yet: say --operator OP once (foldb operators lists them)",
-        location::shown(path)
-    ))
+fn no_operator(path: &Path, keyspace: &str) -> Exit {
+    let lists = "(foldb operators lists them)";
+    if keyspace == keyspace::DEFAULT {
+        let db = location::shown(path);
+        return Exit::usage(format!("{db} has no operator yet: say --operator OP once {lists}"));
+    }
+    let keyspace = quoted(keyspace.as_bytes());
+    Exit::usage(format!("keyspace {keyspace} has no operator: say --operator OP {lists}"))
 }
 
 /// Decimals for number operators; the bytes given, in the form of `--as`, for the others.

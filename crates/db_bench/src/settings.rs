@@ -1,6 +1,6 @@
 //! From flags to the engine's options, with the checks of what makes sense.
 
-use foldb::{CompactionPreset, Compression, Options};
+use foldb::{CompactionPreset, Compression, Options, Profile};
 
 use crate::failure::Failure;
 use crate::flags::Flags;
@@ -26,7 +26,7 @@ pub fn check_workload(flags: &Flags) -> Result<(), Failure> {
         (percent.contains(&flags.mergereadpercent), "mergereadpercent", "between 0 and 100"),
         (percent.contains(&flags.readwritepercent), "readwritepercent", "between 0 and 100"),
         ((0.0..=1.0).contains(&flags.compression_ratio), "compression_ratio", "between 0 and 1"),
-        (flags.block_size >= 1, "block_size", "at least 1"),
+        (flags.block_size != Some(0), "block_size", "at least 1"),
     ];
     match checks.into_iter().find(|(holds, ..)| !holds) {
         None => Ok(()),
@@ -41,20 +41,23 @@ pub fn check_workload(flags: &Flags) -> Result<(), Failure> {
 /// # Errors
 /// A value that foldb does not know or take.
 pub fn options(flags: &Flags, operator: Option<String>) -> Result<Options, Failure> {
-    let own = Options::default();
+    let own = Options::profile(profile(flags)?);
     let options = Options {
         create_if_missing: !flags.use_existing_db,
         merge_operator: operator,
-        write_buffer_size: size(flags.write_buffer_size),
+        write_buffer_size: flags.write_buffer_size.map_or(own.write_buffer_size, size),
         max_write_buffers: flags.max_write_buffer_number.map_or(own.max_write_buffers, size),
-        block_cache_size: usize::try_from(flags.cache_size).unwrap_or(DEFAULT_CACHE_SIZE),
-        block_size: size(flags.block_size),
+        block_cache_size: usize::try_from(flags.cache_size).unwrap_or(match flags.profile {
+            None => DEFAULT_CACHE_SIZE,
+            Some(_) => own.block_cache_size,
+        }),
+        block_size: flags.block_size.map_or(own.block_size, size),
         bloom_bits: u32::try_from(flags.bloom_bits).unwrap_or(own.bloom_bits),
         compression: compression(flags, own.compression)?,
         min_level_to_compress: usize::try_from(flags.min_level_to_compress).unwrap_or(0),
         max_open_files: open_files(flags, own.max_open_files),
         compaction: compaction(flags, own.compaction)?,
-        num_levels: size(flags.num_levels),
+        num_levels: flags.num_levels.map_or(own.num_levels, size),
         level0_compaction_trigger: flags
             .level0_file_num_compaction_trigger
             .map_or(own.level0_compaction_trigger, size),
@@ -80,14 +83,20 @@ fn size(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }
 
+fn profile(flags: &Flags) -> Result<Profile, Failure> {
+    let Some(name) = &flags.profile else { return Ok(Profile::default()) };
+    name.parse().map_err(|error: foldb::Error| Failure::new(format!("--profile: {error}")))
+}
+
 fn compression(flags: &Flags, own: Compression) -> Result<Compression, Failure> {
     let Some(name) = &flags.compression_type else { return Ok(own) };
     match name.to_ascii_lowercase().as_str() {
         "none" => Ok(Compression::None),
         "lz4" => Ok(Compression::Lz4),
         "snappy" => Ok(Compression::Snappy),
+        "zstd" => Ok(Compression::Zstd),
         _ => Err(Failure::new(format!(
-            "--compression_type must be none, snappy or lz4, not '{name}'"
+            "--compression_type must be none, snappy, lz4 or zstd, not '{name}'"
         ))),
     }
 }
@@ -141,6 +150,26 @@ mod tests {
     }
 
     #[test]
+    fn a_profile_is_what_absent_flags_default_to() {
+        let small = Options::small_memory();
+        let options = from(&["--profile=small_memory"]).unwrap();
+        assert_eq!(options.explain()[0].value, small.explain()[0].value);
+        assert_eq!(options.write_buffer_size, small.write_buffer_size);
+        assert_eq!(options.block_cache_size, small.block_cache_size);
+        assert_eq!(options.max_open_files, small.max_open_files);
+        assert_eq!(options.wal_limit, small.wal_limit);
+        let options = from(&["--profile=small_memory", "--cache_size=0"]).unwrap();
+        assert_eq!(options.block_cache_size, 0);
+        let options = from(&["--write_buffer_size=67108864", "--profile=small_memory"]).unwrap();
+        assert_eq!(options.write_buffer_size, 64 << 20);
+        let Err(Failure::Message(message)) = from(&["--profile=small"]) else { panic!("taken") };
+        assert_eq!(
+            message,
+            "--profile: there is no profile 'small', only balanced, write_heavy, small_memory"
+        );
+    }
+
+    #[test]
     fn given_flags_reach_the_options() {
         let options = from(&[
             "--use_existing_db",
@@ -189,10 +218,21 @@ mod tests {
             ["--write_buffer_size=1"],
             ["--num_levels=1"],
             ["--compaction_style=2"],
-            ["--compression_type=zstd"],
+            ["--compression_type=zlib"],
             ["--max_write_buffer_number=1"],
         ] {
             assert!(from(&arguments).is_err(), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn zstd_is_refused_by_a_build_without_it() {
+        match (from(&["--compression_type=zstd"]), cfg!(feature = "zstd")) {
+            (Ok(options), true) => assert_eq!(options.compression, Compression::Zstd),
+            (Err(Failure::Message(message)), false) => {
+                assert!(message.contains("build foldb with its cargo feature `zstd`"), "{message}");
+            }
+            (other, feature) => panic!("with the feature {feature}: {other:?}"),
         }
     }
 

@@ -35,6 +35,13 @@ pub trait FileSystem: Debug + Send + Sync {
     /// # Errors
     /// `InvalidInput` when the two paths have different directories.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives the file at `from` a second name, in any directory of the same file system. Durable
+    /// after `sync_dir` of the new name's directory.
+    ///
+    /// # Errors
+    /// `AlreadyExists` where `to` is a name already; `CrossesDevices` or `Unsupported` where the file
+    /// system cannot.
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Unlinks a file. Open handles go on reading it.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Creates a directory and its missing parents, durably: no sync of a parent is needed.
@@ -79,6 +86,12 @@ pub trait WritableFile: Debug + Send + Sync {
     fn truncate(&self, len: u64) -> io::Result<()>;
     /// Makes what was written, and the length needed to read it, durable (`fdatasync`).
     fn sync(&self) -> io::Result<()>;
+    /// Bytes of this process' memory that writing takes now.
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+    /// Gives that memory back until the next write: none is expected soon.
+    fn rest(&self) {}
 }
 
 /// A file being read.

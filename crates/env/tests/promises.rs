@@ -325,3 +325,19 @@ fn a_lock_keeps_what_is_in_the_file_and_fails_without_its_directory() {
         fs.lock(&missing).unwrap();
     });
 }
+
+#[test]
+fn a_hard_link_is_another_name_of_the_file() {
+    on_both(|fs, dir| {
+        let (file, copy) = (dir.join("f"), dir.join("sub/copy"));
+        fs.create_dir_all(&dir.join("sub")).unwrap();
+        put(fs, &file, b"kept");
+        fs.hard_link(&file, &copy).unwrap();
+        assert_eq!(fs.hard_link(&file, &copy).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        fs.remove(&file).unwrap();
+        assert_eq!(fs.read(&copy).unwrap(), b"kept");
+        assert_eq!(fs.hard_link(&file, &copy).unwrap_err().kind(), ErrorKind::NotFound);
+        let nowhere = dir.join("missing/copy");
+        assert_eq!(fs.hard_link(&copy, &nowhere).unwrap_err().kind(), ErrorKind::NotFound);
+    });
+}

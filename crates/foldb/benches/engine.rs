@@ -189,12 +189,46 @@ fn write(c: &mut Criterion) {
     group.finish();
 }
 
+/// A million merges on one key, with a snapshot dropped after every thousandth or none.
+fn hot_counter(pins: bool) -> Db {
+    let db = database();
+    for n in 0..RECORDS {
+        add(&db, &[key(0)]);
+        if pins && n % 1000 == 0 {
+            drop(db.snapshot());
+        }
+    }
+    db
+}
+
+/// A million appends of 10 bytes to one key.
+fn hot_list() -> Db {
+    let db = database();
+    let list = db.operator("append").expect("a built-in");
+    for _ in 0..RECORDS {
+        db.merge_with_opt(&list, key(0), "0123456789", &NO_LOG).expect("memory does not fail");
+    }
+    db
+}
+
+fn hot_keys(c: &mut Criterion) {
+    let mut group = c.benchmark_group("get of one key");
+    for (what, db) in [
+        ("a million merges", hot_counter(false)),
+        ("a million merges, pinned every 1000", hot_counter(true)),
+        ("a million appends of 10 bytes", hot_list()),
+    ] {
+        group.bench_function(what, |b| b.iter(|| db.get(black_box(key(0)))));
+    }
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default()
         .sample_size(20)
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_millis(900));
-    targets = merge_runs, read, write
+    targets = merge_runs, read, write, hot_keys
 }
 criterion_main!(benches);

@@ -139,8 +139,8 @@ fn walk(c: &mut Criterion) {
     for (name, keys) in [("random", random_keys()), ("decimal", decimal_keys())] {
         let warm = table(&keys, options(Compression::None, 4096));
         let compressed = table(&keys, options(Compression::Lz4, 4096));
-        let cached = CursorOptions { fill_cache: true, readahead: false };
-        let sequential = CursorOptions { fill_cache: false, readahead: true };
+        let cached = CursorOptions::default();
+        let sequential = CursorOptions::walk();
         for (what, table, how) in [
             ("cached", &warm, cached),
             ("read ahead", &warm, sequential),
@@ -193,9 +193,9 @@ fn point_read(c: &mut Criterion) {
             b.iter(|| {
                 let key = next_key();
                 let mut seen = 0;
-                assert!(table.may_contain(key_hash(&key)));
+                assert!(table.may_contain(key_hash(&key)).unwrap());
                 table
-                    .get(&key, u64::MAX, true, |header, value| {
+                    .get(&key, u64::MAX, CursorOptions::default(), |header, value| {
                         seen = header.seqno + u64::from(value.as_slice()[0]);
                         ControlFlow::Break(())
                     })
@@ -214,7 +214,7 @@ fn point_read(c: &mut Criterion) {
             let mut n = 0u128;
             b.iter(|| {
                 n += 1;
-                table.may_contain(key_hash(&n.to_le_bytes()))
+                table.may_contain(key_hash(&n.to_le_bytes())).unwrap()
             });
         });
     }

@@ -7,18 +7,25 @@
 //! | u8   | varint    | varint     | varint  |     | varint    |       |
 //! +------+-----------+------------+---------+-----+-----------+-------+
 //!   operator: merges only; 0 means the default operator named by the frame
-//!   value:    puts (the value) and merges (the operand) only
+//!   value:    puts (the value), merges (the operand) and range deletes (the end) only
+//!
+//! range delete (kind 3): the key is where the range starts, the value a byte and where it ends
+//!   byte, bits 0 and 1: the start is  0 open  1 the key  2 behind the key
+//!   byte, bits 2 and 3: the end is    0 open  1 the key  2 before the key
+//!   an open start or end has no bytes
 //! ```
 //!
 //! The keyspace stands in every operation because a batch is atomic across keyspaces.
 
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
+use crate::db::{DEFAULT_NAME, Keyspace};
 use crate::encoding::ByteReader;
 use crate::encoding::put_varint;
 use crate::error::{Error, Result};
 use crate::fold::{Operator, Registry};
-use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
 
 /// Writes that are applied together or not at all, in the order they were added.
 ///
@@ -33,12 +40,27 @@ use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
 /// db.write(&batch)?;
 /// # Ok::<(), foldb::Error>(())
 /// ```
+///
+/// Writes to several keyspaces are as atomic:
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+/// # let db = foldb::Db::open(dir.path(), options)?;
+/// let index = db.create_keyspace("by colour", Default::default())?;
+/// let mut batch = foldb::WriteBatch::new();
+/// batch.put("apple", "red").put_in(&index, "red apple", "");
+/// db.write(&batch)?;
+/// # Ok::<(), foldb::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct WriteBatch {
     encoded: Vec<u8>,
     len: usize,
-    /// Who gave the operators their ids, if any is named.
+    /// Who gave operators and keyspaces their ids, if any is named.
     registry: Option<Arc<Registry>>,
+    /// The keyspaces named, by id, and what they are called.
+    keyspaces: Vec<(KeyspaceId, Arc<str>)>,
     /// The first mistake made while filling the batch; the write reports it.
     mistake: Option<Error>,
 }
@@ -48,6 +70,8 @@ pub struct WriteBatch {
 pub enum BatchOp<'a> {
     /// The key gets this value.
     Put {
+        /// Name of the keyspace.
+        keyspace: &'a str,
         /// The key.
         key: &'a [u8],
         /// Its new value.
@@ -55,17 +79,33 @@ pub enum BatchOp<'a> {
     },
     /// The key goes.
     Delete {
+        /// Name of the keyspace.
+        keyspace: &'a str,
         /// The key.
         key: &'a [u8],
     },
     /// The operand is merged into the key.
     Merge {
+        /// Name of the keyspace.
+        keyspace: &'a str,
         /// The key.
         key: &'a [u8],
         /// The operand.
         operand: &'a [u8],
     },
+    /// All keys of a range go.
+    DeleteRange {
+        /// Name of the keyspace.
+        keyspace: &'a str,
+        /// Where the range starts.
+        start: Bound<&'a [u8]>,
+        /// Where it ends.
+        end: Bound<&'a [u8]>,
+    },
 }
+
+/// Where a range of keys starts and ends.
+pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// One operation as it is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,19 +141,51 @@ impl<'a> Operation<'a> {
     #[inline]
     pub(crate) fn decode(bytes: &mut ByteReader<'a>) -> Result<Operation<'a>> {
         let kind = bytes.u8("operation kind")?;
-        let kind = Kind::from_u8(kind)
+        let kind = Kind::of_operation(kind)
             .ok_or_else(|| Error::corruption(format!("operation kind {kind} is not known")))?;
         let keyspace = bytes.varint32("keyspace")?;
         let operator = match kind {
             Kind::Merge => bytes.varint32("operator")?,
-            Kind::Put | Kind::Delete => NO_OPERATOR,
+            Kind::Put | Kind::Delete | Kind::DeleteRange => NO_OPERATOR,
         };
         let key = bytes.length_delimited("key")?;
         let value = match kind {
-            Kind::Put | Kind::Merge => bytes.length_delimited("value")?,
+            Kind::Put | Kind::Merge | Kind::DeleteRange => bytes.length_delimited("value")?,
             Kind::Delete => &[],
         };
-        Ok(Operation { kind, keyspace, operator, key, value })
+        let operation = Operation { kind, keyspace, operator, key, value };
+        if kind == Kind::DeleteRange {
+            operation.decode_range()?;
+        }
+        Ok(operation)
+    }
+
+    /// The range of a range delete.
+    ///
+    /// # Errors
+    /// `Corruption` for bounds that are none.
+    pub(crate) fn decode_range(&self) -> Result<KeyBounds<'a>> {
+        let Some((&bounds, end)) = self.value.split_first() else {
+            return Err(Error::corruption("range delete: expected an end, found nothing"));
+        };
+        let bound = |kind: u8, key: &'a [u8]| match kind {
+            UNBOUNDED if key.is_empty() => Some(Bound::Unbounded),
+            INCLUDED => Some(Bound::Included(key)),
+            EXCLUDED => Some(Bound::Excluded(key)),
+            _ => None,
+        };
+        match (bound(bounds & 3, self.key), bound(bounds >> 2, end)) {
+            (Some(start), Some(end)) => Ok((start, end)),
+            _ => {
+                Err(Error::corruption(format!("range delete: bounds {bounds:#04x} are not known")))
+            }
+        }
+    }
+
+    /// The range of a range delete that was encoded by this program or decoded by
+    /// [`Operation::decode`].
+    pub(crate) fn range(&self) -> KeyBounds<'a> {
+        self.decode_range().expect("the bounds were written or checked here")
     }
 }
 
@@ -125,17 +197,87 @@ impl WriteBatch {
 
     /// Sets a key.
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut Self {
-        self.add(Kind::Put, NO_OPERATOR, key.as_ref(), value.as_ref())
+        self.add(Kind::Put, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), value.as_ref())
+    }
+
+    /// Sets a key of a keyspace.
+    pub fn put_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        let keyspace = self.name_keyspace(keyspace);
+        self.add(Kind::Put, keyspace, NO_OPERATOR, key.as_ref(), value.as_ref())
     }
 
     /// Deletes a key; a missing one is no error.
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut Self {
-        self.add(Kind::Delete, NO_OPERATOR, key.as_ref(), &[])
+        self.add(Kind::Delete, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), &[])
+    }
+
+    /// Deletes a key of a keyspace; a missing one is no error.
+    pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> &mut Self {
+        let keyspace = self.name_keyspace(keyspace);
+        self.add(Kind::Delete, keyspace, NO_OPERATOR, key.as_ref(), &[])
+    }
+
+    /// Deletes all keys of a range; see [`crate::Db::delete_range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// db.put("log/0001", "old")?;
+    /// let mut batch = foldb::WriteBatch::new();
+    /// // In the order in which they were added: what is put afterwards stays.
+    /// batch.delete_range("log/".."log0").put("log/0002", "new");
+    /// db.write(&batch)?;
+    /// assert_eq!(db.get("log/0001")?, None);
+    /// assert_eq!(db.get("log/0002")?.unwrap(), b"new");
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn delete_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) -> &mut Self {
+        let mut value = Vec::new();
+        let start = encode_range(&range, &mut value);
+        self.add(Kind::DeleteRange, DEFAULT_KEYSPACE, NO_OPERATOR, start, &value)
+    }
+
+    /// Deletes all keys of a range of a keyspace; see [`crate::Db::delete_range`].
+    pub fn delete_range_in<K: AsRef<[u8]>>(
+        &mut self,
+        keyspace: &Keyspace,
+        range: impl RangeBounds<K>,
+    ) -> &mut Self {
+        let mut value = Vec::new();
+        let start = encode_range(&range, &mut value);
+        if let Err(error) = check_range(&*keyspace.state().comparator, &range) {
+            self.mistake.get_or_insert(error);
+        }
+        let keyspace = self.name_keyspace(keyspace);
+        self.add(Kind::DeleteRange, keyspace, NO_OPERATOR, start, &value)
     }
 
     /// Merges an operand with the default operator of the database it is written to.
     pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> &mut Self {
-        self.add(Kind::Merge, NO_OPERATOR, key.as_ref(), operand.as_ref())
+        self.add(Kind::Merge, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), operand.as_ref())
+    }
+
+    /// Merges an operand with the default operator of a keyspace.
+    pub fn merge_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        match keyspace.state().default_operator() {
+            Ok(operator) => self.merge_with_in(operator, keyspace, key, operand),
+            Err(error) => {
+                self.mistake.get_or_insert(error);
+                self
+            }
+        }
     }
 
     /// Merges an operand with an operator of [`crate::Db::operator`]. A malformed operand, or
@@ -146,16 +288,70 @@ impl WriteBatch {
         key: impl AsRef<[u8]>,
         operand: impl AsRef<[u8]>,
     ) -> &mut Self {
-        let registry = self.registry.get_or_insert_with(|| Arc::clone(&operator.registry));
-        if !operator.belongs_to(registry) {
-            self.mistake.get_or_insert_with(|| {
-                Error::invalid_argument("the batch holds operators of two databases")
-            });
-        }
-        if let Err(error) = operator.check_operand(operand.as_ref()) {
+        self.add_merge(operator, DEFAULT_KEYSPACE, key.as_ref(), operand.as_ref())
+    }
+
+    /// Merges an operand into a key of a keyspace, as [`WriteBatch::merge_with`] does.
+    pub fn merge_with_in(
+        &mut self,
+        operator: &Operator,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        let keyspace = self.name_keyspace(keyspace);
+        self.add_merge(operator, keyspace, key.as_ref(), operand.as_ref())
+    }
+
+    fn add_merge(
+        &mut self,
+        operator: &Operator,
+        keyspace: KeyspaceId,
+        key: &[u8],
+        operand: &[u8],
+    ) -> &mut Self {
+        self.is_for(&operator.registry, "operators");
+        if let Err(error) = operator.check_operand(operand) {
             self.mistake.get_or_insert(error);
         }
-        self.add(Kind::Merge, operator.id, key.as_ref(), operand.as_ref())
+        self.add(Kind::Merge, keyspace, operator.id, key, operand)
+    }
+
+    /// Notes that the batch writes to a keyspace.
+    fn name_keyspace(&mut self, keyspace: &Keyspace) -> KeyspaceId {
+        let keyspace = keyspace.state();
+        self.is_for(&keyspace.registry, "keyspaces");
+        if keyspace.id != DEFAULT_KEYSPACE
+            && let Err(at) = self.find_keyspace(keyspace.id)
+        {
+            self.keyspaces.insert(at, (keyspace.id, Arc::clone(&keyspace.name)));
+        }
+        keyspace.id
+    }
+
+    fn find_keyspace(&self, id: KeyspaceId) -> Result<usize, usize> {
+        self.keyspaces.binary_search_by_key(&id, |keyspace| keyspace.0)
+    }
+
+    /// Whether there are writes to other keyspaces than the default one.
+    #[inline]
+    pub(crate) fn names_keyspaces(&self) -> bool {
+        !self.keyspaces.is_empty()
+    }
+
+    /// What a keyspace of the batch is called.
+    pub(crate) fn keyspace_name(&self, id: KeyspaceId) -> &str {
+        self.find_keyspace(id).map_or(DEFAULT_NAME, |at| &self.keyspaces[at].1)
+    }
+
+    /// Notes whose ids the batch holds: all must be of one database.
+    fn is_for(&mut self, registry: &Arc<Registry>, what: &str) {
+        let own = self.registry.get_or_insert_with(|| Arc::clone(registry));
+        if !Arc::ptr_eq(own, registry) {
+            self.mistake.get_or_insert_with(|| {
+                Error::invalid_argument(format!("the batch holds {what} of two databases"))
+            });
+        }
     }
 
     /// Forgets everything, keeping memory.
@@ -163,6 +359,7 @@ impl WriteBatch {
         self.encoded.clear();
         self.len = 0;
         self.registry = None;
+        self.keyspaces.clear();
         self.mistake = None;
     }
 
@@ -188,13 +385,22 @@ impl WriteBatch {
     /// use foldb::BatchOp;
     /// let mut batch = foldb::WriteBatch::new();
     /// batch.put("a", "1");
-    /// assert_eq!(batch.iter().next(), Some(BatchOp::Put { key: b"a", value: b"1" }));
+    /// let put = BatchOp::Put { keyspace: "default", key: b"a", value: b"1" };
+    /// assert_eq!(batch.iter().next(), Some(put));
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = BatchOp<'_>> {
-        self.operations().map(|operation| match operation.kind {
-            Kind::Put => BatchOp::Put { key: operation.key, value: operation.value },
-            Kind::Delete => BatchOp::Delete { key: operation.key },
-            Kind::Merge => BatchOp::Merge { key: operation.key, operand: operation.value },
+        self.operations().map(|operation| {
+            let keyspace = self.keyspace_name(operation.keyspace);
+            let Operation { kind, key, value, .. } = operation;
+            match kind {
+                Kind::Put => BatchOp::Put { keyspace, key, value },
+                Kind::Delete => BatchOp::Delete { keyspace, key },
+                Kind::Merge => BatchOp::Merge { keyspace, key, operand: value },
+                Kind::DeleteRange => {
+                    let (start, end) = operation.range();
+                    BatchOp::DeleteRange { keyspace, start, end }
+                }
+            }
         })
     }
 
@@ -213,19 +419,79 @@ impl WriteBatch {
             return Err(mistake.clone());
         }
         match &self.registry {
-            Some(own) if !Arc::ptr_eq(own, registry) => {
-                Err(Error::invalid_argument("the batch holds operators of another database"))
-            }
+            Some(own) if !Arc::ptr_eq(own, registry) => Err(Error::invalid_argument(
+                "the batch holds operators or keyspaces of another database",
+            )),
             _ => Ok(()),
         }
     }
 
-    fn add(&mut self, kind: Kind, operator: OperatorId, key: &[u8], value: &[u8]) -> &mut Self {
-        let keyspace = DEFAULT_KEYSPACE;
+    fn add(
+        &mut self,
+        kind: Kind,
+        keyspace: KeyspaceId,
+        operator: OperatorId,
+        key: &[u8],
+        value: &[u8],
+    ) -> &mut Self {
         Operation { kind, keyspace, operator, key, value }.encode(&mut self.encoded);
         self.len += 1;
         self
     }
+}
+
+/// How a range delete's start and end are stored: on disk, never renumber.
+const UNBOUNDED: u8 = 0;
+const INCLUDED: u8 = 1;
+const EXCLUDED: u8 = 2;
+
+/// The key and value of a range delete: answers the key, appends the value.
+pub(crate) fn encode_range<'a, K: AsRef<[u8]> + 'a>(
+    range: &'a impl RangeBounds<K>,
+    value: &mut Vec<u8>,
+) -> &'a [u8] {
+    let encoded = |bound: Bound<&'a K>| -> (u8, &'a [u8]) {
+        match bound {
+            Bound::Unbounded => (UNBOUNDED, &[]),
+            Bound::Included(key) => (INCLUDED, key.as_ref()),
+            Bound::Excluded(key) => (EXCLUDED, key.as_ref()),
+        }
+    };
+    let ((start_kind, start), (end_kind, end)) =
+        (encoded(range.start_bound()), encoded(range.end_bound()));
+    value.push(start_kind | end_kind << 2);
+    value.extend_from_slice(end);
+    start
+}
+
+/// Whether a range to be deleted can have a key.
+///
+/// # Errors
+/// `InvalidArgument` for one that ends before it starts.
+pub(crate) fn check_range<K: AsRef<[u8]>>(
+    comparator: &dyn Comparator,
+    range: &impl RangeBounds<K>,
+) -> Result<bool> {
+    let (start, end) = (range.start_bound(), range.end_bound());
+    let (
+        Bound::Included(first) | Bound::Excluded(first),
+        Bound::Included(last) | Bound::Excluded(last),
+    ) = (start, end)
+    else {
+        return Ok(true);
+    };
+    let (first, last) = (first.as_ref(), last.as_ref());
+    let order = comparator.compare(first, last);
+    if order.is_gt() {
+        let shown = |key: &[u8]| key[..key.len().min(64)].escape_ascii().to_string();
+        return Err(Error::invalid_argument(format!(
+            "the range to delete ends at '{}', before its start '{}': swap them",
+            shown(last),
+            shown(first)
+        )));
+    }
+    let has_the_key = matches!((start, end), (Bound::Included(_), Bound::Included(_)));
+    Ok(order.is_lt() || has_the_key)
 }
 
 /// The operations of well-formed bytes: a batch's own.

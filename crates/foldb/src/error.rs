@@ -25,16 +25,28 @@ pub enum ErrorKind {
     Locked,
     /// The database uses an operator that was not given at open. Register it in `Options`.
     UnknownOperator,
+    /// A keyspace is ordered by a comparator that was not given at open. Add it to
+    /// `Options::comparators`.
+    UnknownComparator,
+    /// There is no keyspace of that name. Create it.
+    KeyspaceMissing,
+    /// A keyspace of that name exists already. Open it, or take another name.
+    KeyspaceExists,
+    /// The keyspace was dropped after this handle was made. Let go of the handle.
+    KeyspaceDropped,
     /// The merge operator rejected this key's operands. Only reads of this key are affected.
     MergeFailed,
     /// Bytes on disk are not what was written. Restore from a copy, or repair.
     Corruption,
-    /// The files are of a format this version does not read. Use a newer foldb.
+    /// The files are of a format, or a codec is asked for, that this version or build does not know.
+    /// Use a newer foldb, or one with the cargo feature that is named.
     Unsupported,
     /// The disk is full. Free space; the database resumes by itself.
     NoSpace,
     /// A sync failed earlier, so what is durable is unknown. Reopen the database.
     Poisoned,
+    /// The database was opened read-only. Open it with [`crate::Db::open`] to write.
+    ReadOnly,
     /// The database was closed. Open it again.
     Closed,
     /// The operating system failed a read, write or other call.
@@ -60,12 +72,20 @@ struct Inner {
     path: Option<PathBuf>,
     /// The byte offset in `path`, if any.
     offset: Option<u64>,
+    /// The key whose operands could not be folded and their operator, if that is the error.
+    failed_merge: Option<(Vec<u8>, String)>,
 }
 
 impl Error {
     /// An error of any kind, with a message.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error(Box::new(Inner { kind, message: message.into(), path: None, offset: None }))
+        Error(Box::new(Inner {
+            kind,
+            message: message.into(),
+            path: None,
+            offset: None,
+            failed_merge: None,
+        }))
     }
 
     /// The caller asked for something that cannot be.
@@ -88,6 +108,13 @@ impl Error {
         };
         let mut error = Error::new(kind, format!("cannot {doing}: {source}"));
         error.0.path = Some(path.to_owned());
+        error
+    }
+
+    /// The operands of a key cannot be folded.
+    pub(crate) fn merge_failed(message: String, key: &[u8], operator: String) -> Error {
+        let mut error = Error::new(ErrorKind::MergeFailed, message);
+        error.0.failed_merge = Some((key.to_vec(), operator));
         error
     }
 
@@ -127,6 +154,12 @@ impl Error {
     /// The file concerned, if there is one.
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
+    }
+
+    /// Of a [`ErrorKind::MergeFailed`]: the key, whole, and the operator that rejects its value or
+    /// an operand, as `NAME` or `NAME:PARAM`.
+    pub fn failed_merge(&self) -> Option<(&[u8], &str)> {
+        self.0.failed_merge.as_ref().map(|(key, operator)| (&key[..], &operator[..]))
     }
 
     /// The byte offset in [`Error::path`], if known.

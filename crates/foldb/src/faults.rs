@@ -27,6 +27,20 @@ pub enum Fault {
     WrongOperandOrder,
     /// The last record of a log is not replayed.
     LoseLastLogRecord,
+    /// A range tombstone deletes by where it lies, not by its sequence number.
+    RangeDeleteByLevel,
+    /// A table whose filter rejects a key is not asked for its range tombstones.
+    RangeDeleteBehindFilter,
+    /// A range tombstone that spans two output tables is written to the first alone.
+    RangeDeleteCutShort,
+    /// A flush or compaction folds operands across a range tombstone.
+    FoldAcrossRangeDelete,
+    /// A compaction drops a range tombstone while older tables lie below.
+    DropRangeDeleteEarly,
+    /// A record changes in place under a snapshot.
+    FoldInPlaceUnderSnapshot,
+    /// A flush shows no snapshot its part of what the memtable folded.
+    FlushFoldedWhole,
 }
 
 #[cfg(debug_assertions)]

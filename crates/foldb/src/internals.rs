@@ -26,37 +26,45 @@ pub enum Into {
     Table,
 }
 
-/// Merges and folds all runs of a database, or its memtables, with the parts that a compaction or
+/// Merges and folds all runs of a database's default keyspace, or its memtables, with the parts that a compaction or
 /// a flush is made of. The tree stays as it is. Answers how many records went in and came out.
 ///
 /// # Errors
 /// As [`Db::flush`].
 pub fn merge(db: &Db, into: Into) -> Result<(u64, u64)> {
     let core = db.core();
-    let view = core.view.load_full();
+    let keyspace = &core.default;
+    let view = keyspace.view.load_full();
     let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
     let memtables = memtables.map(|memtable| {
         memtable.order_all();
         Source::Memtable(memtable.cursor(MAX_SEQNO))
     });
-    let options = CursorOptions { fill_cache: false, readahead: true };
     let all = KeyRange::all();
     let runs = view.version.runs().map(|(_, run)| {
-        Source::Run(RunCursor::new(run, &all, &core.tables, &core.comparator, options))
+        Source::Run(RunCursor::new(
+            run,
+            &all,
+            &keyspace.tables,
+            &keyspace.comparator,
+            CursorOptions::walk(),
+        ))
     });
-    let mut records = MergingCursor::new(memtables.chain(runs).collect(), core.comparator.clone());
+    let mut records =
+        MergingCursor::new(memtables.chain(runs).collect(), keyspace.comparator.clone());
     records.seek_to_first()?;
     let operators = core.registry.resolver();
     let inputs: Vec<_> = view.version.runs().map(|(_, run)| run.id).collect();
-    let older = OlderTables::below(&view.version, &inputs, &all, &core.comparator);
+    let older = OlderTables::below(&view.version, &inputs, &all, &keyspace.comparator);
     let mut folder = Folder::new(&operators, &[], older);
     match into {
         Into::Nothing => fold_all(&mut records, &mut folder, &mut Nowhere)?,
         Into::Table => {
             let next_number = || core.new_file_number();
             let fs = &core.options.env.fs;
-            let options = core.table_options(core.options.num_levels - 1);
-            let mut output = TableOutput::new(fs, &core.names, &next_number, options);
+            let options = core.table_options(keyspace, keyspace.num_levels - 1);
+            let mut output =
+                TableOutput::new(fs, &core.names, &next_number, options, &core.work_memory());
             fold_all(&mut records, &mut folder, &mut output)?;
             output.cut()?;
         }

@@ -37,6 +37,7 @@ mod compaction;
 mod db;
 mod encoding;
 mod error;
+mod events;
 pub mod faults;
 mod fold;
 #[cfg(feature = "internals")]
@@ -44,8 +45,11 @@ mod fold;
 pub mod internals;
 mod iterator;
 mod key;
+mod memory;
 mod memtable;
 mod options;
+mod range_tombstone;
+mod runtime;
 mod stats;
 mod table;
 #[cfg(test)]
@@ -61,17 +65,26 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use batch::{BatchOp, WriteBatch};
-pub use db::{ApproximateCount, Base, Db, Operand, Operands, Snapshot};
+pub use db::{
+    ApproximateCount, Base, CheckpointReport, Db, Explained, ExplainedRecord, Finalized, Keyspace,
+    Operand, Operands, Place, RecordKind, Snapshot, Unfolded,
+};
 pub use error::{Error, ErrorKind, Result};
+pub use events::{Event, EventListener, FailedMerge, StallReason};
 pub use fold::{
-    BuiltinInfo, Full, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog, laws,
-    list, set,
+    BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog,
+    laws, list, set,
 };
 pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
 pub use key::{BytewiseComparator, Comparator};
-pub use options::{CompactionPreset, Compression, Options, ReadOptions, WriteOptions};
-pub use stats::{LevelStats, Stats};
+pub use memory::MemoryUsage;
+pub use options::{
+    CompactionPreset, Compression, ExplainedOption, KeyspaceOptions, OptionSource, OptionValue,
+    Options, Profile, ReadOptions, WriteOptions,
+};
+pub use runtime::{Runtime, RuntimeOptions};
+pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, Stats};
 pub use value::Value;
 
 /// The examples of the guide to merging are tests.

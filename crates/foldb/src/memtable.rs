@@ -2,29 +2,42 @@
 //!
 //! The chains themselves are the `foldb-chains` crate; here they meet the engine's kinds and values.
 //! Invariant: a memtable is written by one thread at a time (whoever holds its writer) and read
-//! by any number without a lock.
+//! by any number without a lock. How it folds what it writes is `folding`'s subject.
 
+mod folding;
+
+use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use foldb_chains::{ArenaPool, Chains, Cursor, KeyOrder, PinnedBytes, Writer};
+use arc_swap::ArcSwapOption;
+use foldb_chains::{ArenaPool, Chains, Cursor, Inserted, KeyOrder, NewRecord, Writer};
 
 use crate::batch::Operation;
 use crate::encoding::key_hash;
 use crate::fold::Chain;
-use crate::key::{Comparator, Kind, RecordHeader, SeqNo};
+use crate::key::{Comparator, Kind, MAX_SEQNO, RecordHeader, SeqNo};
+use crate::memtable::folding::{FoldBuffers, fold_word};
+use crate::range_tombstone::{Edge, RangeTombstone, RangeTombstones};
 use crate::value::Value;
+
+pub(crate) use folding::Folding;
 
 /// A memtable as readers and flushes see it.
 #[derive(Debug)]
 pub(crate) struct Memtable {
     chains: Arc<Chains>,
-    /// The first log that holds writes of this memtable.
-    pub(crate) log: u64,
+    comparator: Arc<dyn Comparator>,
+    /// Ranges deleted, as an immutable set that each range delete replaces.
+    range_tombstones: ArcSwapOption<RangeTombstones>,
+    /// Sequence number of the last range delete; 0 says that there is none, and no more is asked.
+    last_range_delete: AtomicU64,
+    /// Bytes of range tombstones.
+    range_bytes: AtomicUsize,
     /// Last sequence number applied, set when the memtable is sealed.
     sealed_through: AtomicU64,
-    /// Bytes of log that only this memtable still needs, set when it is sealed.
-    log_bytes: AtomicU64,
+    /// Set when nobody needs it any more but readers who have it.
+    released: AtomicBool,
 }
 
 /// The one who may write to a memtable.
@@ -32,6 +45,11 @@ pub(crate) struct MemtableWriter {
     writer: Writer,
     /// What the index takes before it has grown.
     empty_bytes: usize,
+    /// Sequence number of the last range delete: nothing folds across it.
+    last_delete_range: SeqNo,
+    /// Room that must be left for the rest of the batch that is being applied.
+    reserved: usize,
+    buffers: FoldBuffers,
     pub(crate) memtable: Arc<Memtable>,
 }
 
@@ -41,7 +59,6 @@ impl MemtableWriter {
         pool: &Arc<ArenaPool>,
         capacity: usize,
         comparator: &Arc<dyn Comparator>,
-        log: u64,
     ) -> MemtableWriter {
         let order = if comparator.bytewise_order() {
             KeyOrder::Bytewise
@@ -52,11 +69,21 @@ impl MemtableWriter {
         let (writer, chains) = Chains::create(pool, capacity, order);
         let memtable = Arc::new(Memtable {
             chains,
-            log,
+            comparator: Arc::clone(comparator),
+            range_tombstones: ArcSwapOption::empty(),
+            last_range_delete: AtomicU64::new(0),
+            range_bytes: AtomicUsize::new(0),
             sealed_through: AtomicU64::new(0),
-            log_bytes: AtomicU64::new(0),
+            released: AtomicBool::new(false),
         });
-        MemtableWriter { empty_bytes: memtable.bytes(), writer, memtable }
+        MemtableWriter {
+            empty_bytes: memtable.bytes(),
+            last_delete_range: 0,
+            reserved: 0,
+            buffers: FoldBuffers::default(),
+            writer,
+            memtable,
+        }
     }
 
     /// Whether records of these needs (see [`record_bytes`]) still fit: into the memory there is,
@@ -64,27 +91,86 @@ impl MemtableWriter {
     #[inline]
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         let chains = self.writer.chains();
-        let grown = chains.bytes_used() - self.empty_bytes;
-        chains.fits(bytes) && (grown + bytes <= chains.capacity() || chains.is_empty())
+        let grown = self.memtable.bytes() - self.empty_bytes;
+        chains.fits(bytes) && (grown + bytes <= chains.capacity() || self.memtable.is_empty())
     }
 
-    /// Applies one write.
+    /// Whether records of these needs find room in the memory there is.
+    #[inline]
+    pub(crate) fn has_space(&self, bytes: usize) -> bool {
+        self.writer.chains().fits(bytes)
+    }
+
+    /// What its writes take of the write buffer, index included.
+    #[inline]
+    pub(crate) fn grown(&self) -> usize {
+        self.memtable.bytes() - self.empty_bytes
+    }
+
+    /// Keeps room for a batch of these needs: folds leave it free. Every write applied from now on
+    /// uses up its part.
+    #[inline]
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.reserved = bytes;
+    }
+
+    /// Applies one write, folding where that is due.
     ///
     /// # Panics
     /// When it does not fit: the caller asks [`MemtableWriter::fits`] for the whole batch first.
     #[inline]
-    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
-        self.writer
-            .insert(
-                key_hash(operation.key),
-                operation.key,
-                seqno,
-                operation.kind as u8,
-                operation.operator,
-                operation.value,
-            )
-            .expect("the caller made room");
+    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
+        let Operation { kind, operator, key, value, .. } = *operation;
+        self.reserved = self.reserved.saturating_sub(record_bytes(key.len(), value.len()));
+        if kind == Kind::DeleteRange {
+            return self.delete_range(operation, seqno);
+        }
+        let hash = key_hash(key);
+        let record = NewRecord { seqno, kind: kind as u8, operator, value };
+        let floor = match kind {
+            Kind::Merge => rules.floor.max(self.last_delete_range),
+            Kind::Put | Kind::Delete | Kind::DeleteRange => MAX_SEQNO,
+        };
+        let fold = |word| fold_word(rules.operators.implementation(operator), word, value);
+        let inserted = self.writer.insert_or_fold(hash, key, record, floor, fold);
+        if let Inserted::Version(records) = inserted.expect("the caller made room") {
+            self.fold_due(hash, operation, records, rules.operators);
+        }
     }
+
+    #[cold]
+    fn delete_range(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
+        let memtable = &self.memtable;
+        let Some((start, end)) = edges(operation, &*memtable.comparator) else { return };
+        let tombstone = RangeTombstone { start, end, seqno };
+        let bytes = RANGE_OVERHEAD + tombstone.bytes();
+        let known = memtable.range_tombstones.load();
+        let next = known.as_deref().cloned().unwrap_or_default().with(tombstone);
+        memtable.range_bytes.fetch_add(bytes, Ordering::Relaxed);
+        memtable.range_tombstones.store(Some(Arc::new(next)));
+        // Before the write is published: who may see it also sees that there is something to see.
+        memtable.last_range_delete.store(seqno, Ordering::Release);
+        self.last_delete_range = seqno;
+    }
+}
+
+/// What a range tombstone takes beside itself: its places in trees and skylines.
+const RANGE_OVERHEAD: usize = 256;
+
+/// The ends of a range delete; `None` if no key can lie between them.
+fn edges(operation: &Operation<'_>, comparator: &dyn Comparator) -> Option<(Edge, Edge)> {
+    let (start, end) = operation.range();
+    let start = match start {
+        Bound::Unbounded => Edge::Lowest,
+        Bound::Included(key) => Edge::Before(key.into()),
+        Bound::Excluded(key) => Edge::Behind(key.into()),
+    };
+    let end = match end {
+        Bound::Unbounded => Edge::Highest,
+        Bound::Included(key) => Edge::Behind(key.into()),
+        Bound::Excluded(key) => Edge::Before(key.into()),
+    };
+    start.compare(comparator, &end).is_lt().then_some((start, end))
 }
 
 /// Upper bound of what one write takes of a memtable's capacity, in bytes.
@@ -98,18 +184,34 @@ impl Memtable {
     /// other places still matter.
     #[inline]
     pub(crate) fn collect(&self, hash: u64, key: &[u8], seqno: SeqNo, chain: &mut Chain) -> bool {
+        if let Some(tombstones) = self.range_tombstones() {
+            chain.cover(tombstones.cover(&*self.comparator, key, seqno));
+        }
         let Some(node) = self.chains.find(hash, key) else { return true };
         for version in node.versions(seqno) {
             let header = record_header(version.seqno, version.kind, version.operator);
-            let value = match Value::inline(version.value) {
-                Some(value) => value,
-                None => Value::from_memtable(PinnedBytes::new(&self.chains, version)),
-            };
-            if !chain.push(header, value) {
+            if !chain.push(header, Value::of_version(&self.chains, version)) {
                 return false;
             }
         }
         true
+    }
+
+    /// Shows the records of `key` up to `seqno`, newest first, and the bytes of their values; answers
+    /// up to where a range delete covers it, 0 for nowhere.
+    pub(crate) fn records_of(
+        &self,
+        hash: u64,
+        key: &[u8],
+        seqno: SeqNo,
+        mut show: impl FnMut(RecordHeader, usize),
+    ) -> SeqNo {
+        for version in self.chains.find(hash, key).iter().flat_map(|node| node.versions(seqno)) {
+            let header = record_header(version.seqno, version.kind, version.operator);
+            show(header, version.value_len());
+        }
+        let tombstones = self.range_tombstones();
+        tombstones.map_or(0, |tombstones| tombstones.cover(&*self.comparator, key, seqno))
     }
 
     /// A cursor over the records up to `seqno`.
@@ -117,20 +219,33 @@ impl Memtable {
         self.chains.cursor(seqno)
     }
 
+    /// The ranges deleted, if there are any.
+    #[inline]
+    pub(crate) fn range_tombstones(&self) -> Option<Arc<RangeTombstones>> {
+        if self.last_range_delete.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.range_tombstones.load_full()
+    }
+
+    /// A cursor over all records, for a flush that gives each of these snapshots what it sees.
+    pub(crate) fn cursor_for(&self, snapshots: &[SeqNo]) -> Cursor {
+        self.chains.cursor_for(snapshots)
+    }
+
     /// Whether nothing was written.
     pub(crate) fn is_empty(&self) -> bool {
-        self.chains.records() == 0
+        self.chains.records() == 0 && self.last_range_delete.load(Ordering::Relaxed) == 0
     }
 
     /// Bytes taken.
     pub(crate) fn bytes(&self) -> usize {
-        self.chains.bytes_used()
+        self.chains.bytes_used() + self.range_bytes.load(Ordering::Relaxed)
     }
 
     /// Notes where the memtable ends; nothing is written to it any more.
-    pub(crate) fn seal(&self, through: SeqNo, log_bytes: u64) {
+    pub(crate) fn seal(&self, through: SeqNo) {
         self.sealed_through.store(through, Ordering::Release);
-        self.log_bytes.store(log_bytes, Ordering::Release);
     }
 
     /// Last sequence number applied before it was sealed.
@@ -138,9 +253,29 @@ impl Memtable {
         self.sealed_through.load(Ordering::Acquire)
     }
 
-    /// Bytes of log that go when it is flushed.
-    pub(crate) fn log_bytes(&self) -> u64 {
-        self.log_bytes.load(Ordering::Acquire)
+    /// Notes that it was flushed, or is not wanted any more: only readers keep it now.
+    pub(crate) fn release(&self) {
+        self.released.store(true, Ordering::Release);
+    }
+
+    /// Whether it is being written to.
+    pub(crate) fn is_active(&self) -> bool {
+        self.sealed_through() == 0 && !self.released.load(Ordering::Acquire)
+    }
+
+    /// Whether it is sealed and not flushed yet.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.sealed_through() > 0 && !self.released.load(Ordering::Acquire)
+    }
+
+    /// Bytes of its range tombstones.
+    pub(crate) fn range_bytes(&self) -> usize {
+        self.range_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Its records, as far as memory is concerned.
+    pub(crate) fn chains(&self) -> &Arc<Chains> {
+        &self.chains
     }
 
     /// Puts all keys in order at once, ahead of a flush.
@@ -158,7 +293,7 @@ pub(crate) fn header(cursor: &Cursor) -> RecordHeader {
 /// The value under a cursor: copied if small, else pinned.
 #[inline]
 pub(crate) fn pinned_value(cursor: &Cursor) -> Value {
-    Value::inline(cursor.value()).unwrap_or_else(|| Value::from_memtable(cursor.pinned_value()))
+    Value::of_version(cursor.chains(), cursor.version())
 }
 
 #[inline]

@@ -31,9 +31,10 @@ pub(crate) enum Total {
     BlockCacheHits,
     BlockCacheMisses,
     FilterNegatives,
+    RangeDeletes,
 }
 
-const COUNT: usize = Total::FilterNegatives as usize + 1;
+const COUNT: usize = Total::RangeDeletes as usize + 1;
 
 /// Totals since the database was created. What the manifest stores is the bytes written into each
 /// of [`MAX_LEVELS`] levels, then these in order, so that new ones can go to the end.
@@ -122,6 +123,7 @@ impl Totals {
             block_cache_hits: get(Total::BlockCacheHits),
             block_cache_misses: get(Total::BlockCacheMisses),
             filter_negatives: get(Total::FilterNegatives),
+            range_deletes: get(Total::RangeDeletes),
             ..Stats::default()
         }
     }

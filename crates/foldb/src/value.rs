@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use foldb_chains::PinnedBytes;
+use foldb_chains::{Chains, PinnedBytes, Version};
 
 use crate::table::BlockBytes;
 
@@ -66,10 +66,11 @@ impl Value {
         Some(Value(Repr::Inline { len: value.len() as u8, bytes }))
     }
 
-    /// Bytes in a memtable: pinned, or copied if small.
+    /// The value of a version in a memtable: pinned, or copied if small.
     #[inline]
-    pub(crate) fn from_memtable(bytes: PinnedBytes) -> Value {
-        Value::inline(&bytes).unwrap_or(Value(Repr::Memtable(bytes)))
+    pub(crate) fn of_version(chains: &Arc<Chains>, version: Version<'_>) -> Value {
+        Value::inline(&version.value)
+            .unwrap_or_else(|| Value(Repr::Memtable(PinnedBytes::new(chains, version))))
     }
 
     /// Bytes in a cached block: pinned.

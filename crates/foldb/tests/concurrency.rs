@@ -140,6 +140,63 @@ fn two_keys_of_one_batch_are_never_seen_apart() {
 }
 
 /// What many threads counted adds up at the end, and after the database was opened again.
+/// H10: batches that delete everything and put twenty keys of one round. Whatever is flushed or
+/// compacted meanwhile, a reader finds all twenty of one round, by every way of reading.
+#[test]
+fn h10_a_range_delete_and_what_replaces_it_are_never_seen_apart() {
+    const TOGETHER: u64 = 20;
+    let dir = TempDir::new().unwrap();
+    let db = open(dir.path());
+    let replace = |db: &Db, round: u64| {
+        let mut batch = WriteBatch::new();
+        // Everything, or in pieces, so that tombstones nest, touch and overlap.
+        match round % 3 {
+            0 => batch.delete_range::<&str>(..),
+            1 => batch.delete_range(key(0)..=key(7)).delete_range(key(5)..),
+            _ => batch.delete_range(..key(13)).delete_range(key(13)..=key(TOGETHER)),
+        };
+        for n in 0..TOGETHER {
+            // A merge onto what a range delete left: onto nothing.
+            batch.merge(key(n), number(round));
+        }
+        db.write(&batch).unwrap();
+    };
+    replace(&db, 0);
+    let mut crew = Crew::new();
+    crew.repeat({
+        let db = db.clone();
+        move |round| replace(&db, round)
+    });
+    for way in 0..3u64 {
+        let db = db.clone();
+        crew.repeat(move |_| {
+            let snapshot = db.snapshot();
+            let options = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
+            let keys = (0..TOGETHER).map(key);
+            let values: Vec<Vec<u8>> = match way {
+                0 => {
+                    let entries = db.range_opt::<&str>(.., &options).unwrap();
+                    entries.map(|entry| entry.unwrap().1.to_vec()).collect()
+                }
+                1 => {
+                    let entries = db.range_opt::<&str>(.., &options).unwrap().reversed();
+                    entries.map(|entry| entry.unwrap().1.to_vec()).collect()
+                }
+                _ => {
+                    let read = db.multi_get_opt(keys, &options).unwrap();
+                    read.into_iter().map(|value| value.unwrap().unwrap().to_vec()).collect()
+                }
+            };
+            assert_eq!(values.len() as u64, TOGETHER, "way {way}");
+            assert!(values.iter().all(|value| *value == values[0]), "way {way}: {values:?}");
+        });
+    }
+    crew.work_for(DURATION);
+    db.verify().unwrap();
+    let stats = db.stats();
+    assert!(stats.flushes > 2 && stats.range_deletes > 100, "{stats:?}");
+}
+
 #[test]
 fn counters_add_up_exactly() {
     let presets =
@@ -158,7 +215,10 @@ fn counters_add_up_exactly() {
             });
         }
         let reader = db.clone();
-        crew.repeat(move |_| assert!(sum(&reader) > 0 || reader.stats().merges == 0));
+        crew.repeat(move |_| {
+            let merges = reader.stats().merges;
+            assert!(sum(&reader) > 0 || merges == 0);
+        });
         let worker = db.clone();
         crew.repeat(move |round| match round % 3 {
             0 => worker.flush().unwrap(),

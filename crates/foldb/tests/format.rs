@@ -1,7 +1,8 @@
 //! A database of each format version is checked in, and every later foldb reads it.
 //!
-//! `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb --test format` writes the fixture anew; only a
-//! format that is not frozen yet may need it (see `docs/format/README.md`).
+//! `format-0` was written when all formats were at version 0 and is never made anew. `keyspaces` is of
+//! today: `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb --test format` writes it anew; only a format
+//! that is not frozen yet may need it (see `docs/format/README.md`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,9 +10,10 @@ use std::sync::OnceLock;
 use std::{env, fs};
 
 use foldb::env::{Env, FileSystem, MemFs};
-use foldb::{Db, Options, WriteBatch};
+use foldb::{CompactionPreset, Compression, Db, KeyspaceOptions, Options, WriteBatch};
 
-const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-0");
+const FORMAT_0: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-0");
+const KEYSPACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/keyspaces");
 
 /// Where databases in memory live.
 const IN_MEMORY: &str = "db";
@@ -147,10 +149,8 @@ fn apply(step: &Step, entries: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
     }
 }
 
-/// Makes the fixture, in memory: nothing in it depends on time, chance or threads.
-fn generate() -> MemFs {
-    let fs = MemFs::new();
-    let options = Options {
+fn options_of(fs: &MemFs) -> Options {
+    Options {
         create_if_missing: true,
         merge_operator: Some(COUNT.to_owned()),
         block_size: 16 << 10,
@@ -159,8 +159,14 @@ fn generate() -> MemFs {
         disable_auto_compactions: true,
         env: Env { seed: Some(0xf01d_b000), ..Env::in_memory(fs.clone()) },
         ..Options::default()
-    };
-    let db = Db::open(IN_MEMORY, options).unwrap();
+    }
+}
+
+/// Makes the fixture of format 0 in today's, in memory: nothing in it depends on time, chance or
+/// threads.
+fn generate() -> MemFs {
+    let fs = MemFs::new();
+    let db = Db::open(IN_MEMORY, options_of(&fs)).unwrap();
     let mut snapshots = Vec::new();
     for step in history() {
         match step {
@@ -206,17 +212,55 @@ fn files(fs: &MemFs) -> BTreeMap<String, Vec<u8>> {
     names.map(|name| (name.clone(), fs.read(&directory.join(name)).unwrap())).collect()
 }
 
-/// Where the fixture is; made anew first, once, if that is asked for.
-fn fixture() -> &'static Path {
+/// The same history in two keyspaces beside the default one, which has a few keys of its own. One range
+/// delete is in a table, another in the log.
+fn generate_keyspaces() -> MemFs {
+    let fs = MemFs::new();
+    let db = Db::open(IN_MEMORY, options_of(&fs)).unwrap();
+    drop(db.create_keyspace("dropped", KeyspaceOptions::default()).unwrap());
+    let own = KeyspaceOptions {
+        merge_operator: Some(LIST.to_owned()),
+        compression: Some(Compression::None),
+        bloom_bits: Some(0),
+        compaction: Some(CompactionPreset::Leveled),
+        ..KeyspaceOptions::default()
+    };
+    let lists = db.create_keyspace("lists", own).unwrap();
+    let counts = db.create_keyspace("counts ½", KeyspaceOptions::default()).unwrap();
+    for n in 0..30u64 {
+        let key = format!("{:02}", n % 7);
+        let mut batch = WriteBatch::new();
+        batch.put(&key, format!("round {n}")).merge_in(&lists, &key, format!("{n}"));
+        batch.merge_in(&counts, &key, n.to_le_bytes());
+        db.write(&batch).unwrap();
+        match n {
+            3 => lists.put("gone", "in a table").unwrap(),
+            15 => lists.delete_range("a"..="gone").unwrap(),
+            24 => db.put("gone", "in the log").unwrap(),
+            25 => db.delete_range("g"..).unwrap(),
+            7 => db.drop_keyspace("dropped").unwrap(),
+            10 => db.compact::<&str>(..).unwrap(),
+            20 => db.flush().unwrap(),
+            _ => {}
+        }
+    }
+    db.sync().unwrap();
+    drop((lists, counts));
+    db.close().unwrap();
+    fs
+}
+
+/// Where the fixture of today is; made anew first, once, if that is asked for.
+fn keyspaces_fixture() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| {
-        let directory = PathBuf::from(FIXTURE);
+        let directory = PathBuf::from(KEYSPACES);
         if env::var("FOLDB_REGENERATE_FIXTURE").is_ok_and(|wanted| wanted == "1") {
             if directory.exists() {
                 fs::remove_dir_all(&directory).unwrap();
             }
             fs::create_dir_all(&directory).unwrap();
-            for (name, bytes) in files(&generate()) {
+            for (name, bytes) in files(&generate_keyspaces()) {
                 fs::write(directory.join(name), bytes).unwrap();
             }
         }
@@ -224,14 +268,27 @@ fn fixture() -> &'static Path {
     })
 }
 
-/// A copy of the fixture, for an open changes it.
-fn copy_of_the_fixture() -> tempfile::TempDir {
+/// A copy of a fixture, for an open changes it.
+fn copy_of(fixture: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    for file in fs::read_dir(fixture()).unwrap() {
+    for file in fs::read_dir(fixture).unwrap() {
         let file = file.unwrap();
         fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
     }
     copy
+}
+
+fn copy_of_the_fixture() -> tempfile::TempDir {
+    copy_of(Path::new(FORMAT_0))
+}
+
+/// Names of the files of a fixture that is checked in.
+fn checked_in(fixture: &Path) -> Vec<String> {
+    let files = fs::read_dir(fixture).unwrap();
+    let mut names: Vec<_> =
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
 }
 
 fn entries(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
@@ -278,6 +335,11 @@ fn format_0_is_written_to() {
     let db = Db::open(copy.path(), Options::default()).unwrap();
     db.write(&batch(&db, steps.into())).unwrap();
     assert_eq!(entries(&db), expected);
+    db.delete_range("list-03"..="list-06").unwrap();
+    expected.retain(|key, _| !(&b"list-03"[..]..=&b"list-06"[..]).contains(&&key[..]));
+    assert_eq!(entries(&db), expected);
+    db.flush().unwrap();
+    assert_eq!(entries(&db), expected);
     db.compact::<&str>(..).unwrap();
     assert_eq!(entries(&db), expected);
     drop(db);
@@ -290,16 +352,61 @@ fn format_0_is_written_to() {
 #[test]
 fn fixture_regenerated_is_the_same_database() {
     let made = generate();
-    let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
     let made_files = files(&made);
-    let mut checked_in: Vec<_> = fs::read_dir(fixture())
-        .unwrap()
-        .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .collect();
-    checked_in.sort();
-    assert_eq!(names(&made_files), checked_in);
+    let names: Vec<String> = made_files.keys().cloned().collect();
+    assert_eq!(names, checked_in(Path::new(FORMAT_0)));
     assert_eq!(made_files, files(&generate()), "two fixtures of one history differ");
 
     let options = Options { env: Env::in_memory(made), ..Options::default() };
     assert_holds_the_history(&Db::open(IN_MEMORY, options).unwrap());
+}
+
+fn assert_holds_the_keyspaces(db: &Db) {
+    assert_eq!(db.keyspaces(), ["counts ½", "default", "lists"]);
+    let (lists, counts) = (db.keyspace("lists").unwrap(), db.keyspace("counts ½").unwrap());
+    assert_eq!(lists.default_operator().unwrap().spec(), LIST);
+    assert_eq!(counts.default_operator().unwrap().spec(), COUNT);
+    for key in 0..7u64 {
+        let rounds: Vec<u64> = (0..30).filter(|n| n % 7 == key).collect();
+        let texts: Vec<String> = rounds.iter().map(u64::to_string).collect();
+        let key = format!("{key:02}");
+        let last = format!("round {}", rounds.last().unwrap());
+        assert_eq!(db.get(&key).unwrap().unwrap(), last.as_bytes());
+        assert_eq!(lists.get(&key).unwrap().unwrap(), texts.join(";").as_bytes());
+        let sum: u64 = rounds.iter().sum();
+        assert_eq!(counts.get(&key).unwrap().unwrap(), sum.to_le_bytes());
+    }
+    for keyspace in [db.default_keyspace(), &lists, &counts] {
+        assert_eq!(keyspace.iter().unwrap().count(), 7);
+    }
+    db.verify().unwrap();
+}
+
+#[test]
+fn keyspaces_are_read_and_written_to() {
+    let copy = copy_of(keyspaces_fixture());
+    let db = Db::open(copy.path(), Options::default()).unwrap();
+    assert_holds_the_keyspaces(&db);
+    // Ids go on behind the one that was dropped.
+    let another = db.create_keyspace("dropped", KeyspaceOptions::default()).unwrap();
+    assert_eq!(another.iter().unwrap().count(), 0);
+    another.put("key", "value").unwrap();
+    db.keyspace("lists").unwrap().merge("new", "x").unwrap();
+    db.drop_keyspace("dropped").unwrap();
+    db.keyspace("lists").unwrap().delete("new").unwrap();
+    db.compact::<&str>(..).unwrap();
+    drop(another);
+    drop(db);
+    assert_holds_the_keyspaces(&Db::open(copy.path(), Options::default()).unwrap());
+}
+
+/// As for the other fixture: one of today is no other.
+#[test]
+fn keyspaces_regenerated_are_the_same_database() {
+    let made = generate_keyspaces();
+    let names: Vec<String> = files(&made).keys().cloned().collect();
+    assert_eq!(names, checked_in(keyspaces_fixture()));
+    assert_eq!(files(&made), files(&generate_keyspaces()), "two fixtures of one history differ");
+    let options = Options { env: Env::in_memory(made), ..Options::default() };
+    assert_holds_the_keyspaces(&Db::open(IN_MEMORY, options).unwrap());
 }

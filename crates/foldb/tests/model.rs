@@ -8,7 +8,7 @@ mod support;
 use std::cell::Cell;
 use std::env;
 
-use foldb::Stats;
+use foldb::{KeyspaceStats, Stats};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use support::model::{program, run};
@@ -61,12 +61,17 @@ struct Reached {
     moved: Cell<u64>,
     three_levels: Cell<u64>,
     failed_merges: Cell<u64>,
+    /// Ended with tables in several keyspaces.
+    keyspaces: Cell<u64>,
 }
 
 impl Reached {
     fn add(&self, stats: &Stats) {
         let levels = stats.levels.iter().filter(|level| level.bytes_written > 0).count();
+        let has_tables = |own: &&KeyspaceStats| own.levels.iter().any(|level| level.runs > 0);
+        let keyspaces = stats.keyspaces.iter().filter(has_tables).count();
         for (counter, is_reached) in [
+            (&self.keyspaces, keyspaces >= 2),
             (&self.flushed, stats.flushes > 0),
             (&self.folded, stats.compaction_records_out < stats.compaction_records_in),
             (&self.compacted, stats.compactions > 0),
@@ -88,6 +93,7 @@ impl Reached {
             &self.moved,
             &self.three_levels,
             &self.failed_merges,
+            &self.keyspaces,
         ] {
             assert!(counter.get() > 0, "the programs leave something out: {self:?}");
         }

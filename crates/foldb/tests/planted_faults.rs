@@ -18,6 +18,11 @@ use foldb::env::{MemFs, SystemClock};
 use foldb::faults::{Fault, plant};
 use foldb::{CompactionPreset, Db, Options, WriteBatch};
 
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use support::model::program::{self, Program};
+use support::model::run;
 use support::{PATH, count, number, open, options, quiet, reopen, steps, text};
 
 /// Plays `history` without the fault, then with it.
@@ -36,10 +41,41 @@ fn assert_noticed(fault: Fault, history: fn()) {
 fn stopping_a_chain_early_is_noticed() {
     assert_noticed(Fault::StopChainEarly, || {
         let db = open(&MemFs::new()).unwrap();
+        let list = db.operator("append").unwrap();
         for _ in 0..5 {
-            db.merge("a", number(1)).unwrap();
+            db.merge_with(&list, "a", "+").unwrap();
         }
-        assert_eq!(count(&db, "a"), 5);
+        assert_eq!(text(&db, "a").unwrap(), "+++++");
+    });
+}
+
+#[test]
+fn folding_in_place_under_a_snapshot_is_noticed() {
+    assert_noticed(Fault::FoldInPlaceUnderSnapshot, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.merge("a", number(1)).unwrap();
+        let snapshot = db.snapshot();
+        db.merge("a", number(1)).unwrap();
+        assert_eq!(snapshot.get("a").unwrap().unwrap(), number(1));
+        assert_eq!(count(&db, "a"), 2);
+    });
+}
+
+#[test]
+fn flushing_what_was_folded_whole_under_a_snapshot_is_noticed() {
+    assert_noticed(Fault::FlushFoldedWhole, || {
+        let db = open(&MemFs::new()).unwrap();
+        let list = db.operator("append").unwrap();
+        let mut snapshot = None;
+        for n in 0..40 {
+            db.merge_with(&list, "a", "+").unwrap();
+            if n == 19 {
+                snapshot = Some(db.snapshot());
+            }
+        }
+        db.flush().unwrap();
+        assert_eq!(*snapshot.unwrap().get("a").unwrap().unwrap(), *"+".repeat(20).as_bytes());
+        assert_eq!(text(&db, "a").unwrap(), "+".repeat(40));
     });
 }
 
@@ -178,6 +214,72 @@ fn read_twice_until(stop: &AtomicBool, db: &Db) {
 }
 
 #[test]
+fn range_deletes_by_level_are_noticed() {
+    assert_noticed(Fault::RangeDeleteByLevel, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        db.delete_range("a".."b").unwrap();
+        db.put("a", "2").unwrap();
+        db.flush().unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "2");
+    });
+}
+
+#[test]
+fn range_deletes_behind_a_filter_are_noticed() {
+    assert_noticed(Fault::RangeDeleteBehindFilter, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        db.delete_range("a".."b").unwrap();
+        db.flush().unwrap();
+        assert_eq!(text(&db, "a"), None);
+    });
+}
+
+#[test]
+fn range_deletes_cut_short_are_noticed() {
+    assert_noticed(Fault::RangeDeleteCutShort, || {
+        let db = sliced(&MemFs::new());
+        for n in 0..100 {
+            db.put(format!("k{n:03}"), "an old value").unwrap();
+        }
+        db.flush().unwrap();
+        db.delete_range("k"..).unwrap();
+        for n in (0..100).step_by(2) {
+            db.put(format!("k{n:03}"), [b'x'; 100]).unwrap();
+        }
+        db.flush().unwrap();
+        assert_eq!(text(&db, "k099"), None);
+    });
+}
+
+#[test]
+fn folding_across_a_range_delete_is_noticed() {
+    assert_noticed(Fault::FoldAcrossRangeDelete, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.merge("a", number(1)).unwrap();
+        db.delete_range("a".."b").unwrap();
+        db.merge("a", number(2)).unwrap();
+        db.flush().unwrap();
+        assert_eq!(count(&db, "a"), 2);
+    });
+}
+
+#[test]
+fn dropping_a_range_delete_above_the_last_level_is_noticed() {
+    assert_noticed(Fault::DropRangeDeleteEarly, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        db.delete_range("a".."b").unwrap();
+        db.flush().unwrap();
+        assert_eq!(text(&db, "a"), None);
+    });
+}
+
+#[test]
 fn operands_in_the_wrong_order_are_noticed() {
     assert_noticed(Fault::WrongOperandOrder, || {
         let db = open(&MemFs::new()).unwrap();
@@ -199,6 +301,46 @@ fn losing_the_last_log_record_is_noticed() {
         assert_eq!(text(&db, "a").unwrap(), "1");
         assert_eq!(text(&db, "b").unwrap(), "2");
     });
+}
+
+/// Each way in which a range delete may fail to hold, or delete too much, is noticed by the model, which
+/// knows nothing of levels, filters, slices and stripes.
+#[test]
+fn h10_the_model_notices_what_is_wrong_with_range_deletes() {
+    for fault in [
+        Fault::RangeDeleteByLevel,
+        Fault::RangeDeleteBehindFilter,
+        Fault::RangeDeleteCutShort,
+        Fault::FoldAcrossRangeDelete,
+        Fault::DropRangeDeleteEarly,
+    ] {
+        let seed = (0..PROGRAMS).find(|&seed| {
+            let program = draw(seed);
+            plant(Some(fault));
+            let outcome = quiet::catch(|| run::play(&program));
+            plant(None);
+            outcome.is_err()
+        });
+        match seed {
+            None => panic!("none of {PROGRAMS} programs notices {fault:?}"),
+            Some(seed) => {
+                println!("program {seed} notices {fault:?}");
+                run::play(&draw(seed));
+            }
+        }
+    }
+}
+
+/// Programs among which each fault must be noticed.
+const PROGRAMS: u64 = 2000;
+
+/// The program of a seed.
+fn draw(seed: u64) -> Program {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    program::programs(320).new_tree(&mut runner).expect("a program").current()
 }
 
 /// A leveled database whose compactions take several slices.

@@ -3,7 +3,7 @@
 mod support;
 
 use foldb::env::MemFs;
-use foldb::{Base, Compression, Db, ErrorKind, Operands, Options, ReadOptions};
+use foldb::{Base, Compression, Db, ErrorKind, Operands, Options, ReadOptions, ReadReport};
 
 use support::{PATH, assert_error, number, open, options};
 
@@ -201,4 +201,43 @@ fn approximate_size_follows_the_share_of_the_keys() {
     let half = db.approximate_size("0500".."1500").unwrap();
     assert!(half.abs_diff(whole / 2) <= whole / 10, "{half} of {whole}");
     assert_eq!(db.approximate_size("x".."a").unwrap(), 0);
+}
+
+/// Operands, tables, blocks and bytes are counted for the reads that carry a report, and no others.
+#[test]
+fn reads_report_what_they_cost() {
+    let fs = MemFs::new();
+    // Two runs: in the older one the operands became the base.
+    let db = open(&fs).unwrap();
+    for _ in 0..2 {
+        db.merge("a", number(1)).unwrap();
+        db.merge("b", number(1)).unwrap();
+        db.flush().unwrap();
+    }
+    let reported = |db: &Db, read: &dyn Fn(&Db, &ReadOptions)| {
+        let report = ReadReport::default();
+        let options = ReadOptions { report: Some(report.clone()), ..ReadOptions::default() };
+        read(db, &options);
+        report
+    };
+    let get = |db: &Db, options: &ReadOptions| drop(db.get_opt("b", options).unwrap());
+    let cold = reported(&db, &get);
+    assert_eq!((cold.operands_seen(), cold.tables_touched()), (1, 2));
+    assert_eq!((cold.cached_blocks(), cold.read_blocks()), (0, 2));
+    assert!(cold.bytes_read() > 2 * number(1).len() as u64);
+    db.get("b").unwrap();
+    let warm = reported(&db, &get);
+    assert_eq!((warm.operands_seen(), warm.tables_touched()), (1, 2));
+    assert_eq!((warm.cached_blocks(), warm.read_blocks(), warm.bytes_read()), (2, 0, 0));
+
+    let many = |db: &Db, options: &ReadOptions| {
+        assert_eq!(db.multi_get_opt(["a", "b"], options).unwrap().len(), 2);
+    };
+    let scan = |db: &Db, options: &ReadOptions| {
+        assert_eq!(db.range_opt::<&[u8]>(.., options).unwrap().count(), 2);
+    };
+    for report in [reported(&db, &many), reported(&db, &scan)] {
+        assert_eq!((report.operands_seen(), report.tables_touched()), (2, 2));
+        assert_eq!((report.cached_blocks(), report.read_blocks()), (2, 0));
+    }
 }

@@ -103,6 +103,11 @@ fn unknown_names_come_with_the_nearest() {
         "--as cannot be 'u46'; the nearest is 'u64' (of auto, utf8, hex, base64, u64, i64, f64)"
     );
     assert_eq!(
+        usage_error("foldb get db k --profile small-memory"),
+        "--profile cannot be 'small-memory'; the nearest is 'small_memory' \
+         (of balanced, write_heavy, small_memory)"
+    );
+    assert_eq!(
         usage_error("foldb get db k --key-format HEX"),
         "--key-format cannot be 'HEX'; the nearest is 'hex' (of utf8, hex, base64)"
     );
@@ -168,7 +173,7 @@ fn values_out_of_range() {
 fn help_of_every_command_has_an_example() {
     let commands: Vec<String> =
         Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    assert_eq!(commands.len(), 10);
+    assert_eq!(commands.len(), 17);
     for command in commands {
         let lines = ["foldb X --help", "foldb --help X", "foldb X db -h", "foldb help X"];
         let helps = lines.map(|line| match understand(&line.replace('X', &command)) {

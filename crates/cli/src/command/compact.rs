@@ -6,18 +6,24 @@ use std::time::Instant;
 use foldb::Stats;
 use indicatif::HumanBytes;
 
-use crate::args::Compact;
+use crate::args::{Common, Compact};
 use crate::exit::Outcome;
+use crate::keyspace::Opened;
 use crate::location;
 use crate::progress;
 
 /// Compacts, and says on standard error what became of it.
-pub fn run(args: &Compact) -> Outcome {
-    let db = location::open(&args.db)?;
+pub fn run(args: &Compact, common: &Common) -> Outcome {
+    let db = location::open(&args.db, common.options())?;
+    let within = args.keyspace.as_deref();
+    let keyspace = within.map(|name| Opened::of(db.clone(), &args.db, name)).transpose()?;
     let before = db.stats();
     let started = Instant::now();
     let spinner = progress::spinner("compacting", "{prefix} {spinner} {elapsed}");
-    let compacted = db.compact::<&[u8]>(..);
+    let compacted = match &keyspace {
+        Some(opened) => opened.keyspace.compact::<&[u8]>(..),
+        None => db.compact::<&[u8]>(..),
+    };
     spinner.finish_and_clear();
     compacted?;
     let _ = writeln!(

@@ -1,9 +1,16 @@
 //! The commands, one module each.
 
+mod checkpoint;
 mod compact;
+mod completions;
 mod count;
 mod demo;
+mod explain;
+mod finalize;
+mod keyspaces;
+mod load;
 mod operators;
+mod options;
 mod point;
 mod scan;
 mod stats;
@@ -27,10 +34,17 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Merge(args) => point::merge(args, common),
         Command::Scan(args) => scan::run(args, common),
         Command::Count(args) => count::run(args, common),
+        Command::Load(args) => load::run(args, common),
         Command::Stats(args) => stats::run(args, common),
-        Command::Compact(args) => compact::run(args),
+        Command::Keyspaces(args) => keyspaces::run(args, common),
+        Command::Options(args) => options::run(args, common),
+        Command::Compact(args) => compact::run(args, common),
+        Command::Finalize(args) => finalize::run(args, common),
+        Command::Explain(args) => explain::run(args, common),
+        Command::Checkpoint(args) => checkpoint::run(args, common),
         Command::Operators => operators::run(common),
         Command::Demo(args) => demo::run(args, common),
+        Command::Completions(args) => completions::run(args),
     }
 }
 

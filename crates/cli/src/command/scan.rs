@@ -1,13 +1,15 @@
-//! `scan`: entries in the order of their keys, as a stream.
+//! `scan`: entries in the order of their keys, as a stream, or their number.
 
 use std::ops::Bound;
 
 use foldb::{Iter, ReadOptions};
+use serde_json::json;
 
 use crate::args::{Common, Scan};
 use crate::command::{key, point};
 use crate::exit::{Exit, Outcome};
-use crate::location;
+use crate::form::json::integer;
+use crate::keyspace::Opened;
 use crate::output::{EntryStyle, Output};
 
 /// Prints the entries that were asked for.
@@ -18,38 +20,80 @@ pub fn run(args: &Scan, common: &Common) -> Outcome {
         bound(&args.to)?,
         bound(&args.prefix)?.unwrap_or_default(),
     );
-    let db = location::open(&args.db)?;
-    if !range.is_empty() {
-        let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
-        let entries = db.range_opt::<Vec<u8>>(range.bounds(), &once)?;
-        let style = point::entry_style(&db, common);
-        let mut output = Output::new();
-        let printed = print(entries, args, style, &mut output);
+    let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
+    let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
+    // A range the wrong way round would be refused.
+    let bounds = if range.is_empty() { KeyRange::nothing() } else { range }.bounds();
+    let entries = opened.keyspace.range_opt::<Vec<u8>>(bounds, &once)?;
+    let walk = Walk { entries, reverse: args.reverse, limit: args.limit.unwrap_or(u64::MAX) };
+    let mut output = Output::new();
+    if args.count {
+        print_count(walk.count()?, common.json, &mut output)?;
+        output.flush()?;
+    } else {
+        let printed = print(walk, point::entry_style(&opened, common), &mut output);
         // What stands before a bad entry is printed.
         output.flush()?;
         printed?;
     }
-    Ok(db.close()?)
+    opened.close()
 }
 
-fn print(mut entries: Iter, args: &Scan, style: EntryStyle, output: &mut Output) -> Outcome {
-    let mut left = args.limit.unwrap_or(u64::MAX);
-    if left == 0 {
-        return Ok(());
-    }
-    let mut valid = if args.reverse { entries.seek_to_last()? } else { entries.seek_to_first()? };
-    while valid {
+fn print(walk: Walk, style: EntryStyle, output: &mut Output) -> Outcome {
+    walk.each(|entries| {
         let value = entries.value().map_err(|error| {
             Exit::failed(format!("{}: {error}", style.key_in_message(entries.key())))
         })?;
-        style.line(output, entries.key(), value)?;
-        left -= 1;
-        if left == 0 {
-            break;
-        }
-        valid = if args.reverse { entries.retreat()? } else { entries.advance()? };
+        style.line(output, entries.key(), value)
+    })
+}
+
+fn print_count(count: u64, as_json: bool, output: &mut Output) -> Outcome {
+    if as_json {
+        return output.json(&json!({ "count": integer(count) }));
     }
-    Ok(())
+    output.text(&format!("{count}\n"))
+}
+
+/// A way through entries.
+pub struct Walk {
+    /// Where it is.
+    pub entries: Iter,
+    /// From the last to the first.
+    pub reverse: bool,
+    /// How many it meets at most.
+    pub limit: u64,
+}
+
+impl Walk {
+    /// How many entries it meets, those whose merge fails included: no value is looked at.
+    pub fn count(self) -> Outcome<u64> {
+        let mut count = 0;
+        self.each(|_| {
+            count += 1;
+            Ok(())
+        })?;
+        Ok(count)
+    }
+
+    fn each(mut self, mut visit: impl FnMut(&mut Iter) -> Outcome) -> Outcome {
+        if self.limit == 0 {
+            return Ok(());
+        }
+        let entries = &mut self.entries;
+        let mut valid =
+            if self.reverse { entries.seek_to_last()? } else { entries.seek_to_first()? };
+        let mut left = self.limit;
+        while valid {
+            visit(entries)?;
+            left -= 1;
+            if left == 0 {
+                break;
+            }
+            valid = if self.reverse { entries.retreat()? } else { entries.advance()? };
+        }
+        Ok(())
+    }
 }
 
 /// Keys from `from`, included, to `to`, excluded.
@@ -67,6 +111,11 @@ impl KeyRange {
             (to, end) => to.or(end),
         };
         KeyRange { from: from.unwrap_or_default().max(prefix), to }
+    }
+
+    /// No key at all: the empty one is the first.
+    fn nothing() -> KeyRange {
+        KeyRange { from: Vec::new(), to: Some(Vec::new()) }
     }
 
     fn is_empty(&self) -> bool {

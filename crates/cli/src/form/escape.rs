@@ -2,8 +2,10 @@
 //!
 //! TAB, newline, carriage return and backslash are written `\t \n \r \\`, bytes that are not
 //! UTF-8 `\xHH`; everything else stands for itself. So a line splits at its one TAB, and nothing is
-//! lost.
+//! lost: [`undo`] gives the bytes back. Where elements stand on one line with commas between them, a
+//! comma inside of one is `\x2c`, and one without bytes `\e`.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// Longest piece of a key or text that a message quotes, in bytes.
@@ -16,6 +18,83 @@ pub fn write(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
         write_hex(chunk.invalid(), out)?;
     }
     Ok(())
+}
+
+/// Writes `elements` escaped, with commas between them.
+pub fn write_elements(elements: &[&[u8]], out: &mut impl Write) -> io::Result<()> {
+    for (index, element) in elements.iter().enumerate() {
+        if index > 0 {
+            out.write_all(b",")?;
+        }
+        if element.is_empty() {
+            out.write_all(b"\\e")?;
+        }
+        for (index, part) in element.split(|&byte| byte == b',').enumerate() {
+            if index > 0 {
+                write_hex(b",", out)?;
+            }
+            write(part, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// The bytes for which [`write`] wrote `text`. Bytes that it would have escaped, but for backslashes,
+/// stand for themselves.
+///
+/// # Errors
+/// In words, for a backslash that begins no escape.
+pub fn undo(text: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+    let Some(first) = memchr::memchr(b'\\', text) else { return Ok(Cow::Borrowed(text)) };
+    let mut bytes = text[..first].to_vec();
+    let mut rest = &text[first..];
+    while let [b'\\', behind @ ..] = rest {
+        let (byte, behind) = match behind {
+            [b't', behind @ ..] => (b'\t', behind),
+            [b'n', behind @ ..] => (b'\n', behind),
+            [b'r', behind @ ..] => (b'\r', behind),
+            [b'\\', behind @ ..] => (b'\\', behind),
+            [b'x', high, low, behind @ ..] => match (hex_digit(*high), hex_digit(*low)) {
+                (Some(high), Some(low)) => (high << 4 | low, behind),
+                _ => return Err(no_escape(rest, 4)),
+            },
+            [b'x', ..] => return Err(no_escape(rest, 4)),
+            _ => return Err(no_escape(rest, 2)),
+        };
+        bytes.push(byte);
+        let plain = memchr::memchr(b'\\', behind).unwrap_or(behind.len());
+        bytes.extend_from_slice(&behind[..plain]);
+        rest = &behind[plain..];
+    }
+    Ok(Cow::Owned(bytes))
+}
+
+/// The elements for which [`write_elements`] wrote `text`.
+///
+/// # Errors
+/// As [`undo`], and for an element without bytes that is not written `\e`.
+pub fn undo_elements(text: &[u8]) -> Result<Vec<Cow<'_, [u8]>>, String> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    text.split(|&byte| byte == b',').map(undo_element).collect()
+}
+
+fn undo_element(text: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+    match text {
+        b"" => Err("an element is empty, which is written \\e".to_owned()),
+        b"\\e" => Ok(Cow::Borrowed(b"")),
+        text => undo(text),
+    }
+}
+
+fn hex_digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).map(|digit| digit as u8)
+}
+
+fn no_escape(text: &[u8], len: usize) -> String {
+    let text = String::from_utf8_lossy(&text[..len.min(text.len())]);
+    format!("'{text}' is no escape (those are \\t \\n \\r \\\\ \\xHH)")
 }
 
 /// A key or a text in a message: in quotes, escaped with control characters too, and cut where it
@@ -100,6 +179,42 @@ mod tests {
         assert_eq!(escaped(b"\xff\x00a\xc3"), "\\xff\0a\\xc3");
         // The first two bytes of a three-byte character, then a letter.
         assert_eq!(escaped(b"\xe6\x97a"), "\\xe6\\x97a");
+    }
+
+    #[test]
+    fn what_is_escaped_can_be_undone() {
+        let mut random = fastrand::Rng::with_seed(3);
+        for _ in 0..5_000 {
+            let alphabet = b"\\\\tnrxe0,\t\n\r\0a\xc3\xa9\xff";
+            let mut bytes = |most| -> Vec<u8> {
+                let any = |random: &mut fastrand::Rng| alphabet[random.usize(..alphabet.len())];
+                (0..random.usize(..most)).map(|_| any(&mut random)).collect()
+            };
+            let text = bytes(12);
+            assert_eq!(&*undo(escaped(&text).as_bytes()).unwrap(), text);
+            let elements: Vec<Vec<u8>> = (0..bytes(4).len()).map(|_| bytes(4)).collect();
+            let elements: Vec<&[u8]> = elements.iter().map(Vec::as_slice).collect();
+            let mut out = Vec::new();
+            write_elements(&elements, &mut out).unwrap();
+            assert_eq!(undo_elements(&out).unwrap(), elements, "{}", out.escape_ascii());
+        }
+        assert_eq!(&*undo(b"\\xFf\xff\t").unwrap(), b"\xff\xff\t");
+    }
+
+    #[test]
+    fn a_backslash_that_begins_no_escape_is_refused() {
+        for (text, named) in [
+            ("a\\", "'\\'"),
+            ("\\q1", "'\\q'"),
+            ("\\xf", "'\\xf'"),
+            ("\\xfg", "'\\xfg'"),
+            ("\\e", "'\\e'"),
+        ] {
+            let why = undo(text.as_bytes()).unwrap_err();
+            assert_eq!(why, format!("{named} is no escape (those are \\t \\n \\r \\\\ \\xHH)"));
+        }
+        assert!(undo_elements(b"a,,b").unwrap_err().contains("written \\e"));
+        assert!(undo_elements(b"a,\\q").is_err());
     }
 
     #[test]

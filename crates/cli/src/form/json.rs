@@ -4,16 +4,18 @@
 //! readers of JSON know no integers, only 64-bit fractions; so are fractions that are not finite.
 
 use data_encoding::{BASE64, HEXLOWER};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::form::Shown;
+use crate::form::escape::quoted;
+use crate::form::{Form, Shown};
 
 /// Largest integer up to which every integer is also a 64-bit fraction.
 const MAX_EXACT: u64 = 1 << 53;
 
 /// One entry: one line.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Entry {
     /// The key.
     pub key: Value,
@@ -43,5 +45,57 @@ pub fn value(shown: Shown<'_>) -> Value {
         Shown::I64(n) => json!(n),
         Shown::F64(n) if n.is_finite() => json!(n),
         Shown::F64(n) => json!(format!("{n:?}")),
+    }
+}
+
+/// An entry that [`Entry`] wrote.
+///
+/// # Errors
+/// In words, for anything else.
+pub fn entry(line: &[u8]) -> Result<Entry, String> {
+    serde_json::from_slice(line).map_err(|error| {
+        let (why, column) = (error.to_string(), error.column());
+        let why = why.split(" at line ").next().unwrap_or_default();
+        format!("expected {{\"key\":…,\"value\":…}}, but column {column} has another thing: {why}")
+    })
+}
+
+/// The bytes for which [`value`] wrote `json`.
+///
+/// # Errors
+/// In words, if it cannot have.
+pub fn parse(form: Form, json: &Value) -> Result<Vec<u8>, String> {
+    let parsed = match (form, json) {
+        (Form::Utf8, json) => text(json),
+        (Form::List | Form::Set, Value::Array(elements)) => {
+            let elements = elements.iter().map(text).collect::<Option<Vec<_>>>();
+            elements.map(|elements| form.joined(elements.iter().map(Vec::as_slice)))
+        }
+        (Form::U64, Value::Number(n)) => n.as_u64().map(|n| n.to_le_bytes().into()),
+        (Form::I64, Value::Number(n)) => n.as_i64().map(|n| n.to_le_bytes().into()),
+        (Form::F64, Value::Number(n)) => n.as_f64().map(|n| n.to_le_bytes().into()),
+        (Form::List | Form::Set | Form::Sketch, _) => None,
+        (form, Value::String(text)) => form.parse(text.as_bytes()),
+        _ => None,
+    };
+    parsed.ok_or_else(|| {
+        let expected = match form {
+            Form::Utf8 => "text or {\"base64\":…}".to_owned(),
+            Form::List | Form::Set => "an array of elements".to_owned(),
+            form => form.expected(),
+        };
+        let json = quoted(json.to_string().as_bytes());
+        format!("{json} is not {}: expected {expected}", form.name())
+    })
+}
+
+/// A string is text, `{"base64":"…"}` any bytes.
+fn text(json: &Value) -> Option<Vec<u8>> {
+    match json {
+        Value::String(text) => Some(text.as_bytes().to_vec()),
+        Value::Object(object) if object.len() == 1 => {
+            BASE64.decode(object.get("base64")?.as_str()?.as_bytes()).ok()
+        }
+        _ => None,
     }
 }

@@ -1,12 +1,15 @@
 //! How keys and values are written as text: on the command line, on a line of output and in JSON.
 //!
 //! `--key-format` and `--as` name a [`Form`]. Numbers are 8 bytes, little-endian. Invariant: what a
-//! form writes for bytes it fits, it reads back as the same bytes (the line form of utf8 excepted,
-//! which is escaped so that a line stays a line).
+//! form writes for bytes it fits, it reads back as the same bytes: alone with [`Form::parse`], on a line
+//! that it shares with [`Form::parse_escaped`], in JSON with [`json::parse`]. Sketches are excepted,
+//! of which only the estimate is shown.
 
 pub mod escape;
 pub mod json;
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
@@ -166,6 +169,35 @@ impl Form {
         }
     }
 
+    /// The bytes for which [`Shown::write_escaped`] wrote `text`.
+    ///
+    /// # Errors
+    /// In words, if it cannot have.
+    pub fn parse_escaped(self, text: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+        match self {
+            Form::Utf8 => escape::undo(text),
+            Form::List | Form::Set => {
+                let elements = escape::undo_elements(text)?;
+                Ok(Cow::Owned(self.joined(elements.iter().map(|element| &**element))))
+            }
+            _ => self.parse(text).map(Cow::Owned).ok_or_else(|| self.refusal(text)),
+        }
+    }
+
+    /// The list or set of these elements.
+    fn joined<'a>(self, elements: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+        if self == Form::List {
+            return foldb::list::operand(elements);
+        }
+        // A set is its members one after the other, ascending.
+        elements.collect::<BTreeSet<_>>().into_iter().flat_map(foldb::set::add).collect()
+    }
+
+    /// Why `text` does not parse.
+    fn refusal(self, text: &[u8]) -> String {
+        format!("{} is not {}: expected {}", escape::quoted(text), self.name(), self.expected())
+    }
+
     /// Reads bytes in this form.
     ///
     /// # Errors
@@ -215,7 +247,7 @@ impl<'a> Shown<'a> {
     pub fn write_escaped(self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Shown::Text(bytes) => escape::write(bytes, out),
-            Shown::List(_) | Shown::Set(_) => self.write_elements(b",", out),
+            Shown::List(_) | Shown::Set(_) => escape::write_elements(&self.elements(), out),
             other => other.write_plain(out),
         }
     }
@@ -229,15 +261,15 @@ impl<'a> Shown<'a> {
             Shown::U64(n) => write!(out, "{n}"),
             Shown::I64(n) => write!(out, "{n}"),
             Shown::F64(n) => write!(out, "{n:?}"),
-            Shown::List(_) | Shown::Set(_) => self.write_elements(b"\n", out),
+            Shown::List(_) | Shown::Set(_) => self.write_elements(out),
         }
     }
 
-    /// The elements of a list or a set, escaped, with something between.
-    fn write_elements(self, between: &[u8], out: &mut impl Write) -> io::Result<()> {
+    /// The elements of a list or a set, escaped, one a line.
+    fn write_elements(self, out: &mut impl Write) -> io::Result<()> {
         for (index, element) in self.elements().into_iter().enumerate() {
             if index > 0 {
-                out.write_all(between)?;
+                out.write_all(b"\n")?;
             }
             escape::write(element, out)?;
         }

@@ -127,3 +127,58 @@ fn elements_are_written_one_by_one_and_shown_together() {
     assert_eq!(plain(Form::Sketch, &Form::Sketch.parse(b"a").unwrap()), "1");
     assert!(Form::List.show(b"\x09").is_err());
 }
+
+/// On a shared line and in JSON, for every form and bytes that it shows.
+#[test]
+fn lines_and_json_are_read_back_as_the_same_bytes() {
+    let mut random = fastrand::Rng::with_seed(2);
+    for round in 0..2_000 {
+        let bytes: Vec<u8> = (0..random.usize(..20)).map(|_| random.u8(..)).collect();
+        let number = random.u64(..) >> random.u32(..64);
+        let elements: Vec<&[u8]> = bytes.chunks(3).chain([&b""[..]; 2]).take(round % 4).collect();
+        let cases = [
+            (Form::Utf8, bytes.clone()),
+            (Form::Hex, bytes.clone()),
+            (Form::Base64, bytes.clone()),
+            (Form::U64, number.to_le_bytes().to_vec()),
+            (Form::I64, number.wrapping_neg().to_le_bytes().to_vec()),
+            (Form::F64, (number as f64 / 7.0).to_le_bytes().to_vec()),
+            (Form::F64, (-0.0f64).to_le_bytes().to_vec()),
+            (Form::F64, f64::NEG_INFINITY.to_le_bytes().to_vec()),
+            (Form::List, Form::List.joined(elements.iter().copied())),
+            (Form::Set, Form::Set.joined(elements.iter().copied())),
+        ];
+        for (form, bytes) in cases {
+            let mut line = Vec::new();
+            form.show(&bytes).unwrap().write_escaped(&mut line).unwrap();
+            assert!(!line.contains(&b'\t') && !line.contains(&b'\n'));
+            assert_eq!(&*form.parse_escaped(&line).unwrap(), bytes, "{form:?}");
+            let value = serde_json::from_str(&json(form, &bytes)).unwrap();
+            assert_eq!(json::parse(form, &value).unwrap(), bytes, "{form:?}");
+        }
+    }
+}
+
+#[test]
+fn json_of_another_kind_is_refused() {
+    for (form, text) in [
+        (Form::Utf8, "5"),
+        (Form::Utf8, r#"{"base64":"?"}"#),
+        (Form::Utf8, r#"{"base64":"YQ==","more":1}"#),
+        (Form::U64, "-1"),
+        (Form::U64, "1.0"),
+        (Form::U64, "null"),
+        (Form::I64, "\"x\""),
+        (Form::Hex, "12"),
+        (Form::List, "\"a\""),
+        (Form::Set, "[1]"),
+        (Form::Sketch, "7"),
+    ] {
+        let value = serde_json::from_str(text).unwrap();
+        let why = json::parse(form, &value).unwrap_err();
+        assert!(why.contains(&format!("is not {}: expected ", form.name())), "{why}");
+    }
+    for line in ["", "[]", "{", r#"{"key":"a"}"#, r#"{"key":"a","value":1,"x":2}"#, "{} {}"] {
+        assert!(json::entry(line.as_bytes()).is_err(), "{line}");
+    }
+}

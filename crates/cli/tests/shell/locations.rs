@@ -2,15 +2,19 @@
 
 use crate::foldb::{Shell, contents};
 
-const EVERY: [&str; 8] = [
+const EVERY: [&str; 12] = [
     "get db k",
     "put db k v",
     "delete db k",
     "merge db k 1 --operator uint64add",
     "scan db",
     "count db",
+    "load db",
     "stats db --keys",
     "compact db",
+    "options db",
+    "keyspaces db",
+    "keyspaces db --create k",
 ];
 
 #[test]
@@ -97,7 +101,7 @@ fn a_creation_that_was_killed_leaves_a_directory_that_can_be_used() {
 }
 
 #[test]
-fn only_put_merge_and_count_create() {
+fn only_what_writes_entries_or_keyspaces_creates() {
     let shell = Shell::new();
     for line in ["get db k", "delete db k", "scan db", "stats db", "compact db"] {
         assert_eq!(shell.run(line).failed(1), "there is no database at 'db'", "{line}");
@@ -111,7 +115,9 @@ fn only_put_merge_and_count_create() {
     shell.ok("put empty k v");
     shell.ok("merge new k 1 --operator uint64add");
     shell.feed(&["count", "counted"], b"a\n").ok();
-    for db in ["empty", "new", "counted"] {
+    shell.feed(&["load", "loaded"], b"a\tb\n").ok();
+    shell.ok("keyspaces spaced --create k");
+    for db in ["empty", "new", "counted", "loaded", "spaced"] {
         assert!(shell.path(db).join("CURRENT").is_file(), "{db}");
     }
 }

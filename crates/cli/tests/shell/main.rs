@@ -1,13 +1,18 @@
 //! The `foldb` binary, run as people run it.
 
+mod completions;
 mod count;
 mod demo;
 #[cfg(unix)]
 mod docs;
 mod foldb;
+mod keyspaces;
 mod kill;
+mod load;
 mod locations;
+mod options;
 mod output;
 mod points;
+mod resume;
 mod scan;
 mod usage;

@@ -19,6 +19,30 @@ fn keys(shell: &Shell, flags: &str) -> String {
 }
 
 #[test]
+fn count_is_the_number_of_lines() {
+    let shell = letters();
+    for flags in [
+        "",
+        "--from b --to bb",
+        "--prefix b",
+        "--prefix b --reverse --limit 2",
+        "--limit 0",
+        "--limit 2",
+        "--from z",
+        "--from b --to a",
+    ] {
+        let lines = shell.ok(format!("scan db {flags}").trim_end()).lines().count();
+        assert_eq!(shell.ok(format!("scan --count db {flags}").trim_end()), format!("{lines}\n"));
+    }
+    assert_eq!(shell.ok("scan db --count --json"), "{\"count\":5}\n");
+    // Also what --as does not fit, and what cannot be folded.
+    assert_eq!(shell.ok("scan db --count --as u64"), "5\n");
+    shell.ok("merge db bb 1 --operator uint64add");
+    shell.run("get db bb").failed(1);
+    assert_eq!(shell.ok("scan db --count --prefix b"), "3\n");
+}
+
+#[test]
 fn ranges_prefixes_limits_and_both_directions() {
     let shell = letters();
     assert_eq!(shell.ok("scan db --limit 2"), "a\taa\nb\tbb\n");

@@ -110,20 +110,22 @@ honoured! {
         "Write no log.";
     sync: bool = false, "WriteOptions::sync",
         "Sync the log at each write.";
-    write_buffer_size: u64 = 64 << 20, "Options::write_buffer_size",
-        "Bytes of a memtable.";
+    profile: Option<String> = None, "Options::profile",
+        "balanced, write_heavy or small_memory: what the other flags of the database default to.";
+    write_buffer_size: Option<u64> = None, "Options::write_buffer_size",
+        "Bytes of a memtable; not given: 67108864, or the profile's.";
     max_write_buffer_number: Option<u64> = None, "Options::max_write_buffers",
         "Memtables that may exist at once.";
     cache_size: i64 = -1, "Options::block_cache_size",
-        "Bytes of the block cache; negative: 8388608.";
-    block_size: u64 = 4096, "Options::block_size",
-        "Uncompressed bytes of a block, and bytes of one crc32c operation.";
+        "Bytes of the block cache; negative: 8388608, or the profile's.";
+    block_size: Option<u64> = None, "Options::block_size",
+        "Uncompressed bytes of a block, and bytes of one crc32c operation; not given: 4096.";
     bloom_bits: i64 = -1, "Options::bloom_bits",
         "Filter bits per key; negative: foldb's own, 0: no filters.";
     open_files: Option<i64> = None, "Options::max_open_files",
         "Tables held open at once; 0: foldb's own, negative: all.";
-    num_levels: u64 = 7, "Options::num_levels",
-        "Levels of the tree.";
+    num_levels: Option<u64> = None, "Options::num_levels",
+        "Levels of the tree; not given: 7.";
     max_bytes_for_level_base: Option<u64> = None, "Options::max_bytes_for_level_base",
         "Bytes of level 1 (leveled).";
     max_bytes_for_level_multiplier: Option<f64> = None, "Options::max_bytes_for_level_multiplier",
@@ -137,7 +139,7 @@ honoured! {
     min_level_to_compress: i64 = -1, "Options::min_level_to_compress",
         "First level that is compressed; negative: all are.";
     compression_type: Option<String> = None, "Options::compression",
-        "none, snappy or lz4.";
+        "none, snappy, lz4, or zstd in a build with the cargo feature zstd.";
     disable_auto_compactions: bool = false, "Options::disable_auto_compactions",
         "Flush, but do not compact until asked.";
     compaction_style: Option<i64> = None, "Options::compaction",

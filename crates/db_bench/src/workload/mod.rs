@@ -82,7 +82,7 @@ impl Sizes {
             seek_nexts: flags.seek_nexts,
             merge_percent: flags.mergereadpercent,
             read_percent: flags.readwritepercent,
-            block_size: flags.block_size as usize,
+            block_size: flags.block_size.unwrap_or(4096) as usize,
             write: WriteOptions { sync: flags.sync, disable_wal: flags.disable_wal },
         };
         match benchmark {

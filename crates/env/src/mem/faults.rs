@@ -12,6 +12,8 @@ pub enum Operation {
     Open,
     /// [`FileSystem::rename`](crate::FileSystem::rename); its path is either of the two
     Rename,
+    /// [`FileSystem::hard_link`](crate::FileSystem::hard_link); its path is either of the two
+    HardLink,
     /// [`FileSystem::remove`](crate::FileSystem::remove)
     Remove,
     /// [`FileSystem::create_dir_all`](crate::FileSystem::create_dir_all)

@@ -100,6 +100,19 @@ impl FileSystem for MemFs {
         Ok(())
     }
 
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (from, to) = (lexical(from), lexical(to));
+        let mut tree = self.admit(Operation::HardLink, &[&from, &to])?;
+        let file = Arc::clone(tree.file(&from)?);
+        let (directory, name) = tree.place_of(&to)?;
+        if tree.directory(directory)?.file(name).is_some() {
+            let message = format!("{} exists already", to.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
+        tree.directory_mut(directory)?.change(Change::Link { name: name.to_owned(), file });
+        Ok(())
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         let path = lexical(path);
         let mut tree = self.admit(Operation::Remove, &[&path])?;

@@ -25,14 +25,15 @@ fn writes_come_back_in_order() {
     assert!(batch.is_empty());
     batch.put("a", "1").delete("b").merge("", "x").merge_with(&counter, "c", one);
     assert_eq!(batch.len(), 4);
+    let keyspace = "default";
     let ops: Vec<_> = batch.iter().collect();
     assert_eq!(
         ops,
         [
-            BatchOp::Put { key: b"a", value: b"1" },
-            BatchOp::Delete { key: b"b" },
-            BatchOp::Merge { key: b"", operand: b"x" },
-            BatchOp::Merge { key: b"c", operand: &one },
+            BatchOp::Put { keyspace, key: b"a", value: b"1" },
+            BatchOp::Delete { keyspace, key: b"b" },
+            BatchOp::Merge { keyspace, key: b"", operand: b"x" },
+            BatchOp::Merge { keyspace, key: b"c", operand: &one },
         ]
     );
     let operators: Vec<_> = batch.operations().map(|operation| operation.operator).collect();
@@ -64,7 +65,7 @@ fn operators_belong_to_one_database() {
     batch.merge_with(&operator(&here, "append"), "a", "x");
     batch.check(&here).unwrap();
     let error = batch.check(&there).unwrap_err();
-    assert_eq!(error.to_string(), "the batch holds operators of another database");
+    assert_eq!(error.to_string(), "the batch holds operators or keyspaces of another database");
     batch.merge_with(&operator(&there, "append"), "a", "y");
     for registry in [&here, &there] {
         let error = batch.check(registry).unwrap_err();
@@ -78,7 +79,7 @@ fn operators_belong_to_one_database() {
 #[test]
 fn unknown_kinds_and_keyspaces_are_damage() {
     let decode = |bytes: &[u8]| Operation::decode(&mut ByteReader::new(bytes)).unwrap_err();
-    assert_eq!(decode(&[3, 0, 0]).to_string(), "corruption: operation kind 3 is not known");
+    assert_eq!(decode(&[4, 0, 0]).to_string(), "corruption: operation kind 4 is not known");
     // A keyspace of more than 32 bits.
     let error = decode(&[1, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0]);
     assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
@@ -95,12 +96,13 @@ proptest! {
             };
         }
         prop_assert_eq!(batch.len(), writes.len());
-        let ops: Vec<_> = batch.iter().collect();
+        let keyspace = "default";
+    let ops: Vec<_> = batch.iter().collect();
         prop_assert_eq!(ops.len(), writes.len());
         for (op, (key, value)) in ops.iter().zip(&writes) {
             let expected = match value {
-                Some(value) => BatchOp::Put { key, value },
-                None => BatchOp::Delete { key },
+                Some(value) => BatchOp::Put { keyspace, key, value },
+                None => BatchOp::Delete { keyspace, key },
             };
             prop_assert_eq!(*op, expected);
         }

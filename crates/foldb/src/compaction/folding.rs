@@ -9,6 +9,10 @@
 //! becomes             a.MERGE.9(+1) | a.MERGE.7(+5)               | a.PUT.3(14)
 //! ```
 //!
+//! A range tombstone around the key ends the chain of its stripe, as a delete would: what is older is
+//! dropped, what is newer stands on nothing. No delete takes its place, for the tombstone itself is
+//! passed on apart from the records ([`super::range_deletes`]).
+//!
 //! Where nothing older than the oldest stripe exists anywhere, operands fold onto "no base",
 //! tombstones go, and a base that every reader sees gives up its sequence number.
 
@@ -18,14 +22,18 @@ use crate::encoding::key_prefix;
 use crate::error::Result;
 use crate::faults::{Fault, planted};
 use crate::fold::{Below, Chain, Resolver};
-use crate::iterator::MergingCursor;
-use crate::key::{Comparator, Kind, RecordHeader, SeqNo};
-use crate::version::{KeyRange, TableRef, Version};
+use crate::iterator::{Covers, MergingCursor};
+use crate::key::{Comparator, Kind, MAX_SEQNO, OperatorId, RecordHeader, SeqNo};
+use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::version::{Key, KeyRange, TableRef, Version};
 
 /// Takes the records that a flush or compaction keeps, in order.
 pub(crate) trait RecordSink {
     /// The next record.
     fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()>;
+
+    /// This snapshot, the newest that does, keeps records of the last key from being folded further.
+    fn keep_apart(&mut self, _snapshot: SeqNo) {}
 }
 
 /// What went in and what came out, in records.
@@ -36,6 +44,9 @@ pub(crate) struct FoldCounts {
     pub(crate) failed: u64,
 }
 
+/// Most failed keys that one flush or slice names; it counts them all.
+const MOST_FAILURES: usize = 64;
+
 /// Folds the records of key after key.
 pub(crate) struct Folder<'a> {
     pub(crate) operators: &'a Resolver,
@@ -43,9 +54,17 @@ pub(crate) struct Folder<'a> {
     pub(crate) snapshots: &'a [SeqNo],
     pub(crate) older: OlderTables,
     pub(crate) counts: FoldCounts,
+    /// The first keys that failed, and the operators that did.
+    pub(crate) failures: Vec<(Vec<u8>, OperatorId)>,
+    /// Range tombstones of the same sources, as stripe by stripe finds them; if there are any.
+    covers: Option<Covers>,
     chain: Chain,
     scratch: Vec<u8>,
     key: Vec<u8>,
+    /// Of the key being folded: the oldest stripe that left records so far.
+    left_in: Option<usize>,
+    /// And the newest snapshot that keeps them apart; 0 for none.
+    kept_apart: SeqNo,
 }
 
 impl<'a> Folder<'a> {
@@ -59,10 +78,30 @@ impl<'a> Folder<'a> {
             snapshots,
             older,
             counts: FoldCounts::default(),
+            failures: Vec::new(),
+            covers: None,
             chain: Chain::default(),
             scratch: Vec::new(),
             key: Vec::new(),
+            left_in: None,
+            kept_apart: 0,
         }
+    }
+
+    /// Bytes that folding takes, beside what its inputs hold.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.scratch.capacity() + self.key.capacity()
+    }
+
+    /// Folds what these sources' range tombstones leave: see [`stripe_ends`].
+    pub(crate) fn covered_by(mut self, covers: Option<Covers>) -> Folder<'a> {
+        self.covers = covers;
+        self
+    }
+
+    /// The range tombstones it folds with.
+    pub(crate) fn covers(&self) -> Option<&Covers> {
+        self.covers.as_ref()
     }
 
     /// Folds all records of the key under `records` into `sink`, and moves behind them.
@@ -73,7 +112,8 @@ impl<'a> Folder<'a> {
     ) -> Result<()> {
         self.key.clear();
         self.key.extend_from_slice(records.key());
-        let mut stripe = usize::MAX;
+        (self.left_in, self.kept_apart) = (None, 0);
+        let (mut stripe, mut cover) = (usize::MAX, 0);
         // Whether older records of the stripe still matter.
         let mut open = true;
         loop {
@@ -83,10 +123,14 @@ impl<'a> Folder<'a> {
             if here != stripe {
                 self.finish_stripe(stripe, sink)?;
                 (stripe, open) = (here, true);
+                cover = self.cover_of(here)?;
+                self.chain.cover(cover);
             }
             if open {
-                if self.chain.is_empty() && header.kind.is_base() {
-                    self.emit_base(here, header, records.value(), sink)?;
+                if header.seqno < cover {
+                    open = false;
+                } else if self.chain.is_empty() && header.kind.is_base() {
+                    self.emit_base(here, header, &records.value(), sink)?;
                     open = false;
                 } else {
                     open = self.chain.push(header, records.pinned_value());
@@ -94,9 +138,48 @@ impl<'a> Folder<'a> {
             }
             records.next()?;
             if !records.valid() || !same_bytes(records.key(), &self.key) {
-                return self.finish_stripe(stripe, sink);
+                self.finish_stripe(stripe, sink)?;
+                if self.kept_apart > 0 {
+                    sink.keep_apart(self.kept_apart);
+                }
+                return Ok(());
             }
         }
+    }
+
+    /// Records were left in a stripe. A snapshot is in the way of folding them further if a newer
+    /// stripe left some, too, or if nothing but the snapshot keeps the oldest of them from being
+    /// known to have nothing below:
+    ///
+    /// ```text
+    /// snapshot 4    a.MERGE.9 | a.PUT.3     kept apart by 4
+    /// snapshot 4    a.MERGE.9 |             at the bottom: kept from becoming a put by 4
+    /// snapshot 4    [a, f).RDEL.7 | a.PUT.3     kept from going by 4
+    /// ```
+    #[inline]
+    fn note_left(&mut self, stripe: usize, oldest: Kind) -> Result<()> {
+        if self.snapshots.is_empty() {
+            return Ok(());
+        }
+        if self.covers.is_some() {
+            for newer in (stripe + 1..=self.snapshots.len()).rev() {
+                if self.cover_of(newer)? > 0 {
+                    self.kept_apart = self.kept_apart.max(self.snapshots[newer - 1]);
+                }
+            }
+        }
+        let newer = self.left_in.replace(stripe);
+        let waits = |folder: &mut Folder<'_>| {
+            stripe > 0 && oldest != Kind::Put && !folder.older.may_hold(&folder.key)
+        };
+        let boundary = match newer {
+            Some(newer) => Some(newer),
+            None => waits(self).then_some(stripe),
+        };
+        if let Some(boundary) = boundary {
+            self.kept_apart = self.kept_apart.max(self.snapshots[boundary - 1]);
+        }
+        Ok(())
     }
 
     /// Index of the stripe of a sequence number; 0 is the oldest.
@@ -108,14 +191,32 @@ impl<'a> Folder<'a> {
         self.snapshots.partition_point(|&snapshot| snapshot < seqno)
     }
 
+    /// Up to where a range delete of this stripe deletes the key; 0 for nowhere.
+    #[inline]
+    fn cover_of(&mut self, stripe: usize) -> Result<SeqNo> {
+        let Some(covers) = &mut self.covers else { return Ok(0) };
+        if planted(Fault::FoldAcrossRangeDelete) {
+            return Ok(0);
+        }
+        let cover = covers.of(&self.key)?[stripe];
+        let is_of_older = stripe.checked_sub(1).is_some_and(|older| cover <= self.snapshots[older]);
+        Ok(if is_of_older { 0 } else { cover })
+    }
+
     /// Folds what was collected of a stripe.
     fn finish_stripe(&mut self, stripe: usize, sink: &mut impl RecordSink) -> Result<()> {
         if self.chain.is_empty() {
+            self.chain.clear();
             return Ok(());
         }
-        let below = self.below(stripe);
+        let below = self.below(stripe)?;
         let folded = self.chain.fold(&self.key, below, self.operators, &mut self.scratch);
-        self.counts.failed += u64::from(folded.failed.is_some());
+        if let Some(operator) = folded.failed {
+            self.note_failure(operator);
+        }
+        if let Some(oldest) = folded.records.first() {
+            self.note_left(stripe, oldest.header.kind)?;
+        }
         for (age, record) in folded.records.iter().enumerate().rev() {
             if age == 0 && record.header.kind.is_base() {
                 let (header, value) = (record.header, &record.value);
@@ -128,6 +229,14 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
+    #[cold]
+    fn note_failure(&mut self, operator: OperatorId) {
+        self.counts.failed += 1;
+        if self.failures.len() < MOST_FAILURES {
+            self.failures.push((self.key.clone(), operator));
+        }
+    }
+
     /// Passes on a base that nothing stands on.
     fn emit_base(
         &mut self,
@@ -136,16 +245,26 @@ impl<'a> Folder<'a> {
         value: &[u8],
         sink: &mut impl RecordSink,
     ) -> Result<()> {
-        let below = self.below(stripe);
+        self.note_left(stripe, header.kind)?;
+        let below = self.below(stripe)?;
         self.counts.records_out += emit(&self.key, below, header, value, sink)?;
         Ok(())
     }
 
-    /// What lies below a stripe: only of the oldest can it be known to be nothing.
+    /// What lies below a stripe: only of the oldest can it be known to be nothing. A range tombstone
+    /// that may be passed on counts as something: a base without its sequence number would look older.
     #[inline]
-    fn below(&mut self, stripe: usize) -> Below {
-        if stripe == 0 && !self.older.may_hold(&self.key) { Below::Nothing } else { Below::Unknown }
+    fn below(&mut self, stripe: usize) -> Result<Below> {
+        let nothing = stripe == 0
+            && !self.older.may_hold(&self.key)
+            && (self.older.is_empty() || self.cover_of(0)? == 0);
+        Ok(if nothing { Below::Nothing } else { Below::Unknown })
     }
+}
+
+/// The readers whose views bound the stripes: at each snapshot, and now.
+pub(crate) fn stripe_ends(snapshots: &[SeqNo]) -> impl Iterator<Item = SeqNo> {
+    snapshots.iter().copied().chain([MAX_SEQNO])
 }
 
 /// Whether two keys are the same. Most that are not differ in their first bytes, which need no call.
@@ -176,6 +295,7 @@ fn emit(
 }
 
 /// The tables older than everything in a job: what its records may have to hide.
+#[derive(Clone)]
 pub(crate) struct OlderTables {
     comparator: Arc<dyn Comparator>,
     /// Per run, its tables in key order, and the first that does not end before the last key asked.
@@ -199,6 +319,62 @@ impl OlderTables {
             .filter(|(tables, _)| !tables.is_empty())
             .collect();
         OlderTables { comparator: Arc::clone(comparator), runs }
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// The least range that holds all of them that lie around a tombstone; `None` if none do.
+    pub(super) fn around(&self, tombstone: &RangeTombstone) -> Option<(Edge, Edge)> {
+        if planted(Fault::DropRangeDeleteEarly) {
+            return None;
+        }
+        let comparator = &*self.comparator;
+        let mut hull: Option<(Edge, Edge)> = None;
+        for tables in self.reached_by(tombstone) {
+            let (Some(first), Some(last)) = (tables.first(), tables.last()) else { continue };
+            let here = (Edge::Before(Arc::clone(&first.lo)), last.hi.edge());
+            hull = Some(match hull {
+                None => here,
+                Some((start, end)) => (
+                    Edge::earlier(comparator, &start, &here.0).clone(),
+                    Edge::later(comparator, &end, &here.1).clone(),
+                ),
+            });
+        }
+        hull
+    }
+
+    /// About how many records of theirs a tombstone deletes, and the samples among those.
+    pub(super) fn deleted_by(&self, tombstone: &RangeTombstone) -> (u64, Vec<Key>) {
+        let comparator = &*self.comparator;
+        let (mut records, mut keys) = (0, Vec::new());
+        for table in self.reached_by(tombstone).flatten() {
+            let samples = &table.file.samples;
+            let inside =
+                |key: &&Key| tombstone.contains(comparator, key) && table.contains(comparator, key);
+            let before = keys.len();
+            keys.extend(samples.iter().filter(inside).cloned());
+            let (some, all) = ((keys.len() - before) as u64, samples.len().max(1) as u64);
+            records += table.file.entries * some / all;
+        }
+        (records, keys)
+    }
+
+    /// The tables that a tombstone reaches into, run by run.
+    fn reached_by(&self, tombstone: &RangeTombstone) -> impl Iterator<Item = &[TableRef]> {
+        let comparator = &*self.comparator;
+        let reached = self.runs.iter().map(move |(tables, _)| {
+            let ends = |t: &TableRef| t.hi.edge().compare(comparator, &tombstone.start).is_le();
+            let starts = |t: &TableRef| !tombstone.end.is_before(comparator, &t.lo);
+            let first = tables.partition_point(ends);
+            let end = tables.partition_point(starts);
+            &tables[first..end.max(first)]
+        });
+        reached.collect::<Vec<_>>().into_iter()
     }
 
     /// Whether an older record of `key` may exist. Keys must be asked in ascending order.

@@ -10,13 +10,16 @@ use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
-use crate::compaction::folding::{FoldCounts, Folder, OlderTables};
+use crate::compaction::folding::{FoldCounts, Folder, OlderTables, stripe_ends};
+use crate::compaction::memory::WorkMemory;
 use crate::compaction::output::TableOutput;
+use crate::compaction::range_deletes::{PassedOn, passed_on};
 use crate::error::Result;
 use crate::faults::{Fault, planted};
 use crate::fold::Resolver;
-use crate::iterator::{MergingCursor, RunCursor, Source};
-use crate::key::{Comparator, SeqNo};
+use crate::iterator::{CoverSource, Covers, MergingCursor, RunCursor, Source};
+use crate::key::{Comparator, OperatorId, SeqNo};
+use crate::range_tombstone::Edge;
 use crate::table::{CursorOptions, TableBuilderOptions};
 use crate::version::{
     FileNames, Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version,
@@ -52,6 +55,7 @@ pub(crate) struct JobContext<'a> {
     pub(crate) table_options: TableBuilderOptions,
     /// Bytes at which an output table is ended.
     pub(crate) target_file_size: u64,
+    pub(crate) memory: &'a WorkMemory,
 }
 
 /// A finished slice.
@@ -59,12 +63,25 @@ pub(crate) struct JobContext<'a> {
 pub(crate) struct Slice {
     pub(crate) edits: Vec<TreeEdit>,
     pub(crate) counts: FoldCounts,
+    /// The first keys that failed to fold, and the operators that did.
+    pub(crate) failures: Vec<(Vec<u8>, OperatorId)>,
     /// Read from the input runs.
     pub(crate) bytes_above: u64,
     /// Read from the output run.
     pub(crate) bytes_base: u64,
     pub(crate) bytes_written: u64,
     pub(crate) moved: bool,
+}
+
+impl Slice {
+    /// Numbers of the tables that were written for it.
+    pub(crate) fn new_tables(&self) -> impl Iterator<Item = u64> {
+        let inserted = self.edits.iter().filter_map(|edit| match edit {
+            TreeEdit::Insert { file, .. } => Some(file.number),
+            TreeEdit::NewRun { .. } | TreeEdit::Carve { .. } => None,
+        });
+        inserted.filter(|_| !self.moved)
+    }
 }
 
 impl Job {
@@ -113,8 +130,13 @@ impl Job {
     /// Whether a table overlaps nothing else in the job and lies inside its range.
     fn can_move(&self, table: &TableRef, context: &JobContext<'_>) -> bool {
         let comparator = &**context.comparator;
-        // A rewrite may rid the tree of tombstones and operands; a crumb should grow.
-        let settled = table.file.deletes == 0 && table.file.merges == 0;
+        // A rewrite may rid the tree of tombstones, operands and what a snapshot kept apart; a crumb
+        // should grow.
+        let file = &table.file;
+        let settled = file.deletes == 0
+            && file.merges == 0
+            && file.range_deletes == 0
+            && file.kept_apart == 0;
         if self.move_from > 0 && !(settled && table.file.len >= self.move_from) {
             return false;
         }
@@ -147,29 +169,42 @@ impl Job {
         let start = self.slice_start(first, context);
         let rest = KeyRange { lo: Some(Arc::clone(&start)), hi: self.range.hi.clone() };
         let comparator = &**context.comparator;
-        let mut records = self.open_inputs(&rest, context);
+        let inputs = self.sources(context.version).len();
+        let readahead = context.memory.readahead(inputs);
+        let _windows = context.memory.charge(inputs * readahead);
+        let mut records = self.open_inputs(&rest, readahead, context);
         records.seek(&start)?;
 
         let mut involved = self.inputs.clone();
         involved.push(self.output_run);
         let older = OlderTables::below(context.version, &involved, &rest, context.comparator);
-        let mut folder = Folder::new(context.operators, context.snapshots, older);
+        let covers = self.open_covers(&rest, context);
+        let mut folder =
+            Folder::new(context.operators, context.snapshots, older).covered_by(covers);
         let options = context.table_options.clone();
-        let mut output = TableOutput::new(context.fs, context.names, context.next_number, options);
+        let mut output = TableOutput::new(
+            context.fs,
+            context.names,
+            context.next_number,
+            options,
+            context.memory,
+        );
         let mut end = self.range.hi.clone();
         while records.valid() {
             if !rest.contains(comparator, records.key()) {
                 break;
             }
-            if output.current_bytes() >= context.target_file_size {
+            if output.is_full(context.target_file_size, folder.memory_bytes()) {
                 end = Some(Upper::Excluded(records.key().into()));
                 break;
             }
             folder.fold_key(&mut records, &mut output)?;
         }
-        let counts = folder.counts;
-        let files = output.finish()?;
+        let (counts, failures) = (folder.counts, std::mem::take(&mut folder.failures));
         let range = KeyRange { lo: Some(start), hi: end };
+        let tombstones = tombstones_to_pass_on(&folder, &range, comparator)?;
+        output.set_tombstones(tombstones, &folder.older);
+        let files = output.finish()?;
         let bytes_base = bytes_in(context.version.run(self.output_run), &range, comparator);
         let inputs = self.inputs.iter().map(|&id| context.version.run(id));
         let bytes_above = inputs.map(|run| bytes_in(run, &range, comparator)).sum();
@@ -179,10 +214,10 @@ impl Job {
         edits.extend(files.into_iter().map(|file| TreeEdit::Insert {
             run: self.output_run,
             lo: Arc::clone(&file.smallest),
-            hi: Upper::Included(Arc::clone(&file.largest)),
+            hi: file.end.clone(),
             file,
         }));
-        Ok(Slice { edits, counts, bytes_above, bytes_base, bytes_written, moved: false })
+        Ok(Slice { edits, counts, failures, bytes_above, bytes_base, bytes_written, moved: false })
     }
 
     /// Where the slice begins: at the first input key, or at the start of the output run's table
@@ -205,18 +240,45 @@ impl Job {
         }
     }
 
-    fn open_inputs(&self, range: &KeyRange, context: &JobContext<'_>) -> MergingCursor {
-        let options = CursorOptions { fill_cache: false, readahead: true };
+    /// The range tombstones of what the job reads, stripe by stripe.
+    fn open_covers(&self, range: &KeyRange, context: &JobContext<'_>) -> Option<Covers> {
+        let (tables, comparator) = (context.tables, context.comparator);
+        let runs = self.sources(context.version).into_iter();
+        let sources = runs.filter_map(|run| CoverSource::of_run(run, range, tables, &**comparator));
+        Covers::new(sources.collect(), stripe_ends(context.snapshots), comparator)
+    }
+
+    fn open_inputs(
+        &self,
+        range: &KeyRange,
+        readahead: usize,
+        context: &JobContext<'_>,
+    ) -> MergingCursor {
+        let options = CursorOptions { readahead, ..CursorOptions::walk() };
         let sources = self
             .sources(context.version)
             .into_iter()
             .map(|run| {
                 let (tables, comparator) = (context.tables, context.comparator);
-                Source::Run(RunCursor::new(run, range, tables, comparator, options))
+                Source::Run(RunCursor::new(run, range, tables, comparator, options.clone()))
             })
             .collect();
         MergingCursor::new(sources, Arc::clone(context.comparator))
     }
+}
+
+/// The range tombstones of a slice: what its inputs have of them in its range, and nothing beyond, so
+/// that the next slice's follow without a gap (H10).
+fn tombstones_to_pass_on(
+    folder: &Folder<'_>,
+    range: &KeyRange,
+    comparator: &dyn Comparator,
+) -> Result<PassedOn> {
+    let Some(covers) = folder.covers() else { return Ok(PassedOn::default()) };
+    let inputs = covers.between(&range.start(), &range.end())?;
+    // Tombstones of tables end at keys, however far the job's own records reach.
+    let own = (Edge::Lowest, Edge::Highest);
+    Ok(passed_on(inputs, folder.snapshots, &folder.older, Some(&own), comparator))
 }
 
 /// Estimated bytes of a run's tables inside a range.

@@ -3,7 +3,9 @@
 
 pub(crate) mod folding;
 pub(crate) mod job;
+pub(crate) mod memory;
 pub(crate) mod output;
 pub(crate) mod policy;
+pub(crate) mod range_deletes;
 #[cfg(test)]
 mod tests;

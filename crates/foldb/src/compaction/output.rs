@@ -2,16 +2,30 @@
 //!
 //! Work that fails is tried again, so what it wrote is removed at once: a full disk or a damaged
 //! input must not fill the directory with unfinished tables.
+//!
+//! Range tombstones are given all at once and go to the tables between whose cuts they lie, in
+//! pieces if they span a cut. Cut at the cuts, not at the tables' own keys, the pieces leave no gap
+//! (H10):
+//!
+//! ```text
+//! [a, z)@9 over e, h | m, p      cut before m:   e h [a, m)@9    m p [m, z)@9
+//! ```
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
-use crate::compaction::folding::RecordSink;
+use crate::compaction::folding::{OlderTables, RecordSink};
+use crate::compaction::memory::WorkMemory;
+use crate::compaction::range_deletes::PassedOn;
 use crate::error::{Error, Result};
-use crate::key::RecordHeader;
+use crate::faults::{Fault, planted};
+use crate::key::{RecordHeader, SeqNo};
+use crate::memory::Charge;
+use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::{TableBuilder, TableBuilderOptions, TableSummary};
-use crate::version::{FileFacts, FileNames, Key};
+use crate::version::{FileFacts, FileNames, Key, Upper};
 
 /// Makes table files for a flush or a slice. A table is begun with its first record.
 pub(crate) struct TableOutput<'a> {
@@ -22,15 +36,34 @@ pub(crate) struct TableOutput<'a> {
     /// Everything but the file number.
     pub(crate) options: TableBuilderOptions,
     current: Option<Current>,
+    /// Range tombstones behind the last cut, in the order of their starts.
+    tombstones: VecDeque<RangeTombstone>,
+    /// What they delete.
+    older: Option<OlderTables>,
+    /// The newest snapshot without which one of them would go.
+    tombstones_kept_apart: SeqNo,
     finished: Vec<FileFacts>,
     /// Files that nobody but this output knows of.
     created: Vec<u64>,
+    /// Keys after which a table is ended.
+    max_keys: usize,
+    charge: Charge,
 }
+
+/// Keys between two looks at what a table being written takes.
+const CHARGED_EVERY: usize = 256;
 
 struct Current {
     builder: TableBuilder,
     number: u64,
+    /// What its range tombstones delete: about how many records, some of their keys.
+    deleted: u64,
+    samples: Vec<Key>,
+    kept_apart: SeqNo,
 }
+
+/// Most samples of a file that has no records to take them of.
+const SAMPLES: usize = 32;
 
 impl<'a> TableOutput<'a> {
     pub(crate) fn new(
@@ -38,23 +71,123 @@ impl<'a> TableOutput<'a> {
         names: &'a FileNames,
         next_number: &'a dyn Fn() -> u64,
         options: TableBuilderOptions,
+        memory: &WorkMemory,
     ) -> TableOutput<'a> {
         let (finished, created) = (Vec::new(), Vec::new());
-        TableOutput { fs, names, next_number, options, current: None, finished, created }
+        let (max_keys, charge) = (memory.max_keys(), memory.charge(0));
+        let tombstones = VecDeque::new();
+        TableOutput {
+            fs,
+            names,
+            next_number,
+            options,
+            current: None,
+            tombstones,
+            older: None,
+            tombstones_kept_apart: 0,
+            finished,
+            created,
+            max_keys,
+            charge,
+        }
     }
 
-    /// Bytes of the table being written.
-    pub(crate) fn current_bytes(&self) -> u64 {
-        self.current.as_ref().map_or(0, |current| current.builder.file_bytes())
+    /// Gives all range tombstones that lie behind the last cut, in the order of their starts, and
+    /// the tables that they may delete from.
+    pub(crate) fn set_tombstones(&mut self, passed_on: PassedOn, older: &OlderTables) {
+        debug_assert!(self.tombstones.is_empty());
+        if !passed_on.tombstones.is_empty() {
+            self.older = Some(older.clone());
+            self.tombstones = passed_on.tombstones.into();
+            self.tombstones_kept_apart = passed_on.kept_apart;
+        }
     }
 
-    /// Ends the table being written; it is durable then, except for its name.
+    /// Whether the table being written should be ended: it has `target` bytes, or takes all the
+    /// memory it may. `folding` is what its records' folds take, in bytes.
+    #[inline]
+    pub(crate) fn is_full(&mut self, target: u64, folding: usize) -> bool {
+        let Some(Current { builder, .. }) = &self.current else { return false };
+        let keys = builder.filter_keys();
+        if keys % CHARGED_EVERY == 0 {
+            self.charge.set(builder.memory_bytes() + folding);
+        }
+        builder.file_bytes() >= target || keys >= self.max_keys
+    }
+
+    /// Ends the table being written; it is durable then, except for its name. What is added later
+    /// lies at or above `key`.
+    pub(crate) fn cut_before(&mut self, key: &[u8]) -> Result<()> {
+        self.cut_at(&Edge::Before(key.into()))
+    }
+
+    /// Ends the last table.
     pub(crate) fn cut(&mut self) -> Result<()> {
-        if let Some(Current { builder, number }) = self.current.take() {
-            let summary = builder.finish()?;
-            self.finished.push(facts(number, summary));
+        self.cut_at(&Edge::Highest)
+    }
+
+    fn cut_at(&mut self, cut: &Edge) -> Result<()> {
+        self.take_tombstones(cut)?;
+        if let Some(Current { builder, number, deleted, samples, kept_apart }) = self.current.take()
+        {
+            self.charge.set(builder.memory_bytes_at_end());
+            let summary = builder.finish();
+            self.charge.set(0);
+            let mut facts = facts(number, summary?);
+            facts.range_deleted = deleted;
+            facts.kept_apart = kept_apart;
+            if facts.entries == 0 {
+                facts.samples = self.thinned_out(samples);
+            }
+            self.finished.push(facts);
         }
         Ok(())
+    }
+
+    /// Moves what lies before the cut into the table being written, which it may begin.
+    fn take_tombstones(&mut self, cut: &Edge) -> Result<()> {
+        let comparator = Arc::clone(&self.options.comparator);
+        let comparator = &*comparator;
+        let mut behind = Vec::new();
+        while let Some(tombstone) = self.tombstones.front()
+            && tombstone.start.compare(comparator, cut).is_lt()
+        {
+            let here = tombstone.clipped(comparator, &Edge::Lowest, cut);
+            behind.extend(tombstone.clipped(comparator, cut, &Edge::Highest));
+            self.tombstones.pop_front();
+            let Some(here) = here else { continue };
+            let deletes = self.older.as_ref().map(|older| older.deleted_by(&here));
+            let (deleted, samples) = deletes.unwrap_or_default();
+            let kept_apart = self.tombstones_kept_apart;
+            let current = self.current()?;
+            current.kept_apart = current.kept_apart.max(kept_apart);
+            current.deleted += deleted;
+            current.samples.extend(samples);
+            current.builder.add_tombstone(here);
+        }
+        if planted(Fault::RangeDeleteCutShort) {
+            return Ok(());
+        }
+        // They all begin at the cut now; the newer first.
+        behind.sort_by_key(|tombstone| tombstone.seqno);
+        behind.into_iter().for_each(|tombstone| self.tombstones.push_front(tombstone));
+        Ok(())
+    }
+
+    /// Some of these keys, in order.
+    fn thinned_out(&self, mut keys: Vec<Key>) -> Arc<[Key]> {
+        keys.sort_by(|a, b| self.options.comparator.compare(a, b));
+        let step = keys.len().div_ceil(SAMPLES).max(1);
+        keys.into_iter().step_by(step).collect()
+    }
+
+    /// The table being written, begun if there is none.
+    #[inline]
+    fn current(&mut self) -> Result<&mut Current> {
+        if self.current.is_none() {
+            self.current = Some(self.begin()?);
+        }
+        Ok(self.current.as_mut().expect("a table was begun"))
     }
 
     /// The tables, all ended.
@@ -72,7 +205,8 @@ impl<'a> TableOutput<'a> {
         self.created.push(number);
         let options =
             TableBuilderOptions { file_number: number, path: path.clone(), ..self.options.clone() };
-        Ok(Current { builder: TableBuilder::new(file, options), number })
+        let builder = TableBuilder::new(file, options);
+        Ok(Current { builder, number, deleted: 0, samples: Vec::new(), kept_apart: 0 })
     }
 }
 
@@ -88,11 +222,13 @@ impl Drop for TableOutput<'_> {
 impl RecordSink for TableOutput<'_> {
     #[inline]
     fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()> {
-        if self.current.is_none() {
-            self.current = Some(self.begin()?);
+        self.current()?.builder.add(key, header, value)
+    }
+
+    fn keep_apart(&mut self, snapshot: SeqNo) {
+        if let Some(current) = &mut self.current {
+            current.kept_apart = current.kept_apart.max(snapshot);
         }
-        let current = self.current.as_mut().expect("a table was begun");
-        current.builder.add(key, header, value)
     }
 }
 
@@ -103,8 +239,15 @@ fn facts(number: u64, summary: TableSummary) -> FileFacts {
         entries: summary.entries,
         deletes: summary.deletes,
         merges: summary.merges,
+        range_deletes: summary.range_deletes,
+        range_deleted: 0,
+        kept_apart: 0,
         smallest: summary.smallest.into(),
-        largest: summary.largest.into(),
+        end: if summary.largest_excluded {
+            Upper::Excluded(summary.largest.into())
+        } else {
+            Upper::Included(summary.largest.into())
+        },
         smallest_seqno: summary.smallest_seqno,
         largest_seqno: summary.largest_seqno,
         samples: summary.samples.into_iter().map(Key::from).collect(),

@@ -8,6 +8,9 @@
 //!           less the deletes and merges of the newer sources, which may take them away
 //! ```
 //!
+//! A range tombstone may take away every key of older sources, so what those have is not sure any more.
+//! The estimate leaves out what the tombstones cover of memtables' keys and of tables' samples.
+//!
 //! A source is a memtable or a run. Sure are the distinct samples of tables that lie whole in the
 //! range, less the table's own deletes and merges: a table does not know how many keys it has.
 
@@ -15,13 +18,12 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::{Bound, RangeBounds};
 
-use foldb_chains::Cursor;
+use foldb_chains::{Cursor, Pins};
 
-use crate::db::core::Core;
-use crate::db::{Db, read};
+use crate::db::{Db, Keyspace, read};
 use crate::error::Result;
-use crate::iterator::Bounds;
-use crate::key::{Comparator, Kind, SeqNo};
+use crate::iterator::{Bounds, Covers};
+use crate::key::{Comparator, Kind, RecordHeader, SeqNo};
 use crate::memtable::{self, Memtable};
 use crate::options::ReadOptions;
 use crate::version::{KeyRange, Run, TableRef, Upper};
@@ -72,11 +74,12 @@ impl Db {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
-        self.core().approximate_size(&read::bounds_of(&range))
+        self.default_keyspace().approximate_size(range)
     }
 
     /// About how many keys a key range has, those whose merge fails included, and how far that may be
-    /// off. Reads no table; of each memtable at most 4096 keys.
+    /// off. Reads no table, but the range tombstones of those that have some; of each memtable at most
+    /// 4096 keys.
     ///
     /// # Errors
     /// `Closed`.
@@ -97,7 +100,7 @@ impl Db {
         &self,
         range: impl RangeBounds<K>,
     ) -> Result<ApproximateCount> {
-        self.core().approximate_count(&read::bounds_of(&range))
+        self.default_keyspace().approximate_count(range)
     }
 }
 
@@ -113,41 +116,73 @@ struct Tally {
     removing: u64,
 }
 
-impl Core {
-    fn approximate_size(&self, bounds: &Bounds) -> Result<u64> {
-        self.check_open()?;
-        let view = self.view.load_full();
-        let seqno = self.read_seqno(&ReadOptions::default())?;
-        let Some(range) = key_range(bounds, &*self.comparator) else { return Ok(0) };
+impl Keyspace {
+    /// As [`Db::approximate_size`].
+    ///
+    /// # Errors
+    /// As [`Db::approximate_size`]; `KeyspaceDropped`.
+    pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+        self.size_within(&read::bounds_of(&range))
+    }
+
+    /// As [`Db::approximate_count`].
+    ///
+    /// # Errors
+    /// As [`Db::approximate_count`]; `KeyspaceDropped`.
+    pub fn approximate_count<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+    ) -> Result<ApproximateCount> {
+        self.count_within(&read::bounds_of(&range))
+    }
+
+    fn size_within(&self, bounds: &Bounds) -> Result<u64> {
+        let (core, keyspace) = (self.core(), self.state());
+        core.check_open()?;
+        let view = keyspace.view.load_full();
+        let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::published)?;
+        let comparator = &*keyspace.comparator;
+        let Some(range) = key_range(bounds, comparator) else { return Ok(0) };
         let memtables = view.memtables().map(|memtable| {
-            let walked = Walked::through(memtable, seqno, bounds, &*self.comparator);
+            let walked = Walked::through(memtable, seqno, bounds, comparator, |_, _| false);
             memtable.bytes() as u64 * walked.inside / walked.keys.max(1)
         });
         let runs = view.version.runs().map(|(_, run)| {
-            let tables = run.overlapping(&*self.comparator, &range);
-            tables.map(|table| table.bytes_within(&*self.comparator, &range)).sum::<u64>()
+            let tables = run.overlapping(comparator, &range);
+            tables.map(|table| table.bytes_within(comparator, &range)).sum::<u64>()
         });
         Ok(memtables.chain(runs).sum())
     }
 
-    fn approximate_count(&self, bounds: &Bounds) -> Result<ApproximateCount> {
-        self.check_open()?;
+    fn count_within(&self, bounds: &Bounds) -> Result<ApproximateCount> {
+        let (core, keyspace) = (self.core(), self.state());
+        core.check_open()?;
         // The view first, the sequence number second (H3).
-        let view = self.view.load_full();
-        let seqno = self.read_seqno(&ReadOptions::default())?;
-        let comparator = &*self.comparator;
+        let view = keyspace.view.load_full();
+        let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::published)?;
+        let comparator = &*keyspace.comparator;
         let mut count = ApproximateCount { estimate: 0, at_least: 0, at_most: 0 };
         let Some(range) = key_range(bounds, comparator) else { return Ok(count) };
-        let memtables = view.memtables();
-        let memtables =
-            memtables.map(|memtable| Walked::through(memtable, seqno, bounds, comparator).tally);
-        let runs = view.version.runs().map(|(_, run)| tally_run(run, bounds, &range, comparator));
-        let mut removing = 0;
-        for source in memtables.chain(runs) {
+        let mut covers = keyspace.covers(&view, seqno);
+        let mut sources = Vec::new();
+        for memtable in view.memtables() {
+            let is_covered = |key: &[u8], seqno| is_covered(&mut covers, key, seqno);
+            let walked = Walked::through(memtable, seqno, bounds, comparator, is_covered);
+            let mut tally = walked.tally;
+            if deletes_ranges_in(memtable, &range, comparator) {
+                tally.removing = u64::MAX;
+            }
+            sources.push(tally);
+        }
+        for (_, run) in view.version.runs() {
+            sources.push(tally_run(run, bounds, &range, comparator, &mut covers));
+        }
+        let mut removing = 0u64;
+        for source in sources {
             count.estimate += source.estimate;
             count.at_most += source.present;
             count.at_least = count.at_least.max(source.certain.saturating_sub(removing));
-            removing += source.removing;
+            removing = removing.saturating_add(source.removing);
         }
         count.estimate = count.estimate.clamp(count.at_least, count.at_most);
         Ok(count)
@@ -170,6 +205,7 @@ impl Walked {
         seqno: SeqNo,
         bounds: &Bounds,
         comparator: &dyn Comparator,
+        mut is_covered: impl FnMut(&[u8], SeqNo) -> bool,
     ) -> Walked {
         let mut walked = Walked::default();
         if memtable.is_empty() {
@@ -187,7 +223,8 @@ impl Walked {
                 break;
             }
             if is_above_lower(bounds, comparator, cursor.key()) {
-                walked.add(memtable::header(&cursor).kind);
+                let RecordHeader { kind, seqno, .. } = memtable::header(&cursor);
+                walked.add(if is_covered(cursor.key(), seqno) { Kind::Delete } else { kind });
             }
             cursor.next_key();
         }
@@ -214,17 +251,56 @@ impl Walked {
     }
 }
 
-fn tally_run(run: &Run, bounds: &Bounds, range: &KeyRange, comparator: &dyn Comparator) -> Tally {
+/// Whether a key's records up to `seqno` are deleted. A table of range tombstones that cannot be read
+/// deletes nothing here: the read that needs it says so.
+fn is_covered(covers: &mut Option<Covers>, key: &[u8], seqno: SeqNo) -> bool {
+    covers.as_mut().is_some_and(|covers| covers.of(key).is_ok_and(|cover| seqno < cover[0]))
+}
+
+/// Whether the memtable has range tombstones in a range.
+fn deletes_ranges_in(memtable: &Memtable, range: &KeyRange, comparator: &dyn Comparator) -> bool {
+    let Some(tombstones) = memtable.range_tombstones() else { return false };
+    let (start, end) = (range.start(), range.end());
+    tombstones.to_vec().iter().any(|t| t.clipped(comparator, &start, &end).is_some())
+}
+
+/// The share of a table's samples in the range that no range tombstone deletes, in both parts.
+fn left_over(
+    table: &TableRef,
+    range: &KeyRange,
+    comparator: &dyn Comparator,
+    covers: &mut Option<Covers>,
+) -> (u64, u64) {
+    let inside = |key: &[u8]| table.contains(comparator, key) && range.contains(comparator, key);
+    let samples = table.file.samples.iter().filter(|sample| inside(sample));
+    let (mut left, mut all) = (0, 0);
+    for sample in samples {
+        all += 1;
+        left += u64::from(!is_covered(covers, sample, table.file.largest_seqno));
+    }
+    if all == 0 { (1, 1) } else { (left, all) }
+}
+
+fn tally_run(
+    run: &Run,
+    bounds: &Bounds,
+    range: &KeyRange,
+    comparator: &dyn Comparator,
+    covers: &mut Option<Covers>,
+) -> Tally {
     let mut tally = Tally::default();
     for table in run.overlapping(comparator, range) {
         let file = table.file.facts();
         let inside = table.bytes_within(comparator, range);
         let records = file.entries.saturating_sub(2 * file.deletes);
-        tally.estimate +=
-            (u128::from(records) * u128::from(inside) / u128::from(file.len.max(1))) as u64;
+        let inside = u128::from(records) * u128::from(inside) / u128::from(file.len.max(1));
+        let (left, all) = left_over(table, range, comparator, covers);
+        tally.estimate += (inside * u128::from(left) / u128::from(all)) as u64;
         tally.present += file.entries - file.deletes;
-        tally.removing += file.deletes + file.merges;
-        if lies_whole_in(table, bounds, comparator) {
+        tally.removing = tally.removing.saturating_add(file.deletes + file.merges);
+        if table.has_range_tombstones() {
+            tally.removing = u64::MAX;
+        } else if lies_whole_in(table, bounds, comparator) {
             tally.certain += sampled_keys(table).saturating_sub(file.deletes + file.merges);
         }
     }
@@ -235,13 +311,13 @@ fn tally_run(run: &Run, bounds: &Bounds, range: &KeyRange, comparator: &dyn Comp
 fn lies_whole_in(table: &TableRef, bounds: &Bounds, comparator: &dyn Comparator) -> bool {
     table.is_whole()
         && is_above_lower(bounds, comparator, &table.file.smallest)
-        && is_below_upper(bounds, comparator, &table.file.largest)
+        && is_below_upper(bounds, comparator, table.file.end.key())
 }
 
 /// Keys that the table is known to have.
 fn sampled_keys(table: &TableRef) -> u64 {
     let samples: BTreeSet<&[u8]> = table.file.samples.iter().map(|sample| &**sample).collect();
-    let ends = 1 + u64::from(table.file.smallest != table.file.largest);
+    let ends = 1 + u64::from(table.file.smallest != *table.file.end.key());
     ends.max(samples.len() as u64).min(table.file.entries)
 }
 

@@ -3,59 +3,70 @@
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use crate::compaction::job::{Job, JobContext, assert_inputs_in_order};
+use crate::compaction::job::{JobContext, Slice, assert_inputs_in_order};
 use crate::compaction::policy::KeyRange as ShapeRange;
 use crate::db::core::Core;
+use crate::db::keyspace::KeyspaceState;
+use crate::db::schedule::Claim;
 use crate::db::tree::Tree;
 use crate::error::Result;
+use crate::events::Event;
+use crate::key::Comparator;
 use crate::totals::Total;
-use crate::version::Edit;
+use crate::version::{Edit, KeyspaceEdit};
 
 impl Core {
     /// Claims the job that the policy wants done next, unless somebody runs one alone.
-    pub(crate) fn begin_job(&self) -> Option<Job> {
+    pub(crate) fn begin_job(&self) -> Option<Claim> {
         let mut tree = self.lock_tree();
         if !self.background.may_begin_jobs() {
             return None;
         }
-        let job = self.pick(&tree).or_else(|| self.pick_idle(&mut tree))?;
-        self.claim(&mut tree, &job);
-        Some(job)
-    }
-
-    fn claim(&self, tree: &mut Tree, job: &Job) {
-        assert_inputs_in_order(job, &tree.version, &*self.comparator);
-        tree.next_run = tree.next_run.max(job.output_run + 1);
-        tree.running.push(job.clone());
+        let claim = self
+            .pick(&mut tree)
+            .or_else(|| self.pick_read_fold(&tree))
+            .or_else(|| self.pick_idle(&mut tree))?;
+        tree.claim(&claim);
+        Some(claim)
     }
 
     /// Gives up the claim of a job, if there is one.
-    pub(crate) fn end_job(&self, job: &mut Option<Job>) {
-        if let Some(job) = job.take() {
-            self.lock_tree().running.retain(|other| other.output_run != job.output_run);
+    pub(crate) fn end_job(&self, claim: &mut Option<Claim>) {
+        if let Some(Claim { keyspace, job }) = claim.take()
+            && let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id)
+        {
+            own.running.retain(|other| other.output_run != job.output_run);
+            own.settled = false;
         }
         self.remove_unreferenced_tables();
     }
 
-    /// Does and installs the next slice of a job. `false` when it is done.
-    pub(crate) fn job_step(&self, job: &Job) -> Result<bool> {
+    /// Does and installs the next slice of a job. `false` when it is done, or the keyspace was
+    /// dropped.
+    pub(crate) fn job_step(&self, Claim { keyspace, job }: &Claim) -> Result<bool> {
         if self.stopping() {
             return Ok(false);
         }
         self.check_sound()?;
-        let version = Arc::clone(&self.lock_tree().version);
+        let version = {
+            let tree = self.lock_tree();
+            let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(false) };
+            Arc::clone(&own.version)
+        };
+        let start = self.options.env.clock.now();
         let resolver = self.registry.resolver();
         let slice = job.step(&JobContext {
             version: &version,
             fs: &self.options.env.fs,
             names: &self.names,
-            tables: &self.tables,
-            comparator: &self.comparator,
+            tables: &keyspace.tables,
+            comparator: &keyspace.comparator,
             operators: &resolver,
             snapshots: &self.snapshots.live(),
             next_number: &|| self.new_file_number(),
-            table_options: self.table_options(job.output_level),
+            table_options: self.table_options(keyspace, job.output_level),
             target_file_size: self.options.target_file_size(),
+            memory: &self.work_memory(),
         })?;
         let Some(slice) = slice else { return Ok(false) };
         self.totals.add(Total::CompactionSlices, 1);
@@ -65,51 +76,106 @@ impl Core {
         self.totals.add(Total::CompactionRecordsIn, slice.counts.records_in);
         self.totals.add(Total::CompactionRecordsOut, slice.counts.records_out);
         self.totals.add(Total::FailedMerges, slice.counts.failed);
+        self.tell_failures(keyspace, &slice.failures);
+        let (bytes_read, bytes_written) =
+            (slice.bytes_above + slice.bytes_base, slice.bytes_written);
         self.totals.add_level_bytes(job.output_level, slice.bytes_written);
-        {
-            let mut tree = self.lock_tree();
-            if slice.bytes_base > 0 {
-                tree.dead_share.observe(slice.bytes_above, slice.bytes_base, slice.bytes_written);
-            }
-            self.install(&mut tree, Edit { tree: slice.edits, ..Edit::default() }, &[])?;
+        if !self.install_slice(keyspace, slice)? {
+            return Ok(false);
         }
         drop(version);
         self.remove_unreferenced_tables();
+        self.events.tell(&Event::Compaction {
+            keyspace: Arc::clone(&keyspace.name),
+            output_level: job.output_level,
+            bytes_read,
+            bytes_written,
+            duration: self.options.env.clock.now() - start,
+        });
         Ok(true)
     }
 
-    /// Compacts a key range into the last level and waits for it.
-    pub(crate) fn compact<K: AsRef<[u8]>>(&self, range: &impl RangeBounds<K>) -> Result<()> {
+    /// Makes a slice part of its keyspace's tree; `false` if that was dropped meanwhile.
+    fn install_slice(&self, keyspace: &KeyspaceState, slice: Slice) -> Result<bool> {
+        let mut tree = self.lock_tree();
+        let Some(own) = tree.keyspaces.get_mut(&keyspace.id) else {
+            // A table that moved is the version's, and goes with it.
+            self.discard_tables(slice.new_tables());
+            return Ok(false);
+        };
+        if slice.bytes_base > 0 {
+            own.dead_share.observe(slice.bytes_above, slice.bytes_base, slice.bytes_written);
+        }
+        let written: Vec<u64> = slice.new_tables().collect();
+        let change = KeyspaceEdit::of_tree(keyspace.id, slice.edits);
+        let installed = self.install(&mut tree, Edit::of_keyspace(change));
+        installed.inspect_err(|_| self.discard_uninstalled(written))?;
+        Ok(true)
+    }
+
+    /// Compacts a key range of a keyspace into the last level and waits for it.
+    pub(crate) fn compact<K: AsRef<[u8]>>(
+        &self,
+        keyspace: &KeyspaceState,
+        range: &impl RangeBounds<K>,
+    ) -> Result<()> {
         self.flush()?;
-        let range = self.widened(range);
-        if range.is_empty(&*self.comparator) {
+        self.compact_range(keyspace, widened(range, &*keyspace.comparator), 0)
+    }
+
+    /// Folds all that can be folded of a keyspace, operands that nothing else would touch included.
+    pub(crate) fn fold_all(&self, keyspace: &KeyspaceState) -> Result<()> {
+        self.flush()?;
+        // Tables written from now on are as folded as they can be.
+        self.compact_range(keyspace, ShapeRange::ALL, self.new_file_number())
+    }
+
+    fn compact_range(
+        &self,
+        keyspace: &KeyspaceState,
+        range: ShapeRange,
+        operands_below: u64,
+    ) -> Result<()> {
+        if range.is_empty(&*keyspace.comparator) {
             return Ok(());
         }
         self.run_alone(|core| {
             let mut tree = core.lock_tree();
-            let job = core.pick_manual(&tree, &range)?;
-            core.claim(&mut tree, &job);
-            Some(job)
+            let claim = core.pick_manual(&tree, keyspace.id, &range, operands_below)?;
+            tree.claim(&claim);
+            Some(claim)
         })
     }
+}
 
-    /// A range of the caller's as `[lo, hi)`, made larger where that cannot be said exactly.
-    fn widened<K: AsRef<[u8]>>(&self, range: &impl RangeBounds<K>) -> ShapeRange {
-        let lo = match range.start_bound() {
-            Bound::Unbounded => None,
-            Bound::Included(key) | Bound::Excluded(key) => Some(Arc::from(key.as_ref())),
-        };
-        let hi = match range.end_bound() {
-            Bound::Unbounded => None,
-            Bound::Excluded(key) => Some(Arc::from(key.as_ref())),
-            Bound::Included(key) if self.comparator.bytewise_order() => {
-                // The first key behind it in the order of the bytes.
-                let mut successor = key.as_ref().to_vec();
-                successor.push(0);
-                Some(successor.into())
-            }
-            Bound::Included(_) => None,
-        };
-        ShapeRange { lo, hi }
+impl Tree {
+    /// Notes that a job is being done.
+    fn claim(&mut self, Claim { keyspace, job }: &Claim) {
+        self.next_run = self.next_run.max(job.output_run + 1);
+        self.last_served = keyspace.id;
+        if let Some(own) = self.keyspaces.get_mut(&keyspace.id) {
+            assert_inputs_in_order(job, &own.version, &*keyspace.comparator);
+            own.running.push(job.clone());
+        }
     }
+}
+
+/// A range of the caller's as `[lo, hi)`, made larger where that cannot be said exactly.
+fn widened<K: AsRef<[u8]>>(range: &impl RangeBounds<K>, comparator: &dyn Comparator) -> ShapeRange {
+    let lo = match range.start_bound() {
+        Bound::Unbounded => None,
+        Bound::Included(key) | Bound::Excluded(key) => Some(Arc::from(key.as_ref())),
+    };
+    let hi = match range.end_bound() {
+        Bound::Unbounded => None,
+        Bound::Excluded(key) => Some(Arc::from(key.as_ref())),
+        Bound::Included(key) if comparator.bytewise_order() => {
+            // The first key behind it in the order of the bytes.
+            let mut successor = key.as_ref().to_vec();
+            successor.push(0);
+            Some(successor.into())
+        }
+        Bound::Included(_) => None,
+    };
+    ShapeRange { lo, hi }
 }

@@ -1,4 +1,4 @@
-//! The database's state, shared by its handles, iterators and workers.
+//! The database's state, shared by its keyspaces, handles, iterators and workers.
 //!
 //! Locks, in the order in which they may be taken:
 //!
@@ -6,31 +6,36 @@
 //!    except to append to the log.
 //! 2. `background.flushing`: held while sealed memtables are flushed.
 //! 3. `tree`: held while the manifest is written and the next version made.
-//! 4. the view's own lock, and that of the background's state: held for a pointer's worth of work.
+//! 4. the views' own locks, the list of keyspaces, that of sealed memtables, and the background's
+//!    state: held for a pointer's worth of work.
 //!
 //! Readers take none of them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use arc_swap::ArcSwapOption;
-use foldb_chains::ArenaPool;
+use foldb_chains::Pins;
 use foldb_env::FileLock;
 
-use crate::compaction::policy::Policy;
+use crate::compaction::memory::WorkMemory;
 use crate::db::background::Background;
+use crate::db::buffers::SealedGroups;
+use crate::db::keyspace::KeyspaceState;
+use crate::db::read_folds::ReadFolds;
 use crate::db::snapshot::SnapshotList;
 use crate::db::tree::Tree;
-use crate::db::view::ViewCell;
 use crate::db::write::WriterState;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fold::{Definition, Operator, Registry};
-use crate::key::{Comparator, DEFAULT_KEYSPACE, SeqNo};
+use crate::events::Events;
+use crate::fold::Registry;
+use crate::key::SeqNo;
 use crate::options::{Compression, Options};
+use crate::runtime::Runtime;
 use crate::table::{BlockCache, TableBuilderOptions};
 use crate::totals::Totals;
-use crate::version::{FileNames, OpenTables, Trash};
+use crate::version::{FileNames, HeldTables, Trash};
 use crate::wal::LogSync;
 
 /// Everything a database is made of.
@@ -39,28 +44,39 @@ pub(crate) struct Core {
     pub(crate) names: FileNames,
     /// Identity of the database, in all its files.
     pub(crate) database: u64,
-    pub(crate) comparator: Arc<dyn Comparator>,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) default_operator: ArcSwapOption<Operator>,
-    pub(crate) policy: Policy,
+
+    /// The keyspace that needs no name.
+    pub(crate) default: Arc<KeyspaceState>,
+    /// All that exist, the default one included, by name.
+    pub(crate) keyspaces: RwLock<BTreeMap<Arc<str>, Arc<KeyspaceState>>>,
 
     pub(crate) writer: Mutex<WriterState>,
-    /// Last sequence number that reads may see.
-    pub(crate) published: AtomicU64,
-    pub(crate) view: ViewCell,
+    /// Last sequence number that reads may see, and how far readers hold on to it.
+    pub(crate) pins: Pins,
+    pub(crate) sealed: SealedGroups,
     pub(crate) snapshots: SnapshotList,
     pub(crate) tree: Mutex<Tree>,
     pub(crate) next_file: AtomicU64,
     /// The logs on disk, and of those begun since the open what syncs them.
     pub(crate) logs: Mutex<Vec<(u64, Option<Arc<LogSync>>)>>,
 
-    pub(crate) tables: Arc<OpenTables>,
     pub(crate) cache: Arc<BlockCache>,
-    pub(crate) arenas: Arc<ArenaPool>,
+    /// What it shares with other databases.
+    pub(crate) runtime: Runtime,
+    /// Its number there.
+    pub(crate) member: u64,
+    /// Of a read-only open: its tables, which stay open.
+    pub(crate) _held: Option<HeldTables>,
     pub(crate) trash: Arc<Trash>,
     pub(crate) background: Background,
     pub(crate) totals: Arc<Totals>,
+    pub(crate) events: Events,
+    pub(crate) read_folds: ReadFolds,
 
+    /// Whether it was opened by [`crate::Db::open_read_only`]: nothing is written then, and `env.fs`
+    /// could not.
+    pub(crate) read_only: bool,
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,
     pub(crate) closed: AtomicBool,
@@ -79,19 +95,27 @@ impl Core {
     }
 
     /// # Errors
-    /// `Closed`, or `Poisoned` after a failed sync.
+    /// `Closed`, `ReadOnly`, or `Poisoned` after a failed sync or a panic in the background.
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
+        if self.read_only {
+            return Err(Error::new(
+                ErrorKind::ReadOnly,
+                "the database was opened read-only; open it with Db::open to write",
+            ));
+        }
         self.check_sound()
     }
 
     /// # Errors
-    /// `Poisoned` after a failed sync.
+    /// `Poisoned` after a failed sync or a panic in the background.
     #[inline]
     pub(crate) fn check_sound(&self) -> Result<()> {
         match self.poison.get() {
             None => Ok(()),
+            // Of a panic: it says all there is to say.
+            Some(cause) if cause.kind() == ErrorKind::Poisoned => Err(cause.clone()),
             Some(cause) => Err(Error::new(
                 ErrorKind::Poisoned,
                 format!("what is durable is unknown since a sync failed ({cause}); reopen"),
@@ -99,7 +123,8 @@ impl Core {
         }
     }
 
-    /// Refuses writes from now on: something that had to be durable may not be.
+    /// Refuses writes from now on: something that had to be durable may not be, or what is in memory
+    /// may not be what it should.
     pub(crate) fn poison(&self, cause: &Error) {
         let _already_poisoned = self.poison.set(cause.clone());
     }
@@ -116,41 +141,40 @@ impl Core {
         self.next_file.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How tables of a level are built.
-    pub(crate) fn table_options(&self, level: usize) -> TableBuilderOptions {
-        let operators = self.registry.resolver().definitions().cloned().collect();
-        table_options(&self.options, self.database, &self.comparator, level, operators)
+    /// All keyspaces that exist, by name.
+    pub(crate) fn all_keyspaces(&self) -> Vec<Arc<KeyspaceState>> {
+        let keyspaces = self.keyspaces.read().unwrap_or_else(PoisonError::into_inner);
+        keyspaces.values().cloned().collect()
     }
 
-    /// Microseconds by the database's clock.
-    pub(crate) fn now_micros(&self) -> u64 {
-        self.options.env.clock.now().as_micros() as u64
+    /// How tables of a level of a keyspace are built.
+    pub(crate) fn table_options(
+        &self,
+        keyspace: &KeyspaceState,
+        level: usize,
+    ) -> TableBuilderOptions {
+        let compress = level >= self.options.min_level_to_compress;
+        let settings = &keyspace.settings;
+        TableBuilderOptions {
+            path: PathBuf::new(),
+            file_number: 0,
+            database_id: self.database,
+            keyspace: keyspace.id,
+            comparator: Arc::clone(&keyspace.comparator),
+            block_size: self.options.block_size,
+            compression: if compress { settings.compression } else { Compression::None },
+            filter_bits: settings.filter_bits(keyspace.num_levels, level),
+            operators: self.registry.resolver().definitions().cloned().collect(),
+        }
+    }
+
+    /// What one step of background work may take in memory.
+    pub(crate) fn work_memory(&self) -> WorkMemory {
+        self.runtime.work_memory()
     }
 
     /// Last sequence number applied and published.
     pub(crate) fn published(&self) -> SeqNo {
-        self.published.load(Ordering::Acquire)
-    }
-}
-
-/// How tables of a level are built.
-pub(crate) fn table_options(
-    options: &Options,
-    database: u64,
-    comparator: &Arc<dyn Comparator>,
-    level: usize,
-    operators: Arc<[Definition]>,
-) -> TableBuilderOptions {
-    let compress = level >= options.min_level_to_compress;
-    TableBuilderOptions {
-        path: PathBuf::new(),
-        file_number: 0,
-        database_id: database,
-        keyspace: DEFAULT_KEYSPACE,
-        comparator: Arc::clone(comparator),
-        block_size: options.block_size,
-        compression: if compress { options.compression } else { Compression::None },
-        filter_bits: options.filter_bits(level),
-        operators,
+        self.pins.published()
     }
 }

@@ -2,78 +2,146 @@
 //!
 //! Several sealed memtables are flushed together (hazard H19): they fold into each other on the way
 //! and level 0 gets fewer, larger runs. They are taken oldest first, so runs appear in the order in
-//! which memtables were sealed.
+//! which memtables were sealed. What was sealed at one moment, of however many keyspaces, becomes part
+//! of the trees by one edit (H5).
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use crate::compaction::folding::{Folder, OlderTables};
+use crate::compaction::folding::{Folder, OlderTables, stripe_ends};
 use crate::compaction::output::TableOutput;
+use crate::compaction::range_deletes::{PassedOn, passed_on};
+use crate::db::buffers::SealedGroup;
 use crate::db::core::Core;
+use crate::db::keyspace::KeyspaceState;
 use crate::error::Result;
-use crate::iterator::{MergingCursor, Source};
-use crate::key::{DEFAULT_KEYSPACE, MAX_SEQNO};
+use crate::events::Event;
+use crate::faults::{Fault, planted};
+use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
+use crate::key::{KeyspaceId, SeqNo};
 use crate::memtable::Memtable;
+use crate::range_tombstone::Edge;
 use crate::totals::Total;
-use crate::version::{Edit, FileFacts, KeyRange, TreeEdit, Upper, Version};
+use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Version};
 
-/// Most memtables flushed together.
+/// Most groups flushed together.
 const MAX_TOGETHER: usize = 8;
+
+/// The tables made of what was sealed of a keyspace.
+pub(crate) type Flushed = (Arc<KeyspaceState>, Vec<FileFacts>);
 
 impl Core {
     /// Flushes the oldest sealed memtables, as soon as there are enough of them or `eager`ly.
     /// Whether there was anything to flush.
     pub(crate) fn flush_step(&self, eager: bool) -> Result<bool> {
         let _flushing = self.background.flushing.lock().unwrap_or_else(PoisonError::into_inner);
-        let view = self.view.load_full();
+        self.remove_unreferenced_tables();
         let wanted = if eager { 1 } else { self.options.flush_together() };
-        if view.sealed.len() < wanted.max(1) {
+        if self.sealed.len() < wanted.max(1) {
             return Ok(false);
         }
         self.check_sound()?;
-        let group_start = view.sealed.len().saturating_sub(MAX_TOGETHER);
-        let group = &view.sealed[group_start..];
-        let files = self.write_memtables(group, &view.version)?;
-
-        let successor =
-            group_start.checked_sub(1).map_or(&view.active, |index| &view.sealed[index]);
-        let mut edit = Edit {
-            log: Some(successor.log),
-            flushed_through: Some((DEFAULT_KEYSPACE, group[0].sealed_through())),
-            ..Edit::default()
-        };
-        {
-            let mut tree = self.lock_tree();
-            if !files.is_empty() {
-                edit.tree = new_level0_run(tree.next_run, files);
-                tree.next_run += 1;
-            }
-            self.install(&mut tree, edit, group)?;
-        }
-        self.background.memtables_flushed(group.iter().map(|memtable| memtable.log_bytes()).sum());
-        self.remove_logs_below(successor.log);
+        let groups = self.sealed.oldest(MAX_TOGETHER);
+        let newest = &groups[groups.len() - 1];
+        let flushed = self.write_groups(&groups)?;
+        self.install_flushed(flushed, newest.next_log, newest.through)?;
+        self.sealed.flushed(groups.len());
+        self.background.memtables_flushed(groups.iter().map(|group| group.log_bytes).sum());
+        self.remove_logs_below(newest.next_log);
         Ok(true)
     }
 
-    /// Folds memtables, newest first, into tables.
+    /// Writes what sealed groups, oldest first, hold of each keyspace that still exists.
+    fn write_groups(&self, groups: &[Arc<SealedGroup>]) -> Result<Vec<Flushed>> {
+        let mut memtables: BTreeMap<KeyspaceId, (Arc<KeyspaceState>, Vec<_>)> = BTreeMap::new();
+        for (keyspace, memtable) in groups.iter().rev().flat_map(|group| &group.memtables) {
+            let (_, own) =
+                memtables.entry(keyspace.id).or_insert_with(|| (keyspace.clone(), Vec::new()));
+            own.push(Arc::clone(memtable));
+        }
+        let mut flushed = Vec::new();
+        for (keyspace, memtables) in memtables.into_values() {
+            if keyspace.is_dropped() {
+                continue;
+            }
+            let version = Arc::clone(&keyspace.view.load().version);
+            match self.write_memtables(&keyspace, &memtables, &version) {
+                Ok(files) => flushed.push((keyspace, files)),
+                Err(error) => {
+                    // They are written anew when the flush is tried again.
+                    flushed.iter().for_each(|flushed| self.discard(flushed));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(flushed)
+    }
+
+    /// Makes tables part of the trees, in one edit that says which writes need no log any more.
+    pub(crate) fn install_flushed(
+        &self,
+        flushed: Vec<Flushed>,
+        log: u64,
+        through: SeqNo,
+    ) -> Result<()> {
+        let mut tree = self.lock_tree();
+        let mut edit = Edit { log: Some(log), ..Edit::default() };
+        let mut written = Vec::new();
+        for flushed in flushed {
+            let (keyspace, files) = &flushed;
+            if !tree.keyspaces.contains_key(&keyspace.id) {
+                // It was dropped while its tables were written.
+                self.discard(&flushed);
+                continue;
+            }
+            let id = keyspace.id;
+            let mut change = KeyspaceEdit::of_tree(id, Vec::new());
+            change.flushed_through = Some(through);
+            if !files.is_empty() {
+                written.extend(files.iter().map(|file| file.number));
+                change.tree = new_level0_run(tree.next_run, flushed.1);
+                tree.next_run += 1;
+            }
+            edit.keyspaces.push(change);
+        }
+        self.install(&mut tree, edit).inspect_err(|_| self.discard_uninstalled(written))
+    }
+
+    fn discard(&self, (_, files): &Flushed) {
+        self.discard_tables(files.iter().map(|file| file.number));
+    }
+
+    /// Folds memtables of a keyspace, newest first, into tables.
     pub(crate) fn write_memtables(
         &self,
+        keyspace: &KeyspaceState,
         memtables: &[Arc<Memtable>],
         version: &Version,
     ) -> Result<Vec<FileFacts>> {
+        if memtables.is_empty() {
+            return Ok(Vec::new());
+        }
+        let start = self.options.env.clock.now();
         memtables.iter().for_each(|memtable| memtable.order_all());
-        let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor(MAX_SEQNO)));
-        let mut records = MergingCursor::new(sources.collect(), Arc::clone(&self.comparator));
-        records.seek_to_first()?;
-        let resolver = self.registry.resolver();
         let snapshots = self.snapshots.live();
-        let older = OlderTables::below(version, &[], &KeyRange::all(), &self.comparator);
-        let mut folder = Folder::new(&resolver, &snapshots, older);
+        let shown: &[SeqNo] = if planted(Fault::FlushFoldedWhole) { &[] } else { &snapshots };
+        let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor_for(shown)));
+        let mut records = MergingCursor::new(sources.collect(), Arc::clone(&keyspace.comparator));
+        let resolver = self.registry.resolver();
+        let older = OlderTables::below(version, &[], &KeyRange::all(), &keyspace.comparator);
+        let covers = covers_of(keyspace, memtables, &snapshots);
+        let mut folder = Folder::new(&resolver, &snapshots, older).covered_by(covers);
         let next_number = || self.new_file_number();
         let fs = &self.options.env.fs;
-        let mut output = TableOutput::new(fs, &self.names, &next_number, self.table_options(0));
+        let options = self.table_options(keyspace, 0);
+        let memory = self.work_memory();
+        let mut output = TableOutput::new(fs, &self.names, &next_number, options, &memory);
+        let tombstones = tombstones_to_pass_on(keyspace, &folder, &mut records)?;
+        output.set_tombstones(tombstones, &folder.older);
+        records.seek_to_first()?;
         while records.valid() {
-            if output.current_bytes() >= self.options.target_file_size() {
-                output.cut()?;
+            if output.is_full(self.options.target_file_size(), folder.memory_bytes()) {
+                output.cut_before(records.key())?;
             }
             folder.fold_key(&mut records, &mut output)?;
         }
@@ -85,6 +153,15 @@ impl Core {
         self.totals.add(Total::FlushRecordsIn, counts.records_in);
         self.totals.add(Total::FlushRecordsOut, counts.records_out);
         self.totals.add(Total::FailedMerges, counts.failed);
+        self.events.tell(&Event::Flush {
+            keyspace: Arc::clone(&keyspace.name),
+            memtables: memtables.len(),
+            records_in: counts.records_in,
+            records_out: counts.records_out,
+            bytes_written: bytes,
+            duration: self.options.env.clock.now() - start,
+        });
+        self.tell_failures(keyspace, &folder.failures);
         Ok(files)
     }
 
@@ -108,8 +185,35 @@ pub(crate) fn new_level0_run(run: u64, files: Vec<FileFacts>) -> Vec<TreeEdit> {
     edits.extend(files.into_iter().map(|file| TreeEdit::Insert {
         run,
         lo: Arc::clone(&file.smallest),
-        hi: Upper::Included(Arc::clone(&file.largest)),
+        hi: file.end.clone(),
         file,
     }));
     edits
+}
+
+/// The range tombstones of memtables, stripe by stripe.
+fn covers_of(
+    keyspace: &KeyspaceState,
+    memtables: &[Arc<Memtable>],
+    snapshots: &[SeqNo],
+) -> Option<Covers> {
+    let sets = memtables.iter().filter_map(|memtable| memtable.range_tombstones());
+    let sources = sets.map(CoverSource::Memtable).collect();
+    Covers::new(sources, stripe_ends(snapshots), &keyspace.comparator)
+}
+
+/// The range tombstones that a flush writes. Leaves the records anywhere.
+fn tombstones_to_pass_on(
+    keyspace: &KeyspaceState,
+    folder: &Folder<'_>,
+    records: &mut MergingCursor,
+) -> Result<PassedOn> {
+    let Some(covers) = folder.covers() else { return Ok(PassedOn::default()) };
+    let all = covers.between(&Edge::Lowest, &Edge::Highest)?;
+    records.seek_to_first()?;
+    let first = records.valid().then(|| Edge::Before(records.key().into()));
+    records.seek_to_last()?;
+    let last = records.valid().then(|| Edge::Behind(records.key().into()));
+    let own = first.zip(last);
+    Ok(passed_on(all, folder.snapshots, &folder.older, own.as_ref(), &*keyspace.comparator))
 }

@@ -1,14 +1,21 @@
-//! The database handle, and what stands behind each of its calls.
+//! The handles, and what stands behind each of its calls.
 
 mod approximate;
 mod background;
+mod buffers;
+mod checkpoint;
+mod close;
 mod compact;
 mod core;
+mod explain;
 mod flush;
+mod keyspace;
 mod multi_get;
 mod open;
 mod operands;
+mod operators;
 mod read;
+mod read_folds;
 mod replay;
 mod schedule;
 mod snapshot;
@@ -23,19 +30,24 @@ use std::fmt;
 use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::batch::WriteBatch;
 use crate::db::core::Core;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fold::Operator;
 use crate::iterator::Iter;
-use crate::options::{Options, ReadOptions, WriteOptions};
+use crate::memory::MemoryUsage;
+use crate::options::{ExplainedOption, Options, ReadOptions, WriteOptions};
 use crate::stats::Stats;
 use crate::value::Value;
 
 pub use approximate::ApproximateCount;
+pub use checkpoint::CheckpointReport;
+pub use explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};
+pub(crate) use keyspace::DEFAULT_NAME;
+pub use keyspace::Keyspace;
 pub use operands::{Base, Operand, Operands};
+pub use operators::Finalized;
 pub use snapshot::Snapshot;
 
 /// An open database. Cheap to clone: all clones are the same database, which closes when the last
@@ -60,7 +72,7 @@ pub use snapshot::Snapshot;
 /// # Ok::<(), foldb::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Db(Arc<Handle>);
+pub struct Db(Keyspace);
 
 /// Closes the database when the last handle goes. Workers hold the core, not this.
 struct Handle {
@@ -79,13 +91,56 @@ impl Db {
     ///
     /// # Errors
     /// `DatabaseMissing`, `DatabaseExists`, `Locked`, `UnknownOperator` (a stored operator that is
-    /// neither built in nor in [`Options::operators`]), `InvalidArgument` for options out of range,
+    /// neither built in nor in [`Options::operators`]), `UnknownComparator` (of a keyspace, not in
+    /// [`Options::comparators`]), `InvalidArgument` for options out of range,
     /// and `Corruption` naming file and offset. An open that fails changes nothing.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
-        let core = open::open(path.as_ref(), options)?;
-        let db = Db(Arc::new(Handle { core }));
-        db.core().start_workers()?;
+        let db = Db::of(open::open(path.as_ref(), options)?);
+        db.core().join_runtime()?;
         Ok(db)
+    }
+
+    /// Opens a database to look at it, also while another handle or process writes to it: takes no
+    /// lock, writes nothing (the directory may be read-only), starts no thread.
+    ///
+    /// What it shows is the database at one moment of this call, all writes that had returned before
+    /// included, except those with [`WriteOptions::disable_wal`] that were not flushed yet. It stays at
+    /// that moment whatever the writer does; to see later writes, open it again. It reads the manifest
+    /// and the logs once, replays the logs into memory, and keeps every table open as long as it lives:
+    /// [`Options::max_open_files`] does not bound it, and the space of tables that the writer removes
+    /// comes back when it is dropped.
+    ///
+    /// Reads, iterators, snapshots and all questions work as ever. What would write, flush, compact, or
+    /// change keyspaces or operators answers `ReadOnly`; background work never is any.
+    /// [`Options::create_if_missing`] is ignored; operators and comparators must be given as to
+    /// [`Db::open`].
+    ///
+    /// # Errors
+    /// As [`Db::open`], but for `DatabaseMissing` where none is whatever the options say. `ReadOnly`
+    /// for an [`Options::merge_operator`] that the database has never met. `Locked` if writers
+    /// changed the database so quickly, time and again, that no moment of it could be held.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("db");
+    /// use foldb::{Db, ErrorKind, Options};
+    ///
+    /// let db = Db::open(&path, Options { create_if_missing: true, ..Options::default() })?;
+    /// db.put("key", "before")?;
+    /// let shown = Db::open_read_only(&path, Options::default())?;
+    /// db.put("key", "after")?;
+    /// assert_eq!(shown.get("key")?.unwrap(), b"before");
+    /// assert_eq!(shown.put("key", "x").unwrap_err().kind(), ErrorKind::ReadOnly);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<Db> {
+        open::open_read_only(path.as_ref(), options).map(Db::of)
+    }
+
+    fn of(core: Arc<Core>) -> Db {
+        let default = Arc::clone(&core.default);
+        Db(Keyspace::new(Arc::new(Handle { core }), default))
     }
 
     /// Removes a database: the files it knows, and its directory if nothing else is in it. No
@@ -103,7 +158,7 @@ impl Db {
     /// `MergeFailed` when its operands cannot be applied (only this key is affected), `Corruption`,
     /// `Io`, `Closed`.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.core().get(key.as_ref(), &ReadOptions::default())
+        self.0.get(key)
     }
 
     /// [`Db::get`] with options.
@@ -111,7 +166,7 @@ impl Db {
     /// # Errors
     /// As [`Db::get`].
     pub fn get_opt(&self, key: impl AsRef<[u8]>, options: &ReadOptions) -> Result<Option<Value>> {
-        self.core().get(key.as_ref(), options)
+        self.0.get_opt(key, options)
     }
 
     /// Sets a key. What its return means is told at [`WriteOptions`].
@@ -133,7 +188,7 @@ impl Db {
         value: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.core().put(key.as_ref(), value.as_ref(), options)
+        self.0.put_opt(key, value, options)
     }
 
     /// Deletes a key; a missing one is no error.
@@ -149,7 +204,57 @@ impl Db {
     /// # Errors
     /// As [`Db::put`].
     pub fn delete_opt(&self, key: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
-        self.core().delete(key.as_ref(), options)
+        self.0.delete_opt(key, options)
+    }
+
+    /// Deletes all keys of a range, in one write whatever their number. It ends the history of each of
+    /// them exactly as a [`Db::delete`] of the key at that moment would: what is put or merged later
+    /// starts on nothing, and snapshots taken before go on seeing what was there. A range without
+    /// keys between its ends, like `"b".."b"`, deletes nothing.
+    ///
+    /// The cost of a range delete is that of one small write. Its space comes back with compactions;
+    /// [`Db::compact`] of the range gets it at once.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a range that ends before it starts; else as [`Db::put`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options {
+    /// #     create_if_missing: true,
+    /// #     merge_operator: Some("uint64add".to_owned()),
+    /// #     ..Default::default()
+    /// # };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// for user in ["ann", "bob", "cid"] {
+    ///     db.merge(user, 5u64.to_le_bytes())?;
+    /// }
+    /// let before = db.snapshot();
+    /// db.delete_range("b"..)?;
+    /// db.merge("bob", 1u64.to_le_bytes())?;
+    /// assert_eq!(db.get("ann")?.unwrap(), 5u64.to_le_bytes());
+    /// assert_eq!(db.get("bob")?.unwrap(), 1u64.to_le_bytes());
+    /// assert_eq!(db.get("cid")?, None);
+    /// assert_eq!(before.get("cid")?.unwrap(), 5u64.to_le_bytes());
+    /// db.delete_range::<&str>(..)?;
+    /// assert_eq!(db.iter()?.count(), 0);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn delete_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+        self.delete_range_opt(range, &WriteOptions::default())
+    }
+
+    /// [`Db::delete_range`] with options.
+    ///
+    /// # Errors
+    /// As [`Db::delete_range`].
+    pub fn delete_range_opt<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.0.delete_range_opt(range, options)
     }
 
     /// Merges an operand into a key with the default operator: a blind write, whatever the key
@@ -172,7 +277,7 @@ impl Db {
         operand: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.core().merge(None, key.as_ref(), operand.as_ref(), options)
+        self.0.merge_opt(key, operand, options)
     }
 
     /// Merges with an operator of [`Db::operator`]. Operands of several operators may meet in one
@@ -200,7 +305,7 @@ impl Db {
         operand: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.core().merge(Some(operator), key.as_ref(), operand.as_ref(), options)
+        self.0.merge_with_opt(operator, key, operand, options)
     }
 
     /// An operator by `NAME` or `NAME:PARAM`, for [`Db::merge_with`]. One that the database meets
@@ -214,10 +319,11 @@ impl Db {
 
     /// The operator of merges that name none, if there is one.
     pub fn default_operator(&self) -> Option<Operator> {
-        self.core().default_operator.load().as_deref().cloned()
+        self.0.default_operator()
     }
 
-    /// Applies a batch: all of it or nothing, for readers and for crashes.
+    /// Applies a batch: all of it or nothing, for readers and for crashes, in all keyspaces that it
+    /// writes to.
     ///
     /// # Errors
     /// As [`Db::merge`].
@@ -233,7 +339,7 @@ impl Db {
         self.core().write(batch, options)
     }
 
-    /// Keeps the present moment readable.
+    /// Keeps the present moment readable, in all keyspaces.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::take(self)
     }
@@ -263,7 +369,7 @@ impl Db {
         range: impl RangeBounds<K>,
         options: &ReadOptions,
     ) -> Result<Iter> {
-        self.new_iter(read::bounds_of(&range), options)
+        self.0.range_opt(range, options)
     }
 
     /// An iterator over the entries whose keys begin with `prefix`.
@@ -271,16 +377,10 @@ impl Db {
     /// # Errors
     /// `Closed`; `InvalidArgument` if the database is not ordered by the bytes of its keys.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        if !self.core().comparator.bytewise_order() {
-            return Err(Error::invalid_argument(format!(
-                "keys with one prefix are not neighbours in the order of comparator '{}'",
-                self.core().comparator.name()
-            )));
-        }
-        self.new_iter(read::bounds_of_prefix(prefix.as_ref()), &ReadOptions::default())
+        self.0.prefix(prefix)
     }
 
-    /// Flushes everything written so far to tables, and waits for it.
+    /// Flushes everything written so far, in all keyspaces, to tables, and waits for it.
     ///
     /// # Errors
     /// `NoSpace`, `Corruption`, `Io`, `Closed`.
@@ -288,13 +388,14 @@ impl Db {
         self.core().flush()
     }
 
-    /// Flushes, then compacts a key range into one run of the last level, and waits for it.
-    /// Operands of the range are folded and deleted entries gone, except what a snapshot still sees.
+    /// Flushes, then compacts a key range of every keyspace into one run of the last level, and waits
+    /// for it ([`Keyspace::compact`] does one keyspace). Operands of the range are folded and deleted entries gone, except what a snapshot still sees.
     ///
     /// # Errors
     /// As [`Db::flush`].
     pub fn compact<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
-        self.core().compact(&range)
+        let core = self.core();
+        core.all_keyspaces().iter().try_for_each(|keyspace| core.compact(keyspace, &range))
     }
 
     /// Waits until sealed memtables are flushed and compactions have nothing left to do.
@@ -316,7 +417,7 @@ impl Db {
         self.core().step_background()
     }
 
-    /// Reads every table whole and checks it: checksums, order of the records, filters, properties.
+    /// Reads every table of all keyspaces whole and checks it: checksums, order of the records, filters, properties.
     /// Answers how many bytes were read.
     ///
     /// # Errors
@@ -333,9 +434,43 @@ impl Db {
         self.core().sync()
     }
 
+    /// Every option in effect: its value, where that comes from, and what more or less of it costs.
+    /// What the database keeps from earlier opens, such as its operator, is told as stored.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// for option in db.explain_options() {
+    ///     println!("{} = {} {} ({}): {}", option.name, option.value, option.unit, option.source, option.cost);
+    /// }
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn explain_options(&self) -> Vec<ExplainedOption> {
+        self.default_keyspace().explain_options()
+    }
+
     /// What the engine did and what shape it is in.
     pub fn stats(&self) -> Stats {
         self.core().stats()
+    }
+
+    /// Where the memory of the database's runtime is: its own, or with [`Options::runtime`] that of all
+    /// databases that share it, for they have one budget.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// for (item, bytes) in db.memory().items() {
+    ///     println!("{item}: {bytes}");
+    /// }
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn memory(&self) -> MemoryUsage {
+        self.core().runtime.memory()
     }
 
     /// Closes the database: background work ends, later calls answer `Closed`. What was written
@@ -347,47 +482,24 @@ impl Db {
         self.core().close()
     }
 
+    /// The keyspace that [`Db`]'s own data methods read and write.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// db.put("key", "value")?;
+    /// assert_eq!(db.default_keyspace().get("key")?.unwrap(), b"value");
+    /// assert_eq!(db.default_keyspace().name(), "default");
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn default_keyspace(&self) -> &Keyspace {
+        &self.0
+    }
+
     pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.0.core
-    }
-}
-
-impl Core {
-    fn close(&self) -> Result<()> {
-        if self.closed.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        let flushed = if self.needs_flush() { self.flush() } else { Ok(()) };
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        self.stop_workers();
-        let written = self.write_last_edit();
-        self.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        flushed.and(written)
-    }
-
-    /// Whether closing would lose writes that are in no log.
-    fn needs_flush(&self) -> bool {
-        self.poison.get().is_none() && self.lock_writer().unlogged
-    }
-
-    /// Stores the totals and gives back reserved space.
-    fn write_last_edit(&self) -> Result<()> {
-        if self.poison.get().is_some() {
-            return Ok(());
-        }
-        let mut writer = self.lock_writer();
-        writer.log.trim()?;
-        let mut tree = self.lock_tree();
-        let edit = crate::version::Edit {
-            totals: Some(self.totals.to_vec()),
-            last_seqno: Some(self.published()),
-            next_file: Some(self.next_file.load(Ordering::Relaxed)),
-            ..Default::default()
-        };
-        self.append_edit(&mut tree, &edit)?;
-        tree.manifest.trim()
+        self.0.core()
     }
 }
 

@@ -7,21 +7,61 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::db::Db;
+use foldb_chains::Pins;
+
 use crate::db::core::Core;
+use crate::db::keyspace::KeyspaceState;
+use crate::db::read::{cover, point_read};
 use crate::db::view::View;
+use crate::db::{Db, Keyspace};
 use crate::encoding::key_hash;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::fold::Chain;
 use crate::key::SeqNo;
 use crate::options::ReadOptions;
 use crate::table::{SortedReads, TableReader};
 use crate::totals::Total;
 use crate::value::Value;
-use crate::version::Run;
+use crate::version::{OpenTables, Run};
 
 /// What reading one key of several came to.
 type Answer = Result<Option<Value>>;
+
+impl Keyspace {
+    /// As [`Db::multi_get`].
+    ///
+    /// # Errors
+    /// As [`Db::multi_get`]; `KeyspaceDropped`.
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Answer>> {
+        self.multi_get_opt(keys, &ReadOptions::default())
+    }
+
+    /// [`Keyspace::multi_get`] with options.
+    ///
+    /// # Errors
+    /// As [`Keyspace::multi_get`]; `InvalidArgument` for a snapshot of another database.
+    pub fn multi_get_opt<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+        options: &ReadOptions,
+    ) -> Result<Vec<Answer>> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        let (core, keyspace) = (self.core(), self.state());
+        core.check_open()?;
+        // The view first, the sequence number second (H3).
+        let view = keyspace.view.load_full();
+        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
+        let mut reads: Vec<KeyRead<'_>> =
+            keys.iter().map(|key| KeyRead::new(key.as_ref())).collect();
+        let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
+        in_order.sort_by(|a, b| keyspace.comparator.compare(a.key, b.key));
+        core.collect_sorted(keyspace, &view, seqno, options, &mut in_order);
+        Ok(core.answers(keyspace, reads, options))
+    }
+}
 
 impl Db {
     /// Reads several keys at one moment, and answers in their order. Each key has its own answer: a
@@ -58,18 +98,7 @@ impl Db {
         keys: impl IntoIterator<Item = K>,
         options: &ReadOptions,
     ) -> Result<Vec<Answer>> {
-        let keys: Vec<K> = keys.into_iter().collect();
-        let core = self.core();
-        core.check_open()?;
-        // The view first, the sequence number second (H3).
-        let view = core.view.load_full();
-        let seqno = core.read_seqno(options)?;
-        let mut reads: Vec<KeyRead<'_>> =
-            keys.iter().map(|key| KeyRead::new(key.as_ref())).collect();
-        let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
-        in_order.sort_by(|a, b| core.comparator.compare(a.key, b.key));
-        core.collect_sorted(&view, seqno, options, &mut in_order);
-        Ok(core.answers(reads))
+        self.default_keyspace().multi_get_opt(keys, options)
     }
 }
 
@@ -103,6 +132,7 @@ impl Core {
     /// Collects the chains of keys in order.
     fn collect_sorted(
         &self,
+        keyspace: &KeyspaceState,
         view: &View,
         seqno: SeqNo,
         options: &ReadOptions,
@@ -120,7 +150,7 @@ impl Core {
             if reads.is_empty() {
                 return;
             }
-            self.collect_from_run(run, seqno, options, reads);
+            self.collect_from_run(keyspace, run, seqno, options, reads);
             reads.retain(|read| read.is_open());
         }
     }
@@ -128,12 +158,13 @@ impl Core {
     /// One walk through the tables of a run.
     fn collect_from_run(
         &self,
+        keyspace: &KeyspaceState,
         run: &Run,
         seqno: SeqNo,
         options: &ReadOptions,
         mut reads: &mut [&mut KeyRead<'_>],
     ) {
-        let comparator = &*self.comparator;
+        let comparator = &*keyspace.comparator;
         while let Some(first) = reads.first() {
             let Some(table) = run.tables.get(run.find(comparator, first.key)) else { return };
             let count = reads.partition_point(|read| table.hi.admits(comparator, read.key));
@@ -145,8 +176,17 @@ impl Core {
             if here.is_empty() {
                 continue;
             }
-            match self.tables.get_owned(&table.file) {
-                Ok(table) => self.collect_from_table(&table, seqno, options, here),
+            match keyspace.tables.get_owned(&table.file) {
+                Ok(reader) => {
+                    if table.has_range_tombstones() {
+                        for read in here.iter_mut() {
+                            cover(&mut read.chain, &reader, read.key, read.hash, seqno);
+                        }
+                    }
+                    let largest = table.file.largest_seqno;
+                    let tables = &keyspace.tables;
+                    self.collect_from_table(tables, &reader, largest, seqno, options, here);
+                }
                 Err(error) => {
                     here.iter_mut().for_each(|read| read.state = State::Failed(error.clone()));
                 }
@@ -156,17 +196,29 @@ impl Core {
 
     fn collect_from_table(
         &self,
+        tables: &OpenTables,
         table: &Arc<TableReader>,
+        largest_seqno: SeqNo,
         seqno: SeqNo,
         options: &ReadOptions,
         reads: &mut [&mut KeyRead<'_>],
     ) {
-        let mut sorted = SortedReads::new(table, options.fill_cache);
+        let mut sorted = SortedReads::new(table, point_read(options));
         let mut negatives = 0;
         for KeyRead { key, hash, chain, state } in reads.iter_mut().map(|read| &mut **read) {
-            if !table.may_contain(*hash) {
-                negatives += 1;
+            if chain.is_covered_above(largest_seqno) {
                 continue;
+            }
+            match tables.may_contain(table, *hash) {
+                Ok(true) => {}
+                Ok(false) => {
+                    negatives += 1;
+                    continue;
+                }
+                Err(error) => {
+                    *state = State::Failed(error);
+                    continue;
+                }
             }
             let read = sorted.get(key, seqno, |header, value| {
                 if chain.push(header, value.to_value()) {
@@ -183,20 +235,27 @@ impl Core {
     }
 
     /// Folds the chains.
-    fn answers(&self, reads: Vec<KeyRead<'_>>) -> Vec<Answer> {
+    fn answers(
+        &self,
+        keyspace: &KeyspaceState,
+        reads: Vec<KeyRead<'_>>,
+        options: &ReadOptions,
+    ) -> Vec<Answer> {
         let resolver = self.registry.resolver();
-        let (mut scratch, mut failed) = (Vec::new(), 0);
+        let mut scratch = Vec::new();
         let answers = reads.into_iter().map(|mut read| {
             if let State::Failed(error) = read.state {
                 return Err(error);
             }
+            if let Some(report) = &options.report {
+                report.saw_operands(read.chain.operands());
+            }
             let value = read.chain.value(read.key, &resolver, &mut scratch);
-            let merge_failed = |error: &Error| error.kind() == ErrorKind::MergeFailed;
-            failed += u64::from(value.as_ref().is_err_and(merge_failed));
+            if let Err(error) = &value {
+                self.note_failed_read(keyspace, error);
+            }
             value
         });
-        let answers = answers.collect();
-        self.totals.add(Total::FailedMerges, failed);
-        answers
+        answers.collect()
     }
 }

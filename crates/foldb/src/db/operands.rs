@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::db::Db;
+use foldb_chains::Pins;
+
 use crate::db::core::Core;
+use crate::db::{Db, Keyspace};
 use crate::error::Result;
 use crate::fold::{Chain, Record};
 use crate::key::{Kind, OperatorId};
@@ -118,22 +120,41 @@ impl Db {
         key: impl AsRef<[u8]>,
         options: &ReadOptions,
     ) -> Result<Operands> {
-        self.core().get_operands(key.as_ref(), options)
+        self.default_keyspace().get_operands_opt(key, options)
+    }
+}
+
+impl Keyspace {
+    /// As [`Db::get_operands`].
+    ///
+    /// # Errors
+    /// As [`Db::get_operands`]; `KeyspaceDropped`.
+    pub fn get_operands(&self, key: impl AsRef<[u8]>) -> Result<Operands> {
+        self.get_operands_opt(key, &ReadOptions::default())
+    }
+
+    /// [`Keyspace::get_operands`] with options.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get_operands`]; `InvalidArgument` for a snapshot of another database.
+    pub fn get_operands_opt(
+        &self,
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
+    ) -> Result<Operands> {
+        let (core, keyspace) = (self.core(), self.state());
+        core.check_open()?;
+        // The view first, the sequence number second (H3).
+        let view = keyspace.view.load_full();
+        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
+        let mut chain = Chain::default();
+        core.collect(keyspace, &view, key.as_ref(), seqno, options, &mut chain)?;
+        let (operands, base) = chain.into_records();
+        Ok(Operands { newest_first: core.named(operands), base: base_of(base) })
     }
 }
 
 impl Core {
-    fn get_operands(&self, key: &[u8], options: &ReadOptions) -> Result<Operands> {
-        self.check_open()?;
-        // The view first, the sequence number second (H3).
-        let view = self.view.load_full();
-        let seqno = self.read_seqno(options)?;
-        let mut chain = Chain::default();
-        self.collect(&view, key, seqno, options, &mut chain)?;
-        let (operands, base) = chain.into_records();
-        Ok(Operands { newest_first: self.named(operands), base: base_of(base) })
-    }
-
     /// The operands with their operators' names, of which neighbours mostly share one.
     fn named(&self, operands: impl IntoIterator<Item = Record>) -> Vec<Operand> {
         let resolver = self.registry.resolver();

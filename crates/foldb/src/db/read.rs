@@ -3,36 +3,49 @@
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow, RangeBounds};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use crate::db::Db;
+use foldb_chains::Pins;
+
 use crate::db::core::Core;
+use crate::db::keyspace::{Keyspace, KeyspaceState};
+use crate::db::read_folds::LONG_CHAIN;
 use crate::db::view::View;
 use crate::encoding::key_hash;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
 use crate::fold::Chain;
-use crate::iterator::{Bounds, Iter, MergingCursor, RunCursor, Source, VisibleParts};
-use crate::key::SeqNo;
+use crate::iterator::{
+    Bounds, CoverSource, Covers, Iter, MergingCursor, RunCursor, Source, VisibleParts,
+};
+use crate::key::{MAX_SEQNO, SeqNo};
 use crate::options::ReadOptions;
-use crate::table::CursorOptions;
+use crate::table::{CursorOptions, TableReader};
 use crate::totals::Total;
 use crate::value::Value;
 use crate::version::KeyRange;
 
 impl Core {
-    pub(crate) fn get(&self, key: &[u8], options: &ReadOptions) -> Result<Option<Value>> {
+    pub(crate) fn get(
+        &self,
+        keyspace: &KeyspaceState,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<Value>> {
         self.check_open()?;
         // The view first, the sequence number second (H3).
-        let view = self.view.load();
-        let seqno = self.read_seqno(options)?;
+        let view = keyspace.view.load();
+        let seqno = self.read_seqno(keyspace, options, Pins::published)?;
         let mut chain = Chain::default();
-        self.collect(&view, key, seqno, options, &mut chain)?;
+        self.collect(keyspace, &view, key, seqno, options, &mut chain)?;
         if chain.is_empty() {
             return Ok(None);
         }
+        if let Some(report) = &options.report {
+            report.saw_operands(chain.operands());
+        }
         let value = chain.value(key, &self.registry.resolver(), &mut Vec::new());
-        if matches!(&value, Err(error) if error.kind() == ErrorKind::MergeFailed) {
-            self.totals.add(Total::FailedMerges, 1);
+        if let Err(error) = &value {
+            self.note_failed_read(keyspace, error);
         }
         value
     }
@@ -41,6 +54,7 @@ impl Core {
     #[inline]
     pub(super) fn collect(
         &self,
+        keyspace: &KeyspaceState,
         view: &View,
         key: &[u8],
         seqno: SeqNo,
@@ -53,15 +67,41 @@ impl Core {
                 return Ok(());
             }
         }
+        let in_memtables = chain.operands();
+        let collected = self.collect_from_runs(keyspace, view, (hash, key), seqno, options, chain);
+        let in_tables = chain.operands() - in_memtables;
+        if in_tables > LONG_CHAIN {
+            self.note_long_chain(keyspace, key, in_tables);
+        }
+        collected
+    }
+
+    #[inline]
+    fn collect_from_runs(
+        &self,
+        keyspace: &KeyspaceState,
+        view: &View,
+        (hash, key): (u64, &[u8]),
+        seqno: SeqNo,
+        options: &ReadOptions,
+        chain: &mut Chain,
+    ) -> Result<()> {
         for (_, run) in view.version.runs() {
-            let Some(table) = run.table_of(&*self.comparator, key) else { continue };
-            let table = self.tables.get_owned(&table.file)?;
-            if !table.may_contain(hash) {
+            let Some(found) = run.table_of(&*keyspace.comparator, key) else { continue };
+            if chain.is_covered_above(found.file.largest_seqno) {
+                continue;
+            }
+            let table = keyspace.tables.get_owned(&found.file)?;
+            // Before the filter: it knows the keys of records, not what range tombstones cover.
+            if found.has_range_tombstones() {
+                cover(chain, &table, key, hash, seqno);
+            }
+            if !keyspace.tables.may_contain(&table, hash)? {
                 self.totals.add(Total::FilterNegatives, 1);
                 continue;
             }
             let mut open = true;
-            table.get(key, seqno, options.fill_cache, |header, value| {
+            table.get(key, seqno, point_read(options), |header, value| {
                 open = chain.push(header, value.to_value());
                 if open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
@@ -72,60 +112,106 @@ impl Core {
         Ok(())
     }
 
-    /// Checks every table of the present version, each file once.
+    /// Checks every table of the present versions, each file once.
     pub(crate) fn verify(&self) -> Result<u64> {
         self.check_open()?;
-        let view = self.view.load_full();
-        let mut checked = HashSet::new();
         let mut bytes = 0;
-        for table in view.version.tables() {
-            if checked.insert(table.file.number) {
-                bytes += self.tables.get_owned(&table.file)?.verify()?.bytes;
+        for keyspace in self.all_keyspaces() {
+            let view = keyspace.view.load_full();
+            let mut checked = HashSet::new();
+            for table in view.version.tables() {
+                if checked.insert(table.file.number) {
+                    bytes += keyspace.tables.get_owned(&table.file)?.verify()?.bytes;
+                }
             }
         }
         Ok(bytes)
     }
 
-    /// The sequence number a read sees the database at.
-    pub(super) fn read_seqno(&self, options: &ReadOptions) -> Result<SeqNo> {
+    /// The sequence number that a read sees a keyspace at. To be asked for when the view is loaded:
+    /// a view that a drop has emptied is refused here.
+    ///
+    /// A read that looks at several keys, or at one more than once, takes [`Pins::pin`] for `now`;
+    /// one that looks at one key once is content with [`Pins::published`] (H2).
+    pub(super) fn read_seqno(
+        &self,
+        keyspace: &KeyspaceState,
+        options: &ReadOptions,
+        now: impl FnOnce(&Pins) -> SeqNo,
+    ) -> Result<SeqNo> {
+        keyspace.check_exists()?;
         match &options.snapshot {
-            None => Ok(self.published.load(Ordering::Acquire)),
+            None => Ok(now(&self.pins)),
             Some(snapshot) if std::ptr::eq(&**snapshot.db().core(), self) => Ok(snapshot.seqno()),
             Some(_) => Err(Error::invalid_argument("the snapshot is of another database")),
         }
     }
+}
+
+impl KeyspaceState {
+    /// The range tombstones of a view, as a reader finds them; `None` if there are none.
+    pub(super) fn covers(&self, view: &View, seqno: SeqNo) -> Option<Covers> {
+        let comparator = &self.comparator;
+        let sets = view.memtables().filter_map(|memtable| memtable.range_tombstones());
+        let everything = KeyRange::all();
+        let runs = view.version.runs().filter_map(|(_, run)| {
+            CoverSource::of_run(run, &everything, &self.tables, &**comparator)
+        });
+        Covers::new(sets.map(CoverSource::Memtable).chain(runs).collect(), [seqno], comparator)
+    }
 
     fn sources(&self, view: &View, seqno: SeqNo, options: &ReadOptions) -> Vec<Source> {
-        let table_options = CursorOptions { fill_cache: options.fill_cache, readahead: false };
         let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
         let memtables = memtables.map(|memtable| Source::Memtable(memtable.cursor(seqno)));
         let runs = view.version.runs().map(|(_, run)| {
             let everything = KeyRange::all();
             let (tables, comparator) = (&self.tables, &self.comparator);
-            Source::Run(RunCursor::new(run, &everything, tables, comparator, table_options))
+            Source::Run(RunCursor::new(run, &everything, tables, comparator, point_read(options)))
         });
         memtables.chain(runs).collect()
     }
 }
 
-impl Db {
+impl Keyspace {
     pub(crate) fn new_iter(&self, bounds: Bounds, options: &ReadOptions) -> Result<Iter> {
-        let core = self.core();
+        let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
         // The view first, the sequence number second (H3), the memtables' key lists third (H17).
-        let view = core.view.load_full();
-        let seqno = core.read_seqno(options)?;
-        let sources = core.sources(&view, seqno, options);
+        let view = keyspace.view.load_full();
+        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
+        let sources = keyspace.sources(&view, seqno, options);
         Ok(Iter::new(VisibleParts {
-            records: MergingCursor::new(sources, Arc::clone(&core.comparator)),
+            records: MergingCursor::new(sources, Arc::clone(&keyspace.comparator)),
+            covers: keyspace.covers(&view, seqno),
             seqno,
             bounds,
-            comparator: Arc::clone(&core.comparator),
+            comparator: Arc::clone(&keyspace.comparator),
             registry: Arc::clone(&core.registry),
             totals: Arc::clone(&core.totals),
+            report: options.report.clone(),
             _keep_alive: Arc::new((self.clone(), view)),
         }))
     }
+}
+
+/// How a read of these options gets its blocks.
+#[inline]
+pub(super) fn point_read(options: &ReadOptions) -> CursorOptions {
+    let ReadOptions { fill_cache, report, .. } = options;
+    CursorOptions { fill_cache: *fill_cache, readahead: 0, report: report.clone() }
+}
+
+/// Covers the chain of a key by a table's range tombstones.
+#[inline]
+pub(super) fn cover(chain: &mut Chain, table: &TableReader, key: &[u8], hash: u64, seqno: SeqNo) {
+    if planted(Fault::RangeDeleteBehindFilter)
+        && table.may_contain(hash).is_ok_and(|admits| !admits)
+    {
+        return;
+    }
+    let cover = table.cover(key, seqno);
+    let by_level = cover > 0 && planted(Fault::RangeDeleteByLevel);
+    chain.cover(if by_level { MAX_SEQNO } else { cover });
 }
 
 /// A range of keys as owned bounds.

@@ -2,7 +2,8 @@
 //!
 //! A record is replayed if its sequence number is above `flushed_through`, which is the last one
 //! *applied* before the flushed memtable was sealed: a folded record's own number may be smaller
-//! than what it absorbed (H5).
+//! than what it absorbed (H5). Each keyspace has a `flushed_through` of its own; what was written to
+//! one that was dropped since is skipped.
 //!
 //! The logs are one sequence. Where one of them ends early, what the later ones hold is not applied,
 //! so that what survives is a prefix of the writes (H11):
@@ -24,17 +25,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foldb_chains::ArenaPool;
+use foldb_env::FileSystem;
 
 use crate::batch::Operation;
+use crate::db::buffers::{first_capacity, next_capacity};
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Registry;
-use crate::key::{Kind, NO_OPERATOR, SeqNo};
-use crate::memtable::{Memtable, MemtableWriter, record_bytes};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, SeqNo};
+use crate::memtable::{Folding, Memtable, MemtableWriter, record_bytes};
 use crate::options::Options;
 use crate::version::FileNames;
-use crate::wal::{BatchHeader, LogEnd, LogHeader, LogReader, LogRecord};
+use crate::wal::{BatchHeader, LOG_FORMAT, LogEnd, LogHeader, LogReader, LogRecord};
 
 /// What there is to replay.
 pub(super) struct Replay<'a> {
@@ -44,35 +47,63 @@ pub(super) struct Replay<'a> {
     pub(super) arenas: &'a Arc<ArenaPool>,
     /// First log that holds writes which are in no table.
     pub(super) first_log: u64,
-    /// Logs on disk, ascending.
-    pub(super) logs: Vec<u64>,
+    /// The needed logs, ascending.
+    pub(super) logs: Vec<LogReader>,
+    /// Batches that begin behind it are left out, and all behind them.
+    pub(super) through: SeqNo,
     /// Identity the logs must have; `None` before the database has one.
     pub(super) database: Option<u64>,
+    /// The keyspaces that exist.
+    pub(super) keyspaces: BTreeMap<KeyspaceId, ReplayKeyspace>,
+    /// Below this, what does not exist was dropped.
+    pub(super) next_keyspace: KeyspaceId,
+}
+
+/// What replay needs to know of a keyspace.
+pub(super) struct ReplayKeyspace {
+    pub(super) comparator: Arc<dyn Comparator>,
+    /// Writes up to here are in its tables.
     pub(super) flushed_through: SeqNo,
 }
 
 /// What the logs held.
 #[derive(Debug, Default)]
 pub(super) struct Replayed {
-    /// Newest first.
-    pub(super) memtables: Vec<Arc<Memtable>>,
+    /// Of each keyspace that has any, newest first.
+    pub(super) memtables: BTreeMap<KeyspaceId, Vec<Arc<Memtable>>>,
     pub(super) last_seqno: SeqNo,
+}
+
+/// Opens the logs that are needed, of those on disk, ascending. Open, they stay readable when a writer
+/// in another process unlinks them.
+pub(super) fn open_logs(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    first_log: u64,
+    on_disk: &[u64],
+) -> Result<Vec<LogReader>> {
+    let is_needed = |log: &&u64| **log >= first_log || planted(Fault::ReplayFlushed);
+    let needed = on_disk.iter().filter(is_needed);
+    needed.map(|&number| LogReader::open(fs, &names.log(number), number)).collect()
 }
 
 /// Replays all logs that are needed.
 ///
 /// # Errors
 /// `Corruption`, naming log and offset, when something that was synced is missing.
-pub(super) fn replay_logs(replay: Replay<'_>) -> Result<Replayed> {
-    let mut replayer =
-        Replayer { replay: &replay, writer: None, done: Replayed::default(), held_back: None };
+pub(super) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
+    let mut needed = std::mem::take(&mut replay.logs).into_iter();
+    let mut replayer = Replayer {
+        replay: &replay,
+        open: BTreeMap::new(),
+        done: Replayed::default(),
+        held_back: None,
+    };
     // By number: a log that could not be begun may stand between two that follow each other.
     let mut ends: BTreeMap<u64, LogEnd> = BTreeMap::new();
-    let is_needed = |log: &u64| *log >= replay.first_log || planted(Fault::ReplayFlushed);
-    let mut needed = replay.logs.iter().copied().filter(is_needed);
-    while let Some(number) = needed.next() {
+    while let Some(mut reader) = needed.next() {
+        let number = reader.number();
         let path = replay.names.log(number);
-        let mut reader = LogReader::open(&*replay.options.env.fs, &path, number)?;
         let mut record = Vec::new();
         if !reader.next(&mut record)? {
             // Not even its header: nothing in it, nor in any later one, was ever synced.
@@ -90,6 +121,9 @@ pub(super) fn replay_logs(replay: Replay<'_>) -> Result<Replayed> {
         }
         let mut offset = reader.offset();
         while reader.next(&mut record)? {
+            if replay.is_beyond(&record).map_err(|error| error.at(&path, offset))? {
+                return Ok(replayer.finish());
+            }
             replayer.record(&record).map_err(|error| error.at(&path, offset))?;
             offset = reader.offset();
         }
@@ -112,13 +146,11 @@ fn stop_before(
     mut log: LogReader,
     header: &LogHeader,
     predecessor_end: u64,
-    later: impl Iterator<Item = u64>,
+    later: impl Iterator<Item = LogReader>,
     replay: &Replay<'_>,
 ) -> Result<()> {
     let mut was_synced = says_synced(&mut log)?;
-    for number in later {
-        let path = replay.names.log(number);
-        let mut log = LogReader::open(&*replay.options.env.fs, &path, number)?;
+    for mut log in later {
         was_synced |= says_synced(&mut log)?;
     }
     if !was_synced {
@@ -139,9 +171,21 @@ fn says_synced(log: &mut LogReader) -> Result<bool> {
     Ok(log.end()?.max_synced > 0)
 }
 
+impl Replay<'_> {
+    /// Whether a record is a batch that is left out.
+    fn is_beyond(&self, record: &[u8]) -> Result<bool> {
+        if self.through == MAX_SEQNO {
+            return Ok(false);
+        }
+        let LogRecord::Batch(header, _) = LogRecord::decode(record)? else { return Ok(false) };
+        Ok(header.first_seqno > self.through)
+    }
+}
+
 struct Replayer<'a> {
     replay: &'a Replay<'a>,
-    writer: Option<MemtableWriter>,
+    /// The memtables being filled, and the bytes they were made for.
+    open: BTreeMap<KeyspaceId, (MemtableWriter, usize)>,
     done: Replayed,
     /// A record kept back by the planted fault that loses the last one.
     held_back: Option<Vec<u8>>,
@@ -152,6 +196,7 @@ impl Replayer<'_> {
         let LogRecord::Header(header) = LogRecord::decode(record)? else {
             return Err(Error::corruption("the log does not begin with a header"));
         };
+        header.check_format("log", LOG_FORMAT)?;
         let database = self.replay.database.unwrap_or(header.database);
         if header.log != number || header.database != database {
             return Err(Error::corruption(format!(
@@ -187,6 +232,12 @@ impl Replayer<'_> {
     }
 
     fn batch(&mut self, header: &BatchHeader, operations: &[u8]) -> Result<()> {
+        if header.first_seqno <= self.done.last_seqno && header.count > 0 {
+            return Err(Error::corruption(format!(
+                "expected a batch behind sequence number {}, found one from {} on",
+                self.done.last_seqno, header.first_seqno
+            )));
+        }
         let mut bytes = ByteReader::new(operations);
         for index in 0..u64::from(header.count) {
             let mut operation = Operation::decode(&mut bytes)?;
@@ -194,8 +245,20 @@ impl Replayer<'_> {
                 operation.operator = header.default_operator;
             }
             let seqno = header.first_seqno + index;
-            if seqno > self.replay.flushed_through || planted(Fault::ReplayFlushed) {
-                self.insert(&operation, seqno);
+            match self.replay.keyspaces.get(&operation.keyspace) {
+                Some(own) if seqno > own.flushed_through || planted(Fault::ReplayFlushed) => {
+                    self.check_operator(&operation)?;
+                    self.insert(own, &operation, seqno);
+                }
+                // In tables already, or dropped.
+                Some(_) => {}
+                None if operation.keyspace < self.replay.next_keyspace => {}
+                None => {
+                    return Err(Error::corruption(format!(
+                        "expected a keyspace below {}, found {}",
+                        self.replay.next_keyspace, operation.keyspace
+                    )));
+                }
             }
             self.done.last_seqno = self.done.last_seqno.max(seqno);
         }
@@ -209,27 +272,55 @@ impl Replayer<'_> {
         Ok(())
     }
 
-    fn insert(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
-        let bytes = record_bytes(operation.key.len(), operation.value.len());
-        if self.writer.as_ref().is_some_and(|writer| !writer.fits(bytes)) {
-            self.seal();
+    /// Refuses operands that nobody can fold, unless the caller wants to open all the same.
+    fn check_operator(&self, operation: &Operation<'_>) -> Result<()> {
+        let registry = self.replay.registry;
+        let resolver = registry.resolver();
+        if operation.kind != Kind::Merge
+            || !resolver.is_unresolved(operation.operator)
+            || self.replay.options.allow_unresolved_operators
+        {
+            return Ok(());
         }
-        let options = self.replay.options;
-        let writer = self.writer.get_or_insert_with(|| {
-            let capacity = options.write_buffer_size.max(bytes + (bytes >> 3));
-            MemtableWriter::create(self.replay.arenas, capacity, &options.comparator, 0)
-        });
-        writer.apply(operation, seqno);
+        Err(resolver.definition(operation.operator).map_or_else(
+            || Error::corruption(format!("operator {} is defined nowhere", operation.operator)),
+            |definition| registry.unknown_operator(definition),
+        ))
     }
 
-    fn seal(&mut self) {
-        if let Some(writer) = self.writer.take() {
-            self.done.memtables.insert(0, writer.memtable);
+    fn insert(&mut self, own: &ReplayKeyspace, operation: &Operation<'_>, seqno: SeqNo) {
+        let id = operation.keyspace;
+        let bytes = record_bytes(operation.key.len(), operation.value.len());
+        let write_buffer = self.replay.options.write_buffer_size;
+        let mut capacity = match id {
+            DEFAULT_KEYSPACE => write_buffer,
+            _ => first_capacity(write_buffer),
+        };
+        if let Some((full, made_for)) = self.open.get(&id)
+            && !full.fits(bytes)
+        {
+            capacity = next_capacity(*made_for, full.grown(), write_buffer);
+            self.seal(id);
+        }
+        let (writer, _) = self.open.entry(id).or_insert_with(|| {
+            let room = capacity.max(bytes + (bytes >> 3));
+            (MemtableWriter::create(self.replay.arenas, room, &own.comparator), capacity)
+        });
+        // Nobody reads yet, so records change in place whoever wrote them.
+        let operators = self.replay.registry.resolver();
+        writer.apply(operation, seqno, Folding { floor: 0, operators: &operators });
+    }
+
+    fn seal(&mut self, id: KeyspaceId) {
+        if let Some((writer, _)) = self.open.remove(&id) {
+            self.done.memtables.entry(id).or_default().insert(0, writer.memtable);
         }
     }
 
     fn finish(mut self) -> Replayed {
-        self.seal();
+        while let Some((&id, _)) = self.open.first_key_value() {
+            self.seal(id);
+        }
         self.done
     }
 }

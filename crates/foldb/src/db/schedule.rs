@@ -1,5 +1,6 @@
-//! Which job next: the tree as the policy sees it, and the policy's pick as a job.
+//! Which job next: the trees as the policy sees them, and the policy's pick as a job.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::compaction::job::Job;
@@ -8,55 +9,156 @@ use crate::compaction::policy::{
     TreeShape,
 };
 use crate::db::core::Core;
-use crate::db::tree::Tree;
+use crate::db::keyspace::KeyspaceState;
+use crate::db::tree::{KeyspaceTree, Tree};
 use crate::faults::{Fault, planted};
-use crate::version::{KeyRange, Run, RunId, TableRef, Upper, Version};
+use crate::key::{KeyspaceId, SeqNo};
+use crate::version::{FileFacts, KeyRange, Run, RunId, TableRef, Upper};
+
+/// Which tables are worth writing anew where they stand, because more of them may fold now.
+struct Refold {
+    /// The live snapshots, oldest first.
+    snapshots: Vec<SeqNo>,
+    /// Files below this number are, if they hold operands.
+    operands_below: u64,
+}
+
+impl Refold {
+    fn is_due(&self, file: &FileFacts) -> bool {
+        let is_released =
+            file.kept_apart > 0 && self.snapshots.binary_search(&file.kept_apart).is_err();
+        is_released || (file.merges > 0 && file.number < self.operands_below)
+    }
+}
+
+/// A job and the keyspace whose tree it changes.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    pub(crate) keyspace: Arc<KeyspaceState>,
+    pub(crate) job: Job,
+}
 
 impl Core {
-    /// The job that the tree needs most, if it needs any.
-    pub(crate) fn pick(&self, tree: &Tree) -> Option<Job> {
-        let jobs = self.running_jobs(tree);
-        let pick = self.policy.pick(&self.shape(tree), &jobs, &*self.comparator)?;
-        Some(self.job_of(&pick, tree))
+    fn refold(&self) -> Refold {
+        Refold { snapshots: self.snapshots.live(), operands_below: 0 }
+    }
+
+    /// The job that is most urgent over the trees of all keyspaces, if any needs one. Of equally
+    /// urgent ones the keyspace behind the last one served is next, so that none waits for ever.
+    pub(crate) fn pick(&self, tree: &mut Tree) -> Option<Claim> {
+        // In this order: who is released after the second line is noticed the next time.
+        if self.snapshots.take_released() {
+            tree.keyspaces.values_mut().for_each(|own| own.settled = false);
+        }
+        let refold = self.refold();
+        let mut best: Option<(f64, KeyspaceId, Pick)> = None;
+        for id in in_turn(tree) {
+            let Some(own) = tree.keyspaces.get_mut(&id).filter(|own| !own.settled) else {
+                continue;
+            };
+            let comparator = &*own.keyspace.comparator;
+            match own.keyspace.policy.most_urgent(
+                &own.shape(&refold),
+                &own.running_jobs(),
+                comparator,
+            ) {
+                None => own.settled = true,
+                Some((urgency, pick)) => {
+                    if best.as_ref().is_none_or(|best| urgency > best.0) {
+                        best = Some((urgency, id, pick));
+                    }
+                }
+            }
+        }
+        let (_, id, pick) = best?;
+        Some(self.claim_of(id, &pick, tree))
     }
 
     /// A job that makes reads meet fewer runs, once nothing was written between two looks.
-    pub(crate) fn pick_idle(&self, tree: &mut Tree) -> Option<Job> {
+    pub(crate) fn pick_idle(&self, tree: &mut Tree) -> Option<Claim> {
         let written = self.published();
         if self.options.idle_runs == 0
             || std::mem::replace(&mut tree.idle_since, written) != written
         {
             return None;
         }
-        let (shape, jobs) = (self.shape(tree), self.running_jobs(tree));
-        let pick = self.policy.idle(&shape, &jobs, self.options.idle_runs, &*self.comparator)?;
-        Some(self.job_of(&pick, tree))
+        let refold = self.refold();
+        let (id, pick) = in_turn(tree).find_map(|id| {
+            let own = &tree.keyspaces[&id];
+            let (shape, jobs) = (own.shape(&refold), own.running_jobs());
+            let (policy, runs) = (&own.keyspace.policy, self.options.idle_runs);
+            Some((id, policy.idle(&shape, &jobs, runs, &*own.keyspace.comparator)?))
+        })?;
+        Some(self.claim_of(id, &pick, tree))
     }
 
-    /// The next job on the way of a range into one run of the deepest level; `None` at its end.
-    pub(crate) fn pick_manual(&self, tree: &Tree, range: &ShapeRange) -> Option<Job> {
+    /// The next job on the way of a range into one run of the deepest level; `None` at its end, and
+    /// when the keyspace was dropped. In the end, tables with operands are written anew, too, if
+    /// their numbers lie below `operands_below`.
+    pub(crate) fn pick_manual(
+        &self,
+        tree: &Tree,
+        keyspace: KeyspaceId,
+        range: &ShapeRange,
+        operands_below: u64,
+    ) -> Option<Claim> {
+        let own = tree.keyspaces.get(&keyspace)?;
         // Nothing else runs meanwhile, so there is never a job to wait for.
-        match self.policy.manual(&self.shape(tree), &[], range, &*self.comparator) {
-            ManualStep::Run(pick) => Some(Job { move_from: u64::MAX, ..self.job_of(&pick, tree) }),
-            ManualStep::Wait | ManualStep::Done => None,
+        debug_assert!(own.running.is_empty(), "jobs of the policy's wait for those of callers");
+        self.step_of(own.manual(range, &Refold { operands_below, ..self.refold() }), keyspace, tree)
+            .map(|(_, claim)| claim)
+    }
+
+    /// The next job that brings together what the runs hold of one key, and the bytes it rewrites;
+    /// `None` when there is nothing to do, or others are in the way.
+    pub(crate) fn pick_key(
+        &self,
+        tree: &Tree,
+        keyspace: KeyspaceId,
+        key: &Arc<[u8]>,
+    ) -> Option<(u64, Claim)> {
+        let own = tree.keyspaces.get(&keyspace)?;
+        if !own.keyspace.comparator.bytewise_order() {
+            // There is no telling where the next key begins.
+            return None;
         }
+        let mut behind = key.to_vec();
+        behind.push(0);
+        let range = ShapeRange { lo: Some(Arc::clone(key)), hi: Some(behind.into()) };
+        self.step_of(own.manual(&range, &self.refold()), keyspace, tree)
     }
 
-    /// Bytes that must be compacted until the tree has its shape.
+    fn step_of(&self, step: ManualStep, id: KeyspaceId, tree: &Tree) -> Option<(u64, Claim)> {
+        let ManualStep::Run(pick) = step else { return None };
+        let mut claim = self.claim_of(id, &pick, tree);
+        claim.job.move_from = u64::MAX;
+        Some((pick.bytes, claim))
+    }
+
+    /// Bytes that must be compacted until the trees have their shape.
     pub(crate) fn debt(&self, tree: &Tree) -> u64 {
-        let jobs = self.running_jobs(tree);
-        self.policy.debt(&self.shape(tree), &jobs, &*self.comparator)
+        let refold = self.refold();
+        let debt = |own: &KeyspaceTree| {
+            let comparator = &*own.keyspace.comparator;
+            own.keyspace.policy.debt(&own.shape(&refold), &own.running_jobs(), comparator)
+        };
+        tree.keyspaces.values().map(debt).sum()
     }
 
-    fn job_of(&self, pick: &Pick, tree: &Tree) -> Job {
+    fn claim_of(&self, id: KeyspaceId, pick: &Pick, tree: &Tree) -> Claim {
+        let keyspace = Arc::clone(&tree.keyspaces[&id].keyspace);
+        Claim { keyspace, job: self.job_of(pick, tree.next_run) }
+    }
+
+    fn job_of(&self, pick: &Pick, next_run: RunId) -> Job {
         let mut inputs: Vec<RunId> =
             pick.inputs.iter().flat_map(|level| level.runs.iter().copied()).collect();
         if planted(Fault::MovePastOlderRun) {
             inputs.truncate(1);
         }
         let (output_run, before) = match pick.output {
-            OutputRun::New => (tree.next_run, None),
-            OutputRun::InPlace => (tree.next_run, inputs.first().copied()),
+            OutputRun::New => (next_run, None),
+            OutputRun::InPlace => (next_run, inputs.first().copied()),
             OutputRun::Existing(run) => (run, None),
         };
         let move_from = match pick.kind {
@@ -68,25 +170,44 @@ impl Core {
         let output_level = pick.output_level;
         Job { inputs, range, output_level, output_run, before, move_from }
     }
+}
 
-    fn shape(&self, tree: &Tree) -> TreeShape {
+/// All keyspaces, those behind the last one served first.
+fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
+    let behind = (Bound::Excluded(tree.last_served), Bound::Unbounded);
+    let ids: Vec<KeyspaceId> = tree
+        .keyspaces
+        .range(behind)
+        .chain(tree.keyspaces.range(..=tree.last_served))
+        .map(|(&id, _)| id)
+        .collect();
+    ids.into_iter()
+}
+
+impl KeyspaceTree {
+    fn manual(&self, range: &ShapeRange, refold: &Refold) -> ManualStep {
+        let (policy, comparator) = (&self.keyspace.policy, &*self.keyspace.comparator);
+        policy.manual(&self.shape(refold), &self.running_jobs(), range, comparator)
+    }
+
+    fn shape(&self, refold: &Refold) -> TreeShape {
         let busy = |id: RunId| {
-            tree.running.iter().any(|job| job.output_run == id || job.inputs.contains(&id))
+            self.running.iter().any(|job| job.output_run == id || job.inputs.contains(&id))
         };
         let run = |run: &Arc<Run>| RunShape {
             id: run.id,
             busy: busy(run.id),
-            tables: run.tables.iter().map(|table| self.table_shape(table)).collect(),
+            tables: run.tables.iter().map(|table| self.table_shape(table, refold)).collect(),
         };
-        let levels = tree.version.levels.iter();
+        let levels = self.version.levels.iter();
         TreeShape {
             levels: levels.map(|level| level.runs.iter().map(run).collect()).collect(),
-            dead_share: tree.dead_share.get(),
+            dead_share: self.dead_share.get(),
         }
     }
 
-    fn table_shape(&self, table: &TableRef) -> TableShape {
-        let bytes = table.bytes(&*self.comparator);
+    fn table_shape(&self, table: &TableRef, refold: &Refold) -> TableShape {
+        let bytes = table.bytes(&*self.keyspace.comparator);
         let file = &table.file;
         // What holds for all of the file is taken to hold for the part of it that exists.
         let share = |whole: u64| (whole as u128 * bytes as u128 / file.len.max(1) as u128) as u64;
@@ -96,17 +217,19 @@ impl Core {
             hi_included: matches!(table.hi, Upper::Included(_)),
             bytes,
             samples: Arc::clone(&file.samples),
-            deletes: share(file.deletes),
-            entries: share(file.entries),
+            // What range tombstones delete counts as if each record had been deleted by itself.
+            deletes: share(file.deletes + file.range_deleted).max(file.range_deletes.min(1)),
+            entries: share(file.entries + file.range_deleted).max(file.range_deletes.min(1)),
+            released: refold.is_due(file),
         }
     }
 
-    fn running_jobs(&self, tree: &Tree) -> Vec<RunningJob> {
-        tree.running.iter().map(|job| self.running_job(job, &tree.version)).collect()
+    fn running_jobs(&self) -> Vec<RunningJob> {
+        self.running.iter().map(|job| self.running_job(job)).collect()
     }
 
-    fn running_job(&self, job: &Job, version: &Version) -> RunningJob {
-        let comparator = &*self.comparator;
+    fn running_job(&self, job: &Job) -> RunningJob {
+        let (version, comparator) = (&self.version, &*self.keyspace.comparator);
         let inputs = job.inputs.iter().filter_map(|&id| version.run(id));
         let tables = inputs.flat_map(|run| run.overlapping(comparator, &job.range));
         let input_level = job.inputs.iter().filter_map(|&id| version.position(id)).map(|at| at.0);

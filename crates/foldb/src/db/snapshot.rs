@@ -2,12 +2,15 @@
 //!
 //! Invariant: a sequence number is taken and registered in one step, under the lock that
 //! compactions take to ask which snapshots are live. Whoever asked before sees records that are all
-//! older than any snapshot registered later, so folding them hides nothing from it.
+//! older than any snapshot registered later, so folding them hides nothing from it. The number is
+//! pinned, so the memtable changes nothing in place at or below it.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use foldb_chains::Pins;
 
 use crate::db::Db;
 use crate::error::Result;
@@ -18,34 +21,70 @@ use crate::value::Value;
 
 /// The live snapshots of a database.
 #[derive(Debug, Default)]
-pub(crate) struct SnapshotList(Mutex<BTreeMap<SeqNo, usize>>);
+pub(crate) struct SnapshotList {
+    live: Mutex<BTreeMap<SeqNo, Held>>,
+    /// Whether one is gone that kept records of tables apart, and nobody has looked since.
+    released: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    count: usize,
+    /// Whether tables wait for it.
+    keeps_apart: bool,
+}
 
 impl SnapshotList {
-    fn register(&self, published: &AtomicU64) -> SeqNo {
-        let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let seqno = published.load(Ordering::Acquire);
-        *live.entry(seqno).or_default() += 1;
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SeqNo, Held>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn register(&self, pins: &Pins) -> SeqNo {
+        let mut live = self.lock();
+        let seqno = pins.pin();
+        live.entry(seqno).or_default().count += 1;
         seqno
     }
 
-    fn release(&self, seqno: SeqNo) {
-        let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = live.get_mut(&seqno) {
-            *count -= 1;
-            if *count == 0 {
-                live.remove(&seqno);
-            }
+    /// Lets go of a snapshot. Whether tables waited for that.
+    fn release(&self, seqno: SeqNo) -> bool {
+        let mut live = self.lock();
+        let Some(held) = live.get_mut(&seqno) else { return false };
+        held.count -= 1;
+        if held.count > 0 {
+            return false;
         }
+        let keeps_apart = held.keeps_apart;
+        live.remove(&seqno);
+        if keeps_apart {
+            self.released.store(true, Ordering::Release);
+        }
+        keeps_apart
+    }
+
+    /// A table was written whose records a snapshot keeps apart.
+    pub(crate) fn note_kept_apart(&self, seqno: SeqNo) {
+        match self.lock().get_mut(&seqno) {
+            Some(held) => held.keeps_apart = true,
+            // It is gone already.
+            None => self.released.store(true, Ordering::Release),
+        }
+    }
+
+    /// Whether a snapshot that tables waited for has gone since this was last asked.
+    pub(crate) fn take_released(&self) -> bool {
+        self.released.load(Ordering::Relaxed) && self.released.swap(false, Ordering::AcqRel)
     }
 
     /// Sequence numbers of the live snapshots, oldest first.
     pub(crate) fn live(&self) -> Vec<SeqNo> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+        self.lock().keys().copied().collect()
     }
 }
 
-/// A moment of the database. Reads through it see exactly the writes that had returned when it was
-/// made. Cheap to clone; keeps the database alive, and the space of what it alone still sees.
+/// A moment of the database, in all its keyspaces. Reads through it see exactly the writes that had
+/// returned when it was made; its own calls read the default keyspace, and [`ReadOptions::snapshot`]
+/// any. Cheap to clone; keeps the database alive, and the space of what it alone still sees.
 ///
 /// # Example
 /// ```
@@ -68,14 +107,17 @@ struct Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        self.db.core().snapshots.release(self.seqno);
+        let core = self.db.core();
+        if core.snapshots.release(self.seqno) {
+            core.wake();
+        }
     }
 }
 
 impl Snapshot {
     pub(crate) fn take(db: &Db) -> Snapshot {
         let core = db.core();
-        let seqno = core.snapshots.register(&core.published);
+        let seqno = core.snapshots.register(&core.pins);
         Snapshot(std::sync::Arc::new(Registered { db: db.clone(), seqno }))
     }
 
@@ -93,6 +135,11 @@ impl Snapshot {
     /// As [`Db::iter`].
     pub fn iter(&self) -> Result<Iter> {
         self.0.db.range_opt::<&[u8]>(.., &self.read_options())
+    }
+
+    /// The position in the order of writes that it holds, as [`Db::explain`] names it.
+    pub fn sequence_number(&self) -> u64 {
+        self.0.seqno
     }
 
     pub(crate) fn seqno(&self) -> SeqNo {

@@ -9,8 +9,8 @@ use foldb_env::mem::{Fault, Operation};
 use foldb_env::{Env, FileSystem, MemFs, SystemThreads};
 
 use crate::options::{CompactionPreset, WriteOptions};
-use crate::version::{Edit, FileNames, Manifest};
-use crate::{Db, ErrorKind, Options};
+use crate::version::{Edit, FileNames, KeyspaceEdit, Manifest};
+use crate::{Db, ErrorKind, KeyspaceOptions, OptionSource, Options};
 
 const PATH: &str = "db";
 
@@ -53,6 +53,34 @@ fn count(db: &Db, key: &str) -> u64 {
 
 /// H11: the log behind the damaged one was never synced by itself, but the one behind that was, and
 /// with it all before.
+#[test]
+fn stored_options_are_told_as_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let named = |db: &Db, name| {
+        let all = db.explain_options();
+        let option = all.into_iter().find(|option| option.name == name).unwrap();
+        (option.value.to_string(), option.source)
+    };
+    let options = Options {
+        create_if_missing: true,
+        merge_operator: Some("stringappend:,".to_owned()),
+        num_levels: 9,
+        ..Options::default()
+    };
+    let db = Db::open(dir.path(), options).unwrap();
+    assert_eq!(named(&db, "merge_operator"), ("stringappend:,".to_owned(), OptionSource::Given));
+    assert_eq!(named(&db, "num_levels"), ("9".to_owned(), OptionSource::Given));
+    db.close().unwrap();
+    let db = Db::open(dir.path(), Options::default()).unwrap();
+    assert_eq!(named(&db, "merge_operator"), ("stringappend:,".to_owned(), OptionSource::Stored));
+    assert_eq!(named(&db, "num_levels"), ("9".to_owned(), OptionSource::Stored));
+    assert_eq!(named(&db, "bloom_bits"), ("10".to_owned(), OptionSource::Default));
+    let own = KeyspaceOptions { bloom_bits: Some(0), ..KeyspaceOptions::default() };
+    let own = db.create_keyspace("own", own).unwrap().explain_options();
+    let bits = own.iter().find(|option| option.name == "bloom_bits").unwrap();
+    assert_eq!((bits.value.to_string(), bits.source), ("0".to_owned(), OptionSource::Stored));
+}
+
 #[test]
 fn h11_damage_is_seen_from_any_later_log() {
     let fs = MemFs::new();
@@ -102,7 +130,8 @@ fn a_database_without_current_is_not_a_new_one() {
 fn a_number_of_levels_is_not_believed() {
     let fs = MemFs::new();
     fs.create_dir_all(Path::new(PATH)).unwrap();
-    let edit = Edit { num_levels: Some(1 << 60), database: Some(1), ..Edit::default() };
+    let levels = KeyspaceEdit { num_levels: Some(1 << 60), ..KeyspaceEdit::default() };
+    let edit = Edit { database: Some(1), ..Edit::of_keyspace(levels) };
     let handle: Arc<dyn FileSystem> = Arc::new(fs.clone());
     Manifest::create(&handle, &FileNames::new(Path::new(PATH)), 1, 1, &edit).unwrap();
     let error = open(&fs).unwrap_err();

@@ -3,33 +3,71 @@
 //! Order of an install: files synced, their directory synced, edit synced, view replaced, old files
 //! unlinked when their last reader lets go. A crash between any two leaves the old tree or the new.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::compaction::job::Job;
 use crate::compaction::policy::DeadShare;
 use crate::db::core::Core;
+use crate::db::keyspace::KeyspaceState;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
-use crate::memtable::Memtable;
+use crate::key::{KeyspaceId, SeqNo};
 use crate::totals::Total;
-use crate::version::{Edit, Manifest, RunId, TreeEdit, Version, check_order, check_structure};
+use crate::version::{
+    Edit, KeyspaceEdit, Manifest, RunId, TreeEdit, Version, check_order, check_structure,
+};
 
-/// The newest version and what is being done to it.
+/// The newest versions of all keyspaces, and what is being done to them.
 pub(crate) struct Tree {
     pub(crate) manifest: Manifest,
-    pub(crate) version: Arc<Version>,
     pub(crate) next_run: RunId,
-    /// Jobs whose slices are being made, so that no two share a run.
-    pub(crate) running: Vec<Job>,
+    /// Id of the keyspace that is created next.
+    pub(crate) next_keyspace: KeyspaceId,
     /// First log that is needed after a crash.
     pub(crate) log: u64,
+    /// Last sequence number when a worker last found nothing to do.
+    pub(crate) idle_since: SeqNo,
+    pub(crate) keyspaces: BTreeMap<KeyspaceId, KeyspaceTree>,
+    /// The keyspace whose job was begun last: of equally urgent ones it is not the next again.
+    pub(crate) last_served: KeyspaceId,
+}
+
+/// The tree of one keyspace.
+pub(crate) struct KeyspaceTree {
+    pub(crate) keyspace: Arc<KeyspaceState>,
+    pub(crate) version: Arc<Version>,
+    /// Jobs whose slices are being made, so that no two share a run.
+    pub(crate) running: Vec<Job>,
     /// Writes up to here need no log.
-    pub(crate) flushed_through: u64,
+    pub(crate) flushed_through: SeqNo,
     /// How much of what reached the oldest data was dead weight there.
     pub(crate) dead_share: DeadShare,
-    /// Last sequence number when a worker last found nothing to do.
-    pub(crate) idle_since: u64,
+    /// Whether the policy wanted nothing when it was last asked, and nothing changed since.
+    pub(crate) settled: bool,
+}
+
+impl KeyspaceTree {
+    pub(crate) fn new(
+        keyspace: Arc<KeyspaceState>,
+        version: Arc<Version>,
+        flushed_through: SeqNo,
+        dead_share: DeadShare,
+    ) -> KeyspaceTree {
+        let (running, settled) = (Vec::new(), false);
+        KeyspaceTree { keyspace, version, running, flushed_through, dead_share, settled }
+    }
+
+    /// What the manifest keeps of it.
+    pub(crate) fn describe(&self) -> KeyspaceEdit {
+        KeyspaceEdit {
+            flushed_through: Some(self.flushed_through),
+            dead_share: Some(self.dead_share.get()),
+            tree: self.version.describe(),
+            ..self.keyspace.describe()
+        }
+    }
 }
 
 /// Keys in the tree up to which every install checks the order invariant key by key, in builds with
@@ -37,18 +75,20 @@ pub(crate) struct Tree {
 const DEEP_CHECK_ENTRIES: u64 = 20_000;
 
 impl Core {
-    /// Makes an edit durable and its version the current one.
+    /// Makes an edit durable and its versions the current ones. All its keyspaces exist.
     ///
     /// # Errors
     /// Of the manifest: see [`Core::append_edit`]. Nothing changed for readers then.
-    pub(crate) fn install(
-        &self,
-        tree: &mut Tree,
-        mut edit: Edit,
-        flushed: &[Arc<Memtable>],
-    ) -> Result<()> {
-        let version = Arc::new(tree.version.apply(&edit.tree, &*self.comparator, &self.trash)?);
-        self.check_invariants(&version)?;
+    pub(crate) fn install(&self, tree: &mut Tree, mut edit: Edit) -> Result<()> {
+        let mut versions = Vec::with_capacity(edit.keyspaces.len());
+        for change in &mut edit.keyspaces {
+            let own = &tree.keyspaces[&change.id];
+            let comparator = &*own.keyspace.comparator;
+            let version = Arc::new(own.version.apply(&change.tree, comparator, &self.trash)?);
+            check_invariants(&own.keyspace, &version)?;
+            versions.push(version);
+            change.dead_share = Some(own.dead_share.get());
+        }
         if names_files(&edit) && !planted(Fault::SkipDirSync) {
             let directory = self.names.directory();
             let synced = self.options.env.fs.sync_dir(directory);
@@ -57,18 +97,24 @@ impl Core {
         edit.next_file = Some(self.next_file.load(Ordering::Relaxed));
         edit.next_run = Some(tree.next_run);
         edit.last_seqno = Some(self.published());
-        edit.dead_share = Some(tree.dead_share.get());
         edit.totals = Some(self.totals.to_vec());
         self.append_edit(tree, &edit)?;
-        let old = std::mem::replace(&mut tree.version, Arc::clone(&version));
-        if let Some(log) = edit.log {
-            tree.log = log;
+        tree.log = edit.log.unwrap_or(tree.log);
+        for (change, version) in edit.keyspaces.iter().zip(versions) {
+            let Some(own) = tree.keyspaces.get_mut(&change.id) else { continue };
+            let old = std::mem::replace(&mut own.version, Arc::clone(&version));
+            for inserted in &change.tree {
+                if let TreeEdit::Insert { file, .. } = inserted
+                    && file.kept_apart > 0
+                {
+                    self.snapshots.note_kept_apart(file.kept_apart);
+                }
+            }
+            own.flushed_through = change.flushed_through.unwrap_or(own.flushed_through);
+            own.settled = false;
+            own.keyspace.view.install(Arc::clone(&version), own.flushed_through);
+            old.mark_obsolete_files(&version);
         }
-        if let Some((_, seqno)) = edit.flushed_through {
-            tree.flushed_through = seqno;
-        }
-        self.view.install(Arc::clone(&version), flushed);
-        old.mark_obsolete_files(&version);
         if tree.manifest.is_long() {
             self.roll_manifest(tree)?;
         }
@@ -112,43 +158,57 @@ impl Core {
     /// One edit that describes everything.
     pub(crate) fn describe(&self, tree: &Tree) -> Edit {
         Edit {
-            comparator: Some(self.comparator.name().to_owned()),
             database: Some(self.database),
-            num_levels: Some(self.options.num_levels as u64),
             log: Some(tree.log),
             next_file: Some(self.next_file.load(Ordering::Relaxed)),
             next_run: Some(tree.next_run),
             last_seqno: Some(self.published()),
-            flushed_through: Some((crate::key::DEFAULT_KEYSPACE, tree.flushed_through)),
+            next_keyspace: Some(tree.next_keyspace),
             operators: self.registry.resolver().dynamic_definitions().cloned().collect(),
-            default_operator: self.default_operator.load().as_ref().map(|operator| operator.id),
-            tree: tree.version.describe(),
-            dead_share: Some(tree.dead_share.get()),
             totals: Some(self.totals.to_vec()),
+            keyspaces: tree.keyspaces.values().map(KeyspaceTree::describe).collect(),
+            dropped: Vec::new(),
         }
     }
 
-    /// Unlinks tables that nobody refers to any more.
-    pub(crate) fn remove_unreferenced_tables(&self) {
-        for number in self.trash.empty() {
+    /// Unlinks tables that were written for a keyspace that was dropped meanwhile.
+    pub(crate) fn discard_tables(&self, numbers: impl IntoIterator<Item = u64>) {
+        for number in numbers {
             // A table that cannot be unlinked now is removed at the next open.
             let _best_effort = self.options.env.fs.remove(&self.names.table(number));
         }
     }
 
-    fn check_invariants(&self, version: &Version) -> Result<()> {
-        check_structure(version, &*self.comparator);
-        if cfg!(debug_assertions) {
-            let entries: u64 = version.tables().map(|table| table.file.entries).sum();
-            if entries <= DEEP_CHECK_ENTRIES {
-                check_order(version, &self.tables, &*self.comparator)?;
-            }
+    /// Unlinks tables that were to be installed and were not: they are written anew when the step is
+    /// tried again, and a full disk must not fill with them. After a failed sync they stay, for the
+    /// manifest may name them.
+    pub(crate) fn discard_uninstalled(&self, numbers: Vec<u64>) {
+        if self.poison.get().is_none() {
+            self.discard_tables(numbers);
         }
-        Ok(())
     }
+
+    /// Unlinks tables that nobody refers to any more.
+    pub(crate) fn remove_unreferenced_tables(&self) {
+        self.discard_tables(self.trash.empty());
+    }
+}
+
+fn check_invariants(keyspace: &KeyspaceState, version: &Version) -> Result<()> {
+    check_structure(version, &*keyspace.comparator);
+    if cfg!(debug_assertions) {
+        let entries: u64 = version.tables().map(|table| table.file.entries).sum();
+        let ranges: u64 = version.tables().map(|table| table.file.range_deletes).sum();
+        // Range tombstones are compared with everything.
+        if (entries + ranges) * (1 + ranges / 32) <= DEEP_CHECK_ENTRIES {
+            check_order(version, &keyspace.tables, &*keyspace.comparator)?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether the edit names files whose names may not be durable yet.
 fn names_files(edit: &Edit) -> bool {
-    edit.log.is_some() || edit.tree.iter().any(|change| matches!(change, TreeEdit::Insert { .. }))
+    let mut changes = edit.keyspaces.iter().flat_map(|keyspace| &keyspace.tree);
+    edit.log.is_some() || changes.any(|change| matches!(change, TreeEdit::Insert { .. }))
 }

@@ -1,4 +1,4 @@
-//! What readers look at: the memtables and the version, together, at one moment.
+//! What readers of a keyspace look at: its memtables and its version, together, at one moment.
 //!
 //! Every read loads the view first and its sequence number second (H3). The other way round a
 //! compaction could fold what the reader may see into what it may not:
@@ -11,23 +11,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 
+use crate::key::SeqNo;
 use crate::memtable::Memtable;
 use crate::version::Version;
 
-/// Memtables and version. Immutable.
+/// Memtables and version of a keyspace. Immutable.
 #[derive(Debug)]
 pub(crate) struct View {
-    /// The memtable being filled.
-    pub(crate) active: Arc<Memtable>,
+    /// The memtable being filled; none while nothing was written since the last one was sealed.
+    pub(crate) active: Option<Arc<Memtable>>,
     /// Sealed memtables, newest first.
     pub(crate) sealed: Vec<Arc<Memtable>>,
     pub(crate) version: Arc<Version>,
 }
 
 impl View {
+    /// A version without memtables.
+    pub(crate) fn of(version: Arc<Version>) -> View {
+        View { active: None, sealed: Vec::new(), version }
+    }
+
     /// All memtables, newest first.
     pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
-        std::iter::once(&self.active).chain(&self.sealed)
+        self.active.iter().chain(&self.sealed)
     }
 }
 
@@ -53,24 +59,44 @@ impl ViewCell {
         self.view.load_full()
     }
 
-    /// Puts a new memtable in front; the one being filled is sealed.
-    pub(crate) fn seal(&self, next: Arc<Memtable>) {
-        self.replace(|view| {
-            let mut sealed = Vec::with_capacity(view.sealed.len() + 1);
-            sealed.push(Arc::clone(&view.active));
-            sealed.extend(view.sealed.iter().cloned());
-            View { active: next, sealed, version: Arc::clone(&view.version) }
+    /// Shows a memtable to be filled, in place of an empty one or none. Before anything in it is
+    /// published: who then asks for the last sequence number sees the memtable too.
+    pub(crate) fn begin(&self, memtable: Arc<Memtable>) {
+        self.replace(|view| View {
+            active: Some(memtable),
+            sealed: view.sealed.clone(),
+            version: Arc::clone(&view.version),
         });
     }
 
-    /// Shows another version, without the sealed memtables that it contains.
-    pub(crate) fn install(&self, version: Arc<Version>, flushed: &[Arc<Memtable>]) {
-        self.replace(|view| {
-            let is_flushed =
-                |memtable: &Arc<Memtable>| flushed.iter().any(|other| Arc::ptr_eq(memtable, other));
-            let sealed = view.sealed.iter().filter(|memtable| !is_flushed(memtable)).cloned();
-            View { active: Arc::clone(&view.active), sealed: sealed.collect(), version }
+    /// Shows sealed memtables, newest first, in front of the version: what the logs of a database that
+    /// is open read-only held.
+    pub(crate) fn hold(&self, sealed: Vec<Arc<Memtable>>) {
+        self.replace(|view| View { active: None, sealed, version: Arc::clone(&view.version) });
+    }
+
+    /// The memtable being filled is sealed; another is begun when somebody writes.
+    pub(crate) fn seal(&self) {
+        self.replace(|view| View {
+            active: None,
+            sealed: view.memtables().cloned().collect(),
+            version: Arc::clone(&view.version),
         });
+    }
+
+    /// Shows another version, without the sealed memtables that it contains: those sealed at
+    /// `flushed_through` and before.
+    pub(crate) fn install(&self, version: Arc<Version>, flushed_through: SeqNo) {
+        self.replace(|view| {
+            let is_needed = |memtable: &&Arc<Memtable>| memtable.sealed_through() > flushed_through;
+            let sealed = view.sealed.iter().filter(is_needed).cloned().collect();
+            View { active: view.active.clone(), sealed, version }
+        });
+    }
+
+    /// Shows nothing any more.
+    pub(crate) fn clear(&self) {
+        self.replace(|view| View::of(Arc::new(Version::empty(view.version.levels.len()))));
     }
 
     fn replace(&self, next: impl FnOnce(&View) -> View) {

@@ -12,6 +12,13 @@
 //! unknown: an older stripe, a deeper level. Above a known base a stretch folds with
 //! [`MergeOperator::full`], above the unknown with `partial`.
 //!
+//! A chain may be *covered* up to a sequence number: a range around the key was deleted then. What is
+//! older is gone, wherever it lies (H10); what is newer stands on nothing:
+//!
+//! ```text
+//! a.MERGE.9(+1) covered to 7 a.MERGE.5(+2) a.PUT.1(10)   ->   a.MERGE.9(+1) on nothing: 1
+//! ```
+//!
 //! A stretch that fails is a *wall* (H8): it is carried along untouched, what is below it stays
 //! folded, what is above it folds only partially. Nothing is dropped except under a base:
 //!
@@ -23,7 +30,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use smallvec::SmallVec;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::faults::{Fault, planted};
 use crate::fold::operator::{Full, MergeOperator, Partial};
 use crate::fold::registry::Resolver;
@@ -49,6 +56,8 @@ pub(crate) enum Below {
 /// Visible records of one key, at most one base and that one the oldest.
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
+    /// Records below this sequence number are deleted; 0 deletes none.
+    covered: SeqNo,
     /// Operands, newest first unless `oldest_first`.
     operands: SmallVec<[Record; 4]>,
     /// Which way they were collected.
@@ -71,6 +80,9 @@ impl Chain {
     pub(crate) fn push(&mut self, header: RecordHeader, value: Value) -> bool {
         debug_assert!(self.base.is_none(), "nothing lies below a base");
         debug_assert!(!self.oldest_first, "one chain is collected one way");
+        if header.seqno < self.covered {
+            return false;
+        }
         if header.kind.is_base() {
             self.base = Some(Record { header, value });
             return false;
@@ -83,6 +95,9 @@ impl Chain {
     #[inline]
     pub(crate) fn push_newer(&mut self, header: RecordHeader, value: Value) {
         self.oldest_first = true;
+        if header.seqno < self.covered {
+            return;
+        }
         if header.kind.is_base() {
             self.operands.clear();
             self.base = Some(Record { header, value });
@@ -91,9 +106,32 @@ impl Chain {
         }
     }
 
+    /// Notes that a range around the key was deleted at `seqno`; 0 is never. Records that were
+    /// pushed before, and are older, go.
+    #[inline]
+    pub(crate) fn cover(&mut self, seqno: SeqNo) {
+        if seqno > self.covered {
+            self.raise_cover(seqno);
+        }
+    }
+
+    #[cold]
+    fn raise_cover(&mut self, seqno: SeqNo) {
+        self.covered = seqno;
+        self.operands.retain(|record| record.header.seqno > seqno);
+        self.base.take_if(|base| base.header.seqno < seqno);
+    }
+
+    /// Whether a place with records up to `largest_seqno` can hold nothing that still matters.
+    #[inline]
+    pub(crate) fn is_covered_above(&self, largest_seqno: SeqNo) -> bool {
+        largest_seqno < self.covered
+    }
+
     /// Forgets everything, keeping memory.
     #[inline]
     pub(crate) fn clear(&mut self) {
+        self.covered = 0;
         self.operands.clear();
         self.oldest_first = false;
         self.base = None;
@@ -105,10 +143,17 @@ impl Chain {
         self.operands.is_empty() && self.base.is_none()
     }
 
-    /// The operands, newest first, and the base, for who shows a chain collected that way.
+    /// How many operands were collected.
+    pub(crate) fn operands(&self) -> usize {
+        self.operands.len()
+    }
+
+    /// The operands, newest first, and the base, for who shows a chain collected that way. A cover
+    /// is a base: the delete that it stands for.
     pub(crate) fn into_records(self) -> (SmallVec<[Record; 4]>, Option<Record>) {
         debug_assert!(!self.oldest_first, "the chain was collected newest first");
-        (self.operands, self.base)
+        let cover = (self.covered > 0).then(|| base_record(self.covered, None));
+        (self.operands, self.base.or(cover))
     }
 
     /// The value a reader sees. `scratch` is a reusable buffer.
@@ -134,7 +179,7 @@ impl Chain {
         Ok(newest.filter(|record| record.header.kind == Kind::Put).map(|record| record.value))
     }
 
-    /// Folds the chain as far as its laws allow and empties it.
+    /// Folds the chain as far as its laws allow and empties it. Below a cover is nothing.
     pub(crate) fn fold(
         &mut self,
         key: &[u8],
@@ -147,11 +192,15 @@ impl Chain {
         if let Some(base) = self.base.take() {
             fold.ground = Ground::Solid;
             fold.out.records.push(base);
-        } else if below == Below::Nothing {
+        } else if below == Below::Nothing || self.covered > 0 {
             fold.ground = Ground::Solid;
         }
+        self.covered = 0;
         if !std::mem::take(&mut self.oldest_first) && !planted(Fault::WrongOperandOrder) {
             self.operands.reverse();
+        }
+        if operators.has_upgrades() {
+            self.upgrade(operators);
         }
         let mut rest = &mut self.operands[..];
         while let Some(first) = rest.first() {
@@ -163,6 +212,19 @@ impl Chain {
         }
         self.operands.clear();
         fold.out
+    }
+
+    /// Hands operands of older versions to the operator that took them over. One it cannot read
+    /// stays as it is and is a wall.
+    fn upgrade(&mut self, operators: &Resolver) {
+        for record in &mut self.operands {
+            if let Some((operator, operand)) =
+                operators.upgrade(record.header.operator, &record.value)
+            {
+                record.header.operator = operator;
+                record.value = take_output(&mut { operand });
+            }
+        }
     }
 }
 
@@ -294,13 +356,16 @@ fn take_output(scratch: &mut Vec<u8>) -> Value {
 fn merge_failed(key: &[u8], operator: OperatorId, operators: &Resolver) -> Error {
     let shown = &key[..key.len().min(64)];
     let dots = if shown.len() < key.len() { "…" } else { "" };
-    Error::new(
-        ErrorKind::MergeFailed,
+    let (shown, name) = (shown.escape_ascii(), operators.name(operator));
+    let message = if operators.is_unresolved(operator) {
         format!(
-            "operator '{}' rejects the value or an operand of key '{}{dots}'; \
-             put or delete the key to use it again",
-            operators.name(operator),
-            shown.escape_ascii(),
-        ),
-    )
+            "key '{shown}{dots}' holds operands of '{name}', which is not among Options::operators"
+        )
+    } else {
+        format!(
+            "operator '{name}' rejects the value or an operand of key '{shown}{dots}'; \
+             put or delete the key to use it again"
+        )
+    };
+    Error::merge_failed(message, key, name)
 }

@@ -9,11 +9,15 @@
 //! batches    full(base, [a b c]) = full(full(base, [a]), [b c])     wherever it is cut
 //! partial    full(base, [a partial(b c)]) = full(base, [a b c])     and closed under check_operand
 //! grouping   full(base, [partial(partial(a b) c)]) = full(base, [partial(a partial(b c))])
+//! word       fold_word(a, b), if anything, = partial([a b])
 //! accepted   operands that check_operand accepts fold onto nothing
+//! upgrade    older.full(base, [a b]) = full(base, [upgrade(a) upgrade(b)])   where versions are given
 //! ```
 //!
 //! Deletes are outcomes like any other: what follows one folds onto nothing. Order and repetition
 //! are checked where they are declared not to matter.
+
+use std::sync::Arc;
 
 use fastrand::Rng;
 
@@ -38,6 +42,7 @@ pub struct Check {
     bases: Vec<Vec<u8>>,
     commutative: bool,
     idempotent: bool,
+    older: Vec<Arc<dyn MergeOperator>>,
     rounds: u32,
     seed: u64,
 }
@@ -45,8 +50,8 @@ pub struct Check {
 /// A law that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which law: `stepwise`, `batches`, `partial`, `grouping`, `accepted`, `commutative` or
-    /// `idempotent`.
+    /// Which law: `stepwise`, `batches`, `partial`, `grouping`, `word`, `accepted`, `commutative`,
+    /// `idempotent` or `upgrade`.
     pub law: &'static str,
     /// [`Check::seed`] with this one shows the same case first.
     pub seed: u64,
@@ -66,8 +71,15 @@ impl Check {
     /// Checks with these operands, and with generated ones where they can be made.
     pub fn new<O: AsRef<[u8]>>(operands: impl IntoIterator<Item = O>) -> Check {
         let operands = operands.into_iter().map(|operand| operand.as_ref().to_vec()).collect();
-        let (commutative, idempotent) = (false, false);
-        Check { operands, bases: Vec::new(), commutative, idempotent, rounds: 1000, seed: 0 }
+        Check {
+            operands,
+            bases: Vec::new(),
+            commutative: false,
+            idempotent: false,
+            older: Vec::new(),
+            rounds: 1000,
+            seed: 0,
+        }
     }
 
     /// Bases beside nothing and single operands.
@@ -85,6 +97,13 @@ impl Check {
     /// Declares that an operand merged twice in a row is as one.
     pub fn idempotent(mut self) -> Check {
         self.idempotent = true;
+        self
+    }
+
+    /// Declares that operands of an older version can be taken over, and checks the upgrade. The
+    /// given operands that the older version accepts are tried, and generated ones.
+    pub fn upgrades(mut self, older: Arc<dyn MergeOperator>) -> Check {
+        self.older.push(older);
         self
     }
 
@@ -109,6 +128,15 @@ impl Check {
             let seed = self.seed.wrapping_add(round);
             let case = self.draw(operator, &mut Rng::with_seed(seed));
             case.check(self).map_err(|(law, case)| Violation { law, seed, case })?;
+            for older in &self.older {
+                let mut case = self.draw(&**older, &mut Rng::with_seed(seed));
+                case.operands.retain(|operand| older.check_operand(operand).is_ok());
+                case.check_upgrade(operator).map_err(|(law, case)| Violation {
+                    law,
+                    seed,
+                    case,
+                })?;
+            }
         }
         Ok(())
     }
@@ -186,6 +214,7 @@ impl Case<'_> {
         self.same("batches", &whole, &self.fold(&self.fold(&base, older), newer))?;
         self.same("partial", &whole, &self.fold_partially(&base, older, newer)?)?;
         self.grouping(&base)?;
+        self.word()?;
         let accepted = operands.iter().all(|one| self.operator.check_operand(one).is_ok());
         if accepted && self.fold(&Outcome::Absent, operands) == Outcome::Failed {
             return Err(("accepted", format!("{} fails", self.shown())));
@@ -200,6 +229,31 @@ impl Case<'_> {
             self.same("idempotent", &whole, &self.fold(&base, &twice))?;
         }
         Ok(())
+    }
+
+    /// What the older version makes of the case, the newer one makes of it upgraded.
+    fn check_upgrade(&self, newer: &dyn MergeOperator) -> Checked {
+        let version = self.operator.version();
+        if self.operands.is_empty() {
+            return Ok(());
+        }
+        if !newer.reads_version(version) {
+            return Err(("upgrade", format!("version {version} is declared, but not read")));
+        }
+        let base = self.ground();
+        let whole = self.fold(&base, &self.operands);
+        if whole == Outcome::Failed {
+            return Ok(());
+        }
+        let upgrade = |operand: &Vec<u8>| {
+            let mut out = Vec::new();
+            newer.upgrade(version, operand, &mut out).then_some(out)
+        };
+        let upgraded: Option<Vec<_>> = self.operands.iter().map(upgrade).collect();
+        let operands = upgraded
+            .ok_or_else(|| ("upgrade", format!("{}: an operand is not read", self.shown())))?;
+        let case = Case { operator: newer, base: self.base.clone(), operands, cut: 0 };
+        self.same("upgrade", &whole, &case.fold(&base, &case.operands))
     }
 
     fn ground(&self) -> Outcome {
@@ -273,6 +327,24 @@ impl Case<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Two operands of 8 bytes may fold in place only to what they fold to elsewhere.
+    fn word(&self) -> Checked {
+        for pair in self.operands.windows(2) {
+            let (Ok(a), Ok(b)) = (pair[0][..].try_into(), pair[1][..].try_into()) else { continue };
+            let Some(word) = self.operator.fold_word(a, b) else { continue };
+            let (answer, out) = self.partial(pair);
+            if answer != Partial::Operand || out != word {
+                let (word, out) = (word.escape_ascii(), out.escape_ascii());
+                let case = format!(
+                    "{}: fold_word makes '{word}' of two neighbours, partial {answer:?} '{out}'",
+                    self.shown()
+                );
+                return Err(("word", case));
+            }
+        }
+        Ok(())
     }
 
     fn same(&self, law: &'static str, one: &Outcome, other: &Outcome) -> Checked {

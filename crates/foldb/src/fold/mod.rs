@@ -18,6 +18,6 @@ mod tests;
 pub use builtin::{BuiltinInfo, builtins, hyperloglog, list, set};
 pub(crate) use chain::{Below, Chain, Record};
 pub use definition::Definition;
-pub use operator::{Full, MergeOperator, Partial, TextForm};
+pub use operator::{Full, Growth, MergeOperator, Partial, TextForm};
 pub use registry::Operator;
-pub(crate) use registry::{Registry, Resolver};
+pub(crate) use registry::{CachedResolver, Registry, Resolver};

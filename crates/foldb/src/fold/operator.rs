@@ -32,6 +32,15 @@ pub enum Partial {
     Keep,
 }
 
+/// How large what [`MergeOperator::partial`] writes is, beside what it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// About as large as one of the operands, however many there were: a sum, a maximum.
+    Shrinks,
+    /// About as large as all operands together: a list.
+    Grows,
+}
+
 /// How a read-modify-write is expressed as one blind write.
 ///
 /// `db.merge(key, operand)` stores the operand; the operator says later what base and operands
@@ -41,7 +50,8 @@ pub enum Partial {
 /// Byte for byte, for every base (or none) and all operands:
 /// - stepwise: `full(base, [a, b]) = full(full(base, [a]), [b])`;
 /// - partial: `full(base, [partial(a, b)]) = full(base, [a, b])` unless `partial` says
-///   [`Partial::Keep`].
+///   [`Partial::Keep`];
+/// - word: what `fold_word(a, b)` answers, if anything, is `partial([a, b])`.
 ///
 /// # Example
 /// ```
@@ -70,9 +80,28 @@ pub trait MergeOperator: Debug + Send + Sync {
     /// The name by which the database remembers it. Names without a dot are foldb's.
     fn name(&self) -> &str;
 
-    /// Version of the operand format. A database written by another version refuses to open.
+    /// Version of the operand format. A database that holds operands of a version that nobody reads
+    /// ([`MergeOperator::reads_version`]) refuses to open.
     fn version(&self) -> u32 {
         0
+    }
+
+    /// Whether operands that another version wrote can be taken over by
+    /// [`MergeOperator::upgrade`]. Values are not rewritten: what the other version made of its
+    /// operands must be a base for this one too.
+    fn reads_version(&self, _other: u32) -> bool {
+        false
+    }
+
+    /// Writes to `out` what an operand of version `other` is in this one; `false` if it cannot be
+    /// read, and its key then fails to merge. Reads upgrade on the fly, flushes and compactions for
+    /// good.
+    ///
+    /// # Law
+    /// `full_of_other(base, [operand]) = full(base, [upgrade(operand)])`, checked by
+    /// [`crate::laws::Check::upgrades`].
+    fn upgrade(&self, _other: u32, _operand: &[u8], _out: &mut Vec<u8>) -> bool {
+        false
     }
 
     /// Exact parameter bytes (a separator, say), part of the operator's identity.
@@ -86,6 +115,28 @@ pub trait MergeOperator: Debug + Send + Sync {
     /// What `operands` (at least two, oldest first) come to without a base. `out` is empty.
     fn partial(&self, _key: &[u8], _operands: &[&[u8]], _out: &mut Vec<u8>) -> Partial {
         Partial::Keep
+    }
+
+    /// What an accumulator and one more operand come to, both of 8 bytes: `Some` of exactly what
+    /// [`MergeOperator::partial`] makes of the two, if that is an operand of 8 bytes again, or
+    /// `None`. With it the memtable folds hot keys in place, by one store a merge. It is called
+    /// while other writers wait, so it must be quick.
+    ///
+    /// # Example
+    /// ```
+    /// let counter = foldb::builtins()[0].instantiate(None)?;
+    /// let (two, three) = (2u64.to_le_bytes(), 3u64.to_le_bytes());
+    /// assert_eq!(counter.fold_word(two, three), Some(5u64.to_le_bytes()));
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    fn fold_word(&self, _accumulator: [u8; 8], _operand: [u8; 8]) -> Option<[u8; 8]> {
+        None
+    }
+
+    /// Whether `partial` makes operands smaller. The memtable folds those of operators that shrink
+    /// whatever their size, those that grow only while they are small.
+    fn growth(&self) -> Growth {
+        Growth::Grows
     }
 
     /// Whether an operand is well formed; a malformed one is refused before it is logged.

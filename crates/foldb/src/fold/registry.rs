@@ -4,11 +4,20 @@
 //! other (name, version, parameters) gets the next id of this database, is written to the manifest
 //! before its first record and is never forgotten, so that old operands keep their meaning whatever
 //! the default operator is later.
+//!
+//! An operator may take over the operands of its older versions. Those keep their id on disk until
+//! a fold meets them and passes them on as operands of the newer one:
+//!
+//! ```text
+//! 128 acme.list v1, 129 acme.list v2 reads v1
+//! a.MERGE.7(129: y) a.MERGE.3(128: x)   ->   a.MERGE.7(129: upgraded x, y)
+//! ```
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Cache};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::builtin::{builtin, builtins};
@@ -34,12 +43,25 @@ fn spec_of(definition: &Definition) -> String {
 pub(crate) struct Resolver {
     /// By id; built-ins below [`FIRST_DYNAMIC_ID`].
     known: Vec<Option<Known>>,
+    /// Whether some operator takes over operands of another id.
+    upgrades: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Known {
     definition: Definition,
-    implementation: Arc<dyn MergeOperator>,
+    standing: Standing,
+}
+
+/// Who folds the operands of an id.
+#[derive(Clone, Debug)]
+enum Standing {
+    /// The operator itself.
+    Implemented(Arc<dyn MergeOperator>),
+    /// A newer version of it, under its own id once that is settled.
+    Upgraded { newer: Arc<dyn MergeOperator>, id: OperatorId },
+    /// Nobody: whoever opened the database did not give it.
+    Unresolved,
 }
 
 impl Resolver {
@@ -48,7 +70,8 @@ impl Resolver {
         let mut resolver = Resolver::default();
         for info in builtins() {
             if let (Some(id), Ok(implementation)) = (info.id, info.instantiate(None)) {
-                resolver.insert(id, implementation);
+                let definition = Definition::of(id, &*implementation);
+                resolver.insert(definition, Standing::Implemented(implementation));
             }
         }
         resolver
@@ -57,7 +80,45 @@ impl Resolver {
     /// The operator of this id.
     #[inline]
     pub(crate) fn implementation(&self, id: OperatorId) -> Option<&dyn MergeOperator> {
-        self.known(id).map(|known| &*known.implementation)
+        match &self.known(id)?.standing {
+            Standing::Implemented(implementation) => Some(&**implementation),
+            Standing::Upgraded { .. } | Standing::Unresolved => None,
+        }
+    }
+
+    /// Whether operands of some id must be upgraded before they fold.
+    #[inline]
+    pub(crate) fn has_upgrades(&self) -> bool {
+        self.upgrades
+    }
+
+    /// The operand as the newer version of its operator has it, and that one's id; nothing where
+    /// the operand needs no upgrade or cannot be read.
+    pub(crate) fn upgrade(&self, id: OperatorId, operand: &[u8]) -> Option<(OperatorId, Vec<u8>)> {
+        let known = self.known(id)?;
+        let Standing::Upgraded { newer, id } = &known.standing else { return None };
+        let mut out = Vec::new();
+        let upgrade =
+            AssertUnwindSafe(|| newer.upgrade(known.definition.version, operand, &mut out));
+        catch_unwind(upgrade).unwrap_or(false).then_some((*id, out))
+    }
+
+    /// What an id stands for.
+    pub(crate) fn definition(&self, id: OperatorId) -> Option<&Definition> {
+        self.known(id).map(|known| &known.definition)
+    }
+
+    /// Whether operands of this id cannot fold for want of their operator.
+    pub(crate) fn is_unresolved(&self, id: OperatorId) -> bool {
+        self.known(id).is_none_or(|known| matches!(known.standing, Standing::Unresolved))
+    }
+
+    /// Definitions that nobody implements.
+    pub(crate) fn unresolved(&self) -> impl Iterator<Item = &Definition> {
+        let known = self.known.iter().flatten();
+        known
+            .filter(|known| matches!(known.standing, Standing::Unresolved))
+            .map(|known| &known.definition)
     }
 
     /// Its spec, for messages.
@@ -70,16 +131,22 @@ impl Resolver {
         self.known.get(id as usize)?.as_ref()
     }
 
+    fn id_of(&self, operator: &dyn MergeOperator) -> Option<OperatorId> {
+        let mut known = self.known.iter().flatten();
+        known.find(|known| known.definition.describes(operator)).map(|known| known.definition.id)
+    }
+
     fn next_id(&self) -> OperatorId {
         self.known.len().max(FIRST_DYNAMIC_ID as usize) as OperatorId
     }
 
-    fn insert(&mut self, id: OperatorId, implementation: Arc<dyn MergeOperator>) {
-        let definition = Definition::of(id, &*implementation);
-        if self.known.len() <= id as usize {
-            self.known.resize(id as usize + 1, None);
+    fn insert(&mut self, definition: Definition, standing: Standing) {
+        let slot = definition.id as usize;
+        if self.known.len() <= slot {
+            self.known.resize(slot + 1, None);
         }
-        self.known[id as usize] = Some(Known { definition, implementation });
+        self.upgrades |= matches!(standing, Standing::Upgraded { .. });
+        self.known[slot] = Some(Known { definition, standing });
     }
 
     /// All definitions, in the order of their ids.
@@ -94,24 +161,28 @@ impl Resolver {
     }
 }
 
+/// The operators known now, kept by one who asks often.
+pub(crate) type CachedResolver = Cache<Arc<ArcSwap<Resolver>>, Arc<Resolver>>;
+
 /// The operators of an open database.
 #[derive(Debug)]
 pub(crate) struct Registry {
     custom: Vec<Arc<dyn MergeOperator>>,
-    resolver: ArcSwap<Resolver>,
+    resolver: Arc<ArcSwap<Resolver>>,
 }
 
 impl Registry {
     /// A registry with the caller's operators; none of them has an id yet.
     pub(crate) fn new(custom: Vec<Arc<dyn MergeOperator>>) -> Registry {
-        Registry { custom, resolver: ArcSwap::from_pointee(Resolver::builtin_only()) }
+        let resolver = Arc::new(ArcSwap::from_pointee(Resolver::builtin_only()));
+        Registry { custom, resolver }
     }
 
-    /// Takes in a definition that a file holds.
+    /// Takes in a definition that a file holds. One that nobody implements is taken in too: whether
+    /// anything still needs it is for who reads operands to find out.
     ///
     /// # Errors
-    /// `UnknownOperator` when nobody implements it, or `Corruption` when its id is taken or not the
-    /// next one.
+    /// `Corruption` when its id is taken or not the next one.
     pub(crate) fn adopt(&self, definition: &Definition) -> Result<()> {
         let mut resolver = Resolver::clone(&self.resolver.load());
         if let Some(known) = resolver.known(definition.id) {
@@ -135,20 +206,52 @@ impl Registry {
                 spec_of(definition)
             )));
         }
-        let implementation = self.find(definition).ok_or_else(|| {
-            Error::new(
-                ErrorKind::UnknownOperator,
-                format!(
-                    "the database uses merge operator '{}' version {}, which is not built in: \
-                     add it to Options::operators",
-                    spec_of(definition),
-                    definition.version
-                ),
-            )
-        })?;
-        resolver.insert(definition.id, implementation);
+        resolver.insert(definition.clone(), self.standing_of(definition));
         self.resolver.store(Arc::new(resolver));
         Ok(())
+    }
+
+    /// Gives every operator that takes over an older version's operands an id, which must be stored
+    /// before a fold is. To be called once all stored definitions are known.
+    pub(crate) fn settle_upgrades(&self) {
+        let mut resolver = Resolver::clone(&self.resolver.load());
+        for slot in FIRST_DYNAMIC_ID as usize..resolver.known.len() {
+            let Some(Known { standing: Standing::Upgraded { newer, .. }, definition }) =
+                resolver.known[slot].clone()
+            else {
+                continue;
+            };
+            let id = resolver.id_of(&*newer).unwrap_or_else(|| {
+                let own = Definition::of(resolver.next_id(), &*newer);
+                let id = own.id;
+                resolver.insert(own, Standing::Implemented(Arc::clone(&newer)));
+                id
+            });
+            resolver.insert(definition, Standing::Upgraded { newer, id });
+        }
+        self.resolver.store(Arc::new(resolver));
+    }
+
+    /// The error for operands that nobody can fold.
+    pub(crate) fn unknown_operator(&self, definition: &Definition) -> Error {
+        let other = self.custom.iter().find(|operator| {
+            operator.name() == definition.name && operator.parameters() == definition.parameters
+        });
+        let hint = match other {
+            Some(other) => format!(
+                "Options::operators has version {}, which does not read it",
+                other.version()
+            ),
+            None => "which is not built in: add it to Options::operators".to_owned(),
+        };
+        Error::new(
+            ErrorKind::UnknownOperator,
+            format!(
+                "the database uses merge operator '{}' version {}, {hint}",
+                spec_of(definition),
+                definition.version
+            ),
+        )
     }
 
     /// The operator a spec (`NAME` or `NAME:PARAM`) names.
@@ -176,9 +279,7 @@ impl Registry {
 
     /// The id of an operator, if it has one.
     pub(crate) fn id_of(&self, operator: &dyn MergeOperator) -> Option<OperatorId> {
-        let resolver = self.resolver.load();
-        let mut known = resolver.known.iter().flatten();
-        known.find(|known| known.definition.describes(operator)).map(|known| known.definition.id)
+        self.resolver.load().id_of(operator)
     }
 
     /// The definition an operator without an id would get: the next id.
@@ -186,15 +287,44 @@ impl Registry {
         Definition::of(self.resolver.load().next_id(), operator)
     }
 
-    /// The operator of an id, to keep.
-    pub(crate) fn implementation(&self, id: OperatorId) -> Option<Arc<dyn MergeOperator>> {
-        self.resolver.load().known(id).map(|known| Arc::clone(&known.implementation))
+    /// The operator that stands for an id, to keep, with the id under which it writes: another
+    /// one where it took over an older version.
+    pub(crate) fn standing_for(
+        &self,
+        id: OperatorId,
+    ) -> Option<(OperatorId, Arc<dyn MergeOperator>)> {
+        match &self.resolver.load().known(id)?.standing {
+            Standing::Implemented(implementation) => Some((id, Arc::clone(implementation))),
+            Standing::Upgraded { newer, id } => Some((*id, Arc::clone(newer))),
+            Standing::Unresolved => None,
+        }
+    }
+
+    /// The operators known at any time, for one who asks again and again: costs a load.
+    pub(crate) fn cached_resolver(&self) -> CachedResolver {
+        Cache::new(Arc::clone(&self.resolver))
     }
 
     /// The operators known now.
     #[inline]
     pub(crate) fn resolver(&self) -> arc_swap::Guard<Arc<Resolver>> {
         self.resolver.load()
+    }
+
+    fn standing_of(&self, definition: &Definition) -> Standing {
+        if let Some(implementation) = self.find(definition) {
+            return Standing::Implemented(implementation);
+        }
+        let newer = self.custom.iter().find(|operator| {
+            operator.name() == definition.name
+                && operator.parameters() == definition.parameters
+                && operator.reads_version(definition.version)
+        });
+        match newer {
+            // The id comes when all stored ones are known.
+            Some(newer) => Standing::Upgraded { newer: Arc::clone(newer), id: definition.id },
+            None => Standing::Unresolved,
+        }
     }
 
     fn find(&self, definition: &Definition) -> Option<Arc<dyn MergeOperator>> {

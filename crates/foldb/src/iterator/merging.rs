@@ -11,6 +11,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use foldb_chains::ValueBytes;
+
 use crate::encoding::key_prefix;
 use crate::error::{Error, Result};
 use crate::iterator::source::Source;
@@ -76,7 +78,7 @@ impl MergingCursor {
     }
 
     #[inline]
-    pub(crate) fn value(&self) -> &[u8] {
+    pub(crate) fn value(&self) -> ValueBytes<'_> {
         self.sources[self.winner()].value()
     }
 

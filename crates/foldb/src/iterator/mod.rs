@@ -3,6 +3,7 @@
 //! Records come in the order (key ascending, seqno descending) in every cursor here, and backwards
 //! in exactly the reverse of it. [`Iter`] alone knows of visibility and folds.
 
+mod covers;
 mod merging;
 mod run;
 mod source;
@@ -10,6 +11,7 @@ mod source;
 mod tests;
 mod visible;
 
+pub(crate) use covers::{CoverSource, Covers};
 pub(crate) use merging::MergingCursor;
 pub(crate) use run::RunCursor;
 pub(crate) use source::Source;

@@ -27,7 +27,7 @@ pub(crate) struct RunCursor {
 }
 
 impl RunCursor {
-    /// A cursor over the tables of `run` that have keys in `range`. It is not confined to the range.
+    /// A cursor over the tables of `run` that have records in `range`. It is not confined to the range.
     pub(crate) fn new(
         run: &Run,
         range: &KeyRange,
@@ -36,7 +36,11 @@ impl RunCursor {
         options: CursorOptions,
     ) -> RunCursor {
         RunCursor {
-            refs: run.overlapping(&**comparator, range).cloned().collect(),
+            refs: run
+                .overlapping(&**comparator, range)
+                .filter(|table| table.file.entries > 0)
+                .cloned()
+                .collect(),
             tables: Arc::clone(tables),
             comparator: Arc::clone(comparator),
             options,
@@ -178,9 +182,9 @@ impl RunCursor {
         if self.current.is_none() || self.index != index {
             self.current = None;
             let TableRef { file, hi, .. } = &self.refs[index];
-            self.cut = !matches!(hi, Upper::Included(end) if *end == file.largest);
+            self.cut = *hi != file.end;
             let table = self.tables.get_owned(file)?;
-            self.current = Some(TableCursor::new(table, self.options));
+            self.current = Some(TableCursor::new(table, self.options.clone()));
             self.index = index;
         }
         Ok(self.cursor_mut())

@@ -1,6 +1,6 @@
 //! One source of records: a memtable or a sorted run.
 
-use foldb_chains::Cursor as MemtableCursor;
+use foldb_chains::{Cursor as MemtableCursor, ValueBytes};
 
 use crate::error::Result;
 use crate::iterator::run::RunCursor;
@@ -39,12 +39,12 @@ impl Source {
         }
     }
 
-    /// The value's bytes, uncopied.
+    /// The value's bytes, uncopied but for those that may change.
     #[inline]
-    pub(crate) fn value(&self) -> &[u8] {
+    pub(crate) fn value(&self) -> ValueBytes<'_> {
         match self {
             Source::Memtable(cursor) => cursor.value(),
-            Source::Run(cursor) => cursor.value(),
+            Source::Run(cursor) => ValueBytes::Lent(cursor.value()),
         }
     }
 

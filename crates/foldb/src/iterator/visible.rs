@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::fold::{Chain, Registry};
+use crate::iterator::covers::Covers;
 use crate::iterator::merging::MergingCursor;
 use crate::key::{Comparator, SeqNo};
+use crate::stats::ReadReport;
 use crate::totals::{Total, Totals};
 use crate::value::Value;
 
@@ -23,6 +25,8 @@ pub(crate) struct Bounds {
 /// What an iterator is made of.
 pub(crate) struct VisibleParts {
     pub(crate) records: MergingCursor,
+    /// The range tombstones of the same sources, if they have any.
+    pub(crate) covers: Option<Covers>,
     pub(crate) seqno: SeqNo,
     pub(crate) bounds: Bounds,
     pub(crate) comparator: Arc<dyn Comparator>,
@@ -30,6 +34,8 @@ pub(crate) struct VisibleParts {
     /// Whatever must live as long as the iterator.
     pub(crate) _keep_alive: Arc<dyn Send + Sync>,
     pub(crate) totals: Arc<Totals>,
+    /// Counts what the iterator costs, if somebody asks.
+    pub(crate) report: Option<ReadReport>,
 }
 
 /// A cursor over the entries of a key range, in both directions.
@@ -234,8 +240,8 @@ impl Iter {
     /// Collects the chain of the key under the records, and moves behind it.
     #[inline]
     fn collect_forward(&mut self) -> Result<()> {
+        self.begin_chain()?;
         let records = &mut self.parts.records;
-        self.chain.clear();
         let mut open = true;
         loop {
             let header = records.header();
@@ -247,6 +253,16 @@ impl Iter {
                 return Ok(());
             }
         }
+    }
+
+    /// An empty chain for the key, covered as far as range deletes around it go.
+    #[inline]
+    fn begin_chain(&mut self) -> Result<()> {
+        self.chain.clear();
+        if let Some(covers) = &mut self.parts.covers {
+            self.chain.cover(covers.of(&self.key)?[0]);
+        }
+        Ok(())
     }
 
     fn find_backward(&mut self) -> Result<bool> {
@@ -267,8 +283,8 @@ impl Iter {
 
     /// Collects the chain of the key under the records, and moves before it.
     fn collect_backward(&mut self) -> Result<()> {
+        self.begin_chain()?;
         let records = &mut self.parts.records;
-        self.chain.clear();
         loop {
             let header = records.header();
             if header.seqno <= self.parts.seqno {
@@ -287,6 +303,9 @@ impl Iter {
         self.yielded = false;
         if self.chain.is_empty() {
             return false;
+        }
+        if let Some(report) = &self.parts.report {
+            report.saw_operands(self.chain.operands());
         }
         let resolver = self.parts.registry.resolver();
         let folded = self.chain.value(&self.key, &resolver, &mut self.scratch);

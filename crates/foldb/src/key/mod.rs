@@ -37,6 +37,9 @@ pub enum Kind {
     Put = 1,
     /// The key's value is the operator's answer to what is below and this operand.
     Merge = 2,
+    /// All keys of a range are gone, whatever was below. A kind of operations (batches, the log), not
+    /// of records: memtables and tables keep range tombstones apart from the records of keys.
+    DeleteRange = 3,
 }
 
 impl Kind {
@@ -46,7 +49,7 @@ impl Kind {
         self != Kind::Merge
     }
 
-    /// The kind of this number, if there is one.
+    /// The kind of *record* of this number, if there is one.
     #[inline]
     pub fn from_u8(byte: u8) -> Option<Kind> {
         match byte {
@@ -55,6 +58,12 @@ impl Kind {
             2 => Some(Kind::Merge),
             _ => None,
         }
+    }
+
+    /// The kind of *operation* of this number, if there is one.
+    #[inline]
+    pub(crate) fn of_operation(byte: u8) -> Option<Kind> {
+        if byte == Kind::DeleteRange as u8 { Some(Kind::DeleteRange) } else { Kind::from_u8(byte) }
     }
 }
 

@@ -1,15 +1,13 @@
 //! Settings that follow from others where they are left automatic.
 
 use crate::options::Options;
-
-/// What automatic write buffers may take together.
-const BUFFERS_BUDGET: usize = 64 << 20;
+use crate::options::memory::automatic_count;
 
 impl Options {
     /// Memtables that may exist at once.
     pub(crate) fn max_write_buffers(&self) -> usize {
         match self.max_write_buffers {
-            0 => (BUFFERS_BUDGET / self.write_buffer_size).clamp(2, 17),
+            0 => automatic_count(self.write_buffer_size, usize::MAX),
             given => given,
         }
     }
@@ -32,15 +30,6 @@ impl Options {
         match self.target_file_size {
             0 => (self.write_buffer_size as u64).clamp(8 << 20, 64 << 20),
             given => given,
-        }
-    }
-
-    /// Filter bits per key of tables in a level. Each level above the last gets two more, so that
-    /// the false positives of all of them stay a small multiple of the last level's.
-    pub(crate) fn filter_bits(&self, level: usize) -> u32 {
-        match self.bloom_bits {
-            0 => 0,
-            bits => bits + 2 * (self.num_levels - 1).saturating_sub(level).min(3) as u32,
         }
     }
 }

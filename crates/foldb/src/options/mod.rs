@@ -1,8 +1,13 @@
 //! Settings: plain data, each with its unit, its default and what more or less of it costs.
 //!
-//! [`Options`] is fixed at open; [`ReadOptions`] and [`WriteOptions`] go with a call.
+//! [`Options`] is fixed at open; [`ReadOptions`] and [`WriteOptions`] go with a call. A [`Profile`]
+//! is a set of options to begin with, and [`Options::explain`] tells what is in effect and why.
 
 mod derived;
+mod explain;
+mod keyspace;
+mod memory;
+mod profile;
 mod read_write;
 #[cfg(test)]
 mod tests;
@@ -12,10 +17,18 @@ use std::sync::Arc;
 
 use foldb_env::Env;
 
+use crate::events::EventListener;
 use crate::fold::MergeOperator;
 use crate::key::{BytewiseComparator, Comparator};
+use crate::runtime::Runtime;
 
+pub use explain::{ExplainedOption, OptionSource, OptionValue};
+pub use keyspace::KeyspaceOptions;
+pub(crate) use keyspace::KeyspaceSettings;
+pub(crate) use memory::MemoryShares;
+pub use profile::Profile;
 pub use read_write::{ReadOptions, WriteOptions};
+pub(crate) use validate::check_comparator;
 
 /// Most levels a tree may have.
 pub(crate) const MAX_LEVELS: usize = 32;
@@ -35,36 +48,79 @@ pub(crate) const MAX_LEVELS: usize = 32;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Create the database where none is. Default: false. RocksDB: `create_if_missing`.
+    /// The profile that these options began as ([`Options::profile`]). Default: balanced. Sets
+    /// others; each may be set on top of it. Setting this field alone changes nothing: it only lets
+    /// [`Options::explain`] tell what the profile set.
+    pub profile: Profile,
+    /// Create the database where none is. Default: false. true: a mistyped path becomes an empty
+    /// database. RocksDB: `create_if_missing`.
     pub create_if_missing: bool,
-    /// Fail where a database already is. Default: false. RocksDB: `error_if_exists`.
+    /// Fail where a database already is. Default: false. true: a database that is there is never
+    /// written to. RocksDB: `error_if_exists`.
     pub error_if_exists: bool,
     /// Operator of merges that name none, as `NAME` or `NAME:PARAM` (`uint64add`,
     /// `stringappend:,`). Default: none, and a database that had one keeps it. Another one than
-    /// last time changes later merges only: each stored operand names its own operator.
+    /// last time changes later merges only. (Each stored operand names its own operator.)
     /// RocksDB: `merge_operator`.
     pub merge_operator: Option<String>,
-    /// Operators of your own, found by name beside the built-in ones. Default: none.
+    /// Operators of your own, found by name beside the built-in ones. Default: none. Each whose
+    /// operands a database holds must be given whenever it is opened.
     pub operators: Vec<Arc<dyn MergeOperator>>,
+    /// Open although the database holds operands of operators that nobody gave. Default: false, and
+    /// such an open fails naming the operator. true: keys with operands of an operator that was not
+    /// given fail when they are read. `get_operands` shows them, and flushes and compactions keep them
+    /// untouched.
+    pub allow_unresolved_operators: bool,
+    /// Who is told of flushes, compactions, stalls and failed merges. Default: nobody. Each
+    /// is waited for by the thread that tells it. RocksDB: `listeners`.
+    pub listeners: Vec<Arc<dyn EventListener>>,
     /// Order of the keys; fixed when the database is created. Default: the order of the bytes.
-    /// RocksDB: `comparator`.
+    /// Another order than that of the bytes costs time at each comparison. RocksDB: `comparator`.
     pub comparator: Arc<dyn Comparator>,
+    /// Orders of your own that keyspaces have, found by name when the database is opened. The order
+    /// of the bytes and [`Options::comparator`] need not be among them. Default: none. Each that a
+    /// keyspace has must be given whenever the database is opened.
+    pub comparators: Vec<Arc<dyn Comparator>>,
 
-    /// Bytes of one memtable, its index included, before it is sealed and flushed. Default: 64 MiB. More: fewer, larger
-    /// flushes, less write amplification, longer recovery. Less: less memory.
+    /// Bytes of the memtables being filled, of all keyspaces together and indexes included, before
+    /// they are sealed and flushed. Default: 64 MiB. More: fewer, larger flushes, less write
+    /// amplification, longer recovery. Less: less memory.
     /// RocksDB: `write_buffer_size`.
     pub write_buffer_size: usize,
-    /// Memtables that may exist at once, the one being filled included; writes wait beyond it.
+    /// Write buffers that may exist at once, the one being filled included; writes wait beyond it.
     /// Default: 0, which is as many as fit in 64 MiB, at least 2 and at most 17 (half of them, sealed,
     /// are flushed together). More: absorbs bursts. Less: less memory.
     /// RocksDB: `max_write_buffer_number`.
     pub max_write_buffers: usize,
-    /// Bytes of log after which the oldest memtable is flushed even if it is not full.
+    /// Bytes of log, of all keyspaces together, after which the oldest memtables are flushed even if
+    /// they are not full.
     /// Default: 0, which is four write buffers, at least 64 MiB. More: fewer flushes of hot keys.
-    /// Less: shorter recovery. RocksDB: `max_total_wal_size`.
+    /// Less: shorter recovery, less space. RocksDB: `max_total_wal_size`.
     pub wal_limit: u64,
 
-    /// Bytes of cached blocks, uncompressed. Default: 32 MiB. RocksDB: `block_cache`.
+    /// What memtables, block cache, indexes and filters of open tables, and the buffers of flushes and
+    /// compactions take together, in bytes; [`crate::Db::memory`] itemises it. Default: 0, which is
+    /// 256 MiB, or more where the write buffers, the cache or [`Options::compaction_memory_budget`] are
+    /// set so large that they need it. A budget that is set (at least 8 MiB) wins over them: at most half
+    /// is for write buffers, which shrink to fit, as does the cache. Open tables get what the others leave,
+    /// and the least recently used are closed when it is not enough. More: fewer tables opened again. Less:
+    /// less memory. Opening one again reads its index and filter, about 2 % of it. What readers pin of flushed memtables may exceed it. RocksDB: none; its indexes and filters
+    /// are unbounded unless `cache_index_and_filter_blocks` is set.
+    pub memory_budget: usize,
+    /// What flushes and compactions may take of it, all threads together, in bytes. Default: 0, an eighth
+    /// of the budget, at most 16 MiB a thread. More: larger tables of small records, longer
+    /// read-ahead of each of many inputs. Less: less memory. RocksDB: none.
+    pub compaction_memory_budget: usize,
+    /// Threads, block cache, table handles and memory that several databases share. Databases that share
+    /// one keep to its threads, cache, table handles and memory together. What it was made
+    /// with takes the place of [`Options::memory_budget`], [`Options::block_cache_size`],
+    /// [`Options::compaction_memory_budget`], [`Options::max_open_files`] and the threads of
+    /// [`Options::env`]; a write buffer takes at most a quarter of its budget. Default: none, and the
+    /// database has all of its own. RocksDB: a shared `Env`, `Cache` and `WriteBufferManager`.
+    pub runtime: Option<Runtime>,
+    /// Bytes of cached blocks, uncompressed. Default: 32 MiB; 0: no cache. More: fewer blocks are
+    /// read and decompressed again. Less: less memory. What the cache does not hold the operating
+    /// system's page cache often does, compressed. RocksDB: `block_cache`.
     pub block_cache_size: usize,
     /// Uncompressed bytes of a block, the unit of the index. Default: 4096. More: smaller index.
     /// Less: a little less to decode. Blocks above 4 KiB are read in parts of about 4 KiB, so a
@@ -72,54 +128,73 @@ pub struct Options {
     pub block_size: usize,
     /// Filter bits per key in the last level; smaller levels above get more, so that all of them
     /// together answer "maybe" wrongly for about 1 % of missing keys. 0 turns filters off.
-    /// Default: 10. RocksDB: `filter_policy`.
+    /// Default: 10. More: fewer tables read in vain for keys they do not have. Less: less memory.
+    /// RocksDB: `filter_policy`.
     pub bloom_bits: u32,
-    /// How blocks are compressed. Default: LZ4. RocksDB: `compression`.
+    /// How blocks are compressed. Default: LZ4. None: faster, larger. Zstd: smaller, slower. Blocks
+    /// that hardly shrink are stored as they are. RocksDB: `compression`.
+    ///
+    /// This, [`Options::bloom_bits`] and [`Options::compaction`] are those of the default keyspace, and of
+    /// keyspaces created without their own.
     pub compression: Compression,
-    /// Levels above this one are not compressed. Default: 0, all are.
+    /// Levels above this one are not compressed. Default: 0, all are. More: cheaper flushes and
+    /// small compactions. Less: less space.
     /// RocksDB: `min_level_to_compress`.
     pub min_level_to_compress: usize,
     /// Bytes of a table before the next is begun. Default: 0, which is one write buffer, at least
     /// 8 MiB and at most 64 MiB. More: fewer files. Less: smaller slices of background work.
     /// RocksDB: `target_file_size_base`.
     pub target_file_size: u64,
-    /// Tables held open at once. Default: 1000. Less: fewer file handles and less memory for
-    /// indexes and filters, but reopening costs reads. RocksDB: `max_open_files`.
+    /// Tables held open at once. Default: 1000. More: fewer are opened again. Less: less memory for
+    /// indexes and filters, fewer file handles. RocksDB: `max_open_files`.
     pub max_open_files: usize,
 
-    /// Shape of the tree. Default: lazy leveled. RocksDB: `compaction_style`.
+    /// Shape of the tree. Default: lazy leveled. Leveled: shortest reads, most writing. Tiered: least
+    /// writing, longest reads, most space. Lazy leveled: between them. RocksDB: `compaction_style`.
     pub compaction: CompactionPreset,
-    /// Number of levels, 2 to 32. Default: 7. RocksDB: `num_levels`.
+    /// Number of levels, 2 to 32. Default: 7. More: room for a larger tree. Less: fewer runs before
+    /// the last level. A tree that has more keeps them. RocksDB: `num_levels`.
     pub num_levels: usize,
     /// Runs that gather in an inner tier before they are merged into one (lazy leveled, tiered).
-    /// Default: 4. More: less writing, more runs to read. RocksDB: universal's `min_merge_width`.
+    /// Default: 4. More: less writing, more runs to read. Less: shorter reads, more writing.
+    /// RocksDB: universal's `min_merge_width`.
     pub tier_fan_in: usize,
     /// Bytes above the last level, as a fraction of its own, that make lazy leveled merge the
     /// ripest slice into it. Default: 0.25. More: less writing. Less: less space and shorter reads.
     /// RocksDB: universal's `max_size_amplification_percent`.
     pub staging_ratio: f64,
-    /// Flushed runs in level 0 that start a compaction. Default: 4.
+    /// Flushed runs in level 0 that start a compaction. Default: 4. More: less writing, more runs to
+    /// read. Less: shorter reads, more writing.
     /// RocksDB: `level0_file_num_compaction_trigger`.
     pub level0_compaction_trigger: usize,
-    /// Runs in level 0 from which writes are slowed. Default: 20.
+    /// Runs in level 0 from which writes are slowed, the more the closer they come to
+    /// `level0_stop_trigger`. Default: 20. More: longer bursts at full speed, longer reads after
+    /// them. Less: writes give way earlier.
     /// RocksDB: `level0_slowdown_writes_trigger`.
     pub level0_slowdown_trigger: usize,
-    /// Runs in level 0 at which writes wait. Default: 36.
+    /// Runs in level 0 at which writes wait for a compaction. Default: 36. More: writes wait later,
+    /// reads meet more runs until then. Less: a firmer bound on reads.
     /// RocksDB: `level0_stop_writes_trigger`.
     pub level0_stop_trigger: usize,
-    /// Bytes of level 1 (leveled). Default: 256 MiB. RocksDB: `max_bytes_for_level_base`.
+    /// Bytes of level 1 (leveled; the other shapes do not use it). Default: 256 MiB. More: fewer
+    /// levels, and more rewritten at each merge into level 1. Less: the reverse.
+    /// RocksDB: `max_bytes_for_level_base`.
     pub max_bytes_for_level_base: u64,
-    /// How much larger each next level may be (leveled). Default: 10.
+    /// How much larger each next level may be (leveled; the other shapes do not use it). Default:
+    /// 10. More: fewer levels to read and less space, more rewriting in each. Less: the reverse.
     /// RocksDB: `max_bytes_for_level_multiplier`.
     pub max_bytes_for_level_multiplier: f64,
     /// Runs over one key above which a database that nobody writes to merges its upper runs, so
-    /// that reads meet fewer. Default: 0, never. Less: shorter reads after a pause, more writing.
+    /// that reads meet fewer. Default: 0, never. Less, but not 0: shorter reads after a pause, more
+    /// writing.
     /// RocksDB: none.
     pub idle_runs: usize,
-    /// Flush, but never compact, until asked. Default: false.
+    /// Flush, but never compact, until asked. Default: false. true: no background rewriting, but
+    /// reads meet ever more runs.
     /// RocksDB: `disable_auto_compactions`.
     pub disable_auto_compactions: bool,
-    /// Threads that compact, beside the one that flushes. Default: 1.
+    /// Threads that compact this database at once, beside the one that is left to flush. Default: 1.
+    /// More: keeps up with more writing, for processor time and memory.
     /// RocksDB: `max_background_compactions`.
     pub max_background_compactions: usize,
 
@@ -130,14 +205,21 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
+            profile: Profile::Balanced,
             create_if_missing: false,
             error_if_exists: false,
             merge_operator: None,
             operators: Vec::new(),
+            allow_unresolved_operators: false,
+            listeners: Vec::new(),
             comparator: Arc::new(BytewiseComparator),
+            comparators: Vec::new(),
             write_buffer_size: 64 << 20,
             max_write_buffers: 0,
             wal_limit: 0,
+            memory_budget: 0,
+            compaction_memory_budget: 0,
+            runtime: None,
             block_cache_size: 32 << 20,
             block_size: 4096,
             bloom_bits: 10,
@@ -172,16 +254,33 @@ pub enum Compression {
     Lz4 = 1,
     /// Snappy, LevelDB's codec.
     Snappy = 2,
+    /// Zstandard at level 3: smaller than LZ4, and slower to write and to read. The only codec
+    /// that is C, so it needs the cargo feature `zstd`; without it, opening a database with this
+    /// option and reading one that has such blocks are `Unsupported`.
+    Zstd = 3,
 }
 
-/// The three shapes of the one compaction policy.
+/// The three shapes of the one compaction policy. The numbers are on disk: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum CompactionPreset {
     /// One run a level, each `max_bytes_for_level_multiplier` times the one above: shortest reads,
     /// most writing. RocksDB: leveled.
-    Leveled,
+    Leveled = 0,
     /// Runs gather at every level: least writing, longest reads, most space. RocksDB: universal.
-    Tiered,
+    Tiered = 1,
     /// Runs gather above one sorted last level: nearly tiered's writing at nearly leveled's space.
-    LazyLeveled,
+    LazyLeveled = 2,
+}
+
+impl CompactionPreset {
+    /// The preset of this number, if there is one.
+    pub(crate) fn from_u8(byte: u8) -> Option<CompactionPreset> {
+        match byte {
+            0 => Some(CompactionPreset::Leveled),
+            1 => Some(CompactionPreset::Tiered),
+            2 => Some(CompactionPreset::LazyLeveled),
+            _ => None,
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Settings that go with one call.
 
 use crate::db::Snapshot;
+use crate::stats::ReadReport;
 
 /// How one read behaves.
 #[derive(Clone, Debug)]
@@ -9,11 +10,13 @@ pub struct ReadOptions {
     pub snapshot: Option<Snapshot>,
     /// Keep the blocks read in the cache. Default: true; false for scans that are not repeated.
     pub fill_cache: bool,
+    /// Counts what the read costs. Default: nothing is counted.
+    pub report: Option<ReadReport>,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions { snapshot: None, fill_cache: true }
+        ReadOptions { snapshot: None, fill_cache: true, report: None }
     }
 }
 

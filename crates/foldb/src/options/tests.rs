@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::ErrorKind;
 use crate::key::Comparator;
-use crate::options::{MAX_LEVELS, Options};
+use crate::options::{Compression, KeyspaceSettings, MAX_LEVELS, OptionSource, Options, Profile};
 
 const MIB: usize = 1 << 20;
 
@@ -54,6 +54,105 @@ fn what_is_out_of_range_is_refused_by_name() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().starts_with(&format!("{message}, but must be ")), "{error}");
         with(inside).validate().unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
+fn zstd_without_its_feature_is_refused_by_name() {
+    let validated = with(|o| o.compression = Compression::Zstd).validate();
+    if cfg!(feature = "zstd") {
+        return validated.unwrap();
+    }
+    let error = validated.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("its cargo feature `zstd`"), "{error}");
+}
+
+#[test]
+fn profiles_are_valid_and_found_by_their_names() {
+    for profile in Profile::ALL {
+        let options = Options::profile(profile);
+        options.validate().unwrap();
+        assert_eq!(options.profile, profile);
+        assert_eq!(profile.to_string().parse::<Profile>().unwrap(), profile);
+    }
+    let error = "balance".parse::<Profile>().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(
+        error.to_string(),
+        "there is no profile 'balance', only balanced, write_heavy, small_memory"
+    );
+}
+
+/// What memtables, cache and the blocks of background work may take together.
+#[test]
+fn small_memory_is_small() {
+    let options = Options::small_memory();
+    let memtables = options.write_buffer_size * options.max_write_buffers();
+    assert!(memtables + options.block_cache_size <= 12 * MIB);
+    assert!(options.wal_limit() <= 16 << 20);
+}
+
+fn explained(options: &Options, name: &str) -> (String, OptionSource) {
+    let explained = options.explain();
+    let option = explained.iter().find(|option| option.name == name).unwrap();
+    (option.value.to_string(), option.source)
+}
+
+#[test]
+fn options_tell_where_they_come_from() {
+    let options = Options { bloom_bits: 12, ..Options::small_memory() };
+    let profile = OptionSource::Profile(Profile::SmallMemory);
+    assert_eq!(explained(&options, "bloom_bits"), ("12".to_owned(), OptionSource::Given));
+    assert_eq!(explained(&options, "write_buffer_size"), ("2097152".to_owned(), profile));
+    assert_eq!(explained(&options, "num_levels"), ("7".to_owned(), OptionSource::Default));
+    assert_eq!(explained(&options, "profile"), ("small_memory".to_owned(), profile));
+    // Set back to the default, against the profile.
+    let options = Options { block_size: 4096, ..Options::small_memory() };
+    assert_eq!(explained(&options, "block_size"), ("4096".to_owned(), OptionSource::Given));
+    // Automatic: what follows, and not 0.
+    let options = Options::default();
+    assert_eq!(explained(&options, "max_write_buffers"), ("2".to_owned(), OptionSource::Derived));
+    let given = with(|o| o.max_write_buffers = 3);
+    assert_eq!(explained(&given, "max_write_buffers"), ("3".to_owned(), OptionSource::Given));
+    let given = with(|o| o.merge_operator = Some("list".to_owned()));
+    assert_eq!(explained(&given, "merge_operator"), ("list".to_owned(), OptionSource::Given));
+    assert!(
+        Options::default().explain().iter().all(|option| {
+            matches!(option.source, OptionSource::Default | OptionSource::Derived)
+        })
+    );
+}
+
+/// Name and documentation of each field of `Options`.
+fn documented_fields() -> Vec<(String, String)> {
+    let source = include_str!("mod.rs");
+    let body =
+        source.split("pub struct Options {\n").nth(1).unwrap().split("\n}\n").next().unwrap();
+    let (mut fields, mut doc) = (Vec::new(), String::new());
+    for line in body.lines().map(str::trim) {
+        if let Some(text) = line.strip_prefix("///") {
+            doc += text;
+        } else if let Some(field) = line.strip_prefix("pub ") {
+            let name = field.split(':').next().unwrap();
+            fields.push((name.to_owned(), std::mem::take(&mut doc)));
+        }
+    }
+    fields
+}
+
+/// Each option but the environment is explained, with the words of its documentation.
+#[test]
+fn every_option_is_explained_and_says_what_it_costs() {
+    let explained = Options::default().explain();
+    let fields = documented_fields();
+    let names: Vec<&str> = explained.iter().map(|option| option.name).collect();
+    let mut expected: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
+    expected.retain(|name| *name != "env");
+    assert_eq!(names, expected);
+    for option in explained {
+        let (_, doc) = fields.iter().find(|(name, _)| name == option.name).unwrap();
+        assert!(doc.contains(option.cost), "{}: {}\nis not in\n{doc}", option.name, option.cost);
     }
 }
 
@@ -115,8 +214,9 @@ fn automatic_limits_follow_the_write_buffer() {
 /// Upper levels get more filter bits, so that their false positives together stay below the last's.
 #[test]
 fn filters_above_are_sharper() {
-    let options = Options::default();
-    let bits: Vec<_> = (0..7).map(|level| options.filter_bits(level)).collect();
+    let settings = KeyspaceSettings::of_database(&Options::default());
+    let bits: Vec<_> = (0..7).map(|level| settings.filter_bits(7, level)).collect();
     assert_eq!(bits, [16, 16, 16, 16, 14, 12, 10]);
-    assert_eq!(with(|o| o.bloom_bits = 0).filter_bits(0), 0, "off is off");
+    let off = KeyspaceSettings { bloom_bits: 0, ..settings };
+    assert_eq!(off.filter_bits(7, 0), 0, "off is off");
 }

@@ -1,13 +1,17 @@
 //! Which settings make sense together.
 
 use crate::error::{Error, Result};
-use crate::options::{MAX_LEVELS, Options};
+use crate::key::Comparator;
+use crate::options::memory::check_budgets;
+use crate::options::{Compression, MAX_LEVELS, Options};
+use crate::table::zstd;
 
 impl Options {
     /// Checks that every setting is in its range.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming the option, its value and the range.
+    /// `InvalidArgument`, naming the option, its value and the range; `Unsupported` for
+    /// [`Compression::Zstd`] without the cargo feature `zstd`.
     pub fn validate(&self) -> Result<()> {
         let checks: [(bool, &str, String, &str); 14] = [
             (
@@ -92,13 +96,32 @@ impl Options {
                 )));
             }
         }
-        if !self.comparator.bytewise_equality() {
-            return Err(Error::invalid_argument(format!(
-                "comparator '{}' calls different bytes equal, which foldb does not support yet: \
-                 give it bytewise_equality, or make equal keys the same bytes before writing them",
-                self.comparator.name()
-            )));
-        }
-        Ok(())
+        check_budgets(self.memory_budget, self.compaction_memory_budget)?;
+        check_compression(self.compression)?;
+        std::iter::once(&self.comparator)
+            .chain(&self.comparators)
+            .try_for_each(|comparator| check_comparator(&**comparator))
+    }
+}
+
+/// # Errors
+/// `InvalidArgument` for an order in which different bytes are equal.
+pub(crate) fn check_comparator(comparator: &dyn Comparator) -> Result<()> {
+    if comparator.bytewise_equality() {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "comparator '{}' calls different bytes equal, which foldb does not support yet: \
+         give it bytewise_equality, or make equal keys the same bytes before writing them",
+        comparator.name()
+    )))
+}
+
+/// # Errors
+/// `Unsupported` for a codec that this build has not.
+pub(crate) fn check_compression(compression: Compression) -> Result<()> {
+    match compression {
+        Compression::Zstd => zstd::supported(),
+        Compression::None | Compression::Lz4 | Compression::Snappy => Ok(()),
     }
 }

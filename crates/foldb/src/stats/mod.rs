@@ -1,6 +1,11 @@
 //! What the engine did and what shape it is in.
 
 mod prometheus;
+mod report;
+
+pub use report::ReadReport;
+
+use crate::memory::MemoryUsage;
 
 /// Figures of a database, cumulative over all its opens. Counts since the last manifest edit may
 /// be lost at a crash. All sizes are bytes.
@@ -22,6 +27,8 @@ pub struct Stats {
     pub puts: u64,
     /// Deletes accepted.
     pub deletes: u64,
+    /// Range deletes accepted.
+    pub range_deletes: u64,
     /// Merges accepted: operands in.
     pub merges: u64,
     /// Keys and values accepted.
@@ -64,14 +71,19 @@ pub struct Stats {
     pub filter_negatives: u64,
     /// Bytes in memtables now, sealed ones included.
     pub memtable_bytes: u64,
-    /// Bytes of cached blocks now.
+    /// Bytes of cached blocks now, those of other databases with the same [`crate::Runtime`] included.
     pub block_cache_bytes: u64,
-    /// Bytes of indexes and filters of open tables now.
+    /// Bytes of indexes and filters of open tables now, of all databases with the same
+    /// [`crate::Runtime`].
     pub open_table_bytes: u64,
     /// Bytes of tables still to be compacted before the tree has its shape, now.
     pub compaction_debt: u64,
-    /// The tree now, from level 0 down.
+    /// Where memory is now: see [`crate::Db::memory`].
+    pub memory: MemoryUsage,
+    /// The trees of all keyspaces now, taken together, from level 0 down.
     pub levels: Vec<LevelStats>,
+    /// Each keyspace now, by name.
+    pub keyspaces: Vec<KeyspaceStats>,
 }
 
 impl Stats {
@@ -89,18 +101,46 @@ impl Stats {
         ratio(self.levels.get(level).map_or(0, |level| level.bytes_written), self.bytes_user)
     }
 
-    /// Bytes of all tables over those of the last level that has any: an estimate of bytes kept
-    /// per live byte. 0 for an empty tree.
+    /// Bytes of all tables over those of the last level that has any, in each keyspace: an estimate
+    /// of bytes kept per live byte. 0 for empty trees.
     pub fn space_amplification(&self) -> f64 {
         let total = self.levels.iter().map(|level| level.bytes).sum();
-        let last = self.levels.iter().rev().find(|level| level.bytes > 0);
-        ratio(total, last.map_or(0, |level| level.bytes))
+        let last = |own: &KeyspaceStats| {
+            own.levels.iter().rev().map(|level| level.bytes).find(|&bytes| bytes > 0).unwrap_or(0)
+        };
+        ratio(total, self.keyspaces.iter().map(last).sum())
     }
 
-    /// Sorted runs a read of a key may have to look into: an upper bound.
+    /// Sorted runs a read of a key may have to look into: an upper bound, of the keyspace that has
+    /// most.
     pub fn runs_per_read(&self) -> u64 {
-        self.levels.iter().map(|level| level.runs).sum()
+        let runs = |own: &KeyspaceStats| own.levels.iter().map(|level| level.runs).sum();
+        self.keyspaces.iter().map(runs).max().unwrap_or(0)
     }
+}
+
+/// One keyspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyspaceStats {
+    /// Its name.
+    pub name: String,
+    /// Bytes in its memtables now, sealed ones included.
+    pub memtable_bytes: u64,
+    /// Its tree now, from level 0 down.
+    pub levels: Vec<LevelShape>,
+}
+
+/// One level of one keyspace's tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelShape {
+    /// Sorted runs.
+    pub runs: u64,
+    /// Tables, a trimmed one counted once for each of its parts.
+    pub tables: u64,
+    /// Bytes of those tables that are inside their bounds (an estimate for trimmed ones).
+    pub bytes: u64,
 }
 
 /// One level of the tree.

@@ -2,11 +2,13 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::stats::{LevelStats, Stats};
+use crate::stats::{KeyspaceStats, LevelStats, Stats};
 
 impl Stats {
     /// The figures as Prometheus scrapes them: `foldb_NAME_total` for what only grows, `foldb_NAME`
-    /// for what is now, and the levels under the label `level`. Times are seconds.
+    /// for what is now, memory under the label `item`, the levels under the label `level`, the keyspaces under
+    /// the label `keyspace`.
+    /// Times are seconds.
     ///
     /// # Example
     /// ```
@@ -30,14 +32,17 @@ impl Stats {
             family(&mut text, &format!("foldb_{name}"), "gauge", help);
             sample(&mut text, &format!("foldb_{name}"), value);
         }
+        self.write_memory(&mut text);
         self.write_levels(&mut text);
+        self.write_keyspaces(&mut text);
         text
     }
 
-    fn counters(&self) -> [(&'static str, &'static str, u64); 21] {
+    fn counters(&self) -> [(&'static str, &'static str, u64); 22] {
         [
             ("puts", "Puts accepted.", self.puts),
             ("deletes", "Deletes accepted.", self.deletes),
+            ("range_deletes", "Range deletes accepted.", self.range_deletes),
             ("merges", "Merges accepted.", self.merges),
             ("user_bytes", "Keys and values accepted.", self.bytes_user),
             ("log_bytes", "Written to the log.", self.bytes_log),
@@ -69,6 +74,15 @@ impl Stats {
         ]
     }
 
+    fn write_memory(&self, text: &mut String) {
+        family(text, "foldb_memory_budget_bytes", "gauge", "What memory may be taken.");
+        sample(text, "foldb_memory_budget_bytes", self.memory.budget);
+        family(text, "foldb_memory_bytes", "gauge", "What memory is taken, by what takes it.");
+        for (item, bytes) in self.memory.items() {
+            sample(text, &format!("foldb_memory_bytes{{item=\"{item}\"}}"), bytes);
+        }
+    }
+
     fn write_levels(&self, text: &mut String) {
         type Figure = fn(&LevelStats) -> u64;
         let families: [(&str, &str, &str, Figure); 4] = [
@@ -89,6 +103,30 @@ impl Stats {
             }
         }
     }
+
+    fn write_keyspaces(&self, text: &mut String) {
+        type Figure = fn(&KeyspaceStats) -> u64;
+        let families: [(&str, &str, Figure); 3] = [
+            ("foldb_keyspace_memtable_bytes", "Bytes in memtables.", |own| own.memtable_bytes),
+            ("foldb_keyspace_runs", "Sorted runs.", |own| {
+                own.levels.iter().map(|level| level.runs).sum()
+            }),
+            ("foldb_keyspace_bytes", "Bytes of tables.", |own| {
+                own.levels.iter().map(|level| level.bytes).sum()
+            }),
+        ];
+        for (name, help, figure) in families {
+            family(text, name, "gauge", help);
+            for own in &self.keyspaces {
+                sample(text, &format!("{name}{{keyspace={}}}", quoted(&own.name)), figure(own));
+            }
+        }
+    }
+}
+
+/// A label's value, in quotes.
+fn quoted(value: &str) -> String {
+    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 fn family(text: &mut String, name: &str, kind: &str, help: &str) {
@@ -102,6 +140,7 @@ fn sample(text: &mut String, name: &str, value: impl Display) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::LevelShape;
 
     #[test]
     fn every_line_is_a_comment_or_a_sample_of_the_family_before_it() {
@@ -123,10 +162,22 @@ mod tests {
     #[test]
     fn every_figure_is_told() {
         let debug = format!("{:?}", Stats::default());
-        let fields = debug.matches(": ").count() - 1;
+        let memory = format!("{:?}", Stats::default().memory).matches(": ").count() + 1;
+        let fields = debug.matches(": ").count() - 2 - memory;
         let stats = Stats::default();
-        // The stall time stands beside the counters; the levels are families of their own.
+        // The stall time stands beside the counters; memory, levels and keyspaces are families of
+        // their own.
         assert_eq!(stats.counters().len() + 1 + stats.gauges().len(), fields, "{debug}");
+    }
+
+    #[test]
+    fn keyspaces_are_labels() {
+        let levels = vec![LevelShape { runs: 3, ..LevelShape::default() }; 2];
+        let own = KeyspaceStats { name: r#"a "b" \c"#.to_owned(), levels, memtable_bytes: 5 };
+        let text = Stats { keyspaces: vec![own], ..Stats::default() }.to_prometheus();
+        let label = r#"{keyspace="a \"b\" \\c"}"#;
+        assert!(text.contains(&format!("\nfoldb_keyspace_runs{label} 6\n")), "{text}");
+        assert!(text.contains(&format!("\nfoldb_keyspace_memtable_bytes{label} 5\n")), "{text}");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Writes a table: records in order in, one file out.
 //!
 //! ```text
-//! +-----------+-----------+-----------+-------+-----------+-----+--------+-------+-------+--------+
-//! | sub-block | sub-block | directory |  ...  | sub-block | ... | filter | prop- | top   | footer |
-//! |           |           |           |       |           |     |        | erties| index |        |
-//! +-----------+-----------+-----------+-------+-----------+-----+--------+-------+-------+--------+
+//! +-----------+-----------+-----------+-----+-------------+--------+--------+-------+--------+
+//! | sub-block | sub-block | directory | ... | [range      | filter | prop-  | top   | footer |
+//! |           |           |           |     | tombstones] |        | erties | index |        |
+//! +-----------+-----------+-----------+-----+-------------+--------+--------+-------+--------+
 //!  \__________ block ____________/     a block of one sub-block has no directory
 //! ```
 //!
@@ -26,11 +26,13 @@ use super::order::KeyOrder;
 use super::properties::Properties;
 use super::samples::Sampler;
 use super::separator::short_separator;
+use super::tombstone_block::encode_tombstones;
 use crate::encoding::{common_prefix, key_hash};
 use crate::error::{Error, Result};
 use crate::fold::Definition;
 use crate::key::{Comparator, KeyspaceId, Kind, OperatorId, RecordHeader, SeqNo};
 use crate::options::Compression;
+use crate::range_tombstone::{Edge, RangeTombstone};
 
 /// Bytes of records in a sub-block, unless the block size is smaller.
 const SUB_BLOCK_LEN: usize = 4096;
@@ -72,13 +74,19 @@ pub struct TableSummary {
     pub deletes: u64,
     /// Records that are merges.
     pub merges: u64,
-    /// First user key; empty without records.
+    /// Range tombstones.
+    pub range_deletes: u64,
+    /// The first user key, or where the first range tombstone starts if that is before it; empty
+    /// without either.
     pub smallest: Vec<u8>,
-    /// Last user key; empty without records.
+    /// The last user key, or where the last range tombstone ends if that is behind it; empty without
+    /// either.
     pub largest: Vec<u8>,
-    /// Smallest seqno of a record; 0 without records.
+    /// Whether nothing is at `largest` itself, where a range tombstone ends before it.
+    pub largest_excluded: bool,
+    /// Smallest seqno of a record or range tombstone; 0 without either.
     pub smallest_seqno: SeqNo,
-    /// Largest seqno of a record; 0 without records.
+    /// Largest seqno of a record or range tombstone; 0 without either.
     pub largest_seqno: SeqNo,
     /// Bytes of keys and values, before compression.
     pub raw_bytes: u64,
@@ -108,6 +116,7 @@ pub struct TableBuilder {
     smallest: Vec<u8>,
     operators: Vec<OperatorId>,
     sampler: Sampler,
+    tombstones: Vec<RangeTombstone>,
 }
 
 /// What is counted per record.
@@ -147,6 +156,7 @@ impl TableBuilder {
             smallest: Vec::new(),
             operators: Vec::new(),
             sampler: Sampler::default(),
+            tombstones: Vec::new(),
             options,
         }
     }
@@ -184,10 +194,41 @@ impl TableBuilder {
         Ok(())
     }
 
+    /// Adds a range tombstone; they may come in any order, before, between and after the records.
+    ///
+    /// # Panics
+    /// When an end of it is open: see [`super::tombstone_block`].
+    pub(crate) fn add_tombstone(&mut self, tombstone: RangeTombstone) {
+        assert!(
+            tombstone.start.key().is_some() && tombstone.end.key().is_some(),
+            "a table's range tombstones end at keys"
+        );
+        self.tombstones.push(tombstone);
+    }
+
     /// Bytes of the file if it ended with what was added so far, without filter and index.
     #[inline]
     pub fn file_bytes(&self) -> u64 {
         self.writer.offset()
+    }
+
+    /// Keys whose hashes wait for the filter.
+    #[inline]
+    pub fn filter_keys(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// Bytes the builder takes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.hashes.capacity() * size_of::<u64>()
+            + self.writer.memory_bytes()
+            + self.top.memory_bytes()
+            + self.directory.memory_bytes()
+    }
+
+    /// What it will take when it is finished: the filter comes on top.
+    pub fn memory_bytes_at_end(&self) -> usize {
+        self.memory_bytes() + filter_len(self.hashes.len(), self.options.filter_bits)
     }
 
     /// Writes filter, properties, index and footer, and syncs the file. Its name is not durable
@@ -207,25 +248,31 @@ impl TableBuilder {
         }
         let properties = self.properties()?;
         let footer = Footer {
+            tombstones: self.write_tombstones()?,
             filter: self.write_filter()?,
             properties: self.write_frame(&properties.encode())?,
             index: self.write_top_index()?,
-            tombstones: None,
         };
         let footer = footer.encode(self.options.file_number, self.writer.offset());
         self.writer.put(&footer);
-        Ok(TableSummary {
+        let mut summary = TableSummary {
             file_len: self.writer.finish()?,
             entries: properties.entries,
             deletes: properties.deletes,
             merges: properties.merges,
+            range_deletes: properties.range_deletes,
             smallest: properties.smallest,
             largest: properties.largest,
+            largest_excluded: false,
             smallest_seqno: properties.smallest_seqno,
             largest_seqno: properties.largest_seqno,
             raw_bytes: self.counts.raw_bytes(),
             samples: self.sampler.finish(),
-        })
+        };
+        for tombstone in &self.tombstones {
+            summary.include(tombstone, &self.order);
+        }
+        Ok(summary)
     }
 
     fn is_in_order(&self, key: &[u8], seqno: SeqNo) -> bool {
@@ -319,6 +366,7 @@ impl TableBuilder {
             entries: self.counts.entries(),
             deletes: self.counts.by_kind[Kind::Delete as usize],
             merges: self.counts.by_kind[Kind::Merge as usize],
+            range_deletes: self.tombstones.len() as u64,
             raw_key_bytes: self.counts.raw_key_bytes,
             raw_value_bytes: self.counts.raw_value_bytes,
             smallest: std::mem::take(&mut self.smallest),
@@ -341,6 +389,17 @@ impl TableBuilder {
             })
         };
         self.operators.iter().map(definition).collect()
+    }
+
+    fn write_tombstones(&mut self) -> Result<Option<Handle>> {
+        if self.tombstones.is_empty() {
+            return Ok(None);
+        }
+        let comparator = self.order.comparator();
+        self.tombstones
+            .sort_by(|a, b| a.start.compare(comparator, &b.start).then(b.seqno.cmp(&a.seqno)));
+        let payload = encode_tombstones(&self.tombstones);
+        self.write_frame(&payload).map(Some)
     }
 
     fn write_filter(&mut self) -> Result<Option<Handle>> {
@@ -369,6 +428,26 @@ fn write_index(writer: &mut FrameWriter, index: &mut IndexBuilder) -> Result<Han
     let start = writer.position();
     index.finish(|bytes| writer.put(bytes));
     writer.end_frame(start, Compression::None)
+}
+
+impl TableSummary {
+    /// Widens keys and sequence numbers to a range tombstone's.
+    fn include(&mut self, tombstone: &RangeTombstone, order: &KeyOrder) {
+        let (Some(start), Some(end)) = (tombstone.start.key(), tombstone.end.key()) else { return };
+        let ends_before = matches!(tombstone.end, Edge::Before(_));
+        let nothing_yet = self.largest_seqno == 0 && self.entries == 0;
+        if nothing_yet || order.compare(start, &self.smallest).is_lt() {
+            self.smallest = start.to_vec();
+        }
+        let ends = order.compare(end, &self.largest).then(self.largest_excluded.cmp(&ends_before));
+        if nothing_yet || ends.is_gt() {
+            self.largest = end.to_vec();
+            self.largest_excluded = ends_before;
+        }
+        let least = if nothing_yet { tombstone.seqno } else { self.smallest_seqno };
+        self.smallest_seqno = least.min(tombstone.seqno);
+        self.largest_seqno = self.largest_seqno.max(tombstone.seqno);
+    }
 }
 
 impl Counts {

@@ -14,23 +14,34 @@ use super::key_buffer::KeyBuffer;
 use super::pinned::EntryValue;
 use super::position::BlockPosition;
 use super::reader::{Fetch, TableReader};
+use super::source::READAHEAD;
 use crate::error::{Error, Result};
 use crate::key::{Kind, NO_OPERATOR, RecordHeader};
+use crate::stats::ReadReport;
 use crate::value::Value;
 
 /// How a cursor gets its blocks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CursorOptions {
     /// Blocks that had to be read go into the cache. Default: true.
     pub fill_cache: bool,
-    /// Read 256 KiB at a time, for walks over much of a table. With `fill_cache` off the cache is
-    /// left alone altogether. Default: false.
-    pub readahead: bool,
+    /// Bytes to read at a time ([`READAHEAD`]), for walks over much of a table; 0 reads block by
+    /// block. With `fill_cache` off such a walk leaves the cache alone altogether. Default: 0.
+    pub readahead: usize,
+    /// Counts what is read. Default: nothing is counted.
+    pub report: Option<ReadReport>,
+}
+
+impl CursorOptions {
+    /// Of a walk over a whole table, which leaves the cache alone.
+    pub fn walk() -> CursorOptions {
+        CursorOptions { fill_cache: false, readahead: READAHEAD, report: None }
+    }
 }
 
 impl Default for CursorOptions {
     fn default() -> Self {
-        CursorOptions { fill_cache: true, readahead: false }
+        CursorOptions { fill_cache: true, readahead: 0, report: None }
     }
 }
 
@@ -78,7 +89,7 @@ impl TableCursor {
     pub fn new(table: Arc<TableReader>, options: CursorOptions) -> TableCursor {
         TableCursor {
             table,
-            fetch: Fetch::new(options.fill_cache, options.readahead),
+            fetch: Fetch::new(options),
             position: BlockPosition::default(),
             handle: Handle { offset: 0, len: 0 },
             block: DataBlock::empty(),

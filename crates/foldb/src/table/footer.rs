@@ -36,7 +36,7 @@ pub struct Footer {
     pub filter: Option<Handle>,
     /// The properties.
     pub properties: Handle,
-    /// The range tombstones, if any. Not written today.
+    /// The range tombstones, if any.
     pub tombstones: Option<Handle>,
 }
 

@@ -8,11 +8,13 @@
 //!  codec 0: the bytes
 //!  codec 1: length varint, LZ4 block           checksum = XXH3-64 of payload and codec, seeded
 //!  codec 2: length varint, raw Snappy          with file number and offset of the frame
+//!  codec 3: length varint, Zstd frame
 //! ```
 //!
 //! Invariant: nothing of a payload is looked at before its checksum held, and nothing is allocated
 //! for a length that its compressed bytes could not have come from.
 
+use super::zstd;
 use crate::encoding::{ByteReader, ChecksumKind, checksum, checksum_seed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Compression;
@@ -20,8 +22,14 @@ use crate::options::Compression;
 /// Bytes of a frame beside its payload.
 pub const FRAME_TRAILER: usize = 10;
 
-/// LZ4 and Snappy never shrink more than this (LZ4: one byte of length stands for 255).
-const MAX_RATIO: u64 = 255;
+/// A codec never shrinks more than this: in LZ4 one byte of length stands for 255, Snappy stays
+/// below that, and Zstd has a block of 4 bytes for 128 KiB of one byte.
+fn max_ratio(codec: Compression) -> u64 {
+    match codec {
+        Compression::Zstd => 32 << 10,
+        Compression::None | Compression::Lz4 | Compression::Snappy => 255,
+    }
+}
 
 /// Where a frame lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,14 +83,18 @@ fn short_frame(len: usize) -> Error {
 }
 
 /// The codec of this number.
+///
+/// # Errors
+/// `Unsupported` for one that this version or build does not know.
 pub fn codec_from_u8(byte: u8) -> Result<Compression> {
     match byte {
         0 => Ok(Compression::None),
         1 => Ok(Compression::Lz4),
         2 => Ok(Compression::Snappy),
+        3 => zstd::supported().map(|()| Compression::Zstd),
         _ => Err(Error::new(
             ErrorKind::Unsupported,
-            format!("codec {byte} is not one this version reads (expected 0, 1 or 2)"),
+            format!("codec {byte} is not one this version reads (expected 0 to 3)"),
         )),
     }
 }
@@ -95,7 +107,7 @@ pub fn decompress(payload: &[u8], codec: Compression, out: &mut Vec<u8>) -> Resu
     let mut reader = ByteReader::new(payload);
     let len = u64::from(reader.varint32("uncompressed length")?);
     let compressed = &payload[reader.position()..];
-    let most = (compressed.len() as u64 + 1) * MAX_RATIO;
+    let most = (compressed.len() as u64 + 1) * max_ratio(codec);
     if len > most {
         return Err(Error::corruption(format!(
             "uncompressed length: expected at most {most} from {} compressed bytes, found {len}",
@@ -110,6 +122,7 @@ pub fn decompress(payload: &[u8], codec: Compression, out: &mut Vec<u8>) -> Resu
         Compression::Snappy => {
             snap::raw::Decoder::new().decompress(compressed, out).map_err(|e| e.to_string())
         }
+        Compression::Zstd => zstd::decompress(compressed, out),
         Compression::None => Err("not compressed".to_owned()),
     };
     match decompressed {

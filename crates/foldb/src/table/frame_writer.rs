@@ -12,6 +12,7 @@ use std::sync::Arc;
 use foldb_env::WritableFile;
 
 use super::frame::{Handle, checksum_bytes};
+use super::zstd;
 use crate::encoding::{checksum, checksum_seed, put_varint};
 use crate::error::{Error, Result};
 use crate::options::Compression;
@@ -50,7 +51,11 @@ impl FrameWriter {
             used: 0,
             written: 0,
             synced: 0,
-            compressor: Compressor { out: Vec::new(), snappy: snap::raw::Encoder::new() },
+            compressor: Compressor {
+                out: Vec::new(),
+                snappy: snap::raw::Encoder::new(),
+                zstd: zstd::Encoder::default(),
+            },
         }
     }
 
@@ -58,6 +63,11 @@ impl FrameWriter {
     #[inline]
     pub fn offset(&self) -> u64 {
         self.written + self.used as u64
+    }
+
+    /// Bytes it takes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.chunk.capacity() + self.compressor.out.capacity()
     }
 
     /// Position of the next byte in the chunk: the `start` of a frame to be ended later.
@@ -169,6 +179,7 @@ impl FrameWriter {
 struct Compressor {
     out: Vec<u8>,
     snappy: snap::raw::Encoder,
+    zstd: zstd::Encoder,
 }
 
 impl Compressor {
@@ -186,6 +197,7 @@ impl Compressor {
         let len = match codec {
             Compression::Lz4 => lz4_flex::block::compress_into(raw, out).ok()?,
             Compression::Snappy => self.snappy.compress(raw, out).ok()?,
+            Compression::Zstd => self.zstd.compress(raw, out)?,
             Compression::None => return None,
         };
         let payload = &self.out[..head + len];
@@ -197,6 +209,7 @@ fn worst_case(len: usize, codec: Compression) -> usize {
     match codec {
         Compression::Lz4 => lz4_flex::block::get_maximum_output_size(len),
         Compression::Snappy => snap::raw::max_compress_len(len),
+        Compression::Zstd => zstd::worst_case(len),
         Compression::None => len,
     }
 }

@@ -12,6 +12,10 @@
 //! Invariant: every byte that is read was checksummed, with the file's number and the offset as
 //! seed. Damaged, truncated or misplaced bytes are an error, never a panic and never a wrong record.
 //!
+//! Range tombstones have a frame of their own ([`tombstone_block`]), which is read when the table is
+//! opened. What they cover the filter does not know: a table whose filter rejects a key may still
+//! hold a tombstone that deletes it.
+//!
 //! Reading order: [`entry`] (one record), [`data_block`], [`frame`], [`index`], [`filter`],
 //! [`properties`], [`footer`]; then [`builder`], [`reader`], [`cursor`].
 
@@ -36,14 +40,18 @@ mod samples;
 mod separator;
 mod sorted_reads;
 mod source;
+mod tombstone_block;
 mod verify;
+pub(crate) mod zstd;
 
 #[cfg(test)]
 mod tests;
 
 pub use builder::{TableBuilder, TableBuilderOptions, TableSummary};
-pub use cache::BlockCache;
+pub use cache::{BlockCache, BlockStore};
 pub use cursor::{CursorOptions, TableCursor};
+pub(crate) use frame::codec_from_u8;
 pub use pinned::BlockBytes;
 pub use reader::TableReader;
 pub use sorted_reads::SortedReads;
+pub use source::READAHEAD;

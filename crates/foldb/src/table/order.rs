@@ -25,6 +25,12 @@ impl KeyOrder {
         if self.bytewise { a.cmp(b) } else { self.comparator.compare(a, b) }
     }
 
+    /// The comparator itself.
+    #[inline]
+    pub fn comparator(&self) -> &dyn Comparator {
+        &*self.comparator
+    }
+
     /// Whether the order is that of the bytes.
     #[inline]
     pub fn is_bytewise(&self) -> bool {

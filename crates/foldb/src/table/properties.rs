@@ -33,6 +33,7 @@ mod tag {
     pub const COMPRESSION: u64 = 15;
     pub const FILTER_BITS: u64 = 16;
     pub const FORMAT_VERSION: u64 = 17;
+    pub const RANGE_DELETES: u64 = 18;
 }
 
 /// A table's properties. Sizes are bytes, before compression.
@@ -54,6 +55,8 @@ pub struct Properties {
     pub deletes: u64,
     /// Records that are merges.
     pub merges: u64,
+    /// Range tombstones. Stored where there are some.
+    pub range_deletes: u64,
     /// Keys, each version's counted.
     pub raw_key_bytes: u64,
     /// Values.
@@ -99,6 +102,11 @@ impl Properties {
             put_varint(&mut number_bytes, number);
             put_field(&mut out, tag, &number_bytes);
         }
+        if self.range_deletes > 0 {
+            number_bytes.clear();
+            put_varint(&mut number_bytes, self.range_deletes);
+            put_field(&mut out, tag::RANGE_DELETES, &number_bytes);
+        }
         put_field(&mut out, tag::COMPARATOR, self.comparator.as_bytes());
         put_field(&mut out, tag::SMALLEST, &self.smallest);
         put_field(&mut out, tag::LARGEST, &self.largest);
@@ -116,7 +124,7 @@ impl Properties {
     /// `Corruption` for malformed or missing fields; `Unsupported` for a codec this version does
     /// not know.
     pub fn decode(payload: &[u8]) -> Result<Properties> {
-        let mut numbers = [None; 18];
+        let mut numbers = [None; 19];
         let (mut comparator, mut smallest, mut largest) = (None, None, None);
         let mut operators = Vec::new();
         let mut reader = ByteReader::new(payload);
@@ -128,7 +136,7 @@ impl Properties {
                 tag::SMALLEST => smallest = Some(value.to_vec()),
                 tag::LARGEST => largest = Some(value.to_vec()),
                 tag::OPERATOR => operators.push(Definition::decode(&mut ByteReader::new(value))?),
-                known @ ..18 => numbers[known as usize] = Some(number(value)?),
+                known @ ..19 => numbers[known as usize] = Some(number(value)?),
                 _ => {}
             }
         }
@@ -150,6 +158,7 @@ impl Properties {
             entries: number(tag::ENTRIES)?,
             deletes: number(tag::DELETES)?,
             merges: number(tag::MERGES)?,
+            range_deletes: numbers[tag::RANGE_DELETES as usize].unwrap_or(0),
             raw_key_bytes: number(tag::RAW_KEY_BYTES)?,
             raw_value_bytes: number(tag::RAW_VALUE_BYTES)?,
             smallest: smallest.ok_or_else(|| missing(tag::SMALLEST))?,

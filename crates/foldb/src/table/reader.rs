@@ -1,12 +1,14 @@
-//! An open table: its index, filter and properties in memory, its blocks through the cache.
+//! An open table: its index and properties in memory, its blocks through the cache, its filter from
+//! the first read on that asks it: flushes and compactions, which open most tables, never do.
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use foldb_env::RandomAccessFile;
 
 use super::cache::{BlockCache, CachedBlock};
+use super::cursor::CursorOptions;
 use super::data_block::DataBlock;
 use super::filter::Filter;
 use super::footer::{FOOTER_LEN, Footer};
@@ -17,8 +19,12 @@ use super::pinned::EntryValue;
 use super::properties::Properties;
 use super::sorted_reads::SortedReads;
 use super::source::{FrameBuffers, ReadWindow, TableFile};
-use crate::error::{Error, ErrorKind, Result};
+use super::tombstone_block::decode_tombstones;
+use crate::error::{Error, Result};
 use crate::key::{Comparator, RecordHeader, SeqNo};
+use crate::memory::Charge;
+use crate::range_tombstone::{RangeTombstone, RangeTombstones};
+use crate::stats::ReadReport;
 
 /// A table open for reading. Any number of threads may use it; it takes no lock but the cache's.
 #[derive(Debug)]
@@ -29,8 +35,20 @@ pub struct TableReader {
     order: KeyOrder,
     cache: Arc<BlockCache>,
     index: Index,
-    filter: Option<Filter>,
+    range_tombstones: Option<RangeTombstones>,
     properties: Properties,
+    _charge: Charge,
+    filter: OnceLock<LoadedFilter>,
+    /// Held by who loads the filter.
+    loading: Mutex<()>,
+}
+
+/// A filter in memory.
+#[derive(Debug)]
+struct LoadedFilter {
+    /// `None` for a table without one.
+    filter: Option<Filter>,
+    _charge: Charge,
 }
 
 /// How a read gets its blocks.
@@ -41,15 +59,21 @@ pub struct Fetch {
     /// Reads ahead. Without `fill_cache` the cache is not even asked.
     window: Option<ReadWindow>,
     buffers: FrameBuffers,
+    report: Option<ReadReport>,
 }
 
 impl Fetch {
-    /// From the cache, then from the file; read ahead if `readahead`.
-    pub fn new(fill_cache: bool, readahead: bool) -> Fetch {
+    /// From the cache, then from the file. Counts the table as touched.
+    #[inline]
+    pub fn new(options: CursorOptions) -> Fetch {
+        if let Some(report) = &options.report {
+            report.touched_table();
+        }
         Fetch {
-            fill_cache,
-            window: readahead.then(ReadWindow::default),
+            fill_cache: options.fill_cache,
+            window: (options.readahead > 0).then(|| ReadWindow::new(options.readahead)),
             buffers: FrameBuffers::default(),
+            report: options.report,
         }
     }
 }
@@ -58,7 +82,7 @@ impl TableReader {
     /// Opens the table in `file`, known as `file_number` and, in error messages, as `path`.
     ///
     /// # Errors
-    /// `Corruption` if footer, index, filter or properties are damaged or another table's;
+    /// `Corruption` if footer, index, range tombstones or properties are damaged or another table's;
     /// `Unsupported` if a newer version wrote it; `InvalidArgument` if another comparator orders
     /// it.
     pub fn open(
@@ -74,22 +98,24 @@ impl TableReader {
         let footer = read_footer(&file, file_len)?;
         let properties = read_properties(&file, footer.properties, &order)?;
         let index = read_index(&file, footer.index, &order, footer.index.offset)?;
-        let filter = read_filter(&file, footer.filter)?;
-        if footer.tombstones.is_some() {
-            return Err(file.locate(
-                Error::new(ErrorKind::Unsupported, "range tombstones need a newer foldb"),
-                file_len - FOOTER_LEN as u64,
-            ));
-        }
+        let range_tombstones = read_tombstones(&file, footer.tombstones, &order)?;
+        let range_tombstones = range_tombstones.map(RangeTombstones::new);
+        let bytes = size_of::<TableReader>()
+            + index.memory_bytes()
+            + properties.memory_bytes()
+            + range_tombstones.as_ref().map_or(0, RangeTombstones::bytes);
         Ok(Arc::new(TableReader {
+            _charge: Charge::new(&cache.store().indexes, bytes),
             file,
             file_len,
             footer,
             order,
             cache,
             index,
-            filter,
+            range_tombstones,
             properties,
+            filter: OnceLock::new(),
+            loading: Mutex::new(()),
         }))
     }
 
@@ -103,19 +129,51 @@ impl TableReader {
         self.file_len
     }
 
-    /// Bytes this open table takes in memory: index, filter and properties, not cached blocks.
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<TableReader>()
-            + self.index.memory_bytes()
-            + self.filter.as_ref().map_or(0, Filter::memory_bytes)
-            + self.properties.memory_bytes()
-    }
-
     /// Whether a user key of this [`crate::encoding::key_hash`] may be in the table. `false` is
     /// certain; without a filter the answer is always `true`.
+    ///
+    /// # Errors
+    /// `Corruption`, `Unsupported` or `Io` when the filter, which is loaded now if it was not yet, cannot
+    /// be.
     #[inline]
-    pub fn may_contain(&self, hash: u64) -> bool {
-        self.filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
+    pub fn may_contain(&self, hash: u64) -> Result<bool> {
+        let loaded = match self.filter.get() {
+            Some(loaded) => loaded,
+            None => self.loaded_filter()?,
+        };
+        Ok(loaded.filter.as_ref().is_none_or(|filter| filter.may_contain(hash)))
+    }
+
+    /// Whether [`TableReader::may_contain`] can answer without reading the file.
+    #[inline]
+    pub fn has_loaded_filter(&self) -> bool {
+        self.filter.get().is_some()
+    }
+
+    #[cold]
+    fn loaded_filter(&self) -> Result<&LoadedFilter> {
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(loaded) = self.filter.get() {
+            return Ok(loaded);
+        }
+        let filter = read_filter(&self.file, self.footer.filter)?;
+        let bytes = filter.as_ref().map_or(0, Filter::memory_bytes);
+        let _charge = Charge::new(&self.cache.store().filters, bytes);
+        Ok(self.filter.get_or_init(|| LoadedFilter { filter, _charge }))
+    }
+
+    /// Its range tombstones, if there are any. The filter knows nothing of what they cover.
+    #[inline]
+    pub(crate) fn range_tombstones(&self) -> Option<&RangeTombstones> {
+        self.range_tombstones.as_ref()
+    }
+
+    /// The largest sequence number, at most `max_seqno`, of a range tombstone around `key`; 0 for
+    /// none.
+    #[inline]
+    pub(crate) fn cover(&self, key: &[u8], max_seqno: SeqNo) -> SeqNo {
+        let Some(tombstones) = &self.range_tombstones else { return 0 };
+        tombstones.cover(self.order.comparator(), key, max_seqno)
     }
 
     /// Visits the versions of `key` with a seqno of at most `max_seqno`, newest first, until
@@ -128,10 +186,10 @@ impl TableReader {
         &self,
         key: &[u8],
         max_seqno: SeqNo,
-        fill_cache: bool,
+        options: CursorOptions,
         visit: impl FnMut(RecordHeader, EntryValue<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        SortedReads::new(self, fill_cache).get(key, max_seqno, visit)
+        SortedReads::new(self, options).get(key, max_seqno, visit)
     }
 
     /// The cache its blocks go through.
@@ -140,13 +198,20 @@ impl TableReader {
         &self.cache
     }
 
-    /// Reads footer, properties, index and filter again, as [`TableReader::open`] does, and drops
+    /// Reads footer, properties, index, filter and range tombstones again, as [`TableReader::open`] does, and drops
     /// them.
     pub(super) fn check_metadata(&self) -> Result<Footer> {
         let footer = read_footer(&self.file, self.file_len)?;
         read_properties(&self.file, footer.properties, &self.order)?;
         read_index(&self.file, footer.index, &self.order, footer.index.offset)?;
         read_filter(&self.file, footer.filter)?;
+        let tombstones = read_tombstones(&self.file, footer.tombstones, &self.order)?;
+        let (said, found) = (self.properties.range_deletes, tombstones.map_or(0, |all| all.len()));
+        if said != found as u64 {
+            let error =
+                format!("range tombstones: expected {said} as the properties say, found {found}");
+            return Err(self.locate(Error::corruption(error), footer.properties));
+        }
         Ok(footer)
     }
 
@@ -195,7 +260,11 @@ impl TableReader {
         if fetch.window.is_some() && !fetch.fill_cache {
             return None;
         }
-        self.cache.get(self.file.number, handle)
+        let found = self.cache.get(self.file.number, handle);
+        if let (Some(report), Some(_)) = (&fetch.report, &found) {
+            report.found_block();
+        }
+        found
     }
 
     #[cold]
@@ -206,7 +275,10 @@ impl TableReader {
     #[cold]
     #[inline(never)]
     fn load_data(&self, handle: Handle, fetch: &mut Fetch) -> Result<DataBlock> {
-        let Fetch { fill_cache, window, buffers } = fetch;
+        let Fetch { fill_cache, window, buffers, report } = fetch;
+        if let Some(report) = report {
+            report.read_block(u64::from(handle.len));
+        }
         let limit = self.footer.index.offset;
         let payload = match window {
             Some(window) => window.read_frame(&self.file, handle, limit, buffers)?,
@@ -224,7 +296,10 @@ impl TableReader {
     #[cold]
     #[inline(never)]
     fn load_directory(&self, handle: Handle, fetch: &mut Fetch) -> Result<Arc<Index>> {
-        let Fetch { fill_cache, window, buffers } = fetch;
+        let Fetch { fill_cache, window, buffers, report } = fetch;
+        if let Some(report) = report {
+            report.read_block(u64::from(handle.len));
+        }
         // A directory lies behind its sub-blocks: moving the window to it would skip them.
         let payload = match window {
             Some(window) => window.peek_frame(&self.file, handle, buffers)?,
@@ -293,6 +368,20 @@ fn read_index(file: &TableFile, handle: Handle, order: &KeyOrder, limit: u64) ->
     let mut buffers = FrameBuffers::default();
     let payload = file.read_frame(handle, &mut buffers)?;
     Index::parse(payload, order, limit).map_err(|e| file.locate(e, handle.offset))
+}
+
+fn read_tombstones(
+    file: &TableFile,
+    handle: Option<Handle>,
+    order: &KeyOrder,
+) -> Result<Option<Vec<RangeTombstone>>> {
+    let Some(handle) = handle else {
+        return Ok(None);
+    };
+    let mut buffers = FrameBuffers::default();
+    let payload = file.read_frame(handle, &mut buffers)?;
+    let tombstones = decode_tombstones(payload, order);
+    tombstones.map(Some).map_err(|e| file.locate(e, handle.offset))
 }
 
 fn read_filter(file: &TableFile, handle: Option<Handle>) -> Result<Option<Filter>> {

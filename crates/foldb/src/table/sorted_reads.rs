@@ -5,6 +5,7 @@
 
 use std::ops::ControlFlow;
 
+use super::cursor::CursorOptions;
 use super::data_block::{DataBlock, Found};
 use super::frame::Handle;
 use super::key_buffer::KeyBuffer;
@@ -24,10 +25,10 @@ pub struct SortedReads<'t> {
 }
 
 impl<'t> SortedReads<'t> {
-    /// Reads of `table`. Blocks read from the file go into the cache if `fill_cache`.
+    /// Reads of `table`.
     #[inline]
-    pub fn new(table: &'t TableReader, fill_cache: bool) -> SortedReads<'t> {
-        let fetch = Fetch::new(fill_cache, false);
+    pub fn new(table: &'t TableReader, options: CursorOptions) -> SortedReads<'t> {
+        let fetch = Fetch::new(options);
         SortedReads { table, fetch, position: BlockPosition::default(), held: None }
     }
 

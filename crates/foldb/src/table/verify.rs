@@ -24,7 +24,8 @@ pub struct TableCheck {
 
 impl TableReader {
     /// Reads the whole file, past the cache: all checksums hold, frames lie end to end, records
-    /// ascend, the filter admits each key, and the properties tell the truth.
+    /// ascend, the filter admits each key, range tombstones are in order, and the properties tell the
+    /// truth.
     ///
     /// # Errors
     /// The first thing found wrong, as `Corruption` or `Unsupported`; `Io` if a read fails.
@@ -35,7 +36,7 @@ impl TableReader {
     }
 
     fn verify_frames(&self) -> Result<u64> {
-        let mut fetch = Fetch::new(false, true);
+        let mut fetch = Fetch::new(CursorOptions::walk());
         let mut tiles = Tiles { table: self, end: 0, count: 0 };
         for i in 0..self.index().len() {
             let child = self.index().child(i);
@@ -49,7 +50,9 @@ impl TableReader {
         }
         let blocks = tiles.count;
         let footer = self.check_metadata()?;
-        for handle in [footer.filter, Some(footer.properties), Some(footer.index)] {
+        let metadata =
+            [footer.tombstones, footer.filter, Some(footer.properties), Some(footer.index)];
+        for handle in metadata {
             handle.map_or(Ok(()), |handle| tiles.follow(handle))?;
         }
         let footer_offset = self.file_len() - FOOTER_LEN as u64;
@@ -58,7 +61,7 @@ impl TableReader {
     }
 
     fn verify_records(self: &Arc<Self>) -> Result<u64> {
-        let options = CursorOptions { fill_cache: false, readahead: true };
+        let options = CursorOptions::walk();
         let mut cursor = TableCursor::new(self.clone(), options);
         let mut found = Found::default();
         cursor.seek_to_first()?;
@@ -127,7 +130,7 @@ impl Found {
                 )));
             }
         }
-        if !table.may_contain(key_hash(key)) {
+        if !table.may_contain(key_hash(key))? {
             return Err(Error::corruption(format!(
                 "filter: expected it to admit key \"{}\", found that it does not",
                 key.escape_ascii()

@@ -1,12 +1,17 @@
-//! Histories as text: `a.PUT.1(10) a.MERGE.2(+1) b.DEL.3`, in any order.
+//! Histories as text: `a.PUT.1(10) a.MERGE.2(+1) b.DEL.3`, in any order. `a..f.RDEL.4` deletes the
+//! range `[a, f)`, `a..=f.RDEL.4` with `f`, `>a..f.RDEL.4` without `a`.
 //!
 //! The operator of a merge is the [toy](super::toys) that its operand is for.
 
+use std::sync::Arc;
+
 use super::toys::operator_of;
-use crate::key::{Kind, NO_OPERATOR, RecordHeader, SeqNo};
+use crate::key::{Comparator, Kind, NO_OPERATOR, RecordHeader, SeqNo};
+use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::value::Value;
 
-/// One record of a history.
+/// One record of a history, or a range delete: then the key is the range's start, the value what
+/// stands behind its two dots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) key: Vec<u8>,
@@ -40,7 +45,53 @@ impl Event {
         Value::from(&self.value[..])
     }
 
+    /// A delete of the range `[start, end)`.
+    pub(crate) fn delete_range(start: &str, end: &str, seqno: SeqNo) -> Event {
+        Event::of(Kind::DeleteRange, start, seqno, end)
+    }
+
+    /// The range delete of a tombstone with ends that are keys.
+    pub(crate) fn of_tombstone(tombstone: &RangeTombstone) -> Event {
+        let header =
+            RecordHeader { seqno: tombstone.seqno, kind: Kind::DeleteRange, operator: NO_OPERATOR };
+        let said = |edge: &Edge, behind: &[u8]| match edge {
+            Edge::Before(key) => key.to_vec(),
+            Edge::Behind(key) => [behind, &**key].concat(),
+            Edge::Lowest | Edge::Highest => panic!("{tombstone:?} has an open end"),
+        };
+        Event::new(&said(&tombstone.start, b">"), header, &said(&tombstone.end, b"="))
+    }
+
+    /// Whether it is a range delete.
+    pub(crate) fn is_range(&self) -> bool {
+        self.header.kind == Kind::DeleteRange
+    }
+
+    /// Itself; a range delete that would end before it starts, the other way round and with its
+    /// last key.
+    pub(crate) fn in_order(mut self, comparator: &dyn Comparator) -> Event {
+        if self.is_range() && comparator.compare(&self.key, &self.value).is_ge() {
+            std::mem::swap(&mut self.key, &mut self.value);
+            self.value.insert(0, b'=');
+        }
+        self
+    }
+
+    /// A range delete's tombstone.
+    pub(crate) fn tombstone(&self) -> Option<RangeTombstone> {
+        let edge = |text: &[u8], behind: &[u8]| match text.strip_prefix(behind) {
+            Some(key) => Edge::Behind(Arc::from(key)),
+            None => Edge::Before(Arc::from(text)),
+        };
+        let (start, end) = (edge(&self.key, b">"), edge(&self.value, b"="));
+        self.is_range().then_some(RangeTombstone { start, end, seqno: self.header.seqno })
+    }
+
     fn parse(text: &str) -> Event {
+        if let Some((start, rest)) = text.split_once("..") {
+            let (end, seqno) = rest.split_once(".RDEL.").expect("a range delete: a..f.RDEL.4");
+            return Event::delete_range(start, end, seqno.parse().expect("a seqno"));
+        }
         fn broken(text: &str) -> ! {
             panic!("'{text}' is not like a.PUT.1(10), a.MERGE.2(+1) or a.DEL.3")
         }
@@ -70,6 +121,10 @@ impl std::fmt::Display for Event {
             Kind::Put => "PUT",
             Kind::Delete => "DEL",
             Kind::Merge => "MERGE",
+            Kind::DeleteRange => {
+                let (start, end) = (self.key.escape_ascii(), self.value.escape_ascii());
+                return write!(f, "{start}..{end}.RDEL.{}", self.header.seqno);
+            }
         };
         write!(f, "{}.{kind}.{}", self.key.escape_ascii(), self.header.seqno)?;
         if self.header.kind != Kind::Delete {
@@ -93,4 +148,30 @@ pub(crate) fn print<'a>(events: impl IntoIterator<Item = &'a Event>) -> String {
 pub(crate) fn sorted(mut events: Vec<Event>) -> Vec<Event> {
     events.sort_by(|a, b| a.key.cmp(&b.key).then(b.header.seqno.cmp(&a.header.seqno)));
     events
+}
+
+/// Tables of at most `keys` keys each, of sorted records of a run. A range delete that reaches into
+/// the next table is cut before its first key.
+pub(crate) fn tables(
+    comparator: &dyn Comparator,
+    sorted: Vec<Event>,
+    keys: usize,
+) -> Vec<Vec<Event>> {
+    let by_key: Vec<&[Event]> = sorted.chunk_by(|a, b| a.key == b.key).collect();
+    let mut tables: Vec<Vec<Event>> = by_key.chunks(keys).map(<[&[Event]]>::concat).collect();
+    for at in 1..tables.len() {
+        let cut = tables[at][0].key.clone();
+        let mut behind = Vec::new();
+        for event in &mut tables[at - 1] {
+            if event.is_range()
+                && event.tombstone().is_some_and(|t| !t.end.is_before(comparator, &cut))
+            {
+                let rest = Event { key: cut.clone(), ..event.clone() };
+                event.value.clone_from(&cut);
+                behind.push(rest);
+            }
+        }
+        tables[at].splice(0..0, behind);
+    }
+    tables
 }

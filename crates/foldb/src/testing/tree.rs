@@ -18,14 +18,18 @@ use foldb_env::{FileSystem, MemFs};
 
 use super::history::{self, Event};
 use super::toys;
-use crate::compaction::folding::RecordSink;
+use crate::compaction::folding::{OlderTables, RecordSink};
+use crate::compaction::memory::WorkMemory;
 use crate::compaction::output::TableOutput;
+use crate::compaction::range_deletes::PassedOn;
 use crate::fold::{Chain, Definition, Registry};
-use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, SeqNo};
+use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, Kind, RecordHeader, SeqNo};
 use crate::options::Compression;
+use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::{BlockCache, CursorOptions, TableBuilderOptions, TableCursor};
 use crate::version::{
-    FileFacts, FileNames, Key, OpenTables, TableRef, Trash, TreeEdit, Upper, Version,
+    FileFacts, FileNames, Key, KeyRange, OpenTables, TablePool, TableRef, Trash, TreeEdit, Upper,
+    Version,
 };
 
 /// Everything that tables need.
@@ -34,9 +38,11 @@ pub(crate) struct Workbench {
     pub(crate) fs: Arc<dyn FileSystem>,
     pub(crate) names: FileNames,
     pub(crate) tables: Arc<OpenTables>,
+    pub(crate) pool: Arc<TablePool>,
     pub(crate) comparator: Arc<dyn Comparator>,
     pub(crate) trash: Arc<Trash>,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) memory: WorkMemory,
     next_file: Cell<u64>,
 }
 
@@ -55,15 +61,25 @@ impl Workbench {
         fs.create_dir_all(directory).unwrap();
         let names = FileNames::new(directory);
         let cache = Arc::new(BlockCache::new(1 << 20));
+        let pool = Arc::new(TablePool::new(Arc::clone(cache.store()), 3));
         let open = (Arc::clone(&fs), names.clone(), Arc::clone(&comparator));
         Workbench {
             mem,
-            tables: Arc::new(OpenTables::new(open.0, open.1, open.2, cache, 3, DATABASE)),
+            pool: Arc::clone(&pool),
+            tables: Arc::new(OpenTables::new(
+                open.0,
+                open.1,
+                open.2,
+                cache,
+                Arc::clone(&pool),
+                DATABASE,
+            )),
             fs,
             names,
             comparator,
             trash: Arc::default(),
             registry: toys::registry(),
+            memory: WorkMemory::new(Arc::default(), 1 << 20),
             next_file: Cell::new(1),
         }
     }
@@ -98,8 +114,17 @@ impl Workbench {
     pub(crate) fn build(&self, events: &[Event]) -> FileFacts {
         let next_number = || self.next_number();
         let options = self.table_options();
-        let mut output = TableOutput::new(&self.fs, &self.names, &next_number, options);
-        for event in events {
+        let mut output =
+            TableOutput::new(&self.fs, &self.names, &next_number, options, &self.memory);
+        let mut tombstones: Vec<_> = events.iter().filter_map(Event::tombstone).collect();
+        tombstones.sort_by(|a, b| a.start.compare(&*self.comparator, &b.start));
+        let nothing = Version::empty(LEVELS);
+        let range = KeyRange::all();
+        output.set_tombstones(
+            PassedOn { tombstones, kept_apart: 0 },
+            &OlderTables::below(&nothing, &[], &range, &self.comparator),
+        );
+        for event in events.iter().filter(|event| !event.is_range()) {
             output.add(&event.key, event.header, &event.value).unwrap();
         }
         output.finish().unwrap().pop().unwrap()
@@ -121,7 +146,7 @@ impl Workbench {
                 let file = self.build(&history::sorted(history::parse(records)));
                 let (lo, hi) = match bounds.trim().strip_prefix('@') {
                     Some(bounds) => parse_bounds(bounds),
-                    None => (file.smallest.clone(), Upper::Included(file.largest.clone())),
+                    None => (file.smallest.clone(), file.end.clone()),
                 };
                 edits.push(TreeEdit::Insert { run, file, lo, hi });
             }
@@ -133,7 +158,19 @@ impl Workbench {
         version.apply(edits, &*self.comparator, &self.trash).unwrap()
     }
 
-    /// The records a table reference shows.
+    /// The range tombstones a table reference shows, in the order of their starts.
+    pub(crate) fn visible_tombstones(&self, table: &TableRef) -> Vec<RangeTombstone> {
+        let reader = self.tables.get_owned(&table.file).unwrap();
+        let (lo, hi) = (Edge::Before(table.lo.clone()), table.hi.edge());
+        let comparator = &*self.comparator;
+        let all = reader.range_tombstones().map_or_else(Vec::new, |set| set.to_vec());
+        let mut all: Vec<_> =
+            all.iter().filter_map(|tombstone| tombstone.clipped(comparator, &lo, &hi)).collect();
+        all.sort_by(|a, b| a.start.compare(comparator, &b.start).then(b.seqno.cmp(&a.seqno)));
+        all
+    }
+
+    /// The records and range tombstones a table reference shows.
     pub(crate) fn visible(&self, table: &TableRef) -> Vec<Event> {
         let reader = self.tables.get_owned(&table.file).unwrap();
         let mut cursor = TableCursor::new(reader, CursorOptions::default());
@@ -143,6 +180,7 @@ impl Workbench {
             events.push(Event::new(cursor.key(), cursor.header(), cursor.value()));
             cursor.next().unwrap();
         }
+        events.extend(self.visible_tombstones(table).iter().map(Event::of_tombstone));
         events
     }
 
@@ -170,8 +208,9 @@ impl Workbench {
             let Some(table) = run.table_of(&*self.comparator, key) else { continue };
             let mut open = true;
             let table = self.tables.get_owned(&table.file).unwrap();
+            chain.cover(table.cover(key, seqno));
             table
-                .get(key, seqno, true, |header, value| {
+                .get(key, seqno, CursorOptions::default(), |header, value| {
                     open = chain.push(header, value.to_value());
                     if open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                 })
@@ -187,8 +226,25 @@ impl Workbench {
 /// What a reader finds who may see these records of one key up to `seqno`: the model of
 /// [`Workbench::read`], which knows no tree.
 pub(crate) fn read_events(events: &[Event], key: &[u8], seqno: SeqNo) -> String {
-    let mut visible: Vec<_> =
-        events.iter().filter(|event| event.key == key && event.header.seqno <= seqno).collect();
+    read_events_in(&BytewiseComparator, events, key, seqno)
+}
+
+/// [`read_events`] in another order of keys, which matters to range deletes.
+pub(crate) fn read_events_in(
+    comparator: &dyn Comparator,
+    events: &[Event],
+    key: &[u8],
+    seqno: SeqNo,
+) -> String {
+    // A range delete is by definition a delete of every key in it.
+    let of_key = |event: &Event| match event.tombstone() {
+        None => (event.key == key).then(|| event.clone()),
+        Some(tombstone) => tombstone
+            .contains(comparator, key)
+            .then(|| Event::new(key, RecordHeader { kind: Kind::Delete, ..event.header }, b"")),
+    };
+    let visible = events.iter().filter(|event| event.header.seqno <= seqno);
+    let mut visible: Vec<Event> = visible.filter_map(of_key).collect();
     visible.sort_by_key(|event| event.header.seqno);
     let mut chain = Chain::default();
     visible.iter().for_each(|event| chain.push_newer(event.header, event.value()));

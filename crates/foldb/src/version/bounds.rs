@@ -4,11 +4,12 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::key::Comparator;
+use crate::range_tombstone::Edge;
 
-/// A key that many references share.
-pub(crate) type Key = Arc<[u8]>;
+pub(crate) use crate::range_tombstone::Key;
 
-/// Where something ends.
+/// Where something ends: with a record's key, or, as a sentinel of which nothing is there, before
+/// the key where a range tombstone ends or a slice cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Upper {
     /// With this key.
@@ -21,6 +22,14 @@ impl Upper {
     pub(crate) fn key(&self) -> &Key {
         match self {
             Upper::Included(key) | Upper::Excluded(key) => key,
+        }
+    }
+
+    /// The place between keys where it ends.
+    pub(crate) fn edge(&self) -> Edge {
+        match self {
+            Upper::Included(key) => Edge::Behind(Arc::clone(key)),
+            Upper::Excluded(key) => Edge::Before(Arc::clone(key)),
         }
     }
 
@@ -39,6 +48,13 @@ impl Upper {
     }
 }
 
+impl Default for Upper {
+    /// The end of what has no keys.
+    fn default() -> Upper {
+        Upper::Included(Key::default())
+    }
+}
+
 /// A range of keys, `[lo, hi)`; `None` is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeyRange {
@@ -50,6 +66,16 @@ impl KeyRange {
     /// Every key.
     pub(crate) fn all() -> KeyRange {
         KeyRange::default()
+    }
+
+    /// Where it starts, as a place between keys.
+    pub(crate) fn start(&self) -> Edge {
+        self.lo.as_ref().map_or(Edge::Lowest, |lo| Edge::Before(Arc::clone(lo)))
+    }
+
+    /// Where it ends, as a place between keys.
+    pub(crate) fn end(&self) -> Edge {
+        self.hi.as_ref().map_or(Edge::Highest, Upper::edge)
     }
 
     /// Whether a key is at or above the lower end.

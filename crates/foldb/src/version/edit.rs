@@ -2,27 +2,39 @@
 //!
 //! ```text
 //! edit: fields, each  tag varint | length varint | body
-//!   1 comparator        name
+//!   of the database:
 //!   2 database          u64
 //!   3 log               varint: logs below this number are not needed
 //!   4 next file         varint
 //!   5 next run          varint
 //!   6 last seqno        varint
-//!   7 flushed through   keyspace varint | seqno varint
 //!   8 operator          definition, as in the log
+//!  13 statistics        varints, see `stats`
+//!  19 dropped           keyspace varint: it exists no longer
+//!  20 next keyspace     varint: the id of the next one; those below are never given again
+//!
+//!   of a keyspace:
+//!  16 keyspace          varint: whose the fields behind it are; 0 before the first
+//!  17 name              UTF-8: the keyspace is created
+//!   1 comparator        name
 //!   9 default operator  id varint
+//!  14 levels            varint
+//!  18 settings          compression u8 | filter bits varint | compaction preset u8
+//!   7 flushed through   keyspace varint | seqno varint
 //!  10 new run           level varint | run varint | what follows varint: 0 it is the newest, else
 //!                       the run it stands directly before, plus one
 //!  11 new table         run varint | file facts | lo | upper
 //!  12 carve             run varint | lo option | hi option: what lies inside exists no longer
-//!  13 statistics        varints, see `stats`
-//!  14 levels            varint
 //!  15 dead share        IEEE 754 double, in 0..=1: see `compaction::policy::DeadShare`
+//!  21 new table with range tombstones
+//!                       run varint | range tombstones varint | about how many older records they
+//!                       delete varint | file facts, of which the largest key is an upper | lo | upper
+//!  22 kept apart       seqno varint: of the table that stands before it, see `FileFacts::kept_apart`
 //! ```
 //!
 //! Unknown tags are refused: an older program must not lose what it does not understand.
 //! A carve and the tables that take its place stand in one edit, so that a crash leaves the old or
-//! the new, never both and never neither.
+//! the new, never both and never neither. For the same reason a flush of several keyspaces is one.
 
 use std::sync::Arc;
 
@@ -30,29 +42,28 @@ use crate::encoding::ByteReader;
 use crate::encoding::put_varint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Definition;
-use crate::key::{KeyspaceId, OperatorId, SeqNo};
+use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::version::bounds::{Key, KeyRange, Upper};
 use crate::version::file::FileFacts;
+use crate::version::keyspace_edit::KeyspaceEdit;
 use crate::version::level::RunId;
 
 /// One step. Fields that are `None` stay as they are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Edit {
-    pub(crate) comparator: Option<String>,
     pub(crate) database: Option<u64>,
-    pub(crate) num_levels: Option<u64>,
     pub(crate) log: Option<u64>,
     pub(crate) next_file: Option<u64>,
     pub(crate) next_run: Option<u64>,
     pub(crate) last_seqno: Option<SeqNo>,
-    pub(crate) flushed_through: Option<(KeyspaceId, SeqNo)>,
+    pub(crate) next_keyspace: Option<KeyspaceId>,
     pub(crate) operators: Vec<Definition>,
-    pub(crate) default_operator: Option<OperatorId>,
-    /// Changes of the tree, applied in this order.
-    pub(crate) tree: Vec<TreeEdit>,
-    pub(crate) dead_share: Option<f64>,
     /// Totals since the database was created.
     pub(crate) totals: Option<Vec<u64>>,
+    /// What changes of which keyspace.
+    pub(crate) keyspaces: Vec<KeyspaceEdit>,
+    /// Keyspaces that exist no longer.
+    pub(crate) dropped: Vec<KeyspaceId>,
 }
 
 /// One change of the tree.
@@ -66,64 +77,66 @@ pub(crate) enum TreeEdit {
     Carve { run: RunId, range: KeyRange },
 }
 
-mod tag {
-    pub(super) const COMPARATOR: u64 = 1;
-    pub(super) const DATABASE: u64 = 2;
-    pub(super) const LOG: u64 = 3;
-    pub(super) const NEXT_FILE: u64 = 4;
-    pub(super) const NEXT_RUN: u64 = 5;
-    pub(super) const LAST_SEQNO: u64 = 6;
-    pub(super) const FLUSHED_THROUGH: u64 = 7;
-    pub(super) const OPERATOR: u64 = 8;
-    pub(super) const DEFAULT_OPERATOR: u64 = 9;
-    pub(super) const NEW_RUN: u64 = 10;
-    pub(super) const INSERT: u64 = 11;
-    pub(super) const CARVE: u64 = 12;
-    pub(super) const TOTALS: u64 = 13;
-    pub(super) const NUM_LEVELS: u64 = 14;
-    pub(super) const DEAD_SHARE: u64 = 15;
+pub(super) mod tag {
+    pub(crate) const COMPARATOR: u64 = 1;
+    pub(crate) const DATABASE: u64 = 2;
+    pub(crate) const LOG: u64 = 3;
+    pub(crate) const NEXT_FILE: u64 = 4;
+    pub(crate) const NEXT_RUN: u64 = 5;
+    pub(crate) const LAST_SEQNO: u64 = 6;
+    pub(crate) const FLUSHED_THROUGH: u64 = 7;
+    pub(crate) const OPERATOR: u64 = 8;
+    pub(crate) const DEFAULT_OPERATOR: u64 = 9;
+    pub(crate) const NEW_RUN: u64 = 10;
+    pub(crate) const INSERT: u64 = 11;
+    pub(crate) const CARVE: u64 = 12;
+    pub(crate) const TOTALS: u64 = 13;
+    pub(crate) const NUM_LEVELS: u64 = 14;
+    pub(crate) const DEAD_SHARE: u64 = 15;
+    pub(crate) const KEYSPACE: u64 = 16;
+    pub(crate) const NAME: u64 = 17;
+    pub(crate) const SETTINGS: u64 = 18;
+    pub(crate) const DROPPED: u64 = 19;
+    pub(crate) const NEXT_KEYSPACE: u64 = 20;
+    pub(crate) const INSERT_WITH_RANGES: u64 = 21;
+    pub(crate) const KEPT_APART: u64 = 22;
 }
 
 impl Edit {
+    /// An edit of one keyspace.
+    pub(crate) fn of_keyspace(change: KeyspaceEdit) -> Edit {
+        Edit { keyspaces: vec![change], ..Edit::default() }
+    }
+
     /// Appends the edit in the form drawn above.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let mut fields = Fields { out, body: Vec::new() };
-        if let Some(comparator) = &self.comparator {
-            fields.add(tag::COMPARATOR, |body| body.extend_from_slice(comparator.as_bytes()));
-        }
         if let Some(database) = self.database {
             fields.add(tag::DATABASE, |body| body.extend_from_slice(&database.to_le_bytes()));
         }
         for (tag, number) in [
-            (tag::NUM_LEVELS, self.num_levels),
             (tag::LOG, self.log),
             (tag::NEXT_FILE, self.next_file),
             (tag::NEXT_RUN, self.next_run),
             (tag::LAST_SEQNO, self.last_seqno),
-            (tag::DEFAULT_OPERATOR, self.default_operator.map(u64::from)),
+            (tag::NEXT_KEYSPACE, self.next_keyspace.map(u64::from)),
         ] {
             if let Some(number) = number {
                 fields.add(tag, |body| put_varint(body, number));
             }
         }
-        if let Some((keyspace, seqno)) = self.flushed_through {
-            fields.add(tag::FLUSHED_THROUGH, |body| {
-                put_varint(body, u64::from(keyspace));
-                put_varint(body, seqno);
-            });
-        }
         for definition in &self.operators {
             fields.add(tag::OPERATOR, |body| definition.encode(body));
-        }
-        for change in &self.tree {
-            change.encode(&mut fields);
-        }
-        if let Some(share) = self.dead_share {
-            fields.add(tag::DEAD_SHARE, |body| body.extend_from_slice(&share.to_le_bytes()));
         }
         if let Some(totals) = &self.totals {
             fields
                 .add(tag::TOTALS, |body| totals.iter().for_each(|total| put_varint(body, *total)));
+        }
+        for keyspace in &self.keyspaces {
+            keyspace.encode(&mut fields);
+        }
+        for id in &self.dropped {
+            fields.add(tag::DROPPED, |body| put_varint(body, u64::from(*id)));
         }
     }
 
@@ -137,7 +150,9 @@ impl Edit {
         while !bytes.is_empty() {
             let tag = bytes.varint("field tag")?;
             let mut body = ByteReader::new(bytes.length_delimited("field")?);
-            edit.decode_field(tag, &mut body)?;
+            if !edit.decode_field(tag, &mut body)? {
+                edit.decode_keyspace_field(tag, &mut body)?;
+            }
             if !body.is_empty() {
                 let left = body.remaining();
                 return Err(Error::corruption(format!("field {tag} has {left} bytes too many")));
@@ -146,36 +161,17 @@ impl Edit {
         Ok(edit)
     }
 
-    fn decode_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<()> {
+    /// Reads a field of the database, or the beginning of a keyspace's section; `false` if it is
+    /// neither.
+    fn decode_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<bool> {
         match tag {
-            tag::COMPARATOR => {
-                let name = body.take(body.remaining(), "comparator")?;
-                self.comparator = Some(String::from_utf8_lossy(name).into_owned());
-            }
             tag::DATABASE => self.database = Some(body.u64("database")?),
-            tag::NUM_LEVELS => self.num_levels = Some(body.varint("number of levels")?),
             tag::LOG => self.log = Some(body.varint("log")?),
             tag::NEXT_FILE => self.next_file = Some(body.varint("next file")?),
             tag::NEXT_RUN => self.next_run = Some(body.varint("next run")?),
             tag::LAST_SEQNO => self.last_seqno = Some(body.varint("last seqno")?),
-            tag::FLUSHED_THROUGH => {
-                let keyspace = body.varint32("keyspace")?;
-                self.flushed_through = Some((keyspace, body.varint("flushed through")?));
-            }
+            tag::NEXT_KEYSPACE => self.next_keyspace = Some(body.varint32("next keyspace")?),
             tag::OPERATOR => self.operators.push(Definition::decode(body)?),
-            tag::DEFAULT_OPERATOR => {
-                self.default_operator = Some(body.varint32("default operator")?);
-            }
-            tag::NEW_RUN | tag::INSERT | tag::CARVE => {
-                self.tree.push(TreeEdit::decode(tag, body)?);
-            }
-            tag::DEAD_SHARE => {
-                let share = f64::from_bits(body.u64("dead share")?);
-                if !(0.0..=1.0).contains(&share) {
-                    return Err(Error::corruption(format!("dead share {share} is not in 0..=1")));
-                }
-                self.dead_share = Some(share);
-            }
             tag::TOTALS => {
                 let mut totals = Vec::new();
                 while !body.is_empty() {
@@ -183,31 +179,53 @@ impl Edit {
                 }
                 self.totals = Some(totals);
             }
-            tag => {
-                return Err(Error::new(
-                    ErrorKind::Unsupported,
-                    format!("manifest field {tag} is of a newer foldb"),
-                ));
+            tag::KEYSPACE => {
+                let id = body.varint32("keyspace")?;
+                self.keyspaces.push(KeyspaceEdit { id, ..KeyspaceEdit::default() });
             }
+            tag::DROPPED => self.dropped.push(body.varint32("dropped keyspace")?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Reads a field of the keyspace whose section it stands in: the default one before the first.
+    fn decode_keyspace_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<()> {
+        let mut first = KeyspaceEdit { id: DEFAULT_KEYSPACE, ..KeyspaceEdit::default() };
+        let is_first = self.keyspaces.is_empty();
+        let section = self.keyspaces.last_mut().unwrap_or(&mut first);
+        if !section.decode_field(tag, body)? {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("manifest field {tag} is of a newer foldb"),
+            ));
+        }
+        if is_first {
+            self.keyspaces.push(first);
         }
         Ok(())
     }
 }
 
 impl TreeEdit {
-    fn encode(&self, fields: &mut Fields<'_>) {
+    pub(super) fn encode(&self, fields: &mut Fields<'_>) {
         match self {
             TreeEdit::NewRun { level, run, before } => fields.add(tag::NEW_RUN, |body| {
                 put_varint(body, *level as u64);
                 put_varint(body, *run);
                 put_varint(body, before.map_or(0, |before| before + 1));
             }),
-            TreeEdit::Insert { run, file, lo, hi } => fields.add(tag::INSERT, |body| {
-                put_varint(body, *run);
-                file.encode(body);
-                write_key(body, lo);
-                write_upper(body, hi);
-            }),
+            TreeEdit::Insert { run, file, lo, hi } => {
+                fields.add(file.insert_tag(), |body| {
+                    put_varint(body, *run);
+                    file.encode(body);
+                    write_key(body, lo);
+                    write_upper(body, hi);
+                });
+                if file.kept_apart > 0 {
+                    fields.add(tag::KEPT_APART, |body| put_varint(body, file.kept_apart));
+                }
+            }
             TreeEdit::Carve { run, range } => fields.add(tag::CARVE, |body| {
                 put_varint(body, *run);
                 match &range.lo {
@@ -225,16 +243,16 @@ impl TreeEdit {
         }
     }
 
-    fn decode(tag: u64, body: &mut ByteReader<'_>) -> Result<TreeEdit> {
+    pub(super) fn decode(tag: u64, body: &mut ByteReader<'_>) -> Result<TreeEdit> {
         match tag {
             tag::NEW_RUN => Ok(TreeEdit::NewRun {
                 level: body.varint32("level")? as usize,
                 run: body.varint("run")?,
                 before: body.varint("next run in the level")?.checked_sub(1),
             }),
-            tag::INSERT => Ok(TreeEdit::Insert {
+            tag::INSERT | tag::INSERT_WITH_RANGES => Ok(TreeEdit::Insert {
                 run: body.varint("run")?,
-                file: FileFacts::decode(body)?,
+                file: FileFacts::decode(tag == tag::INSERT_WITH_RANGES, body)?,
                 lo: body.length_delimited("lower bound")?.into(),
                 hi: read_upper(body)?
                     .ok_or_else(|| Error::corruption("a table without an upper bound"))?,
@@ -253,7 +271,16 @@ impl TreeEdit {
 }
 
 impl FileFacts {
+    /// Programs that know nothing of range tombstones must not read a table without them.
+    fn insert_tag(&self) -> u64 {
+        if self.range_deletes == 0 { tag::INSERT } else { tag::INSERT_WITH_RANGES }
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
+        if self.range_deletes > 0 {
+            put_varint(out, self.range_deletes);
+            put_varint(out, self.range_deleted);
+        }
         for number in [
             self.number,
             self.len,
@@ -266,13 +293,24 @@ impl FileFacts {
             put_varint(out, number);
         }
         write_key(out, &self.smallest);
-        write_key(out, &self.largest);
+        if self.range_deletes > 0 {
+            write_upper(out, &self.end);
+        } else {
+            write_key(out, self.end.key());
+        }
         put_varint(out, self.samples.len() as u64);
         self.samples.iter().for_each(|sample| write_key(out, sample));
     }
 
-    fn decode(body: &mut ByteReader<'_>) -> Result<FileFacts> {
+    fn decode(with_ranges: bool, body: &mut ByteReader<'_>) -> Result<FileFacts> {
+        let (mut range_deletes, mut range_deleted) = (0, 0);
+        if with_ranges {
+            range_deletes = body.varint("range tombstones")?;
+            range_deleted = body.varint("records that range tombstones delete")?;
+        }
         let mut facts = FileFacts {
+            range_deletes,
+            range_deleted,
             number: body.varint("file number")?,
             len: body.varint("file length")?,
             entries: body.varint("entries")?,
@@ -281,7 +319,13 @@ impl FileFacts {
             smallest_seqno: body.varint("smallest seqno")?,
             largest_seqno: body.varint("largest seqno")?,
             smallest: body.length_delimited("smallest key")?.into(),
-            largest: body.length_delimited("largest key")?.into(),
+            end: if with_ranges {
+                read_upper(body)?.ok_or_else(|| Error::corruption("a table without an end"))?
+            } else {
+                Upper::Included(body.length_delimited("largest key")?.into())
+            },
+            // In a field of its own.
+            kept_apart: 0,
             samples: Arc::default(),
         };
         let mut samples: Vec<Key> = Vec::new();
@@ -316,13 +360,14 @@ fn read_upper(body: &mut ByteReader<'_>) -> Result<Option<Upper>> {
     }
 }
 
-struct Fields<'a> {
+/// Where fields are written.
+pub(super) struct Fields<'a> {
     out: &'a mut Vec<u8>,
     body: Vec<u8>,
 }
 
 impl Fields<'_> {
-    fn add(&mut self, tag: u64, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(super) fn add(&mut self, tag: u64, write: impl FnOnce(&mut Vec<u8>)) {
         self.body.clear();
         write(&mut self.body);
         put_varint(self.out, tag);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::key::SeqNo;
-use crate::version::bounds::Key;
+use crate::version::bounds::{Key, Upper};
 use crate::version::open_tables::TableSlot;
 
 /// What the manifest knows about a table file.
@@ -17,11 +17,22 @@ pub(crate) struct FileFacts {
     pub(crate) entries: u64,
     pub(crate) deletes: u64,
     pub(crate) merges: u64,
+    /// Range tombstones.
+    pub(crate) range_deletes: u64,
+    /// About how many older records they deleted when the file was written.
+    pub(crate) range_deleted: u64,
+    /// Where its records and range tombstones begin.
     pub(crate) smallest: Key,
-    pub(crate) largest: Key,
+    /// Where they end.
+    pub(crate) end: Upper,
+    /// Of records and range tombstones.
     pub(crate) smallest_seqno: SeqNo,
     pub(crate) largest_seqno: SeqNo,
-    /// Keys evenly spaced by bytes, to estimate how much of the file lies in a range.
+    /// The newest snapshot that kept records of it from being folded; 0 for none. Once it is gone the
+    /// file is worth rewriting.
+    pub(crate) kept_apart: SeqNo,
+    /// Keys evenly spaced by bytes, to estimate how much of the file lies in a range. Of a file with
+    /// nothing but range tombstones: of what they delete.
     pub(crate) samples: Arc<[Key]>,
 }
 

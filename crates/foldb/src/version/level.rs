@@ -36,7 +36,13 @@ impl TableRef {
 
     /// Whether the bounds are the file's own.
     pub(crate) fn is_whole(&self) -> bool {
-        self.lo == self.file.smallest && self.hi == Upper::Included(Arc::clone(&self.file.largest))
+        self.lo == self.file.smallest && self.hi == self.file.end
+    }
+
+    /// Whether it may show range tombstones.
+    #[inline]
+    pub(crate) fn has_range_tombstones(&self) -> bool {
+        self.file.range_deletes > 0
     }
 
     /// Estimated bytes inside the bounds, from the file's samples.

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::version::edit::Edit;
 use crate::version::file_names::{FileKind, FileNames, manifest_name};
-use crate::wal::{LogReader, LogWriter};
+use crate::wal::{LogReader, LogRecord, LogWriter};
 
 /// The manifest open for appending.
 #[derive(Debug)]
@@ -30,6 +30,9 @@ pub(crate) struct Recovered {
     pub(crate) number: u64,
     pub(crate) edits: Vec<Edit>,
 }
+
+/// Version of the manifest's format. 1: edits have sections, one a keyspace.
+pub(crate) const FORMAT: u32 = 1;
 
 /// A manifest is begun anew when it has grown to this many bytes beyond its first edit's.
 const ROLL_LEN: u64 = 16 << 20;
@@ -48,6 +51,12 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// What stands in for the manifest where a database is open read-only: it takes nothing.
+    pub(crate) fn unwritable(fs: &Arc<dyn FileSystem>, names: &FileNames, number: u64) -> Manifest {
+        let path = names.manifest(number);
+        Manifest { log: LogWriter::unwritable(fs, &path, number), path, base_len: 0 }
+    }
+
     /// Begins manifest `number` with an edit that describes everything. Until it is put in force,
     /// it and the next `CURRENT` are only files.
     pub(crate) fn begin(
@@ -58,7 +67,7 @@ impl Manifest {
         snapshot: &Edit,
     ) -> Result<Manifest> {
         let path = names.manifest(number);
-        let mut log = LogWriter::create(fs, &path, number, database, None)?;
+        let mut log = LogWriter::create_in_format(FORMAT, fs, &path, number, database, None)?;
         snapshot.encode(log.begin());
         log.append()?;
         log.sync_handle().sync_all()?;
@@ -145,9 +154,8 @@ impl Manifest {
         let mut edits = Vec::new();
         let mut offset = 0;
         while reader.next(&mut record)? {
-            // The first record is the header every log has; it proves the file is ours.
             if offset == 0 {
-                crate::wal::LogRecord::decode(&record).map_err(|error| error.at(&path, 0))?;
+                check_header(&record).map_err(|error| error.at(&path, 0))?;
             } else {
                 edits.push(Edit::decode(&record).map_err(|error| error.at(&path, offset))?);
             }
@@ -166,6 +174,14 @@ impl Manifest {
             return Err(Error::new(ErrorKind::Corruption, "the manifest is empty").at(&path, 0));
         }
         Ok(Some(Recovered { number, edits }))
+    }
+}
+
+/// The first record is the header every log has; it proves the file is ours.
+fn check_header(record: &[u8]) -> Result<()> {
+    match LogRecord::decode(record)? {
+        LogRecord::Header(header) => header.check_format("manifest", FORMAT),
+        _ => Err(Error::corruption("the manifest does not begin with a header")),
     }
 }
 

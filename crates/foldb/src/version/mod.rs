@@ -8,6 +8,7 @@ mod bounds;
 mod edit;
 mod file;
 mod file_names;
+mod keyspace_edit;
 mod level;
 mod manifest;
 mod open_tables;
@@ -17,9 +18,14 @@ mod tests;
 
 pub(crate) use bounds::{Key, KeyRange, Upper};
 pub(crate) use edit::{Edit, TreeEdit};
+#[cfg(test)]
+pub(crate) use file::FileMeta;
 pub(crate) use file::{FileFacts, Trash};
 pub(crate) use file_names::{FileKind, FileNames};
-pub(crate) use level::{Run, RunId, TableRef, Version};
+pub(crate) use keyspace_edit::KeyspaceEdit;
+pub(crate) use level::{Level, Run, RunId, TableRef, Version};
+#[cfg(test)]
+pub(crate) use manifest::FORMAT;
 pub(crate) use manifest::{Manifest, Recovered, refuse_foreign};
-pub(crate) use open_tables::OpenTables;
+pub(crate) use open_tables::{HeldTables, OpenTables, TablePool};
 pub(crate) use order::{check_order, check_structure};

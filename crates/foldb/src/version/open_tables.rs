@@ -1,15 +1,18 @@
-//! Open tables: opened at first use, found without a lock, bounded in number.
+//! Open tables: opened at first use, found without a lock, bounded in number and in memory.
+//!
+//! The bounds are those of a [`TablePool`], which several databases may share. A table that a reader has
+//! in hand when it is closed stays open, and counted, until he lets go.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use arc_swap::{ArcSwapOption, Guard};
 use foldb_env::FileSystem;
 
 use crate::error::{Error, Result};
-use crate::key::Comparator;
-use crate::table::{BlockCache, TableReader};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
+use crate::table::{BlockCache, BlockStore, TableReader};
 use crate::version::file::FileMeta;
 use crate::version::file_names::FileNames;
 
@@ -19,32 +22,150 @@ pub(crate) struct TableSlot {
     table: ArcSwapOption<TableReader>,
     /// Set at each use, cleared as the eviction hand passes.
     used: AtomicBool,
+    /// Held by who opens the table.
+    opening: Mutex<()>,
 }
 
-/// The open tables of a database.
+/// What bounds the open tables of all databases that share it.
 #[derive(Debug)]
-pub(crate) struct OpenTables {
-    fs: Arc<dyn FileSystem>,
-    names: FileNames,
-    comparator: Arc<dyn Comparator>,
-    cache: Arc<BlockCache>,
+pub(crate) struct TablePool {
+    /// Knows what the tables' indexes and filters take.
+    store: Arc<BlockStore>,
+    /// Most open at once.
     limit: usize,
+    /// Bytes that indexes and filters may take, beside the one table that somebody needs.
+    room: AtomicUsize,
+    /// Tables that stay open for read-only databases, beside those that may be closed.
+    held: AtomicUsize,
     /// Files whose slot is filled, in the order the eviction hand visits them (second chance).
     clock: Mutex<VecDeque<Weak<FileMeta>>>,
+}
+
+impl TablePool {
+    pub(crate) fn new(store: Arc<BlockStore>, limit: usize) -> TablePool {
+        let (room, held) = (AtomicUsize::new(usize::MAX), AtomicUsize::new(0));
+        TablePool { store, limit, room, held, clock: Mutex::default() }
+    }
+
+    /// Counts tables that another pool keeps open whatever the limit is: there is less left for these.
+    pub(crate) fn hold(pool: &Arc<TablePool>, tables: usize) -> HeldTables {
+        pool.held.fetch_add(tables, Ordering::Relaxed);
+        pool.evict(&mut pool.lock(), 0);
+        HeldTables { pool: Arc::clone(pool), tables }
+    }
+
+    /// Bytes that indexes and filters take.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.store.indexes.get() + self.store.filters.get()
+    }
+
+    /// Sets what indexes and filters may take, and closes the tables that are too many.
+    pub(crate) fn set_room(&self, bytes: usize) {
+        self.room.store(bytes, Ordering::Relaxed);
+        self.trim();
+    }
+
+    /// Closes tables until the others fit.
+    fn trim(&self) {
+        if self.memory_bytes() > self.room.load(Ordering::Relaxed) {
+            self.evict(&mut self.lock(), 0);
+        }
+    }
+
+    fn add(&self, file: &Arc<FileMeta>) {
+        let mut clock = self.lock();
+        self.evict(&mut clock, 1);
+        clock.push_back(Arc::downgrade(file));
+    }
+
+    /// Closes tables until `more` fit beside the rest. The last one stays, whatever it takes: else
+    /// its reader would open it for ever.
+    fn evict(&self, clock: &mut VecDeque<Weak<FileMeta>>, more: usize) {
+        let mut seen = 2 * clock.len();
+        while clock.len() + more + self.held.load(Ordering::Relaxed) > self.limit
+            || seen > 0
+                && clock.len() + more > 1
+                && self.memory_bytes() > self.room.load(Ordering::Relaxed)
+        {
+            if clock.is_empty() {
+                return;
+            }
+            seen = seen.saturating_sub(1);
+            evict_one(clock);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Weak<FileMeta>>> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn open_tables(&self) -> usize {
+        let open = |file: &Weak<FileMeta>| file.upgrade().is_some_and(|file| file.slot.is_filled());
+        self.lock().iter().filter(|file| open(file)).count()
+    }
+}
+
+/// Tables that count in a pool's limit but are not bounded by it, until dropped.
+#[derive(Debug)]
+pub(crate) struct HeldTables {
+    pool: Arc<TablePool>,
+    tables: usize,
+}
+
+impl Drop for HeldTables {
+    fn drop(&mut self) {
+        self.pool.held.fetch_sub(self.tables, Ordering::Relaxed);
+    }
+}
+
+impl TableSlot {
+    #[cfg(test)]
+    fn is_filled(&self) -> bool {
+        self.table.load().is_some()
+    }
+}
+
+/// The open tables of a database, as one of its keyspaces sees them.
+#[derive(Debug)]
+pub(crate) struct OpenTables {
+    shared: Arc<Shared>,
+    keyspace: KeyspaceId,
+    comparator: Arc<dyn Comparator>,
+}
+
+/// What all keyspaces of a database share.
+#[derive(Debug)]
+struct Shared {
+    fs: Arc<dyn FileSystem>,
+    names: FileNames,
+    cache: Arc<BlockCache>,
+    pool: Arc<TablePool>,
     /// Identity that every table must carry.
     database: u64,
 }
 
 impl OpenTables {
+    /// No open tables yet; as the default keyspace sees them.
     pub(crate) fn new(
         fs: Arc<dyn FileSystem>,
         names: FileNames,
         comparator: Arc<dyn Comparator>,
         cache: Arc<BlockCache>,
-        limit: usize,
+        pool: Arc<TablePool>,
         database: u64,
     ) -> OpenTables {
-        OpenTables { fs, names, comparator, cache, limit, clock: Mutex::default(), database }
+        let shared = Shared { fs, names, cache, pool, database };
+        OpenTables { shared: Arc::new(shared), keyspace: DEFAULT_KEYSPACE, comparator }
+    }
+
+    /// The same, for another keyspace.
+    pub(crate) fn for_keyspace(
+        &self,
+        keyspace: KeyspaceId,
+        comparator: Arc<dyn Comparator>,
+    ) -> OpenTables {
+        OpenTables { shared: Arc::clone(&self.shared), keyspace, comparator }
     }
 
     /// The table of a file, opened if it is not.
@@ -71,56 +192,75 @@ impl OpenTables {
         }
     }
 
+    /// Whether a table may hold a key of this hash.
+    ///
+    /// # Errors
+    /// As [`TableReader::may_contain`].
+    #[inline]
+    pub(crate) fn may_contain(&self, table: &TableReader, hash: u64) -> Result<bool> {
+        if !table.has_loaded_filter() {
+            table.may_contain(hash)?;
+            self.shared.pool.trim();
+        }
+        table.may_contain(hash)
+    }
+
+    /// Takes in the table of a file that was opened before, as [`OpenTables::get_owned`] answered it.
+    pub(crate) fn take_in(&self, file: &Arc<FileMeta>, table: Arc<TableReader>) {
+        file.slot.table.store(Some(table));
+        self.shared.pool.add(file);
+    }
+
     fn open(&self, file: &Arc<FileMeta>) -> Result<()> {
-        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = &*self.shared;
+        let _opening = file.slot.opening.lock().unwrap_or_else(PoisonError::into_inner);
         if file.slot.table.load().is_some() {
             return Ok(());
         }
-        let path = self.names.table(file.number);
+        let path = shared.names.table(file.number);
         let handle =
-            self.fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
-        let (comparator, cache) = (Arc::clone(&self.comparator), Arc::clone(&self.cache));
+            shared.fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
+        let (comparator, cache) = (Arc::clone(&self.comparator), Arc::clone(&shared.cache));
         let table = TableReader::open(handle, &path, file.number, comparator, cache)?;
         self.check_identity(file, &table).map_err(|error| error.in_file(&path))?;
-        while clock.len() >= self.limit {
-            self.evict_one(&mut clock);
-        }
         file.slot.table.store(Some(table));
         file.slot.used.store(true, Ordering::Relaxed);
-        clock.push_back(Arc::downgrade(file));
+        shared.pool.add(file);
         Ok(())
     }
 
     /// Whether the table is the one the manifest means.
     fn check_identity(&self, file: &FileMeta, table: &TableReader) -> Result<()> {
-        let expected = (self.database, file.len);
-        let found = (table.properties().database_id, table.file_len());
-        if expected != found {
+        let found = table.properties();
+        let expected = (self.shared.database, file.len);
+        if expected != (found.database_id, table.file_len()) {
             return Err(Error::corruption(format!(
                 "expected a table of database {:016x} with {} bytes, found one of {:016x} with {}",
-                expected.0, expected.1, found.0, found.1
+                expected.0,
+                expected.1,
+                found.database_id,
+                table.file_len()
+            )));
+        }
+        if found.keyspace != self.keyspace {
+            return Err(Error::corruption(format!(
+                "expected a table of keyspace {}, found one of {}",
+                self.keyspace, found.keyspace
             )));
         }
         Ok(())
     }
+}
 
-    /// Bytes that open tables take: indexes, filters and properties.
-    pub(crate) fn memory_bytes(&self) -> u64 {
-        let clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = clock.iter().filter_map(|file| file.upgrade()?.slot.table.load_full());
-        open.map(|table| table.memory_bytes() as u64).sum()
-    }
-
-    /// Closes the first table that was not used since the hand last passed.
-    fn evict_one(&self, clock: &mut VecDeque<Weak<FileMeta>>) {
-        while let Some(candidate) = clock.pop_front() {
-            let Some(file) = candidate.upgrade() else { return };
-            if file.slot.used.swap(false, Ordering::Relaxed) {
-                clock.push_back(candidate);
-            } else {
-                file.slot.table.store(None);
-                return;
-            }
+/// Closes the first table that was not used since the hand last passed.
+fn evict_one(clock: &mut VecDeque<Weak<FileMeta>>) {
+    while let Some(candidate) = clock.pop_front() {
+        let Some(file) = candidate.upgrade() else { return };
+        if file.slot.used.swap(false, Ordering::Relaxed) {
+            clock.push_back(candidate);
+        } else {
+            file.slot.table.store(None);
+            return;
         }
     }
 }

@@ -7,11 +7,13 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::key::{Comparator, SeqNo};
+use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::{CursorOptions, TableCursor};
-use crate::version::level::Version;
+use crate::version::level::{Run, Version};
 use crate::version::open_tables::OpenTables;
 
 /// Asserts that tables of a run are in order, inside their files and disjoint.
@@ -39,7 +41,7 @@ pub(crate) fn check_structure(version: &Version, comparator: &dyn Comparator) {
     }
 }
 
-/// Asserts the invariant key by key. Reads every record: for small trees.
+/// Asserts the invariant key by key, range tombstones included. Reads every record: for small trees.
 ///
 /// # Errors
 /// Those of reading the tables.
@@ -52,27 +54,69 @@ pub(crate) fn check_order(
     comparator: &dyn Comparator,
 ) -> Result<()> {
     let mut oldest_above: HashMap<Vec<u8>, SeqNo> = HashMap::new();
+    let mut deleted_above: Vec<RangeTombstone> = Vec::new();
     for (level, run) in version.runs() {
+        let place = format!("level {level} run {}", run.id);
+        let deleted_here = tombstones_of(run, tables, comparator)?;
+        check_tombstones(&place, &deleted_here, &deleted_above, &oldest_above, comparator);
         let mut oldest_here: HashMap<Vec<u8>, SeqNo> = HashMap::new();
         for table in &run.tables {
             let mut cursor =
-                TableCursor::new(tables.get_owned(&table.file)?, CursorOptions::default());
+                TableCursor::new(tables.get_owned(&table.file)?, CursorOptions::walk());
             cursor.seek(&table.lo)?;
             while cursor.valid() && table.hi.admits(comparator, cursor.key()) {
-                let seqno = cursor.header().seqno;
-                if let Some(&above) = oldest_above.get(cursor.key()) {
+                let (key, seqno) = (cursor.key(), cursor.header().seqno);
+                let covers = deleted_above.iter().filter(|t| t.contains(comparator, key));
+                let above = oldest_above.get(key).copied().into_iter();
+                if let Some(above) = above.chain(covers.map(|t| t.seqno)).min() {
                     assert!(
                         seqno < above,
-                        "level {level} run {}: key {} has seqno {seqno} below seqno {above}",
-                        run.id,
-                        cursor.key().escape_ascii()
+                        "{place}: key {} has seqno {seqno} below seqno {above}",
+                        key.escape_ascii()
                     );
                 }
-                oldest_here.insert(cursor.key().to_vec(), seqno);
+                oldest_here.insert(key.to_vec(), seqno);
                 cursor.next()?;
             }
         }
         oldest_above.extend(oldest_here);
+        deleted_above.extend(deleted_here);
     }
     Ok(())
+}
+
+/// What a run shows of its range tombstones.
+fn tombstones_of(
+    run: &Run,
+    tables: &OpenTables,
+    comparator: &dyn Comparator,
+) -> Result<Vec<RangeTombstone>> {
+    let mut all = Vec::new();
+    for table in run.tables.iter().filter(|table| table.has_range_tombstones()) {
+        let (lo, hi) = (Edge::Before(Arc::clone(&table.lo)), table.hi.edge());
+        let reader = tables.get_owned(&table.file)?;
+        let set = reader.range_tombstones().map_or_else(Vec::new, |set| set.to_vec());
+        all.extend(set.iter().filter_map(|t| t.clipped(comparator, &lo, &hi)));
+    }
+    Ok(all)
+}
+
+/// Asserts that range tombstones are older than all that newer runs have in their ranges.
+fn check_tombstones(
+    place: &str,
+    tombstones: &[RangeTombstone],
+    deleted_above: &[RangeTombstone],
+    oldest_above: &HashMap<Vec<u8>, SeqNo>,
+    comparator: &dyn Comparator,
+) {
+    for tombstone in tombstones {
+        let keys = oldest_above.iter().filter(|(key, _)| tombstone.contains(comparator, key));
+        let overlaps = |above: &&RangeTombstone| {
+            above.clipped(comparator, &tombstone.start, &tombstone.end).is_some()
+        };
+        let deleted = deleted_above.iter().filter(overlaps).map(|above| above.seqno);
+        if let Some(above) = keys.map(|(_, &seqno)| seqno).chain(deleted).min() {
+            assert!(tombstone.seqno < above, "{place}: {tombstone:?} lies below seqno {above}");
+        }
+    }
 }

@@ -11,5 +11,5 @@ mod tests;
 mod writer;
 
 pub(crate) use reader::{LogEnd, LogReader};
-pub(crate) use record::{BatchHeader, LogHeader, LogRecord, encode_definition};
+pub(crate) use record::{BatchHeader, LOG_FORMAT, LogHeader, LogRecord, encode_definition};
 pub(crate) use writer::{LogSync, LogWriter};

@@ -17,7 +17,8 @@ use crate::fold::Definition;
 use crate::key::{MAX_SEQNO, OperatorId, SeqNo};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"foldblog");
-const FORMAT_VERSION: u32 = 0;
+/// Version of the log's format. Version 1 added range deletes; version 0 is read.
+pub(crate) const LOG_FORMAT: u32 = 1;
 
 const TAG_HEADER: u8 = 0;
 const TAG_BATCH: u8 = 1;
@@ -26,6 +27,8 @@ const TAG_DEFINITION: u8 = 2;
 /// What a log says about itself and the one before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogHeader {
+    /// Version of the format: of logs, or of what else is made of their frames.
+    pub(crate) format: u32,
     pub(crate) database: u64,
     pub(crate) log: u64,
     /// Number of the log before; 0 for none.
@@ -56,7 +59,7 @@ impl LogHeader {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.push(TAG_HEADER);
         out.extend_from_slice(&MAGIC.to_le_bytes());
-        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        out.extend_from_slice(&self.format.to_le_bytes());
         for word in [
             self.database,
             self.log,
@@ -73,20 +76,30 @@ impl LogHeader {
         if magic != MAGIC {
             return Err(Error::corruption(format!("magic: expected {MAGIC:x}, found {magic:x}")));
         }
-        let version = bytes.u32("format version")?;
-        if version != FORMAT_VERSION {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                format!("log format {version} is not known, only {FORMAT_VERSION}"),
-            ));
-        }
         Ok(LogHeader {
+            format: bytes.u32("format version")?,
             database: bytes.u64("database")?,
             log: bytes.u64("log number")?,
             predecessor: bytes.u64("predecessor")?,
             predecessor_len: bytes.u64("predecessor length")?,
             predecessor_frames: bytes.u64("predecessor frames")?,
         })
+    }
+}
+
+impl LogHeader {
+    /// Refuses a format that is newer than `newest`.
+    ///
+    /// # Errors
+    /// `Unsupported`, naming `what` is of that format.
+    pub(crate) fn check_format(&self, what: &str, newest: u32) -> Result<()> {
+        if self.format <= newest {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("{what} format {} is not known, only up to {newest}", self.format),
+        ))
     }
 }
 
@@ -107,10 +120,10 @@ pub(crate) fn encode_definition(definition: &Definition, out: &mut Vec<u8>) {
 }
 
 impl<'a> LogRecord<'a> {
-    /// Reads a record.
+    /// Reads a record. The format of a header is the caller's to check.
     ///
     /// # Errors
-    /// `Corruption` or `Unsupported`.
+    /// `Corruption`.
     pub(crate) fn decode(record: &'a [u8]) -> Result<LogRecord<'a>> {
         let mut bytes = ByteReader::new(record);
         match bytes.u8("record tag")? {

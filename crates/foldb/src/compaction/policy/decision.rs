@@ -38,6 +38,8 @@ pub enum Reason {
     SpaceAmplification,
     /// Tombstones stand over many bytes.
     Deletes,
+    /// A snapshot that kept records apart is gone.
+    Released,
     /// Somebody asked.
     Manual,
     /// Nothing else to do: fewer runs to read.

@@ -63,6 +63,7 @@ mod tests {
             samples: samples.iter().map(|s| Key::from(s.as_bytes())).collect(),
             deletes: 0,
             entries: 10,
+            released: false,
         }
     }
 

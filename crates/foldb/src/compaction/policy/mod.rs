@@ -2,7 +2,7 @@
 //!
 //! It opens no file, reads no clock and takes no lock; the same tree, jobs and settings give the
 //! same decision. Whoever runs jobs summarises the version as a [`TreeShape`], asks
-//! [`Policy::pick`], runs the job, installs its result, and asks again until the answer is `None`.
+//! [`Policy::most_urgent`], runs the job, installs its result, and asks again until the answer is `None`.
 //!
 //! Three presets are three ways to say what each level is ([`LevelKind`]); the rules are the same:
 //!
@@ -23,6 +23,7 @@ mod dead_share;
 mod decision;
 mod estimate;
 mod extent;
+mod released;
 mod settings;
 mod shape;
 mod slices;
@@ -46,18 +47,32 @@ use decision::{Need, View};
 use settings::LevelKind;
 
 impl Policy {
-    /// The next job, or `None` when the tree has its shape (or running jobs are in the way of all
-    /// that is left to do).
+    /// [`Policy::most_urgent`], its urgency aside.
+    #[cfg(test)]
     pub fn pick(
         &self,
         tree: &TreeShape,
         jobs: &[RunningJob],
         cmp: &dyn Comparator,
     ) -> Option<Pick> {
+        self.most_urgent(tree, jobs, cmp).map(|(_, pick)| pick)
+    }
+
+    /// The next job and how urgent it is (1 is "just", whatever the tree's size), or `None` when the
+    /// tree has its shape, or running jobs are in the way of all that is left to do.
+    pub fn most_urgent(
+        &self,
+        tree: &TreeShape,
+        jobs: &[RunningJob],
+        cmp: &dyn Comparator,
+    ) -> Option<(f64, Pick)> {
         let view = self.view(tree, jobs, cmp);
         let mut needs = self.needs(&view);
         needs.sort_by(|a, b| b.urgency.total_cmp(&a.urgency));
-        needs.iter().flat_map(|need| &need.drafts).find_map(|draft| view.decide(draft))
+        needs.iter().find_map(|need| {
+            let pick = need.drafts.iter().find_map(|draft| view.decide(draft))?;
+            Some((need.urgency, pick))
+        })
     }
 
     /// Bytes that jobs must still read until the policy rests, about. 0 at rest.
@@ -122,6 +137,7 @@ impl Policy {
             }
             if level <= bottom {
                 needs.extend(sorted::deletes(view, level, bottom));
+                needs.extend(released::needs(view, level));
             }
         }
         if self.preset == CompactionPreset::Tiered {

@@ -52,6 +52,8 @@ pub struct TableShape {
     pub deletes: u64,
     /// Estimated records inside the bounds, tombstones included.
     pub entries: u64,
+    /// Whether it holds records that a snapshot kept apart and that may fold now.
+    pub released: bool,
 }
 
 /// A job that has begun and not ended.

@@ -1,6 +1,7 @@
 //! Jobs over the whole depth of the tree: tiered's space bound, manual compaction, idle time.
 
 use crate::compaction::policy::decision::{Draft, Need, OutputRun, Pick, Reason, View};
+use crate::compaction::policy::released;
 use crate::compaction::policy::shape::{KeyRange, RunShape, depth};
 use crate::compaction::policy::slices::Cells;
 use crate::options::CompactionPreset;
@@ -53,7 +54,7 @@ pub fn manual(view: &View, range: &KeyRange) -> ManualStep {
     let newer: Vec<&RunShape> = upper.chain(several).filter(|run| holds(run)).collect();
     let cells = Cells::new(view, oldest, newer.iter().copied());
     let next = cells.first_in(range, view.policy.slice_bytes(), view.cmp);
-    let Some(slice) = next else { return ManualStep::Done };
+    let Some(slice) = next else { return manual_refold(view, bottom, range) };
     let here = |run: &RunShape| !run.tables_in(&slice.range, view.cmp).is_empty();
     let from = (0..=bottom).find(|&level| view.runs(level).iter().any(here)).unwrap_or(bottom);
     let newest = view.runs(from).iter().position(here).unwrap_or(0);
@@ -68,6 +69,15 @@ pub fn manual(view: &View, range: &KeyRange) -> ManualStep {
         only_as_move: false,
     };
     view.decide(&draft).map_or(ManualStep::Wait, ManualStep::Run)
+}
+
+/// The range is one run; what a snapshot kept apart in it folds now.
+fn manual_refold(view: &View, bottom: usize, range: &KeyRange) -> ManualStep {
+    let mut runs = 0..view.runs(bottom).len();
+    match runs.find_map(|at| released::first_in(view, bottom, at, range)) {
+        None => ManualStep::Done,
+        Some(draft) => view.decide(&draft).map_or(ManualStep::Wait, ManualStep::Run),
+    }
 }
 
 /// Where a manual compaction ends: lazy leveled has one last level; the others go as deep as they

@@ -7,11 +7,11 @@ use proptest::sample::select;
 
 use crate::compaction::job::{Job, JobContext, Slice, assert_inputs_in_order};
 use crate::error::Result;
-use crate::key::SeqNo;
+use crate::key::{BytewiseComparator, DEFAULT_KEYSPACE, SeqNo};
 use crate::testing::history::{self, Event};
 use crate::testing::tree::{Workbench, parse_bounds};
 use crate::version::{
-    Edit, KeyRange, RunId, TreeEdit, Upper, Version, check_order, check_structure,
+    Edit, KeyRange, KeyspaceEdit, RunId, TreeEdit, Version, check_order, check_structure,
 };
 
 /// A job in progress: steps it, and looks after every slice whether anybody could have noticed.
@@ -57,6 +57,7 @@ impl<'a> Running<'a> {
             next_number: &|| bench.next_number(),
             table_options: bench.table_options(),
             target_file_size: self.target_file_size,
+            memory: &bench.memory,
         })
     }
 
@@ -65,11 +66,12 @@ impl<'a> Running<'a> {
         let slice = self.try_step().unwrap()?;
         // As the manifest stores it.
         let mut bytes = Vec::new();
-        Edit { tree: slice.edits.clone(), ..Edit::default() }.encode(&mut bytes);
-        let edit = Edit::decode(&bytes).unwrap();
-        assert_eq!(edit.tree, slice.edits);
-        self.version = self.bench.apply(&self.version, &edit.tree);
-        self.edits.push(edit.tree);
+        let change = KeyspaceEdit::of_tree(DEFAULT_KEYSPACE, slice.edits.clone());
+        Edit::of_keyspace(change).encode(&mut bytes);
+        let [change] = &mut Edit::decode(&bytes).unwrap().keyspaces[..] else { panic!("a change") };
+        assert_eq!(change.tree, slice.edits);
+        self.version = self.bench.apply(&self.version, &change.tree);
+        self.edits.push(std::mem::take(&mut change.tree));
         self.check();
         Some(slice)
     }
@@ -260,13 +262,14 @@ enum JobKind {
 }
 
 fn case() -> impl Strategy<Value = Case> {
+    let letter = || prop::char::range('a', 'l');
     let operands = vec!["+1", "-1", "#1", "#-1", ",x", "=v", "!", "*", "."];
     let event = prop_oneof![
         5 => select(operands).prop_map(|operand| Event::merge("", 0, operand)),
         3 => Just(Event::put("", 0, "1")),
         3 => Just(Event::delete("", 0)),
+        3 => letter().prop_map(|end| Event::delete_range("", &end.to_string(), 0)),
     ];
-    let letter = || prop::char::range('a', 'l');
     let events = proptest::collection::vec((letter(), event), 1..40);
     let run = (0..4usize, 1..5usize, any::<prop::sample::Index>());
     let runs = proptest::collection::vec(run, 1..6);
@@ -282,7 +285,7 @@ fn case() -> impl Strategy<Value = Case> {
                 .zip(events)
                 .map(|(seqno, (key, mut event))| {
                     (event.key, event.header.seqno) = (key.to_string().into_bytes(), seqno);
-                    event
+                    event.in_order(&BytewiseComparator)
                 })
                 .collect();
             // The oldest records go to the deepest runs.
@@ -300,9 +303,7 @@ fn case() -> impl Strategy<Value = Case> {
                 .filter(|((_, piece), _)| !piece.is_empty())
                 .map(|((level, piece), run)| {
                     let sorted = history::sorted(piece.to_vec());
-                    let keys: Vec<_> = sorted.chunk_by(|a, b| a.key == b.key).collect();
-                    let tables = keys.chunks(run.1).map(<[&[Event]]>::concat).collect();
-                    (level, tables)
+                    (level, history::tables(&BytewiseComparator, sorted, run.1))
                 })
                 .collect();
             let count = runs.len();
@@ -376,7 +377,7 @@ proptest! {
             edits.push(TreeEdit::NewRun { level: *level, run, before: None });
             for table in tables {
                 let file = bench.build(table);
-                let (lo, hi) = (file.smallest.clone(), Upper::Included(file.largest.clone()));
+                let (lo, hi) = (file.smallest.clone(), file.end.clone());
                 edits.push(TreeEdit::Insert { run, file, lo, hi });
             }
         }

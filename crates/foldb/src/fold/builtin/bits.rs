@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::fold::operator::{Full, MergeOperator, Partial};
+use crate::fold::operator::{Full, Growth, MergeOperator, Partial};
 
 #[derive(Debug)]
 struct Bits {
@@ -59,5 +59,13 @@ impl MergeOperator for Bits {
     fn partial(&self, _key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
         self.apply(operands, out);
         Partial::Operand
+    }
+
+    fn fold_word(&self, accumulator: [u8; 8], operand: [u8; 8]) -> Option<[u8; 8]> {
+        Some(std::array::from_fn(|index| (self.combine)(accumulator[index], operand[index])))
+    }
+
+    fn growth(&self) -> Growth {
+        Growth::Shrinks
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::fold::operator::{Full, MergeOperator, Partial, TextForm};
+use crate::fold::operator::{Full, Growth, MergeOperator, Partial, TextForm};
 
 const WIDTH: usize = 8;
 
@@ -87,6 +87,15 @@ impl MergeOperator for Counter {
             }
             None => Partial::Keep,
         }
+    }
+
+    fn fold_word(&self, accumulator: [u8; 8], operand: [u8; 8]) -> Option<[u8; 8]> {
+        let sum = u64::from_le_bytes(accumulator).wrapping_add(u64::from_le_bytes(operand));
+        Some(sum.to_le_bytes())
+    }
+
+    fn growth(&self) -> Growth {
+        Growth::Shrinks
     }
 
     fn check_operand(&self, operand: &[u8]) -> Result<(), String> {

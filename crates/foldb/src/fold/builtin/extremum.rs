@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::fold::operator::{Full, MergeOperator, Partial};
+use crate::fold::operator::{Full, Growth, MergeOperator, Partial};
 
 #[derive(Debug)]
 struct Extremum {
@@ -53,5 +53,13 @@ impl MergeOperator for Extremum {
             out.extend_from_slice(operands[index]);
         }
         Partial::Operand
+    }
+
+    fn fold_word(&self, accumulator: [u8; 8], operand: [u8; 8]) -> Option<[u8; 8]> {
+        Some(if operand.cmp(&accumulator) == self.wins { operand } else { accumulator })
+    }
+
+    fn growth(&self) -> Growth {
+        Growth::Shrinks
     }
 }

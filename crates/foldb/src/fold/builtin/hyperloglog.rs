@@ -19,7 +19,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
-use crate::fold::operator::{Full, MergeOperator, Partial, TextForm};
+use crate::fold::operator::{Full, Growth, MergeOperator, Partial, TextForm};
 
 const SPARSE: u8 = 1;
 const DENSE: u8 = 2;
@@ -221,5 +221,9 @@ impl MergeOperator for HyperLogLog {
 
     fn text(&self) -> TextForm {
         TextForm::Sketch
+    }
+
+    fn growth(&self) -> Growth {
+        Growth::Shrinks
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::encoding::{ByteReader, put_length_delimited};
 use crate::error::Result;
-use crate::fold::operator::{Full, MergeOperator, Partial, TextForm};
+use crate::fold::operator::{Full, Growth, MergeOperator, Partial, TextForm};
 
 /// The operand that appends these elements, which is also the value that holds them.
 ///
@@ -193,5 +193,9 @@ impl MergeOperator for ListLast {
 
     fn text(&self) -> TextForm {
         TextForm::List
+    }
+
+    fn growth(&self) -> Growth {
+        Growth::Shrinks
     }
 }

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use crate::fold::operator::{Full, MergeOperator, Partial, TextForm};
+use crate::fold::operator::{Full, Growth, MergeOperator, Partial, TextForm};
 
 /// The one sum that is not a number.
 const NOT_A_NUMBER: u64 = 0x7ff8_0000_0000_0000;
@@ -85,6 +85,15 @@ impl MergeOperator for Number {
             }
             _ => Partial::Keep,
         }
+    }
+
+    fn fold_word(&self, accumulator: [u8; 8], operand: [u8; 8]) -> Option<[u8; 8]> {
+        let (a, b) = (u64::from_le_bytes(accumulator), u64::from_le_bytes(operand));
+        self.composes.then(|| (self.combine)(a, b).to_le_bytes())
+    }
+
+    fn growth(&self) -> Growth {
+        Growth::Shrinks
     }
 
     fn check_operand(&self, operand: &[u8]) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::fold::operator::{Full, MergeOperator, Partial};
+use crate::fold::operator::{Full, Growth, MergeOperator, Partial};
 
 #[derive(Debug)]
 struct Put;
@@ -29,5 +29,9 @@ impl MergeOperator for Put {
     fn partial(&self, _key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
         out.extend_from_slice(operands[operands.len() - 1]);
         Partial::Value
+    }
+
+    fn growth(&self) -> Growth {
+        Growth::Shrinks
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::fold::operator::{Full, MergeOperator, Partial};
+use crate::fold::operator::{Full, Growth, MergeOperator, Partial};
 
 #[derive(Debug)]
 struct PutIfAbsent;
@@ -29,5 +29,13 @@ impl MergeOperator for PutIfAbsent {
     fn partial(&self, _key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
         out.extend_from_slice(operands[0]);
         Partial::Operand
+    }
+
+    fn fold_word(&self, accumulator: [u8; 8], _operand: [u8; 8]) -> Option<[u8; 8]> {
+        Some(accumulator)
+    }
+
+    fn growth(&self) -> Growth {
+        Growth::Shrinks
     }
 }

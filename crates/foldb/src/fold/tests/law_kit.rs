@@ -96,6 +96,42 @@ fn the_kit_rejects_a_non_associative_operator_and_replays_the_seed() {
     assert_eq!(replayed, violation);
 }
 
+/// Adds, but in place only half of it.
+#[derive(Debug)]
+struct HalfInPlace;
+
+impl MergeOperator for HalfInPlace {
+    fn name(&self) -> &str {
+        "test.half"
+    }
+
+    fn full(&self, _: &[u8], base: Option<&[u8]>, ops: &[&[u8]], out: &mut Vec<u8>) -> Full {
+        let sum = base.iter().chain(ops).fold(0u64, |sum, op| sum.wrapping_add(number(op)));
+        out.extend_from_slice(&sum.to_le_bytes());
+        Full::Value
+    }
+
+    fn partial(&self, key: &[u8], ops: &[&[u8]], out: &mut Vec<u8>) -> Partial {
+        self.full(key, None, ops, out);
+        Partial::Operand
+    }
+
+    fn fold_word(&self, accumulator: [u8; 8], operand: [u8; 8]) -> Option<[u8; 8]> {
+        Some((number(&accumulator).wrapping_add(number(&operand) / 2)).to_le_bytes())
+    }
+
+    fn text(&self) -> TextForm {
+        TextForm::U64
+    }
+}
+
+#[test]
+fn the_kit_rejects_an_operator_that_folds_otherwise_in_place() {
+    let violation = Check::new([3u64.to_le_bytes()]).run(&HalfInPlace).unwrap_err();
+    assert_eq!(violation.law, "word");
+    assert!(violation.case.contains("fold_word"), "{violation}");
+}
+
 #[test]
 fn the_kit_rejects_an_order_blind_operator() {
     let violation = Check::new(["a", "b"]).run(&OrderBlind).unwrap_err();

@@ -5,3 +5,4 @@ mod chain;
 mod law_kit;
 mod laws;
 mod registry;
+mod versions;

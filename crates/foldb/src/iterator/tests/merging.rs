@@ -4,8 +4,8 @@ use super::*;
 
 fn at(cursor: &MergingCursor) -> Option<Event> {
     cursor.valid().then(|| {
-        assert_eq!(&*cursor.pinned_value(), cursor.value());
-        Event::new(cursor.key(), cursor.header(), cursor.value())
+        assert_eq!(&*cursor.pinned_value(), &*cursor.value());
+        Event::new(cursor.key(), cursor.header(), &cursor.value())
     })
 }
 

@@ -4,6 +4,7 @@ mod merging;
 mod run;
 mod visible;
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use foldb_chains::ArenaPool;
@@ -11,13 +12,15 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::batch::Operation;
+use crate::batch::{Operation, encode_range};
+use crate::fold::Resolver;
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, MAX_SEQNO};
-use crate::memtable::{Memtable, MemtableWriter};
+use crate::memtable::{Folding, Memtable, MemtableWriter};
+use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::CursorOptions;
-use crate::testing::history::Event;
+use crate::testing::history::{self, Event};
 use crate::testing::tree::Workbench;
-use crate::version::{KeyRange, TreeEdit, Upper, Version};
+use crate::version::{Key, KeyRange, Run, TreeEdit, Upper, Version};
 
 /// Descending order of the bytes.
 #[derive(Debug)]
@@ -77,30 +80,47 @@ fn in_order(comparator: &dyn Comparator, mut events: Vec<Event>) -> Vec<Event> {
 /// A memtable of these records.
 fn memtable(comparator: &Arc<dyn Comparator>, events: &[Event]) -> Arc<Memtable> {
     let pool = ArenaPool::new(1 << 20);
-    let mut writer = MemtableWriter::create(&pool, 1 << 20, comparator, 1);
+    let mut writer = MemtableWriter::create(&pool, 1 << 20, comparator);
     let mut events: Vec<_> = events.iter().collect();
     events.sort_by_key(|event| event.header.seqno);
+    let operators = Resolver::builtin_only();
     for event in events {
+        let mut range = Vec::new();
+        if let Some(tombstone) = event.tombstone() {
+            encode_range::<Key>(&bounds_of(&tombstone), &mut range);
+        }
         let operation = Operation {
             kind: event.header.kind,
             keyspace: DEFAULT_KEYSPACE,
             operator: event.header.operator,
             key: &event.key,
-            value: &event.value,
+            value: if event.is_range() { &range } else { &event.value },
         };
-        writer.apply(&operation, event.header.seqno);
+        let folding = Folding { floor: MAX_SEQNO, operators: &operators };
+        writer.apply(&operation, event.header.seqno, folding);
     }
     writer.memtable
+}
+
+/// A tombstone's ends as a range's.
+fn bounds_of(tombstone: &RangeTombstone) -> (Bound<Key>, Bound<Key>) {
+    let bound = |edge: &Edge, included: bool| match edge.key() {
+        None => Bound::Unbounded,
+        Some(key) if included => Bound::Included(Arc::clone(key)),
+        Some(key) => Bound::Excluded(Arc::clone(key)),
+    };
+    let starts_with = matches!(tombstone.start, Edge::Before(_));
+    let ends_with = matches!(tombstone.end, Edge::Behind(_));
+    (bound(&tombstone.start, starts_with), bound(&tombstone.end, ends_with))
 }
 
 /// A run of tables of at most `table_len` keys.
 fn run(bench: &Workbench, events: &[Event], table_len: usize) -> Version {
     let events = in_order(&*bench.comparator, events.to_vec());
     let mut edits = vec![TreeEdit::NewRun { level: 0, run: 1, before: None }];
-    let keys: Vec<&[Event]> = events.chunk_by(|a, b| a.key == b.key).collect();
-    for keys in keys.chunks(table_len) {
-        let file = bench.build(&keys.concat());
-        let (lo, hi) = (file.smallest.clone(), Upper::Included(file.largest.clone()));
+    for table in history::tables(&*bench.comparator, events, table_len) {
+        let file = bench.build(&table);
+        let (lo, hi) = (file.smallest.clone(), file.end.clone());
         edits.push(TreeEdit::Insert { run: 1, file, lo, hi });
     }
     bench.apply(&Version::empty(1), &edits)
@@ -108,21 +128,31 @@ fn run(bench: &Workbench, events: &[Event], table_len: usize) -> Version {
 
 fn run_cursor(bench: &Workbench, version: &Version) -> Option<RunCursor> {
     let run = version.run(1)?;
-    let options = CursorOptions { fill_cache: true, readahead: false };
+    let options = CursorOptions::default();
     Some(RunCursor::new(run, &KeyRange::all(), &bench.tables, &bench.comparator, options))
 }
 
 /// Sources of records, every other one a memtable.
 fn sources(bench: &Workbench, split: &[Vec<Event>]) -> Vec<Source> {
-    let mut sources = Vec::new();
+    sources_with_covers(bench, split).0
+}
+
+/// [`sources`], and those of their range tombstones.
+fn sources_with_covers(bench: &Workbench, split: &[Vec<Event>]) -> (Vec<Source>, Vec<CoverSource>) {
+    let (mut sources, mut covers) = (Vec::new(), Vec::new());
     for (index, events) in split.iter().enumerate() {
         if index % 2 == 0 {
             let memtable = memtable(&bench.comparator, events);
             sources.push(Source::Memtable(memtable.cursor(MAX_SEQNO)));
+            covers.extend(memtable.range_tombstones().map(CoverSource::Memtable));
         } else {
             let version = run(bench, events, 2);
+            let (tables, comparator) = (&bench.tables, &*bench.comparator);
+            let all = KeyRange::all();
+            let of_run = |run: &Arc<Run>| CoverSource::of_run(run, &all, tables, comparator);
+            covers.extend(version.run(1).and_then(of_run));
             sources.extend(run_cursor(bench, &version).map(Source::Run));
         }
     }
-    sources
+    (sources, covers)
 }

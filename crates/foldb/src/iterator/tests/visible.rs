@@ -5,18 +5,21 @@ use std::ops::Bound;
 use super::*;
 use crate::error::ErrorKind;
 use crate::key::SeqNo;
-use crate::testing::tree::read_events;
+use crate::testing::tree::read_events_in;
 use crate::totals::Totals;
 
 fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -> Iter {
+    let (sources, covers) = sources_with_covers(bench, split);
     Iter::new(VisibleParts {
-        records: MergingCursor::new(sources(bench, split), Arc::clone(&bench.comparator)),
+        records: MergingCursor::new(sources, Arc::clone(&bench.comparator)),
+        covers: Covers::new(covers, [seqno], &bench.comparator),
         seqno,
         bounds,
         comparator: Arc::clone(&bench.comparator),
         registry: Arc::clone(&bench.registry),
         _keep_alive: Arc::new(()),
         totals: Arc::new(Totals::default()),
+        report: None,
     })
 }
 
@@ -153,6 +156,7 @@ fn split() -> impl Strategy<Value = Vec<Vec<Event>>> {
         3 => select(operands).prop_map(|operand| Event::merge("", 0, operand)),
         4 => Just(Event::put("", 0, "1")),
         2 => Just(Event::delete("", 0)),
+        1 => key().prop_map(|end| Event { value: end, ..Event::delete_range("", "", 0) }),
     ];
     let events = proptest::collection::vec((key(), event, any::<prop::sample::Index>()), 0..40);
     (1..5usize, events).prop_map(|(count, events)| {
@@ -188,6 +192,10 @@ proptest! {
         let comparator = order(descending);
         let compare = |a: &[u8], b: &[u8]| comparator.compare(a, b);
         let bench = Workbench::ordered_by(Arc::clone(&comparator));
+        let split: Vec<Vec<Event>> = split
+            .into_iter()
+            .map(|events| events.into_iter().map(|e| e.in_order(&*comparator)).collect())
+            .collect();
         let events = split.concat();
         let mut keys: Vec<_> = events.iter().map(|event| event.key.clone()).collect();
         keys.sort_by(|a, b| compare(a, b));
@@ -207,7 +215,7 @@ proptest! {
         let entries: Vec<_> = keys
             .into_iter()
             .filter(|key| inside(key))
-            .map(|key| (read_events(&events, &key, seqno), key))
+            .map(|key| (read_events_in(&*comparator, &events, &key, seqno), key))
             .filter(|(value, _)| value != "-")
             .map(|(value, key)| (key, value))
             .collect();

@@ -6,6 +6,7 @@ mod memory_file;
 mod model;
 mod round_trip;
 mod size;
+mod tombstones;
 mod worked_example;
 
 use std::ops::ControlFlow;
@@ -19,8 +20,17 @@ use crate::error::Result;
 use crate::fold::Definition;
 use crate::key::{BytewiseComparator, Comparator, Kind, NO_OPERATOR, RecordHeader, SeqNo};
 use crate::options::Compression;
+use crate::range_tombstone::{Edge, RangeTombstone};
 
 const FILE_NUMBER: u64 = 7;
+
+/// Codecs that compress, as far as this build has them.
+const CODECS: &[Compression] = &[
+    Compression::Lz4,
+    Compression::Snappy,
+    #[cfg(feature = "zstd")]
+    Compression::Zstd,
+];
 
 /// One record, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +51,15 @@ pub(super) fn put(key: impl AsRef<[u8]>, seqno: SeqNo, value: impl AsRef<[u8]>) 
         header: header(seqno, Kind::Put),
         value: value.as_ref().to_vec(),
     }
+}
+
+/// A tombstone of `[start, end)`; keys that begin with `>` stand for the place behind them.
+pub(super) fn tombstone(start: &str, end: &str, seqno: SeqNo) -> RangeTombstone {
+    let edge = |text: &str| match text.strip_prefix('>') {
+        Some(key) => Edge::Behind(key.as_bytes().into()),
+        None => Edge::Before(text.as_bytes().into()),
+    };
+    RangeTombstone { start: edge(start), end: edge(end), seqno }
 }
 
 pub(super) fn options() -> TableBuilderOptions {
@@ -67,11 +86,20 @@ pub(super) fn build(
     records: &[Record],
     options: TableBuilderOptions,
 ) -> (Arc<MemoryFile>, TableSummary) {
+    build_with(records, &[], options)
+}
+
+pub(super) fn build_with(
+    records: &[Record],
+    tombstones: &[RangeTombstone],
+    options: TableBuilderOptions,
+) -> (Arc<MemoryFile>, TableSummary) {
     let file = Arc::new(MemoryFile::default());
     let mut builder = TableBuilder::new(file.clone(), options);
     for record in records {
         builder.add(&record.key, record.header, &record.value).unwrap();
     }
+    tombstones.iter().for_each(|tombstone| builder.add_tombstone(tombstone.clone()));
     let summary = builder.finish().unwrap();
     assert_eq!(summary.file_len, file.bytes().len() as u64);
     (file, summary)
@@ -124,7 +152,7 @@ pub(super) fn scan_back(table: &Arc<TableReader>, options: CursorOptions) -> Res
 /// All versions `get` visits.
 pub(super) fn get(table: &TableReader, key: &[u8], max_seqno: SeqNo) -> Result<Vec<Record>> {
     let mut records = Vec::new();
-    table.get(key, max_seqno, true, |header, value| {
+    table.get(key, max_seqno, CursorOptions::default(), |header, value| {
         let value = value.to_value().into_owned();
         records.push(Record { key: key.to_vec(), header, value });
         ControlFlow::Continue(())

@@ -17,11 +17,15 @@ fn example() -> (Vec<Record>, TableBuilderOptions) {
     (records, TableBuilderOptions { operators: Arc::new(operators), ..options() })
 }
 
+fn deleted() -> RangeTombstone {
+    tombstone("apricot", ">fig", 6)
+}
+
 /// Format version 0, byte for byte. If this fails the format changed: raise its version.
 #[test]
 fn page_shows_what_is_written() {
     let (records, options) = example();
-    let (file, _) = build(&records, options);
+    let (file, _) = build_with(&records, &[deleted()], options);
     assert_page_shows(PAGE, &file.bytes());
 }
 
@@ -29,6 +33,7 @@ fn page_shows_what_is_written() {
 fn page_can_be_read() {
     let table = open(Arc::new(MemoryFile::of(bytes_on_the_page(PAGE)))).unwrap();
     assert_eq!(scan(&table, CursorOptions::default()).unwrap(), example().0);
+    assert_eq!(table.range_tombstones().unwrap().to_vec(), [deleted()]);
     assert_eq!(table.properties().operators[0].name, "uint64add");
     table.verify().unwrap();
 }

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use crate::ErrorKind;
 use crate::fold::Definition;
-use crate::version::{Edit, FileFacts, Key, KeyRange, TreeEdit, Upper};
+use crate::options::{CompactionPreset, Compression, KeyspaceSettings};
+use crate::version::{Edit, FileFacts, Key, KeyRange, KeyspaceEdit, TreeEdit, Upper};
 
 fn key() -> impl Strategy<Value = Key> {
     proptest::collection::vec(any::<u8>(), 0..6).prop_map(Key::from)
@@ -16,7 +17,10 @@ fn upper() -> impl Strategy<Value = Upper> {
 
 fn facts() -> impl Strategy<Value = FileFacts> {
     let samples = proptest::collection::vec(key(), 0..4);
-    (any::<[u64; 7]>(), key(), key(), samples).prop_map(|(numbers, smallest, largest, samples)| {
+    let ends =
+        prop_oneof![key().prop_map(|key| (0, Upper::Included(key))), (1..u64::MAX, upper()),];
+    (any::<[u64; 7]>(), key(), ends, samples).prop_map(|(numbers, smallest, ends, samples)| {
+        let (range_deletes, end) = ends;
         FileFacts {
             number: numbers[0],
             len: numbers[1],
@@ -25,8 +29,11 @@ fn facts() -> impl Strategy<Value = FileFacts> {
             merges: numbers[4],
             smallest_seqno: numbers[5],
             largest_seqno: numbers[6],
+            range_deletes,
+            range_deleted: if range_deletes == 0 { 0 } else { numbers[6] },
             smallest,
-            largest,
+            end,
+            kept_apart: numbers[5] & 1,
             samples: samples.into(),
         }
     })
@@ -57,45 +64,63 @@ fn definition() -> impl Strategy<Value = Definition> {
         .prop_map(|(id, name, version, parameters)| Definition { id, name, version, parameters })
 }
 
-fn edit() -> impl Strategy<Value = Edit> {
-    let number = || any::<Option<u64>>();
-    let numbers = (number(), number(), number(), number(), number(), number());
+fn settings() -> impl Strategy<Value = KeyspaceSettings> {
+    let compression =
+        prop_oneof![Just(Compression::None), Just(Compression::Lz4), Just(Compression::Snappy)];
+    let compaction = prop_oneof![
+        Just(CompactionPreset::Leveled),
+        Just(CompactionPreset::Tiered),
+        Just(CompactionPreset::LazyLeveled)
+    ];
+    (compression, 0..=64u32, compaction).prop_map(|(compression, bloom_bits, compaction)| {
+        KeyspaceSettings { compression, bloom_bits, compaction }
+    })
+}
+
+fn keyspace_edit() -> impl Strategy<Value = KeyspaceEdit> {
     (
-        proptest::option::of("[a-z.]{0,8}"),
-        numbers,
-        any::<Option<(u32, u64)>>(),
-        proptest::collection::vec(definition(), 0..3),
-        any::<Option<u32>>(),
+        any::<u32>(),
+        (proptest::option::of("[a-zé ]{0,8}"), proptest::option::of("[a-z.]{0,8}")),
+        any::<(Option<u64>, Option<u32>, Option<u64>)>(),
+        proptest::option::of(settings()),
         proptest::collection::vec(tree_edit(), 0..4),
-        proptest::option::of(proptest::collection::vec(any::<u64>(), 0..5)),
         proptest::option::of(0.0..=1.0f64),
     )
-        .prop_map(
-            |(
-                comparator,
-                numbers,
-                flushed,
-                operators,
-                default_operator,
-                tree,
-                totals,
-                dead_share,
-            )| Edit {
-                comparator,
-                database: numbers.0,
-                num_levels: numbers.1,
-                log: numbers.2,
-                next_file: numbers.3,
-                next_run: numbers.4,
-                last_seqno: numbers.5,
-                flushed_through: flushed,
-                operators,
-                default_operator,
-                tree,
-                dead_share,
-                totals,
-            },
-        )
+        .prop_map(|(id, names, numbers, settings, tree, dead_share)| KeyspaceEdit {
+            id,
+            name: names.0,
+            comparator: names.1,
+            num_levels: numbers.0,
+            default_operator: numbers.1,
+            settings,
+            flushed_through: numbers.2,
+            dead_share,
+            tree,
+        })
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let number = || any::<Option<u64>>();
+    (
+        (number(), number(), number(), number(), number()),
+        any::<Option<u32>>(),
+        proptest::collection::vec(definition(), 0..3),
+        proptest::option::of(proptest::collection::vec(any::<u64>(), 0..5)),
+        proptest::collection::vec(keyspace_edit(), 0..3),
+        proptest::collection::vec(any::<u32>(), 0..3),
+    )
+        .prop_map(|(numbers, next_keyspace, operators, totals, keyspaces, dropped)| Edit {
+            database: numbers.0,
+            log: numbers.1,
+            next_file: numbers.2,
+            next_run: numbers.3,
+            last_seqno: numbers.4,
+            next_keyspace,
+            operators,
+            totals,
+            keyspaces,
+            dropped,
+        })
 }
 
 fn encoded(edit: &Edit) -> Vec<u8> {
@@ -109,6 +134,32 @@ fn a_field_of_a_later_version_is_refused() {
     let error = Edit::decode(&[99, 2, 1, 2]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert_eq!(error.to_string(), "manifest field 99 is of a newer foldb");
+}
+
+/// Edits of format 0 have no sections: what they say of a keyspace, they say of the default one.
+#[test]
+fn fields_before_the_first_section_are_of_the_default_keyspace() {
+    // 5 levels; flushed through 9, said with the keyspace; a new run in level 1.
+    let edit = Edit::decode(&[14, 1, 5, 7, 2, 0, 9, 3, 1, 4, 10, 3, 1, 6, 0]).unwrap();
+    let default = KeyspaceEdit {
+        num_levels: Some(5),
+        flushed_through: Some(9),
+        tree: vec![TreeEdit::NewRun { level: 1, run: 6, before: None }],
+        ..KeyspaceEdit::default()
+    };
+    assert_eq!(edit, Edit { log: Some(4), ..Edit::of_keyspace(default) });
+    let error = Edit::decode(&[7, 2, 3, 9]).unwrap_err();
+    assert_eq!(error.to_string(), "corruption: expected a seqno of keyspace 0, found one of 3");
+}
+
+#[test]
+fn settings_of_a_later_version_are_refused() {
+    for body in [[9, 10, 0], [0, 10, 9]] {
+        let error = Edit::decode(&[&[18, 3][..], &body].concat()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    }
+    let error = Edit::decode(&[18, 3, 0, 65, 0]).unwrap_err();
+    assert_eq!(error.to_string(), "corruption: expected at most 64 filter bits, found 65");
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn estimates_speak_of_what_is_inside_the_bounds() {
         .collect();
     let file = bench.build(&events);
     let len = file.len;
-    let (lo, hi) = (file.smallest.clone(), Upper::Included(file.largest.clone()));
+    let (lo, hi) = (file.smallest.clone(), file.end.clone());
     let insert = TreeEdit::Insert { run: 1, file, lo, hi };
     let new_run = TreeEdit::NewRun { level: 0, run: 1, before: None };
     let version = bench.apply(&Version::empty(1), &[new_run, insert]);
@@ -138,7 +138,7 @@ fn facts(number: u64, smallest: &str, largest: &str) -> FileFacts {
     FileFacts {
         number,
         smallest: smallest.as_bytes().into(),
-        largest: largest.as_bytes().into(),
+        end: Upper::Included(largest.as_bytes().into()),
         ..FileFacts::default()
     }
 }

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use foldb_env::{FileSystem, MemFs};
 
 use crate::fold::Definition;
+use crate::options::{CompactionPreset, Compression, KeyspaceSettings};
 use crate::testing::worked_example::{assert_page_shows, bytes_on_the_page};
-use crate::version::{Edit, FileFacts, FileNames, Key, KeyRange, Manifest, TreeEdit, Upper};
+use crate::version::{
+    Edit, FileFacts, FileNames, Key, KeyRange, KeyspaceEdit, Manifest, TreeEdit, Upper,
+};
 
 const PAGE: &str = include_str!("../../../../../docs/format/manifest.md");
 
@@ -24,15 +27,23 @@ fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFa
         deletes: 1,
         merges: 2,
         smallest: key(keys[0]),
-        largest: key(keys[1]),
+        range_deletes: 0,
+        range_deleted: 0,
+        end: Upper::Included(key(keys[1])),
         smallest_seqno: seqnos[0],
         largest_seqno: seqnos[1],
+        kept_apart: 0,
         samples: Arc::new([key(keys[0])]),
     }
 }
 
+/// One more thing in the table: a range tombstone up to "t", which deletes about 40 records.
+fn with_range_tombstone(table: FileFacts) -> FileFacts {
+    FileFacts { range_deletes: 1, range_deleted: 40, end: Upper::Excluded(key("t")), ..table }
+}
+
 fn whole(run: u64, file: FileFacts) -> TreeEdit {
-    let (lo, hi) = (Arc::clone(&file.smallest), Upper::Included(Arc::clone(&file.largest)));
+    let (lo, hi) = (Arc::clone(&file.smallest), file.end.clone());
     TreeEdit::Insert { run, file, lo, hi }
 }
 
@@ -45,43 +56,72 @@ fn carve(run: u64, from: Option<&str>, before: &str) -> TreeEdit {
 fn example() -> [Edit; 3] {
     let operator =
         Definition { id: 128, name: "stringappend".to_owned(), version: 0, parameters: vec![b';'] };
-    let description = Edit {
+    let default = KeyspaceEdit {
         comparator: Some("foldb.bytewise".to_owned()),
-        database: Some(0xdb),
         num_levels: Some(7),
-        log: Some(4),
-        next_file: Some(6),
-        next_run: Some(2),
-        last_seqno: Some(300),
-        flushed_through: Some((0, 299)),
-        operators: vec![operator],
         default_operator: Some(1),
+        flushed_through: Some(299),
+        dead_share: Some(1.0),
         tree: vec![
             TreeEdit::NewRun { level: 6, run: 1, before: None },
             whole(1, table(3, 100, ["a", "z"], [0, 0])),
         ],
-        dead_share: Some(1.0),
-        totals: Some(vec![0; 3]),
+        ..KeyspaceEdit::default()
     };
+    let lists = KeyspaceEdit {
+        id: 2,
+        name: Some("lists".to_owned()),
+        comparator: Some("foldb.bytewise".to_owned()),
+        num_levels: Some(7),
+        default_operator: Some(128),
+        settings: Some(KeyspaceSettings {
+            compression: Compression::None,
+            bloom_bits: 10,
+            compaction: CompactionPreset::Leveled,
+        }),
+        flushed_through: Some(299),
+        dead_share: Some(1.0),
+        tree: Vec::new(),
+    };
+    let description = Edit {
+        database: Some(0xdb),
+        log: Some(4),
+        next_file: Some(6),
+        next_run: Some(2),
+        last_seqno: Some(300),
+        next_keyspace: Some(3),
+        operators: vec![operator],
+        totals: Some(vec![0; 3]),
+        keyspaces: vec![default, lists],
+        dropped: Vec::new(),
+    };
+    let flush_of_default = KeyspaceEdit {
+        flushed_through: Some(304),
+        tree: vec![
+            TreeEdit::NewRun { level: 0, run: 2, before: None },
+            whole(2, with_range_tombstone(table(7, 5, ["b", "s"], [300, 304]))),
+        ],
+        ..KeyspaceEdit::default()
+    };
+    // Its one operand was folded away.
+    let flush_of_lists =
+        KeyspaceEdit { id: 2, flushed_through: Some(304), ..KeyspaceEdit::default() };
     let flush = Edit {
         log: Some(6),
         next_file: Some(8),
         next_run: Some(3),
         last_seqno: Some(305),
-        flushed_through: Some((0, 304)),
-        tree: vec![
-            TreeEdit::NewRun { level: 0, run: 2, before: None },
-            whole(2, table(7, 5, ["b", "s"], [300, 304])),
-        ],
+        keyspaces: vec![flush_of_default, flush_of_lists],
         ..Edit::default()
     };
+    let tree = vec![
+        carve(2, Some("a"), "m"),
+        carve(1, Some("a"), "m"),
+        whole(1, table(8, 60, ["a", "k"], [0, 0])),
+    ];
     let slice = Edit {
         next_file: Some(9),
-        tree: vec![
-            carve(2, Some("a"), "m"),
-            carve(1, Some("a"), "m"),
-            whole(1, table(8, 60, ["a", "k"], [0, 0])),
-        ],
+        keyspaces: vec![KeyspaceEdit::of_tree(0, tree)],
         ..Edit::default()
     };
     [description, flush, slice]
@@ -91,7 +131,7 @@ fn names() -> FileNames {
     FileNames::new(Path::new("db"))
 }
 
-/// Format version 0, byte for byte. If this fails the format changed: raise its version.
+/// Format version 1, byte for byte. If this fails the format changed: raise its version.
 #[test]
 fn page_shows_what_is_written() {
     let mem = MemFs::new();
@@ -131,7 +171,7 @@ fn page_shows_the_trees_that_the_edits_make() {
     let trash = Arc::new(Trash::default());
     let mut version = Version::empty(7);
     for edit in example() {
-        version = version.apply(&edit.tree, &BytewiseComparator, &trash).unwrap();
+        version = version.apply(&edit.keyspaces[0].tree, &BytewiseComparator, &trash).unwrap();
         let mut drawn = String::new();
         for (level, run) in version.runs() {
             let tables: Vec<String> = run

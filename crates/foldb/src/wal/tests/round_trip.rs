@@ -69,6 +69,7 @@ fn a_header_names_its_predecessor() {
         panic!("a log begins with its header");
     };
     let expected = LogHeader {
+        format: LOG_FORMAT,
         database: DATABASE,
         log: 9,
         predecessor: NUMBER,
@@ -81,6 +82,7 @@ fn a_header_names_its_predecessor() {
 #[test]
 fn log_header_and_definition_round_trip() {
     let header = LogHeader {
+        format: LOG_FORMAT,
         database: u64::MAX,
         log: 1,
         predecessor: 2,
@@ -104,8 +106,13 @@ fn other_formats_are_refused() {
     let mut bytes = Vec::new();
     LogHeader::default().encode(&mut bytes);
     let mut later = bytes.clone();
-    later[9] = 1;
-    assert_eq!(LogRecord::decode(&later).unwrap_err().kind(), crate::ErrorKind::Unsupported);
+    later[9] = 2;
+    let LogRecord::Header(header) = LogRecord::decode(&later).unwrap() else {
+        panic!("a header");
+    };
+    let error = header.check_format("log", LOG_FORMAT).unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::Unsupported);
+    assert_eq!(error.to_string(), "log format 2 is not known, only up to 1");
     bytes[1] ^= 1;
     assert_eq!(LogRecord::decode(&bytes).unwrap_err().kind(), crate::ErrorKind::Corruption);
     let tag = LogRecord::decode(&[99]).unwrap_err();

@@ -27,12 +27,13 @@ fn first_batch() -> (BatchHeader, Vec<Operation<'static>>) {
 }
 
 fn second_batch() -> (BatchHeader, Vec<Operation<'static>>) {
-    let header = BatchHeader { default_operator: 1, first_seqno: 301, count: 4 };
+    let header = BatchHeader { default_operator: 1, first_seqno: 301, count: 5 };
     let operations = vec![
         operation(Kind::Put, 0, b"pear", b"10"),
         operation(Kind::Delete, 0, b"plum", b""),
         operation(Kind::Merge, 0, b"hits", &[2, 0, 0, 0, 0, 0, 0, 0]),
         operation(Kind::Merge, 128, b"kinds", b"pear"),
+        operation(Kind::DeleteRange, 0, b"pa", b"\x09pz"),
     ];
     (header, operations)
 }
@@ -60,7 +61,7 @@ fn example() -> Vec<u8> {
     fs.read(path()).unwrap()
 }
 
-/// Format version 0, byte for byte. If this fails the format changed: raise its version.
+/// Format version 1, byte for byte. If this fails the format changed: raise its version.
 #[test]
 fn page_shows_what_is_written() {
     assert_page_shows(PAGE, &example());
@@ -93,7 +94,7 @@ fn page_can_be_read() {
         assert!(bytes.is_empty());
     }
     assert!(!reader.next(&mut record).unwrap());
-    assert_eq!(reader.end().unwrap(), LogEnd { offset: 300, frames: 4, max_synced: 3 });
+    assert_eq!(reader.end().unwrap(), LogEnd { offset: 309, frames: 4, max_synced: 3 });
 }
 
 /// What the page says of broken bytes: in the last frame they are a torn tail, in any other damage.

@@ -2,12 +2,15 @@
 //!
 //! [`program`] draws random programs, [`run`] plays one against the database and this model.
 
+pub mod compare;
+mod held;
 pub mod program;
 pub mod run;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
-use program::Operator;
+use program::{Operator, Place};
 
 /// What the model knows of one key. A missing key has no cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +26,62 @@ pub enum Cell {
 pub enum Write {
     Put(Vec<u8>, Vec<u8>),
     Delete(Vec<u8>),
+    DeleteRange((Bound<Vec<u8>>, Bound<Vec<u8>>)),
     Merge(Operator, Vec<u8>, Vec<u8>),
 }
 
-/// All keys at one moment.
+/// All keys of a keyspace at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State(pub BTreeMap<Vec<u8>, Cell>);
+
+/// A write and the keyspace it goes to.
+pub type Placed = (Place, Write);
+
+/// All keyspaces at one moment; the default one is always there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct World([Option<State>; Place::COUNT]);
+
+impl Default for World {
+    fn default() -> World {
+        let mut world = World(Default::default());
+        world.create(Place::DEFAULT);
+        world
+    }
+}
+
+impl World {
+    pub fn create(&mut self, place: Place) {
+        self.0[place.index()] = Some(State::default());
+    }
+
+    pub fn drop(&mut self, place: Place) {
+        self.0[place.index()] = None;
+    }
+
+    pub fn has(&self, place: Place) -> bool {
+        self.0[place.index()].is_some()
+    }
+
+    /// What a keyspace holds.
+    ///
+    /// # Panics
+    /// When it is not there.
+    pub fn of(&self, place: Place) -> &State {
+        self.0[place.index()].as_ref().expect("the keyspace is there")
+    }
+
+    pub fn apply(&mut self, (place, write): &Placed) {
+        self.0[place.index()].as_mut().expect("the keyspace is there").apply(write);
+    }
+
+    /// What scans of everything see.
+    pub fn seen(&self) -> Vec<Option<Entries>> {
+        self.0.iter().map(|state| state.as_ref().map(State::seen)).collect()
+    }
+}
+
+/// What a scan sees.
+pub type Entries = Vec<(Vec<u8>, Seen)>;
 
 /// What a reader sees of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +108,7 @@ impl State {
             Write::Delete(key) => {
                 self.0.remove(key);
             }
+            Write::DeleteRange(range) => self.0.retain(|key, _| !compare::is_between(key, range)),
             Write::Merge(operator, key, operand) => {
                 match merge(*operator, self.0.get(key), operand) {
                     Some(cell) => self.0.insert(key.clone(), cell),
@@ -65,7 +119,7 @@ impl State {
     }
 
     /// What a scan of everything sees.
-    pub fn seen(&self) -> Vec<(Vec<u8>, Seen)> {
+    pub fn seen(&self) -> Entries {
         self.0.iter().map(|(key, cell)| (key.clone(), cell.seen())).collect()
     }
 }

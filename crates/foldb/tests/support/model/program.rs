@@ -84,6 +84,39 @@ impl Operator {
     }
 }
 
+/// Which keyspace: the default one, or one of two that come and go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Place(u8);
+
+impl Place {
+    pub const DEFAULT: Place = Place(0);
+    /// How many there are.
+    pub const COUNT: usize = 3;
+
+    pub fn all() -> impl Iterator<Item = Place> {
+        (0..Place::COUNT as u8).map(Place)
+    }
+
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+
+    pub fn name(self) -> &'static str {
+        ["default", "appended", "counted"][self.index()]
+    }
+
+    /// The operator of merges that name none, but for the default keyspace, whose one is a setting.
+    pub fn operator(self) -> Option<Operator> {
+        [None, Some(Operator::Append), Some(Operator::Add)][self.index()]
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// How many keys there are.
 pub const KEYS: u8 = 24;
 
@@ -145,6 +178,8 @@ pub enum Draft {
     /// An 8-byte value, so that counters find a base they accept.
     PutNumber(Key, Text),
     Delete(Key),
+    /// Ends that are the wrong way round are swapped.
+    DeleteRange(Bound<Key>, Bound<Key>),
     /// `None`: with the default operator.
     Merge(Option<Operator>, Key, Text),
 }
@@ -167,40 +202,61 @@ pub enum Move {
     Retreat,
 }
 
+/// What is done in a keyspace that is not there is not done.
 #[derive(Clone, Debug)]
 pub enum Step {
     Write {
+        place: Place,
         write: Draft,
         sync: bool,
     },
     Batch {
-        writes: Vec<Draft>,
+        writes: Vec<(Place, Draft)>,
         sync: bool,
     },
-    Get(Key),
+    /// So many merges in a row, and a snapshot in between.
+    Merges {
+        place: Place,
+        operator: Operator,
+        key: Key,
+        text: Text,
+        count: u8,
+        snapshot_after: Option<u8>,
+    },
+    Get(Place, Key),
     /// Through a snapshot, if there is one of that number. A key may come more than once.
     MultiGet {
+        place: Place,
         keys: Vec<Key>,
         snapshot: Option<u8>,
     },
-    GetOperands(Key),
+    GetOperands(Place, Key),
     Snapshot,
     ReadSnapshot(u8),
     DropSnapshot(u8),
     /// Through a snapshot, if there is one of that number.
     OpenIterator {
+        place: Place,
         range: Range,
         snapshot: Option<u8>,
     },
     MoveIterator(u8, Vec<Move>),
     DropIterator(u8),
+    /// If it is not there, and not the default one.
+    CreateKeyspace(Place),
+    DropKeyspace(Place),
     Flush,
-    Compact(Bound<Key>, Bound<Key>),
+    /// All keyspaces, or one.
+    Compact(Option<Place>, Bound<Key>, Bound<Key>),
     /// One background step.
     Background,
     AllBackground,
     Sync,
     CheckAll,
+    /// Open it read-only, beside the writer, and compare.
+    Look,
+    /// Make a checkpoint, open it with other settings, compare, and write to it.
+    Checkpoint(Option<Settings>),
     Reopen(Option<Settings>),
     Kill,
     Crash,
@@ -282,6 +338,7 @@ fn draft() -> impl Strategy<Value = Draft> {
         3 => (key(), text()).prop_map(|(key, text)| Draft::Put(key, text)),
         2 => (key(), text()).prop_map(|(key, text)| Draft::PutNumber(key, text)),
         2 => key().prop_map(Draft::Delete),
+        1 => (bound(), bound()).prop_map(|(start, end)| Draft::DeleteRange(start, end)),
         4 => (key(), text()).prop_map(|(key, text)| Draft::Merge(None, key, text)),
         4 => (operator(), key(), text())
             .prop_map(|(operator, key, text)| Draft::Merge(Some(operator), key, text)),
@@ -315,6 +372,10 @@ fn a_move() -> impl Strategy<Value = Move> {
     ]
 }
 
+fn place() -> impl Strategy<Value = Place> {
+    prop_oneof![3 => Just(Place(0)), 2 => Just(Place(1)), 1 => Just(Place(2))]
+}
+
 fn synced() -> impl Strategy<Value = bool> {
     prop_oneof![9 => Just(false), 1 => Just(true)]
 }
@@ -324,19 +385,24 @@ fn step() -> impl Strategy<Value = Step> {
         3 => Just(Step::Snapshot),
         3 => any::<u8>().prop_map(Step::ReadSnapshot),
         2 => any::<u8>().prop_map(Step::DropSnapshot),
-        3 => (range(), option::of(any::<u8>()))
-            .prop_map(|(range, snapshot)| Step::OpenIterator { range, snapshot }),
+        3 => (place(), range(), option::of(any::<u8>()))
+            .prop_map(|(place, range, snapshot)| Step::OpenIterator { place, range, snapshot }),
         6 => (any::<u8>(), vec(a_move(), 1..12))
             .prop_map(|(iterator, moves)| Step::MoveIterator(iterator, moves)),
         1 => any::<u8>().prop_map(Step::DropIterator),
     ];
     let work = prop_oneof![
         3 => Just(Step::Flush),
-        1 => (bound(), bound()).prop_map(|(lower, upper)| Step::Compact(lower, upper)),
+        1 => (option::of(place()), bound(), bound())
+            .prop_map(|(place, lower, upper)| Step::Compact(place, lower, upper)),
         6 => Just(Step::Background),
         1 => Just(Step::AllBackground),
         1 => Just(Step::Sync),
         1 => Just(Step::CheckAll),
+    ];
+    let copies = prop_oneof![
+        2 => Just(Step::Look),
+        1 => option::of(settings()).prop_map(Step::Checkpoint),
     ];
     let ends = prop_oneof![
         1 => option::of(settings()).prop_map(Step::Reopen),
@@ -344,16 +410,34 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Crash),
         2 => any::<u64>().prop_map(Step::CrashPartly),
     ];
+    let merges = (place(), operator(), key(), text(), 2..80u8, option::of(0..80u8)).prop_map(
+        |(place, operator, key, text, count, snapshot_after)| Step::Merges {
+            place,
+            operator,
+            key,
+            text,
+            count,
+            snapshot_after,
+        },
+    );
+    let keyspaces = prop_oneof![
+        3 => place().prop_map(Step::CreateKeyspace),
+        1 => place().prop_map(Step::DropKeyspace),
+    ];
     prop_oneof![
-        40 => (draft(), synced()).prop_map(|(write, sync)| Step::Write { write, sync }),
-        14 => (vec(draft(), 0..12), synced())
+        3 => merges,
+        40 => (place(), draft(), synced())
+            .prop_map(|(place, write, sync)| Step::Write { place, write, sync }),
+        14 => (vec((place(), draft()), 0..12), synced())
             .prop_map(|(writes, sync)| Step::Batch { writes, sync }),
-        6 => key().prop_map(Step::Get),
-        3 => (vec(key(), 0..30), option::of(any::<u8>()))
-            .prop_map(|(keys, snapshot)| Step::MultiGet { keys, snapshot }),
-        3 => key().prop_map(Step::GetOperands),
+        6 => (place(), key()).prop_map(|(place, key)| Step::Get(place, key)),
+        3 => (place(), vec(key(), 0..30), option::of(any::<u8>()))
+            .prop_map(|(place, keys, snapshot)| Step::MultiGet { place, keys, snapshot }),
+        3 => (place(), key()).prop_map(|(place, key)| Step::GetOperands(place, key)),
         16 => handles,
         16 => work,
+        2 => copies,
+        4 => keyspaces,
         4 => ends,
     ]
 }

@@ -8,16 +8,21 @@ use std::ops::Bound;
 
 use foldb::env::{Env, MemFs};
 use foldb::{
-    Base, Db, ErrorKind, Iter, Options, ReadOptions, Snapshot, Stats, Value, WriteBatch,
-    WriteOptions,
+    Base, CompactionPreset, Db, ErrorKind, Keyspace, KeyspaceOptions, Options, ReadOptions,
+    Snapshot, Stats, WriteBatch, WriteOptions,
 };
 
-use super::program::{self, Draft, Key, Move, Operator, Program, Range, Settings, Step};
-use super::{Cell, Seen, State, Write};
+use super::compare::{assert_get, check_keyspace, check_snapshot, is_between, scan};
+use super::held::HeldIterator;
+use super::program::{Draft, Key, Operator, Place, Program, Range, Settings, Step, Text};
+use super::{Cell, Placed, State, World, Write};
 use crate::support::{PATH, operators, steps};
 
 /// Whether a key lies in a range.
 type KeyTest = Box<dyn Fn(&[u8]) -> bool>;
+
+/// Where checkpoints are made.
+const COPY: &str = "copy";
 
 /// Handles of one kind held at once.
 const MAX_HELD: usize = 4;
@@ -42,26 +47,14 @@ struct Player {
     fs: MemFs,
     settings: Settings,
     db: Db,
-    snapshots: Vec<(Snapshot, State)>,
+    /// The keyspaces that are there.
+    keyspaces: [Option<Keyspace>; Place::COUNT],
+    snapshots: Vec<(Snapshot, World)>,
     iterators: Vec<HeldIterator>,
-    current: State,
+    current: World,
     /// What a crash must leave at least, and the writes since.
-    durable: State,
-    pending: Vec<Vec<Write>>,
-}
-
-/// An iterator and where it must stand.
-struct HeldIterator {
-    iter: Iter,
-    entries: Vec<(Vec<u8>, Seen)>,
-    position: Position,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Position {
-    Fresh,
-    At(usize),
-    Exhausted,
+    durable: World,
+    pending: Vec<Vec<Placed>>,
 }
 
 /// What happened to a database that was not closed.
@@ -78,38 +71,66 @@ impl Player {
         let fs = MemFs::new();
         let db = open(&fs, settings);
         Player {
+            keyspaces: keyspaces(&db),
             fs,
             settings,
             db,
             snapshots: Vec::new(),
             iterators: Vec::new(),
-            current: State::default(),
-            durable: State::default(),
+            current: World::default(),
+            durable: World::default(),
             pending: Vec::new(),
         }
     }
 
+    fn at(&self, place: Place) -> Option<&Keyspace> {
+        self.keyspaces[place.index()].as_ref()
+    }
+
     fn step(&mut self, step: &Step) {
         match step {
-            Step::Write { write, sync } => self.write(*write, *sync),
+            Step::Write { place, write, sync } => self.write(*place, *write, *sync),
             Step::Batch { writes, sync } => self.batch(writes, *sync),
-            Step::Get(key) => {
-                let key = key.bytes();
-                assert_get(&key, self.db.get(&key), &self.current);
+            Step::Merges { place, operator, key, text, count, snapshot_after } => {
+                // Short enough that all of them fit one memtable at times.
+                let len = text.len.min(40);
+                for n in 0..*count {
+                    let letter = b'a' + (text.letter - b'a' + n) % 26;
+                    let text = Text { letter, len };
+                    self.write(*place, Draft::Merge(Some(*operator), *key, text), false);
+                    if *snapshot_after == Some(n) {
+                        self.step(&Step::Snapshot);
+                    }
+                }
+                self.step(&Step::Get(*place, *key));
             }
-            Step::MultiGet { keys, snapshot } => self.multi_get(keys, *snapshot),
-            Step::GetOperands(key) => self.get_operands(&key.bytes()),
+            Step::Get(place, key) => {
+                if let Some(keyspace) = self.at(*place) {
+                    let key = key.bytes();
+                    assert_get(&key, keyspace.get(&key), self.current.of(*place));
+                }
+            }
+            Step::MultiGet { place, keys, snapshot } => self.multi_get(*place, keys, *snapshot),
+            Step::GetOperands(place, key) => self.get_operands(*place, &key.bytes()),
+            Step::CreateKeyspace(place) => self.create(*place),
+            Step::DropKeyspace(place) => self.drop_keyspace(*place),
             Step::Snapshot if self.snapshots.len() < MAX_HELD => {
                 self.snapshots.push((self.db.snapshot(), self.current.clone()));
             }
             Step::Snapshot => {}
             Step::ReadSnapshot(index) => {
-                if let Some((snapshot, state)) = pick(&mut self.snapshots, *index) {
-                    check_snapshot(snapshot, state);
+                if let Some((snapshot, world)) = pick(&mut self.snapshots, *index) {
+                    for keyspace in self.keyspaces.iter().zip(Place::all()) {
+                        if let (Some(keyspace), place) = keyspace {
+                            check_snapshot(keyspace, snapshot, world.of(place));
+                        }
+                    }
                 }
             }
             Step::DropSnapshot(index) => remove(&mut self.snapshots, *index),
-            Step::OpenIterator { range, snapshot } => self.open_iterator(range, *snapshot),
+            Step::OpenIterator { place, range, snapshot } => {
+                self.open_iterator(*place, range, *snapshot);
+            }
             Step::MoveIterator(index, moves) => {
                 if let Some(held) = pick(&mut self.iterators, *index) {
                     moves.iter().for_each(|a_move| held.make(*a_move));
@@ -121,7 +142,7 @@ impl Player {
                 self.now_durable();
                 self.check_all();
             }
-            Step::Compact(lower, upper) => self.compact(*lower, *upper),
+            Step::Compact(place, lower, upper) => self.compact(*place, *lower, *upper),
             Step::Background => {
                 self.db.step_background().expect("a background step");
                 self.check_all();
@@ -135,6 +156,8 @@ impl Player {
                 self.now_durable();
             }
             Step::CheckAll => self.check_all(),
+            Step::Look => self.look(),
+            Step::Checkpoint(settings) => self.checkpoint(settings.unwrap_or(self.settings)),
             Step::Reopen(settings) => {
                 self.drop_handles();
                 self.db.close().expect("close");
@@ -149,22 +172,95 @@ impl Player {
         }
     }
 
-    fn multi_get(&mut self, keys: &[Key], snapshot: Option<u8>) {
+    /// A read-only open beside the writer shows what it has written.
+    fn look(&self) {
+        let before = self.fs.counts().mutations();
+        let shown = Db::open_read_only(PATH, options(&self.fs, self.settings));
+        self.check_elsewhere(&shown.expect("a read-only open"));
+        assert_eq!(self.fs.counts().mutations(), before, "a look changes nothing");
+    }
+
+    fn checkpoint(&self, settings: Settings) {
+        self.db.checkpoint(COPY).expect("a checkpoint");
+        let options = Options { create_if_missing: false, ..options(&self.fs, settings) };
+        let copy = Db::open(COPY, options.clone()).expect("the checkpoint opens");
+        self.check_elsewhere(&copy);
+        // What is done to it is not done to the database.
+        for key in Key::all().step_by(3) {
+            copy.put(key, "of the copy").expect("a write to the copy");
+        }
+        copy.compact::<&str>(..).expect("a compaction of the copy");
+        self.check_all();
+        drop(copy);
+        Db::destroy(COPY, &options).expect("the checkpoint goes");
+        self.check_all();
+    }
+
+    /// Another database that must hold the same.
+    fn check_elsewhere(&self, db: &Db) {
+        for (keyspace, place) in keyspaces(db).iter().zip(Place::all()) {
+            assert_eq!(keyspace.is_some(), self.current.has(place), "{place:?}");
+            if let Some(keyspace) = keyspace {
+                check_keyspace(keyspace, self.current.of(place));
+            }
+        }
+    }
+
+    fn create(&mut self, place: Place) {
+        if self.at(place).is_some() {
+            let again = self.db.create_keyspace(place.name(), KeyspaceOptions::default());
+            assert_eq!(again.unwrap_err().kind(), ErrorKind::KeyspaceExists);
+            return;
+        }
+        let options = KeyspaceOptions {
+            merge_operator: place.operator().map(|operator| operator.spec().to_owned()),
+            compaction: (place.index() == 1).then_some(CompactionPreset::Leveled),
+            ..KeyspaceOptions::default()
+        };
+        let keyspace = self.db.create_keyspace(place.name(), options).expect("a keyspace");
+        self.keyspaces[place.index()] = Some(keyspace);
+        // It is durable at once, and was empty at all earlier moments.
+        self.current.create(place);
+        self.durable.create(place);
+        self.snapshots.iter_mut().for_each(|(_, world)| world.create(place));
+    }
+
+    fn drop_keyspace(&mut self, place: Place) {
+        let outcome = self.db.drop_keyspace(place.name());
+        if place == Place::DEFAULT {
+            assert_eq!(outcome.unwrap_err().kind(), ErrorKind::InvalidArgument);
+            return;
+        }
+        let Some(gone) = self.keyspaces[place.index()].take() else {
+            assert_eq!(outcome.unwrap_err().kind(), ErrorKind::KeyspaceMissing);
+            return;
+        };
+        outcome.expect("a drop");
+        assert_eq!(gone.get("key").unwrap_err().kind(), ErrorKind::KeyspaceDropped);
+        assert_eq!(gone.put("key", "x").unwrap_err().kind(), ErrorKind::KeyspaceDropped);
+        self.current.drop(place);
+        self.snapshots.iter_mut().for_each(|(_, world)| world.drop(place));
+        self.now_durable();
+    }
+
+    fn multi_get(&mut self, place: Place, keys: &[Key], snapshot: Option<u8>) {
+        let Some(keyspace) = &self.keyspaces[place.index()] else { return };
         let held = snapshot.and_then(|index| pick(&mut self.snapshots, index));
-        let (snapshot, state) = match held {
-            Some((snapshot, state)) => (Some(snapshot.clone()), &*state),
+        let (snapshot, world) = match held {
+            Some((snapshot, world)) => (Some(snapshot.clone()), &*world),
             None => (None, &self.current),
         };
         let options = ReadOptions { snapshot, ..ReadOptions::default() };
         let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.bytes()).collect();
-        let read = self.db.multi_get_opt(&keys, &options).expect("a multi-get");
+        let read = keyspace.multi_get_opt(&keys, &options).expect("a multi-get");
         assert_eq!(read.len(), keys.len());
-        keys.iter().zip(read).for_each(|(key, read)| assert_get(key, read, state));
+        keys.iter().zip(read).for_each(|(key, read)| assert_get(key, read, world.of(place)));
     }
 
     /// Base and operands, put together by the model, are what the key holds.
-    fn get_operands(&self, key: &[u8]) {
-        let read = self.db.get_operands(key).expect("operands");
+    fn get_operands(&self, place: Place, key: &[u8]) {
+        let Some(keyspace) = self.at(place) else { return };
+        let read = keyspace.get_operands(key).expect("operands");
         let mut state = State::default();
         if let Base::Put(value) = read.base() {
             state.apply(&Write::Put(key.to_vec(), value.to_vec()));
@@ -174,64 +270,88 @@ impl Player {
             state.apply(&Write::Merge(operator, key.to_vec(), operand.value().to_vec()));
         }
         let seen = |state: &State| state.0.get(key).map(Cell::seen);
-        assert_eq!(seen(&state), seen(&self.current), "operands of '{}'", key.escape_ascii());
+        let expected = seen(self.current.of(place));
+        assert_eq!(seen(&state), expected, "operands of '{}'", key.escape_ascii());
     }
 
-    fn write(&mut self, draft: Draft, sync: bool) {
+    fn write(&mut self, place: Place, draft: Draft, sync: bool) {
+        let Some(keyspace) = self.at(place) else { return };
         let options = WriteOptions { sync, ..WriteOptions::default() };
-        let write = self.spell_out(draft);
+        let write = self.spell_out(place, draft);
         let outcome = match &write {
-            Write::Put(key, value) => self.db.put_opt(key, value, &options),
-            Write::Delete(key) => self.db.delete_opt(key, &options),
+            Write::Put(key, value) => keyspace.put_opt(key, value, &options),
+            Write::Delete(key) => keyspace.delete_opt(key, &options),
+            Write::DeleteRange(range) => keyspace.delete_range_opt(range.clone(), &options),
             Write::Merge(_, key, operand) if has_default_operator(draft) => {
-                self.db.merge_opt(key, operand, &options)
+                keyspace.merge_opt(key, operand, &options)
             }
             Write::Merge(operator, key, operand) => {
                 let operator = self.db.operator(operator.spec()).expect("the operator");
-                self.db.merge_with_opt(&operator, key, operand, &options)
+                keyspace.merge_with_opt(&operator, key, operand, &options)
             }
         };
         outcome.expect("a write");
-        self.committed(vec![write], sync);
+        self.committed(vec![(place, write)], sync);
     }
 
-    fn batch(&mut self, drafts: &[Draft], sync: bool) {
-        let writes: Vec<Write> = drafts.iter().map(|&draft| self.spell_out(draft)).collect();
+    fn batch(&mut self, drafts: &[(Place, Draft)], sync: bool) {
         let mut batch = WriteBatch::new();
-        for (draft, write) in drafts.iter().zip(&writes) {
-            match write {
-                Write::Put(key, value) => batch.put(key, value),
-                Write::Delete(key) => batch.delete(key),
-                Write::Merge(_, key, operand) if has_default_operator(*draft) => {
-                    batch.merge(key, operand)
-                }
-                Write::Merge(operator, key, operand) => {
-                    let operator = self.db.operator(operator.spec()).expect("the operator");
-                    batch.merge_with(&operator, key, operand)
-                }
-            };
+        let mut writes = Vec::new();
+        for &(place, draft) in drafts {
+            let Some(keyspace) = self.at(place) else { continue };
+            let write = self.spell_out(place, draft);
+            self.add(&mut batch, keyspace, draft, &write);
+            writes.push((place, write));
         }
-        assert_eq!(batch.len(), drafts.len());
+        assert_eq!(batch.len(), writes.len());
         let options = WriteOptions { sync, ..WriteOptions::default() };
         self.db.write_opt(&batch, &options).expect("a batch");
         let synced = sync && !writes.is_empty();
         self.committed(writes, synced);
     }
 
-    fn spell_out(&self, draft: Draft) -> Write {
+    fn add(&self, batch: &mut WriteBatch, keyspace: &Keyspace, draft: Draft, write: &Write) {
+        let by_itself = keyspace.name() == Place::DEFAULT.name();
+        let operator =
+            |operator: &Operator| self.db.operator(operator.spec()).expect("the operator");
+        match write {
+            Write::Put(key, value) if by_itself => batch.put(key, value),
+            Write::Put(key, value) => batch.put_in(keyspace, key, value),
+            Write::Delete(key) if by_itself => batch.delete(key),
+            Write::Delete(key) => batch.delete_in(keyspace, key),
+            Write::DeleteRange(range) if by_itself => batch.delete_range(range.clone()),
+            Write::DeleteRange(range) => batch.delete_range_in(keyspace, range.clone()),
+            Write::Merge(_, key, operand) if has_default_operator(draft) && by_itself => {
+                batch.merge(key, operand)
+            }
+            Write::Merge(_, key, operand) if has_default_operator(draft) => {
+                batch.merge_in(keyspace, key, operand)
+            }
+            Write::Merge(own, key, operand) if by_itself => {
+                batch.merge_with(&operator(own), key, operand)
+            }
+            Write::Merge(own, key, operand) => {
+                batch.merge_with_in(&operator(own), keyspace, key, operand)
+            }
+        };
+    }
+
+    fn spell_out(&self, place: Place, draft: Draft) -> Write {
         match draft {
             Draft::Put(key, text) => Write::Put(key.bytes(), text.bytes()),
             Draft::PutNumber(key, text) => Write::Put(key.bytes(), text.number()),
             Draft::Delete(key) => Write::Delete(key.bytes()),
+            Draft::DeleteRange(start, end) => Write::DeleteRange(in_order(start, end)),
             Draft::Merge(operator, key, text) => {
-                let operator = operator.unwrap_or(self.settings.default_operator);
+                let default = place.operator().unwrap_or(self.settings.default_operator);
+                let operator = operator.unwrap_or(default);
                 let operand = if operator.is_number() { text.number() } else { text.bytes() };
                 Write::Merge(operator, key.bytes(), operand)
             }
         }
     }
 
-    fn committed(&mut self, writes: Vec<Write>, synced: bool) {
+    fn committed(&mut self, writes: Vec<Placed>, synced: bool) {
         writes.iter().for_each(|write| self.current.apply(write));
         self.pending.push(writes);
         if synced {
@@ -244,42 +364,49 @@ impl Player {
         self.pending.clear();
     }
 
-    fn compact(&mut self, lower: Bound<Key>, upper: Bound<Key>) {
+    fn compact(&mut self, place: Option<Place>, lower: Bound<Key>, upper: Bound<Key>) {
         let range = (lower.map(Key::bytes), upper.map(Key::bytes));
-        self.db.compact::<Vec<u8>>(range).expect("compact");
+        match place {
+            None => self.db.compact::<Vec<u8>>(range).expect("compact"),
+            Some(place) => {
+                let Some(keyspace) = self.at(place) else { return };
+                keyspace.compact::<Vec<u8>>(range).expect("compact");
+            }
+        }
         self.now_durable();
         self.check_all();
     }
 
-    fn open_iterator(&mut self, range: &Range, snapshot: Option<u8>) {
+    fn open_iterator(&mut self, place: Place, range: &Range, snapshot: Option<u8>) {
+        let Some(keyspace) = self.keyspaces[place.index()].clone() else { return };
         if self.iterators.len() == MAX_HELD {
             self.iterators.remove(0);
         }
         let held = snapshot.and_then(|index| pick(&mut self.snapshots, index));
         let (snapshot, state) = match held {
-            Some((snapshot, state)) => (Some(snapshot.clone()), state.clone()),
-            None => (None, self.current.clone()),
+            Some((snapshot, world)) => (Some(snapshot.clone()), world.of(place)),
+            None => (None, self.current.of(place)),
         };
-        let options = ReadOptions { snapshot, fill_cache: true };
+        let options = ReadOptions { snapshot, ..ReadOptions::default() };
         let (iter, inside): (_, KeyTest) = match range {
             Range::Prefix(key, len) if options.snapshot.is_none() => {
                 let key = key.bytes();
                 let prefix = key[..key.len().min(*len)].to_vec();
-                (self.db.prefix(&prefix), Box::new(move |key| key.starts_with(&prefix)))
+                (keyspace.prefix(&prefix), Box::new(move |key| key.starts_with(&prefix)))
             }
             Range::All | Range::Prefix(..) => {
-                (self.db.range_opt::<Vec<u8>>(.., &options), Box::new(|_| true))
+                (keyspace.range_opt::<Vec<u8>>(.., &options), Box::new(|_| true))
             }
             Range::Between(lower, upper) => {
                 let bounds = (lower.map(Key::bytes), upper.map(Key::bytes));
-                let iter = self.db.range_opt::<Vec<u8>>(bounds.clone(), &options);
+                let iter = keyspace.range_opt::<Vec<u8>>(bounds.clone(), &options);
                 (iter, Box::new(move |key| is_between(key, &bounds)))
             }
         };
         let mut entries = state.seen();
         entries.retain(|(key, _)| inside(key));
         let iter = iter.expect("an iterator");
-        self.iterators.push(HeldIterator { iter, entries, position: Position::Fresh });
+        self.iterators.push(HeldIterator::new(iter, entries));
     }
 
     fn drop_handles(&mut self) {
@@ -301,19 +428,27 @@ impl Player {
 
     fn reopen(&mut self, fs: MemFs, settings: Option<Settings>) {
         self.settings = settings.unwrap_or(self.settings);
+        // No handle may keep the old one open.
+        self.keyspaces = Default::default();
         self.db = open(&fs, self.settings);
+        self.keyspaces = keyspaces(&self.db);
+        for place in Place::all() {
+            assert_eq!(self.at(place).is_some(), self.current.has(place), "{place:?}");
+        }
         self.fs = fs;
     }
 
     /// Sets the model back to the prefix of the writes that the crash left.
     fn find_prefix(&mut self) {
-        let found = scan(self.db.iter().expect("an iterator"));
-        let mut state = self.durable.clone();
-        let mut survivor = (state.seen() == found).then(|| state.clone());
+        let scan_of = |keyspace: &Keyspace| scan(keyspace.iter().expect("an iterator"));
+        let found: Vec<_> =
+            self.keyspaces.iter().map(|keyspace| keyspace.as_ref().map(scan_of)).collect();
+        let mut world = self.durable.clone();
+        let mut survivor = (world.seen() == found).then(|| world.clone());
         for writes in &self.pending {
-            writes.iter().for_each(|write| state.apply(write));
-            if state.seen() == found {
-                survivor = Some(state.clone());
+            writes.iter().for_each(|write| world.apply(write));
+            if world.seen() == found {
+                survivor = Some(world.clone());
             }
         }
         self.current = survivor.unwrap_or_else(|| {
@@ -325,87 +460,33 @@ impl Player {
         });
         // Prefixes that look the same may differ in what is hidden behind a failed merge.
         let failed = |cell: &Cell| matches!(cell, Cell::Failed(_));
-        let keys = self.current.0.iter().filter(|(_, cell)| failed(cell));
-        let keys: Vec<Vec<u8>> = keys.map(|(key, _)| key.clone()).collect();
-        for key in keys {
-            self.db.delete_opt(&key, &WriteOptions { sync: true, ..Default::default() }).unwrap();
-            self.current.apply(&Write::Delete(key));
+        let sync = WriteOptions { sync: true, ..WriteOptions::default() };
+        for place in Place::all().filter(|&place| self.current.has(place)).collect::<Vec<_>>() {
+            let keys = self.current.of(place).0.iter().filter(|(_, cell)| failed(cell));
+            let keys: Vec<Vec<u8>> = keys.map(|(key, _)| key.clone()).collect();
+            for key in keys {
+                let keyspace = self.at(place).expect("the keyspace is there");
+                keyspace.delete_opt(&key, &sync).unwrap();
+                self.current.apply(&(place, Write::Delete(key)));
+            }
         }
     }
 
-    /// Compares everything: by gets, forwards and backwards.
     fn check_all(&self) {
-        for key in Key::all() {
-            assert_get(&key, self.db.get(&key), &self.current);
+        for place in Place::all() {
+            if let Some(keyspace) = self.at(place) {
+                check_keyspace(keyspace, self.current.of(place));
+            }
         }
-        let expected = self.current.seen();
-        assert_entries("forwards", scan(self.db.iter().expect("an iterator")), &expected);
-        let backwards = scan_backwards(self.db.iter().expect("an iterator"));
-        assert_entries("backwards", backwards, &expected);
-        for n in (0..program::KEYS).step_by(5) {
-            let key = Key(n).bytes();
-            self.check_count((Bound::Unbounded, Bound::Excluded(key.clone())));
-            self.check_count((Bound::Excluded(key), Bound::Unbounded));
-        }
-        self.check_count((Bound::Unbounded, Bound::Unbounded));
-    }
-
-    /// The true count lies within the bound of the approximate one.
-    fn check_count(&self, range: (Bound<Vec<u8>>, Bound<Vec<u8>>)) {
-        let keys = self.current.0.keys().filter(|key| is_between(key, &range)).count() as u64;
-        let count = self.db.approximate_count::<Vec<u8>>(range.clone()).expect("a count");
-        assert!(
-            count.at_least <= keys && keys <= count.at_most,
-            "{keys} keys, but {count:?} of {range:?}"
-        );
-        assert!(count.at_least <= count.estimate && count.estimate <= count.at_most, "{count:?}");
-    }
-}
-
-impl HeldIterator {
-    fn make(&mut self, a_move: Move) {
-        let entries = &self.entries;
-        let at = |index: Option<usize>| match index {
-            Some(index) if index < entries.len() => Position::At(index),
-            _ => Position::Exhausted,
-        };
-        let first_from = |key: Key| entries.partition_point(|(other, _)| *other < key.bytes());
-        let first_behind = |key: Key| entries.partition_point(|(other, _)| *other <= key.bytes());
-        let last = entries.len().checked_sub(1);
-        let expected = match (a_move, self.position) {
-            (Move::First, _) | (Move::Advance, Position::Fresh) => at(Some(0)),
-            (Move::Last, _) | (Move::Retreat, Position::Fresh) => at(last),
-            (Move::Seek(key), _) => at(Some(first_from(key))),
-            (Move::SeekForPrev(key), _) => at(first_behind(key).checked_sub(1)),
-            (Move::Advance, Position::At(index)) => at(Some(index + 1)),
-            (Move::Retreat, Position::At(index)) => at(index.checked_sub(1)),
-            (Move::Advance | Move::Retreat, Position::Exhausted) => Position::Exhausted,
-        };
-        let moved = match a_move {
-            Move::First => self.iter.seek_to_first(),
-            Move::Last => self.iter.seek_to_last(),
-            Move::Seek(key) => self.iter.seek(key.bytes()),
-            Move::SeekForPrev(key) => self.iter.seek_for_prev(key.bytes()),
-            Move::Advance => self.iter.advance(),
-            Move::Retreat => self.iter.retreat(),
-        };
-        let moved = moved.expect("a move");
-        assert_eq!(moved, self.iter.valid(), "{a_move:?} says where it stands");
-        let stands = moved.then(|| {
-            let value = self.iter.value().map(|value| Some(value.clone()));
-            (self.iter.key().to_vec(), seen(value).expect("an entry has a value"))
-        });
-        let wanted = match expected {
-            Position::At(index) => Some(entries[index].clone()),
-            Position::Fresh | Position::Exhausted => None,
-        };
-        assert_eq!(stands, wanted, "{a_move:?} from {:?}", self.position);
-        self.position = expected;
     }
 }
 
 fn open(fs: &MemFs, settings: Settings) -> Db {
-    let options = Options {
+    Db::open(PATH, options(fs, settings)).expect("open")
+}
+
+fn options(fs: &MemFs, settings: Settings) -> Options {
+    Options {
         create_if_missing: true,
         env: Env::in_memory(fs.clone()),
         merge_operator: Some(settings.default_operator.spec().to_owned()),
@@ -427,8 +508,16 @@ fn open(fs: &MemFs, settings: Settings) -> Db {
         num_levels: settings.levels,
         tier_fan_in: settings.fan_in,
         ..Options::default()
-    };
-    Db::open(PATH, options).expect("open")
+    }
+}
+
+/// Those that are there.
+fn keyspaces(db: &Db) -> [Option<Keyspace>; Place::COUNT] {
+    let mut keyspaces = [const { None }; Place::COUNT];
+    for place in Place::all() {
+        keyspaces[place.index()] = db.keyspace(place.name()).ok();
+    }
+    keyspaces
 }
 
 fn has_default_operator(draft: Draft) -> bool {
@@ -446,65 +535,15 @@ fn remove<T>(held: &mut Vec<T>, index: u8) {
     }
 }
 
-fn is_between(key: &[u8], (lower, upper): &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> bool {
-    let above = match lower {
-        Bound::Unbounded => true,
-        Bound::Included(lower) => key >= &lower[..],
-        Bound::Excluded(lower) => key > &lower[..],
+/// A range that does not end before it starts.
+fn in_order(start: Bound<Key>, end: Bound<Key>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    let (start, end) = (start.map(Key::bytes), end.map(Key::bytes));
+    let key = |bound: &Bound<Vec<u8>>| match bound {
+        Bound::Unbounded => None,
+        Bound::Included(key) | Bound::Excluded(key) => Some(key.clone()),
     };
-    let below = match upper {
-        Bound::Unbounded => true,
-        Bound::Included(upper) => key <= &upper[..],
-        Bound::Excluded(upper) => key < &upper[..],
-    };
-    above && below
-}
-
-/// What a read saw.
-///
-/// # Panics
-/// When it failed otherwise than by its merge.
-fn seen(read: foldb::Result<Option<Value>>) -> Option<Seen> {
-    match read {
-        Ok(value) => value.map(|value| Seen::Value(value.to_vec())),
-        Err(error) if error.kind() == ErrorKind::MergeFailed => Some(Seen::Failed),
-        Err(error) => panic!("a read failed: {error}"),
+    match (key(&start), key(&end)) {
+        (Some(first), Some(last)) if first > last => (end, start),
+        _ => (start, end),
     }
-}
-
-/// All entries, by moving and looking: an entry whose merge failed has a key too.
-fn scan(iter: Iter) -> Vec<(Vec<u8>, Seen)> {
-    collect(iter, Iter::advance)
-}
-
-fn scan_backwards(iter: Iter) -> Vec<(Vec<u8>, Seen)> {
-    let mut entries = collect(iter, Iter::retreat);
-    entries.reverse();
-    entries
-}
-
-fn collect(mut iter: Iter, step: fn(&mut Iter) -> foldb::Result<bool>) -> Vec<(Vec<u8>, Seen)> {
-    let mut entries = Vec::new();
-    while step(&mut iter).expect("a move") {
-        let value = iter.value().map(|value| Some(value.clone()));
-        entries.push((iter.key().to_vec(), seen(value).expect("an entry has a value")));
-    }
-    entries
-}
-
-fn assert_get(key: &[u8], read: foldb::Result<Option<Value>>, state: &State) {
-    let expected = state.0.get(key).map(Cell::seen);
-    assert_eq!(seen(read), expected, "get of key '{}'", key.escape_ascii());
-}
-
-fn check_snapshot(snapshot: &Snapshot, state: &State) {
-    for key in Key::all() {
-        assert_get(&key, snapshot.get(&key), state);
-    }
-    let found = scan(snapshot.iter().expect("an iterator"));
-    assert_entries("through a snapshot", found, &state.seen());
-}
-
-fn assert_entries(how: &str, found: Vec<(Vec<u8>, Seen)>, expected: &[(Vec<u8>, Seen)]) {
-    assert_eq!(found, expected, "a scan {how}");
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! L0: 8[a-z 16] 7![a-f 4, g-m) 12 d60]    run 8; run 7, in use, of two tables, the second trimmed
-//! L3: 2[a-m 64, n-z 64]                   to keys below m and 60 % tombstones; sizes in MiB
+//! L3: 2[a-m 64, n-z 64 *]                 to keys below m and 60 % tombstones; sizes in MiB; the last
+//!                                         one holds what a released snapshot kept apart
 //! job L2->L3 a..f                         a running job
 //! ```
 //!
@@ -64,7 +65,10 @@ fn parse_table(table: &str) -> TableShape {
     let mut words = table.split(' ');
     let (lo, hi) = words.next().and_then(|keys| keys.split_once('-')).expect("LO-HI");
     let bytes: f64 = words.next().and_then(|size| size.parse().ok()).expect("MiB");
-    let deletes = words.next().map_or(0, |d| d[1..].parse().expect("dPERCENT"));
+    let mut words = words.peekable();
+    let deletes = words.next_if(|word| word.starts_with('d'));
+    let deletes = deletes.map_or(0, |d| d[1..].parse().expect("dPERCENT"));
+    let released = words.next() == Some("*");
     let bytes = (bytes * MIB) as u64;
     let entries = bytes / 4096;
     TableShape {
@@ -75,6 +79,7 @@ fn parse_table(table: &str) -> TableShape {
         samples: Arc::from([]),
         deletes: entries * deletes / 100,
         entries,
+        released,
     }
 }
 

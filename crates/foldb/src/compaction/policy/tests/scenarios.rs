@@ -38,6 +38,11 @@ fn manual_and_idle() {
     check("manual.txt", include_str!("../testdata/manual.txt"));
 }
 
+#[test]
+fn released() {
+    check("released.txt", include_str!("../testdata/released.txt"));
+}
+
 fn check(file: &str, text: &str) {
     let answered: Vec<String> = text.trim().split("\n\n").map(answer).collect();
     let answered = answered.join("\n\n") + "\n";

@@ -111,6 +111,7 @@ impl Table {
             samples: self.file.samples.clone(),
             deletes: records.iter().filter(|record| record.is_delete()).count() as u64,
             entries: records.len() as u64,
+            released: false,
         }
     }
 }

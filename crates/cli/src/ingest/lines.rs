@@ -1,4 +1,4 @@
-//! Chunks into lines, and a line into key and operand.
+//! Chunks into lines.
 
 use crate::exit::Outcome;
 
@@ -52,6 +52,11 @@ impl Lines {
         Ok(if last.is_empty() { Ok(()) } else { each(&last) })
     }
 
+    /// Whether a line was begun and not ended.
+    pub fn is_inside(&self) -> bool {
+        !self.begun.is_empty()
+    }
+
     fn extend(&mut self, part: &[u8]) -> Result<(), LineTooLong> {
         if self.begun.len() + part.len() > MAX_LEN {
             return Err(LineTooLong);
@@ -63,25 +68,6 @@ impl Lines {
 
 fn without_return(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
-}
-
-/// `key` or `key<TAB>operand`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line<'a> {
-    /// What stands before the first TAB.
-    pub key: &'a [u8],
-    /// What stands behind it.
-    pub operand: Option<&'a [u8]>,
-}
-
-impl<'a> Line<'a> {
-    /// Splits a line at its first TAB.
-    pub fn of(line: &'a [u8]) -> Line<'a> {
-        match memchr::memchr(b'\t', line) {
-            Some(tab) => Line { key: &line[..tab], operand: Some(&line[tab + 1..]) },
-            None => Line { key: line, operand: None },
-        }
-    }
 }
 
 #[cfg(test)]
@@ -134,12 +120,5 @@ mod tests {
             lines.feed(&chunk, &mut each).unwrap().unwrap();
         }
         assert_eq!(lines.feed(b"x", &mut each), Err(LineTooLong));
-    }
-
-    #[test]
-    fn a_line_splits_at_its_first_tab() {
-        assert_eq!(Line::of(b"key"), Line { key: b"key", operand: None });
-        assert_eq!(Line::of(b"key\t"), Line { key: b"key", operand: Some(b"") });
-        assert_eq!(Line::of(b"\ta\tb"), Line { key: b"", operand: Some(b"a\tb") });
     }
 }

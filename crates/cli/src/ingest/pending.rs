@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Lines in a batch, at most.
 pub const BATCH_LINES: usize = 4096;
-/// Bytes of keys and operands in a batch after which it is full, so that memory stays bounded.
+/// Bytes of keys and values in a batch after which it is full, so that memory stays bounded.
 pub const BATCH_BYTES: usize = 4 << 20;
 /// How long a batch waits for more lines. A batch must be committed 50 ms after its first line: the
 /// rest is for the write itself and for a busy machine.
@@ -18,31 +18,31 @@ pub type Number = (u64, u64);
 #[derive(Default)]
 pub struct Pending {
     bytes: Vec<u8>,
-    merges: Vec<(Range<usize>, Range<usize>, Number)>,
+    entries: Vec<(Range<usize>, Range<usize>, Number)>,
     since: Option<Instant>,
 }
 
 impl Pending {
     /// Adds a line; its clock starts with the first.
-    pub fn add(&mut self, key: &[u8], operand: &[u8], number: Number) {
+    pub fn add(&mut self, key: &[u8], value: &[u8], number: Number) {
         self.since.get_or_insert_with(Instant::now);
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let middle = self.bytes.len();
-        self.bytes.extend_from_slice(operand);
-        self.merges.push((start..middle, middle..self.bytes.len(), number));
+        self.bytes.extend_from_slice(value);
+        self.entries.push((start..middle, middle..self.bytes.len(), number));
     }
 
-    /// Key, operand and number of each line, in their order.
-    pub fn merges(&self) -> impl Iterator<Item = (&[u8], &[u8], Number)> {
-        self.merges.iter().map(|(key, operand, number)| {
-            (&self.bytes[key.clone()], &self.bytes[operand.clone()], *number)
+    /// Key, value and number of each line, in their order.
+    pub fn entries(&self) -> impl Iterator<Item = (&[u8], &[u8], Number)> {
+        self.entries.iter().map(|(key, value, number)| {
+            (&self.bytes[key.clone()], &self.bytes[value.clone()], *number)
         })
     }
 
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.merges.is_empty()
+        self.entries.is_empty()
     }
 
     /// Whether it has grown so large that it must be written now.
@@ -59,7 +59,7 @@ impl Pending {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(2 * BATCH_BYTES);
-        self.merges.clear();
+        self.entries.clear();
         self.since = None;
     }
 }
@@ -84,8 +84,8 @@ mod tests {
         let mut pending = Pending::default();
         pending.add(b"", b"1", (1, 5));
         pending.add(b"k", b"", (2, 6));
-        let merges: Vec<_> = pending.merges().collect();
-        assert_eq!(merges, [(&b""[..], &b"1"[..], (1, 5)), (b"k", b"", (2, 6))]);
+        let entries: Vec<_> = pending.entries().collect();
+        assert_eq!(entries, [(&b""[..], &b"1"[..], (1, 5)), (b"k", b"", (2, 6))]);
     }
 
     #[test]

@@ -1,0 +1,144 @@
+//! What is published, and what is pinned: who may see a change in place (H2).
+//!
+//! A hot counter is cheap if the writer may add to the newest record instead of laying a new one on
+//! top. The record keeps its first sequence number for ever, so it must not change once somebody
+//! reads at a sequence number between the first and the last write in it:
+//!
+//! ```text
+//! a.MERGE.90(+1), snapshot at 100, then write 101 added to the record: the snapshot shows 101
+//! ```
+//!
+//! Who needs the same answer twice *pins*; the writer asks, under a mark, how far was pinned:
+//!
+//! ```text
+//! who pins                                  the writer
+//! pending += 1                              phase := odd
+//! wait until the phase in progress ends     pending = 0 ? floor := max_pinned : nothing in place
+//! S := published                            apply; only records above the floor change in place
+//! max_pinned := max(max_pinned, S)          published := the write
+//! pending -= 1                              phase := even
+//! ```
+//!
+//! Invariant: no record at or below a pinned S changes. Either the pin sees the phase and waits for
+//! its end, or the writer sees the pin. There is no unpinning: a `max_pinned` that nobody needs any
+//! more costs one more record per key. A read that looks at one key once does not pin: it takes
+//! effect when it loads the record.
+
+use crate::planted::{Fault, planted};
+use crate::sync::{AtomicU64, Ordering, store_before_load, wait_a_moment};
+
+/// The last published sequence number, and how far readers hold on to it.
+#[derive(Debug)]
+pub struct Pins {
+    written: WrittenByWriter,
+    pinned: WrittenByPins,
+}
+
+/// Stored with each write: on a cache line of its own.
+#[derive(Debug)]
+#[repr(align(128))]
+struct WrittenByWriter {
+    published: AtomicU64,
+    /// Odd while a write is applied that may change records in place.
+    phase: AtomicU64,
+}
+
+/// Loaded with each write, stored rarely.
+#[derive(Debug)]
+#[repr(align(128))]
+struct WrittenByPins {
+    /// How many are pinning at this moment.
+    pending: AtomicU64,
+    max_pinned: AtomicU64,
+}
+
+impl Pins {
+    /// Nothing pinned, `published` visible.
+    pub fn new(published: u64) -> Pins {
+        Pins {
+            written: WrittenByWriter {
+                published: AtomicU64::new(published),
+                phase: AtomicU64::new(0),
+            },
+            pinned: WrittenByPins { pending: AtomicU64::new(0), max_pinned: AtomicU64::new(0) },
+        }
+    }
+
+    /// The last sequence number that reads may see.
+    #[inline]
+    pub fn published(&self) -> u64 {
+        // Acquire: pairs with the Release in `publish`, so all writes up to it are there.
+        self.written.published.load(Ordering::Acquire)
+    }
+
+    /// Makes all writes up to `seqno` visible. For the one writer, after it applied them, in its
+    /// [`Pins::begin_apply`] if it began one.
+    #[inline]
+    pub fn publish(&self, seqno: u64) {
+        let relaxed = planted(Fault::RelaxedPublication);
+        let order = if relaxed { Ordering::Relaxed } else { Ordering::Release };
+        self.written.published.store(seqno, order);
+    }
+
+    /// The last sequence number that reads may see, after which nothing at or below it changes.
+    /// Takes no lock; waits for the write that is being applied, if there is one.
+    pub fn pin(&self) -> u64 {
+        self.pinned.pending.fetch_add(1, Ordering::SeqCst);
+        store_before_load();
+        let phase = self.written.phase.load(Ordering::SeqCst);
+        if phase % 2 == 1 && !planted(Fault::PinWithoutWaiting) {
+            let mut tries = 0;
+            // Acquire: pairs with the Release at the end of the phase.
+            while self.written.phase.load(Ordering::Acquire) == phase {
+                wait_a_moment(tries);
+                tries += 1;
+            }
+        }
+        let seqno = self.published();
+        self.pinned.max_pinned.fetch_max(seqno, Ordering::SeqCst);
+        // Release, as SeqCst is: who sees that nobody is pinning sees how far was pinned.
+        self.pinned.pending.fetch_sub(1, Ordering::SeqCst);
+        seqno
+    }
+
+    /// Marks that the one writer is about to apply a write that may change records in place.
+    /// Between this and the end of the phase it waits for nothing.
+    #[inline]
+    pub fn begin_apply(&self) -> ApplyPhase<'_> {
+        // Relaxed: only the writer stores it.
+        let phase = self.written.phase.load(Ordering::Relaxed) + 1;
+        self.written.phase.store(phase, Ordering::SeqCst);
+        store_before_load();
+        let max_pinned = || self.pinned.max_pinned.load(Ordering::SeqCst);
+        let too_early = planted(Fault::MaxPinnedFirst).then(max_pinned);
+        // In this order: how far was pinned by who came and left in between is seen.
+        let pending = self.pinned.pending.load(Ordering::SeqCst);
+        let floor = too_early.unwrap_or_else(max_pinned);
+        let free = pending == 0 || planted(Fault::FoldWhilePinning);
+        ApplyPhase { pins: self, phase, floor: free.then_some(floor) }
+    }
+}
+
+/// The writer's mark. Ends when dropped, after the write was published.
+#[derive(Debug)]
+pub struct ApplyPhase<'a> {
+    pins: &'a Pins,
+    phase: u64,
+    floor: Option<u64>,
+}
+
+impl ApplyPhase<'_> {
+    /// Records above this sequence number may change in place; none may if there is none.
+    #[inline]
+    pub fn floor(&self) -> Option<u64> {
+        self.floor
+    }
+}
+
+impl Drop for ApplyPhase<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: who sees the end sees what was applied and published.
+        self.pins.written.phase.store(self.phase + 1, Ordering::Release);
+    }
+}

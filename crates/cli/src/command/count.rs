@@ -1,0 +1,157 @@
+//! `count`: one merge a line, in batches, as fast as they come and never later than they must.
+//!
+//! With `--resume` each batch also holds how far its source is taken in, so that a restart, after
+//! whatever stopped it, adds every line once.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::path::Path;
+
+use foldb::Operator;
+
+use crate::args::{Common, Count};
+use crate::exit::{Exit, Outcome};
+use crate::form::Form;
+use crate::ingest::{Destination, Entry, Progress, Progresses, Sink, ingest};
+use crate::keyspace::Opened;
+use crate::operator::{OperandText, Target};
+use crate::output::Output;
+
+/// Counts what is read.
+pub fn run(args: &Count, common: &Common) -> Outcome {
+    let asked = args.operator.as_deref();
+    let within = &args.within.keyspace;
+    let target = Target::find(&args.db, within, asked, Some("uint64add"), common.options())?;
+    let mut counting = Counting {
+        operands: target.operands(common.value_format)?,
+        spec: target.spec(),
+        database: Database::Closed(Some(Box::new(target))),
+        resume: args.resume,
+        key_form: common.key_form(),
+        acks: args.ack.then(|| Acks { output: Output::new(), json: common.json }),
+    };
+    let ingested = ingest(&args.files, &mut counting)?;
+    let done = format!("merged with {}", counting.spec);
+    counting.database.close()?;
+    let _ = writeln!(io::stderr(), "{}", ingested.summary(&done));
+    Ok(())
+}
+
+/// Everything `count` knows as it goes.
+struct Counting {
+    spec: String,
+    operands: OperandText,
+    database: Database,
+    /// Whether lines that were counted before are skipped.
+    resume: bool,
+    key_form: Form,
+    acks: Option<Acks>,
+}
+
+impl Sink for Counting {
+    const DOING: &'static str = "counting";
+    const NEEDS_NEWLINE: bool = false;
+
+    /// `key` or `key<TAB>operand`: all bytes but newline and the first TAB stand for themselves.
+    fn entry<'a>(&self, line: &'a [u8]) -> Result<Entry<'a>, String> {
+        let (key, operand) = match memchr::memchr(b'\t', line) {
+            Some(tab) => (&line[..tab], Some(&line[tab + 1..])),
+            None => (line, None),
+        };
+        let value = Cow::Owned(match operand {
+            Some(text) => self.operands.parse(text)?,
+            None => self.operands.one()?,
+        });
+        if self.key_form == Form::Utf8 {
+            return Ok(Entry { key: Cow::Borrowed(key), value });
+        }
+        let key = self.key_form.parse(key).ok_or_else(|| {
+            let (name, expected) = (self.key_form.name(), self.key_form.expected());
+            format!("the key is not {name}: expected {expected}")
+        })?;
+        Ok(Entry { key: Cow::Owned(key), value })
+    }
+
+    fn open(&mut self) -> Outcome<Destination<'_>> {
+        self.database.open(self.resume)
+    }
+
+    fn resume(&mut self, file: Option<&Path>) -> Outcome<Option<Progress>> {
+        if !self.resume {
+            return Ok(None);
+        }
+        Ok(Some(match self.database.opened() {
+            Some(opened) => Progresses::read(&opened.db, opened.keyspace.name(), file)?,
+            // Where no database is, or one that never counted, nothing was.
+            None => Progress::default(),
+        }))
+    }
+
+    fn committed(&mut self, lines: u64) -> Outcome {
+        self.acks.as_mut().map_or(Ok(()), |acks| acks.print(lines))
+    }
+
+    fn kept(&self, _lines: u64) -> String {
+        "the lines before it are kept".to_owned()
+    }
+}
+
+/// The keyspace, opened at the first commit.
+enum Database {
+    /// Not yet; empty only while it is being opened.
+    Closed(Option<Box<Target>>),
+    Open(Opened, Operator, Option<Progresses>),
+}
+
+impl Database {
+    fn open(&mut self, resume: bool) -> Outcome<Destination<'_>> {
+        if let Database::Closed(target) = self {
+            let target = target.take().ok_or_else(|| Exit::failed("the database did not open"))?;
+            let (opened, operator) = target.open()?;
+            let into = opened.keyspace.name();
+            let progresses = resume.then(|| Progresses::open(&opened.db, into)).transpose()?;
+            *self = Database::Open(opened, operator, progresses);
+        }
+        match self {
+            Database::Open(opened, operator, progresses) => Ok(Destination {
+                opened,
+                operator: Some(operator),
+                progresses: progresses.as_ref(),
+            }),
+            Database::Closed(_) => unreachable!("opened above"),
+        }
+    }
+
+    /// What is open already.
+    fn opened(&self) -> Option<&Opened> {
+        match self {
+            Database::Open(opened, ..) => Some(opened),
+            Database::Closed(target) => target.as_ref()?.opened(),
+        }
+    }
+
+    fn close(self) -> Outcome {
+        match self {
+            Database::Open(opened, ..) => opened.close(),
+            Database::Closed(_) => Ok(()),
+        }
+    }
+}
+
+/// `--ack`: `committed N`.
+struct Acks {
+    output: Output,
+    json: bool,
+}
+
+impl Acks {
+    fn print(&mut self, lines: u64) -> Outcome {
+        if self.json {
+            let committed = crate::form::json::integer(lines);
+            self.output.json(&serde_json::json!({ "committed": committed }))?;
+        } else {
+            self.output.text(&format!("committed {lines}\n"))?;
+        }
+        self.output.flush()
+    }
+}

@@ -1,0 +1,131 @@
+//! `keyspaces`: lists, creates and drops them.
+
+use foldb::{Db, KeyspaceOptions, KeyspaceStats, Operator, Options};
+use indicatif::{HumanBytes, HumanCount};
+use serde_json::json;
+
+use crate::args::{Common, Keyspaces};
+use crate::columns::{Side, align};
+use crate::exit::{Exit, Outcome};
+use crate::form::escape::quoted;
+use crate::form::json::integer;
+use crate::ingest::Progresses;
+use crate::keyspace::Opened;
+use crate::location::{self, Location};
+use crate::operator::Spec;
+use crate::output::Output;
+
+/// Does what was asked.
+pub fn run(args: &Keyspaces, common: &Common) -> Outcome {
+    match (&args.create, &args.drop) {
+        (Some(name), _) => create(args, name, common.options()),
+        (None, Some(name)) => drop_one(args, name, common.options()),
+        (None, None) => list(args, common),
+    }
+}
+
+fn create(args: &Keyspaces, name: &str, options: Options) -> Outcome {
+    let operator = args.operator.as_deref().map(Spec::parse).transpose()?;
+    let own = KeyspaceOptions {
+        merge_operator: operator.map(|spec| spec.text().to_owned()),
+        ..KeyspaceOptions::default()
+    };
+    check_name(name)?;
+    let db = match Location::of(&args.db)? {
+        Location::Database => location::open(&args.db, options)?,
+        Location::Free => location::create(&args.db, options)?,
+    };
+    if db.keyspaces().iter().any(|known| known == name) {
+        let (name, db) = (quoted(name.as_bytes()), location::shown(&args.db));
+        return Err(Exit::failed(format!("there is a keyspace {name} in {db} already")));
+    }
+    // What was counted into an earlier one of the name is no progress of this one.
+    Progresses::forget(&db, name)?;
+    db.create_keyspace(name, own)?;
+    Ok(db.close()?)
+}
+
+/// A name that the engine would refuse is found out before a database is created.
+fn check_name(name: &str) -> Outcome {
+    if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
+        let name = quoted(name.as_bytes());
+        return Err(Exit::usage(format!(
+            "a keyspace cannot be called {name}: expected 1 to 255 bytes, no control characters"
+        )));
+    }
+    Ok(())
+}
+
+fn drop_one(args: &Keyspaces, name: &str, options: Options) -> Outcome {
+    let opened = Opened::open(&args.db, name, options)?;
+    opened.db.drop_keyspace(name)?;
+    Progresses::forget(&opened.db, name)?;
+    opened.close()
+}
+
+fn list(args: &Keyspaces, common: &Common) -> Outcome {
+    let db = location::open_to_read(&args.db, common.options())?;
+    let stats = db.stats();
+    let rows = stats.keyspaces.iter().map(|own| Row::of(&db, own)).collect::<Outcome<Vec<_>>>()?;
+    let mut output = Output::new();
+    if common.json {
+        for row in &rows {
+            output.json(&row.to_json())?;
+        }
+    } else {
+        output.text(&table(&rows))?;
+    }
+    output.flush()?;
+    Ok(db.close()?)
+}
+
+struct Row {
+    name: String,
+    operator: Option<String>,
+    comparator: String,
+    memtable_bytes: u64,
+    table_bytes: u64,
+    runs: u64,
+}
+
+impl Row {
+    fn of(db: &Db, stats: &KeyspaceStats) -> Outcome<Row> {
+        let keyspace = db.keyspace(&stats.name)?;
+        Ok(Row {
+            name: stats.name.clone(),
+            operator: keyspace.default_operator().as_ref().map(Operator::spec),
+            comparator: keyspace.comparator().name().to_owned(),
+            memtable_bytes: stats.memtable_bytes,
+            table_bytes: stats.levels.iter().map(|level| level.bytes).sum(),
+            runs: stats.levels.iter().map(|level| level.runs).sum(),
+        })
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        json!({
+            "name": self.name,
+            "operator": self.operator,
+            "comparator": self.comparator,
+            "memtable_bytes": integer(self.memtable_bytes),
+            "table_bytes": integer(self.table_bytes),
+            "runs": integer(self.runs),
+        })
+    }
+}
+
+fn table(rows: &[Row]) -> String {
+    let heading = ["NAME", "OPERATOR", "COMPARATOR", "IN MEMORY", "IN TABLES", "RUNS"];
+    let mut lines = vec![heading.map(str::to_owned).to_vec()];
+    lines.extend(rows.iter().map(|row| {
+        vec![
+            row.name.clone(),
+            row.operator.clone().unwrap_or_else(|| "none".to_owned()),
+            row.comparator.clone(),
+            HumanBytes(row.memtable_bytes).to_string(),
+            HumanBytes(row.table_bytes).to_string(),
+            HumanCount(row.runs).to_string(),
+        ]
+    }));
+    let right = Side::Right;
+    align("", &[Side::Left, Side::Left, Side::Left, right, right, right], &lines)
+}

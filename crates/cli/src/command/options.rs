@@ -1,0 +1,103 @@
+//! `options`: what is in effect, where it comes from, and what more or less of it costs.
+
+use foldb::{ExplainedOption, OptionValue};
+use indicatif::HumanBytes;
+use serde_json::{Value, json};
+
+use crate::args::{self, Common};
+use crate::columns::{Side, align};
+use crate::exit::Outcome;
+use crate::form::json::integer;
+use crate::keyspace::Opened;
+use crate::output::Output;
+
+/// Prints the options of a database, or of one to be created.
+pub fn run(args: &args::Options, common: &Common) -> Outcome {
+    let explained = match &args.db {
+        Some(path) => {
+            let opened = Opened::open_to_read(path, &args.within.keyspace, common.options())?;
+            let explained = opened.keyspace.explain_options();
+            opened.close()?;
+            explained
+        }
+        None => common.options().explain(),
+    };
+    let mut output = Output::new();
+    if common.json {
+        for option in &explained {
+            output.json(&to_json(option))?;
+        }
+    } else {
+        output.text(&to_table(&explained))?;
+    }
+    output.flush()
+}
+
+fn to_json(option: &ExplainedOption) -> Value {
+    let value = match &option.value {
+        OptionValue::Flag(on) => json!(on),
+        OptionValue::Number(n) => integer(*n),
+        OptionValue::Fraction(x) => json!(x),
+        OptionValue::Text(text) => json!(text),
+        other => json!(other.to_string()),
+    };
+    json!({
+        "name": option.name,
+        "value": value,
+        "unit": option.unit,
+        "from": option.source.to_string(),
+        "cost": option.cost,
+    })
+}
+
+fn to_table(explained: &[ExplainedOption]) -> String {
+    let heading = ["OPTION", "VALUE", "UNIT", "FROM", "WHAT MORE OR LESS COSTS"];
+    let rows = explained.iter().map(|option| {
+        let (value, unit) = match (&option.value, option.unit) {
+            (OptionValue::Number(n), "bytes") => {
+                let text = HumanBytes(*n).to_string();
+                let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+                // 64 and not 64.00, which is said of what was measured.
+                (number.trim_end_matches(".00").to_owned(), unit.to_owned())
+            }
+            (value, unit) => (value.to_string(), unit.to_owned()),
+        };
+        vec![option.name.to_owned(), value, unit, option.source.to_string(), option.cost.to_owned()]
+    });
+    let table: Vec<_> = std::iter::once(heading.map(str::to_owned).to_vec()).chain(rows).collect();
+    align("", &[Side::Left, Side::Right], &table)
+}
+
+#[cfg(test)]
+mod tests {
+    use foldb::Options;
+
+    use super::*;
+
+    #[test]
+    fn bytes_are_readable_in_the_table_and_exact_in_json() {
+        let explained =
+            Options { block_cache_size: (32 << 20) + 1, ..Options::default() }.explain();
+        let table = to_table(&explained);
+        let line = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap();
+        let words = |name| line(name).split_whitespace().take(4).collect::<Vec<_>>();
+        assert_eq!(words("write_buffer_size"), ["write_buffer_size", "64", "MiB", "default"]);
+        assert_eq!(words("block_cache_size"), ["block_cache_size", "32", "MiB", "given"]);
+        let cache = explained.iter().find(|option| option.name == "block_cache_size").unwrap();
+        assert_eq!(to_json(cache)["value"], (32 << 20) + 1);
+        assert_eq!(table.lines().count(), explained.len() + 1);
+    }
+
+    #[test]
+    fn kinds_of_values_keep_their_kind_in_json() {
+        let value = |name: &str| {
+            let explained = Options::default().explain();
+            to_json(explained.iter().find(|option| option.name == name).unwrap())["value"].clone()
+        };
+        assert_eq!(value("create_if_missing"), false);
+        assert_eq!(value("bloom_bits"), 10);
+        assert_eq!(value("staging_ratio"), 0.25);
+        assert_eq!(value("compression"), "lz4");
+        assert_eq!(value("merge_operator"), Value::Null);
+    }
+}

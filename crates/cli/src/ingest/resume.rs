@@ -1,0 +1,214 @@
+//! How far a source was taken in before, and whether it is still the same.
+//!
+//! With each batch its source's [`Progress`] is written, in the same atomic write: the number of lines
+//! that are in the database, and a digest of them. A restart reads the source from its beginning, skips
+//! that many lines, and goes on only if their digest is the same.
+//!
+//! ```text
+//! progress:  lines u64 | XXH3-64 of the lines, each with a newline behind it, u64
+//! ```
+
+use std::path::Path;
+
+use foldb::{Db, Keyspace, KeyspaceOptions, WriteBatch};
+use xxhash_rust::xxh3::Xxh3Default;
+
+use crate::exit::{Exit, Outcome};
+
+/// The keyspace that holds the progress of sources.
+const KEYSPACE: &str = "foldb.count.resume";
+
+/// What is in the database of a source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Lines from its beginning, empty ones included.
+    pub lines: u64,
+    digest: u64,
+}
+
+impl Progress {
+    /// As it is stored.
+    pub fn encode(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.lines.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.digest.to_le_bytes());
+        bytes
+    }
+
+    /// What [`Progress::encode`] made.
+    pub fn decode(bytes: &[u8]) -> Option<Progress> {
+        let (lines, digest) = bytes.split_at_checked(8)?;
+        Some(Progress {
+            lines: u64::from_le_bytes(lines.try_into().ok()?),
+            digest: u64::from_le_bytes(digest.try_into().ok()?),
+        })
+    }
+}
+
+/// The progress of all sources into one keyspace.
+///
+/// ```text
+/// key:  name of the keyspace | 0 | absolute path of the file, or - for standard input
+/// ```
+pub struct Progresses {
+    store: Keyspace,
+    into: String,
+}
+
+impl Progresses {
+    /// Those into the keyspace `into`.
+    pub fn open(db: &Db, into: &str) -> Outcome<Progresses> {
+        let store = match find(db)? {
+            Some(store) => store,
+            None => db.create_keyspace(KEYSPACE, KeyspaceOptions::default())?,
+        };
+        Ok(Progresses { store, into: into.to_owned() })
+    }
+
+    /// How far `file` (nothing: standard input) was taken into the keyspace `into`.
+    pub fn read(db: &Db, into: &str, file: Option<&Path>) -> Outcome<Progress> {
+        let Some(store) = find(db)? else { return Ok(Progress::default()) };
+        match store.get(key(into, file))? {
+            None => Ok(Progress::default()),
+            Some(stored) => Progress::decode(&stored).ok_or_else(|| {
+                Exit::failed(format!("what keyspace '{KEYSPACE}' holds is no progress of a count"))
+            }),
+        }
+    }
+
+    /// Adds the progress of `file` to a batch.
+    pub fn add(&self, batch: &mut WriteBatch, file: Option<&Path>, progress: Progress) {
+        batch.put_in(&self.store, key(&self.into, file), progress.encode());
+    }
+
+    /// Forgets all progress into the keyspace `into`.
+    pub fn forget(db: &Db, into: &str) -> Outcome {
+        let Some(store) = find(db)? else { return Ok(()) };
+        let mut entries = store.prefix([into.as_bytes(), b"\0"].concat())?;
+        let mut batch = WriteBatch::new();
+        let mut valid = entries.seek_to_first()?;
+        while valid {
+            batch.delete_in(&store, entries.key());
+            valid = entries.advance()?;
+        }
+        Ok(db.write(&batch)?)
+    }
+}
+
+fn find(db: &Db) -> Outcome<Option<Keyspace>> {
+    let is_there = db.keyspaces().iter().any(|name| name == KEYSPACE);
+    Ok(if is_there { Some(db.keyspace(KEYSPACE)?) } else { None })
+}
+
+fn key(into: &str, file: Option<&Path>) -> Vec<u8> {
+    // A file that is gone by now is read under its name.
+    let path = file.map(|file| std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()));
+    let source = path.as_ref().map_or(&b"-"[..], |path| path.as_os_str().as_encoded_bytes());
+    [into.as_bytes(), b"\0", source].concat()
+}
+
+/// The way through a source that may have been taken in before.
+pub struct Resume {
+    before: Progress,
+    lines: u64,
+    digest: Xxh3Default,
+}
+
+impl Resume {
+    /// At the beginning of a source of which so much is in the database.
+    pub fn after(before: Progress) -> Resume {
+        Resume { before, lines: 0, digest: Xxh3Default::new() }
+    }
+
+    /// Whether the next line is in the database already.
+    pub fn skips(&self) -> bool {
+        self.lines < self.before.lines
+    }
+
+    /// Goes past a line.
+    ///
+    /// # Errors
+    /// In words, at the last line that was skipped if they are not those of before.
+    pub fn pass(&mut self, line: &[u8]) -> Result<(), String> {
+        self.digest.update(line);
+        self.digest.update(b"\n");
+        self.lines += 1;
+        if self.lines == self.before.lines && self.digest.digest() != self.before.digest {
+            return Err(format!(
+                "the first {} lines are not those that were counted before, so the rest cannot be \
+                 added to them",
+                self.lines
+            ));
+        }
+        Ok(())
+    }
+
+    /// The source has ended.
+    ///
+    /// # Errors
+    /// In words, if it has fewer lines than were taken in before.
+    pub fn end(&self) -> Result<(), String> {
+        if self.skips() {
+            let (lines, before) = (self.lines, self.before.lines);
+            return Err(format!(
+                "it has fewer lines ({lines}) than were counted before ({before}), so it is another \
+                 input"
+            ));
+        }
+        Ok(())
+    }
+
+    /// What has been passed.
+    pub fn progress(&self) -> Progress {
+        Progress { lines: self.lines, digest: self.digest.digest() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passed(lines: &[&str]) -> Progress {
+        let mut resume = Resume::after(Progress::default());
+        for line in lines {
+            assert!(!resume.skips());
+            resume.pass(line.as_bytes()).unwrap();
+        }
+        resume.end().unwrap();
+        resume.progress()
+    }
+
+    #[test]
+    fn progress_is_read_back() {
+        let progress = passed(&["a", "", "b"]);
+        assert_eq!(progress.lines, 3);
+        assert_eq!(Progress::decode(&progress.encode()), Some(progress));
+        assert_eq!(Progress::decode(b"short"), None);
+        assert_eq!(Progress::decode(&[0; 17]), None);
+    }
+
+    #[test]
+    fn the_lines_of_before_are_skipped_and_the_digest_goes_on() {
+        let mut resume = Resume::after(passed(&["a", "b"]));
+        let mut skipped = Vec::new();
+        for line in ["a", "b", "c"] {
+            skipped.push(resume.skips());
+            resume.pass(line.as_bytes()).unwrap();
+        }
+        assert_eq!(skipped, [true, true, false]);
+        assert_eq!(resume.progress(), passed(&["a", "b", "c"]));
+    }
+
+    #[test]
+    fn another_input_is_noticed() {
+        for other in [["a", "x"], ["ab", ""], ["", "a"]] {
+            let mut resume = Resume::after(passed(&["a", "b"]));
+            let outcome: Result<(), String> =
+                other.iter().try_for_each(|line| resume.pass(line.as_bytes()));
+            assert!(outcome.unwrap_err().starts_with("the first 2 lines"), "{other:?}");
+        }
+        let mut resume = Resume::after(passed(&["a", "b"]));
+        resume.pass(b"a").unwrap();
+        assert!(resume.end().unwrap_err().starts_with("it has fewer lines (1) than"));
+    }
+}

@@ -1,0 +1,91 @@
+//! Which keyspace of a database a command works in.
+//!
+//! Every database has the keyspace `default`; others are there once `foldb keyspaces DB --create` made
+//! them. Invariant: a keyspace that is not there is an error, and nothing is created for it.
+
+use std::path::Path;
+
+use foldb::{Db, Keyspace, Operator, Options, TextForm};
+
+use crate::args::nearest::hint;
+use crate::exit::{Exit, Outcome};
+use crate::form::escape::quoted;
+use crate::location::{self, shown};
+
+/// The keyspace that always is.
+pub const DEFAULT: &str = "default";
+
+/// An open database, and one of its keyspaces.
+#[derive(Clone)]
+pub struct Opened {
+    /// The database.
+    pub db: Db,
+    /// The keyspace.
+    pub keyspace: Keyspace,
+}
+
+impl Opened {
+    /// Opens the database that stands at `path`.
+    ///
+    /// # Errors
+    /// Failed where none does, or the keyspace is missing.
+    pub fn open(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
+        Opened::of(location::open(path, options)?, path, keyspace)
+    }
+
+    /// [`Opened::open`] to look only: see [`location::open_to_read`].
+    ///
+    /// # Errors
+    /// As [`Opened::open`].
+    pub fn open_to_read(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
+        Opened::of(location::open_to_read(path, options)?, path, keyspace)
+    }
+
+    /// A keyspace of an open database.
+    ///
+    /// # Errors
+    /// Failed where it is missing.
+    pub fn of(db: Db, path: &Path, name: &str) -> Outcome<Opened> {
+        let names = db.keyspaces();
+        if !names.iter().any(|known| known == name) {
+            return Err(missing(path, name, &hint(name, names.iter().map(String::as_str))));
+        }
+        let keyspace = db.keyspace(name)?;
+        Ok(Opened { db, keyspace })
+    }
+
+    /// Creates a database at a free `path`.
+    ///
+    /// # Errors
+    /// Failed for a keyspace that a new database does not have.
+    pub fn create(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
+        check_new(path, keyspace)?;
+        let db = location::create(path, options)?;
+        Ok(Opened { keyspace: db.default_keyspace().clone(), db })
+    }
+
+    /// How the values of the keyspace's operator are written.
+    pub fn operator_text(&self) -> Option<TextForm> {
+        self.keyspace.default_operator().as_ref().map(Operator::text)
+    }
+
+    /// Closes the database.
+    pub fn close(self) -> Outcome {
+        Ok(self.db.close()?)
+    }
+}
+
+/// Whether a new database would have the keyspace.
+///
+/// # Errors
+/// Failed if not.
+pub fn check_new(path: &Path, keyspace: &str) -> Outcome {
+    if keyspace == DEFAULT { Ok(()) } else { Err(missing(path, keyspace, "")) }
+}
+
+fn missing(path: &Path, name: &str, nearest: &str) -> Exit {
+    let (db, name) = (shown(path), quoted(name.as_bytes()));
+    Exit::failed(format!(
+        "there is no keyspace {name} in {db}{nearest} (foldb keyspaces DB --create NAME creates one)"
+    ))
+}

@@ -1,0 +1,297 @@
+//! The memtables being filled: one a keyspace that is written to, and one budget over all of them.
+//!
+//! All of them are sealed at one moment, between two writes, and what is sealed together is flushed
+//! by one edit (H5): a batch is in tables whole or not at all, also where it was not logged, and
+//! no keyspace keeps the log from being let go because nobody writes to it.
+//!
+//! ```text
+//! default:  ████████    ███           ┊  the budget is used up: all three are sealed, the log
+//! counters: ██                        ┊  rolls, and one flush makes a run of level 0 in each
+//! idle:                               ┊  nothing written: no memtable, nothing to seal
+//! ```
+//!
+//! A memtable is begun by the first write and reserves twice its capacity in addresses, of which it
+//! touches at first 32 KiB. A keyspace beside the default one begins with a sixteenth of the budget and
+//! doubles what it asks for while it fills more than half of it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use foldb_chains::ArenaPool;
+use smallvec::SmallVec;
+
+use crate::batch::Operation;
+use crate::db::keyspace::KeyspaceState;
+use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
+use crate::memtable::{Folding, Memtable, MemtableWriter};
+
+const READY: &str = "the caller made room";
+
+/// Bytes that a write needs, keyspace by keyspace.
+pub(crate) type Needs = SmallVec<[(KeyspaceId, usize); 4]>;
+
+/// The memtable of one keyspace.
+pub(crate) struct Buffer {
+    pub(crate) keyspace: Arc<KeyspaceState>,
+    pub(crate) memtable: Option<MemtableWriter>,
+    /// Bytes of records that the next memtable is made for.
+    capacity: usize,
+}
+
+/// The memtables of all keyspaces.
+pub(crate) struct Buffers {
+    default: Buffer,
+    /// Of the other keyspaces, by id.
+    others: Vec<Buffer>,
+    /// What those of the other keyspaces take.
+    elsewhere: usize,
+    /// What all may take together: the write buffer, or more for a batch that is larger.
+    budget: usize,
+    write_buffer: usize,
+    /// Whether the default keyspace's memtable begins small too: one of many databases may hold little.
+    small_first: bool,
+}
+
+impl Buffers {
+    pub(crate) fn new(
+        default: Arc<KeyspaceState>,
+        write_buffer: usize,
+        small_first: bool,
+    ) -> Buffers {
+        let capacity = if small_first { first_capacity(write_buffer) } else { write_buffer };
+        let default = Buffer { keyspace: default, memtable: None, capacity };
+        let (others, elsewhere) = (Vec::new(), 0);
+        Buffers { default, others, elsewhere, budget: write_buffer, write_buffer, small_first }
+    }
+
+    /// Takes a keyspace in.
+    pub(crate) fn add(&mut self, keyspace: Arc<KeyspaceState>) {
+        let at = self.others.partition_point(|buffer| buffer.keyspace.id < keyspace.id);
+        let capacity = first_capacity(self.write_buffer);
+        self.others.insert(at, Buffer { keyspace, memtable: None, capacity });
+    }
+
+    /// Lets a keyspace go, with what was written to it and not sealed.
+    pub(crate) fn remove(&mut self, id: KeyspaceId) {
+        if let Ok(at) = self.find(id) {
+            let buffer = self.others.remove(at);
+            if let Some(memtable) = buffer.memtable {
+                self.elsewhere -= memtable.grown();
+                memtable.memtable.release();
+            }
+        }
+    }
+
+    fn find(&self, id: KeyspaceId) -> Result<usize, usize> {
+        self.others.binary_search_by_key(&id, |buffer| buffer.keyspace.id)
+    }
+
+    fn get(&self, id: KeyspaceId) -> Option<&Buffer> {
+        if id == DEFAULT_KEYSPACE {
+            return Some(&self.default);
+        }
+        self.find(id).ok().map(|at| &self.others[at])
+    }
+
+    fn get_mut(&mut self, id: KeyspaceId) -> Option<&mut Buffer> {
+        if id == DEFAULT_KEYSPACE {
+            return Some(&mut self.default);
+        }
+        self.find(id).ok().map(|at| &mut self.others[at])
+    }
+
+    /// Whether a keyspace can be written to.
+    pub(crate) fn contains(&self, id: KeyspaceId) -> bool {
+        self.get(id).is_some()
+    }
+
+    /// Whether a write to one keyspace can be applied as things stand.
+    #[inline]
+    pub(crate) fn is_ready(&self, id: KeyspaceId, bytes: usize) -> bool {
+        let Some(Buffer { memtable: Some(memtable), .. }) = self.get(id) else { return false };
+        memtable.has_space(bytes) && self.used() + bytes <= self.budget
+    }
+
+    /// Whether a write can be applied once memtables are begun where there are none.
+    pub(crate) fn admits(&self, needs: &Needs) -> bool {
+        let has_space = |&(id, bytes): &(KeyspaceId, usize)| {
+            let memtable = self.get(id).and_then(|buffer| buffer.memtable.as_ref());
+            memtable.is_none_or(|memtable| memtable.has_space(bytes))
+        };
+        self.used() + total(needs) <= self.budget && needs.iter().all(has_space)
+    }
+
+    /// Bytes that all memtables take, their indexes as far as they grew included.
+    #[inline]
+    pub(crate) fn used(&self) -> usize {
+        self.default.memtable.as_ref().map_or(0, MemtableWriter::grown) + self.elsewhere
+    }
+
+    /// Whether nothing was written since the last seal.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.used() == 0
+    }
+
+    /// Begins the memtables that a write needs and that are not there, or are empty and too small, and
+    /// shows them to `track`.
+    pub(crate) fn begin(
+        &mut self,
+        needs: &Needs,
+        arenas: &Arc<ArenaPool>,
+        track: impl Fn(&Arc<Memtable>),
+    ) {
+        let together = total(needs);
+        if self.is_empty() && together > self.budget {
+            self.budget = together + (together >> 3);
+        }
+        for &(id, bytes) in needs {
+            let Some(buffer) = self.get_mut(id) else { continue };
+            if buffer.memtable.as_ref().is_some_and(|memtable| memtable.has_space(bytes)) {
+                continue;
+            }
+            let capacity = buffer.capacity.max(bytes + (bytes >> 3));
+            let writer = MemtableWriter::create(arenas, capacity, &buffer.keyspace.comparator);
+            track(&writer.memtable);
+            buffer.keyspace.view.begin(Arc::clone(&writer.memtable));
+            buffer.memtable = Some(writer);
+        }
+    }
+
+    /// Applies one write.
+    ///
+    /// # Panics
+    /// When its memtable was not made ready.
+    #[inline]
+    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, folding: Folding<'_>) {
+        if operation.keyspace == DEFAULT_KEYSPACE {
+            return self.default.memtable.as_mut().expect(READY).apply(operation, seqno, folding);
+        }
+        self.apply_elsewhere(operation, seqno, folding);
+    }
+
+    #[inline(never)]
+    fn apply_elsewhere(&mut self, operation: &Operation<'_>, seqno: SeqNo, folding: Folding<'_>) {
+        let at = self.find(operation.keyspace).expect(READY);
+        let memtable = self.others[at].memtable.as_mut().expect(READY);
+        let before = memtable.grown();
+        memtable.apply(operation, seqno, folding);
+        self.elsewhere += memtable.grown() - before;
+    }
+
+    /// Keeps room in a memtable for what a batch writes to it.
+    pub(crate) fn reserve(&mut self, id: KeyspaceId, bytes: usize) {
+        if let Some(Buffer { memtable: Some(memtable), .. }) = self.get_mut(id) {
+            memtable.reserve(bytes);
+        }
+    }
+
+    /// Seals all memtables that hold something, at `through`, the last sequence number applied.
+    pub(crate) fn seal(&mut self, through: SeqNo) -> Vec<(Arc<KeyspaceState>, Arc<Memtable>)> {
+        let mut sealed = Vec::new();
+        let (most, small_first) = (self.write_buffer, self.small_first);
+        for buffer in std::iter::once(&mut self.default).chain(&mut self.others) {
+            let written = |writer: &mut MemtableWriter| !writer.memtable.is_empty();
+            let Some(writer) = buffer.memtable.take_if(written) else { continue };
+            writer.memtable.seal(through);
+            buffer.keyspace.view.seal();
+            if buffer.keyspace.id != DEFAULT_KEYSPACE || small_first {
+                buffer.capacity = next_capacity(buffer.capacity, writer.grown(), most);
+            }
+            sealed.push((Arc::clone(&buffer.keyspace), writer.memtable));
+        }
+        self.elsewhere = 0;
+        self.budget = self.write_buffer;
+        sealed
+    }
+
+    /// Runs of level 0 that the next flush adds to, where they are most.
+    pub(crate) fn deepest_level0(&self) -> usize {
+        let written = std::iter::once(&self.default)
+            .chain(&self.others)
+            .filter(|buffer| buffer.memtable.is_some());
+        let runs = written.map(|buffer| buffer.keyspace.view.load().version.levels[0].runs.len());
+        runs.max().unwrap_or(0)
+    }
+}
+
+fn total(needs: &Needs) -> usize {
+    needs.iter().map(|(_, bytes)| bytes).sum()
+}
+
+/// What the first memtable of a keyspace beside the default one is made for.
+pub(crate) fn first_capacity(write_buffer: usize) -> usize {
+    (write_buffer / 16).max(SMALLEST.min(write_buffer))
+}
+
+/// What the memtable after one of `capacity` is made for, of which `grown` bytes were taken.
+pub(crate) fn next_capacity(capacity: usize, grown: usize, write_buffer: usize) -> usize {
+    if grown > capacity / 2 {
+        (2 * capacity).min(write_buffer)
+    } else if grown < capacity / 8 {
+        (capacity / 2).max(first_capacity(write_buffer))
+    } else {
+        capacity
+    }
+}
+
+/// Smaller memtables would be all index.
+const SMALLEST: usize = 64 << 10;
+
+/// Memtables that were sealed at one moment.
+#[derive(Debug)]
+pub(crate) struct SealedGroup {
+    /// Last sequence number applied before.
+    pub(crate) through: SeqNo,
+    /// Bytes of log that only this group still needs.
+    pub(crate) log_bytes: u64,
+    /// The first log that holds writes behind this group.
+    pub(crate) next_log: u64,
+    /// Whether some of its writes are in no log.
+    pub(crate) unlogged: bool,
+    pub(crate) memtables: Vec<(Arc<KeyspaceState>, Arc<Memtable>)>,
+}
+
+/// The groups that are not flushed yet, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct SealedGroups(Mutex<VecDeque<Arc<SealedGroup>>>);
+
+impl SealedGroups {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<SealedGroup>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn push(&self, group: SealedGroup) {
+        self.lock().push_back(Arc::new(group));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// The oldest ones.
+    pub(crate) fn oldest(&self, at_most: usize) -> Vec<Arc<SealedGroup>> {
+        self.lock().iter().take(at_most).cloned().collect()
+    }
+
+    /// Whether some of the writes are in no log.
+    pub(crate) fn any_unlogged(&self) -> bool {
+        self.lock().iter().any(|group| group.unlogged)
+    }
+
+    /// Where the newest one was sealed.
+    pub(crate) fn newest_through(&self) -> Option<SeqNo> {
+        self.lock().back().map(|group| group.through)
+    }
+
+    /// Whether all that was sealed at `through` and before is flushed.
+    pub(crate) fn are_flushed(&self, through: SeqNo) -> bool {
+        self.lock().front().is_none_or(|group| group.through > through)
+    }
+
+    /// Forgets the oldest ones: they were flushed.
+    pub(crate) fn flushed(&self, count: usize) {
+        for group in self.lock().drain(..count) {
+            group.memtables.iter().for_each(|(_, memtable)| memtable.release());
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Closing: what is in no log is flushed, the workers end, the lock is let go.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use crate::db::core::Core;
+use crate::error::Result;
+use crate::version::Edit;
+
+impl Core {
+    pub(super) fn close(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let flushed = if self.needs_flush() { self.flush() } else { Ok(()) };
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.leave_runtime();
+        let written = self.write_last_edit();
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        flushed.and(written)
+    }
+
+    /// Whether closing would lose writes that are in no log.
+    fn needs_flush(&self) -> bool {
+        self.poison.get().is_none() && self.has_unlogged()
+    }
+
+    /// Stores the totals and gives back reserved space.
+    fn write_last_edit(&self) -> Result<()> {
+        if self.poison.get().is_some() || self.read_only {
+            return Ok(());
+        }
+        let mut writer = self.lock_writer();
+        writer.log.trim()?;
+        let mut tree = self.lock_tree();
+        let edit = Edit {
+            totals: Some(self.totals.to_vec()),
+            last_seqno: Some(self.published()),
+            next_file: Some(self.next_file.load(Ordering::Relaxed)),
+            ..Edit::default()
+        };
+        self.append_edit(&mut tree, &edit)?;
+        tree.manifest.trim()
+    }
+}

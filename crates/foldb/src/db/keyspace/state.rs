@@ -1,0 +1,171 @@
+//! What one keyspace is made of: its order, its settings, and what readers look at.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::compaction::policy::Policy;
+use crate::db::view::{View, ViewCell};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fold::{Operator, Registry};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId};
+use crate::options::{KeyspaceSettings, Options};
+use crate::version::{KeyspaceEdit, OpenTables, Version};
+
+/// Name of the keyspace that every database has.
+pub(crate) const DEFAULT_NAME: &str = "default";
+
+/// Longest name of a keyspace, in bytes.
+const MAX_NAME: usize = 255;
+
+/// One keyspace, shared by its handles and the database.
+pub(crate) struct KeyspaceState {
+    pub(crate) id: KeyspaceId,
+    pub(crate) name: Arc<str>,
+    pub(crate) comparator: Arc<dyn Comparator>,
+    /// The database's operators; also what tells whose keyspace this is.
+    pub(crate) registry: Arc<Registry>,
+    /// The operator of merges that name none.
+    pub(crate) default_operator: Option<Operator>,
+    /// Its id, known even where nobody gave the operator at open.
+    default_id: Option<OperatorId>,
+    pub(crate) settings: KeyspaceSettings,
+    pub(crate) num_levels: usize,
+    pub(crate) policy: Policy,
+    pub(crate) tables: Arc<OpenTables>,
+    pub(crate) view: ViewCell,
+    dropped: AtomicBool,
+}
+
+/// What a keyspace is begun with.
+pub(crate) struct KeyspaceParts {
+    pub(crate) id: KeyspaceId,
+    pub(crate) name: Arc<str>,
+    pub(crate) comparator: Arc<dyn Comparator>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) default_operator: Option<Operator>,
+    pub(crate) default_id: Option<OperatorId>,
+    pub(crate) settings: KeyspaceSettings,
+    pub(crate) version: Arc<Version>,
+}
+
+impl KeyspaceState {
+    /// A keyspace whose tables are found as `tables` finds those of another.
+    pub(crate) fn new(
+        parts: KeyspaceParts,
+        options: &Options,
+        tables: &OpenTables,
+    ) -> Arc<KeyspaceState> {
+        let num_levels = parts.version.levels.len();
+        let policy = Policy::new(&Options {
+            compaction: parts.settings.compaction,
+            num_levels,
+            ..options.clone()
+        });
+        let tables = tables.for_keyspace(parts.id, Arc::clone(&parts.comparator));
+        Arc::new(KeyspaceState {
+            id: parts.id,
+            name: parts.name,
+            comparator: parts.comparator,
+            registry: parts.registry,
+            default_operator: parts.default_operator,
+            default_id: parts.default_id,
+            settings: parts.settings,
+            num_levels,
+            policy,
+            tables: Arc::new(tables),
+            view: ViewCell::new(View::of(parts.version)),
+            dropped: AtomicBool::new(false),
+        })
+    }
+
+    /// Refuses what is done through a handle of a dropped keyspace. Asked *after* the view was
+    /// loaded: who saw it emptied by the drop is told so.
+    ///
+    /// # Errors
+    /// `KeyspaceDropped`.
+    #[inline]
+    pub(crate) fn check_exists(&self) -> Result<()> {
+        if self.is_dropped() { Err(dropped(&self.name)) } else { Ok(()) }
+    }
+
+    #[inline]
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
+    }
+
+    /// The keyspace exists no longer. Readers that have a view keep it; nobody gets a new one.
+    pub(crate) fn mark_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
+        self.view.clear();
+    }
+
+    /// The operator of merges that name none.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where there is none, `UnknownOperator` where nobody gave it.
+    #[inline]
+    pub(crate) fn default_operator(&self) -> Result<&Operator> {
+        self.default_operator.as_ref().ok_or_else(|| self.no_default_operator())
+    }
+
+    #[cold]
+    fn no_default_operator(&self) -> Error {
+        let resolver = self.registry.resolver();
+        if let Some(definition) = self.default_id.and_then(|id| resolver.definition(id)) {
+            return self.registry.unknown_operator(definition);
+        }
+        let message = if self.id == DEFAULT_KEYSPACE {
+            "the database has no default merge operator: set Options::merge_operator, or use \
+             merge_with"
+                .to_owned()
+        } else {
+            format!("keyspace '{}' has no default merge operator: use merge_with", self.name)
+        };
+        Error::invalid_argument(message)
+    }
+
+    /// What never changes of the keyspace, as the manifest keeps it.
+    pub(crate) fn describe(&self) -> KeyspaceEdit {
+        let is_default = self.id == DEFAULT_KEYSPACE;
+        KeyspaceEdit {
+            id: self.id,
+            // The default one exists from the beginning and is as the options of each open say.
+            name: (!is_default).then(|| String::from(&*self.name)),
+            settings: (!is_default).then_some(self.settings),
+            comparator: Some(self.comparator.name().to_owned()),
+            num_levels: Some(self.num_levels as u64),
+            default_operator: self.default_id,
+            ..KeyspaceEdit::default()
+        }
+    }
+}
+
+impl fmt::Debug for KeyspaceState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "keyspace {} '{}'", self.id, self.name)
+    }
+}
+
+/// Whose name is no name.
+///
+/// # Errors
+/// `InvalidArgument`, saying what a name must be.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if (1..=MAX_NAME).contains(&name.len()) && !name.chars().any(char::is_control) {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "the name of a keyspace must have 1 to {MAX_NAME} bytes and no control characters, not '{}'",
+        name.escape_debug().take(80).collect::<String>()
+    )))
+}
+
+/// The error of who asks for a keyspace that is not there any more.
+#[cold]
+pub(crate) fn dropped(name: &str) -> Error {
+    Error::new(
+        ErrorKind::KeyspaceDropped,
+        format!("keyspace '{name}' was dropped; create it anew to use the name again"),
+    )
+}

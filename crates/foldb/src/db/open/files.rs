@@ -1,0 +1,65 @@
+//! What a database's directory holds, and what is missing in it.
+
+use std::collections::HashSet;
+
+use foldb_env::FileSystem;
+
+use crate::error::{Error, Result};
+use crate::version::{FileKind, FileNames, Version};
+
+/// The files of a database's directory.
+pub(super) fn list_files(fs: &dyn FileSystem, names: &FileNames) -> Result<Vec<FileKind>> {
+    let directory = names.directory();
+    let list = fs.list(directory).map_err(|error| Error::io(directory, "list", &error))?;
+    Ok(list.iter().filter_map(|name| FileKind::parse(name)).collect())
+}
+
+/// Refuses a tree with a table missing.
+pub(super) fn check_tables(
+    version: &Version,
+    present: &[FileKind],
+    names: &FileNames,
+) -> Result<()> {
+    let present: HashSet<u64> = present
+        .iter()
+        .filter_map(|kind| match kind {
+            FileKind::Table(number) => Some(*number),
+            _ => None,
+        })
+        .collect();
+    match version.tables().find(|table| !present.contains(&table.file.number)) {
+        None => Ok(()),
+        Some(table) => Err(Error::corruption("the table is missing; restore it from a copy")
+            .in_file(&names.table(table.file.number))),
+    }
+}
+
+/// Refuses a database without the log that its manifest says is needed: it was there, if only
+/// empty, when the manifest said so.
+pub(super) fn check_first_log(log: u64, present: &[FileKind], names: &FileNames) -> Result<()> {
+    if present.contains(&FileKind::Log(log)) {
+        return Ok(());
+    }
+    Err(Error::corruption("the log is missing; restore it from a copy").in_file(&names.log(log)))
+}
+
+pub(super) fn highest_number(present: &[FileKind]) -> u64 {
+    let number = |kind: &FileKind| match *kind {
+        FileKind::Manifest(number) | FileKind::Log(number) | FileKind::Table(number) => number,
+        FileKind::Current | FileKind::Lock | FileKind::Temporary => 0,
+    };
+    present.iter().map(number).max().unwrap_or(0)
+}
+
+/// Numbers of the logs, ascending.
+pub(super) fn logs_in(present: &[FileKind]) -> Vec<u64> {
+    let mut logs: Vec<u64> = present
+        .iter()
+        .filter_map(|kind| match kind {
+            FileKind::Log(number) => Some(*number),
+            _ => None,
+        })
+        .collect();
+    logs.sort_unstable();
+    logs
+}

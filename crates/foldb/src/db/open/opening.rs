@@ -1,0 +1,327 @@
+//! Making a database of what is stored and what the logs hold.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
+
+use foldb_chains::Pins;
+use foldb_env::{FileLock, FileSystem};
+
+use crate::compaction::policy::DeadShare;
+use crate::db::background::Background;
+use crate::db::buffers::{Buffers, SealedGroups};
+use crate::db::core::Core;
+use crate::db::flush::Flushed;
+use crate::db::keyspace::{KeyspaceParts, KeyspaceState};
+use crate::db::open::files::{check_first_log, check_tables, highest_number, list_files, logs_in};
+use crate::db::open::stored::Stored;
+use crate::db::read_folds::ReadFolds;
+use crate::db::replay::{Replay, ReplayKeyspace, Replayed, open_logs, replay_logs};
+use crate::db::snapshot::SnapshotList;
+use crate::db::tree::{KeyspaceTree, Tree};
+use crate::db::write::WriterState;
+use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::fold::Registry;
+use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
+use crate::options::Options;
+use crate::runtime::Runtime;
+use crate::table::BlockCache;
+use crate::version::{Edit, FileKind, FileNames, HeldTables, Manifest, OpenTables, Trash};
+use crate::wal::LogWriter;
+
+/// An open in progress: the lock is held, the manifest read.
+pub(super) struct Opening {
+    pub(super) options: Options,
+    pub(super) names: FileNames,
+    pub(super) fs: Arc<dyn FileSystem>,
+    pub(super) lock: Box<dyn FileLock>,
+    pub(super) stored: Stored,
+    pub(super) runtime: Runtime,
+}
+
+impl Opening {
+    pub(super) fn finish(self) -> Result<Arc<Core>> {
+        let Opening { options, names, fs, lock, mut stored, runtime } = self;
+        let present = list_files(&*fs, &names)?;
+        if stored.fresh && present.iter().any(|kind| matches!(kind, FileKind::Table(_))) {
+            // A new database would remove them as leftovers of nobody.
+            return Err(Error::corruption(
+                "CURRENT is missing, but here are tables: restore it, or destroy the database",
+            )
+            .in_file(&names.current()));
+        }
+        let trash = Arc::default();
+        let parts = keyspace_parts(&stored, &options, &names, &trash)?;
+        for own in &parts {
+            check_tables(&own.version, &present, &names)?;
+        }
+        if !stored.fresh {
+            check_first_log(stored.log, &present, &names)?;
+        }
+        stored.next_file = stored.next_file.max(highest_number(&present) + 1);
+
+        let next_log = stored.next_file;
+        let manifest_number = stored.next_file + 1;
+        let replayed = replay_logs(Replay {
+            options: &options,
+            names: &names,
+            registry: &stored.registry,
+            arenas: &runtime.ledger().arenas,
+            first_log: stored.log,
+            logs: open_logs(&*fs, &names, stored.log, &logs_in(&present))?,
+            through: MAX_SEQNO,
+            database: (!stored.fresh).then_some(stored.database),
+            keyspaces: replayed_keyspaces(&stored, &parts),
+            next_keyspace: stored.next_keyspace,
+        })?;
+        if stored.fresh && replayed.last_seqno > 0 {
+            // No creation gets as far as to write: this is what is left of a database, or of a
+            // checkpoint that was never finished.
+            return Err(Error::corruption(
+                "CURRENT is missing, but here are logged writes: restore it, or destroy the database",
+            )
+            .in_file(&names.current()));
+        }
+        let last_seqno = stored.last_seqno_with(&replayed);
+        let cache = Arc::new(BlockCache::sharing(&runtime.ledger().blocks));
+        let tables = OpenTables::new(
+            Arc::clone(&fs),
+            names.clone(),
+            Arc::clone(&options.comparator),
+            Arc::clone(&cache),
+            Arc::clone(&runtime.ledger().tables),
+            stored.database,
+        );
+        if !options.allow_unresolved_operators {
+            check_operators(&parts, &stored.registry, &tables)?;
+        }
+        let log = LogWriter::create(&fs, &names.log(next_log), next_log, stored.database, None)?;
+        let trees = keyspace_trees(parts, &stored, &options, &tables);
+        // The manifest begins with what the old one ended with; the replayed tables come as an edit
+        // of their own, together with the new log number.
+        let snapshot = Edit {
+            database: Some(stored.database),
+            log: Some(if stored.fresh { next_log } else { stored.log }),
+            next_file: Some(manifest_number + 1),
+            next_run: Some(stored.next_run),
+            last_seqno: Some(last_seqno),
+            next_keyspace: Some(stored.next_keyspace),
+            operators: stored.registry.resolver().dynamic_definitions().cloned().collect(),
+            totals: Some(stored.totals.to_vec()),
+            keyspaces: trees.values().map(KeyspaceTree::describe).collect(),
+            dropped: Vec::new(),
+        };
+        let manifest = Manifest::create(&fs, &names, manifest_number, stored.database, &snapshot)?;
+        let core = Assembly {
+            options,
+            names,
+            stored,
+            trees,
+            cache,
+            runtime,
+            held: None,
+            trash,
+            last_seqno,
+            log,
+            manifest,
+            next_file: manifest_number + 1,
+            logs: logs_in(&present),
+            lock: Some(lock),
+        }
+        .into_core();
+        core.take_over(&replayed, last_seqno, next_log)?;
+        core.remove_leftovers(&present, next_log, manifest_number);
+        Ok(core)
+    }
+}
+
+/// All that a database is made of when it is opened.
+pub(super) struct Assembly {
+    pub(super) options: Options,
+    pub(super) names: FileNames,
+    pub(super) stored: Stored,
+    pub(super) trees: BTreeMap<KeyspaceId, KeyspaceTree>,
+    pub(super) cache: Arc<BlockCache>,
+    pub(super) runtime: Runtime,
+    /// Tables that stay open however many are.
+    pub(super) held: Option<HeldTables>,
+    pub(super) trash: Arc<Trash>,
+    pub(super) last_seqno: SeqNo,
+    /// The log and the manifest to write to.
+    pub(super) log: LogWriter,
+    pub(super) manifest: Manifest,
+    pub(super) next_file: u64,
+    /// Logs on disk from before.
+    pub(super) logs: Vec<u64>,
+    /// `None`: to be read only.
+    pub(super) lock: Option<Box<dyn FileLock>>,
+}
+
+impl Assembly {
+    pub(super) fn into_core(self) -> Arc<Core> {
+        let Assembly { options, stored, trees, last_seqno, .. } = self;
+        let log_number = self.log.number();
+        let operators = stored.registry.cached_resolver();
+        let keyspaces: Vec<_> = trees.values().map(|own| Arc::clone(&own.keyspace)).collect();
+        let default = Arc::clone(&trees[&DEFAULT_KEYSPACE].keyspace);
+        Arc::new(Core {
+            names: self.names,
+            database: stored.database,
+            registry: stored.registry,
+            writer: Mutex::new(WriterState::new(
+                buffers_of(&keyspaces, &options),
+                self.log,
+                operators,
+            )),
+            keyspaces: RwLock::new(by_name(keyspaces)),
+            default,
+            pins: Pins::new(last_seqno),
+            sealed: SealedGroups::default(),
+            snapshots: SnapshotList::default(),
+            tree: Mutex::new(Tree {
+                manifest: self.manifest,
+                next_run: stored.next_run,
+                next_keyspace: stored.next_keyspace,
+                log: log_number,
+                idle_since: last_seqno,
+                keyspaces: trees,
+                last_served: DEFAULT_KEYSPACE,
+            }),
+            next_file: AtomicU64::new(self.next_file),
+            logs: Mutex::new(self.logs.into_iter().map(|log| (log, None)).collect()),
+            cache: self.cache,
+            member: self.runtime.next_database(),
+            runtime: self.runtime,
+            _held: self.held,
+            trash: self.trash,
+            background: Background::default(),
+            totals: stored.totals,
+            read_folds: ReadFolds::default(),
+            events: Events::new(options.listeners.clone()),
+            read_only: self.lock.is_none(),
+            poison: OnceLock::new(),
+            closed: AtomicBool::new(false),
+            lock: Mutex::new(self.lock),
+            options,
+        })
+    }
+}
+
+/// What each stored keyspace is begun with.
+pub(super) fn keyspace_parts(
+    stored: &Stored,
+    options: &Options,
+    names: &FileNames,
+    trash: &Arc<Trash>,
+) -> Result<Vec<KeyspaceParts>> {
+    let manifest = stored.manifest.map(|number| names.manifest(number));
+    let parts = stored.keyspaces.values().map(|own| {
+        own.parts(options, &stored.registry, trash).map_err(|error| match &manifest {
+            Some(path) => error.in_file(path),
+            None => error,
+        })
+    });
+    parts.collect()
+}
+
+pub(super) fn replayed_keyspaces(
+    stored: &Stored,
+    parts: &[KeyspaceParts],
+) -> BTreeMap<KeyspaceId, ReplayKeyspace> {
+    let keyspaces = parts.iter().map(|own| {
+        let comparator = Arc::clone(&own.comparator);
+        let flushed_through = stored.keyspaces[&own.id].flushed_through;
+        (own.id, ReplayKeyspace { comparator, flushed_through })
+    });
+    keyspaces.collect()
+}
+
+pub(super) fn keyspace_trees(
+    parts: Vec<KeyspaceParts>,
+    stored: &Stored,
+    options: &Options,
+    tables: &OpenTables,
+) -> BTreeMap<KeyspaceId, KeyspaceTree> {
+    let trees = parts.into_iter().map(|parts| {
+        let own = &stored.keyspaces[&parts.id];
+        let version = Arc::clone(&parts.version);
+        let dead_share = DeadShare::new(own.dead_share, 32 * options.target_file_size());
+        let keyspace = KeyspaceState::new(parts, options, tables);
+        (keyspace.id, KeyspaceTree::new(keyspace, version, own.flushed_through, dead_share))
+    });
+    trees.collect()
+}
+
+/// Refuses tables with operands that nobody can fold. Where every operator was given no table is
+/// opened for it.
+pub(super) fn check_operators(
+    parts: &[KeyspaceParts],
+    registry: &Registry,
+    tables: &OpenTables,
+) -> Result<()> {
+    let resolver = registry.resolver();
+    if resolver.unresolved().next().is_none() {
+        return Ok(());
+    }
+    for own in parts {
+        let tables = tables.for_keyspace(own.id, Arc::clone(&own.comparator));
+        for table in own.version.tables() {
+            let open = tables.get_owned(&table.file)?;
+            let used = &open.properties().operators;
+            if let Some(unknown) = used.iter().find(|used| resolver.is_unresolved(used.id)) {
+                return Err(registry.unknown_operator(unknown));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// No memtables; the default keyspace is the first.
+fn buffers_of(keyspaces: &[Arc<KeyspaceState>], options: &Options) -> Buffers {
+    let (first, is_shared) = (Arc::clone(&keyspaces[0]), options.runtime.is_some());
+    let mut buffers = Buffers::new(first, options.write_buffer_size, is_shared);
+    keyspaces[1..].iter().for_each(|keyspace| buffers.add(Arc::clone(keyspace)));
+    buffers
+}
+
+fn by_name(keyspaces: Vec<Arc<KeyspaceState>>) -> BTreeMap<Arc<str>, Arc<KeyspaceState>> {
+    keyspaces.into_iter().map(|keyspace| (Arc::clone(&keyspace.name), keyspace)).collect()
+}
+
+impl Core {
+    /// Makes what the logs held part of the trees, in one edit with the number of the new log.
+    fn take_over(&self, replayed: &Replayed, last_seqno: SeqNo, log: u64) -> Result<()> {
+        {
+            let mut writer = self.lock_writer();
+            self.define_operators(&mut writer.log)?;
+            self.note_log(&writer.log);
+        }
+        let mut flushed: Vec<Flushed> = Vec::new();
+        for keyspace in self.all_keyspaces() {
+            let memtables = replayed.memtables.get(&keyspace.id).map_or(&[][..], Vec::as_slice);
+            let version = Arc::clone(&keyspace.view.load().version);
+            let files = self.write_memtables(&keyspace, memtables, &version)?;
+            flushed.push((keyspace, files));
+        }
+        self.install_flushed(flushed, log, last_seqno)
+    }
+
+    /// Removes files that nothing refers to: unfinished tables, old logs and manifests.
+    fn remove_leftovers(&self, present: &[FileKind], log: u64, manifest: u64) {
+        self.remove_logs_below(log);
+        let tree = self.lock_tree();
+        let tables = tree.keyspaces.values().flat_map(|own| own.version.tables());
+        let used: HashSet<u64> = tables.map(|table| table.file.number).collect();
+        for kind in present {
+            let path = match *kind {
+                FileKind::Table(number) if !used.contains(&number) => self.names.table(number),
+                FileKind::Manifest(number) if number != manifest => self.names.manifest(number),
+                FileKind::Temporary => self.names.current_temporary(),
+                _ => continue,
+            };
+            // What cannot be removed now is tried again at the next open.
+            let _best_effort = self.options.env.fs.remove(&path);
+        }
+    }
+}

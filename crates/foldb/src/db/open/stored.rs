@@ -1,0 +1,266 @@
+//! What the manifest says, edit by edit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::db::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name};
+use crate::db::replay::Replayed;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fold::{Operator, Registry};
+use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, SeqNo};
+use crate::options::{KeyspaceSettings, MAX_LEVELS, Options, check_comparator};
+use crate::totals::Totals;
+use crate::version::{Edit, FileNames, KeyspaceEdit, Recovered, Trash, TreeEdit, Version};
+
+/// What is stored of a database.
+pub(super) struct Stored {
+    pub(super) fresh: bool,
+    /// Number of the manifest that said it.
+    pub(super) manifest: Option<u64>,
+    pub(super) database: u64,
+    pub(super) log: u64,
+    pub(super) next_file: u64,
+    pub(super) next_run: u64,
+    pub(super) next_keyspace: KeyspaceId,
+    pub(super) last_seqno: SeqNo,
+    pub(super) registry: Arc<Registry>,
+    pub(super) totals: Arc<Totals>,
+    pub(super) keyspaces: BTreeMap<KeyspaceId, StoredKeyspace>,
+}
+
+/// What is stored of a keyspace.
+pub(super) struct StoredKeyspace {
+    id: KeyspaceId,
+    name: String,
+    comparator: Option<String>,
+    num_levels: Option<u64>,
+    default_operator: Option<OperatorId>,
+    settings: Option<KeyspaceSettings>,
+    pub(super) flushed_through: SeqNo,
+    pub(super) dead_share: f64,
+    tree: Vec<Vec<TreeEdit>>,
+}
+
+impl Stored {
+    /// A database that is not there yet: the default keyspace, empty.
+    pub(super) fn create(options: &Options) -> Stored {
+        let default = StoredKeyspace::new(DEFAULT_KEYSPACE, DEFAULT_NAME.to_owned());
+        Stored {
+            fresh: true,
+            manifest: None,
+            database: options.env.random_seed(),
+            log: 1,
+            next_file: 1,
+            next_run: 1,
+            next_keyspace: DEFAULT_KEYSPACE + 1,
+            last_seqno: 0,
+            registry: Arc::new(Registry::new(options.operators.clone())),
+            totals: Arc::default(),
+            keyspaces: BTreeMap::from([(DEFAULT_KEYSPACE, default)]),
+        }
+    }
+
+    pub(super) fn recover(
+        recovered: Recovered,
+        options: &Options,
+        names: &FileNames,
+    ) -> Result<Stored> {
+        let manifest = Some(recovered.number);
+        let mut stored = Stored { fresh: false, manifest, ..Stored::create(options) };
+        let path = names.manifest(recovered.number);
+        for edit in recovered.edits {
+            stored.absorb(edit).map_err(|error| error.in_file(&path))?;
+        }
+        stored.registry.settle_upgrades();
+        stored.next_file = stored.next_file.max(recovered.number + 1);
+        Ok(stored)
+    }
+
+    /// The last sequence number given, with what the logs held.
+    pub(super) fn last_seqno_with(&self, replayed: &Replayed) -> SeqNo {
+        let flushed = self.keyspaces.values().map(|own| own.flushed_through).max().unwrap_or(0);
+        self.last_seqno.max(flushed).max(replayed.last_seqno)
+    }
+
+    fn absorb(&mut self, edit: Edit) -> Result<()> {
+        self.database = edit.database.unwrap_or(self.database);
+        self.log = edit.log.unwrap_or(self.log);
+        self.next_file = edit.next_file.unwrap_or(self.next_file);
+        self.next_run = edit.next_run.unwrap_or(self.next_run);
+        self.next_keyspace = edit.next_keyspace.unwrap_or(self.next_keyspace);
+        self.last_seqno = edit.last_seqno.unwrap_or(self.last_seqno);
+        for definition in &edit.operators {
+            self.registry.adopt(definition)?;
+        }
+        if let Some(totals) = &edit.totals {
+            self.totals.restore(totals);
+        }
+        for change in edit.keyspaces {
+            self.keyspace(&change)?.absorb(change);
+        }
+        for id in edit.dropped {
+            if id == DEFAULT_KEYSPACE || self.keyspaces.remove(&id).is_none() {
+                return Err(Error::corruption(format!(
+                    "expected the drop of a keyspace that is there, found one of {id}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The keyspace that is changed; created if the change names it.
+    fn keyspace(&mut self, change: &KeyspaceEdit) -> Result<&mut StoredKeyspace> {
+        let id = change.id;
+        if let Some(name) = &change.name {
+            if self.keyspaces.contains_key(&id) || id >= self.next_keyspace {
+                return Err(Error::corruption(format!(
+                    "expected a new keyspace below {}, found '{name}' as {id}",
+                    self.next_keyspace
+                )));
+            }
+            let is_named = |own: &StoredKeyspace| own.name == *name;
+            if check_name(name).is_err() || self.keyspaces.values().any(is_named) {
+                return Err(Error::corruption(format!(
+                    "expected a name that no keyspace has, found '{}'",
+                    name.escape_debug()
+                )));
+            }
+            self.keyspaces.insert(id, StoredKeyspace::new(id, name.clone()));
+        }
+        self.keyspaces
+            .get_mut(&id)
+            .ok_or_else(|| Error::corruption(format!("keyspace {id} is changed but not there")))
+    }
+}
+
+impl StoredKeyspace {
+    fn new(id: KeyspaceId, name: String) -> StoredKeyspace {
+        StoredKeyspace {
+            id,
+            name,
+            comparator: None,
+            num_levels: None,
+            default_operator: None,
+            settings: None,
+            flushed_through: 0,
+            dead_share: 1.0,
+            tree: Vec::new(),
+        }
+    }
+
+    fn absorb(&mut self, change: KeyspaceEdit) {
+        self.comparator = change.comparator.or_else(|| self.comparator.take());
+        self.num_levels = change.num_levels.or(self.num_levels);
+        self.default_operator = change.default_operator.or(self.default_operator);
+        self.settings = change.settings.or(self.settings);
+        self.flushed_through = change.flushed_through.unwrap_or(self.flushed_through);
+        self.dead_share = change.dead_share.unwrap_or(self.dead_share);
+        if !change.tree.is_empty() {
+            self.tree.push(change.tree);
+        }
+    }
+
+    /// What the keyspace is begun with.
+    ///
+    /// # Errors
+    /// `InvalidArgument` or `UnknownComparator` when the order it has was not given; `Corruption`.
+    pub(super) fn parts(
+        &self,
+        options: &Options,
+        registry: &Arc<Registry>,
+        trash: &Arc<Trash>,
+    ) -> Result<KeyspaceParts> {
+        let comparator = self.find_comparator(options)?;
+        let stored_levels = self.num_levels.unwrap_or(options.num_levels as u64);
+        if stored_levels > MAX_LEVELS as u64 {
+            return Err(Error::corruption(format!(
+                "expected at most {MAX_LEVELS} levels, found {stored_levels}"
+            )));
+        }
+        // A tree may become deeper when it is opened, but not shallower than what is in it.
+        let levels = options.num_levels.max(stored_levels as usize);
+        let edits = self.tree.iter().map(Vec::as_slice);
+        let version = Version::empty(levels).apply_all(edits, &*comparator, trash)?;
+        // The default keyspace is as the options of each open say.
+        let is_default = self.id == DEFAULT_KEYSPACE;
+        let spec = options.merge_operator.as_deref().filter(|_| is_default);
+        let settings = self.settings.filter(|_| !is_default);
+        let (default_id, default_operator) =
+            choose_default_operator(spec, self.default_operator, registry)?;
+        Ok(KeyspaceParts {
+            id: self.id,
+            name: self.name.as_str().into(),
+            comparator,
+            registry: Arc::clone(registry),
+            default_operator,
+            default_id,
+            settings: settings.unwrap_or_else(|| KeyspaceSettings::of_database(options)),
+            version: Arc::new(version),
+        })
+    }
+
+    /// The order of the keyspace's keys, among those that the caller gave.
+    fn find_comparator(&self, options: &Options) -> Result<Arc<dyn Comparator>> {
+        let given = &options.comparator;
+        let Some(name) = self.comparator.as_deref().filter(|name| *name != given.name()) else {
+            return Ok(Arc::clone(given));
+        };
+        if self.id == DEFAULT_KEYSPACE {
+            return Err(Error::invalid_argument(format!(
+                "the database is ordered by comparator '{name}', not '{}': open it with that one",
+                given.name()
+            )));
+        }
+        if name == BytewiseComparator.name() {
+            return Ok(Arc::new(BytewiseComparator));
+        }
+        let found = options.comparators.iter().find(|comparator| comparator.name() == name);
+        let comparator = found.ok_or_else(|| {
+            Error::new(
+                ErrorKind::UnknownComparator,
+                format!(
+                    "keyspace '{}' is ordered by comparator '{name}', which was not given: add it \
+                     to Options::comparators",
+                    self.name
+                ),
+            )
+        })?;
+        check_comparator(&**comparator)?;
+        Ok(Arc::clone(comparator))
+    }
+}
+
+/// The operator of merges that name none: the caller's, else the one of last time, which stays
+/// stored even if nobody gave its implementation.
+fn choose_default_operator(
+    spec: Option<&str>,
+    stored: Option<OperatorId>,
+    registry: &Arc<Registry>,
+) -> Result<(Option<OperatorId>, Option<Operator>)> {
+    let found = match (spec, stored) {
+        (Some(spec), _) => {
+            let implementation = registry.parse(spec)?;
+            let id = match registry.id_of(&*implementation) {
+                Some(id) => id,
+                None => {
+                    let definition = registry.next_definition(&*implementation);
+                    registry.adopt(&definition)?;
+                    definition.id
+                }
+            };
+            Some((id, implementation))
+        }
+        (None, Some(id)) if registry.resolver().definition(id).is_none() => {
+            let message = format!("the default operator {id} is defined nowhere");
+            return Err(Error::corruption(message));
+        }
+        (None, stored) => stored.and_then(|id| registry.standing_for(id)),
+    };
+    Ok(match found {
+        None => (stored, None),
+        Some((id, implementation)) => {
+            let operator = Operator { id, registry: Arc::clone(registry), implementation };
+            (Some(id), Some(operator))
+        }
+    })
+}

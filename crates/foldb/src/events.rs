@@ -1,0 +1,200 @@
+//! Events: what the engine did or ran into, told as it happens.
+//!
+//! A database tells its [`EventListener`]s, and the `tracing` subscriber of the process if there is
+//! one. Events come from whatever thread met them, after the fact; a stalled writer tells of its stall
+//! while it still holds the writers' lock. A listener that panics cannot harm the database.
+
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::Error;
+
+/// Something that happened in a database.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// Memtables became tables of level 0.
+    Flush {
+        /// Name of the keyspace.
+        keyspace: Arc<str>,
+        /// How many memtables went together.
+        memtables: usize,
+        /// Records in them, operands of one key counted each.
+        records_in: u64,
+        /// Records written: folding makes them fewer.
+        records_out: u64,
+        /// Bytes of the tables written.
+        bytes_written: u64,
+        /// How long it took.
+        duration: Duration,
+    },
+    /// A slice of a compaction was installed.
+    Compaction {
+        /// Name of the keyspace.
+        keyspace: Arc<str>,
+        /// The level it wrote to.
+        output_level: usize,
+        /// Bytes of tables read.
+        bytes_read: u64,
+        /// Bytes of tables written; 0 where a table was only moved.
+        bytes_written: u64,
+        /// How long it took.
+        duration: Duration,
+    },
+    /// A write was held back because background work is behind.
+    Stall {
+        /// What it waited for.
+        reason: StallReason,
+        /// How long it waited.
+        duration: Duration,
+    },
+    /// The operands of a key could not be folded. They are kept; reads of the key fail.
+    MergeFailed(FailedMerge),
+    /// A step of background work failed. It is tried again, unless the database takes no writes now.
+    BackgroundError {
+        /// Why.
+        error: Error,
+    },
+}
+
+/// Why a write waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StallReason {
+    /// As many memtables as may exist are waiting to be flushed.
+    Memtables,
+    /// Compaction is behind: the write was slowed, or stopped.
+    CompactionDebt,
+    /// The memtables of all databases with the same [`crate::Runtime`] take more than they may.
+    Memory,
+}
+
+/// A key whose operands cannot be folded, and the operator that refuses them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedMerge {
+    /// Name of the keyspace.
+    pub keyspace: Arc<str>,
+    /// The key, whole.
+    pub key: Vec<u8>,
+    /// The operator, as `NAME` or `NAME:PARAM`.
+    pub operator: String,
+}
+
+/// Is told of events. Called on the thread that met them, which waits: be brief, and hand what takes
+/// long, and every call into the database itself, to another thread.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use std::sync::Arc;
+/// use foldb::{Db, Event, EventListener, Options};
+///
+/// #[derive(Debug, Default)]
+/// struct FlushedBytes(AtomicU64);
+///
+/// impl EventListener for FlushedBytes {
+///     fn on_event(&self, event: &Event) {
+///         if let Event::Flush { bytes_written, .. } = event {
+///             self.0.fetch_add(*bytes_written, Ordering::Relaxed);
+///         }
+///     }
+/// }
+///
+/// let flushed = Arc::new(FlushedBytes::default());
+/// let options = Options {
+///     create_if_missing: true,
+///     listeners: vec![flushed.clone()],
+///     ..Options::default()
+/// };
+/// let db = Db::open(dir.path().join("db"), options)?;
+/// db.put("key", "value")?;
+/// db.flush()?;
+/// assert!(flushed.0.load(Ordering::Relaxed) > 0);
+/// # Ok::<(), foldb::Error>(())
+/// ```
+pub trait EventListener: Debug + Send + Sync {
+    /// Something happened.
+    fn on_event(&self, event: &Event);
+}
+
+/// Who is told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Events {
+    listeners: Vec<Arc<dyn EventListener>>,
+}
+
+impl Events {
+    pub(crate) fn new(listeners: Vec<Arc<dyn EventListener>>) -> Events {
+        Events { listeners }
+    }
+
+    /// Tells everybody.
+    #[cold]
+    pub(crate) fn tell(&self, event: &Event) {
+        trace(event);
+        for listener in &self.listeners {
+            // What a listener does is not the engine's affair, and neither is how it fails.
+            let _panicked = catch_unwind(AssertUnwindSafe(|| listener.on_event(event)));
+        }
+    }
+}
+
+fn trace(event: &Event) {
+    match event {
+        Event::Flush { keyspace, memtables, records_in, records_out, bytes_written, duration } => {
+            tracing::debug!(%keyspace, memtables, records_in, records_out, bytes_written, ?duration, "flush");
+        }
+        Event::Compaction { keyspace, output_level, bytes_read, bytes_written, duration } => {
+            tracing::debug!(
+                %keyspace,
+                output_level,
+                bytes_read,
+                bytes_written,
+                ?duration,
+                "compaction"
+            );
+        }
+        Event::Stall { reason, duration } => tracing::info!(?reason, ?duration, "stall"),
+        Event::MergeFailed(FailedMerge { keyspace, key, operator }) => {
+            tracing::warn!(%keyspace, key = %key.escape_ascii(), operator, "merge failed");
+        }
+        Event::BackgroundError { error } => tracing::error!(%error, "background work failed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Collected(Mutex<Vec<String>>);
+
+    impl EventListener for Collected {
+        fn on_event(&self, event: &Event) {
+            self.0.lock().unwrap().push(format!("{event:?}"));
+        }
+    }
+
+    #[derive(Debug)]
+    struct Panics;
+
+    impl EventListener for Panics {
+        fn on_event(&self, _: &Event) {
+            panic!("a listener may panic");
+        }
+    }
+
+    #[test]
+    fn a_listener_that_panics_keeps_nobody_from_being_told() {
+        let collected = Arc::new(Collected::default());
+        let events = Events::new(vec![Arc::new(Panics), collected.clone()]);
+        let duration = Duration::from_micros(3);
+        events.tell(&Event::Stall { reason: StallReason::Memtables, duration });
+        assert_eq!(*collected.0.lock().unwrap(), ["Stall { reason: Memtables, duration: 3µs }"]);
+    }
+}

@@ -1,0 +1,203 @@
+//! The range tombstones of several sources, asked key after key in either direction.
+//!
+//! Neighbouring keys mostly have the same cover, so what was found for one is kept, together with
+//! the stretch of keys that it holds for: a walk asks the sources anew only where some tombstone of
+//! theirs begins or ends. Without range tombstones there is no [`Covers`] at all.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::error::Result;
+use crate::faults::{Fault, planted};
+use crate::key::{Comparator, MAX_SEQNO, SeqNo};
+use crate::range_tombstone::{Edge, RangeTombstone, RangeTombstones};
+use crate::version::{KeyRange, OpenTables, Run, TableRef};
+
+/// Answers, for key after key, up to which sequence number it is deleted: for one reader, or for
+/// the readers at the upper ends of several stripes.
+pub(crate) struct Covers {
+    sources: Vec<CoverSource>,
+    comparator: Arc<dyn Comparator>,
+    /// The readers, oldest first.
+    readers: SmallVec<[SeqNo; 2]>,
+    /// What each of them finds, between `start` and `end`.
+    covers: SmallVec<[SeqNo; 2]>,
+    start: Edge,
+    end: Edge,
+}
+
+/// Where range tombstones come from.
+pub(crate) enum CoverSource {
+    Memtable(Arc<RangeTombstones>),
+    /// The tables of a run that have some, in key order; opened as a walk reaches them.
+    Run {
+        refs: Vec<TableRef>,
+        tables: Arc<OpenTables>,
+    },
+}
+
+impl CoverSource {
+    /// The range tombstones of a run within a range; `None` if there are none.
+    pub(crate) fn of_run(
+        run: &Run,
+        range: &KeyRange,
+        tables: &Arc<OpenTables>,
+        comparator: &dyn Comparator,
+    ) -> Option<CoverSource> {
+        let refs = run.overlapping(comparator, range).filter(|table| table.has_range_tombstones());
+        let refs: Vec<TableRef> = refs.cloned().collect();
+        (!refs.is_empty()).then(|| CoverSource::Run { refs, tables: Arc::clone(tables) })
+    }
+
+    /// Raises each reader's cover of `key`.
+    fn search(
+        &self,
+        comparator: &dyn Comparator,
+        key: &[u8],
+        readers: &[SeqNo],
+        covers: &mut [SeqNo],
+        narrow: &mut impl FnMut(&Edge, &Edge),
+    ) -> Result<()> {
+        let (refs, tables) = match self {
+            CoverSource::Memtable(set) => {
+                search_set(set, comparator, key, readers, covers, narrow);
+                return Ok(());
+            }
+            CoverSource::Run { refs, tables } => (refs, tables),
+        };
+        let index = refs.partition_point(|table| !table.hi.admits(comparator, key));
+        match refs.get(index) {
+            Some(table) if table.contains(comparator, key) => {
+                narrow(&Edge::Before(Arc::clone(&table.lo)), &table.hi.edge());
+                let reader = tables.get_owned(&table.file)?;
+                if let Some(set) = reader.range_tombstones() {
+                    search_set(set, comparator, key, readers, covers, narrow);
+                }
+            }
+            next => {
+                let before = index.checked_sub(1).map_or(Edge::Lowest, |at| refs[at].hi.edge());
+                let behind = next.map_or(Edge::Highest, |t| Edge::Before(Arc::clone(&t.lo)));
+                narrow(&before, &behind);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the tombstones between two edges, clipped to them and to the bounds of their tables.
+    fn collect(
+        &self,
+        comparator: &dyn Comparator,
+        start: &Edge,
+        end: &Edge,
+        all: &mut Vec<RangeTombstone>,
+    ) -> Result<()> {
+        let mut add = |set: &RangeTombstones, start: &Edge, end: &Edge| {
+            let clipped = set.to_vec();
+            all.extend(clipped.iter().filter_map(|t| t.clipped(comparator, start, end)));
+        };
+        match self {
+            CoverSource::Memtable(set) => add(set, start, end),
+            CoverSource::Run { refs, tables } => {
+                for table in refs {
+                    let lo = Edge::Before(Arc::clone(&table.lo));
+                    let hi = table.hi.edge();
+                    let lo = Edge::later(comparator, &lo, start);
+                    let hi = Edge::earlier(comparator, &hi, end);
+                    if lo.compare(comparator, hi).is_ge() {
+                        continue;
+                    }
+                    if let Some(set) = tables.get_owned(&table.file)?.range_tombstones() {
+                        add(set, lo, hi);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn search_set(
+    set: &RangeTombstones,
+    comparator: &dyn Comparator,
+    key: &[u8],
+    readers: &[SeqNo],
+    covers: &mut [SeqNo],
+    narrow: &mut impl FnMut(&Edge, &Edge),
+) {
+    for (&reader, cover) in readers.iter().zip(covers) {
+        let found = set.search(comparator, key, reader, narrow);
+        let by_level = found > 0 && planted(Fault::RangeDeleteByLevel);
+        *cover = if by_level { MAX_SEQNO } else { found.max(*cover) };
+    }
+}
+
+impl Covers {
+    /// For readers at these sequence numbers, oldest first; `None` without sources.
+    pub(crate) fn new(
+        sources: Vec<CoverSource>,
+        readers: impl IntoIterator<Item = SeqNo>,
+        comparator: &Arc<dyn Comparator>,
+    ) -> Option<Covers> {
+        if sources.is_empty() {
+            return None;
+        }
+        let readers: SmallVec<[SeqNo; 2]> = readers.into_iter().collect();
+        Some(Covers {
+            covers: SmallVec::from_elem(0, readers.len()),
+            readers,
+            sources,
+            comparator: Arc::clone(comparator),
+            // Nothing lies behind the highest edge.
+            start: Edge::Highest,
+            end: Edge::Highest,
+        })
+    }
+
+    /// The cover of a key for each reader.
+    ///
+    /// # Errors
+    /// Those of opening a table.
+    #[inline]
+    pub(crate) fn of(&mut self, key: &[u8]) -> Result<&[SeqNo]> {
+        let comparator = &*self.comparator;
+        if !self.start.is_before(comparator, key) || self.end.is_before(comparator, key) {
+            self.search(key)?;
+        }
+        Ok(&self.covers)
+    }
+
+    fn search(&mut self, key: &[u8]) -> Result<()> {
+        let Covers { sources, comparator, readers, covers, start, end } = self;
+        let comparator = &**comparator;
+        covers.fill(0);
+        let (mut from, mut to) = (Edge::Lowest, Edge::Highest);
+        // If a source fails, what was kept holds for no key.
+        (*start, *end) = (Edge::Highest, Edge::Highest);
+        let mut narrow = |a: &Edge, b: &Edge| {
+            if from.compare(comparator, a).is_lt() {
+                from = a.clone();
+            }
+            if to.compare(comparator, b).is_gt() {
+                to = b.clone();
+            }
+        };
+        for source in sources.iter() {
+            source.search(comparator, key, readers, covers, &mut narrow)?;
+        }
+        (*start, *end) = (from, to);
+        Ok(())
+    }
+
+    /// All tombstones between two edges, clipped to them, in no order.
+    ///
+    /// # Errors
+    /// Those of opening a table.
+    pub(crate) fn between(&self, start: &Edge, end: &Edge) -> Result<Vec<RangeTombstone>> {
+        let mut all = Vec::new();
+        for source in &self.sources {
+            source.collect(&*self.comparator, start, end, &mut all)?;
+        }
+        Ok(all)
+    }
+}

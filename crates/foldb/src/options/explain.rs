@@ -1,0 +1,277 @@
+//! What each option is set to, why, and what more or less of it costs.
+//!
+//! The sentences about cost are those of the fields' own documentation: a test compares them.
+
+use std::fmt;
+
+use crate::options::{CompactionPreset, Compression, Options, Profile};
+
+/// One option in effect.
+///
+/// # Example
+/// ```
+/// use foldb::{Options, OptionSource, OptionValue};
+///
+/// let options = Options { block_cache_size: 1 << 30, ..Options::default() };
+/// let explained = options.explain();
+/// let cache = explained.iter().find(|option| option.name == "block_cache_size").unwrap();
+/// assert_eq!(cache.value, OptionValue::Number(1 << 30));
+/// assert_eq!((cache.unit, cache.source), ("bytes", OptionSource::Given));
+/// let limit = explained.iter().find(|option| option.name == "wal_limit").unwrap();
+/// assert_eq!(limit.value, OptionValue::Number(256 << 20));
+/// assert_eq!(limit.source, OptionSource::Derived);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ExplainedOption {
+    /// Its name: the field of [`Options`].
+    pub name: &'static str,
+    /// What it is set to. One that is left automatic has the value that follows from others.
+    pub value: OptionValue,
+    /// What the value counts: `bytes`, `runs`, …; empty where it counts nothing.
+    pub unit: &'static str,
+    /// Where the value comes from.
+    pub source: OptionSource,
+    /// What more or less of it, or another choice, costs: one line.
+    pub cost: &'static str,
+}
+
+/// The value of an option.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum OptionValue {
+    /// On or off.
+    Flag(bool),
+    /// A whole number.
+    Number(u64),
+    /// A fraction or a factor.
+    Fraction(f64),
+    /// A choice or a name; nothing where none is given.
+    Text(Option<String>),
+}
+
+/// Where the value of an option comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OptionSource {
+    /// Nobody said anything.
+    Default,
+    /// It was left automatic and follows from other options.
+    Derived,
+    /// The profile sets it so.
+    Profile(Profile),
+    /// The caller set it.
+    Given,
+    /// The database has it from earlier opens.
+    Stored,
+}
+
+impl fmt::Display for OptionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OptionValue::Flag(on) => write!(f, "{on}"),
+            OptionValue::Number(n) => write!(f, "{n}"),
+            OptionValue::Fraction(x) => write!(f, "{x}"),
+            OptionValue::Text(text) => f.write_str(text.as_deref().unwrap_or("none")),
+        }
+    }
+}
+
+impl fmt::Display for OptionSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OptionSource::Default => f.write_str("default"),
+            OptionSource::Derived => f.write_str("derived"),
+            OptionSource::Profile(profile) => write!(f, "profile {profile}"),
+            OptionSource::Given => f.write_str("given"),
+            OptionSource::Stored => f.write_str("stored"),
+        }
+    }
+}
+
+impl From<bool> for OptionValue {
+    fn from(on: bool) -> OptionValue {
+        OptionValue::Flag(on)
+    }
+}
+
+impl From<usize> for OptionValue {
+    fn from(n: usize) -> OptionValue {
+        OptionValue::Number(n as u64)
+    }
+}
+
+impl From<u64> for OptionValue {
+    fn from(n: u64) -> OptionValue {
+        OptionValue::Number(n)
+    }
+}
+
+impl From<u32> for OptionValue {
+    fn from(n: u32) -> OptionValue {
+        OptionValue::Number(u64::from(n))
+    }
+}
+
+impl From<f64> for OptionValue {
+    fn from(x: f64) -> OptionValue {
+        OptionValue::Fraction(x)
+    }
+}
+
+impl From<&str> for OptionValue {
+    fn from(text: &str) -> OptionValue {
+        OptionValue::Text(Some(text.to_owned()))
+    }
+}
+
+impl From<Option<String>> for OptionValue {
+    fn from(text: Option<String>) -> OptionValue {
+        OptionValue::Text(text)
+    }
+}
+
+/// An option before its source is known.
+struct Row {
+    name: &'static str,
+    unit: &'static str,
+    /// As it is set.
+    set: OptionValue,
+    /// As it follows from others, where it is left automatic.
+    derived: Option<OptionValue>,
+    cost: &'static str,
+}
+
+/// `row!(options.field, "unit", "cost")`, and with `=> derived` what follows if it is 0.
+macro_rules! row {
+    ($options:ident.$field:ident, $unit:literal, $cost:literal) => {
+        row!(@ $options.$field, $unit, $options.$field.clone().into(), None, $cost)
+    };
+    ($options:ident.$field:ident => $derived:expr, $unit:literal, $cost:literal) => {
+        row!(@ $options.$field, $unit, $options.$field.into(),
+             ($options.$field == 0).then(|| $derived.into()), $cost)
+    };
+    ($options:ident.$field:ident as $text:expr, $cost:literal) => {
+        row!(@ $options.$field, "", $text.into(), None, $cost)
+    };
+    (@ $options:ident.$field:ident, $unit:literal, $set:expr, $derived:expr, $cost:literal) => {
+        Row { name: stringify!($field), unit: $unit, set: $set, derived: $derived, cost: $cost }
+    };
+}
+
+impl Options {
+    /// Every option in effect, but the machine's own: its value, where that comes from, its unit,
+    /// and in one line what more or less of it costs. [`Db::explain_options`](crate::Db::explain_options)
+    /// tells it of an open database.
+    ///
+    /// An option that is given the value that it has anyway counts as not given.
+    pub fn explain(&self) -> Vec<ExplainedOption> {
+        let (default, profile) = (Options::default().rows(), Options::profile(self.profile).rows());
+        let bases = default.into_iter().zip(profile);
+        let explained = self.rows().into_iter().zip(bases).map(|(row, (default, profile))| {
+            let source = match () {
+                () if row.derived.is_some() => OptionSource::Derived,
+                () if row.set == profile.set && row.set != default.set => {
+                    OptionSource::Profile(self.profile)
+                }
+                () if row.set == default.set && row.set == profile.set => OptionSource::Default,
+                () => OptionSource::Given,
+            };
+            let Row { name, unit, set, derived, cost } = row;
+            ExplainedOption { name, value: derived.unwrap_or(set), unit, source, cost }
+        });
+        explained.collect()
+    }
+
+    #[rustfmt::skip]
+    fn rows(&self) -> Vec<Row> {
+        let operators = list(self.operators.iter().map(|operator| operator.name()));
+        let listeners = Some(self.listeners.len()).filter(|&n| n > 0).map(|n| format!("{n} given"));
+        let comparators = list(self.comparators.iter().map(|comparator| comparator.name()));
+        vec![
+            row!(self.profile as self.profile.name(), "Sets others; each may be set on top of it."),
+            row!(self.create_if_missing, "", "true: a mistyped path becomes an empty database."),
+            row!(self.error_if_exists, "", "true: a database that is there is never written to."),
+            row!(self.merge_operator, "", "Another one than last time changes later merges only."),
+            row!(self.operators as operators,
+                 "Each whose operands a database holds must be given whenever it is opened."),
+            row!(self.allow_unresolved_operators, "",
+                 "true: keys with operands of an operator that was not given fail when they are read."),
+            row!(self.listeners as listeners, "Each is waited for by the thread that tells it."),
+            row!(self.comparator as self.comparator.name(),
+                 "Another order than that of the bytes costs time at each comparison."),
+            row!(self.comparators as comparators,
+                 "Each that a keyspace has must be given whenever the database is opened."),
+            row!(self.write_buffer_size, "bytes",
+                 "More: fewer, larger flushes, less write amplification, longer recovery. Less: less memory."),
+            row!(self.max_write_buffers => self.max_write_buffers(), "buffers",
+                 "More: absorbs bursts. Less: less memory."),
+            row!(self.wal_limit => self.wal_limit(), "bytes",
+                 "More: fewer flushes of hot keys. Less: shorter recovery, less space."),
+            row!(self.memory_budget => self.memory_shares().budget, "bytes",
+                 "More: fewer tables opened again. Less: less memory."),
+            row!(self.compaction_memory_budget => self.memory_shares().background, "bytes",
+                 "More: larger tables of small records, longer read-ahead of each of many inputs. Less: less memory."),
+            row!(self.runtime as self.runtime.as_ref().map(|_| "shared".to_owned()),
+                 "Databases that share one keep to its threads, cache, table handles and memory together."),
+            row!(self.block_cache_size, "bytes",
+                 "More: fewer blocks are read and decompressed again. Less: less memory."),
+            row!(self.block_size, "bytes", "More: smaller index. Less: a little less to decode."),
+            row!(self.bloom_bits, "bits a key",
+                 "More: fewer tables read in vain for keys they do not have. Less: less memory."),
+            row!(self.compression as compression_name(self.compression),
+                 "None: faster, larger. Zstd: smaller, slower."),
+            row!(self.min_level_to_compress, "levels",
+                 "More: cheaper flushes and small compactions. Less: less space."),
+            row!(self.target_file_size => self.target_file_size(), "bytes",
+                 "More: fewer files. Less: smaller slices of background work."),
+            row!(self.max_open_files, "tables",
+                 "More: fewer are opened again. Less: less memory for indexes and filters, fewer file handles."),
+            row!(self.compaction as preset_name(self.compaction),
+                 "Leveled: shortest reads, most writing. Tiered: least writing, longest reads, most space."),
+            row!(self.num_levels, "levels",
+                 "More: room for a larger tree. Less: fewer runs before the last level."),
+            row!(self.tier_fan_in, "runs",
+                 "More: less writing, more runs to read. Less: shorter reads, more writing."),
+            row!(self.staging_ratio, "of the last level",
+                 "More: less writing. Less: less space and shorter reads."),
+            row!(self.level0_compaction_trigger, "runs",
+                 "More: less writing, more runs to read. Less: shorter reads, more writing."),
+            row!(self.level0_slowdown_trigger, "runs",
+                 "More: longer bursts at full speed, longer reads after them. Less: writes give way earlier."),
+            row!(self.level0_stop_trigger, "runs",
+                 "More: writes wait later, reads meet more runs until then. Less: a firmer bound on reads."),
+            row!(self.max_bytes_for_level_base, "bytes",
+                 "More: fewer levels, and more rewritten at each merge into level 1. Less: the reverse."),
+            row!(self.max_bytes_for_level_multiplier, "times",
+                 "More: fewer levels to read and less space, more rewriting in each. Less: the reverse."),
+            row!(self.idle_runs, "runs",
+                 "Less, but not 0: shorter reads after a pause, more writing."),
+            row!(self.disable_auto_compactions, "",
+                 "true: no background rewriting, but reads meet ever more runs."),
+            row!(self.max_background_compactions, "threads",
+                 "More: keeps up with more writing, for processor time and memory."),
+        ]
+    }
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    names.map(str::to_owned).reduce(|all, name| all + ", " + &name)
+}
+
+fn compression_name(compression: Compression) -> &'static str {
+    match compression {
+        Compression::None => "none",
+        Compression::Lz4 => "lz4",
+        Compression::Snappy => "snappy",
+        Compression::Zstd => "zstd",
+    }
+}
+
+fn preset_name(preset: CompactionPreset) -> &'static str {
+    match preset {
+        CompactionPreset::Leveled => "leveled",
+        CompactionPreset::Tiered => "tiered",
+        CompactionPreset::LazyLeveled => "lazy leveled",
+    }
+}

@@ -1,0 +1,95 @@
+//! Skylines: tombstones seen from above. Fragments that do not overlap, in key order, each with the
+//! largest sequence number that covers it.
+
+use crate::key::{Comparator, SeqNo};
+use crate::range_tombstone::{Edge, RangeTombstone};
+
+/// Fragments that do not overlap, in key order.
+pub(crate) type Skyline = Vec<RangeTombstone>;
+
+/// Two skylines as one: where both cover a key, `newer` does. Takes time in proportion to both.
+pub(crate) fn overlay(
+    comparator: &dyn Comparator,
+    newer: &[RangeTombstone],
+    older: &[RangeTombstone],
+) -> Skyline {
+    let mut out = Skyline::with_capacity(newer.len() + older.len());
+    let mut newer = newer.iter().peekable();
+    for below in older {
+        let mut start = &below.start;
+        loop {
+            let above = newer.next_if(|above| above.end.compare(comparator, &below.end).is_lt());
+            let Some(above) = above.or_else(|| newer.peek().copied()) else {
+                push_between(&mut out, comparator, below, start, &below.end);
+                break;
+            };
+            let cut = Edge::earlier(comparator, &above.start, &below.end);
+            push_between(&mut out, comparator, below, start, cut);
+            if above.end.compare(comparator, &below.end).is_ge() {
+                // It goes on behind this fragment, or lies behind it altogether.
+                break;
+            }
+            push(&mut out, above.clone());
+            start = Edge::later(comparator, start, &above.end);
+        }
+    }
+    newer.for_each(|above| push(&mut out, above.clone()));
+    out
+}
+
+/// The skyline of tombstones given oldest first.
+pub(crate) fn of(comparator: &dyn Comparator, oldest_first: &[RangeTombstone]) -> Skyline {
+    match oldest_first {
+        [] => Skyline::new(),
+        [only] => vec![only.clone()],
+        _ => {
+            let (older, newer) = oldest_first.split_at(oldest_first.len() / 2);
+            overlay(comparator, &of(comparator, newer), &of(comparator, older))
+        }
+    }
+}
+
+/// The cover of a key; `narrow` is told a stretch of keys around it that all have the same.
+#[inline]
+pub(crate) fn search(
+    skyline: &[RangeTombstone],
+    comparator: &dyn Comparator,
+    key: &[u8],
+    narrow: &mut impl FnMut(&Edge, &Edge),
+) -> SeqNo {
+    let at = skyline.partition_point(|fragment| fragment.end.is_before(comparator, key));
+    match skyline.get(at) {
+        Some(fragment) if fragment.start.is_before(comparator, key) => {
+            narrow(&fragment.start, &fragment.end);
+            fragment.seqno
+        }
+        next => {
+            let before = at.checked_sub(1).map_or(&Edge::Lowest, |before| &skyline[before].end);
+            narrow(before, next.map_or(&Edge::Highest, |next| &next.start));
+            0
+        }
+    }
+}
+
+fn push_between(
+    out: &mut Skyline,
+    comparator: &dyn Comparator,
+    fragment: &RangeTombstone,
+    start: &Edge,
+    end: &Edge,
+) {
+    if start.compare(comparator, end).is_lt() {
+        let (start, end) = (start.clone(), end.clone());
+        push(out, RangeTombstone { start, end, seqno: fragment.seqno });
+    }
+}
+
+/// Appends a fragment, as part of the one before if it is its continuation.
+pub(crate) fn push(out: &mut Skyline, fragment: RangeTombstone) {
+    match out.last_mut() {
+        Some(last) if last.seqno == fragment.seqno && last.end == fragment.start => {
+            last.end = fragment.end;
+        }
+        _ => out.push(fragment),
+    }
+}

@@ -1,0 +1,87 @@
+//! What reads cost, for who asks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts what the reads that carry it cost: give a clone in [`crate::ReadOptions::report`] and look
+/// at it afterwards. All clones count together; an iterator counts as it moves.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let options = foldb::Options {
+/// #     create_if_missing: true,
+/// #     merge_operator: Some("append".to_owned()),
+/// #     ..Default::default()
+/// # };
+/// # let db = foldb::Db::open(dir.path(), options)?;
+/// use foldb::{ReadOptions, ReadReport};
+///
+/// db.put("a", "1")?;
+/// db.flush()?;
+/// db.merge("a", "2")?;
+/// db.merge("a", "3")?;
+///
+/// let report = ReadReport::default();
+/// let options = ReadOptions { report: Some(report.clone()), ..ReadOptions::default() };
+/// assert_eq!(db.get_opt("a", &options)?.unwrap(), b"123");
+/// assert_eq!((report.operands_seen(), report.tables_touched()), (2, 1));
+/// assert!(report.bytes_read() > 0);
+/// # Ok::<(), foldb::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ReadReport(Arc<Counters>);
+
+#[derive(Debug, Default)]
+struct Counters {
+    operands: AtomicU64,
+    tables: AtomicU64,
+    cached_blocks: AtomicU64,
+    read_blocks: AtomicU64,
+    bytes_read: AtomicU64,
+}
+
+impl ReadReport {
+    /// Operands that were collected to be folded.
+    pub fn operands_seen(&self) -> u64 {
+        self.0.operands.load(Ordering::Relaxed)
+    }
+
+    /// Tables that were searched, once per search; those that only their filter was asked of do not
+    /// count.
+    pub fn tables_touched(&self) -> u64 {
+        self.0.tables.load(Ordering::Relaxed)
+    }
+
+    /// Blocks that were found in the cache.
+    pub fn cached_blocks(&self) -> u64 {
+        self.0.cached_blocks.load(Ordering::Relaxed)
+    }
+
+    /// Blocks that were read from files.
+    pub fn read_blocks(&self) -> u64 {
+        self.0.read_blocks.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of those blocks, as they lie in the files.
+    pub fn bytes_read(&self) -> u64 {
+        self.0.bytes_read.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn saw_operands(&self, operands: usize) {
+        self.0.operands.fetch_add(operands as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn touched_table(&self) {
+        self.0.tables.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn found_block(&self) {
+        self.0.cached_blocks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read_block(&self, bytes: u64) {
+        self.0.read_blocks.fetch_add(1, Ordering::Relaxed);
+        self.0.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+    }
+}

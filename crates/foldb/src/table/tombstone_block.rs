@@ -1,0 +1,122 @@
+//! The range tombstones of a table, in a frame of their own.
+//!
+//! ```text
+//! count varint | tombstones, each
+//! +----------+------------+-------+---------+-----+-------+
+//! | bounds u8| start len  | start | end len | end | seqno |      lengths and seqno are varints
+//! +----------+------------+-------+---------+-----+-------+
+//!  bounds, bit 0: the range starts  0 at its start    1 behind it
+//!          bit 1: the range ends    0 before its end  1 with it
+//! ```
+//!
+//! They stand in the order of their starts, the newer first where two start together. Those of one
+//! snapshot stripe do not overlap. Ends are always keys: a flush leaves out what reaches beyond all
+//! older data, so "everything from here on" is only said in logs.
+
+use super::order::KeyOrder;
+use crate::encoding::{ByteReader, put_length_delimited, put_varint};
+use crate::error::{Error, Result};
+use crate::key::MAX_SEQNO;
+use crate::range_tombstone::{Edge, RangeTombstone};
+
+const START_BEHIND: u8 = 1;
+const END_BEHIND: u8 = 2;
+
+/// Least bytes of a tombstone.
+const LEAST: usize = 4;
+
+/// The payload of the frame. Tombstones are given in their order.
+pub(super) fn encode_tombstones(tombstones: &[RangeTombstone]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_varint(&mut out, tombstones.len() as u64);
+    for RangeTombstone { start, end, seqno } in tombstones {
+        let start_behind = matches!(start, Edge::Behind(_));
+        let end_behind = matches!(end, Edge::Behind(_));
+        let start_bit = if start_behind { START_BEHIND } else { 0 };
+        let end_bit = if end_behind { END_BEHIND } else { 0 };
+        out.push(start_bit | end_bit);
+        for edge in [start, end] {
+            put_length_delimited(&mut out, edge.key().expect("tombstones of tables have ends"));
+        }
+        put_varint(&mut out, *seqno);
+    }
+    out
+}
+
+/// Reads the payload of the frame.
+///
+/// # Errors
+/// `Corruption` for ranges that are empty or out of order.
+pub(super) fn decode_tombstones(payload: &[u8], order: &KeyOrder) -> Result<Vec<RangeTombstone>> {
+    let mut reader = ByteReader::new(payload);
+    let count = reader.varint("range tombstones: count")?;
+    let most = reader.remaining() / LEAST;
+    if count == 0 || count > most as u64 {
+        return Err(Error::corruption(format!(
+            "range tombstones: expected 1 to {most} of them, found {count}"
+        )));
+    }
+    let mut tombstones = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        let tombstone = decode_tombstone(&mut reader)?;
+        check_place(tombstones.last(), &tombstone, order)?;
+        tombstones.push(tombstone);
+    }
+    if !reader.is_empty() {
+        return Err(Error::corruption(format!(
+            "range tombstones: expected {count}, found {} bytes behind them",
+            reader.remaining()
+        )));
+    }
+    Ok(tombstones)
+}
+
+fn decode_tombstone(reader: &mut ByteReader<'_>) -> Result<RangeTombstone> {
+    let bounds = reader.u8("range tombstone: bounds")?;
+    if bounds & !(START_BEHIND | END_BEHIND) != 0 {
+        return Err(Error::corruption(format!(
+            "range tombstone: expected bounds of 0 to 3, found {bounds}"
+        )));
+    }
+    let mut edge = |behind: bool, what: &str| {
+        let key = reader.length_delimited(what)?.into();
+        Ok::<_, Error>(if behind { Edge::Behind(key) } else { Edge::Before(key) })
+    };
+    let start = edge(bounds & START_BEHIND != 0, "range tombstone: start")?;
+    let end = edge(bounds & END_BEHIND != 0, "range tombstone: end")?;
+    let seqno = reader.varint("range tombstone: seqno")?;
+    if seqno == 0 || seqno > MAX_SEQNO {
+        return Err(Error::corruption(format!(
+            "range tombstone: expected a seqno of 1 to {MAX_SEQNO}, found {seqno}"
+        )));
+    }
+    Ok(RangeTombstone { start, end, seqno })
+}
+
+fn check_place(
+    last: Option<&RangeTombstone>,
+    tombstone: &RangeTombstone,
+    order: &KeyOrder,
+) -> Result<()> {
+    let comparator = order.comparator();
+    let shown =
+        |edge: &Edge| edge.key().map_or(String::new(), |key| key.escape_ascii().to_string());
+    if tombstone.start.compare(comparator, &tombstone.end).is_ge() {
+        return Err(Error::corruption(format!(
+            "range tombstone: expected an end behind its start \"{}\", found \"{}\"",
+            shown(&tombstone.start),
+            shown(&tombstone.end)
+        )));
+    }
+    let in_order = last.is_none_or(|last| {
+        let starts = last.start.compare(comparator, &tombstone.start);
+        starts.then(tombstone.seqno.cmp(&last.seqno)).is_lt()
+    });
+    if !in_order {
+        return Err(Error::corruption(format!(
+            "range tombstones: expected them in order, found one from \"{}\" out of it",
+            shown(&tombstone.start)
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Zstd: the one codec that is C, and therefore only there with the cargo feature `zstd`.
+//!
+//! Without the feature the same functions stand here. Nothing calls those that compress and
+//! decompress, because [`supported`] is asked first: by the options, and for each frame.
+
+#[cfg(feature = "zstd")]
+pub use with_feature::{Encoder, decompress, worst_case};
+#[cfg(not(feature = "zstd"))]
+pub use without_feature::{Encoder, decompress, worst_case};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// # Errors
+/// `Unsupported` in a build without the feature.
+pub fn supported() -> Result<()> {
+    if cfg!(feature = "zstd") {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        "zstd is not in this build: build foldb with its cargo feature `zstd` (--features zstd)",
+    ))
+}
+
+#[cfg(feature = "zstd")]
+mod with_feature {
+    use std::cell::RefCell;
+
+    use ::zstd::bulk::{Compressor, Decompressor};
+
+    /// The library's default: most of the size, at a speed that background work keeps up with.
+    const LEVEL: i32 = 3;
+
+    /// State of the codec, which is large, made when it is first needed.
+    #[derive(Default)]
+    pub struct Encoder(Option<Compressor<'static>>);
+
+    impl Encoder {
+        /// Compresses `raw` into `out`, which has [`worst_case`] bytes, and returns how many it
+        /// took.
+        pub fn compress(&mut self, raw: &[u8], out: &mut [u8]) -> Option<usize> {
+            if self.0.is_none() {
+                self.0 = Compressor::new(LEVEL).ok();
+            }
+            self.0.as_mut()?.compress_to_buffer(raw, out).ok()
+        }
+    }
+
+    /// Bytes into which any `len` bytes compress.
+    pub fn worst_case(len: usize) -> usize {
+        ::zstd::zstd_safe::compress_bound(len)
+    }
+
+    /// Fills `out` and returns how many bytes that were.
+    pub fn decompress(compressed: &[u8], out: &mut [u8]) -> Result<usize, String> {
+        thread_local! {
+            // Too large to be made for each block.
+            static DECODER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+        }
+        DECODER.with_borrow_mut(|decoder| {
+            let decoder = match decoder {
+                Some(decoder) => decoder,
+                None => decoder.insert(Decompressor::new().map_err(|error| error.to_string())?),
+            };
+            decoder.decompress_to_buffer(compressed, out).map_err(|error| error.to_string())
+        })
+    }
+}
+
+#[cfg(not(feature = "zstd"))]
+mod without_feature {
+    /// Compresses nothing.
+    #[derive(Default)]
+    pub struct Encoder(());
+
+    impl Encoder {
+        /// Nothing: the frame stays as it is.
+        pub fn compress(&mut self, _raw: &[u8], _out: &mut [u8]) -> Option<usize> {
+            None
+        }
+    }
+
+    /// Nothing is written.
+    pub fn worst_case(_len: usize) -> usize {
+        0
+    }
+
+    /// Never.
+    pub fn decompress(_compressed: &[u8], _out: &mut [u8]) -> Result<usize, String> {
+        Err("zstd is not in this build".to_owned())
+    }
+}

@@ -1,0 +1,114 @@
+//! What an edit changes of one keyspace: its section of the edit, in the form drawn in `edit`.
+
+use crate::encoding::{ByteReader, put_varint};
+use crate::error::{Error, Result};
+use crate::key::{KeyspaceId, OperatorId, SeqNo};
+use crate::options::KeyspaceSettings;
+use crate::version::edit::{Fields, TreeEdit, tag};
+
+/// Changes of one keyspace. Fields that are `None` stay as they are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct KeyspaceEdit {
+    pub(crate) id: KeyspaceId,
+    /// A keyspace is created by the edit that names it.
+    pub(crate) name: Option<String>,
+    pub(crate) comparator: Option<String>,
+    pub(crate) num_levels: Option<u64>,
+    pub(crate) default_operator: Option<OperatorId>,
+    pub(crate) settings: Option<KeyspaceSettings>,
+    /// Writes up to here need no log.
+    pub(crate) flushed_through: Option<SeqNo>,
+    pub(crate) dead_share: Option<f64>,
+    /// Changes of the tree, applied in this order.
+    pub(crate) tree: Vec<TreeEdit>,
+}
+
+impl KeyspaceEdit {
+    /// Changes of the tree alone.
+    pub(crate) fn of_tree(id: KeyspaceId, tree: Vec<TreeEdit>) -> KeyspaceEdit {
+        KeyspaceEdit { id, tree, ..KeyspaceEdit::default() }
+    }
+
+    pub(super) fn encode(&self, fields: &mut Fields<'_>) {
+        fields.add(tag::KEYSPACE, |body| put_varint(body, u64::from(self.id)));
+        if let Some(name) = &self.name {
+            fields.add(tag::NAME, |body| body.extend_from_slice(name.as_bytes()));
+        }
+        if let Some(comparator) = &self.comparator {
+            fields.add(tag::COMPARATOR, |body| body.extend_from_slice(comparator.as_bytes()));
+        }
+        for (tag, number) in [
+            (tag::NUM_LEVELS, self.num_levels),
+            (tag::DEFAULT_OPERATOR, self.default_operator.map(u64::from)),
+        ] {
+            if let Some(number) = number {
+                fields.add(tag, |body| put_varint(body, number));
+            }
+        }
+        if let Some(settings) = &self.settings {
+            fields.add(tag::SETTINGS, |body| settings.encode(body));
+        }
+        if let Some(seqno) = self.flushed_through {
+            fields.add(tag::FLUSHED_THROUGH, |body| {
+                put_varint(body, u64::from(self.id));
+                put_varint(body, seqno);
+            });
+        }
+        for change in &self.tree {
+            change.encode(fields);
+        }
+        if let Some(share) = self.dead_share {
+            fields.add(tag::DEAD_SHARE, |body| body.extend_from_slice(&share.to_le_bytes()));
+        }
+    }
+
+    /// Reads a field of the section; `false` if it is of no keyspace.
+    pub(super) fn decode_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<bool> {
+        match tag {
+            tag::NAME => {
+                let name = body.take(body.remaining(), "keyspace name")?;
+                let name = std::str::from_utf8(name)
+                    .map_err(|_| Error::corruption("the name of a keyspace is not UTF-8"))?;
+                self.name = Some(name.to_owned());
+            }
+            tag::COMPARATOR => {
+                let name = body.take(body.remaining(), "comparator")?;
+                self.comparator = Some(String::from_utf8_lossy(name).into_owned());
+            }
+            tag::NUM_LEVELS => self.num_levels = Some(body.varint("number of levels")?),
+            tag::DEFAULT_OPERATOR => {
+                self.default_operator = Some(body.varint32("default operator")?);
+            }
+            tag::SETTINGS => self.settings = Some(KeyspaceSettings::decode(body)?),
+            tag::FLUSHED_THROUGH => {
+                let id = body.varint32("keyspace")?;
+                if id != self.id {
+                    return Err(Error::corruption(format!(
+                        "expected a seqno of keyspace {}, found one of {id}",
+                        self.id
+                    )));
+                }
+                self.flushed_through = Some(body.varint("flushed through")?);
+            }
+            tag::NEW_RUN | tag::INSERT | tag::INSERT_WITH_RANGES | tag::CARVE => {
+                self.tree.push(TreeEdit::decode(tag, body)?);
+            }
+            tag::KEPT_APART => {
+                let seqno = body.varint("snapshot that kept records apart")?;
+                let Some(TreeEdit::Insert { file, .. }) = self.tree.last_mut() else {
+                    return Err(Error::corruption("records kept apart, but in no table"));
+                };
+                file.kept_apart = seqno;
+            }
+            tag::DEAD_SHARE => {
+                let share = f64::from_bits(body.u64("dead share")?);
+                if !(0.0..=1.0).contains(&share) {
+                    return Err(Error::corruption(format!("dead share {share} is not in 0..=1")));
+                }
+                self.dead_share = Some(share);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,103 @@
+//! What the database answers, beside what the model says.
+
+use std::ops::Bound;
+
+use foldb::{ErrorKind, Iter, Keyspace, ReadOptions, Snapshot, Value};
+
+use super::program::{self, Key, Place};
+use super::{Cell, Entries, Seen, State};
+
+/// Compares everything: by gets, forwards and backwards.
+pub fn check_keyspace(keyspace: &Keyspace, state: &State) {
+    for key in Key::all() {
+        assert_get(&key, keyspace.get(&key), state);
+    }
+    let expected = state.seen();
+    assert_entries("forwards", scan(keyspace.iter().expect("an iterator")), &expected);
+    let backwards = scan_backwards(keyspace.iter().expect("an iterator"));
+    assert_entries("backwards", backwards, &expected);
+    for n in (0..program::KEYS).step_by(5) {
+        let key = Key(n).bytes();
+        check_count(keyspace, state, (Bound::Unbounded, Bound::Excluded(key.clone())));
+        check_count(keyspace, state, (Bound::Excluded(key), Bound::Unbounded));
+    }
+    check_count(keyspace, state, (Bound::Unbounded, Bound::Unbounded));
+}
+
+/// The true count lies within the bound of the approximate one.
+pub fn check_count(keyspace: &Keyspace, state: &State, range: (Bound<Vec<u8>>, Bound<Vec<u8>>)) {
+    let keys = state.0.keys().filter(|key| is_between(key, &range)).count() as u64;
+    let count = keyspace.approximate_count::<Vec<u8>>(range.clone()).expect("a count");
+    assert!(
+        count.at_least <= keys && keys <= count.at_most,
+        "{keys} keys, but {count:?} of {range:?}"
+    );
+    assert!(count.at_least <= count.estimate && count.estimate <= count.at_most, "{count:?}");
+}
+
+pub fn is_between(key: &[u8], (lower, upper): &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> bool {
+    let above = match lower {
+        Bound::Unbounded => true,
+        Bound::Included(lower) => key >= &lower[..],
+        Bound::Excluded(lower) => key > &lower[..],
+    };
+    let below = match upper {
+        Bound::Unbounded => true,
+        Bound::Included(upper) => key <= &upper[..],
+        Bound::Excluded(upper) => key < &upper[..],
+    };
+    above && below
+}
+
+/// What a read saw.
+///
+/// # Panics
+/// When it failed otherwise than by its merge.
+pub fn seen(read: foldb::Result<Option<Value>>) -> Option<Seen> {
+    match read {
+        Ok(value) => value.map(|value| Seen::Value(value.to_vec())),
+        Err(error) if error.kind() == ErrorKind::MergeFailed => Some(Seen::Failed),
+        Err(error) => panic!("a read failed: {error}"),
+    }
+}
+
+/// All entries, by moving and looking: an entry whose merge failed has a key too.
+pub fn scan(iter: Iter) -> Entries {
+    collect(iter, Iter::advance)
+}
+
+pub fn scan_backwards(iter: Iter) -> Entries {
+    let mut entries = collect(iter, Iter::retreat);
+    entries.reverse();
+    entries
+}
+
+pub fn collect(mut iter: Iter, step: fn(&mut Iter) -> foldb::Result<bool>) -> Entries {
+    let mut entries = Vec::new();
+    while step(&mut iter).expect("a move") {
+        let value = iter.value().map(|value| Some(value.clone()));
+        entries.push((iter.key().to_vec(), seen(value).expect("an entry has a value")));
+    }
+    entries
+}
+
+pub fn assert_get(key: &[u8], read: foldb::Result<Option<Value>>, state: &State) {
+    let expected = state.0.get(key).map(Cell::seen);
+    assert_eq!(seen(read), expected, "get of key '{}'", key.escape_ascii());
+}
+
+pub fn check_snapshot(keyspace: &Keyspace, snapshot: &Snapshot, state: &State) {
+    let then = ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
+    for key in Key::all() {
+        assert_get(&key, keyspace.get_opt(&key, &then), state);
+        if keyspace.name() == Place::DEFAULT.name() {
+            assert_get(&key, snapshot.get(&key), state);
+        }
+    }
+    let found = scan(keyspace.range_opt::<&[u8]>(.., &then).expect("an iterator"));
+    assert_entries("through a snapshot", found, &state.seen());
+}
+
+pub fn assert_entries(how: &str, found: Entries, expected: &[(Vec<u8>, Seen)]) {
+    assert_eq!(found, expected, "a scan {how}");
+}
