@@ -9,8 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::db::buffers::Buffers;
 use crate::db::core::Core;
+use crate::db::room::{Patience, busy};
 use crate::db::schedule::Claim;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Event, StallReason};
@@ -136,6 +136,7 @@ impl Core {
         }
         self.background.has_workers.store(!workers.is_empty(), Ordering::Relaxed);
         *self.background.workers.lock().unwrap_or_else(PoisonError::into_inner) = workers;
+        self.lock_tree().keyspaces.values().for_each(|own| self.set_pace(own));
         Ok(())
     }
 
@@ -317,23 +318,6 @@ impl Core {
         outcome
     }
 
-    /// Waits until memtables may be sealed: until few enough are, and level 0 is not too deep where
-    /// they go.
-    pub(crate) fn wait_for_buffer(&self, buffers: &Buffers) -> Result<()> {
-        let may_seal = |core: &Core| {
-            let too_deep = buffers.deepest_level0() >= core.options.level0_stop_trigger;
-            core.sealed.len() + 1 < core.options.max_write_buffers()
-                && (!too_deep || core.options.disable_auto_compactions)
-        };
-        if may_seal(self) {
-            return Ok(());
-        }
-        let start = self.options.env.clock.now();
-        let outcome = self.wait_until(may_seal);
-        self.note_stall(StallReason::Memtables, self.options.env.clock.now() - start);
-        outcome
-    }
-
     /// Counts and tells how long a write was held back.
     pub(crate) fn note_stall(&self, reason: StallReason, duration: Duration) {
         self.totals.add(Total::StallMicros, duration.as_micros() as u64);
@@ -346,10 +330,26 @@ impl Core {
     /// Of the background work that would have to be done first; `Closed` when the database is closed
     /// meanwhile.
     fn wait_until(&self, done: impl Fn(&Core) -> bool) -> Result<()> {
+        self.wait_until_within(Patience::ENDLESS, done)
+    }
+
+    /// [`Core::wait_until`], but no longer than patience lasts.
+    ///
+    /// # Errors
+    /// `Busy` when it ends first.
+    pub(crate) fn wait_until_within(
+        &self,
+        patience: Patience,
+        done: impl Fn(&Core) -> bool,
+    ) -> Result<()> {
         loop {
             let seen = self.background.lock().steps;
             if done(self) {
                 return Ok(());
+            }
+            let left = patience.left(&*self.options.env.clock);
+            if left == Some(Duration::ZERO) {
+                return Err(busy("flushes and compactions have not caught up"));
             }
             if !self.background.has_workers() {
                 if !self.step_background()? {
@@ -372,7 +372,11 @@ impl Core {
                 return Err(error.clone());
             }
             if state.steps == seen {
-                drop(self.background.progress.wait(state));
+                let progress = &self.background.progress;
+                match left {
+                    None => drop(progress.wait(state)),
+                    Some(left) => drop(progress.wait_timeout(state, left)),
+                }
             }
         }
     }

@@ -116,11 +116,7 @@ impl Core {
     /// Bytes that must be compacted until the trees have their shape.
     pub(crate) fn debt(&self, tree: &Tree) -> u64 {
         let snapshots = self.snapshots.live();
-        let debt = |own: &KeyspaceTree| {
-            let comparator = &*own.keyspace.comparator;
-            own.keyspace.policy.debt(&own.shape(&snapshots), &own.running_jobs(), comparator)
-        };
-        tree.keyspaces.values().map(debt).sum()
+        tree.keyspaces.values().map(|own| own.debt(&snapshots)).sum()
     }
 
     fn claim_of(&self, id: KeyspaceId, pick: &Pick, tree: &Tree) -> Claim {
@@ -166,6 +162,12 @@ impl KeyspaceTree {
     fn manual(&self, range: &ShapeRange, snapshots: &[SeqNo]) -> ManualStep {
         let (policy, comparator) = (&self.keyspace.policy, &*self.keyspace.comparator);
         policy.manual(&self.shape(snapshots), &self.running_jobs(), range, comparator)
+    }
+
+    /// Bytes that must be compacted until the tree has its shape.
+    pub(crate) fn debt(&self, snapshots: &[SeqNo]) -> u64 {
+        let (policy, comparator) = (&self.keyspace.policy, &*self.keyspace.comparator);
+        policy.debt(&self.shape(snapshots), &self.running_jobs(), comparator)
     }
 
     fn shape(&self, snapshots: &[SeqNo]) -> TreeShape {

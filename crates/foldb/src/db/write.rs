@@ -1,18 +1,21 @@
 //! Writing: make room, log, apply, publish.
 //!
 //! A write is logged before it is applied and applied before it is published, all under the writer
-//! lock; who asked for a sync waits for it after the lock is released, so that nobody else does.
+//! lock. Nobody waits while holding it: who asked for a sync waits after it was released, who finds no
+//! room before it is taken again ([`crate::db::room`]). The lock lets whoever comes first have it
+//! (barging): a thread that runs goes on writing instead of waking another for each write (H15).
+//! Twice in a millisecond or so it is handed to who waits longest, so nobody starves.
 
 use std::ops::RangeBounds;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::batch::{Operation, WriteBatch, check_range, encode_range};
-use crate::db::buffers::{Buffers, Needs, SealedGroup};
+use crate::db::buffers::{Buffers, Needs};
 use crate::db::core::Core;
-use crate::db::keyspace::{KeyspaceState, dropped};
+use crate::db::keyspace::KeyspaceState;
+use crate::db::room::Patience;
 use crate::error::{Error, Result};
-use crate::events::StallReason;
 use crate::faults::{Fault, planted};
 use crate::fold::{CachedResolver, Operator};
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
@@ -21,7 +24,9 @@ use crate::options::WriteOptions;
 use crate::totals::Total;
 use crate::wal::{BatchHeader, LogWriter};
 
-/// What the one who writes has in hand.
+/// What the one who writes has in hand. Not on a cache line with the lock around it, which those
+/// who wait for it look at.
+#[repr(align(128))]
 pub(crate) struct WriterState {
     pub(crate) buffers: Buffers,
     pub(crate) log: LogWriter,
@@ -29,21 +34,18 @@ pub(crate) struct WriterState {
     pub(crate) log_used: bool,
     /// Whether the memtables hold writes that are in no log.
     pub(crate) unlogged: bool,
-    /// Bytes applied since writes were last slowed.
-    since_pause: u64,
     operators: CachedResolver,
 }
 
 impl WriterState {
     pub(crate) fn new(buffers: Buffers, log: LogWriter, operators: CachedResolver) -> WriterState {
-        let (log_used, unlogged, since_pause) = (false, false, 0);
-        WriterState { buffers, log, log_used, unlogged, since_pause, operators }
+        WriterState { buffers, log, log_used: false, unlogged: false, operators }
     }
 }
 
 /// What is written: one operation or a batch of them.
 #[derive(Clone, Copy)]
-enum Writes<'a> {
+pub(super) enum Writes<'a> {
     One(&'a KeyspaceState, Operation<'a>),
     Batch(&'a WriteBatch),
 }
@@ -58,7 +60,7 @@ impl Writes<'_> {
 
     /// Upper bound of what the writes take of memtables, if all go to one keyspace.
     #[inline(always)]
-    fn need(&self) -> Option<(KeyspaceId, usize)> {
+    pub(super) fn need(&self) -> Option<(KeyspaceId, usize)> {
         let bytes =
             |operation: &Operation<'_>| record_bytes(operation.key.len(), operation.value.len());
         match self {
@@ -72,7 +74,7 @@ impl Writes<'_> {
     }
 
     /// The same, keyspace by keyspace.
-    fn needs(&self) -> Needs {
+    pub(super) fn needs(&self) -> Needs {
         if let Some(need) = self.need() {
             return Needs::from_elem(need, 1);
         }
@@ -171,9 +173,8 @@ impl Core {
         default: OperatorId,
         options: &WriteOptions,
     ) -> Result<()> {
-        let mut writer = self.lock_writer();
-        self.check_writable()?;
-        self.make_room(&mut writer, writes)?;
+        let patience = Patience::of(options, &*self.options.env.clock);
+        let mut writer = self.writer_with_room(writes, patience)?;
         let first = self.pins.published() + 1;
         let last = first + writes.count() as SeqNo - 1;
         if options.disable_wal {
@@ -224,7 +225,7 @@ impl Core {
         default: OperatorId,
         first: SeqNo,
     ) {
-        let WriterState { buffers, operators, since_pause, .. } = writer;
+        let WriterState { buffers, operators, .. } = writer;
         let operators = &**operators.load();
         match writes {
             Writes::One(_, operation) => {
@@ -234,7 +235,7 @@ impl Core {
                     floor = 0;
                 }
                 let folding = Folding { floor, operators };
-                *since_pause += self.apply_one(buffers, &operation, first, folding);
+                self.apply_one(buffers, &operation, first, folding);
                 self.pins.publish(first);
             }
             Writes::Batch(batch) => {
@@ -244,14 +245,13 @@ impl Core {
                     if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                         operation.operator = default;
                     }
-                    *since_pause += self.apply_one(buffers, &operation, seqno, folding);
+                    self.apply_one(buffers, &operation, seqno, folding);
                 }
                 self.pins.publish(first + batch.len() as SeqNo - 1);
             }
         }
     }
 
-    /// Answers how many bytes that were.
     #[inline]
     fn apply_one(
         &self,
@@ -259,7 +259,7 @@ impl Core {
         operation: &Operation<'_>,
         seqno: SeqNo,
         folding: Folding<'_>,
-    ) -> u64 {
+    ) {
         buffers.apply(operation, seqno, folding);
         let counted = match operation.kind {
             Kind::Put => Total::Puts,
@@ -270,105 +270,6 @@ impl Core {
         let bytes = (operation.key.len() + operation.value.len()) as u64;
         self.totals.add_exclusive(counted, 1);
         self.totals.add_exclusive(Total::BytesUser, bytes);
-        bytes
-    }
-
-    /// Waits, seals or begins memtables until the writes fit.
-    #[inline]
-    fn make_room(&self, writer: &mut WriterState, writes: Writes<'_>) -> Result<()> {
-        if writer.since_pause >= PAUSE_BYTES {
-            writer.since_pause = 0;
-            self.pace(&writer.buffers)?;
-        }
-        if let Some((keyspace, bytes)) = writes.need()
-            && writer.buffers.is_ready(keyspace, bytes)
-            && !self.log_is_long(writer)
-        {
-            if let Writes::Batch(_) = writes {
-                writer.buffers.reserve(keyspace, bytes);
-            }
-            return Ok(());
-        }
-        self.make_room_for(writer, writes)
-    }
-
-    #[cold]
-    fn make_room_for(&self, writer: &mut WriterState, writes: Writes<'_>) -> Result<()> {
-        let needs = writes.needs();
-        let missing = needs.iter().find(|(keyspace, _)| !writer.buffers.contains(*keyspace));
-        if let Some(&(keyspace, _)) = missing {
-            return Err(dropped(match writes {
-                Writes::One(keyspace, _) => &keyspace.name,
-                Writes::Batch(batch) => batch.keyspace_name(keyspace),
-            }));
-        }
-        let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
-        // A log whose writes were all to keyspaces dropped since must end too.
-        let is_used = writer.log_used || !writer.buffers.is_empty();
-        if is_full || is_used && self.log_is_long(writer) {
-            self.wait_for_buffer(&writer.buffers)?;
-            self.seal(writer)?;
-        }
-        writer.buffers.begin(&needs, &self.arenas);
-        needs.iter().for_each(|&(keyspace, bytes)| writer.buffers.reserve(keyspace, bytes));
-        Ok(())
-    }
-
-    fn log_is_long(&self, writer: &WriterState) -> bool {
-        let limit = self.options.wal_limit();
-        let active = writer.log.len();
-        active > limit / 4 && active + self.background.sealed_log_bytes() > limit
-    }
-
-    /// Seals all memtables that hold something, together, and begins a new log.
-    pub(crate) fn seal(&self, writer: &mut WriterState) -> Result<()> {
-        let mut log_bytes = 0;
-        if writer.log_used {
-            log_bytes = writer.log.len();
-            writer.log = self.next_log(&writer.log)?;
-            writer.log_used = false;
-        }
-        let through = self.published();
-        let memtables = writer.buffers.seal(through);
-        writer.unlogged = false;
-        let next_log = writer.log.number();
-        self.sealed.push(SealedGroup { through, log_bytes, next_log, memtables });
-        self.background.memtables_sealed(log_bytes);
-        Ok(())
-    }
-
-    /// A new log behind `last`, with the operator definitions its records may need.
-    fn next_log(&self, last: &LogWriter) -> Result<LogWriter> {
-        let number = self.new_file_number();
-        let path = self.names.log(number);
-        let fs = &self.options.env.fs;
-        let mut log = LogWriter::create(fs, &path, number, self.database, Some(last))?;
-        self.define_operators(&mut log)?;
-        self.note_log(&log);
-        self.totals.add_exclusive(Total::BytesLog, log.len());
-        Ok(log)
-    }
-
-    /// Keeps a new log until its writes are in tables.
-    pub(crate) fn note_log(&self, log: &LogWriter) {
-        let entry = (log.number(), Some(Arc::clone(log.sync_handle())));
-        self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
-    }
-
-    /// Slows the writer as compaction falls behind, so that it never has to stop at once: from the
-    /// slowdown trigger on, each stretch of writes waits longer, without bound near the stop.
-    fn pace(&self, buffers: &Buffers) -> Result<()> {
-        let runs = buffers.deepest_level0();
-        let (slow, stop) = (self.options.level0_slowdown_trigger, self.options.level0_stop_trigger);
-        if runs < slow || self.options.disable_auto_compactions || !self.background.has_workers() {
-            return Ok(());
-        }
-        let left = stop.saturating_sub(runs).max(1) as u32;
-        let over = (runs - slow + 1) as u32;
-        let pause = (PAUSE_STEP * over / left).min(LONGEST_PAUSE);
-        self.options.env.clock.sleep(pause);
-        self.note_stall(StallReason::CompactionDebt, pause);
-        Ok(())
     }
 
     /// Makes all writes so far durable.
@@ -384,12 +285,6 @@ impl Core {
 
 /// Longest key and longest value, in bytes.
 const MAX_LEN: usize = 1 << 30;
-/// Bytes written between two looks at whether to pause.
-const PAUSE_BYTES: u64 = 64 << 10;
-/// Pause after each [`PAUSE_BYTES`] when one run is over the slowdown trigger and one is left.
-const PAUSE_STEP: Duration = Duration::from_millis(2);
-const LONGEST_PAUSE: Duration = Duration::from_millis(20);
-
 /// Refuses what no table could hold.
 #[inline]
 fn check_size(key: &[u8], value: &[u8]) -> Result<()> {

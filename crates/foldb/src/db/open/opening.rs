@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use foldb_chains::{ArenaPool, Pins};
 use foldb_env::{FileLock, FileSystem};
+use parking_lot::Mutex as WriterLock;
 
 use crate::compaction::policy::DeadShare;
 use crate::db::background::Background;
@@ -117,7 +118,11 @@ impl Opening {
             names,
             database: stored.database,
             registry: stored.registry,
-            writer: Mutex::new(WriterState::new(buffers_of(&keyspaces, &options), log, operators)),
+            writer: WriterLock::new(WriterState::new(
+                buffers_of(&keyspaces, &options),
+                log,
+                operators,
+            )),
             keyspaces: RwLock::new(by_name(keyspaces)),
             default,
             pins: Pins::new(last_seqno),
