@@ -17,7 +17,7 @@ use foldb::{Compression, Db, Options, WriteOptions};
 
 const RECORDS: usize = 1_000_000;
 const RUNS: usize = 8;
-const NO_LOG: WriteOptions = WriteOptions { sync: false, disable_wal: true };
+const NO_LOG: WriteOptions = WriteOptions { sync: false, disable_wal: true, deadline: None };
 
 /// An empty database in memory that does nothing by itself.
 fn database() -> Db {

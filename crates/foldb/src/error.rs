@@ -49,6 +49,9 @@ pub enum ErrorKind {
     ReadOnly,
     /// The database was closed. Open it again.
     Closed,
+    /// The write would have had to wait longer than [`crate::WriteOptions::deadline`] allows. Nothing was
+    /// written; try again later.
+    Busy,
     /// The operating system failed a read, write or other call.
     Io,
 }

@@ -1,8 +1,8 @@
 //! Events: what the engine did or ran into, told as it happens.
 //!
 //! A database tells its [`EventListener`]s, and the `tracing` subscriber of the process if there is
-//! one. Events come from whatever thread met them, after the fact; a stalled writer tells of its stall
-//! while it still holds the writers' lock. A listener that panics cannot harm the database.
+//! one. Events come from whatever thread met them, after the fact, some of them
+//! while it holds locks of the database. A listener that panics cannot harm the database.
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -38,7 +38,10 @@ const COUNT: usize = Total::RangeDeletes as usize + 1;
 
 /// Totals since the database was created. What the manifest stores is the bytes written into each
 /// of [`MAX_LEVELS`] levels, then these in order, so that new ones can go to the end.
+///
+/// What each write counts comes first, on a cache line apart from what readers count.
 #[derive(Debug)]
+#[repr(C, align(128))]
 pub(crate) struct Totals {
     totals: [AtomicU64; COUNT],
     level_bytes: [AtomicU64; MAX_LEVELS],

@@ -18,8 +18,8 @@ use foldb::{
 use support::{PATH, assert_error, count, number, open, options, reopen, steps, text};
 
 const COPY: &str = "copy";
-const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false };
-const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true };
+const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true, deadline: None };
 
 /// Small buffers and tables, so that little happens much.
 fn small(fs: &MemFs) -> Options {

@@ -13,8 +13,8 @@ use tempfile::TempDir;
 
 use support::{PATH, assert_error, count, error_of, number, open, options, reopen, steps, text};
 
-const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false };
-const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true };
+const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true, deadline: None };
 
 fn key(n: usize) -> String {
     format!("key-{n:04}")

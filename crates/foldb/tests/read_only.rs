@@ -16,7 +16,7 @@ use foldb::{Db, ErrorKind, KeyspaceOptions, Options, ReadOptions, WriteBatch, Wr
 use support::meddled::Meddled;
 use support::{PATH, assert_error, count, error_of, number, open, options, reopen, steps, text};
 
-const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true };
+const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true, deadline: None };
 
 fn look(fs: &MemFs) -> foldb::Result<Db> {
     Db::open_read_only(PATH, options(fs))

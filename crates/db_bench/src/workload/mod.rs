@@ -83,7 +83,11 @@ impl Sizes {
             merge_percent: flags.mergereadpercent,
             read_percent: flags.readwritepercent,
             block_size: flags.block_size.unwrap_or(4096) as usize,
-            write: WriteOptions { sync: flags.sync, disable_wal: flags.disable_wal },
+            write: WriteOptions {
+                sync: flags.sync,
+                disable_wal: flags.disable_wal,
+                ..WriteOptions::default()
+            },
         };
         match benchmark {
             Benchmark::FillBatch => sizes.batch = FILL_BATCH.min(sizes.writes),

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::db::buffers::Buffers;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
+use crate::db::room::{Patience, busy};
 use crate::db::schedule::Claim;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Event, StallReason};
@@ -68,7 +68,7 @@ impl State {
 
 /// What somebody waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Awaited {
+pub(crate) enum Awaited {
     /// Nothing any more.
     Nothing,
     /// This work: when it fails there is no use in waiting.
@@ -202,7 +202,9 @@ impl Core {
         let tenant: Arc<dyn Tenant> = Arc::clone(self) as Arc<dyn Tenant>;
         self.runtime.workers().add(self.member, tenant).map_err(|error| {
             Error::io(self.names.directory(), "start a background thread for", &error)
-        })
+        })?;
+        self.lock_tree().keyspaces.values().for_each(|own| self.set_pace(own));
+        Ok(())
     }
 
     /// Ends all background work and takes nothing more from the runtime.
@@ -229,7 +231,7 @@ impl Core {
     /// Seals if somebody needs the memory, and flushes what is due or, if `eager`, all there is.
     fn flush_work(&self, eager: bool) -> Result<bool> {
         if self.background.seal_requested.swap(false, Ordering::AcqRel)
-            && let Ok(mut writer) = self.writer.try_lock()
+            && let Some(mut writer) = self.writer.try_lock()
         {
             self.seal_for_memory(&mut writer)?;
         }
@@ -367,28 +369,6 @@ impl Core {
         outcome
     }
 
-    /// Waits until memtables may be sealed: until few enough are, and level 0 is not too deep where
-    /// they go.
-    pub(crate) fn wait_for_buffer(&self, buffers: &Buffers) -> Result<()> {
-        let blocked_by = |core: &Core| {
-            let too_deep = buffers.deepest_level0() >= core.options.level0_stop_trigger;
-            if core.sealed.len() + 1 >= core.options.max_write_buffers() {
-                Awaited::Work(Work::Flush)
-            } else if too_deep && !core.options.disable_auto_compactions {
-                Awaited::Work(Work::Compaction)
-            } else {
-                Awaited::Nothing
-            }
-        };
-        if blocked_by(self) == Awaited::Nothing {
-            return Ok(());
-        }
-        let start = self.options.env.clock.now();
-        let outcome = self.wait_until(blocked_by);
-        self.note_stall(StallReason::Memtables, self.options.env.clock.now() - start);
-        outcome
-    }
-
     /// Counts and tells how long a write was held back.
     pub(crate) fn note_stall(&self, reason: StallReason, duration: Duration) {
         self.totals.add(Total::StallMicros, duration.as_micros() as u64);
@@ -400,11 +380,27 @@ impl Core {
     /// # Errors
     /// Of the work that is awaited; `Closed` when the database is closed meanwhile.
     fn wait_until(&self, awaited: impl Fn(&Core) -> Awaited) -> Result<()> {
+        self.wait_until_within(Patience::ENDLESS, awaited)
+    }
+
+    /// [`Core::wait_until`], but no longer than patience lasts.
+    ///
+    /// # Errors
+    /// `Busy` when it ends first.
+    pub(crate) fn wait_until_within(
+        &self,
+        patience: Patience,
+        awaited: impl Fn(&Core) -> Awaited,
+    ) -> Result<()> {
         loop {
             let seen = self.background.lock().steps;
             let work = awaited(self);
             if work == Awaited::Nothing {
                 return Ok(());
+            }
+            let left = patience.left(&*self.options.env.clock);
+            if left == Some(Duration::ZERO) {
+                return Err(busy("flushes and compactions have not caught up"));
             }
             if !self.has_workers() {
                 if !self.step_background()? {
@@ -428,7 +424,11 @@ impl Core {
                 return Err(error.clone());
             }
             if state.steps == seen {
-                drop(self.background.progress.wait(state));
+                let progress = &self.background.progress;
+                match left {
+                    None => drop(progress.wait(state)),
+                    Some(left) => drop(progress.wait_timeout(state, left)),
+                }
             }
         }
     }

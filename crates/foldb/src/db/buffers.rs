@@ -16,12 +16,15 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use foldb_chains::ArenaPool;
+use foldb_env::Clock;
 use smallvec::SmallVec;
 
 use crate::batch::Operation;
 use crate::db::keyspace::KeyspaceState;
+use crate::db::pace::Pauses;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::memtable::{Folding, Memtable, MemtableWriter};
 
@@ -36,6 +39,13 @@ pub(crate) struct Buffer {
     pub(crate) memtable: Option<MemtableWriter>,
     /// Bytes of records that the next memtable is made for.
     capacity: usize,
+    pauses: Pauses,
+}
+
+impl Buffer {
+    fn new(keyspace: Arc<KeyspaceState>, capacity: usize) -> Buffer {
+        Buffer { keyspace, memtable: None, capacity, pauses: Pauses::default() }
+    }
 }
 
 /// The memtables of all keyspaces.
@@ -59,7 +69,7 @@ impl Buffers {
         small_first: bool,
     ) -> Buffers {
         let capacity = if small_first { first_capacity(write_buffer) } else { write_buffer };
-        let default = Buffer { keyspace: default, memtable: None, capacity };
+        let default = Buffer::new(default, capacity);
         let (others, elsewhere) = (Vec::new(), 0);
         Buffers { default, others, elsewhere, budget: write_buffer, write_buffer, small_first }
     }
@@ -68,7 +78,7 @@ impl Buffers {
     pub(crate) fn add(&mut self, keyspace: Arc<KeyspaceState>) {
         let at = self.others.partition_point(|buffer| buffer.keyspace.id < keyspace.id);
         let capacity = first_capacity(self.write_buffer);
-        self.others.insert(at, Buffer { keyspace, memtable: None, capacity });
+        self.others.insert(at, Buffer::new(keyspace, capacity));
     }
 
     /// Lets a keyspace go, with what was written to it and not sealed.
@@ -105,11 +115,27 @@ impl Buffers {
         self.get(id).is_some()
     }
 
-    /// Whether a write to one keyspace can be applied as things stand.
+    /// Whether a write to one keyspace can be applied as things stand, and now.
     #[inline]
     pub(crate) fn is_ready(&self, id: KeyspaceId, bytes: usize) -> bool {
-        let Some(Buffer { memtable: Some(memtable), .. }) = self.get(id) else { return false };
-        memtable.has_space(bytes) && self.used() + bytes <= self.budget
+        let Some(Buffer { memtable: Some(memtable), pauses, .. }) = self.get(id) else {
+            return false;
+        };
+        memtable.has_space(bytes)
+            && self.used() + bytes <= self.budget
+            && !pauses.look_is_due(memtable.grown())
+    }
+
+    /// Looks at the pace of the keyspaces that a write goes to, where that is due. When it may be
+    /// applied, if that is later than now.
+    pub(crate) fn pause(&mut self, needs: &Needs, clock: &dyn Clock) -> Option<Duration> {
+        let until = needs.iter().filter_map(|&(id, _)| {
+            let Buffer { memtable, pauses, keyspace, .. } = self.get_mut(id)?;
+            let grown = memtable.as_ref().map_or(0, MemtableWriter::grown);
+            let is_due = pauses.look_is_due(grown);
+            is_due.then(|| pauses.pause(grown, &keyspace.pace, clock.now())).flatten()
+        });
+        until.max()
     }
 
     /// Whether a write can be applied once memtables are begun where there are none.
@@ -193,6 +219,7 @@ impl Buffers {
             let written = |writer: &mut MemtableWriter| !writer.memtable.is_empty();
             let Some(writer) = buffer.memtable.take_if(written) else { continue };
             writer.memtable.seal(through);
+            buffer.pauses.sealed(writer.grown());
             buffer.keyspace.view.seal();
             if buffer.keyspace.id != DEFAULT_KEYSPACE || small_first {
                 buffer.capacity = next_capacity(buffer.capacity, writer.grown(), most);
@@ -204,13 +231,11 @@ impl Buffers {
         sealed
     }
 
-    /// Runs of level 0 that the next flush adds to, where they are most.
-    pub(crate) fn deepest_level0(&self) -> usize {
-        let written = std::iter::once(&self.default)
-            .chain(&self.others)
-            .filter(|buffer| buffer.memtable.is_some());
-        let runs = written.map(|buffer| buffer.keyspace.view.load().version.levels[0].runs.len());
-        runs.max().unwrap_or(0)
+    /// The keyspaces that have a memtable: their level 0 is what the next flush adds to.
+    pub(crate) fn written(&self) -> Vec<Arc<KeyspaceState>> {
+        let buffers = std::iter::once(&self.default).chain(&self.others);
+        let written = buffers.filter(|buffer| buffer.memtable.is_some());
+        written.map(|buffer| Arc::clone(&buffer.keyspace)).collect()
     }
 }
 

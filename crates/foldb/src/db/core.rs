@@ -2,8 +2,9 @@
 //!
 //! Locks, in the order in which they may be taken:
 //!
-//! 1. `writer`: held while a write is logged, applied and published; never while waiting for a disk
-//!    except to append to the log.
+//! 1. `writer`: held while a write is logged, applied and published; never while waiting for
+//!    room, nor for a disk except to append to the log, to begin the next one and to change the
+//!    list of keyspaces or operators.
 //! 2. `background.flushing`: held while sealed memtables are flushed.
 //! 3. `tree`: held while the manifest is written and the next version made.
 //! 4. the views' own locks, the list of keyspaces, that of sealed memtables, and the background's
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use foldb_chains::Pins;
 use foldb_env::FileLock;
+use parking_lot::{Mutex as WriterLock, MutexGuard as WriterGuard};
 
 use crate::compaction::memory::WorkMemory;
 use crate::db::background::Background;
@@ -51,7 +53,7 @@ pub(crate) struct Core {
     /// All that exist, the default one included, by name.
     pub(crate) keyspaces: RwLock<BTreeMap<Arc<str>, Arc<KeyspaceState>>>,
 
-    pub(crate) writer: Mutex<WriterState>,
+    pub(crate) writer: WriterLock<WriterState>,
     /// Last sequence number that reads may see, and how far readers hold on to it.
     pub(crate) pins: Pins,
     pub(crate) sealed: SealedGroups,
@@ -129,8 +131,8 @@ impl Core {
         let _already_poisoned = self.poison.set(cause.clone());
     }
 
-    pub(crate) fn lock_writer(&self) -> MutexGuard<'_, WriterState> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock_writer(&self) -> WriterGuard<'_, WriterState> {
+        self.writer.lock()
     }
 
     pub(crate) fn lock_tree(&self) -> MutexGuard<'_, Tree> {

@@ -16,7 +16,7 @@ use crate::key::{KeyspaceId, SeqNo};
 use crate::version::{FileFacts, KeyRange, Run, RunId, TableRef, Upper};
 
 /// Which tables are worth writing anew where they stand, because more of them may fold now.
-struct Refold {
+pub(crate) struct Refold {
     /// The live snapshots, oldest first.
     snapshots: Vec<SeqNo>,
     /// Files below this number are, if they hold operands.
@@ -39,7 +39,7 @@ pub(crate) struct Claim {
 }
 
 impl Core {
-    fn refold(&self) -> Refold {
+    pub(crate) fn refold(&self) -> Refold {
         Refold { snapshots: self.snapshots.live(), operands_below: 0 }
     }
 
@@ -138,11 +138,7 @@ impl Core {
     /// Bytes that must be compacted until the trees have their shape.
     pub(crate) fn debt(&self, tree: &Tree) -> u64 {
         let refold = self.refold();
-        let debt = |own: &KeyspaceTree| {
-            let comparator = &*own.keyspace.comparator;
-            own.keyspace.policy.debt(&own.shape(&refold), &own.running_jobs(), comparator)
-        };
-        tree.keyspaces.values().map(debt).sum()
+        tree.keyspaces.values().map(|own| own.debt(&refold)).sum()
     }
 
     fn claim_of(&self, id: KeyspaceId, pick: &Pick, tree: &Tree) -> Claim {
@@ -188,6 +184,12 @@ impl KeyspaceTree {
     fn manual(&self, range: &ShapeRange, refold: &Refold) -> ManualStep {
         let (policy, comparator) = (&self.keyspace.policy, &*self.keyspace.comparator);
         policy.manual(&self.shape(refold), &self.running_jobs(), range, comparator)
+    }
+
+    /// Bytes that must be compacted until the tree has its shape.
+    pub(crate) fn debt(&self, refold: &Refold) -> u64 {
+        let (policy, comparator) = (&self.keyspace.policy, &*self.keyspace.comparator);
+        policy.debt(&self.shape(refold), &self.running_jobs(), comparator)
     }
 
     fn shape(&self, refold: &Refold) -> TreeShape {

@@ -114,6 +114,7 @@ impl Core {
             own.settled = false;
             own.keyspace.view.install(Arc::clone(&version), own.flushed_through);
             old.mark_obsolete_files(&version);
+            self.set_pace(own);
         }
         if tree.manifest.is_long() {
             self.roll_manifest(tree)?;

@@ -1,5 +1,7 @@
 //! Settings that go with one call.
 
+use std::time::Duration;
+
 use crate::db::Snapshot;
 use crate::stats::ReadReport;
 
@@ -42,4 +44,27 @@ pub struct WriteOptions {
     /// Do not log: the write is lost if the process or the machine stops before its memtable is
     /// flushed. Closing the database flushes it.
     pub disable_wal: bool,
+    /// Longest time to wait before the write is begun: for the write buffer to be flushed, for level 0
+    /// to be compacted, or while writes are slowed because compaction is behind. What would take longer
+    /// answers [`crate::ErrorKind::Busy`] and writes nothing. Zero: never wait. Default: none, wait as
+    /// long as it takes.
+    ///
+    /// Not part of it: other writes whose turn it is (well below a millisecond), and with `sync` the
+    /// sync, during which the write has happened already.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// use std::time::Duration;
+    /// use foldb::{ErrorKind, WriteOptions};
+    ///
+    /// let soon = WriteOptions { deadline: Some(Duration::from_millis(5)), ..Default::default() };
+    /// match db.put_opt("key", "value", &soon) {
+    ///     Err(error) if error.kind() == ErrorKind::Busy => { /* shed load, or try again later */ }
+    ///     outcome => outcome?,
+    /// }
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub deadline: Option<Duration>,
 }

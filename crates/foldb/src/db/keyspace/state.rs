@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::compaction::policy::Policy;
+use crate::db::pace::Pace;
 use crate::db::view::{View, ViewCell};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Operator, Registry};
@@ -34,6 +35,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) policy: Policy,
     pub(crate) tables: Arc<OpenTables>,
     pub(crate) view: ViewCell,
+    /// How slow its writes are to be.
+    pub(crate) pace: Pace,
     dropped: AtomicBool,
 }
 
@@ -75,6 +78,7 @@ impl KeyspaceState {
             policy,
             tables: Arc::new(tables),
             view: ViewCell::new(View::of(parts.version)),
+            pace: Pace::default(),
             dropped: AtomicBool::new(false),
         })
     }

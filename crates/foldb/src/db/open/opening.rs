@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use foldb_chains::Pins;
 use foldb_env::{FileLock, FileSystem};
+use parking_lot::Mutex as WriterLock;
 
 use crate::compaction::policy::DeadShare;
 use crate::db::background::Background;
@@ -169,7 +170,7 @@ impl Assembly {
             names: self.names,
             database: stored.database,
             registry: stored.registry,
-            writer: Mutex::new(WriterState::new(
+            writer: WriterLock::new(WriterState::new(
                 buffers_of(&keyspaces, &options),
                 self.log,
                 operators,

@@ -1,0 +1,286 @@
+//! Making room: what a write waits for before it is begun, and for how long at most.
+//!
+//! A write needs memtables with space, a log that is not too long, and, where compaction is behind,
+//! a moment of patience ([`crate::db::pace`]). It waits without the writer lock, so that a stalled
+//! writer stands in nobody's way: who fits goes on, who gave a deadline is told in time that it has
+//! passed, and nobody else's flush, sync or new keyspace waits behind a stall. Once it holds the lock
+//! and there is room, it waits for nothing more; so a write that answers `Busy` has done nothing.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use foldb_env::Clock;
+use parking_lot::MutexGuard;
+
+use crate::db::background::Awaited;
+use crate::db::buffers::SealedGroup;
+use crate::db::core::Core;
+use crate::db::keyspace::{KeyspaceState, dropped};
+use crate::db::write::{WriterState, Writes};
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::StallReason;
+use crate::memtable::Memtable;
+use crate::options::WriteOptions;
+use crate::runtime::{Balance, Work};
+use crate::totals::Total;
+use crate::wal::LogWriter;
+
+/// How long a write may wait before it is begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// By the environment's clock; `None`: as long as it takes.
+    until: Option<Duration>,
+}
+
+/// How long a write whose patience has ended still waits for the lock: others that write, one after
+/// the other, are not what a deadline is about.
+const TURN: Duration = Duration::from_millis(1);
+
+impl Patience {
+    pub(crate) const ENDLESS: Patience = Patience { until: None };
+
+    #[inline]
+    pub(crate) fn of(options: &WriteOptions, clock: &dyn Clock) -> Patience {
+        Patience { until: options.deadline.map(|deadline| clock.now().saturating_add(deadline)) }
+    }
+
+    /// What is left of it; `None`: there is no end.
+    pub(crate) fn left(self, clock: &dyn Clock) -> Option<Duration> {
+        self.until.map(|until| until.saturating_sub(clock.now()))
+    }
+
+    fn covers(self, moment: Duration) -> bool {
+        self.until.is_none_or(|until| moment <= until)
+    }
+}
+
+/// Bytes written between two looks at memory.
+const LOOK_BYTES: u64 = 64 << 10;
+/// The same where several databases share it: until one says what it wrote.
+const SHARED_LOOK_BYTES: u64 = 4 << 10;
+/// Pause at each look while memtables of all databases take more than they may.
+const MEMORY_PAUSE: Duration = Duration::from_millis(10);
+
+/// The error of a write that would have to wait longer than it may.
+pub(crate) fn busy(because: &str) -> Error {
+    Error::new(ErrorKind::Busy, format!("nothing was written, for {because}; try again later"))
+}
+
+/// What a write meets that wants room.
+enum Room {
+    Made,
+    /// Writes go on at a moment.
+    Paused(Duration),
+    /// The write buffer has to be sealed and may not yet; these keyspaces have memtables.
+    Full(Vec<Arc<KeyspaceState>>),
+}
+
+impl Core {
+    /// The writer lock, with room for some writes.
+    ///
+    /// # Errors
+    /// `Busy` when patience ends before there is any.
+    #[inline]
+    pub(super) fn writer_with_room(
+        &self,
+        writes: Writes<'_>,
+        patience: Patience,
+    ) -> Result<MutexGuard<'_, WriterState>> {
+        let mut writer = self.lock_writer_for(patience)?;
+        self.check_writable()?;
+        if let Some((keyspace, bytes)) = writes.need()
+            && writer.buffers.is_ready(keyspace, bytes)
+            && !self.log_is_long(&writer)
+            && writer.since_look < self.look_every()
+        {
+            if let Writes::Batch(_) = writes {
+                writer.buffers.reserve(keyspace, bytes);
+            }
+            return Ok(writer);
+        }
+        self.wait_for_room(writer, writes, patience)
+    }
+
+    #[inline]
+    fn lock_writer_for(&self, patience: Patience) -> Result<MutexGuard<'_, WriterState>> {
+        let Some(left) = patience.left(&*self.options.env.clock) else {
+            return Ok(self.lock_writer());
+        };
+        let locked = self.writer.try_lock_for(left.max(TURN));
+        locked.ok_or_else(|| busy("another call has held the writers' lock for long"))
+    }
+
+    #[cold]
+    fn wait_for_room<'a>(
+        &'a self,
+        mut writer: MutexGuard<'a, WriterState>,
+        writes: Writes<'_>,
+        patience: Patience,
+    ) -> Result<MutexGuard<'a, WriterState>> {
+        loop {
+            let room = self.make_room(&mut writer, writes)?;
+            if let Room::Made = room {
+                return Ok(writer);
+            }
+            drop(writer);
+            match room {
+                Room::Made => {}
+                Room::Paused(until) => self.sit_out_pause(until, patience)?,
+                Room::Full(keyspaces) => self.wait_for_buffer(&keyspaces, patience)?,
+            }
+            writer = self.lock_writer_for(patience)?;
+            self.check_writable()?;
+        }
+    }
+
+    /// Seals and begins memtables as some writes need them, unless they must wait.
+    fn make_room(&self, writer: &mut WriterState, writes: Writes<'_>) -> Result<Room> {
+        let needs = writes.needs();
+        let missing = needs.iter().find(|(keyspace, _)| !writer.buffers.contains(*keyspace));
+        if let Some(&(keyspace, _)) = missing {
+            return Err(dropped(match writes {
+                Writes::One(keyspace, _) => &keyspace.name,
+                Writes::Batch(batch) => batch.keyspace_name(keyspace),
+            }));
+        }
+        if let Some(until) = writer.buffers.pause(&needs, &*self.options.env.clock) {
+            return Ok(Room::Paused(until));
+        }
+        self.look_at_memory(writer)?;
+        let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
+        // A log whose writes were all to keyspaces dropped since must end too.
+        let is_used = writer.log_used || !writer.buffers.is_empty();
+        if is_full || is_used && self.log_is_long(writer) {
+            let keyspaces = writer.buffers.written();
+            if self.lack_of_room(&keyspaces).is_some() {
+                return Ok(Room::Full(keyspaces));
+            }
+            self.seal(writer)?;
+        }
+        let runtime = &self.runtime;
+        let track = |memtable: &Arc<Memtable>| runtime.track(self.member, memtable);
+        writer.buffers.begin(&needs, &runtime.ledger().arenas, track);
+        needs.iter().for_each(|&(keyspace, bytes)| writer.buffers.reserve(keyspace, bytes));
+        Ok(Room::Made)
+    }
+
+    /// Why memtables may not be sealed now: as many as may be are, or level 0 is too deep where they
+    /// go.
+    fn lack_of_room(&self, keyspaces: &[Arc<KeyspaceState>]) -> Option<StallReason> {
+        if self.sealed.len() + 1 >= self.options.max_write_buffers() {
+            return Some(StallReason::Memtables);
+        }
+        let stop = self.options.level0_stop_trigger;
+        let is_deep =
+            |own: &Arc<KeyspaceState>| own.view.load().version.levels[0].runs.len() >= stop;
+        let stops = !self.options.disable_auto_compactions && keyspaces.iter().any(is_deep);
+        stops.then_some(StallReason::CompactionDebt)
+    }
+
+    fn wait_for_buffer(&self, keyspaces: &[Arc<KeyspaceState>], patience: Patience) -> Result<()> {
+        let Some(reason) = self.lack_of_room(keyspaces) else { return Ok(()) };
+        let start = self.options.env.clock.now();
+        let outcome = self.wait_until_within(patience, |core| match core.lack_of_room(keyspaces) {
+            None => Awaited::Nothing,
+            Some(StallReason::CompactionDebt) => Awaited::Work(Work::Compaction),
+            Some(_) => Awaited::Work(Work::Flush),
+        });
+        let waited = self.options.env.clock.now() - start;
+        if !waited.is_zero() {
+            self.note_stall(reason, waited);
+        }
+        outcome
+    }
+
+    fn sit_out_pause(&self, until: Duration, patience: Patience) -> Result<()> {
+        if !patience.covers(until) {
+            return Err(busy("writes are slowed until compaction has caught up"));
+        }
+        let clock = &self.options.env.clock;
+        let start = clock.now();
+        clock.sleep(until.saturating_sub(start));
+        self.note_stall(StallReason::CompactionDebt, clock.now() - start);
+        Ok(())
+    }
+
+    fn log_is_long(&self, writer: &WriterState) -> bool {
+        let limit = self.options.wal_limit();
+        let active = writer.log.len();
+        active > limit / 4 && active + self.background.sealed_log_bytes() > limit
+    }
+
+    /// Seals all memtables that hold something, together, and begins a new log.
+    pub(crate) fn seal(&self, writer: &mut WriterState) -> Result<()> {
+        let mut log_bytes = 0;
+        if writer.log_used {
+            log_bytes = writer.log.len();
+            let next = self.next_log(&writer.log)?;
+            std::mem::replace(&mut writer.log, next).sync_handle().rest();
+            writer.log_used = false;
+        }
+        let through = self.published();
+        let memtables = writer.buffers.seal(through);
+        let unlogged = std::mem::take(&mut writer.unlogged);
+        let next_log = writer.log.number();
+        self.sealed.push(SealedGroup { through, log_bytes, next_log, unlogged, memtables });
+        self.background.memtables_sealed(log_bytes);
+        self.wake();
+        Ok(())
+    }
+
+    /// Bytes written between two looks at memory.
+    #[inline]
+    fn look_every(&self) -> u64 {
+        if self.options.runtime.is_some() { SHARED_LOOK_BYTES } else { LOOK_BYTES }
+    }
+
+    /// Does what memory asks for: seals where this database fills most of what several may fill, asks
+    /// another one to, and waits a little while memtables take more than they may.
+    fn look_at_memory(&self, writer: &mut WriterState) -> Result<()> {
+        let bytes = std::mem::take(&mut writer.since_look);
+        // Where the write buffer is full, whoever's turn it is.
+        if !self.runtime.ledger().wrote(bytes) && bytes >= self.look_every() {
+            return Ok(());
+        }
+        let Balance { seal, is_over } = self.runtime.balance();
+        match seal {
+            Some(member) if member == self.member => self.seal_for_memory(writer)?,
+            Some(member) => self.runtime.workers().request_seal(member),
+            None => {}
+        }
+        if is_over && self.has_workers() {
+            self.options.env.clock.sleep(MEMORY_PAUSE);
+            self.note_stall(StallReason::Memory, MEMORY_PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Seals what is being filled, unless the writer would have to wait for that, and has it flushed.
+    pub(crate) fn seal_for_memory(&self, writer: &mut WriterState) -> Result<()> {
+        let may_seal = self.sealed.len() + 1 < self.options.max_write_buffers();
+        if may_seal && !writer.buffers.is_empty() {
+            self.seal(writer)?;
+        }
+        self.background.flush_soon();
+        self.wake();
+        Ok(())
+    }
+
+    /// A new log behind `last`, with the operator definitions its records may need.
+    fn next_log(&self, last: &LogWriter) -> Result<LogWriter> {
+        let number = self.new_file_number();
+        let path = self.names.log(number);
+        let fs = &self.options.env.fs;
+        let mut log = LogWriter::create(fs, &path, number, self.database, Some(last))?;
+        self.define_operators(&mut log)?;
+        self.note_log(&log);
+        self.totals.add_exclusive(Total::BytesLog, log.len());
+        Ok(log)
+    }
+
+    /// Keeps a new log until its writes are in tables.
+    pub(crate) fn note_log(&self, log: &LogWriter) {
+        let entry = (log.number(), Some(Arc::clone(log.sync_handle())));
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    }
+}
