@@ -120,10 +120,11 @@ impl MemtableWriter {
     /// When it does not fit: the caller asks [`MemtableWriter::fits`] for the whole batch first.
     #[inline]
     pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
-        if operation.kind == Kind::DeleteRange {
+        let Operation { kind, operator, key, value, .. } = *operation;
+        self.reserved = self.reserved.saturating_sub(record_bytes(key.len(), value.len()));
+        if kind == Kind::DeleteRange {
             return self.delete_range(operation, seqno);
         }
-        let Operation { kind, operator, key, value, .. } = *operation;
         let hash = key_hash(key);
         let record = NewRecord { seqno, kind: kind as u8, operator, value };
         let floor = match kind {
@@ -132,7 +133,6 @@ impl MemtableWriter {
         };
         let fold = |word| fold_word(rules.operators.implementation(operator), word, value);
         let inserted = self.writer.insert_or_fold(hash, key, record, floor, fold);
-        self.reserved = self.reserved.saturating_sub(record_bytes(key.len(), value.len()));
         if let Inserted::Version(records) = inserted.expect("the caller made room") {
             self.fold_due(hash, operation, records, rules.operators);
         }

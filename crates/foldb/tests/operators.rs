@@ -240,3 +240,25 @@ fn reads_of_long_chains_pay_for_their_fold() {
     assert!(db.get_operands("total").unwrap().is_empty());
     assert_eq!(db.get("total").unwrap().unwrap(), 200f64.to_le_bytes());
 }
+
+/// A wall that no longer is one: its operator was missing when the bottom was written, and is there now.
+#[test]
+fn finalize_folds_walls_that_have_healed() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    let fussy = db.operator("test.fussy").unwrap();
+    db.put("k", "base").unwrap();
+    db.compact::<&[u8]>(..).unwrap();
+    db.merge_with(&fussy, "k", "x").unwrap();
+    db.flush().unwrap();
+    drop(db);
+    let without = Options { operators: Vec::new(), ..options(&fs) };
+    let without = Options { allow_unresolved_operators: true, ..without };
+    let db = Db::open(PATH, without).unwrap();
+    db.compact::<&[u8]>(..).unwrap();
+    assert!(db.finalize().unwrap().operands_left > 0);
+    drop(db);
+    let db = open(&fs).unwrap();
+    assert_eq!(db.finalize().unwrap().operands_left, 0);
+    assert_eq!(db.get("k").unwrap().unwrap(), b"basex");
+}

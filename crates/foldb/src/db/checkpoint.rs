@@ -119,7 +119,7 @@ impl Core {
     }
 
     /// Whether there are writes that are neither logged nor in tables.
-    fn has_unlogged(&self) -> bool {
+    pub(super) fn has_unlogged(&self) -> bool {
         self.lock_writer().unlogged || self.sealed.any_unlogged()
     }
 

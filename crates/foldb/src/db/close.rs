@@ -24,7 +24,7 @@ impl Core {
 
     /// Whether closing would lose writes that are in no log.
     fn needs_flush(&self) -> bool {
-        self.poison.get().is_none() && self.lock_writer().unlogged
+        self.poison.get().is_none() && self.has_unlogged()
     }
 
     /// Stores the totals and gives back reserved space.

@@ -86,6 +86,7 @@ impl Core {
     ) -> Result<()> {
         let mut tree = self.lock_tree();
         let mut edit = Edit { log: Some(log), ..Edit::default() };
+        let mut written = Vec::new();
         for flushed in flushed {
             let (keyspace, files) = &flushed;
             if !tree.keyspaces.contains_key(&keyspace.id) {
@@ -97,12 +98,13 @@ impl Core {
             let mut change = KeyspaceEdit::of_tree(id, Vec::new());
             change.flushed_through = Some(through);
             if !files.is_empty() {
+                written.extend(files.iter().map(|file| file.number));
                 change.tree = new_level0_run(tree.next_run, flushed.1);
                 tree.next_run += 1;
             }
             edit.keyspaces.push(change);
         }
-        self.install(&mut tree, edit)
+        self.install(&mut tree, edit).inspect_err(|_| self.discard_uninstalled(written))
     }
 
     fn discard(&self, (_, files): &Flushed) {

@@ -232,6 +232,12 @@ impl Replayer<'_> {
     }
 
     fn batch(&mut self, header: &BatchHeader, operations: &[u8]) -> Result<()> {
+        if header.first_seqno <= self.done.last_seqno && header.count > 0 {
+            return Err(Error::corruption(format!(
+                "expected a batch behind sequence number {}, found one from {} on",
+                self.done.last_seqno, header.first_seqno
+            )));
+        }
         let mut bytes = ByteReader::new(operations);
         for index in 0..u64::from(header.count) {
             let mut operation = Operation::decode(&mut bytes)?;
