@@ -342,13 +342,14 @@ impl Core {
         patience: Patience,
         done: impl Fn(&Core) -> bool,
     ) -> Result<()> {
+        let mut is_over = false;
         loop {
             let seen = self.background.lock().steps;
             if done(self) {
                 return Ok(());
             }
             let left = patience.left(&*self.options.env.clock);
-            if left == Some(Duration::ZERO) {
+            if is_over || left == Some(Duration::ZERO) {
                 return Err(busy("flushes and compactions have not caught up"));
             }
             if !self.background.has_workers() {
@@ -375,7 +376,11 @@ impl Core {
                 let progress = &self.background.progress;
                 match left {
                     None => drop(progress.wait(state)),
-                    Some(left) => drop(progress.wait_timeout(state, left)),
+                    Some(left) => {
+                        let waited = progress.wait_timeout(state, left);
+                        let waited = waited.unwrap_or_else(PoisonError::into_inner);
+                        is_over = waited.1.timed_out();
+                    }
                 }
             }
         }

@@ -95,7 +95,10 @@ impl Stats {
 
     fn write_keyspaces(&self, text: &mut String) {
         type Figure = fn(&KeyspaceStats) -> u64;
-        let families: [(&str, &str, Figure); 3] = [
+        let families: [(&str, &str, Figure); 4] = [
+            ("foldb_keyspace_pace_micros_per_mib", "Time each MiB written costs.", |own| {
+                own.pace_micros_per_mib
+            }),
             ("foldb_keyspace_memtable_bytes", "Bytes in memtables.", |own| own.memtable_bytes),
             ("foldb_keyspace_runs", "Sorted runs.", |own| {
                 own.levels.iter().map(|level| level.runs).sum()
