@@ -104,7 +104,7 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
     writeln!(text, "{content}").expect("writing to a String does not fail");
 }
 
-fn counters(stats: &Stats) -> [(&'static str, u64); 20] {
+fn counters(stats: &Stats) -> [(&'static str, u64); 21] {
     [
         ("puts", stats.puts),
         ("deletes", stats.deletes),
@@ -120,6 +120,7 @@ fn counters(stats: &Stats) -> [(&'static str, u64); 20] {
         ("compaction_debt", stats.compaction_debt),
         ("failed_merges", stats.failed_merges),
         ("stall_micros", stats.stall_micros),
+        ("pace_micros_per_mib", stats.pace_micros_per_mib),
         ("block_cache_hits", stats.block_cache_hits),
         ("block_cache_misses", stats.block_cache_misses),
         ("filter_negatives", stats.filter_negatives),

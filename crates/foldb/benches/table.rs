@@ -142,14 +142,14 @@ fn walk(c: &mut Criterion) {
         let cached = CursorOptions::default();
         let sequential = CursorOptions::walk();
         for (what, table, how) in [
-            ("cached", &warm, cached),
-            ("read ahead", &warm, sequential),
+            ("cached", &warm, cached.clone()),
+            ("read ahead", &warm, sequential.clone()),
             ("read ahead, LZ4", &compressed, sequential),
         ] {
             group.bench_function(format!("{name}/next, {what}"), |b| {
                 b.iter_custom(|iterations| {
                     per_record(iterations, || {
-                        let mut cursor = TableCursor::new(table.clone(), how);
+                        let mut cursor = TableCursor::new(table.clone(), how.clone());
                         cursor.seek_to_first().expect("intact");
                         let mut sum = 0;
                         while cursor.valid() {
@@ -164,7 +164,7 @@ fn walk(c: &mut Criterion) {
         group.bench_function(format!("{name}/prev, cached"), |b| {
             b.iter_custom(|iterations| {
                 per_record(iterations, || {
-                    let mut cursor = TableCursor::new(warm.clone(), cached);
+                    let mut cursor = TableCursor::new(warm.clone(), cached.clone());
                     cursor.seek_to_last().expect("intact");
                     while cursor.valid() {
                         black_box(cursor.key());

@@ -229,6 +229,43 @@ fn memory_is_itemised() {
     assert_eq!(read.total(), read.items().iter().map(|(_, bytes)| bytes).sum::<u64>());
 }
 
+/// Whatever happens at once, the items together stay within the budget.
+#[test]
+fn the_budget_is_kept_under_writes_reads_and_compactions() {
+    const KEYS: u64 = 60_000;
+    let directory = TempDir::new().unwrap();
+    let own = Options {
+        create_if_missing: true,
+        merge_operator: Some("uint64add".to_owned()),
+        memory_budget: 12 * MIB,
+        target_file_size: 256 << 10,
+        level0_compaction_trigger: 2,
+        ..Options::default()
+    };
+    let db = Db::open(directory.path(), own).unwrap();
+    let done = AtomicBool::new(false);
+    let key = |n: u64| format!("{:016x}", (n % KEYS).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            for n in 0..5 * KEYS {
+                db.merge(key(n), number(1)).unwrap();
+            }
+            done.store(true, SeqCst);
+        });
+        let mut n = 0;
+        while !done.load(SeqCst) {
+            n += 7919;
+            db.get(key(n)).unwrap();
+            let memory = db.memory();
+            assert!(memory.total() <= memory.budget, "{memory:?}");
+        }
+    });
+    db.wait_for_background().unwrap();
+    assert!((0..KEYS).step_by(97).all(|n| count(&db, &key(n)) == 5));
+    let stats = db.stats();
+    assert!(stats.flushes > 2 && stats.compactions > 0, "too little happened: {stats:?}");
+}
+
 /// H14: memory that readers pin is told, but nobody waits for it: only the reader could give it back.
 #[test]
 fn h14_pinned_memtables_stop_no_writer() {

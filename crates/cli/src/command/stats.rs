@@ -94,6 +94,11 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
                 ("bytes_manifest", "written to the manifest", Bytes(stats.bytes_manifest)),
                 ("write_amplification", "write amplification", Ratio(stats.write_amplification())),
                 ("stall_micros", "writers waited", Micros(stats.stall_micros)),
+                (
+                    "pace_micros_per_mib",
+                    "writers wait a MiB now",
+                    Micros(stats.pace_micros_per_mib),
+                ),
             ],
         ),
         (

@@ -392,6 +392,7 @@ impl Core {
         patience: Patience,
         awaited: impl Fn(&Core) -> Awaited,
     ) -> Result<()> {
+        let mut is_over = false;
         loop {
             let seen = self.background.lock().steps;
             let work = awaited(self);
@@ -399,7 +400,7 @@ impl Core {
                 return Ok(());
             }
             let left = patience.left(&*self.options.env.clock);
-            if left == Some(Duration::ZERO) {
+            if is_over || left == Some(Duration::ZERO) {
                 return Err(busy("flushes and compactions have not caught up"));
             }
             if !self.has_workers() {
@@ -427,7 +428,11 @@ impl Core {
                 let progress = &self.background.progress;
                 match left {
                     None => drop(progress.wait(state)),
-                    Some(left) => drop(progress.wait_timeout(state, left)),
+                    Some(left) => {
+                        let waited = progress.wait_timeout(state, left);
+                        let waited = waited.unwrap_or_else(PoisonError::into_inner);
+                        is_over = waited.1.timed_out();
+                    }
                 }
             }
         }

@@ -101,11 +101,17 @@ impl Core {
         self.wait_for_room(writer, writes, patience)
     }
 
-    #[inline]
+    #[inline(always)]
     fn lock_writer_for(&self, patience: Patience) -> Result<MutexGuard<'_, WriterState>> {
-        let Some(left) = patience.left(&*self.options.env.clock) else {
-            return Ok(self.lock_writer());
-        };
+        match patience.until {
+            None => Ok(self.lock_writer()),
+            Some(_) => self.lock_writer_in_time(patience),
+        }
+    }
+
+    #[cold]
+    fn lock_writer_in_time(&self, patience: Patience) -> Result<MutexGuard<'_, WriterState>> {
+        let left = patience.left(&*self.options.env.clock).unwrap_or(Duration::MAX);
         let locked = self.writer.try_lock_for(left.max(TURN));
         locked.ok_or_else(|| busy("another call has held the writers' lock for long"))
     }

@@ -33,6 +33,8 @@ impl Core {
         stats.memory = self.runtime.memory();
         stats.block_cache_bytes = stats.memory.block_cache;
         stats.open_table_bytes = stats.memory.indexes + stats.memory.filters;
+        let paces = stats.keyspaces.iter().map(|own| own.pace_micros_per_mib);
+        stats.pace_micros_per_mib = paces.max().unwrap_or(0);
         stats.compaction_debt = self.debt(&self.lock_tree());
         stats
     }
@@ -78,6 +80,7 @@ fn keyspace_stats(keyspace: &KeyspaceState) -> KeyspaceStats {
     KeyspaceStats {
         name: String::from(&*keyspace.name),
         memtable_bytes: view.memtables().map(|memtable| memtable.bytes() as u64).sum(),
+        pace_micros_per_mib: keyspace.pace.per_mib().as_micros() as u64,
         levels: view.version.levels.iter().map(shape).collect(),
     }
 }

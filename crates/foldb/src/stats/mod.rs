@@ -61,7 +61,7 @@ pub struct Stats {
     pub compaction_records_out: u64,
     /// Keys whose merge failed, each time one was met.
     pub failed_merges: u64,
-    /// Microseconds writers waited for flushes or compactions.
+    /// Microseconds writers waited for flushes or compactions, those that waited at once each counted.
     pub stall_micros: u64,
     /// Blocks found in the cache.
     pub block_cache_hits: u64,
@@ -80,6 +80,9 @@ pub struct Stats {
     pub compaction_debt: u64,
     /// Where memory is now: see [`crate::Db::memory`].
     pub memory: MemoryUsage,
+    /// Microseconds that each MiB written costs the slowest keyspace now, because its compaction is
+    /// behind; 0 while none is slowed.
+    pub pace_micros_per_mib: u64,
     /// The trees of all keyspaces now, taken together, from level 0 down.
     pub levels: Vec<LevelStats>,
     /// Each keyspace now, by name.
@@ -127,6 +130,9 @@ pub struct KeyspaceStats {
     pub name: String,
     /// Bytes in its memtables now, sealed ones included.
     pub memtable_bytes: u64,
+    /// Microseconds that each MiB written to it costs now, because its compaction is behind; 0 while
+    /// it is not slowed.
+    pub pace_micros_per_mib: u64,
     /// Its tree now, from level 0 down.
     pub levels: Vec<LevelShape>,
 }

@@ -106,7 +106,10 @@ impl Stats {
 
     fn write_keyspaces(&self, text: &mut String) {
         type Figure = fn(&KeyspaceStats) -> u64;
-        let families: [(&str, &str, Figure); 3] = [
+        let families: [(&str, &str, Figure); 4] = [
+            ("foldb_keyspace_pace_micros_per_mib", "Time each MiB written costs.", |own| {
+                own.pace_micros_per_mib
+            }),
             ("foldb_keyspace_memtable_bytes", "Bytes in memtables.", |own| own.memtable_bytes),
             ("foldb_keyspace_runs", "Sorted runs.", |own| {
                 own.levels.iter().map(|level| level.runs).sum()
@@ -163,17 +166,22 @@ mod tests {
     fn every_figure_is_told() {
         let debug = format!("{:?}", Stats::default());
         let memory = format!("{:?}", Stats::default().memory).matches(": ").count() + 1;
-        let fields = debug.matches(": ").count() - 2 - memory;
+        let fields = debug.matches(": ").count() - 3 - memory;
         let stats = Stats::default();
         // The stall time stands beside the counters; memory, levels and keyspaces are families of
-        // their own.
+        // their own, and the pace is told keyspace by keyspace.
         assert_eq!(stats.counters().len() + 1 + stats.gauges().len(), fields, "{debug}");
     }
 
     #[test]
     fn keyspaces_are_labels() {
         let levels = vec![LevelShape { runs: 3, ..LevelShape::default() }; 2];
-        let own = KeyspaceStats { name: r#"a "b" \c"#.to_owned(), levels, memtable_bytes: 5 };
+        let own = KeyspaceStats {
+            name: r#"a "b" \c"#.to_owned(),
+            levels,
+            memtable_bytes: 5,
+            pace_micros_per_mib: 0,
+        };
         let text = Stats { keyspaces: vec![own], ..Stats::default() }.to_prometheus();
         let label = r#"{keyspace="a \"b\" \\c"}"#;
         assert!(text.contains(&format!("\nfoldb_keyspace_runs{label} 6\n")), "{text}");

@@ -1,6 +1,7 @@
 //! What the black-box tests share. Each test file takes what it needs.
 #![allow(dead_code, reason = "every test file is a crate of its own and uses a part of this")]
 
+pub mod gates;
 pub mod meddled;
 pub mod model;
 pub mod operators;
