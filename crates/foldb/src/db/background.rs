@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::db::core::Core;
+use crate::db::pace::FlushSpeed;
 use crate::db::room::{Patience, busy};
 use crate::db::schedule::Claim;
 use crate::error::{Error, ErrorKind, Result};
@@ -27,6 +28,8 @@ pub(crate) struct Background {
     /// Bytes of the logs of sealed memtables.
     sealed_log_bytes: AtomicU64,
     has_workers: AtomicBool,
+    /// How long flushes take.
+    pub(crate) flushes: FlushSpeed,
     workers: Mutex<Vec<JoinHandle<()>>>,
     /// The job being stepped, where there are no workers.
     stepped_job: Mutex<Option<Claim>>,

@@ -60,7 +60,7 @@ pub(crate) fn busy(because: &str) -> Error {
 enum Room {
     Made,
     /// Writes go on at a moment.
-    Paused(Duration),
+    Paused(Duration, StallReason),
     /// The write buffer has to be sealed and may not yet; these keyspaces have memtables.
     Full(Vec<Arc<KeyspaceState>>),
 }
@@ -120,7 +120,7 @@ impl Core {
             drop(writer);
             match room {
                 Room::Made => {}
-                Room::Paused(until) => self.sit_out_pause(until, patience)?,
+                Room::Paused(until, reason) => self.sit_out_pause(until, reason, patience)?,
                 Room::Full(keyspaces) => self.wait_for_buffer(&keyspaces, patience)?,
             }
             writer = self.lock_writer_for(patience)?;
@@ -138,8 +138,12 @@ impl Core {
                 Writes::Batch(batch) => batch.keyspace_name(keyspace),
             }));
         }
-        if let Some(until) = writer.buffers.pause(&needs, &*self.options.env.clock) {
-            return Ok(Room::Paused(until));
+        let flush_pace = self.flush_pace(&writer.buffers);
+        if let Some(until) = writer.buffers.pause(&needs, flush_pace, &*self.options.env.clock) {
+            let is_flush = !flush_pace.is_zero();
+            let reason =
+                if is_flush { StallReason::Memtables } else { StallReason::CompactionDebt };
+            return Ok(Room::Paused(until, reason));
         }
         let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
         // A log whose writes were all to keyspaces dropped since must end too.
@@ -181,14 +185,19 @@ impl Core {
         outcome
     }
 
-    fn sit_out_pause(&self, until: Duration, patience: Patience) -> Result<()> {
+    fn sit_out_pause(
+        &self,
+        until: Duration,
+        reason: StallReason,
+        patience: Patience,
+    ) -> Result<()> {
         if !patience.covers(until) {
-            return Err(busy("writes are slowed until compaction has caught up"));
+            return Err(busy("writes are slowed until flushes and compactions have caught up"));
         }
         let clock = &self.options.env.clock;
         let start = clock.now();
         clock.sleep(until.saturating_sub(start));
-        self.note_stall(StallReason::CompactionDebt, clock.now() - start);
+        self.note_stall(reason, clock.now() - start);
         Ok(())
     }
 

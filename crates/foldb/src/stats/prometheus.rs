@@ -163,7 +163,12 @@ mod tests {
     #[test]
     fn keyspaces_are_labels() {
         let levels = vec![LevelShape { runs: 3, ..LevelShape::default() }; 2];
-        let own = KeyspaceStats { name: r#"a "b" \c"#.to_owned(), levels, memtable_bytes: 5 };
+        let own = KeyspaceStats {
+            name: r#"a "b" \c"#.to_owned(),
+            levels,
+            memtable_bytes: 5,
+            ..Default::default()
+        };
         let text = Stats { keyspaces: vec![own], ..Stats::default() }.to_prometheus();
         let label = r#"{keyspace="a \"b\" \\c"}"#;
         assert!(text.contains(&format!("\nfoldb_keyspace_runs{label} 6\n")), "{text}");
