@@ -21,14 +21,20 @@ pub struct ArenaPool {
 
 impl ArenaPool {
     /// A pool that keeps at most `max_pooled_bytes` of unused arenas. Pages of an arena that were
-    /// never touched count too, though they cost no memory.
+    /// never touched cost no memory and do not count.
     pub fn new(max_pooled_bytes: usize) -> Arc<ArenaPool> {
         Arc::new(ArenaPool { max_pooled_bytes, free: Mutex::new(Vec::new()) })
     }
 
-    /// Bytes of unused arenas now in the pool.
+    /// Bytes of memory that unused arenas in the pool hold now.
     pub fn pooled_bytes(&self) -> usize {
-        self.lock().iter().map(|block| block.layout.size()).sum()
+        touched(&self.lock())
+    }
+
+    /// Frees the longest unused arenas until at most `bytes` are pooled.
+    pub fn trim(&self, bytes: usize) {
+        let mut evicted = Vec::new(); // freed after the lock
+        evict(&mut self.lock(), bytes, &mut evicted);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Block>> {
@@ -47,12 +53,21 @@ impl ArenaPool {
         let mut evicted = Vec::new(); // freed after the lock
         let mut free = self.lock();
         free.push(block);
-        let mut pooled: usize = free.iter().map(|block| block.layout.size()).sum();
-        while pooled > self.max_pooled_bytes {
-            let oldest = free.remove(0);
-            pooled -= oldest.layout.size();
-            evicted.push(oldest);
-        }
+        evict(&mut free, self.max_pooled_bytes, &mut evicted);
+    }
+}
+
+fn touched(blocks: &[Block]) -> usize {
+    blocks.iter().map(|block| block.touched).sum()
+}
+
+/// Takes the longest unused of these blocks out until the others hold at most `bytes`.
+fn evict(free: &mut Vec<Block>, bytes: usize, evicted: &mut Vec<Block>) {
+    let mut pooled = touched(free);
+    while pooled > bytes {
+        let oldest = free.remove(0);
+        pooled -= oldest.touched;
+        evicted.push(oldest);
     }
 }
 
@@ -61,6 +76,8 @@ impl ArenaPool {
 struct Block {
     base: NonNull<u8>,
     layout: Layout,
+    /// Bytes of memory that the system has committed to it: what was ever written.
+    touched: usize,
 }
 
 // SAFETY: a Block owns its memory and does nothing with it.
@@ -74,7 +91,7 @@ impl Block {
         match NonNull::new(base) {
             Some(base) => {
                 advise_huge_pages(base, layout);
-                Block { base, layout }
+                Block { base, layout, touched: 0 }
             }
             None => handle_alloc_error(layout),
         }
@@ -97,7 +114,7 @@ const MIN_HUGE: usize = 32 << 20;
 /// insert 63 ns against 93, a get 80 against 100, and a third of the page faults' cost.
 #[cfg(all(target_os = "linux", not(any(miri, loom))))]
 fn advise_huge_pages(base: NonNull<u8>, layout: Layout) {
-    if layout.size() < MIN_HUGE || layout.align() < PAGE {
+    if granule(layout) == PAGE {
         return;
     }
     let whole_pages = layout.size() & !(PAGE - 1);
@@ -108,6 +125,17 @@ fn advise_huge_pages(base: NonNull<u8>, layout: Layout) {
 
 #[cfg(not(all(target_os = "linux", not(any(miri, loom)))))]
 fn advise_huge_pages(_: NonNull<u8>, _: Layout) {}
+
+/// Bytes that the system commits at a time to an arena of this layout.
+#[cfg(all(target_os = "linux", not(any(miri, loom))))]
+fn granule(layout: Layout) -> usize {
+    if layout.size() < MIN_HUGE || layout.align() < PAGE { PAGE } else { 2 << 20 }
+}
+
+#[cfg(not(all(target_os = "linux", not(any(miri, loom)))))]
+fn granule(_: Layout) -> usize {
+    PAGE
+}
 
 /// The memory of one memtable. Who may touch which byte is up to the memtable.
 pub(crate) struct Arena {
@@ -136,6 +164,24 @@ impl Arena {
     pub(crate) unsafe fn at(&self, offset: usize) -> NonNull<u8> {
         // SAFETY: inside the allocation, by the caller's promise.
         unsafe { self.base.add(offset) }
+    }
+
+    /// Bytes of memory committed to it in its earlier lives.
+    pub(crate) fn touched(&self) -> usize {
+        self.block.as_ref().map_or(0, |block| block.touched)
+    }
+
+    /// What so many bytes, written from one end of a region on, are in whole pages.
+    pub(crate) fn in_pages(&self, bytes: usize) -> usize {
+        let granule = self.block.as_ref().map_or(PAGE, |block| granule(block.layout));
+        bytes.next_multiple_of(granule)
+    }
+
+    /// Notes how much of it was written in this life.
+    pub(crate) fn note_touched(&mut self, bytes: usize) {
+        if let Some(block) = &mut self.block {
+            block.touched = block.touched.max(bytes.min(block.layout.size()));
+        }
     }
 
     /// Whether all of `bytes` lies in this arena.

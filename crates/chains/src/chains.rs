@@ -156,6 +156,23 @@ impl Chains {
         self.order.bytes()
     }
 
+    /// Bytes of memory it takes, in whole pages, with what its arena took before it was this
+    /// memtable's, and with the order of keys.
+    pub fn bytes_resident(&self) -> usize {
+        self.arena.touched().max(self.bytes_touched()) + self.order_bytes()
+    }
+
+    /// Bytes of the arena that were written, in whole pages: its three regions grow each from one
+    /// end.
+    fn bytes_touched(&self) -> usize {
+        // Relaxed: figures.
+        let nodes = self.published.nodes.load(Ordering::Relaxed) as usize * NODE;
+        let low = self.published.low.load(Ordering::Relaxed) as usize * UNIT;
+        let tables_end = self.published.tables_end.load(Ordering::Relaxed) as usize;
+        let regions = [nodes, self.regions.data_end - low, tables_end - self.regions.data_end];
+        regions.into_iter().map(|bytes| self.arena.in_pages(bytes)).sum()
+    }
+
     /// Bytes that records may take.
     pub fn capacity(&self) -> usize {
         self.regions.data_end
@@ -209,6 +226,13 @@ impl Chains {
     pub(crate) unsafe fn node_at(&self, number: u32) -> std::ptr::NonNull<NodeRecord> {
         // SAFETY: by the caller's promise.
         unsafe { self.arena.at(number as usize * NODE).cast() }
+    }
+}
+
+impl Drop for Chains {
+    fn drop(&mut self) {
+        let touched = self.bytes_touched();
+        self.arena.note_touched(touched);
     }
 }
 

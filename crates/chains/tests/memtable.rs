@@ -175,6 +175,32 @@ fn a_pool_keeps_no_more_than_it_may() {
     assert!(pool.pooled_bytes() > 0 && pool.pooled_bytes() <= 150 << 10);
 }
 
+/// A pool counts the memory that arenas hold, not the addresses they reserve.
+#[test]
+fn what_was_never_touched_costs_nothing() {
+    let pool = ArenaPool::new(usize::MAX);
+    let (writer, chains) = Chains::create(&pool, 16 << 20, KeyOrder::Bytewise);
+    assert!(chains.bytes_resident() < 256 << 10, "{}", chains.bytes_resident());
+    drop((writer, chains));
+    assert!((1..256 << 10).contains(&pool.pooled_bytes()), "{}", pool.pooled_bytes());
+
+    let (mut writer, chains) = Chains::create(&pool, 16 << 20, KeyOrder::Bytewise);
+    for n in 0..100_000u32 {
+        put(&mut writer, &n.to_be_bytes(), u64::from(n), &[1; 8]).unwrap();
+    }
+    let full = chains.bytes_resident();
+    assert!((chains.bytes_used()..2 * chains.bytes_used()).contains(&full), "{full}");
+    drop((writer, chains));
+    assert_eq!(pool.pooled_bytes(), full);
+    let (writer, chains) = Chains::create(&pool, 16 << 20, KeyOrder::Bytewise);
+    assert_eq!(chains.bytes_resident(), full, "its pages are there already");
+    drop((writer, chains));
+    pool.trim(full);
+    assert_eq!(pool.pooled_bytes(), full);
+    pool.trim(full - 1);
+    assert_eq!(pool.pooled_bytes(), 0);
+}
+
 #[test]
 fn h14_pinned_bytes_outlive_everything_else() {
     let (mut writer, chains) = create(1 << 16);

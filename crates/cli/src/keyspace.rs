@@ -33,6 +33,14 @@ impl Opened {
         Opened::of(location::open(path, options)?, path, keyspace)
     }
 
+    /// [`Opened::open`] to look only: see [`location::open_to_read`].
+    ///
+    /// # Errors
+    /// As [`Opened::open`].
+    pub fn open_to_read(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
+        Opened::of(location::open_to_read(path, options)?, path, keyspace)
+    }
+
     /// A keyspace of an open database.
     ///
     /// # Errors

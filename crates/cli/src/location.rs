@@ -123,8 +123,25 @@ fn is_zero_to_the_end(log: &mut impl BufRead) -> io::Result<bool> {
 /// # Errors
 /// Failed where none does.
 pub fn open(path: &Path, options: Options) -> Outcome<Db> {
+    open_by(path, options, Db::open)
+}
+
+/// Opens the database that stands at `path` to look at it: nothing is written, and another process may
+/// have it open.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_read(path: &Path, options: Options) -> Outcome<Db> {
+    open_by(path, options, Db::open_read_only)
+}
+
+fn open_by<'a>(
+    path: &'a Path,
+    options: Options,
+    open: fn(&'a Path, Options) -> foldb::Result<Db>,
+) -> Outcome<Db> {
     match Location::of(path)? {
-        Location::Database => Ok(Db::open(path, options)?),
+        Location::Database => Ok(open(path, options)?),
         Location::Free => Err(Exit::failed(format!("there is no database at {}", shown(path)))),
     }
 }

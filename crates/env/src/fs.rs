@@ -86,6 +86,12 @@ pub trait WritableFile: Debug + Send + Sync {
     fn truncate(&self, len: u64) -> io::Result<()>;
     /// Makes what was written, and the length needed to read it, durable (`fdatasync`).
     fn sync(&self) -> io::Result<()>;
+    /// Bytes of this process' memory that writing takes now.
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+    /// Gives that memory back until the next write: none is expected soon.
+    fn rest(&self) {}
 }
 
 /// A file being read.

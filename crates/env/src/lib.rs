@@ -5,7 +5,7 @@
 //! moves one step at a time.
 //!
 //! Reading order: [`fs`] (the traits), [`posix`] (the real thing), [`mem`] (in memory, with crashes
-//! and injected errors), [`clock`], [`threads`].
+//! and injected errors), [`read_only`] (nothing can be changed), [`clock`], [`threads`].
 
 #![deny(unsafe_code)]
 
@@ -13,6 +13,7 @@ pub mod clock;
 pub mod fs;
 pub mod mem;
 pub mod posix;
+pub mod read_only;
 pub mod threads;
 
 use std::hash::{BuildHasher, RandomState};
@@ -22,6 +23,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
 pub use mem::MemFs;
 pub use posix::PosixFs;
+pub use read_only::{ReadOnlyFs, UnwritableFile};
 pub use threads::{Stepped, SystemThreads, Threads};
 
 /// The machine as the engine sees it. Cheap to clone.

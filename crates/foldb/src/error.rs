@@ -45,6 +45,8 @@ pub enum ErrorKind {
     NoSpace,
     /// A sync failed earlier, so what is durable is unknown. Reopen the database.
     Poisoned,
+    /// The database was opened read-only. Open it with [`crate::Db::open`] to write.
+    ReadOnly,
     /// The database was closed. Open it again.
     Closed,
     /// The write would have had to wait longer than [`crate::WriteOptions::deadline`] allows. Nothing was

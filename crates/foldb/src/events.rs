@@ -67,6 +67,8 @@ pub enum StallReason {
     Memtables,
     /// Compaction is behind: the write was slowed, or stopped.
     CompactionDebt,
+    /// The memtables of all databases with the same [`crate::Runtime`] take more than they may.
+    Memory,
 }
 
 /// A key whose operands cannot be folded, and the operator that refuses them.

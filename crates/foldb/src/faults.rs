@@ -37,6 +37,8 @@ pub enum Fault {
     FoldAcrossRangeDelete,
     /// A compaction drops a range tombstone while older tables lie below.
     DropRangeDeleteEarly,
+    /// Operands are folded by the operator of the oldest of them, whatever theirs is.
+    WrongOperator,
     /// A record changes in place under a snapshot.
     FoldInPlaceUnderSnapshot,
     /// A flush shows no snapshot its part of what the memtable folded.

@@ -63,7 +63,8 @@ pub fn merge(db: &Db, into: Into) -> Result<(u64, u64)> {
             let next_number = || core.new_file_number();
             let fs = &core.options.env.fs;
             let options = core.table_options(keyspace, keyspace.num_levels - 1);
-            let mut output = TableOutput::new(fs, &core.names, &next_number, options);
+            let mut output =
+                TableOutput::new(fs, &core.names, &next_number, options, &core.work_memory());
             fold_all(&mut records, &mut folder, &mut output)?;
             output.cut()?;
         }

@@ -45,9 +45,11 @@ mod fold;
 pub mod internals;
 mod iterator;
 mod key;
+mod memory;
 mod memtable;
 mod options;
 mod range_tombstone;
+mod runtime;
 mod stats;
 mod table;
 #[cfg(test)]
@@ -63,7 +65,10 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use batch::{BatchOp, WriteBatch};
-pub use db::{ApproximateCount, Base, Db, Finalized, Keyspace, Operand, Operands, Snapshot};
+pub use db::{
+    ApproximateCount, Base, CheckpointReport, Db, Explained, ExplainedRecord, Finalized, Keyspace,
+    Operand, Operands, Place, RecordKind, Snapshot, Unfolded,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Event, EventListener, FailedMerge, StallReason};
 pub use fold::{
@@ -73,10 +78,12 @@ pub use fold::{
 pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
 pub use key::{BytewiseComparator, Comparator};
+pub use memory::MemoryUsage;
 pub use options::{
     CompactionPreset, Compression, ExplainedOption, KeyspaceOptions, OptionSource, OptionValue,
     Options, Profile, ReadOptions, WriteOptions,
 };
+pub use runtime::{Runtime, RuntimeOptions};
 pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, Stats};
 pub use value::Value;
 

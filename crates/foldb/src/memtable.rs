@@ -8,7 +8,7 @@ mod folding;
 
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwapOption;
 use foldb_chains::{ArenaPool, Chains, Cursor, Inserted, KeyOrder, NewRecord, Writer};
@@ -36,6 +36,8 @@ pub(crate) struct Memtable {
     range_bytes: AtomicUsize,
     /// Last sequence number applied, set when the memtable is sealed.
     sealed_through: AtomicU64,
+    /// Set when nobody needs it any more but readers who have it.
+    released: AtomicBool,
 }
 
 /// The one who may write to a memtable.
@@ -72,6 +74,7 @@ impl MemtableWriter {
             last_range_delete: AtomicU64::new(0),
             range_bytes: AtomicUsize::new(0),
             sealed_through: AtomicU64::new(0),
+            released: AtomicBool::new(false),
         });
         MemtableWriter {
             empty_bytes: memtable.bytes(),
@@ -117,10 +120,11 @@ impl MemtableWriter {
     /// When it does not fit: the caller asks [`MemtableWriter::fits`] for the whole batch first.
     #[inline]
     pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
-        if operation.kind == Kind::DeleteRange {
+        let Operation { kind, operator, key, value, .. } = *operation;
+        self.reserved = self.reserved.saturating_sub(record_bytes(key.len(), value.len()));
+        if kind == Kind::DeleteRange {
             return self.delete_range(operation, seqno);
         }
-        let Operation { kind, operator, key, value, .. } = *operation;
         let hash = key_hash(key);
         let record = NewRecord { seqno, kind: kind as u8, operator, value };
         let floor = match kind {
@@ -129,7 +133,6 @@ impl MemtableWriter {
         };
         let fold = |word| fold_word(rules.operators.implementation(operator), word, value);
         let inserted = self.writer.insert_or_fold(hash, key, record, floor, fold);
-        self.reserved = self.reserved.saturating_sub(record_bytes(key.len(), value.len()));
         if let Inserted::Version(records) = inserted.expect("the caller made room") {
             self.fold_due(hash, operation, records, rules.operators);
         }
@@ -194,6 +197,23 @@ impl Memtable {
         true
     }
 
+    /// Shows the records of `key` up to `seqno`, newest first, and the bytes of their values; answers
+    /// up to where a range delete covers it, 0 for nowhere.
+    pub(crate) fn records_of(
+        &self,
+        hash: u64,
+        key: &[u8],
+        seqno: SeqNo,
+        mut show: impl FnMut(RecordHeader, usize),
+    ) -> SeqNo {
+        for version in self.chains.find(hash, key).iter().flat_map(|node| node.versions(seqno)) {
+            let header = record_header(version.seqno, version.kind, version.operator);
+            show(header, version.value_len());
+        }
+        let tombstones = self.range_tombstones();
+        tombstones.map_or(0, |tombstones| tombstones.cover(&*self.comparator, key, seqno))
+    }
+
     /// A cursor over the records up to `seqno`.
     pub(crate) fn cursor(&self, seqno: SeqNo) -> Cursor {
         self.chains.cursor(seqno)
@@ -231,6 +251,31 @@ impl Memtable {
     /// Last sequence number applied before it was sealed.
     pub(crate) fn sealed_through(&self) -> SeqNo {
         self.sealed_through.load(Ordering::Acquire)
+    }
+
+    /// Notes that it was flushed, or is not wanted any more: only readers keep it now.
+    pub(crate) fn release(&self) {
+        self.released.store(true, Ordering::Release);
+    }
+
+    /// Whether it is being written to.
+    pub(crate) fn is_active(&self) -> bool {
+        self.sealed_through() == 0 && !self.released.load(Ordering::Acquire)
+    }
+
+    /// Whether it is sealed and not flushed yet.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.sealed_through() > 0 && !self.released.load(Ordering::Acquire)
+    }
+
+    /// Bytes of its range tombstones.
+    pub(crate) fn range_bytes(&self) -> usize {
+        self.range_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Its records, as far as memory is concerned.
+    pub(crate) fn chains(&self) -> &Arc<Chains> {
+        &self.chains
     }
 
     /// Puts all keys in order at once, ahead of a flush.

@@ -215,7 +215,10 @@ fn counters_add_up_exactly() {
             });
         }
         let reader = db.clone();
-        crew.repeat(move |_| assert!(sum(&reader) > 0 || reader.stats().merges == 0));
+        crew.repeat(move |_| {
+            let merges = reader.stats().merges;
+            assert!(sum(&reader) > 0 || merges == 0);
+        });
         let worker = db.clone();
         crew.repeat(move |round| match round % 3 {
             0 => worker.flush().unwrap(),

@@ -633,3 +633,39 @@ fn names(directory: &Path) -> Vec<String> {
     names.sort_unstable();
     names
 }
+
+/// What was written without a log is flushed by `close`, also what a later write sealed.
+#[test]
+fn closing_flushes_unlogged_writes_that_are_sealed_already() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, Options { write_buffer_size: 64 << 10, ..options(&fs) }).unwrap();
+    (0..100).for_each(|n| db.put_opt(key(n), [0; 400], &UNLOGGED).unwrap());
+    (100..200).for_each(|n| db.put(key(n), [0; 400]).unwrap());
+    db.close().unwrap();
+    drop(db);
+    let db = reopen(&fs).unwrap();
+    assert_eq!(db.iter().unwrap().count(), 200);
+}
+
+/// Tables that could not be installed do not stay behind: a flush is tried again and again.
+#[test]
+fn tables_that_were_not_installed_are_removed() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put("k", "v").unwrap();
+    fs.inject(
+        Fault::on(Operation::Write)
+            .path("MANIFEST")
+            .forever()
+            .kind(std::io::ErrorKind::StorageFull),
+    );
+    for _ in 0..5 {
+        assert_error(db.flush(), ErrorKind::NoSpace, None);
+    }
+    let tables =
+        || fs.list(Path::new(PATH)).unwrap().into_iter().filter(|name| name.ends_with(".tbl"));
+    assert_eq!(tables().count(), 0);
+    fs.clear_faults();
+    db.flush().unwrap();
+    assert_eq!(tables().count(), 1);
+}

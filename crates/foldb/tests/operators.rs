@@ -240,3 +240,62 @@ fn reads_of_long_chains_pay_for_their_fold() {
     assert!(db.get_operands("total").unwrap().is_empty());
     assert_eq!(db.get("total").unwrap().unwrap(), 200f64.to_le_bytes());
 }
+
+/// A wall that no longer is one: its operator was missing when the bottom was written, and is there now.
+#[test]
+fn finalize_folds_walls_that_have_healed() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    let fussy = db.operator("test.fussy").unwrap();
+    db.put("k", "base").unwrap();
+    db.compact::<&[u8]>(..).unwrap();
+    db.merge_with(&fussy, "k", "x").unwrap();
+    db.flush().unwrap();
+    drop(db);
+    let without = Options { operators: Vec::new(), ..options(&fs) };
+    let without = Options { allow_unresolved_operators: true, ..without };
+    let db = Db::open(PATH, without).unwrap();
+    db.compact::<&[u8]>(..).unwrap();
+    assert!(db.finalize().unwrap().operands_left > 0);
+    drop(db);
+    let db = open(&fs).unwrap();
+    assert_eq!(db.finalize().unwrap().operands_left, 0);
+    assert_eq!(db.get("k").unwrap().unwrap(), b"basex");
+}
+
+/// H7: sums of fractions depend on their order, so no flush or compaction folds them without their
+/// base, and no answer changes without a write.
+#[test]
+fn h07_fractions_fold_onto_their_base_only() {
+    let db = open(&MemFs::new()).unwrap();
+    let sum = db.operator("float64add").unwrap();
+    db.put("k", 1e16f64.to_le_bytes()).unwrap();
+    db.flush().unwrap();
+    for _ in 0..2 {
+        db.merge_with(&sum, "k", 1f64.to_le_bytes()).unwrap();
+    }
+    let before = db.get("k").unwrap();
+    assert_eq!(before.as_deref(), Some(&1e16f64.to_le_bytes()[..]), "one at a time");
+    db.flush().unwrap();
+    assert_eq!(db.get_operands("k").unwrap().len(), 2, "1 + 1 is not folded");
+    assert_eq!(db.get("k").unwrap(), before);
+    db.compact::<&[u8]>(..).unwrap();
+    assert_eq!(db.get("k").unwrap(), before);
+}
+
+/// H7: patches that are no one patch together stay apart until they meet their document.
+#[test]
+fn h07_patches_compose_only_where_a_patch_can_say_so() {
+    let db = open(&MemFs::new()).unwrap();
+    let patch = db.operator("json_merge_patch").unwrap();
+    db.put("k", r#"{"a":{"c":2}}"#).unwrap();
+    db.flush().unwrap();
+    db.merge_with(&patch, "k", r#"{"a":null}"#).unwrap();
+    db.merge_with(&patch, "k", r#"{"a":{"b":1}}"#).unwrap();
+    for _ in 0..2 {
+        assert_eq!(db.get("k").unwrap().unwrap(), br#"{"a":{"b":1}}"#);
+        db.flush().unwrap();
+    }
+    db.compact::<&[u8]>(..).unwrap();
+    assert_eq!(db.get("k").unwrap().unwrap(), br#"{"a":{"b":1}}"#);
+}

@@ -50,6 +50,18 @@ fn stopping_a_chain_early_is_noticed() {
 }
 
 #[test]
+fn an_operand_folded_by_the_wrong_operator_is_noticed() {
+    assert_noticed(Fault::WrongOperator, || {
+        let db = open(&MemFs::new()).unwrap();
+        let (list, longest) = (db.operator("append").unwrap(), db.operator("max").unwrap());
+        db.merge_with(&list, "a", "b").unwrap();
+        db.merge_with(&longest, "a", "c").unwrap();
+        db.merge_with(&list, "a", "d").unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "cd");
+    });
+}
+
+#[test]
 fn folding_in_place_under_a_snapshot_is_noticed() {
     assert_noticed(Fault::FoldInPlaceUnderSnapshot, || {
         let db = open(&MemFs::new()).unwrap();

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use foldb::env::{Clock, Env, ManualClock, MemFs, SystemClock, SystemThreads};
+use foldb::env::{Env, MemFs, SystemClock, SystemThreads};
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteBatch, WriteOptions};
 
-use support::gates::{Gate, GatedFs, HeldCompaction};
+use support::gates::GatedFs;
 use support::{PATH, assert_error, count, number, options, reopen};
 
 const NOW: WriteOptions =
@@ -99,75 +99,6 @@ fn without_threads_zero_means_not_to_work_either() {
     db.put_opt("soon", [0; 100], &soon).unwrap();
     assert!(db.stats().flushes > 0);
     assert_eq!(db.iter().unwrap().count(), filled + 1);
-}
-
-/// Time stands still but for pauses, compaction does nothing, and each round makes one run of level 0.
-#[test]
-fn the_deeper_level0_the_longer_the_pauses_and_only_where_it_is_deep() {
-    const ROUND: usize = 256 << 10;
-    let (gate, clock) = (Arc::<Gate>::default(), Arc::<ManualClock>::default());
-    gate.close();
-    let fs = MemFs::new();
-    let options = Options {
-        env: Env {
-            clock: Arc::clone(&clock) as Arc<dyn Clock>,
-            threads: Arc::new(HeldCompaction(Arc::clone(&gate))),
-            ..Env::in_memory(fs.clone())
-        },
-        write_buffer_size: 512 << 10,
-        max_write_buffers: 2,
-        level0_slowdown_trigger: 4,
-        level0_stop_trigger: 12,
-        ..options(&fs)
-    };
-    let db = Db::open(PATH, options).unwrap();
-    let _end = gate.open_at_end();
-    let calm = db.create_keyspace("calm", KeyspaceOptions::default()).unwrap();
-    let round = |options: &WriteOptions| {
-        let before = clock.now();
-        for n in 0..ROUND / 1024 {
-            db.put_opt(format!("{n}"), [b'v'; 1000], options)?;
-        }
-        Ok::<_, foldb::Error>(clock.now() - before)
-    };
-    let mut waited = Vec::new();
-    for runs in 0..12 {
-        let took = round(&WriteOptions::default()).unwrap();
-        waited.push(took);
-        if runs == 10 {
-            // What is slowed is the keyspace that is behind, not its neighbour.
-            for _ in 0..5 {
-                calm.put_opt("a", [b'v'; 10_000], &NOW).unwrap();
-            }
-        }
-        if runs > 8 {
-            let error = round(&NOW).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
-            // The pause that was announced is over for whoever comes behind it.
-            db.put("0", "v").unwrap();
-        }
-        db.flush().unwrap();
-    }
-    assert_eq!(waited[..4], [Duration::ZERO; 4], "slowed too early: {waited:?}");
-    assert!(waited[3..].is_sorted_by(|a, b| a < b), "{waited:?}");
-    // 7 of 8 steps from slowdown to stop: 7 times 32 ms a MiB, of a quarter of which is written.
-    let last = waited[11].as_secs_f64() / (0.25 * 7.0 * 0.032);
-    assert!((0.8..1.4).contains(&last), "{waited:?}");
-    let stats = db.stats();
-    assert_eq!(u128::from(stats.stall_micros / 1000), clock.now().as_millis());
-    assert_eq!(stats.pace_micros_per_mib, 320_000);
-    let own = |name: &str| {
-        let own = stats.keyspaces.iter().find(|own| own.name == name).unwrap();
-        own.pace_micros_per_mib
-    };
-    assert_eq!(own("default"), 320_000);
-
-    // Compaction catches up, and nothing is left of it.
-    gate.open();
-    db.wait_for_background().unwrap();
-    assert_eq!(db.stats().pace_micros_per_mib, 0);
-    db.put("0", "v").unwrap();
-    assert_eq!(round(&NOW).unwrap(), Duration::ZERO);
 }
 
 /// H23: a sync that does not end keeps nobody but its caller.

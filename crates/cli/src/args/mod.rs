@@ -242,6 +242,40 @@ Example:
   foldb compact words.db"
     )]
     Compact(Compact),
+    /// Shows the records of a key: where each lies, and why it is not folded yet
+    #[command(
+        override_usage = "foldb explain DB KEY [FLAGS]",
+        after_help = "\
+The newest record comes first. Sequence numbers are positions in the order of all writes; 0 says that
+nobody needs to know it any more.
+
+Examples:
+  foldb explain words.db the
+  foldb explain words.db the --json"
+    )]
+    Explain(Explain),
+    /// Folds every operand to a plain value, so that a program without the operators can take over
+    #[command(
+        override_usage = "foldb finalize DB [FLAGS]",
+        after_help = "\
+Exits 1 where keys are left whose operators reject their operands; it names them.
+
+Example:
+  foldb finalize words.db"
+    )]
+    Finalize(Finalize),
+    /// Makes DIR a database of its own that holds what this one holds now
+    #[command(
+        override_usage = "foldb checkpoint DB DIR [FLAGS]",
+        after_help = "\
+DIR must not exist or be empty. Tables are hard links, or copies in another file system; the log is
+copied. Neither database notices what is done to the other. If it fails nothing is left of it.
+
+Examples:
+  foldb checkpoint words.db words.monday
+  foldb checkpoint words.db /backup/words.db --json"
+    )]
+    Checkpoint(Checkpoint),
     /// Lists the merge operators: name, parameter, operand text and an example
     #[command(
         override_usage = "foldb operators [FLAGS]",
@@ -297,6 +331,28 @@ pub struct Get {
     /// Where in the database.
     #[command(flatten)]
     pub within: Within,
+}
+
+/// `explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// The key
+    #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
+    pub key: OsString,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
+}
+
+/// `finalize`.
+#[derive(Debug, Args)]
+pub struct Finalize {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
 }
 
 /// `put`.
@@ -467,6 +523,17 @@ pub struct Compact {
     /// Only this keyspace
     #[arg(long, value_name = "NAME")]
     pub keyspace: Option<String>,
+}
+
+/// `checkpoint`.
+#[derive(Debug, Args)]
+pub struct Checkpoint {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub db: PathBuf,
+    /// Directory of the checkpoint
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
 }
 
 /// `demo`.

@@ -64,7 +64,7 @@ fn drop_one(args: &Keyspaces, name: &str, options: Options) -> Outcome {
 }
 
 fn list(args: &Keyspaces, common: &Common) -> Outcome {
-    let db = location::open(&args.db, common.options())?;
+    let db = location::open_to_read(&args.db, common.options())?;
     let stats = db.stats();
     let rows = stats.keyspaces.iter().map(|own| Row::of(&db, own)).collect::<Outcome<Vec<_>>>()?;
     let mut output = Output::new();

@@ -1,9 +1,12 @@
 //! The commands, one module each.
 
+mod checkpoint;
 mod compact;
 mod completions;
 mod count;
 mod demo;
+mod explain;
+mod finalize;
 mod keyspaces;
 mod load;
 mod operators;
@@ -36,6 +39,9 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Keyspaces(args) => keyspaces::run(args, common),
         Command::Options(args) => options::run(args, common),
         Command::Compact(args) => compact::run(args, common),
+        Command::Finalize(args) => finalize::run(args, common),
+        Command::Explain(args) => explain::run(args, common),
+        Command::Checkpoint(args) => checkpoint::run(args, common),
         Command::Operators => operators::run(common),
         Command::Demo(args) => demo::run(args, common),
         Command::Completions(args) => completions::run(args),

@@ -15,7 +15,7 @@ use crate::output::Output;
 pub fn run(args: &args::Options, common: &Common) -> Outcome {
     let explained = match &args.db {
         Some(path) => {
-            let opened = Opened::open(path, &args.within.keyspace, common.options())?;
+            let opened = Opened::open_to_read(path, &args.within.keyspace, common.options())?;
             let explained = opened.keyspace.explain_options();
             opened.close()?;
             explained

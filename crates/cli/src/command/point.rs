@@ -11,7 +11,7 @@ use crate::output::{EntryStyle, Output, key_in_message};
 /// Prints a value and a newline.
 pub fn get(args: &Get, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
-    let opened = Opened::open(&args.db, &args.within.keyspace, common.options())?;
+    let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
     let Some(value) = opened.keyspace.get(&key)? else {
         let key = key_in_message(common.key_form(), &key);
         return Err(Exit::failed(format!("there is no {key} in {}", location::shown(&args.db))));

@@ -20,7 +20,7 @@ pub fn run(args: &Scan, common: &Common) -> Outcome {
         bound(&args.to)?,
         bound(&args.prefix)?.unwrap_or_default(),
     );
-    let opened = Opened::open(&args.db, &args.within.keyspace, common.options())?;
+    let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
     let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
     // A range the wrong way round would be refused.
     let bounds = if range.is_empty() { KeyRange::nothing() } else { range }.bounds();

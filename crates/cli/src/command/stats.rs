@@ -16,7 +16,7 @@ use crate::output::Output;
 
 /// Prints the figures of a database.
 pub fn run(args: &args::Stats, common: &Common) -> Outcome {
-    let db = location::open(&args.db, common.options())?;
+    let db = location::open_to_read(&args.db, common.options())?;
     let stats = db.stats();
     let operator = db.default_operator().map(|operator| operator.spec());
     let keys = if args.keys { Some(count_keys(&db)?) } else { None };
@@ -80,6 +80,7 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
             vec![
                 ("puts", "puts", Count(stats.puts)),
                 ("deletes", "deletes", Count(stats.deletes)),
+                ("range_deletes", "deletes of ranges", Count(stats.range_deletes)),
                 ("merges", "merges: operands in", Count(stats.merges)),
                 ("bytes_user", "keys and values", Bytes(stats.bytes_user)),
                 ("bytes_log", "written to the log", Bytes(stats.bytes_log)),
@@ -144,6 +145,30 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
     ]
 }
 
+/// Where memory is: a section of the table, an object of its own in JSON.
+fn memory_rows(stats: &Stats) -> Vec<Row> {
+    let title = |item| match item {
+        "active_memtables" => "memtables being filled",
+        "sealed_memtables" => "memtables to be flushed",
+        "pinned_memtables" => "memtables kept by readers",
+        "spare_memtables" => "for the next memtables",
+        "block_cache" => "cached blocks",
+        "indexes" => "indexes of open tables",
+        "filters" => "filters of open tables",
+        "background" => "flushes and compactions",
+        "logs" => "windows of logs",
+        other => other,
+    };
+    let memory = &stats.memory;
+    let items = memory.items();
+    let items = items.into_iter().map(|(item, bytes)| (item, title(item), Figure::Bytes(bytes)));
+    let sums = [
+        ("total", "all of it", Figure::Bytes(memory.total())),
+        ("budget", "budget", Figure::Bytes(memory.budget)),
+    ];
+    items.chain(sums).collect()
+}
+
 fn to_json(stats: &Stats, operator: Option<String>, keys: Option<u64>) -> Value {
     let mut object = Map::new();
     object.insert("operator".to_owned(), json!(operator));
@@ -153,6 +178,7 @@ fn to_json(stats: &Stats, operator: Option<String>, keys: Option<u64>) -> Value 
     for (name, _, figure) in sections(stats).into_iter().flat_map(|(_, rows)| rows) {
         object.insert(name.to_owned(), figure.json());
     }
+    object.insert("memory".to_owned(), memory(stats));
     let levels = stats.levels.iter().enumerate().map(|(number, level)| {
         json!({
             "level": number,
@@ -168,13 +194,19 @@ fn to_json(stats: &Stats, operator: Option<String>, keys: Option<u64>) -> Value 
     Value::Object(object)
 }
 
+fn memory(stats: &Stats) -> Value {
+    let rows = memory_rows(stats).into_iter();
+    Value::Object(rows.map(|(name, _, figure)| (name.to_owned(), figure.json())).collect())
+}
+
 fn to_table(stats: &Stats, operator: Option<String>, keys: Option<u64>) -> String {
     let operator = operator.unwrap_or_else(|| "none yet".to_owned());
     let mut lines = vec![("operator", operator)];
     if let Some(keys) = keys {
         lines.push(("keys", HumanCount(keys).to_string()));
     }
-    let sections = sections(stats);
+    let mut sections = sections(stats);
+    sections.push(("memory", memory_rows(stats)));
     let titles = sections.iter().flat_map(|(_, rows)| rows).map(|(_, title, _)| title.len());
     let width = titles.max().unwrap_or(0);
     let mut text = String::new();
@@ -210,9 +242,11 @@ fn levels(stats: &Stats) -> String {
 mod tests {
     use super::*;
 
-    /// `Stats` is not exhaustive, so its fields are read off its debug form.
+    /// `Stats` is not exhaustive, so its fields are read off its debug form. Those of memory are those
+    /// of an object of their own.
     fn fields_of_stats() -> Vec<String> {
-        let text = format!("{:?}", Stats::default());
+        let memory = format!("{:?}", Stats::default().memory);
+        let text = format!("{:?}", Stats::default()).replace(&memory, "");
         let fields = text.trim_start_matches("Stats {").trim_end_matches('}').split(", ");
         fields
             .filter_map(|field| field.split_once(':'))
@@ -228,6 +262,8 @@ mod tests {
         for field in fields {
             assert!(object.get(&field).is_some(), "{field}");
         }
+        assert!(object["memory"].get("active_memtables").is_some());
+        assert!(object["memory"].get("budget").is_some());
         assert_eq!(object["keys"], 3);
         assert_eq!(object["operator"], Value::Null);
     }
@@ -241,9 +277,11 @@ mod tests {
         stats.stall_micros = 1_500;
         stats.levels = vec![Default::default(); 2];
         let table = to_table(&stats, Some("uint64add".to_owned()), Some(12));
-        let figures: usize = sections(&stats).iter().map(|(_, rows)| rows.len()).sum();
+        let mut sections = sections(&stats);
+        sections.push(("memory", memory_rows(&stats)));
+        let figures: usize = sections.iter().map(|(_, rows)| rows.len()).sum();
         // Two lines above, a blank and a heading each section, a blank, a heading and two levels.
-        assert_eq!(table.lines().count(), 2 + figures + 2 * sections(&stats).len() + 4);
+        assert_eq!(table.lines().count(), 2 + figures + 2 * sections.len() + 4);
         for part in ["1,234,567", "2.50", "0.002 s", "uint64add", "level"] {
             assert!(table.contains(part), "{part} in\n{table}");
         }

@@ -184,16 +184,23 @@ fn ctrl_c_exits_130_and_keeps_what_is_committed() {
 }
 
 #[test]
-fn a_taken_lock_exits_1() {
+fn a_taken_lock_exits_1_and_does_not_keep_from_looking() {
     let shell = Shell::new();
     let (mut child, acks) = waiting(&shell);
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"a\n").unwrap();
     acks.recv_timeout(Duration::from_secs(20)).unwrap();
-    for line in ["get db a", "put db a 1", "scan db", "count db", "merge db a 1", "stats db"] {
+    for line in ["put db a 1", "count db", "merge db a 1", "compact db", "checkpoint db copy"] {
         shell.run(line).failed(1);
     }
+    // What is acknowledged is seen, and looking changes nothing for the one who writes.
+    assert_eq!(shell.ok("get db a"), "1\n");
+    assert_eq!(shell.ok("scan db"), "a\t1\n");
+    assert!(shell.ok("stats db --keys").contains("uint64add"));
+    stdin.write_all(b"a\nb\n").unwrap();
+    acks.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert_eq!(shell.ok("scan db"), "a\t2\nb\t1\n");
     drop(stdin);
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert_eq!(shell.ok("get db a"), "1\n");
+    assert_eq!(shell.ok("get db a"), "2\n");
 }

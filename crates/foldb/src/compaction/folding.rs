@@ -88,6 +88,11 @@ impl<'a> Folder<'a> {
         }
     }
 
+    /// Bytes that folding takes, beside what its inputs hold.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.scratch.capacity() + self.key.capacity()
+    }
+
     /// Folds what these sources' range tombstones leave: see [`stripe_ends`].
     pub(crate) fn covered_by(mut self, covers: Option<Covers>) -> Folder<'a> {
         self.covers = covers;
@@ -149,11 +154,19 @@ impl<'a> Folder<'a> {
     /// ```text
     /// snapshot 4    a.MERGE.9 | a.PUT.3     kept apart by 4
     /// snapshot 4    a.MERGE.9 |             at the bottom: kept from becoming a put by 4
+    /// snapshot 4    [a, f).RDEL.7 | a.PUT.3     kept from going by 4
     /// ```
     #[inline]
-    fn note_left(&mut self, stripe: usize, oldest: Kind) {
+    fn note_left(&mut self, stripe: usize, oldest: Kind) -> Result<()> {
         if self.snapshots.is_empty() {
-            return;
+            return Ok(());
+        }
+        if self.covers.is_some() {
+            for newer in (stripe + 1..=self.snapshots.len()).rev() {
+                if self.cover_of(newer)? > 0 {
+                    self.kept_apart = self.kept_apart.max(self.snapshots[newer - 1]);
+                }
+            }
         }
         let newer = self.left_in.replace(stripe);
         let waits = |folder: &mut Folder<'_>| {
@@ -166,6 +179,7 @@ impl<'a> Folder<'a> {
         if let Some(boundary) = boundary {
             self.kept_apart = self.kept_apart.max(self.snapshots[boundary - 1]);
         }
+        Ok(())
     }
 
     /// Index of the stripe of a sequence number; 0 is the oldest.
@@ -201,7 +215,7 @@ impl<'a> Folder<'a> {
             self.note_failure(operator);
         }
         if let Some(oldest) = folded.records.first() {
-            self.note_left(stripe, oldest.header.kind);
+            self.note_left(stripe, oldest.header.kind)?;
         }
         for (age, record) in folded.records.iter().enumerate().rev() {
             if age == 0 && record.header.kind.is_base() {
@@ -231,7 +245,7 @@ impl<'a> Folder<'a> {
         value: &[u8],
         sink: &mut impl RecordSink,
     ) -> Result<()> {
-        self.note_left(stripe, header.kind);
+        self.note_left(stripe, header.kind)?;
         let below = self.below(stripe)?;
         self.counts.records_out += emit(&self.key, below, header, value, sink)?;
         Ok(())

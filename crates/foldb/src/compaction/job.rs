@@ -11,14 +11,15 @@ use std::sync::Arc;
 use foldb_env::FileSystem;
 
 use crate::compaction::folding::{FoldCounts, Folder, OlderTables, stripe_ends};
+use crate::compaction::memory::WorkMemory;
 use crate::compaction::output::TableOutput;
-use crate::compaction::range_deletes::passed_on;
+use crate::compaction::range_deletes::{PassedOn, passed_on};
 use crate::error::Result;
 use crate::faults::{Fault, planted};
 use crate::fold::Resolver;
 use crate::iterator::{CoverSource, Covers, MergingCursor, RunCursor, Source};
 use crate::key::{Comparator, OperatorId, SeqNo};
-use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::range_tombstone::Edge;
 use crate::table::{CursorOptions, TableBuilderOptions};
 use crate::version::{
     FileNames, Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version,
@@ -54,6 +55,7 @@ pub(crate) struct JobContext<'a> {
     pub(crate) table_options: TableBuilderOptions,
     /// Bytes at which an output table is ended.
     pub(crate) target_file_size: u64,
+    pub(crate) memory: &'a WorkMemory,
 }
 
 /// A finished slice.
@@ -167,7 +169,10 @@ impl Job {
         let start = self.slice_start(first, context);
         let rest = KeyRange { lo: Some(Arc::clone(&start)), hi: self.range.hi.clone() };
         let comparator = &**context.comparator;
-        let mut records = self.open_inputs(&rest, context);
+        let inputs = self.sources(context.version).len();
+        let readahead = context.memory.readahead(inputs);
+        let _windows = context.memory.charge(inputs * readahead);
+        let mut records = self.open_inputs(&rest, readahead, context);
         records.seek(&start)?;
 
         let mut involved = self.inputs.clone();
@@ -177,13 +182,19 @@ impl Job {
         let mut folder =
             Folder::new(context.operators, context.snapshots, older).covered_by(covers);
         let options = context.table_options.clone();
-        let mut output = TableOutput::new(context.fs, context.names, context.next_number, options);
+        let mut output = TableOutput::new(
+            context.fs,
+            context.names,
+            context.next_number,
+            options,
+            context.memory,
+        );
         let mut end = self.range.hi.clone();
         while records.valid() {
             if !rest.contains(comparator, records.key()) {
                 break;
             }
-            if output.current_bytes() >= context.target_file_size {
+            if output.is_full(context.target_file_size, folder.memory_bytes()) {
                 end = Some(Upper::Excluded(records.key().into()));
                 break;
             }
@@ -237,13 +248,19 @@ impl Job {
         Covers::new(sources.collect(), stripe_ends(context.snapshots), comparator)
     }
 
-    fn open_inputs(&self, range: &KeyRange, context: &JobContext<'_>) -> MergingCursor {
+    fn open_inputs(
+        &self,
+        range: &KeyRange,
+        readahead: usize,
+        context: &JobContext<'_>,
+    ) -> MergingCursor {
+        let options = CursorOptions { readahead, ..CursorOptions::walk() };
         let sources = self
             .sources(context.version)
             .into_iter()
             .map(|run| {
                 let (tables, comparator) = (context.tables, context.comparator);
-                Source::Run(RunCursor::new(run, range, tables, comparator, CursorOptions::walk()))
+                Source::Run(RunCursor::new(run, range, tables, comparator, options.clone()))
             })
             .collect();
         MergingCursor::new(sources, Arc::clone(context.comparator))
@@ -256,8 +273,8 @@ fn tombstones_to_pass_on(
     folder: &Folder<'_>,
     range: &KeyRange,
     comparator: &dyn Comparator,
-) -> Result<Vec<RangeTombstone>> {
-    let Some(covers) = folder.covers() else { return Ok(Vec::new()) };
+) -> Result<PassedOn> {
+    let Some(covers) = folder.covers() else { return Ok(PassedOn::default()) };
     let inputs = covers.between(&range.start(), &range.end())?;
     // Tombstones of tables end at keys, however far the job's own records reach.
     let own = (Edge::Lowest, Edge::Highest);

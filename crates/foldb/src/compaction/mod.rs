@@ -3,6 +3,7 @@
 
 pub(crate) mod folding;
 pub(crate) mod job;
+pub(crate) mod memory;
 pub(crate) mod output;
 pub(crate) mod policy;
 pub(crate) mod range_deletes;

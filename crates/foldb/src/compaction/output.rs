@@ -17,9 +17,12 @@ use std::sync::Arc;
 use foldb_env::FileSystem;
 
 use crate::compaction::folding::{OlderTables, RecordSink};
+use crate::compaction::memory::WorkMemory;
+use crate::compaction::range_deletes::PassedOn;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::key::{RecordHeader, SeqNo};
+use crate::memory::Charge;
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::{TableBuilder, TableBuilderOptions, TableSummary};
 use crate::version::{FileFacts, FileNames, Key, Upper};
@@ -37,10 +40,18 @@ pub(crate) struct TableOutput<'a> {
     tombstones: VecDeque<RangeTombstone>,
     /// What they delete.
     older: Option<OlderTables>,
+    /// The newest snapshot without which one of them would go.
+    tombstones_kept_apart: SeqNo,
     finished: Vec<FileFacts>,
     /// Files that nobody but this output knows of.
     created: Vec<u64>,
+    /// Keys after which a table is ended.
+    max_keys: usize,
+    charge: Charge,
 }
+
+/// Keys between two looks at what a table being written takes.
+const CHARGED_EVERY: usize = 256;
 
 struct Current {
     builder: TableBuilder,
@@ -60,8 +71,10 @@ impl<'a> TableOutput<'a> {
         names: &'a FileNames,
         next_number: &'a dyn Fn() -> u64,
         options: TableBuilderOptions,
+        memory: &WorkMemory,
     ) -> TableOutput<'a> {
         let (finished, created) = (Vec::new(), Vec::new());
+        let (max_keys, charge) = (memory.max_keys(), memory.charge(0));
         let tombstones = VecDeque::new();
         TableOutput {
             fs,
@@ -71,24 +84,35 @@ impl<'a> TableOutput<'a> {
             current: None,
             tombstones,
             older: None,
+            tombstones_kept_apart: 0,
             finished,
             created,
+            max_keys,
+            charge,
         }
     }
 
     /// Gives all range tombstones that lie behind the last cut, in the order of their starts, and
     /// the tables that they may delete from.
-    pub(crate) fn set_tombstones(&mut self, tombstones: Vec<RangeTombstone>, older: &OlderTables) {
+    pub(crate) fn set_tombstones(&mut self, passed_on: PassedOn, older: &OlderTables) {
         debug_assert!(self.tombstones.is_empty());
-        if !tombstones.is_empty() {
+        if !passed_on.tombstones.is_empty() {
             self.older = Some(older.clone());
-            self.tombstones = tombstones.into();
+            self.tombstones = passed_on.tombstones.into();
+            self.tombstones_kept_apart = passed_on.kept_apart;
         }
     }
 
-    /// Bytes of the table being written.
-    pub(crate) fn current_bytes(&self) -> u64 {
-        self.current.as_ref().map_or(0, |current| current.builder.file_bytes())
+    /// Whether the table being written should be ended: it has `target` bytes, or takes all the
+    /// memory it may. `folding` is what its records' folds take, in bytes.
+    #[inline]
+    pub(crate) fn is_full(&mut self, target: u64, folding: usize) -> bool {
+        let Some(Current { builder, .. }) = &self.current else { return false };
+        let keys = builder.filter_keys();
+        if keys % CHARGED_EVERY == 0 {
+            self.charge.set(builder.memory_bytes() + folding);
+        }
+        builder.file_bytes() >= target || keys >= self.max_keys
     }
 
     /// Ends the table being written; it is durable then, except for its name. What is added later
@@ -106,8 +130,10 @@ impl<'a> TableOutput<'a> {
         self.take_tombstones(cut)?;
         if let Some(Current { builder, number, deleted, samples, kept_apart }) = self.current.take()
         {
-            let summary = builder.finish()?;
-            let mut facts = facts(number, summary);
+            self.charge.set(builder.memory_bytes_at_end());
+            let summary = builder.finish();
+            self.charge.set(0);
+            let mut facts = facts(number, summary?);
             facts.range_deleted = deleted;
             facts.kept_apart = kept_apart;
             if facts.entries == 0 {
@@ -132,7 +158,9 @@ impl<'a> TableOutput<'a> {
             let Some(here) = here else { continue };
             let deletes = self.older.as_ref().map(|older| older.deleted_by(&here));
             let (deleted, samples) = deletes.unwrap_or_default();
+            let kept_apart = self.tombstones_kept_apart;
             let current = self.current()?;
+            current.kept_apart = current.kept_apart.max(kept_apart);
             current.deleted += deleted;
             current.samples.extend(samples);
             current.builder.add_tombstone(here);

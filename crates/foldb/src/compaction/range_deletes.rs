@@ -15,17 +15,25 @@ use crate::compaction::folding::OlderTables;
 use crate::key::{Comparator, SeqNo};
 use crate::range_tombstone::{Edge, RangeTombstone, skyline};
 
-/// The tombstones to pass on, in the order of their starts. `own` is where the job's own records lie, if
-/// it has any.
+/// What is passed on.
+#[derive(Debug, Default)]
+pub(crate) struct PassedOn {
+    /// In the order of their starts.
+    pub(crate) tombstones: Vec<RangeTombstone>,
+    /// The newest snapshot without which one of them would go; 0 for none.
+    pub(crate) kept_apart: SeqNo,
+}
+
+/// Picks what to pass on. `own` is where the job's own records lie, if it has any.
 pub(crate) fn passed_on(
     mut tombstones: Vec<RangeTombstone>,
     snapshots: &[SeqNo],
     older: &OlderTables,
     own: Option<&(Edge, Edge)>,
     comparator: &dyn Comparator,
-) -> Vec<RangeTombstone> {
+) -> PassedOn {
     tombstones.sort_by_key(|tombstone| tombstone.seqno);
-    let mut kept = Vec::new();
+    let (mut kept, mut kept_apart) = (Vec::new(), 0);
     let mut rest = &tombstones[..];
     for stripe in 0..=snapshots.len() {
         let end = snapshots.get(stripe).copied().unwrap_or(SeqNo::MAX);
@@ -33,14 +41,17 @@ pub(crate) fn passed_on(
         rest = newer;
         let own = own.filter(|_| stripe > 0);
         for fragment in skyline::of(comparator, here) {
-            let Some((start, end)) = hull(older.around(&fragment), own, comparator) else {
-                continue;
-            };
-            kept.extend(fragment.clipped(comparator, &start, &end));
+            let around = older.around(&fragment);
+            let held_by = if around.is_none() && stripe > 0 { snapshots[stripe - 1] } else { 0 };
+            let Some((start, end)) = hull(around, own, comparator) else { continue };
+            if let Some(clipped) = fragment.clipped(comparator, &start, &end) {
+                kept.push(clipped);
+                kept_apart = held_by.max(kept_apart);
+            }
         }
     }
     kept.sort_by(|a, b| a.start.compare(comparator, &b.start).then(b.seqno.cmp(&a.seqno)));
-    kept
+    PassedOn { tombstones: kept, kept_apart }
 }
 
 /// The least range that holds both.

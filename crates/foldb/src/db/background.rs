@@ -1,38 +1,43 @@
-//! Background work: who does it, and who waits for it.
+//! Background work: what one step of it is, and who waits for it.
 //!
 //! There are two kinds of work, each a step that can be repeated until it answers "nothing to do":
-//! flushing sealed memtables and doing a slice of a compaction. With threads, workers repeat them;
-//! without, whoever needs the outcome steps on its own thread ([`crate::Db::step_background`]).
+//! flushing sealed memtables and doing a slice of a compaction. The runtime's workers repeat them
+//! ([`crate::runtime`]); without threads, whoever needs the outcome steps on its own thread
+//! ([`crate::Db::step_background`]).
+//!
+//! Who waits learns of errors of the work that he waits for, and of no other: a compaction that fails does
+//! not fail a write or a flush that can go on.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::db::core::Core;
+use crate::db::keyspace::KeyspaceState;
 use crate::db::pace::FlushSpeed;
 use crate::db::room::{Patience, busy};
 use crate::db::schedule::Claim;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Event, StallReason};
+use crate::runtime::{Tenant, Work};
 use crate::totals::Total;
 
 /// The state of background work.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     state: Mutex<State>,
-    /// Signalled when there may be work.
-    work: Condvar,
     /// Signalled when a step was done, or failed.
     progress: Condvar,
     /// Bytes of the logs of sealed memtables.
     sealed_log_bytes: AtomicU64,
-    has_workers: AtomicBool,
     /// How long flushes take.
     pub(crate) flushes: FlushSpeed,
-    workers: Mutex<Vec<JoinHandle<()>>>,
-    /// The job being stepped, where there are no workers.
-    stepped_job: Mutex<Option<Claim>>,
+    /// Jobs between two of their slices.
+    paused_jobs: Mutex<Vec<Claim>>,
+    /// Whether somebody needs the memory of this database's memtables.
+    seal_requested: AtomicBool,
+    /// Whether sealed memtables are to be flushed even if they are few.
+    flush_soon: AtomicBool,
     /// Held by who flushes: the same memtables flushed twice would be merged twice.
     pub(crate) flushing: Mutex<()>,
     /// Held by who runs a job of its own, which shares the tree with no other.
@@ -42,8 +47,10 @@ pub(crate) struct Background {
 #[derive(Debug, Default)]
 struct State {
     shutdown: bool,
-    /// Why the last step failed; cleared by one that does not.
-    error: Option<Error>,
+    /// Why the last flush failed; cleared by one that does not.
+    flush_error: Option<Error>,
+    /// Why the last slice failed; cleared by one that does not.
+    compaction_error: Option<Error>,
     /// Callers that wait for a flush: while there are any, sealed memtables are flushed even if they
     /// are few.
     flush_waiters: usize,
@@ -53,20 +60,33 @@ struct State {
     steps: u64,
 }
 
-/// How long a worker without work sleeps before it looks whether the database is idle.
-const IDLE: Duration = Duration::from_secs(1);
+impl State {
+    fn error(&mut self, work: Work) -> &mut Option<Error> {
+        match work {
+            Work::Flush => &mut self.flush_error,
+            Work::Compaction => &mut self.compaction_error,
+        }
+    }
+}
 
-/// How long a worker waits after a failed step before it tries again.
-const RETRY: Duration = Duration::from_secs(1);
+/// What somebody waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    /// Nothing any more.
+    Nothing,
+    /// This work: when it fails there is no use in waiting.
+    Work(Work),
+    /// That jobs end, be it because they fail.
+    EndOfJobs,
+}
 
 impl Background {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether threads do the work.
-    pub(crate) fn has_workers(&self) -> bool {
-        self.has_workers.load(Ordering::Relaxed)
+    fn lock_paused_jobs(&self) -> MutexGuard<'_, Vec<Claim>> {
+        self.paused_jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn sealed_log_bytes(&self) -> u64 {
@@ -76,8 +96,6 @@ impl Background {
     /// Memtables were sealed, and `log_bytes` of log with them.
     pub(crate) fn memtables_sealed(&self, log_bytes: u64) {
         self.sealed_log_bytes.fetch_add(log_bytes, Ordering::Relaxed);
-        self.lock().steps += 1;
-        self.work.notify_all();
     }
 
     /// Memtables were flushed, and `log_bytes` of log are not needed any more.
@@ -85,23 +103,21 @@ impl Background {
         self.sealed_log_bytes.fetch_sub(log_bytes, Ordering::Relaxed);
     }
 
-    /// A step was done: there may be more work, and who waits may go on.
-    fn stepped(&self, outcome: &Result<bool>) {
+    /// Wants what is sealed flushed, however little it is.
+    pub(crate) fn flush_soon(&self) {
+        self.flush_soon.store(true, Ordering::Release);
+    }
+
+    /// A step was done: who waits may go on.
+    fn stepped(&self, work: Work, outcome: &Result<bool>) {
         let mut state = self.lock();
         state.steps += 1;
         match outcome {
-            Ok(true) => state.error = None,
+            Ok(true) => *state.error(work) = None,
             Ok(false) => {}
-            Err(error) => state.error = Some(error.clone()),
+            Err(error) => *state.error(work) = Some(error.clone()),
         }
-        self.work.notify_all();
         self.progress.notify_all();
-    }
-
-    /// There may be something that a worker found nothing to do about before.
-    pub(crate) fn look_again(&self) {
-        self.lock().steps += 1;
-        self.work.notify_all();
     }
 
     /// Whether jobs of the policy's may begin now. Asked with the tree locked, so that who announces
@@ -115,127 +131,157 @@ impl Background {
     }
 }
 
-impl Core {
-    /// Starts the workers, if the environment has threads.
-    pub(crate) fn start_workers(self: &Arc<Core>) -> Result<()> {
-        let compactors = if self.options.disable_auto_compactions {
+impl Tenant for Core {
+    fn step(&self, work: Work) -> Result<bool> {
+        match work {
+            Work::Flush => self.flush_work(false),
+            Work::Compaction => self.compaction_work(),
+        }
+    }
+
+    fn urgency(&self, work: Work) -> f64 {
+        match work {
+            Work::Flush => (self.sealed.len() + 1) as f64 / self.options.max_write_buffers() as f64,
+            Work::Compaction => {
+                let slow = self.options.level0_slowdown_trigger;
+                let runs = |own: &Arc<KeyspaceState>| own.view.load().version.levels[0].runs.len();
+                let deepest = self.all_keyspaces().iter().map(runs).max().unwrap_or(0);
+                // What no writer feels is equally urgent everywhere.
+                if deepest < slow {
+                    0.0
+                } else {
+                    deepest as f64 / self.options.level0_stop_trigger as f64
+                }
+            }
+        }
+    }
+
+    fn stepped(&self, work: Work, outcome: &Result<bool>) {
+        if let Err(error) = outcome {
+            self.events.tell(&Event::BackgroundError { error: error.clone() });
+        }
+        self.background.stepped(work, outcome);
+    }
+
+    fn panicked(&self, work: Work, message: &str) -> Error {
+        let doing = match work {
+            Work::Flush => "a flush",
+            Work::Compaction => "a compaction",
+        };
+        // What it left in memory may be half done: nothing is built on it.
+        let error = Error::new(
+            ErrorKind::Poisoned,
+            format!("{doing} panicked ({message}); reopen the database"),
+        );
+        self.poison(&error);
+        error
+    }
+
+    fn max_compactions(&self) -> usize {
+        if self.options.disable_auto_compactions {
             0
         } else {
-            self.options.max_background_compactions.min(MAX_COMPACTORS)
-        };
-        let mut workers = Vec::new();
-        for index in 0..=compactors {
-            let core = Arc::clone(self);
-            let name = if index == 0 { "foldb-flush" } else { "foldb-compact" };
-            let body: Box<dyn FnOnce() + Send> = if index == 0 {
-                Box::new(move || core.flush_loop())
-            } else {
-                Box::new(move || core.compaction_loop())
-            };
-            let worker = self.options.env.threads.spawn(name, body).map_err(|error| {
-                Error::io(self.names.directory(), "start a background thread for", &error)
-            })?;
-            workers.extend(worker);
+            self.options.max_background_compactions
         }
-        self.background.has_workers.store(!workers.is_empty(), Ordering::Relaxed);
-        *self.background.workers.lock().unwrap_or_else(PoisonError::into_inner) = workers;
+    }
+
+    fn compacts_when_idle(&self) -> bool {
+        self.options.idle_runs > 0
+    }
+
+    fn request_seal(&self) {
+        self.background.seal_requested.store(true, Ordering::Release);
+    }
+
+    fn log_bytes(&self) -> usize {
+        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        logs.iter().flat_map(|(_, sync)| sync).map(|sync| sync.memory_bytes()).sum()
+    }
+}
+
+impl Core {
+    /// Has the runtime's workers work for this database.
+    pub(crate) fn join_runtime(self: &Arc<Core>) -> Result<()> {
+        let tenant: Arc<dyn Tenant> = Arc::clone(self) as Arc<dyn Tenant>;
+        self.runtime.workers().add(self.member, tenant).map_err(|error| {
+            Error::io(self.names.directory(), "start a background thread for", &error)
+        })?;
         self.lock_tree().keyspaces.values().for_each(|own| self.set_pace(own));
         Ok(())
     }
 
-    /// Stops the workers and waits for them.
-    pub(crate) fn stop_workers(&self) {
+    /// Ends all background work and takes nothing more from the runtime.
+    pub(crate) fn leave_runtime(&self) {
         self.background.lock().shutdown = true;
-        self.background.work.notify_all();
         self.background.progress.notify_all();
-        let workers = std::mem::take(
-            &mut *self.background.workers.lock().unwrap_or_else(PoisonError::into_inner),
-        );
-        for worker in workers {
-            // A worker that panicked has said so; there is nothing left of it to wait for.
-            let _panicked = worker.join();
+        self.runtime.workers().remove(self.member);
+        let jobs = std::mem::take(&mut *self.background.lock_paused_jobs());
+        jobs.into_iter().for_each(|job| self.end_job(&mut Some(job)));
+        self.cache.clear();
+    }
+
+    /// Whether threads do the background work.
+    pub(crate) fn has_workers(&self) -> bool {
+        self.runtime.workers().are_running()
+    }
+
+    /// Tells the workers that there may be work.
+    pub(crate) fn wake(&self) {
+        self.background.lock().steps += 1;
+        self.runtime.workers().wake(self.member);
+    }
+
+    /// Seals if somebody needs the memory, and flushes what is due or, if `eager`, all there is.
+    fn flush_work(&self, eager: bool) -> Result<bool> {
+        if self.background.seal_requested.swap(false, Ordering::AcqRel)
+            && let Some(mut writer) = self.writer.try_lock()
+        {
+            self.seal_for_memory(&mut writer)?;
         }
-    }
-
-    fn flush_loop(&self) {
-        self.work_loop(|core| {
-            let wanted = core.background.lock().flush_waiters > 0;
-            core.flush_step(wanted)
-        });
-    }
-
-    fn compaction_loop(&self) {
-        let mut job = None;
-        self.work_loop(|core| core.compaction_step(&mut job));
-        self.end_job(&mut job);
-    }
-
-    fn work_loop(&self, mut step: impl FnMut(&Core) -> Result<bool>) {
-        loop {
-            let seen = {
-                let state = self.background.lock();
-                if state.shutdown {
-                    return;
-                }
-                state.steps
-            };
-            let outcome = step(self);
-            if let Err(error) = &outcome {
-                self.events.tell(&Event::BackgroundError { error: error.clone() });
-            }
-            if !matches!(outcome, Ok(false)) {
-                self.background.stepped(&outcome);
-            }
-            let state = self.background.lock();
-            let ready = |state: &mut State| !state.shutdown;
-            match outcome {
-                Ok(true) => {}
-                Ok(false) => {
-                    // Sleep unless something was done, or the end came, since the step looked for work:
-                    // nobody wakes who was not asleep yet.
-                    if state.steps == seen && !state.shutdown {
-                        let idle = |state: &mut State| state.steps == seen && !state.shutdown;
-                        let work = &self.background.work;
-                        match self.options.idle_runs {
-                            0 => drop(work.wait_while(state, idle)),
-                            _ => drop(work.wait_timeout_while(state, IDLE, idle)),
-                        }
-                    }
-                }
-                Err(_) => drop(self.background.work.wait_timeout_while(state, RETRY, ready)),
-            }
+        let soon = self.background.flush_soon.load(Ordering::Acquire);
+        let wanted = eager || soon || self.background.lock().flush_waiters > 0;
+        let flushed = self.flush_step(wanted)?;
+        if soon && !flushed {
+            self.background.flush_soon.store(false, Ordering::Release);
         }
+        Ok(flushed)
     }
 
     /// Does one step of pending background work on this thread: flushes what is sealed, or else one
     /// slice of a compaction. Whether there was any; where workers do it, there is none.
     pub(crate) fn step_background(&self) -> Result<bool> {
-        if self.background.has_workers() {
+        if self.has_workers() || self.read_only {
             return Ok(false);
         }
-        let outcome = self.step_once();
-        self.background.stepped(&outcome);
-        outcome
-    }
-
-    fn step_once(&self) -> Result<bool> {
-        if self.flush_step(true)? {
+        let outcome = self.flush_work(true);
+        self.background.stepped(Work::Flush, &outcome);
+        if outcome? {
             return Ok(true);
         }
         if self.options.disable_auto_compactions {
             return Ok(false);
         }
-        let mut job = self.background.stepped_job.lock().unwrap_or_else(PoisonError::into_inner);
-        self.compaction_step(&mut job)
+        let outcome = self.compaction_work();
+        self.background.stepped(Work::Compaction, &outcome);
+        outcome
     }
 
-    /// Begins the job the policy picks, or does the next slice of the one begun. Whether there was
-    /// anything to do.
-    fn compaction_step(&self, job: &mut Option<Claim>) -> Result<bool> {
-        if job.is_none() {
-            *job = self.begin_job();
-        }
-        let Some(current) = job else { return Ok(false) };
+    /// Goes on with a paused job, or begins one.
+    fn compaction_work(&self) -> Result<bool> {
+        let mut paused = self.background.lock_paused_jobs();
+        let job = if paused.is_empty() { None } else { Some(paused.remove(0)) };
+        drop(paused);
+        let Some(job) = job.or_else(|| self.begin_job()) else { return Ok(false) };
+        let mut job = ClaimGuard { core: self, job: Some(job) };
+        self.compaction_step(&mut job.job)?;
+        // Between two slices the job is nobody's: who is free next goes on, here or elsewhere.
+        self.background.lock_paused_jobs().extend(job.job.take());
+        Ok(true)
+    }
+
+    /// Does the next slice of a job; when there is none, or it fails, the job is ended.
+    fn compaction_step(&self, job: &mut Option<Claim>) -> Result<()> {
+        let Some(current) = job else { return Ok(()) };
         match self.job_step(current) {
             Ok(true) => {}
             Ok(false) => {
@@ -247,41 +293,37 @@ impl Core {
                 return Err(error);
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Runs jobs of the caller's to their end, alone, until there is no next one.
     pub(crate) fn run_alone(&self, next: impl Fn(&Core) -> Option<Claim>) -> Result<()> {
         let _alone = self.background.alone.lock().unwrap_or_else(PoisonError::into_inner);
         self.background.lock().manual += 1;
-        let outcome = self.wait_for_running_jobs().and_then(|()| {
-            let mut outcome = Ok(true);
-            while let (Ok(true), Some(job)) = (&outcome, next(self)) {
-                let mut job = Some(job);
-                while job.is_some() && matches!(outcome, Ok(true)) {
-                    outcome = self.check_open().and_then(|()| self.compaction_step(&mut job));
-                    self.background.stepped(&outcome);
-                }
-                self.end_job(&mut job);
+        let _manual = Manual(self);
+        self.wait_for_running_jobs()?;
+        while let Some(job) = next(self) {
+            let mut job = ClaimGuard { core: self, job: Some(job) };
+            while job.job.is_some() {
+                self.check_open()?;
+                let outcome = self.compaction_step(&mut job.job);
+                self.background.stepped(Work::Compaction, &outcome.clone().map(|()| true));
+                outcome?;
             }
-            outcome.map(|_| ())
-        });
-        self.background.lock().manual -= 1;
-        self.background.stepped(&Ok(false));
-        outcome
+        }
+        Ok(())
     }
 
     fn wait_for_running_jobs(&self) -> Result<()> {
-        if !self.background.has_workers() {
-            let mut job =
-                self.background.stepped_job.lock().unwrap_or_else(PoisonError::into_inner);
-            while job.is_some() {
-                self.compaction_step(&mut job)?;
+        if !self.has_workers() {
+            while !self.background.lock_paused_jobs().is_empty() {
+                self.compaction_work()?;
             }
             return Ok(());
         }
         self.wait_until(|core| {
-            core.lock_tree().keyspaces.values().all(|own| own.running.is_empty())
+            let is_idle = core.lock_tree().keyspaces.values().all(|own| own.running.is_empty());
+            if is_idle { Awaited::Nothing } else { Awaited::EndOfJobs }
         })
     }
 
@@ -295,28 +337,37 @@ impl Core {
             }
         }
         let Some(through) = self.sealed.newest_through() else { return Ok(()) };
-        self.wait_while_flushing(|core| core.sealed.are_flushed(through))
+        self.wait_while_flushing(|core| match core.sealed.are_flushed(through) {
+            true => Awaited::Nothing,
+            false => Awaited::Work(Work::Flush),
+        })
     }
 
     /// Waits until there is nothing left to flush or compact.
     pub(crate) fn wait_for_background(&self) -> Result<()> {
         self.check_open()?;
-        self.wait_while_flushing(Core::at_rest)
-    }
-
-    fn at_rest(&self) -> bool {
-        if self.sealed.len() > 0 {
-            return false;
+        if self.read_only {
+            return Ok(());
         }
-        let mut tree = self.lock_tree();
-        tree.keyspaces.values().all(|own| own.running.is_empty())
-            && (self.options.disable_auto_compactions || self.pick(&mut tree).is_none())
+        self.wait_while_flushing(|core| {
+            if core.sealed.len() > 0 {
+                return Awaited::Work(Work::Flush);
+            }
+            let mut tree = core.lock_tree();
+            let is_idle = tree.keyspaces.values().all(|own| own.running.is_empty());
+            match is_idle
+                && (core.options.disable_auto_compactions || core.pick(&mut tree).is_none())
+            {
+                true => Awaited::Nothing,
+                false => Awaited::Work(Work::Compaction),
+            }
+        })
     }
 
-    fn wait_while_flushing(&self, done: impl Fn(&Core) -> bool) -> Result<()> {
+    fn wait_while_flushing(&self, awaited: impl Fn(&Core) -> Awaited) -> Result<()> {
         self.background.lock().flush_waiters += 1;
-        self.background.stepped(&Ok(false));
-        let outcome = self.wait_until(done);
+        self.wake();
+        let outcome = self.wait_until(awaited);
         self.background.lock().flush_waiters -= 1;
         outcome
     }
@@ -327,13 +378,12 @@ impl Core {
         self.events.tell(&Event::Stall { reason, duration });
     }
 
-    /// Waits, or steps where there are no workers, until `done`.
+    /// Waits, or steps where there are no workers, until nothing is awaited any more.
     ///
     /// # Errors
-    /// Of the background work that would have to be done first; `Closed` when the database is closed
-    /// meanwhile.
-    fn wait_until(&self, done: impl Fn(&Core) -> bool) -> Result<()> {
-        self.wait_until_within(Patience::ENDLESS, done)
+    /// Of the work that is awaited; `Closed` when the database is closed meanwhile.
+    fn wait_until(&self, awaited: impl Fn(&Core) -> Awaited) -> Result<()> {
+        self.wait_until_within(Patience::ENDLESS, awaited)
     }
 
     /// [`Core::wait_until`], but no longer than patience lasts.
@@ -343,23 +393,24 @@ impl Core {
     pub(crate) fn wait_until_within(
         &self,
         patience: Patience,
-        done: impl Fn(&Core) -> bool,
+        awaited: impl Fn(&Core) -> Awaited,
     ) -> Result<()> {
         let mut is_over = false;
         loop {
             let seen = self.background.lock().steps;
-            if done(self) {
+            let work = awaited(self);
+            if work == Awaited::Nothing {
                 return Ok(());
             }
             let left = patience.left(&*self.options.env.clock);
             if is_over || left == Some(Duration::ZERO) {
                 return Err(busy("flushes and compactions have not caught up"));
             }
-            if !self.background.has_workers() {
+            if !self.has_workers() {
                 if !self.step_background()? {
-                    return match done(self) {
-                        true => Ok(()),
-                        false => Err(Error::new(
+                    return match awaited(self) {
+                        Awaited::Nothing => Ok(()),
+                        _ => Err(Error::new(
                             ErrorKind::Io,
                             "background work that is waited for cannot be done",
                         )),
@@ -367,12 +418,13 @@ impl Core {
                 }
                 continue;
             }
-            let state = self.background.lock();
+            let mut state = self.background.lock();
             if state.shutdown {
-                drop(state);
                 return Err(Error::new(ErrorKind::Closed, "the database was closed meanwhile"));
             }
-            if let Some(error) = &state.error {
+            if let Awaited::Work(work) = work
+                && let Some(error) = state.error(work)
+            {
                 return Err(error.clone());
             }
             if state.steps == seen {
@@ -389,11 +441,32 @@ impl Core {
         }
     }
 
-    /// Whether the workers are being stopped: a long step should end early.
+    /// Whether background work is being ended: a long step should end early.
     pub(crate) fn stopping(&self) -> bool {
-        self.background.has_workers() && self.background.shutting_down()
+        self.has_workers() && self.background.shutting_down()
     }
 }
 
-/// Most compaction threads; more than the machine has cores would only get in each other's way.
-const MAX_COMPACTORS: usize = 8;
+/// A job in hand: its claim is given up when whoever has it does not come back.
+struct ClaimGuard<'a> {
+    core: &'a Core,
+    job: Option<Claim>,
+}
+
+impl Drop for ClaimGuard<'_> {
+    fn drop(&mut self) {
+        if self.job.is_some() {
+            self.core.end_job(&mut self.job);
+        }
+    }
+}
+
+/// Somebody runs jobs of its own: the policy's begin again when he is done.
+struct Manual<'a>(&'a Core);
+
+impl Drop for Manual<'_> {
+    fn drop(&mut self) {
+        self.0.background.lock().manual -= 1;
+        self.0.wake();
+    }
+}

@@ -58,13 +58,20 @@ pub(crate) struct Buffers {
     /// What all may take together: the write buffer, or more for a batch that is larger.
     budget: usize,
     write_buffer: usize,
+    /// Whether the default keyspace's memtable begins small too: one of many databases may hold little.
+    small_first: bool,
 }
 
 impl Buffers {
-    pub(crate) fn new(default: Arc<KeyspaceState>, write_buffer: usize) -> Buffers {
-        let default = Buffer::new(default, write_buffer);
+    pub(crate) fn new(
+        default: Arc<KeyspaceState>,
+        write_buffer: usize,
+        small_first: bool,
+    ) -> Buffers {
+        let capacity = if small_first { first_capacity(write_buffer) } else { write_buffer };
+        let default = Buffer::new(default, capacity);
         let (others, elsewhere) = (Vec::new(), 0);
-        Buffers { default, others, elsewhere, budget: write_buffer, write_buffer }
+        Buffers { default, others, elsewhere, budget: write_buffer, write_buffer, small_first }
     }
 
     /// Takes a keyspace in.
@@ -78,7 +85,10 @@ impl Buffers {
     pub(crate) fn remove(&mut self, id: KeyspaceId) {
         if let Ok(at) = self.find(id) {
             let buffer = self.others.remove(at);
-            self.elsewhere -= buffer.memtable.map_or(0, |memtable| memtable.grown());
+            if let Some(memtable) = buffer.memtable {
+                self.elsewhere -= memtable.grown();
+                memtable.memtable.release();
+            }
         }
     }
 
@@ -159,8 +169,14 @@ impl Buffers {
         self.used() == 0
     }
 
-    /// Begins the memtables that a write needs and that are not there, or are empty and too small.
-    pub(crate) fn begin(&mut self, needs: &Needs, arenas: &Arc<ArenaPool>) {
+    /// Begins the memtables that a write needs and that are not there, or are empty and too small, and
+    /// shows them to `track`.
+    pub(crate) fn begin(
+        &mut self,
+        needs: &Needs,
+        arenas: &Arc<ArenaPool>,
+        track: impl Fn(&Arc<Memtable>),
+    ) {
         let together = total(needs);
         if self.is_empty() && together > self.budget {
             self.budget = together + (together >> 3);
@@ -172,6 +188,7 @@ impl Buffers {
             }
             let capacity = buffer.capacity.max(bytes + (bytes >> 3));
             let writer = MemtableWriter::create(arenas, capacity, &buffer.keyspace.comparator);
+            track(&writer.memtable);
             buffer.keyspace.view.begin(Arc::clone(&writer.memtable));
             buffer.memtable = Some(writer);
         }
@@ -208,14 +225,14 @@ impl Buffers {
     /// Seals all memtables that hold something, at `through`, the last sequence number applied.
     pub(crate) fn seal(&mut self, through: SeqNo) -> Vec<(Arc<KeyspaceState>, Arc<Memtable>)> {
         let mut sealed = Vec::new();
-        let most = self.write_buffer;
+        let (most, small_first) = (self.write_buffer, self.small_first);
         for buffer in std::iter::once(&mut self.default).chain(&mut self.others) {
             let written = |writer: &mut MemtableWriter| !writer.memtable.is_empty();
             let Some(writer) = buffer.memtable.take_if(written) else { continue };
             writer.memtable.seal(through);
             buffer.pauses.sealed(writer.grown());
             buffer.keyspace.view.seal();
-            if buffer.keyspace.id != DEFAULT_KEYSPACE {
+            if buffer.keyspace.id != DEFAULT_KEYSPACE || small_first {
                 buffer.capacity = next_capacity(buffer.capacity, writer.grown(), most);
             }
             sealed.push((Arc::clone(&buffer.keyspace), writer.memtable));
@@ -265,6 +282,8 @@ pub(crate) struct SealedGroup {
     pub(crate) log_bytes: u64,
     /// The first log that holds writes behind this group.
     pub(crate) next_log: u64,
+    /// Whether some of its writes are in no log.
+    pub(crate) unlogged: bool,
     pub(crate) memtables: Vec<(Arc<KeyspaceState>, Arc<Memtable>)>,
 }
 
@@ -290,6 +309,11 @@ impl SealedGroups {
         self.lock().iter().take(at_most).cloned().collect()
     }
 
+    /// Whether some of the writes are in no log.
+    pub(crate) fn any_unlogged(&self) -> bool {
+        self.lock().iter().any(|group| group.unlogged)
+    }
+
     /// Where the newest one was sealed.
     pub(crate) fn newest_through(&self) -> Option<SeqNo> {
         self.lock().back().map(|group| group.through)
@@ -302,6 +326,8 @@ impl SealedGroups {
 
     /// Forgets the oldest ones: they were flushed.
     pub(crate) fn flushed(&self, count: usize) {
-        self.lock().drain(..count);
+        for group in self.lock().drain(..count) {
+            group.memtables.iter().for_each(|(_, memtable)| memtable.release());
+        }
     }
 }

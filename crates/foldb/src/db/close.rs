@@ -16,7 +16,7 @@ impl Core {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        self.stop_workers();
+        self.leave_runtime();
         let written = self.write_last_edit();
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         flushed.and(written)
@@ -24,12 +24,12 @@ impl Core {
 
     /// Whether closing would lose writes that are in no log.
     fn needs_flush(&self) -> bool {
-        self.poison.get().is_none() && self.lock_writer().unlogged
+        self.poison.get().is_none() && self.has_unlogged()
     }
 
     /// Stores the totals and gives back reserved space.
     fn write_last_edit(&self) -> Result<()> {
-        if self.poison.get().is_some() {
+        if self.poison.get().is_some() || self.read_only {
             return Ok(());
         }
         let mut writer = self.lock_writer();

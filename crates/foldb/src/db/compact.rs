@@ -66,6 +66,7 @@ impl Core {
             next_number: &|| self.new_file_number(),
             table_options: self.table_options(keyspace, job.output_level),
             target_file_size: self.options.target_file_size(),
+            memory: &self.work_memory(),
         })?;
         let Some(slice) = slice else { return Ok(false) };
         self.totals.add(Total::CompactionSlices, 1);
@@ -105,8 +106,10 @@ impl Core {
         if slice.bytes_base > 0 {
             own.dead_share.observe(slice.bytes_above, slice.bytes_base, slice.bytes_written);
         }
+        let written: Vec<u64> = slice.new_tables().collect();
         let change = KeyspaceEdit::of_tree(keyspace.id, slice.edits);
-        self.install(&mut tree, Edit::of_keyspace(change))?;
+        let installed = self.install(&mut tree, Edit::of_keyspace(change));
+        installed.inspect_err(|_| self.discard_uninstalled(written))?;
         Ok(true)
     }
 
@@ -117,13 +120,28 @@ impl Core {
         range: &impl RangeBounds<K>,
     ) -> Result<()> {
         self.flush()?;
-        let range = widened(range, &*keyspace.comparator);
+        self.compact_range(keyspace, widened(range, &*keyspace.comparator), 0)
+    }
+
+    /// Folds all that can be folded of a keyspace, operands that nothing else would touch included.
+    pub(crate) fn fold_all(&self, keyspace: &KeyspaceState) -> Result<()> {
+        self.flush()?;
+        // Tables written from now on are as folded as they can be.
+        self.compact_range(keyspace, ShapeRange::ALL, self.new_file_number())
+    }
+
+    fn compact_range(
+        &self,
+        keyspace: &KeyspaceState,
+        range: ShapeRange,
+        operands_below: u64,
+    ) -> Result<()> {
         if range.is_empty(&*keyspace.comparator) {
             return Ok(());
         }
         self.run_alone(|core| {
             let mut tree = core.lock_tree();
-            let claim = core.pick_manual(&tree, keyspace.id, &range)?;
+            let claim = core.pick_manual(&tree, keyspace.id, &range, operands_below)?;
             tree.claim(&claim);
             Some(claim)
         })

@@ -17,10 +17,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use foldb_chains::{ArenaPool, Pins};
+use foldb_chains::Pins;
 use foldb_env::FileLock;
 use parking_lot::{Mutex as WriterLock, MutexGuard as WriterGuard};
 
+use crate::compaction::memory::WorkMemory;
 use crate::db::background::Background;
 use crate::db::buffers::SealedGroups;
 use crate::db::keyspace::KeyspaceState;
@@ -33,9 +34,10 @@ use crate::events::Events;
 use crate::fold::Registry;
 use crate::key::SeqNo;
 use crate::options::{Compression, Options};
+use crate::runtime::Runtime;
 use crate::table::{BlockCache, TableBuilderOptions};
 use crate::totals::Totals;
-use crate::version::{FileNames, Trash};
+use crate::version::{FileNames, HeldTables, Trash};
 use crate::wal::LogSync;
 
 /// Everything a database is made of.
@@ -62,13 +64,21 @@ pub(crate) struct Core {
     pub(crate) logs: Mutex<Vec<(u64, Option<Arc<LogSync>>)>>,
 
     pub(crate) cache: Arc<BlockCache>,
-    pub(crate) arenas: Arc<ArenaPool>,
+    /// What it shares with other databases.
+    pub(crate) runtime: Runtime,
+    /// Its number there.
+    pub(crate) member: u64,
+    /// Of a read-only open: its tables, which stay open.
+    pub(crate) _held: Option<HeldTables>,
     pub(crate) trash: Arc<Trash>,
     pub(crate) background: Background,
     pub(crate) totals: Arc<Totals>,
     pub(crate) events: Events,
     pub(crate) read_folds: ReadFolds,
 
+    /// Whether it was opened by [`crate::Db::open_read_only`]: nothing is written then, and `env.fs`
+    /// could not.
+    pub(crate) read_only: bool,
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,
     pub(crate) closed: AtomicBool,
@@ -87,19 +97,27 @@ impl Core {
     }
 
     /// # Errors
-    /// `Closed`, or `Poisoned` after a failed sync.
+    /// `Closed`, `ReadOnly`, or `Poisoned` after a failed sync or a panic in the background.
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
+        if self.read_only {
+            return Err(Error::new(
+                ErrorKind::ReadOnly,
+                "the database was opened read-only; open it with Db::open to write",
+            ));
+        }
         self.check_sound()
     }
 
     /// # Errors
-    /// `Poisoned` after a failed sync.
+    /// `Poisoned` after a failed sync or a panic in the background.
     #[inline]
     pub(crate) fn check_sound(&self) -> Result<()> {
         match self.poison.get() {
             None => Ok(()),
+            // Of a panic: it says all there is to say.
+            Some(cause) if cause.kind() == ErrorKind::Poisoned => Err(cause.clone()),
             Some(cause) => Err(Error::new(
                 ErrorKind::Poisoned,
                 format!("what is durable is unknown since a sync failed ({cause}); reopen"),
@@ -107,7 +125,8 @@ impl Core {
         }
     }
 
-    /// Refuses writes from now on: something that had to be durable may not be.
+    /// Refuses writes from now on: something that had to be durable may not be, or what is in memory
+    /// may not be what it should.
     pub(crate) fn poison(&self, cause: &Error) {
         let _already_poisoned = self.poison.set(cause.clone());
     }
@@ -149,6 +168,11 @@ impl Core {
             filter_bits: settings.filter_bits(keyspace.num_levels, level),
             operators: self.registry.resolver().definitions().cloned().collect(),
         }
+    }
+
+    /// What one step of background work may take in memory.
+    pub(crate) fn work_memory(&self) -> WorkMemory {
+        self.runtime.work_memory()
     }
 
     /// Last sequence number applied and published.

@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 
 use crate::compaction::folding::{Folder, OlderTables, stripe_ends};
 use crate::compaction::output::TableOutput;
-use crate::compaction::range_deletes::passed_on;
+use crate::compaction::range_deletes::{PassedOn, passed_on};
 use crate::db::buffers::SealedGroup;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
@@ -20,7 +20,7 @@ use crate::faults::{Fault, planted};
 use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
 use crate::key::{KeyspaceId, SeqNo};
 use crate::memtable::Memtable;
-use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::range_tombstone::Edge;
 use crate::totals::Total;
 use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Version};
 
@@ -91,6 +91,7 @@ impl Core {
     ) -> Result<()> {
         let mut tree = self.lock_tree();
         let mut edit = Edit { log: Some(log), ..Edit::default() };
+        let mut written = Vec::new();
         for flushed in flushed {
             let (keyspace, files) = &flushed;
             if !tree.keyspaces.contains_key(&keyspace.id) {
@@ -102,12 +103,13 @@ impl Core {
             let mut change = KeyspaceEdit::of_tree(id, Vec::new());
             change.flushed_through = Some(through);
             if !files.is_empty() {
+                written.extend(files.iter().map(|file| file.number));
                 change.tree = new_level0_run(tree.next_run, flushed.1);
                 tree.next_run += 1;
             }
             edit.keyspaces.push(change);
         }
-        self.install(&mut tree, edit)
+        self.install(&mut tree, edit).inspect_err(|_| self.discard_uninstalled(written))
     }
 
     fn discard(&self, (_, files): &Flushed) {
@@ -137,12 +139,13 @@ impl Core {
         let next_number = || self.new_file_number();
         let fs = &self.options.env.fs;
         let options = self.table_options(keyspace, 0);
-        let mut output = TableOutput::new(fs, &self.names, &next_number, options);
+        let memory = self.work_memory();
+        let mut output = TableOutput::new(fs, &self.names, &next_number, options, &memory);
         let tombstones = tombstones_to_pass_on(keyspace, &folder, &mut records)?;
         output.set_tombstones(tombstones, &folder.older);
         records.seek_to_first()?;
         while records.valid() {
-            if output.current_bytes() >= self.options.target_file_size() {
+            if output.is_full(self.options.target_file_size(), folder.memory_bytes()) {
                 output.cut_before(records.key())?;
             }
             folder.fold_key(&mut records, &mut output)?;
@@ -209,8 +212,8 @@ fn tombstones_to_pass_on(
     keyspace: &KeyspaceState,
     folder: &Folder<'_>,
     records: &mut MergingCursor,
-) -> Result<Vec<RangeTombstone>> {
-    let Some(covers) = folder.covers() else { return Ok(Vec::new()) };
+) -> Result<PassedOn> {
+    let Some(covers) = folder.covers() else { return Ok(PassedOn::default()) };
     let all = covers.between(&Edge::Lowest, &Edge::Highest)?;
     records.seek_to_first()?;
     let first = records.valid().then(|| Edge::Before(records.key().into()));

@@ -3,9 +3,11 @@
 mod approximate;
 mod background;
 mod buffers;
+mod checkpoint;
 mod close;
 mod compact;
 mod core;
+mod explain;
 mod flush;
 mod keyspace;
 mod multi_get;
@@ -36,11 +38,14 @@ use crate::db::core::Core;
 use crate::error::Result;
 use crate::fold::Operator;
 use crate::iterator::Iter;
+use crate::memory::MemoryUsage;
 use crate::options::{ExplainedOption, Options, ReadOptions, WriteOptions};
 use crate::stats::Stats;
 use crate::value::Value;
 
 pub use approximate::ApproximateCount;
+pub use checkpoint::CheckpointReport;
+pub use explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};
 pub(crate) use keyspace::DEFAULT_NAME;
 pub use keyspace::Keyspace;
 pub use operands::{Base, Operand, Operands};
@@ -92,11 +97,52 @@ impl Db {
     /// [`Options::comparators`]), `InvalidArgument` for options out of range,
     /// and `Corruption` naming file and offset. An open that fails changes nothing.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
-        let core = open::open(path.as_ref(), options)?;
-        let default = Arc::clone(&core.default);
-        let db = Db(Keyspace::new(Arc::new(Handle { core }), default));
-        db.core().start_workers()?;
+        let db = Db::of(open::open(path.as_ref(), options)?);
+        db.core().join_runtime()?;
         Ok(db)
+    }
+
+    /// Opens a database to look at it, also while another handle or process writes to it: takes no
+    /// lock, writes nothing (the directory may be read-only), starts no thread.
+    ///
+    /// What it shows is the database at one moment of this call, all writes that had returned before
+    /// included, except those with [`WriteOptions::disable_wal`] that were not flushed yet. It stays at
+    /// that moment whatever the writer does; to see later writes, open it again. It reads the manifest
+    /// and the logs once, replays the logs into memory, and keeps every table open as long as it lives:
+    /// [`Options::max_open_files`] does not bound it, and the space of tables that the writer removes
+    /// comes back when it is dropped.
+    ///
+    /// Reads, iterators, snapshots and all questions work as ever. What would write, flush, compact, or
+    /// change keyspaces or operators answers `ReadOnly`; background work never is any.
+    /// [`Options::create_if_missing`] is ignored; operators and comparators must be given as to
+    /// [`Db::open`].
+    ///
+    /// # Errors
+    /// As [`Db::open`], but for `DatabaseMissing` where none is whatever the options say. `ReadOnly`
+    /// for an [`Options::merge_operator`] that the database has never met. `Locked` if writers
+    /// changed the database so quickly, time and again, that no moment of it could be held.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("db");
+    /// use foldb::{Db, ErrorKind, Options};
+    ///
+    /// let db = Db::open(&path, Options { create_if_missing: true, ..Options::default() })?;
+    /// db.put("key", "before")?;
+    /// let shown = Db::open_read_only(&path, Options::default())?;
+    /// db.put("key", "after")?;
+    /// assert_eq!(shown.get("key")?.unwrap(), b"before");
+    /// assert_eq!(shown.put("key", "x").unwrap_err().kind(), ErrorKind::ReadOnly);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<Db> {
+        open::open_read_only(path.as_ref(), options).map(Db::of)
+    }
+
+    fn of(core: Arc<Core>) -> Db {
+        let default = Arc::clone(&core.default);
+        Db(Keyspace::new(Arc::new(Handle { core }), default))
     }
 
     /// Removes a database: the files it knows, and its directory if nothing else is in it. No
@@ -410,6 +456,23 @@ impl Db {
     /// What the engine did and what shape it is in.
     pub fn stats(&self) -> Stats {
         self.core().stats()
+    }
+
+    /// Where the memory of the database's runtime is: its own, or with [`Options::runtime`] that of all
+    /// databases that share it, for they have one budget.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// for (item, bytes) in db.memory().items() {
+    ///     println!("{item}: {bytes}");
+    /// }
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn memory(&self) -> MemoryUsage {
+        self.core().runtime.memory()
     }
 
     /// Closes the database: background work ends, later calls answer `Closed`. What was written

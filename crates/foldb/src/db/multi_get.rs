@@ -22,7 +22,7 @@ use crate::options::ReadOptions;
 use crate::table::{SortedReads, TableReader};
 use crate::totals::Total;
 use crate::value::Value;
-use crate::version::Run;
+use crate::version::{OpenTables, Run};
 
 /// What reading one key of several came to.
 type Answer = Result<Option<Value>>;
@@ -184,7 +184,8 @@ impl Core {
                         }
                     }
                     let largest = table.file.largest_seqno;
-                    self.collect_from_table(&reader, largest, seqno, options, here);
+                    let tables = &keyspace.tables;
+                    self.collect_from_table(tables, &reader, largest, seqno, options, here);
                 }
                 Err(error) => {
                     here.iter_mut().for_each(|read| read.state = State::Failed(error.clone()));
@@ -195,6 +196,7 @@ impl Core {
 
     fn collect_from_table(
         &self,
+        tables: &OpenTables,
         table: &Arc<TableReader>,
         largest_seqno: SeqNo,
         seqno: SeqNo,
@@ -207,9 +209,16 @@ impl Core {
             if chain.is_covered_above(largest_seqno) {
                 continue;
             }
-            if !table.may_contain(*hash) {
-                negatives += 1;
-                continue;
+            match tables.may_contain(table, *hash) {
+                Ok(true) => {}
+                Ok(false) => {
+                    negatives += 1;
+                    continue;
+                }
+                Err(error) => {
+                    *state = State::Failed(error);
+                    continue;
+                }
             }
             let read = sorted.get(key, seqno, |header, value| {
                 if chain.push(header, value.to_value()) {

@@ -11,6 +11,7 @@ use crate::events::{Event, FailedMerge};
 use crate::fold::Operator;
 use crate::iterator::Iter;
 use crate::key::OperatorId;
+use crate::options::ReadOptions;
 use crate::totals::Total;
 use crate::version::Edit;
 use crate::wal::{LogWriter, encode_definition};
@@ -59,9 +60,9 @@ impl Db {
             )));
         }
         for keyspace in self.all_keyspaces() {
-            match keyspace.compact::<&[u8]>(..) {
+            match keyspace.fold_all() {
                 Err(error) if error.kind() == ErrorKind::KeyspaceDropped => {}
-                compacted => compacted?,
+                finalized => finalized?,
             }
         }
         let tree = self.core().lock_tree();
@@ -96,7 +97,8 @@ impl Db {
         self.core().check_open()?;
         let failed = self.all_keyspaces().into_iter().flat_map(|keyspace| {
             let name: Arc<str> = keyspace.name().into();
-            let (failed, broken) = match keyspace.iter() {
+            let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
+            let (failed, broken) = match keyspace.range_opt::<&[u8]>(.., &once) {
                 Ok(entries) => (Some(failed_of(entries, name)), None),
                 Err(error) if error.kind() == ErrorKind::KeyspaceDropped => (None, None),
                 Err(error) => (None, Some(Err(error))),
@@ -106,6 +108,7 @@ impl Db {
         Ok(failed)
     }
 
+    /// All keyspaces, as handles.
     fn all_keyspaces(&self) -> Vec<Keyspace> {
         let states = self.core().all_keyspaces();
         states.into_iter().map(|state| self.default_keyspace().sibling(state)).collect()
@@ -174,8 +177,12 @@ impl Core {
                 self.check_writable()?;
                 let definition = self.registry.next_definition(&*implementation);
                 let edit = Edit { operators: vec![definition.clone()], ..Edit::default() };
-                self.append_edit(&mut self.lock_tree(), &edit)?;
-                self.registry.adopt(&definition)?;
+                {
+                    // Who describes the tree next, in a new manifest or a checkpoint, has it in it.
+                    let mut tree = self.lock_tree();
+                    self.append_edit(&mut tree, &edit)?;
+                    self.registry.adopt(&definition)?;
+                }
                 encode_definition(&definition, writer.log.begin());
                 let before = writer.log.len();
                 writer.log.append()?;

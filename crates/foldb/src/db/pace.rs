@@ -124,7 +124,7 @@ impl Core {
     /// Works out the pace of a keyspace whose tree changed. Where nobody compacts on a thread of its
     /// own there is nothing to wait for.
     pub(crate) fn set_pace(&self, own: &KeyspaceTree) {
-        if self.options.disable_auto_compactions || !self.background.has_workers() {
+        if self.options.disable_auto_compactions || !self.has_workers() {
             return;
         }
         let comparator = &*own.keyspace.comparator;
@@ -132,7 +132,7 @@ impl Core {
         let runs = levels.iter().flat_map(|level| &level.runs);
         let lag = Lag {
             level0_runs: levels[0].runs.len(),
-            debt: own.debt(&self.snapshots.live()),
+            debt: own.debt(&self.refold()),
             tree_bytes: runs.map(|run| run.bytes(comparator)).sum(),
         };
         own.keyspace.pace.set(lag.per_mib(&self.options));
@@ -142,7 +142,7 @@ impl Core {
 impl Core {
     /// The pace of all keyspaces while flushes are behind.
     pub(crate) fn flush_pace(&self, buffers: &Buffers) -> Duration {
-        if !self.background.has_workers() {
+        if !self.has_workers() {
             return Duration::ZERO;
         }
         let filled = self.sealed.len() as f64 + buffers.used_share();

@@ -96,7 +96,7 @@ impl Core {
             if found.has_range_tombstones() {
                 cover(chain, &table, key, hash, seqno);
             }
-            if !table.may_contain(hash) {
+            if !keyspace.tables.may_contain(&table, hash)? {
                 self.totals.add(Total::FilterNegatives, 1);
                 continue;
             }
@@ -198,13 +198,15 @@ impl Keyspace {
 #[inline]
 pub(super) fn point_read(options: &ReadOptions) -> CursorOptions {
     let ReadOptions { fill_cache, report, .. } = options;
-    CursorOptions { fill_cache: *fill_cache, readahead: false, report: report.clone() }
+    CursorOptions { fill_cache: *fill_cache, readahead: 0, report: report.clone() }
 }
 
 /// Covers the chain of a key by a table's range tombstones.
 #[inline]
 pub(super) fn cover(chain: &mut Chain, table: &TableReader, key: &[u8], hash: u64, seqno: SeqNo) {
-    if planted(Fault::RangeDeleteBehindFilter) && !table.may_contain(hash) {
+    if planted(Fault::RangeDeleteBehindFilter)
+        && table.may_contain(hash).is_ok_and(|admits| !admits)
+    {
         return;
     }
     let cover = table.cover(key, seqno);

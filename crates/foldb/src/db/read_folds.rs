@@ -14,7 +14,7 @@
 //! bounded by the reads it saves.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
@@ -22,7 +22,7 @@ use crate::db::schedule::Claim;
 use crate::db::tree::Tree;
 use crate::key::KeyspaceId;
 
-/// Operands from which a chain is long: as many as a memtable gathers before it folds them.
+/// Operands from which a chain in tables is long: more than the runs of a well-kept tree.
 pub(crate) const LONG_CHAIN: usize = 64;
 
 /// Bytes that an operand on the way of a read is worth.
@@ -42,58 +42,94 @@ pub(crate) struct ReadFolds {
     accounts: Mutex<Vec<Account>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Account {
     keyspace: KeyspaceId,
     key: Arc<[u8]>,
     operands: u64,
+    /// What the rewrite cost when it was last asked for, in bytes.
+    price: u64,
+    /// Where the tree was when there was nothing to buy: until it changes there is not.
+    nothing_at: Option<u64>,
+}
+
+impl Account {
+    fn can_pay(&self) -> bool {
+        self.operands * BYTES_PER_OPERAND >= self.price / SHARE
+    }
 }
 
 impl ReadFolds {
-    /// A read of the key folded so many operands.
-    fn pay(&self, keyspace: KeyspaceId, key: &[u8], operands: usize) {
-        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+    fn lock(&self) -> MutexGuard<'_, Vec<Account>> {
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A read of the key folded so many operands, with the tree at `tree`. Whether it is worth asking
+    /// for the price.
+    fn pay(&self, keyspace: KeyspaceId, key: &[u8], operands: usize, tree: u64) -> bool {
+        let mut accounts = self.lock();
         let own = accounts.iter_mut().find(|own| own.keyspace == keyspace && *own.key == *key);
         if let Some(own) = own {
             own.operands += operands as u64;
-            return;
+            return own.nothing_at != Some(tree) && own.can_pay();
         }
         if accounts.len() == MOST_KEYS {
             // The poorest makes room.
             accounts.sort_by_key(|own| std::cmp::Reverse(own.operands));
             accounts.pop();
         }
-        accounts.push(Account { keyspace, key: key.into(), operands: operands as u64 });
+        let (operands, price, nothing_at) = (operands as u64, 0, None);
+        accounts.push(Account { keyspace, key: key.into(), operands, price, nothing_at });
         self.any.store(true, Ordering::Release);
+        true
     }
 
-    /// Closes the richest account that can pay what `price` asks for its key. One that has nothing
-    /// to buy is closed, too.
+    /// Closes the richest account that can pay what `price` asks for its key, with the tree at `tree`.
+    /// The accounts are not locked meanwhile: readers pay into them.
     fn spend<T>(
         &self,
+        tree: u64,
         mut price: impl FnMut(KeyspaceId, &Arc<[u8]>) -> Option<(u64, T)>,
     ) -> Option<T> {
         if !self.any.load(Ordering::Acquire) {
             return None;
         }
-        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
-        accounts.sort_by_key(|own| std::cmp::Reverse(own.operands));
-        let mut bought = None;
-        accounts.retain(|own| {
-            if bought.is_some() {
-                return true;
-            }
+        let mut asking = self.lock().clone();
+        asking.retain(|own| own.nothing_at != Some(tree) && own.can_pay());
+        asking.sort_by_key(|own| std::cmp::Reverse(own.operands));
+        for mut own in asking {
             match price(own.keyspace, &own.key) {
-                None => false,
-                Some((bytes, _)) if own.operands * BYTES_PER_OPERAND < bytes / SHARE => true,
-                Some((_, thing)) => {
-                    bought = Some(thing);
-                    false
+                None => {
+                    own.operands = 0;
+                    own.nothing_at = Some(tree);
+                    self.note(own);
+                }
+                Some((bytes, thing)) => {
+                    own.price = bytes;
+                    if own.can_pay() {
+                        self.close(&own);
+                        return Some(thing);
+                    }
+                    self.note(own);
                 }
             }
-        });
+        }
+        None
+    }
+
+    /// Notes what was found out about an account, if it is still there.
+    fn note(&self, known: Account) {
+        let mut accounts = self.lock();
+        let is_same = |own: &&mut Account| own.keyspace == known.keyspace && own.key == known.key;
+        if let Some(own) = accounts.iter_mut().find(is_same) {
+            *own = known;
+        }
+    }
+
+    fn close(&self, closed: &Account) {
+        let mut accounts = self.lock();
+        accounts.retain(|own| own.keyspace != closed.keyspace || own.key != closed.key);
         self.any.store(!accounts.is_empty(), Ordering::Release);
-        bought
     }
 }
 
@@ -101,13 +137,19 @@ impl Core {
     /// A read had to fold a long chain.
     #[cold]
     pub(crate) fn note_long_chain(&self, keyspace: &KeyspaceState, key: &[u8], operands: usize) {
-        self.read_folds.pay(keyspace.id, key, operands);
-        self.background.look_again();
+        if self.read_folds.pay(keyspace.id, key, operands, self.tree_age()) {
+            self.wake();
+        }
     }
 
     /// The job that brings together what reads have paid for, if any.
     pub(crate) fn pick_read_fold(&self, tree: &Tree) -> Option<Claim> {
-        self.read_folds.spend(|keyspace, key| self.pick_key(tree, keyspace, key))
+        self.read_folds.spend(self.tree_age(), |keyspace, key| self.pick_key(tree, keyspace, key))
+    }
+
+    /// Changes whenever a tree does: every new table takes a number.
+    fn tree_age(&self) -> u64 {
+        self.next_file.load(Ordering::Relaxed)
     }
 }
 
@@ -116,31 +158,42 @@ mod tests {
     use super::*;
 
     fn spend(folds: &ReadFolds, bytes: u64) -> Option<Vec<u8>> {
-        folds.spend(|_, key| Some((bytes, key.to_vec())))
+        folds.spend(1, |_, key| Some((bytes, key.to_vec())))
     }
 
     #[test]
     fn a_fold_is_done_when_reads_have_paid_for_it() {
         let folds = ReadFolds::default();
         assert_eq!(spend(&folds, 0), None);
-        for _ in 0..10 {
+        for n in 0..10 {
             assert_eq!(spend(&folds, 1000 * BYTES_PER_OPERAND * SHARE), None);
-            folds.pay(0, b"a", 100);
+            let asks = folds.pay(0, b"a", 100, 1);
+            assert_eq!(asks, n == 0 || n == 9, "worth a look when new, and when it can pay");
         }
-        folds.pay(0, b"b", 999);
+        folds.pay(0, b"b", 999, 1);
         assert_eq!(spend(&folds, 1000 * BYTES_PER_OPERAND * SHARE), Some(b"a".to_vec()));
         assert_eq!(spend(&folds, 1000 * BYTES_PER_OPERAND * SHARE), None, "spent");
-        assert_eq!(spend(&folds, 999 * BYTES_PER_OPERAND * SHARE), Some(b"b".to_vec()));
+        folds.pay(0, b"b", 1, 1);
+        assert_eq!(spend(&folds, 1000 * BYTES_PER_OPERAND * SHARE), Some(b"b".to_vec()));
+    }
+
+    /// A wall that nothing can fold is not looked at again at each read, but when the tree changed.
+    #[test]
+    fn nothing_to_buy_is_remembered_until_the_tree_changes() {
+        let folds = ReadFolds::default();
+        assert!(folds.pay(0, b"wall", 100, 7));
+        assert_eq!(folds.spend(7, |_, _| None::<(u64, ())>), None);
+        assert!(!folds.pay(0, b"wall", 100, 7));
+        assert_eq!(folds.spend(7, |_, _| -> Option<(u64, ())> { panic!("asked again") }), None);
+        assert!(folds.pay(0, b"wall", 100, 8));
     }
 
     #[test]
-    fn accounts_are_few_and_close_when_there_is_nothing_to_buy() {
+    fn accounts_are_few() {
         let folds = ReadFolds::default();
         for n in 0..1000u32 {
-            folds.pay(0, &n.to_be_bytes(), n as usize);
+            folds.pay(0, &n.to_be_bytes(), n as usize, 1);
         }
-        assert_eq!(folds.accounts.lock().unwrap().len(), MOST_KEYS);
-        assert_eq!(folds.spend(|_, _| None::<(u64, ())>), None);
-        assert!(!folds.any.load(Ordering::Relaxed));
+        assert_eq!(folds.lock().len(), MOST_KEYS);
     }
 }

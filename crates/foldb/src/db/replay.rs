@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foldb_chains::ArenaPool;
+use foldb_env::FileSystem;
 
 use crate::batch::Operation;
 use crate::db::buffers::{first_capacity, next_capacity};
@@ -32,7 +33,7 @@ use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Registry;
-use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, SeqNo};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, SeqNo};
 use crate::memtable::{Folding, Memtable, MemtableWriter, record_bytes};
 use crate::options::Options;
 use crate::version::FileNames;
@@ -46,8 +47,10 @@ pub(super) struct Replay<'a> {
     pub(super) arenas: &'a Arc<ArenaPool>,
     /// First log that holds writes which are in no table.
     pub(super) first_log: u64,
-    /// Logs on disk, ascending.
-    pub(super) logs: Vec<u64>,
+    /// The needed logs, ascending.
+    pub(super) logs: Vec<LogReader>,
+    /// Batches that begin behind it are left out, and all behind them.
+    pub(super) through: SeqNo,
     /// Identity the logs must have; `None` before the database has one.
     pub(super) database: Option<u64>,
     /// The keyspaces that exist.
@@ -71,11 +74,25 @@ pub(super) struct Replayed {
     pub(super) last_seqno: SeqNo,
 }
 
+/// Opens the logs that are needed, of those on disk, ascending. Open, they stay readable when a writer
+/// in another process unlinks them.
+pub(super) fn open_logs(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    first_log: u64,
+    on_disk: &[u64],
+) -> Result<Vec<LogReader>> {
+    let is_needed = |log: &&u64| **log >= first_log || planted(Fault::ReplayFlushed);
+    let needed = on_disk.iter().filter(is_needed);
+    needed.map(|&number| LogReader::open(fs, &names.log(number), number)).collect()
+}
+
 /// Replays all logs that are needed.
 ///
 /// # Errors
 /// `Corruption`, naming log and offset, when something that was synced is missing.
-pub(super) fn replay_logs(replay: Replay<'_>) -> Result<Replayed> {
+pub(super) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
+    let mut needed = std::mem::take(&mut replay.logs).into_iter();
     let mut replayer = Replayer {
         replay: &replay,
         open: BTreeMap::new(),
@@ -84,11 +101,9 @@ pub(super) fn replay_logs(replay: Replay<'_>) -> Result<Replayed> {
     };
     // By number: a log that could not be begun may stand between two that follow each other.
     let mut ends: BTreeMap<u64, LogEnd> = BTreeMap::new();
-    let is_needed = |log: &u64| *log >= replay.first_log || planted(Fault::ReplayFlushed);
-    let mut needed = replay.logs.iter().copied().filter(is_needed);
-    while let Some(number) = needed.next() {
+    while let Some(mut reader) = needed.next() {
+        let number = reader.number();
         let path = replay.names.log(number);
-        let mut reader = LogReader::open(&*replay.options.env.fs, &path, number)?;
         let mut record = Vec::new();
         if !reader.next(&mut record)? {
             // Not even its header: nothing in it, nor in any later one, was ever synced.
@@ -106,6 +121,9 @@ pub(super) fn replay_logs(replay: Replay<'_>) -> Result<Replayed> {
         }
         let mut offset = reader.offset();
         while reader.next(&mut record)? {
+            if replay.is_beyond(&record).map_err(|error| error.at(&path, offset))? {
+                return Ok(replayer.finish());
+            }
             replayer.record(&record).map_err(|error| error.at(&path, offset))?;
             offset = reader.offset();
         }
@@ -128,13 +146,11 @@ fn stop_before(
     mut log: LogReader,
     header: &LogHeader,
     predecessor_end: u64,
-    later: impl Iterator<Item = u64>,
+    later: impl Iterator<Item = LogReader>,
     replay: &Replay<'_>,
 ) -> Result<()> {
     let mut was_synced = says_synced(&mut log)?;
-    for number in later {
-        let path = replay.names.log(number);
-        let mut log = LogReader::open(&*replay.options.env.fs, &path, number)?;
+    for mut log in later {
         was_synced |= says_synced(&mut log)?;
     }
     if !was_synced {
@@ -153,6 +169,17 @@ fn says_synced(log: &mut LogReader) -> Result<bool> {
     let mut record = Vec::new();
     while log.next(&mut record)? {}
     Ok(log.end()?.max_synced > 0)
+}
+
+impl Replay<'_> {
+    /// Whether a record is a batch that is left out.
+    fn is_beyond(&self, record: &[u8]) -> Result<bool> {
+        if self.through == MAX_SEQNO {
+            return Ok(false);
+        }
+        let LogRecord::Batch(header, _) = LogRecord::decode(record)? else { return Ok(false) };
+        Ok(header.first_seqno > self.through)
+    }
 }
 
 struct Replayer<'a> {
@@ -205,6 +232,12 @@ impl Replayer<'_> {
     }
 
     fn batch(&mut self, header: &BatchHeader, operations: &[u8]) -> Result<()> {
+        if header.first_seqno <= self.done.last_seqno && header.count > 0 {
+            return Err(Error::corruption(format!(
+                "expected a batch behind sequence number {}, found one from {} on",
+                self.done.last_seqno, header.first_seqno
+            )));
+        }
         let mut bytes = ByteReader::new(operations);
         for index in 0..u64::from(header.count) {
             let mut operation = Operation::decode(&mut bytes)?;

@@ -12,13 +12,16 @@ use std::time::Duration;
 use foldb_env::Clock;
 use parking_lot::MutexGuard;
 
+use crate::db::background::Awaited;
 use crate::db::buffers::SealedGroup;
 use crate::db::core::Core;
 use crate::db::keyspace::{KeyspaceState, dropped};
 use crate::db::write::{WriterState, Writes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::StallReason;
+use crate::memtable::Memtable;
 use crate::options::WriteOptions;
+use crate::runtime::{Balance, Work};
 use crate::totals::Total;
 use crate::wal::LogWriter;
 
@@ -51,6 +54,13 @@ impl Patience {
     }
 }
 
+/// Bytes written between two looks at memory.
+const LOOK_BYTES: u64 = 64 << 10;
+/// The same where several databases share it: until one says what it wrote.
+const SHARED_LOOK_BYTES: u64 = 4 << 10;
+/// Pause at each look while memtables of all databases take more than they may.
+const MEMORY_PAUSE: Duration = Duration::from_millis(10);
+
 /// The error of a write that would have to wait longer than it may.
 pub(crate) fn busy(because: &str) -> Error {
     Error::new(ErrorKind::Busy, format!("nothing was written, for {because}; try again later"))
@@ -81,6 +91,7 @@ impl Core {
         if let Some((keyspace, bytes)) = writes.need()
             && writer.buffers.is_ready(keyspace, bytes)
             && !self.log_is_long(&writer)
+            && writer.since_look < self.look_every()
         {
             if let Writes::Batch(_) = writes {
                 writer.buffers.reserve(keyspace, bytes);
@@ -112,8 +123,9 @@ impl Core {
         writes: Writes<'_>,
         patience: Patience,
     ) -> Result<MutexGuard<'a, WriterState>> {
+        let mut looked = false;
         loop {
-            let room = self.make_room(&mut writer, writes)?;
+            let room = self.make_room(&mut writer, writes, &mut looked)?;
             if let Room::Made = room {
                 return Ok(writer);
             }
@@ -128,8 +140,14 @@ impl Core {
         }
     }
 
-    /// Seals and begins memtables as some writes need them, unless they must wait.
-    fn make_room(&self, writer: &mut WriterState, writes: Writes<'_>) -> Result<Room> {
+    /// Seals and begins memtables as some writes need them, unless they must wait. Memory is looked at
+    /// once: what readers hold on to may never come back, so nobody waits for all of it.
+    fn make_room(
+        &self,
+        writer: &mut WriterState,
+        writes: Writes<'_>,
+        looked: &mut bool,
+    ) -> Result<Room> {
         let needs = writes.needs();
         let missing = needs.iter().find(|(keyspace, _)| !writer.buffers.contains(*keyspace));
         if let Some(&(keyspace, _)) = missing {
@@ -145,6 +163,11 @@ impl Core {
                 if is_flush { StallReason::Memtables } else { StallReason::CompactionDebt };
             return Ok(Room::Paused(until, reason));
         }
+        if !std::mem::replace(looked, true)
+            && let Some(until) = self.look_at_memory(writer)?
+        {
+            return Ok(Room::Paused(until, StallReason::Memory));
+        }
         let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
         // A log whose writes were all to keyspaces dropped since must end too.
         let is_used = writer.log_used || !writer.buffers.is_empty();
@@ -155,7 +178,9 @@ impl Core {
             }
             self.seal(writer)?;
         }
-        writer.buffers.begin(&needs, &self.arenas);
+        let runtime = &self.runtime;
+        let track = |memtable: &Arc<Memtable>| runtime.track(self.member, memtable);
+        writer.buffers.begin(&needs, &runtime.ledger().arenas, track);
         needs.iter().for_each(|&(keyspace, bytes)| writer.buffers.reserve(keyspace, bytes));
         Ok(Room::Made)
     }
@@ -176,8 +201,11 @@ impl Core {
     fn wait_for_buffer(&self, keyspaces: &[Arc<KeyspaceState>], patience: Patience) -> Result<()> {
         let Some(reason) = self.lack_of_room(keyspaces) else { return Ok(()) };
         let start = self.options.env.clock.now();
-        let outcome =
-            self.wait_until_within(patience, |core| core.lack_of_room(keyspaces).is_none());
+        let outcome = self.wait_until_within(patience, |core| match core.lack_of_room(keyspaces) {
+            None => Awaited::Nothing,
+            Some(StallReason::CompactionDebt) => Awaited::Work(Work::Compaction),
+            Some(_) => Awaited::Work(Work::Flush),
+        });
         let waited = self.options.env.clock.now() - start;
         if !waited.is_zero() {
             self.note_stall(reason, waited);
@@ -212,15 +240,52 @@ impl Core {
         let mut log_bytes = 0;
         if writer.log_used {
             log_bytes = writer.log.len();
-            writer.log = self.next_log(&writer.log)?;
+            let next = self.next_log(&writer.log)?;
+            std::mem::replace(&mut writer.log, next).sync_handle().rest();
             writer.log_used = false;
         }
         let through = self.published();
         let memtables = writer.buffers.seal(through);
-        writer.unlogged = false;
+        let unlogged = std::mem::take(&mut writer.unlogged);
         let next_log = writer.log.number();
-        self.sealed.push(SealedGroup { through, log_bytes, next_log, memtables });
+        self.sealed.push(SealedGroup { through, log_bytes, next_log, unlogged, memtables });
         self.background.memtables_sealed(log_bytes);
+        self.wake();
+        Ok(())
+    }
+
+    /// Bytes written between two looks at memory.
+    #[inline]
+    fn look_every(&self) -> u64 {
+        if self.options.runtime.is_some() { SHARED_LOOK_BYTES } else { LOOK_BYTES }
+    }
+
+    /// Does what memory asks for: seals where this database fills most of what several may fill, asks
+    /// another one to. When to go on, while memtables take more than they may.
+    fn look_at_memory(&self, writer: &mut WriterState) -> Result<Option<Duration>> {
+        let bytes = std::mem::take(&mut writer.since_look);
+        // Where the write buffer is full, whoever's turn it is.
+        if !self.runtime.ledger().wrote(bytes) && bytes >= self.look_every() {
+            return Ok(None);
+        }
+        let Balance { seal, is_over } = self.runtime.balance();
+        match seal {
+            Some(member) if member == self.member => self.seal_for_memory(writer)?,
+            Some(member) => self.runtime.workers().request_seal(member),
+            None => {}
+        }
+        let is_slowed = is_over && self.has_workers();
+        Ok(is_slowed.then(|| self.options.env.clock.now() + MEMORY_PAUSE))
+    }
+
+    /// Seals what is being filled, unless the writer would have to wait for that, and has it flushed.
+    pub(crate) fn seal_for_memory(&self, writer: &mut WriterState) -> Result<()> {
+        let may_seal = self.sealed.len() + 1 < self.options.max_write_buffers();
+        if may_seal && !writer.buffers.is_empty() {
+            self.seal(writer)?;
+        }
+        self.background.flush_soon();
+        self.wake();
         Ok(())
     }
 

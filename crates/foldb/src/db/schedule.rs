@@ -13,7 +13,23 @@ use crate::db::keyspace::KeyspaceState;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::faults::{Fault, planted};
 use crate::key::{KeyspaceId, SeqNo};
-use crate::version::{KeyRange, Run, RunId, TableRef, Upper};
+use crate::version::{FileFacts, KeyRange, Run, RunId, TableRef, Upper};
+
+/// Which tables are worth writing anew where they stand, because more of them may fold now.
+pub(crate) struct Refold {
+    /// The live snapshots, oldest first.
+    snapshots: Vec<SeqNo>,
+    /// Files below this number are, if they hold operands.
+    operands_below: u64,
+}
+
+impl Refold {
+    fn is_due(&self, file: &FileFacts) -> bool {
+        let is_released =
+            file.kept_apart > 0 && self.snapshots.binary_search(&file.kept_apart).is_err();
+        is_released || (file.merges > 0 && file.number < self.operands_below)
+    }
+}
 
 /// A job and the keyspace whose tree it changes.
 #[derive(Debug)]
@@ -23,6 +39,10 @@ pub(crate) struct Claim {
 }
 
 impl Core {
+    pub(crate) fn refold(&self) -> Refold {
+        Refold { snapshots: self.snapshots.live(), operands_below: 0 }
+    }
+
     /// The job that is most urgent over the trees of all keyspaces, if any needs one. Of equally
     /// urgent ones the keyspace behind the last one served is next, so that none waits for ever.
     pub(crate) fn pick(&self, tree: &mut Tree) -> Option<Claim> {
@@ -30,7 +50,7 @@ impl Core {
         if self.snapshots.take_released() {
             tree.keyspaces.values_mut().for_each(|own| own.settled = false);
         }
-        let snapshots = self.snapshots.live();
+        let refold = self.refold();
         let mut best: Option<(f64, KeyspaceId, Pick)> = None;
         for id in in_turn(tree) {
             let Some(own) = tree.keyspaces.get_mut(&id).filter(|own| !own.settled) else {
@@ -38,7 +58,7 @@ impl Core {
             };
             let comparator = &*own.keyspace.comparator;
             match own.keyspace.policy.most_urgent(
-                &own.shape(&snapshots),
+                &own.shape(&refold),
                 &own.running_jobs(),
                 comparator,
             ) {
@@ -62,10 +82,10 @@ impl Core {
         {
             return None;
         }
-        let snapshots = self.snapshots.live();
+        let refold = self.refold();
         let (id, pick) = in_turn(tree).find_map(|id| {
             let own = &tree.keyspaces[&id];
-            let (shape, jobs) = (own.shape(&snapshots), own.running_jobs());
+            let (shape, jobs) = (own.shape(&refold), own.running_jobs());
             let (policy, runs) = (&own.keyspace.policy, self.options.idle_runs);
             Some((id, policy.idle(&shape, &jobs, runs, &*own.keyspace.comparator)?))
         })?;
@@ -73,17 +93,19 @@ impl Core {
     }
 
     /// The next job on the way of a range into one run of the deepest level; `None` at its end, and
-    /// when the keyspace was dropped.
+    /// when the keyspace was dropped. In the end, tables with operands are written anew, too, if
+    /// their numbers lie below `operands_below`.
     pub(crate) fn pick_manual(
         &self,
         tree: &Tree,
         keyspace: KeyspaceId,
         range: &ShapeRange,
+        operands_below: u64,
     ) -> Option<Claim> {
         let own = tree.keyspaces.get(&keyspace)?;
         // Nothing else runs meanwhile, so there is never a job to wait for.
         debug_assert!(own.running.is_empty(), "jobs of the policy's wait for those of callers");
-        self.step_of(own.manual(range, &self.snapshots.live()), keyspace, tree)
+        self.step_of(own.manual(range, &Refold { operands_below, ..self.refold() }), keyspace, tree)
             .map(|(_, claim)| claim)
     }
 
@@ -103,7 +125,7 @@ impl Core {
         let mut behind = key.to_vec();
         behind.push(0);
         let range = ShapeRange { lo: Some(Arc::clone(key)), hi: Some(behind.into()) };
-        self.step_of(own.manual(&range, &self.snapshots.live()), keyspace, tree)
+        self.step_of(own.manual(&range, &self.refold()), keyspace, tree)
     }
 
     fn step_of(&self, step: ManualStep, id: KeyspaceId, tree: &Tree) -> Option<(u64, Claim)> {
@@ -115,8 +137,8 @@ impl Core {
 
     /// Bytes that must be compacted until the trees have their shape.
     pub(crate) fn debt(&self, tree: &Tree) -> u64 {
-        let snapshots = self.snapshots.live();
-        tree.keyspaces.values().map(|own| own.debt(&snapshots)).sum()
+        let refold = self.refold();
+        tree.keyspaces.values().map(|own| own.debt(&refold)).sum()
     }
 
     fn claim_of(&self, id: KeyspaceId, pick: &Pick, tree: &Tree) -> Claim {
@@ -159,25 +181,25 @@ fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
 }
 
 impl KeyspaceTree {
-    fn manual(&self, range: &ShapeRange, snapshots: &[SeqNo]) -> ManualStep {
+    fn manual(&self, range: &ShapeRange, refold: &Refold) -> ManualStep {
         let (policy, comparator) = (&self.keyspace.policy, &*self.keyspace.comparator);
-        policy.manual(&self.shape(snapshots), &self.running_jobs(), range, comparator)
+        policy.manual(&self.shape(refold), &self.running_jobs(), range, comparator)
     }
 
     /// Bytes that must be compacted until the tree has its shape.
-    pub(crate) fn debt(&self, snapshots: &[SeqNo]) -> u64 {
+    pub(crate) fn debt(&self, refold: &Refold) -> u64 {
         let (policy, comparator) = (&self.keyspace.policy, &*self.keyspace.comparator);
-        policy.debt(&self.shape(snapshots), &self.running_jobs(), comparator)
+        policy.debt(&self.shape(refold), &self.running_jobs(), comparator)
     }
 
-    fn shape(&self, snapshots: &[SeqNo]) -> TreeShape {
+    fn shape(&self, refold: &Refold) -> TreeShape {
         let busy = |id: RunId| {
             self.running.iter().any(|job| job.output_run == id || job.inputs.contains(&id))
         };
         let run = |run: &Arc<Run>| RunShape {
             id: run.id,
             busy: busy(run.id),
-            tables: run.tables.iter().map(|table| self.table_shape(table, snapshots)).collect(),
+            tables: run.tables.iter().map(|table| self.table_shape(table, refold)).collect(),
         };
         let levels = self.version.levels.iter();
         TreeShape {
@@ -186,7 +208,7 @@ impl KeyspaceTree {
         }
     }
 
-    fn table_shape(&self, table: &TableRef, snapshots: &[SeqNo]) -> TableShape {
+    fn table_shape(&self, table: &TableRef, refold: &Refold) -> TableShape {
         let bytes = table.bytes(&*self.keyspace.comparator);
         let file = &table.file;
         // What holds for all of the file is taken to hold for the part of it that exists.
@@ -200,7 +222,7 @@ impl KeyspaceTree {
             // What range tombstones delete counts as if each record had been deleted by itself.
             deletes: share(file.deletes + file.range_deleted).max(file.range_deletes.min(1)),
             entries: share(file.entries + file.range_deleted).max(file.range_deletes.min(1)),
-            released: file.kept_apart > 0 && snapshots.binary_search(&file.kept_apart).is_err(),
+            released: refold.is_due(file),
         }
     }
 

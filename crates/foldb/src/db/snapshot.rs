@@ -109,7 +109,7 @@ impl Drop for Registered {
     fn drop(&mut self) {
         let core = self.db.core();
         if core.snapshots.release(self.seqno) {
-            core.background.look_again();
+            core.wake();
         }
     }
 }
@@ -135,6 +135,11 @@ impl Snapshot {
     /// As [`Db::iter`].
     pub fn iter(&self) -> Result<Iter> {
         self.0.db.range_opt::<&[u8]>(.., &self.read_options())
+    }
+
+    /// The position in the order of writes that it holds, as [`Db::explain`] names it.
+    pub fn sequence_number(&self) -> u64 {
+        self.0.seqno
     }
 
     pub(crate) fn seqno(&self) -> SeqNo {

@@ -30,8 +30,9 @@ impl Core {
         stats.memtable_bytes = stats.keyspaces.iter().map(|own| own.memtable_bytes).sum();
         stats.block_cache_hits += self.cache.hits();
         stats.block_cache_misses += self.cache.misses();
-        stats.block_cache_bytes = self.cache.used_bytes();
-        stats.open_table_bytes = self.default.tables.memory_bytes();
+        stats.memory = self.runtime.memory();
+        stats.block_cache_bytes = stats.memory.block_cache;
+        stats.open_table_bytes = stats.memory.indexes + stats.memory.filters;
         let paces = stats.keyspaces.iter().map(|own| own.pace_micros_per_mib);
         stats.pace_micros_per_mib = paces.max().unwrap_or(0);
         stats.compaction_debt = self.debt(&self.lock_tree());

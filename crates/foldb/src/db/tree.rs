@@ -180,6 +180,15 @@ impl Core {
         }
     }
 
+    /// Unlinks tables that were to be installed and were not: they are written anew when the step is
+    /// tried again, and a full disk must not fill with them. After a failed sync they stay, for the
+    /// manifest may name them.
+    pub(crate) fn discard_uninstalled(&self, numbers: Vec<u64>) {
+        if self.poison.get().is_none() {
+            self.discard_tables(numbers);
+        }
+    }
+
     /// Unlinks tables that nobody refers to any more.
     pub(crate) fn remove_unreferenced_tables(&self) {
         self.discard_tables(self.trash.empty());

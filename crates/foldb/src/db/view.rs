@@ -69,6 +69,12 @@ impl ViewCell {
         });
     }
 
+    /// Shows sealed memtables, newest first, in front of the version: what the logs of a database that
+    /// is open read-only held.
+    pub(crate) fn hold(&self, sealed: Vec<Arc<Memtable>>) {
+        self.replace(|view| View { active: None, sealed, version: Arc::clone(&view.version) });
+    }
+
     /// The memtable being filled is sealed; another is begun when somebody writes.
     pub(crate) fn seal(&self) {
         self.replace(|view| View {

@@ -34,12 +34,15 @@ pub(crate) struct WriterState {
     pub(crate) log_used: bool,
     /// Whether the memtables hold writes that are in no log.
     pub(crate) unlogged: bool,
+    /// Bytes applied since memory was last looked at.
+    pub(super) since_look: u64,
     operators: CachedResolver,
 }
 
 impl WriterState {
     pub(crate) fn new(buffers: Buffers, log: LogWriter, operators: CachedResolver) -> WriterState {
-        WriterState { buffers, log, log_used: false, unlogged: false, operators }
+        let (log_used, unlogged, since_look) = (false, false, 0);
+        WriterState { buffers, log, log_used, unlogged, since_look, operators }
     }
 }
 
@@ -225,7 +228,7 @@ impl Core {
         default: OperatorId,
         first: SeqNo,
     ) {
-        let WriterState { buffers, operators, .. } = writer;
+        let WriterState { buffers, operators, since_look, .. } = writer;
         let operators = &**operators.load();
         match writes {
             Writes::One(_, operation) => {
@@ -235,7 +238,7 @@ impl Core {
                     floor = 0;
                 }
                 let folding = Folding { floor, operators };
-                self.apply_one(buffers, &operation, first, folding);
+                *since_look += self.apply_one(buffers, &operation, first, folding);
                 self.pins.publish(first);
             }
             Writes::Batch(batch) => {
@@ -245,13 +248,14 @@ impl Core {
                     if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                         operation.operator = default;
                     }
-                    self.apply_one(buffers, &operation, seqno, folding);
+                    *since_look += self.apply_one(buffers, &operation, seqno, folding);
                 }
                 self.pins.publish(first + batch.len() as SeqNo - 1);
             }
         }
     }
 
+    /// Answers how many bytes that were.
     #[inline]
     fn apply_one(
         &self,
@@ -259,7 +263,7 @@ impl Core {
         operation: &Operation<'_>,
         seqno: SeqNo,
         folding: Folding<'_>,
-    ) {
+    ) -> u64 {
         buffers.apply(operation, seqno, folding);
         let counted = match operation.kind {
             Kind::Put => Total::Puts,
@@ -270,6 +274,7 @@ impl Core {
         let bytes = (operation.key.len() + operation.value.len()) as u64;
         self.totals.add_exclusive(counted, 1);
         self.totals.add_exclusive(Total::BytesUser, bytes);
+        bytes
     }
 
     /// Makes all writes so far durable.

@@ -205,7 +205,10 @@ impl Chain {
         let mut rest = &mut self.operands[..];
         while let Some(first) = rest.first() {
             let operator = first.header.operator;
-            let end = rest.iter().position(|record| record.header.operator != operator);
+            let is_other = |record: &Record| {
+                record.header.operator != operator && !planted(Fault::WrongOperator)
+            };
+            let end = rest.iter().position(is_other);
             let (stretch, newer) = rest.split_at_mut(end.unwrap_or(rest.len()));
             fold.stretch(operator, stretch);
             rest = newer;

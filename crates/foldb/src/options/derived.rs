@@ -1,15 +1,13 @@
 //! Settings that follow from others where they are left automatic.
 
 use crate::options::Options;
-
-/// What automatic write buffers may take together.
-const BUFFERS_BUDGET: usize = 64 << 20;
+use crate::options::memory::automatic_count;
 
 impl Options {
     /// Memtables that may exist at once.
     pub(crate) fn max_write_buffers(&self) -> usize {
         match self.max_write_buffers {
-            0 => (BUFFERS_BUDGET / self.write_buffer_size).clamp(2, 17),
+            0 => automatic_count(self.write_buffer_size, usize::MAX),
             given => given,
         }
     }

@@ -6,6 +6,7 @@
 mod derived;
 mod explain;
 mod keyspace;
+mod memory;
 mod profile;
 mod read_write;
 #[cfg(test)]
@@ -19,10 +20,12 @@ use foldb_env::Env;
 use crate::events::EventListener;
 use crate::fold::MergeOperator;
 use crate::key::{BytewiseComparator, Comparator};
+use crate::runtime::Runtime;
 
 pub use explain::{ExplainedOption, OptionSource, OptionValue};
 pub use keyspace::KeyspaceOptions;
 pub(crate) use keyspace::KeyspaceSettings;
+pub(crate) use memory::MemoryShares;
 pub use profile::Profile;
 pub use read_write::{ReadOptions, WriteOptions};
 pub(crate) use validate::check_comparator;
@@ -95,6 +98,26 @@ pub struct Options {
     /// Less: shorter recovery, less space. RocksDB: `max_total_wal_size`.
     pub wal_limit: u64,
 
+    /// What memtables, block cache, indexes and filters of open tables, and the buffers of flushes and
+    /// compactions take together, in bytes; [`crate::Db::memory`] itemises it. Default: 0, which is
+    /// 256 MiB, or more where the write buffers, the cache or [`Options::compaction_memory_budget`] are
+    /// set so large that they need it. A budget that is set (at least 8 MiB) wins over them: at most half
+    /// is for write buffers, which shrink to fit, as does the cache. Open tables get what the others leave,
+    /// and the least recently used are closed when it is not enough. More: fewer tables opened again. Less:
+    /// less memory. Opening one again reads its index and filter, about 2 % of it. What readers pin of flushed memtables may exceed it. RocksDB: none; its indexes and filters
+    /// are unbounded unless `cache_index_and_filter_blocks` is set.
+    pub memory_budget: usize,
+    /// What flushes and compactions may take of it, all threads together, in bytes. Default: 0, an eighth
+    /// of the budget, at most 16 MiB a thread. More: larger tables of small records, longer
+    /// read-ahead of each of many inputs. Less: less memory. RocksDB: none.
+    pub compaction_memory_budget: usize,
+    /// Threads, block cache, table handles and memory that several databases share. Databases that share
+    /// one keep to its threads, cache, table handles and memory together. What it was made
+    /// with takes the place of [`Options::memory_budget`], [`Options::block_cache_size`],
+    /// [`Options::compaction_memory_budget`], [`Options::max_open_files`] and the threads of
+    /// [`Options::env`]; a write buffer takes at most a quarter of its budget. Default: none, and the
+    /// database has all of its own. RocksDB: a shared `Env`, `Cache` and `WriteBufferManager`.
+    pub runtime: Option<Runtime>,
     /// Bytes of cached blocks, uncompressed. Default: 32 MiB; 0: no cache. More: fewer blocks are
     /// read and decompressed again. Less: less memory. What the cache does not hold the operating
     /// system's page cache often does, compressed. RocksDB: `block_cache`.
@@ -170,8 +193,8 @@ pub struct Options {
     /// reads meet ever more runs.
     /// RocksDB: `disable_auto_compactions`.
     pub disable_auto_compactions: bool,
-    /// Threads that compact, beside the one that flushes. Default: 1. More: keeps up with more
-    /// writing, for processor time and memory.
+    /// Threads that compact this database at once, beside the one that is left to flush. Default: 1.
+    /// More: keeps up with more writing, for processor time and memory.
     /// RocksDB: `max_background_compactions`.
     pub max_background_compactions: usize,
 
@@ -194,6 +217,9 @@ impl Default for Options {
             write_buffer_size: 64 << 20,
             max_write_buffers: 0,
             wal_limit: 0,
+            memory_budget: 0,
+            compaction_memory_budget: 0,
+            runtime: None,
             block_cache_size: 32 << 20,
             block_size: 4096,
             bloom_bits: 10,

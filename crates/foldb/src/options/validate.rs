@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::key::Comparator;
+use crate::options::memory::check_budgets;
 use crate::options::{Compression, MAX_LEVELS, Options};
 use crate::table::zstd;
 
@@ -95,6 +96,7 @@ impl Options {
                 )));
             }
         }
+        check_budgets(self.memory_budget, self.compaction_memory_budget)?;
         check_compression(self.compression)?;
         std::iter::once(&self.comparator)
             .chain(&self.comparators)

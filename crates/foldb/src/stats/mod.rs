@@ -5,6 +5,8 @@ mod report;
 
 pub use report::ReadReport;
 
+use crate::memory::MemoryUsage;
+
 /// Figures of a database, cumulative over all its opens. Counts since the last manifest edit may
 /// be lost at a crash. All sizes are bytes.
 ///
@@ -69,12 +71,15 @@ pub struct Stats {
     pub filter_negatives: u64,
     /// Bytes in memtables now, sealed ones included.
     pub memtable_bytes: u64,
-    /// Bytes of cached blocks now.
+    /// Bytes of cached blocks now, those of other databases with the same [`crate::Runtime`] included.
     pub block_cache_bytes: u64,
-    /// Bytes of indexes and filters of open tables now.
+    /// Bytes of indexes and filters of open tables now, of all databases with the same
+    /// [`crate::Runtime`].
     pub open_table_bytes: u64,
     /// Bytes of tables still to be compacted before the tree has its shape, now.
     pub compaction_debt: u64,
+    /// Where memory is now: see [`crate::Db::memory`].
+    pub memory: MemoryUsage,
     /// Microseconds that each MiB written costs the slowest keyspace now, because its compaction is
     /// behind; 0 while none is slowed.
     pub pace_micros_per_mib: u64,

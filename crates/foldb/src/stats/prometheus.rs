@@ -6,7 +6,8 @@ use crate::stats::{KeyspaceStats, LevelStats, Stats};
 
 impl Stats {
     /// The figures as Prometheus scrapes them: `foldb_NAME_total` for what only grows, `foldb_NAME`
-    /// for what is now, the levels under the label `level`, the keyspaces under the label `keyspace`.
+    /// for what is now, memory under the label `item`, the levels under the label `level`, the keyspaces under
+    /// the label `keyspace`.
     /// Times are seconds.
     ///
     /// # Example
@@ -31,6 +32,7 @@ impl Stats {
             family(&mut text, &format!("foldb_{name}"), "gauge", help);
             sample(&mut text, &format!("foldb_{name}"), value);
         }
+        self.write_memory(&mut text);
         self.write_levels(&mut text);
         self.write_keyspaces(&mut text);
         text
@@ -70,6 +72,15 @@ impl Stats {
             ("open_table_bytes", "Bytes of indexes and filters.", self.open_table_bytes),
             ("compaction_debt_bytes", "Bytes still to be compacted.", self.compaction_debt),
         ]
+    }
+
+    fn write_memory(&self, text: &mut String) {
+        family(text, "foldb_memory_budget_bytes", "gauge", "What memory may be taken.");
+        sample(text, "foldb_memory_budget_bytes", self.memory.budget);
+        family(text, "foldb_memory_bytes", "gauge", "What memory is taken, by what takes it.");
+        for (item, bytes) in self.memory.items() {
+            sample(text, &format!("foldb_memory_bytes{{item=\"{item}\"}}"), bytes);
+        }
     }
 
     fn write_levels(&self, text: &mut String) {
@@ -154,9 +165,11 @@ mod tests {
     #[test]
     fn every_figure_is_told() {
         let debug = format!("{:?}", Stats::default());
-        let fields = debug.matches(": ").count() - 2;
+        let memory = format!("{:?}", Stats::default().memory).matches(": ").count() + 1;
+        let fields = debug.matches(": ").count() - 2 - memory;
         let stats = Stats::default();
-        // The stall time stands beside the counters; levels and keyspaces are families of their own.
+        // The stall time stands beside the counters; memory, levels and keyspaces are families of
+        // their own.
         assert_eq!(stats.counters().len() + 1 + stats.gauges().len(), fields, "{debug}");
     }
 
@@ -167,7 +180,7 @@ mod tests {
             name: r#"a "b" \c"#.to_owned(),
             levels,
             memtable_bytes: 5,
-            ..Default::default()
+            pace_micros_per_mib: 0,
         };
         let text = Stats { keyspaces: vec![own], ..Stats::default() }.to_prometheus();
         let label = r#"{keyspace="a \"b\" \\c"}"#;

@@ -212,6 +212,25 @@ impl TableBuilder {
         self.writer.offset()
     }
 
+    /// Keys whose hashes wait for the filter.
+    #[inline]
+    pub fn filter_keys(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// Bytes the builder takes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.hashes.capacity() * size_of::<u64>()
+            + self.writer.memory_bytes()
+            + self.top.memory_bytes()
+            + self.directory.memory_bytes()
+    }
+
+    /// What it will take when it is finished: the filter comes on top.
+    pub fn memory_bytes_at_end(&self) -> usize {
+        self.memory_bytes() + filter_len(self.hashes.len(), self.options.filter_bits)
+    }
+
     /// Writes filter, properties, index and footer, and syncs the file. Its name is not durable
     /// before its directory is synced too.
     ///

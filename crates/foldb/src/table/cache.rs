@@ -1,8 +1,10 @@
-//! The block cache: decoded sub-blocks and directories, by file number and offset.
+//! The block cache: decoded sub-blocks and directories, by database, file number and offset.
 //!
-//! The replacement policy is `quick_cache`'s S3-FIFO, weighted by bytes. A hit clones one `Arc`.
+//! The replacement policy is `quick_cache`'s S3-FIFO, weighted by bytes. A hit clones one `Arc`. Several
+//! databases may share one [`BlockStore`]; each sees it through a [`BlockCache`] of its own, which
+//! counts its own hits. File numbers repeat from database to database, so a block's key names both.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,6 +14,7 @@ use quick_cache::{OptionsBuilder, Weighter};
 use super::data_block::DataBlock;
 use super::frame::Handle;
 use super::index::Index;
+use crate::memory::Gauge;
 
 /// What one entry costs beside its bytes: the cache's own bookkeeping and the allocation.
 const ENTRY_OVERHEAD: usize = 96;
@@ -19,11 +22,25 @@ const ENTRY_OVERHEAD: usize = 96;
 /// Counters a database spreads its hits over, so that readers do not share a cache line.
 const STRIPES: usize = 8;
 
-/// The cached blocks of a database's tables.
+/// The blocks of all tables that share a cache, and how much memory those tables take beside it.
 #[derive(Debug)]
-pub struct BlockCache {
+pub struct BlockStore {
     /// `None` for a capacity of 0.
     blocks: Option<Blocks>,
+    /// Number of the database that comes next.
+    next_database: AtomicU64,
+    /// Bytes of the indexes and properties of open tables.
+    pub(crate) indexes: Arc<Gauge>,
+    /// Bytes of the filters of open tables.
+    pub(crate) filters: Arc<Gauge>,
+}
+
+/// The block cache as one database sees it.
+#[derive(Debug)]
+pub struct BlockCache {
+    store: Arc<BlockStore>,
+    /// Tells its files from those of other databases with the same numbers.
+    database: u64,
     lookups: [Lookups; STRIPES],
 }
 
@@ -37,10 +54,19 @@ pub(super) enum CachedBlock {
     Directory(Arc<Index>),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BlockKey {
+    database: u64,
     file: u64,
     offset: u64,
+}
+
+impl Hash for BlockKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.file ^ self.database.rotate_left(32));
+        state.write_u64(self.offset);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -50,9 +76,9 @@ struct Lookups {
     misses: AtomicU64,
 }
 
-impl BlockCache {
-    /// A cache of `capacity` bytes; 0 caches nothing.
-    pub fn new(capacity: usize) -> BlockCache {
+impl BlockStore {
+    /// A store of `capacity` bytes; 0 caches nothing.
+    pub fn new(capacity: usize) -> BlockStore {
         let blocks = (capacity > 0).then(|| {
             let options = OptionsBuilder::new()
                 .estimated_items_capacity((capacity / 4096).max(16))
@@ -61,7 +87,39 @@ impl BlockCache {
                 .expect("both capacities are given");
             Cache::with_options(options, BlockWeight, BlockHash, DefaultLifecycle::default())
         });
-        BlockCache { blocks, lookups: Default::default() }
+        let (indexes, filters) = (Arc::default(), Arc::default());
+        BlockStore { blocks, next_database: AtomicU64::new(1), indexes, filters }
+    }
+
+    /// Bytes cached now, of all databases.
+    pub fn used_bytes(&self) -> u64 {
+        self.blocks.as_ref().map_or(0, |blocks| blocks.weight())
+    }
+}
+
+impl BlockCache {
+    /// A cache of its own of `capacity` bytes; 0 caches nothing.
+    #[cfg(any(test, feature = "internals"))]
+    pub fn new(capacity: usize) -> BlockCache {
+        BlockCache::sharing(&Arc::new(BlockStore::new(capacity)))
+    }
+
+    /// One more database's view of a store.
+    pub fn sharing(store: &Arc<BlockStore>) -> BlockCache {
+        let database = store.next_database.fetch_add(1, Ordering::Relaxed);
+        BlockCache { store: Arc::clone(store), database, lookups: Default::default() }
+    }
+
+    /// What it shares with other databases.
+    pub(crate) fn store(&self) -> &Arc<BlockStore> {
+        &self.store
+    }
+
+    /// Drops the blocks of this database: it is closed.
+    pub(crate) fn clear(&self) {
+        if let Some(blocks) = &self.store.blocks {
+            blocks.retain(|key, _| key.database != self.database);
+        }
     }
 
     /// Blocks found.
@@ -74,17 +132,21 @@ impl BlockCache {
         self.lookups.iter().map(|stripe| stripe.misses.load(Ordering::Relaxed)).sum()
     }
 
-    /// Bytes cached now.
+    /// Bytes cached now, those of other databases that share the store included.
+    #[cfg(test)]
     pub fn used_bytes(&self) -> u64 {
-        self.blocks.as_ref().map_or(0, |blocks| blocks.weight())
+        self.store.used_bytes()
+    }
+
+    #[inline]
+    fn key(&self, file: u64, handle: Handle) -> BlockKey {
+        BlockKey { database: self.database, file, offset: handle.offset }
     }
 
     #[inline]
     pub(super) fn get(&self, file_number: u64, handle: Handle) -> Option<CachedBlock> {
-        let found = self
-            .blocks
-            .as_ref()
-            .and_then(|b| b.get(&BlockKey { file: file_number, offset: handle.offset }));
+        let blocks = self.store.blocks.as_ref();
+        let found = blocks.and_then(|blocks| blocks.get(&self.key(file_number, handle)));
         let stripe = &self.lookups[(handle.offset >> 12) as usize % STRIPES];
         let counter = if found.is_some() { &stripe.hits } else { &stripe.misses };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -92,8 +154,8 @@ impl BlockCache {
     }
 
     pub(super) fn insert(&self, file_number: u64, handle: Handle, block: CachedBlock) {
-        if let Some(blocks) = &self.blocks {
-            blocks.insert(BlockKey { file: file_number, offset: handle.offset }, block);
+        if let Some(blocks) = &self.store.blocks {
+            blocks.insert(self.key(file_number, handle), block);
         }
     }
 }

@@ -14,6 +14,7 @@ use super::key_buffer::KeyBuffer;
 use super::pinned::EntryValue;
 use super::position::BlockPosition;
 use super::reader::{Fetch, TableReader};
+use super::source::READAHEAD;
 use crate::error::{Error, Result};
 use crate::key::{Kind, NO_OPERATOR, RecordHeader};
 use crate::stats::ReadReport;
@@ -24,9 +25,9 @@ use crate::value::Value;
 pub struct CursorOptions {
     /// Blocks that had to be read go into the cache. Default: true.
     pub fill_cache: bool,
-    /// Read 256 KiB at a time, for walks over much of a table. With `fill_cache` off the cache is
-    /// left alone altogether. Default: false.
-    pub readahead: bool,
+    /// Bytes to read at a time ([`READAHEAD`]), for walks over much of a table; 0 reads block by
+    /// block. With `fill_cache` off such a walk leaves the cache alone altogether. Default: 0.
+    pub readahead: usize,
     /// Counts what is read. Default: nothing is counted.
     pub report: Option<ReadReport>,
 }
@@ -34,13 +35,13 @@ pub struct CursorOptions {
 impl CursorOptions {
     /// Of a walk over a whole table, which leaves the cache alone.
     pub fn walk() -> CursorOptions {
-        CursorOptions { fill_cache: false, readahead: true, report: None }
+        CursorOptions { fill_cache: false, readahead: READAHEAD, report: None }
     }
 }
 
 impl Default for CursorOptions {
     fn default() -> Self {
-        CursorOptions { fill_cache: true, readahead: false, report: None }
+        CursorOptions { fill_cache: true, readahead: 0, report: None }
     }
 }
 

@@ -65,6 +65,11 @@ impl FrameWriter {
         self.written + self.used as u64
     }
 
+    /// Bytes it takes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.chunk.capacity() + self.compressor.out.capacity()
+    }
+
     /// Position of the next byte in the chunk: the `start` of a frame to be ended later.
     #[inline]
     pub fn position(&self) -> usize {

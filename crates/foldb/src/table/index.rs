@@ -292,6 +292,11 @@ impl IndexBuilder {
         self.count as usize
     }
 
+    /// Bytes it takes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.encoded.capacity() + self.last.capacity()
+    }
+
     /// Appends a child, whose offset must not be below the end of the one before.
     pub fn add(&mut self, separator: &[u8], child: Child) {
         let shared = common_prefix(&self.last, separator);

@@ -48,9 +48,10 @@ pub(crate) mod zstd;
 mod tests;
 
 pub use builder::{TableBuilder, TableBuilderOptions, TableSummary};
-pub use cache::BlockCache;
+pub use cache::{BlockCache, BlockStore};
 pub use cursor::{CursorOptions, TableCursor};
 pub(crate) use frame::codec_from_u8;
 pub use pinned::BlockBytes;
 pub use reader::TableReader;
 pub use sorted_reads::SortedReads;
+pub use source::READAHEAD;

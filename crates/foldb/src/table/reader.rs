@@ -1,8 +1,9 @@
-//! An open table: its index, filter and properties in memory, its blocks through the cache.
+//! An open table: its index and properties in memory, its blocks through the cache, its filter from
+//! the first read on that asks it: flushes and compactions, which open most tables, never do.
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use foldb_env::RandomAccessFile;
 
@@ -21,6 +22,7 @@ use super::source::{FrameBuffers, ReadWindow, TableFile};
 use super::tombstone_block::decode_tombstones;
 use crate::error::{Error, Result};
 use crate::key::{Comparator, RecordHeader, SeqNo};
+use crate::memory::Charge;
 use crate::range_tombstone::{RangeTombstone, RangeTombstones};
 use crate::stats::ReadReport;
 
@@ -33,9 +35,20 @@ pub struct TableReader {
     order: KeyOrder,
     cache: Arc<BlockCache>,
     index: Index,
-    filter: Option<Filter>,
     range_tombstones: Option<RangeTombstones>,
     properties: Properties,
+    _charge: Charge,
+    filter: OnceLock<LoadedFilter>,
+    /// Held by who loads the filter.
+    loading: Mutex<()>,
+}
+
+/// A filter in memory.
+#[derive(Debug)]
+struct LoadedFilter {
+    /// `None` for a table without one.
+    filter: Option<Filter>,
+    _charge: Charge,
 }
 
 /// How a read gets its blocks.
@@ -58,7 +71,7 @@ impl Fetch {
         }
         Fetch {
             fill_cache: options.fill_cache,
-            window: options.readahead.then(ReadWindow::default),
+            window: (options.readahead > 0).then(|| ReadWindow::new(options.readahead)),
             buffers: FrameBuffers::default(),
             report: options.report,
         }
@@ -69,7 +82,7 @@ impl TableReader {
     /// Opens the table in `file`, known as `file_number` and, in error messages, as `path`.
     ///
     /// # Errors
-    /// `Corruption` if footer, index, filter, range tombstones or properties are damaged or another table's;
+    /// `Corruption` if footer, index, range tombstones or properties are damaged or another table's;
     /// `Unsupported` if a newer version wrote it; `InvalidArgument` if another comparator orders
     /// it.
     pub fn open(
@@ -85,18 +98,24 @@ impl TableReader {
         let footer = read_footer(&file, file_len)?;
         let properties = read_properties(&file, footer.properties, &order)?;
         let index = read_index(&file, footer.index, &order, footer.index.offset)?;
-        let filter = read_filter(&file, footer.filter)?;
         let range_tombstones = read_tombstones(&file, footer.tombstones, &order)?;
+        let range_tombstones = range_tombstones.map(RangeTombstones::new);
+        let bytes = size_of::<TableReader>()
+            + index.memory_bytes()
+            + properties.memory_bytes()
+            + range_tombstones.as_ref().map_or(0, RangeTombstones::bytes);
         Ok(Arc::new(TableReader {
+            _charge: Charge::new(&cache.store().indexes, bytes),
             file,
             file_len,
             footer,
             order,
             cache,
             index,
-            filter,
-            range_tombstones: range_tombstones.map(RangeTombstones::new),
+            range_tombstones,
             properties,
+            filter: OnceLock::new(),
+            loading: Mutex::new(()),
         }))
     }
 
@@ -110,21 +129,37 @@ impl TableReader {
         self.file_len
     }
 
-    /// Bytes this open table takes in memory: index, filter, range tombstones and properties, not
-    /// cached blocks.
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<TableReader>()
-            + self.index.memory_bytes()
-            + self.filter.as_ref().map_or(0, Filter::memory_bytes)
-            + self.range_tombstones.as_ref().map_or(0, RangeTombstones::bytes)
-            + self.properties.memory_bytes()
-    }
-
     /// Whether a user key of this [`crate::encoding::key_hash`] may be in the table. `false` is
     /// certain; without a filter the answer is always `true`.
+    ///
+    /// # Errors
+    /// `Corruption`, `Unsupported` or `Io` when the filter, which is loaded now if it was not yet, cannot
+    /// be.
     #[inline]
-    pub fn may_contain(&self, hash: u64) -> bool {
-        self.filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
+    pub fn may_contain(&self, hash: u64) -> Result<bool> {
+        let loaded = match self.filter.get() {
+            Some(loaded) => loaded,
+            None => self.loaded_filter()?,
+        };
+        Ok(loaded.filter.as_ref().is_none_or(|filter| filter.may_contain(hash)))
+    }
+
+    /// Whether [`TableReader::may_contain`] can answer without reading the file.
+    #[inline]
+    pub fn has_loaded_filter(&self) -> bool {
+        self.filter.get().is_some()
+    }
+
+    #[cold]
+    fn loaded_filter(&self) -> Result<&LoadedFilter> {
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(loaded) = self.filter.get() {
+            return Ok(loaded);
+        }
+        let filter = read_filter(&self.file, self.footer.filter)?;
+        let bytes = filter.as_ref().map_or(0, Filter::memory_bytes);
+        let _charge = Charge::new(&self.cache.store().filters, bytes);
+        Ok(self.filter.get_or_init(|| LoadedFilter { filter, _charge }))
     }
 
     /// Its range tombstones, if there are any. The filter knows nothing of what they cover.

@@ -9,8 +9,8 @@ use super::frame::{Handle, check_frame, decompress};
 use crate::error::{Error, Result};
 use crate::options::Compression;
 
-/// Bytes read at once by a walk that reads ahead.
-const READAHEAD: u64 = 256 << 10;
+/// Bytes read at once by a walk that reads ahead and has all the memory it wants.
+pub const READAHEAD: usize = 256 << 10;
 
 /// The file of a table.
 #[derive(Debug)]
@@ -82,13 +82,20 @@ impl TableFile {
 }
 
 /// A stretch of the file around where a walk is, read at once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ReadWindow {
     bytes: Vec<u8>,
     offset: u64,
+    /// Bytes to read at once.
+    len: u64,
 }
 
 impl ReadWindow {
+    /// An empty window of so many bytes.
+    pub fn new(len: usize) -> ReadWindow {
+        ReadWindow { bytes: Vec::new(), offset: 0, len: len as u64 }
+    }
+
     /// Reads a frame out of the window, which is first moved to begin at it if it must be.
     /// `limit` is where the file's frames end, the frame's end included.
     pub fn read_frame<'a>(
@@ -126,14 +133,14 @@ impl ReadWindow {
     }
 
     fn move_to(&mut self, file: &TableFile, handle: Handle, limit: u64) -> Result<()> {
-        let len = READAHEAD.max(u64::from(handle.len)).min(limit.saturating_sub(handle.offset));
+        let len = self.len.max(u64::from(handle.len)).min(limit.saturating_sub(handle.offset));
         self.bytes.resize(len as usize, 0);
         self.offset = handle.offset;
         let read = file.read(&mut self.bytes, handle.offset);
         if read.is_err() {
             self.bytes.clear();
         }
-        file.file.will_need(handle.offset + len, READAHEAD);
+        file.file.will_need(handle.offset + len, self.len);
         read
     }
 }

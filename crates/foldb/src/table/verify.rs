@@ -130,7 +130,7 @@ impl Found {
                 )));
             }
         }
-        if !table.may_contain(key_hash(key)) {
+        if !table.may_contain(key_hash(key))? {
             return Err(Error::corruption(format!(
                 "filter: expected it to admit key \"{}\", found that it does not",
                 key.escape_ascii()

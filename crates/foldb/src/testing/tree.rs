@@ -19,14 +19,17 @@ use foldb_env::{FileSystem, MemFs};
 use super::history::{self, Event};
 use super::toys;
 use crate::compaction::folding::{OlderTables, RecordSink};
+use crate::compaction::memory::WorkMemory;
 use crate::compaction::output::TableOutput;
+use crate::compaction::range_deletes::PassedOn;
 use crate::fold::{Chain, Definition, Registry};
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, Kind, RecordHeader, SeqNo};
 use crate::options::Compression;
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::{BlockCache, CursorOptions, TableBuilderOptions, TableCursor};
 use crate::version::{
-    FileFacts, FileNames, Key, KeyRange, OpenTables, TableRef, Trash, TreeEdit, Upper, Version,
+    FileFacts, FileNames, Key, KeyRange, OpenTables, TablePool, TableRef, Trash, TreeEdit, Upper,
+    Version,
 };
 
 /// Everything that tables need.
@@ -35,9 +38,11 @@ pub(crate) struct Workbench {
     pub(crate) fs: Arc<dyn FileSystem>,
     pub(crate) names: FileNames,
     pub(crate) tables: Arc<OpenTables>,
+    pub(crate) pool: Arc<TablePool>,
     pub(crate) comparator: Arc<dyn Comparator>,
     pub(crate) trash: Arc<Trash>,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) memory: WorkMemory,
     next_file: Cell<u64>,
 }
 
@@ -56,15 +61,25 @@ impl Workbench {
         fs.create_dir_all(directory).unwrap();
         let names = FileNames::new(directory);
         let cache = Arc::new(BlockCache::new(1 << 20));
+        let pool = Arc::new(TablePool::new(Arc::clone(cache.store()), 3));
         let open = (Arc::clone(&fs), names.clone(), Arc::clone(&comparator));
         Workbench {
             mem,
-            tables: Arc::new(OpenTables::new(open.0, open.1, open.2, cache, 3, DATABASE)),
+            pool: Arc::clone(&pool),
+            tables: Arc::new(OpenTables::new(
+                open.0,
+                open.1,
+                open.2,
+                cache,
+                Arc::clone(&pool),
+                DATABASE,
+            )),
             fs,
             names,
             comparator,
             trash: Arc::default(),
             registry: toys::registry(),
+            memory: WorkMemory::new(Arc::default(), 1 << 20),
             next_file: Cell::new(1),
         }
     }
@@ -99,13 +114,14 @@ impl Workbench {
     pub(crate) fn build(&self, events: &[Event]) -> FileFacts {
         let next_number = || self.next_number();
         let options = self.table_options();
-        let mut output = TableOutput::new(&self.fs, &self.names, &next_number, options);
+        let mut output =
+            TableOutput::new(&self.fs, &self.names, &next_number, options, &self.memory);
         let mut tombstones: Vec<_> = events.iter().filter_map(Event::tombstone).collect();
         tombstones.sort_by(|a, b| a.start.compare(&*self.comparator, &b.start));
         let nothing = Version::empty(LEVELS);
         let range = KeyRange::all();
         output.set_tombstones(
-            tombstones,
+            PassedOn { tombstones, kept_apart: 0 },
             &OlderTables::below(&nothing, &[], &range, &self.comparator),
         );
         for event in events.iter().filter(|event| !event.is_range()) {

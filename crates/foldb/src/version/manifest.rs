@@ -51,6 +51,12 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// What stands in for the manifest where a database is open read-only: it takes nothing.
+    pub(crate) fn unwritable(fs: &Arc<dyn FileSystem>, names: &FileNames, number: u64) -> Manifest {
+        let path = names.manifest(number);
+        Manifest { log: LogWriter::unwritable(fs, &path, number), path, base_len: 0 }
+    }
+
     /// Begins manifest `number` with an edit that describes everything. Until it is put in force,
     /// it and the next `CURRENT` are only files.
     pub(crate) fn begin(

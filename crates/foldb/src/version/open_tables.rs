@@ -1,15 +1,18 @@
-//! Open tables: opened at first use, found without a lock, bounded in number.
+//! Open tables: opened at first use, found without a lock, bounded in number and in memory.
+//!
+//! The bounds are those of a [`TablePool`], which several databases may share. A table that a reader has
+//! in hand when it is closed stays open, and counted, until he lets go.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use arc_swap::{ArcSwapOption, Guard};
 use foldb_env::FileSystem;
 
 use crate::error::{Error, Result};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
-use crate::table::{BlockCache, TableReader};
+use crate::table::{BlockCache, BlockStore, TableReader};
 use crate::version::file::FileMeta;
 use crate::version::file_names::FileNames;
 
@@ -19,6 +22,108 @@ pub(crate) struct TableSlot {
     table: ArcSwapOption<TableReader>,
     /// Set at each use, cleared as the eviction hand passes.
     used: AtomicBool,
+    /// Held by who opens the table.
+    opening: Mutex<()>,
+}
+
+/// What bounds the open tables of all databases that share it.
+#[derive(Debug)]
+pub(crate) struct TablePool {
+    /// Knows what the tables' indexes and filters take.
+    store: Arc<BlockStore>,
+    /// Most open at once.
+    limit: usize,
+    /// Bytes that indexes and filters may take, beside the one table that somebody needs.
+    room: AtomicUsize,
+    /// Tables that stay open for read-only databases, beside those that may be closed.
+    held: AtomicUsize,
+    /// Files whose slot is filled, in the order the eviction hand visits them (second chance).
+    clock: Mutex<VecDeque<Weak<FileMeta>>>,
+}
+
+impl TablePool {
+    pub(crate) fn new(store: Arc<BlockStore>, limit: usize) -> TablePool {
+        let (room, held) = (AtomicUsize::new(usize::MAX), AtomicUsize::new(0));
+        TablePool { store, limit, room, held, clock: Mutex::default() }
+    }
+
+    /// Counts tables that another pool keeps open whatever the limit is: there is less left for these.
+    pub(crate) fn hold(pool: &Arc<TablePool>, tables: usize) -> HeldTables {
+        pool.held.fetch_add(tables, Ordering::Relaxed);
+        pool.evict(&mut pool.lock(), 0);
+        HeldTables { pool: Arc::clone(pool), tables }
+    }
+
+    /// Bytes that indexes and filters take.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.store.indexes.get() + self.store.filters.get()
+    }
+
+    /// Sets what indexes and filters may take, and closes the tables that are too many.
+    pub(crate) fn set_room(&self, bytes: usize) {
+        self.room.store(bytes, Ordering::Relaxed);
+        self.trim();
+    }
+
+    /// Closes tables until the others fit.
+    fn trim(&self) {
+        if self.memory_bytes() > self.room.load(Ordering::Relaxed) {
+            self.evict(&mut self.lock(), 0);
+        }
+    }
+
+    fn add(&self, file: &Arc<FileMeta>) {
+        let mut clock = self.lock();
+        self.evict(&mut clock, 1);
+        clock.push_back(Arc::downgrade(file));
+    }
+
+    /// Closes tables until `more` fit beside the rest. The last one stays, whatever it takes: else
+    /// its reader would open it for ever.
+    fn evict(&self, clock: &mut VecDeque<Weak<FileMeta>>, more: usize) {
+        let mut seen = 2 * clock.len();
+        while clock.len() + more + self.held.load(Ordering::Relaxed) > self.limit
+            || seen > 0
+                && clock.len() + more > 1
+                && self.memory_bytes() > self.room.load(Ordering::Relaxed)
+        {
+            if clock.is_empty() {
+                return;
+            }
+            seen = seen.saturating_sub(1);
+            evict_one(clock);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Weak<FileMeta>>> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn open_tables(&self) -> usize {
+        let open = |file: &Weak<FileMeta>| file.upgrade().is_some_and(|file| file.slot.is_filled());
+        self.lock().iter().filter(|file| open(file)).count()
+    }
+}
+
+/// Tables that count in a pool's limit but are not bounded by it, until dropped.
+#[derive(Debug)]
+pub(crate) struct HeldTables {
+    pool: Arc<TablePool>,
+    tables: usize,
+}
+
+impl Drop for HeldTables {
+    fn drop(&mut self) {
+        self.pool.held.fetch_sub(self.tables, Ordering::Relaxed);
+    }
+}
+
+impl TableSlot {
+    #[cfg(test)]
+    fn is_filled(&self) -> bool {
+        self.table.load().is_some()
+    }
 }
 
 /// The open tables of a database, as one of its keyspaces sees them.
@@ -35,9 +140,7 @@ struct Shared {
     fs: Arc<dyn FileSystem>,
     names: FileNames,
     cache: Arc<BlockCache>,
-    limit: usize,
-    /// Files whose slot is filled, in the order the eviction hand visits them (second chance).
-    clock: Mutex<VecDeque<Weak<FileMeta>>>,
+    pool: Arc<TablePool>,
     /// Identity that every table must carry.
     database: u64,
 }
@@ -49,10 +152,10 @@ impl OpenTables {
         names: FileNames,
         comparator: Arc<dyn Comparator>,
         cache: Arc<BlockCache>,
-        limit: usize,
+        pool: Arc<TablePool>,
         database: u64,
     ) -> OpenTables {
-        let shared = Shared { fs, names, cache, limit, clock: Mutex::default(), database };
+        let shared = Shared { fs, names, cache, pool, database };
         OpenTables { shared: Arc::new(shared), keyspace: DEFAULT_KEYSPACE, comparator }
     }
 
@@ -89,9 +192,28 @@ impl OpenTables {
         }
     }
 
+    /// Whether a table may hold a key of this hash.
+    ///
+    /// # Errors
+    /// As [`TableReader::may_contain`].
+    #[inline]
+    pub(crate) fn may_contain(&self, table: &TableReader, hash: u64) -> Result<bool> {
+        if !table.has_loaded_filter() {
+            table.may_contain(hash)?;
+            self.shared.pool.trim();
+        }
+        table.may_contain(hash)
+    }
+
+    /// Takes in the table of a file that was opened before, as [`OpenTables::get_owned`] answered it.
+    pub(crate) fn take_in(&self, file: &Arc<FileMeta>, table: Arc<TableReader>) {
+        file.slot.table.store(Some(table));
+        self.shared.pool.add(file);
+    }
+
     fn open(&self, file: &Arc<FileMeta>) -> Result<()> {
         let shared = &*self.shared;
-        let mut clock = shared.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _opening = file.slot.opening.lock().unwrap_or_else(PoisonError::into_inner);
         if file.slot.table.load().is_some() {
             return Ok(());
         }
@@ -101,12 +223,9 @@ impl OpenTables {
         let (comparator, cache) = (Arc::clone(&self.comparator), Arc::clone(&shared.cache));
         let table = TableReader::open(handle, &path, file.number, comparator, cache)?;
         self.check_identity(file, &table).map_err(|error| error.in_file(&path))?;
-        while clock.len() >= shared.limit {
-            evict_one(&mut clock);
-        }
         file.slot.table.store(Some(table));
         file.slot.used.store(true, Ordering::Relaxed);
-        clock.push_back(Arc::downgrade(file));
+        shared.pool.add(file);
         Ok(())
     }
 
@@ -130,13 +249,6 @@ impl OpenTables {
             )));
         }
         Ok(())
-    }
-
-    /// Bytes that open tables take: indexes, filters and properties.
-    pub(crate) fn memory_bytes(&self) -> u64 {
-        let clock = self.shared.clock.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = clock.iter().filter_map(|file| file.upgrade()?.slot.table.load_full());
-        open.map(|table| table.memory_bytes() as u64).sum()
     }
 }
 

@@ -61,6 +61,11 @@ impl LogReader {
         })
     }
 
+    /// Number of the log.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Where the next frame starts.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
@@ -96,6 +101,36 @@ impl LogReader {
                 return Ok(true);
             }
         }
+    }
+
+    /// Hands over the frames up to number `last`, which were all appended, many at a time with the
+    /// offset of the first, while somebody may go on appending. Answers where the last one ends.
+    ///
+    /// # Errors
+    /// `Corruption` for one that is damaged; `Io`; those of `take`.
+    pub(crate) fn copy_through(
+        &mut self,
+        last: u64,
+        mut take: impl FnMut(&[u8], u64) -> Result<()>,
+    ) -> Result<u64> {
+        let mut gathered = Vec::new();
+        while self.frames < last {
+            let intact = self.frame_at(self.offset)?;
+            let Some((_, length)) = intact.filter(|(header, _)| header.frame == self.frames + 1)
+            else {
+                let missing = format!("frame {} is damaged", self.frames + 1);
+                return Err(Error::corruption(missing).at(&self.path, self.offset));
+            };
+            let len = HEADER_LEN + length;
+            gathered.extend_from_slice(self.bytes(self.offset, len)?);
+            self.offset += len as u64;
+            self.frames += 1;
+            if gathered.len() >= WINDOW || self.frames == last {
+                take(&gathered, self.offset - gathered.len() as u64)?;
+                gathered.clear();
+            }
+        }
+        Ok(self.offset)
     }
 
     /// Judges the end that [`LogReader::next`] came to.

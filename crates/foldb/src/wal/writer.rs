@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use foldb_env::{FileSystem, WritableFile};
+use foldb_env::{FileSystem, UnwritableFile, WritableFile};
 
 use crate::error::{Error, Result};
 use crate::wal::format::{FrameHeader, HEADER_LEN, MAX_PAYLOAD, Part};
@@ -80,6 +80,32 @@ impl LogWriter {
     ) -> Result<LogWriter> {
         let file =
             fs.create_log(path).map_err(|error| Error::io(path, "create the log", &error))?;
+        let mut log = LogWriter::begin_in(file, fs, path, number, predecessor);
+        let header = LogHeader {
+            format,
+            database,
+            log: number,
+            predecessor: predecessor.map_or(0, |log| log.number),
+            predecessor_len: predecessor.map_or(0, |log| log.offset),
+            predecessor_frames: predecessor.map_or(0, |log| log.frames),
+        };
+        header.encode(log.begin());
+        log.append()?;
+        Ok(log)
+    }
+
+    /// What stands in for a log where a database is open read-only: it takes nothing.
+    pub(crate) fn unwritable(fs: &Arc<dyn FileSystem>, path: &Path, number: u64) -> LogWriter {
+        LogWriter::begin_in(Arc::new(UnwritableFile), fs, path, number, None)
+    }
+
+    fn begin_in(
+        file: Arc<dyn WritableFile>,
+        fs: &Arc<dyn FileSystem>,
+        path: &Path,
+        number: u64,
+        predecessor: Option<&LogWriter>,
+    ) -> LogWriter {
         let progress = SyncProgress {
             named: false,
             predecessor: predecessor.map_or_else(Weak::new, |log| Arc::downgrade(&log.sync)),
@@ -93,19 +119,7 @@ impl LogWriter {
             synced: AtomicU64::new(0),
             progress: Mutex::new(progress),
         });
-        let mut log =
-            LogWriter { sync, number, offset: 0, reserved: 0, frames: 0, buffer: Vec::new() };
-        let header = LogHeader {
-            format,
-            database,
-            log: number,
-            predecessor: predecessor.map_or(0, |log| log.number),
-            predecessor_len: predecessor.map_or(0, |log| log.offset),
-            predecessor_frames: predecessor.map_or(0, |log| log.frames),
-        };
-        header.encode(log.begin());
-        log.append()?;
-        Ok(log)
+        LogWriter { sync, number, offset: 0, reserved: 0, frames: 0, buffer: Vec::new() }
     }
 
     /// Number of the log.
@@ -217,6 +231,16 @@ impl LogWriter {
 }
 
 impl LogSync {
+    /// Bytes of memory that writing to the log takes now.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.file.memory_bytes()
+    }
+
+    /// The log is not written to any more.
+    pub(crate) fn rest(&self) {
+        self.file.rest();
+    }
+
     /// Makes the log durable up to a frame, and all logs before it wholly.
     ///
     /// # Errors
@@ -254,8 +278,13 @@ impl LogSync {
         Ok(())
     }
 
+    /// Number of the last frame of the last record that was appended.
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Ordering::Acquire)
+    }
+
     /// Makes everything written so far durable.
     pub(crate) fn sync_all(&self) -> Result<()> {
-        self.sync_through(self.written.load(Ordering::Acquire))
+        self.sync_through(self.written())
     }
 }

@@ -1,14 +1,10 @@
-//! Machines that wait where a test says: files whose syncs stop at a gate, and compaction that does
-//! not begin before one is opened.
+//! Files whose syncs wait where a test says, at a gate.
 
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread::JoinHandle;
 
-use foldb::env::{
-    FileLock, FileSystem, MemFs, RandomAccessFile, SystemThreads, Threads, WritableFile,
-};
+use foldb::env::{FileLock, FileSystem, MemFs, RandomAccessFile, WritableFile};
 
 /// A gate that threads pass while it is open.
 #[derive(Debug, Default)]
@@ -150,26 +146,5 @@ impl FileSystem for GatedFs {
     }
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
         self.fs.lock(path)
-    }
-}
-
-/// Threads, of which those that compact do not begin before a gate is open.
-#[derive(Debug, Default)]
-pub struct HeldCompaction(pub Arc<Gate>);
-
-impl Threads for HeldCompaction {
-    fn spawn(
-        &self,
-        name: &str,
-        body: Box<dyn FnOnce() + Send>,
-    ) -> io::Result<Option<JoinHandle<()>>> {
-        let gate = (name == "foldb-compact").then(|| Arc::clone(&self.0));
-        let held = move || {
-            if let Some(gate) = gate {
-                gate.pass();
-            }
-            body();
-        };
-        SystemThreads.spawn(name, Box::new(held))
     }
 }

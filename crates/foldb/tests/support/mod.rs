@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test file is a crate of its own and uses a part of this")]
 
 pub mod gates;
+pub mod meddled;
 pub mod model;
 pub mod operators;
 pub mod quiet;

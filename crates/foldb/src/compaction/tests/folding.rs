@@ -67,7 +67,7 @@ fn fold(events: &[Event], snapshots: &[SeqNo], older: &[Event]) -> (Vec<Event>, 
         let all = covers.between(&Edge::Lowest, &Edge::Highest).unwrap();
         let own = (Edge::Lowest, Edge::Highest);
         let passed = passed_on(all, snapshots, &folder.older, Some(&own), &*bench.comparator);
-        kept.0.extend(passed.iter().map(Event::of_tombstone));
+        kept.0.extend(passed.tombstones.iter().map(Event::of_tombstone));
     }
     (kept.0, counts)
 }

@@ -57,6 +57,7 @@ impl<'a> Running<'a> {
             next_number: &|| bench.next_number(),
             table_options: bench.table_options(),
             target_file_size: self.target_file_size,
+            memory: &bench.memory,
         })
     }
 

@@ -20,17 +20,23 @@ fn tables(bench: &Workbench) -> usize {
 fn a_table_is_begun_with_its_first_record() {
     let bench = Workbench::new();
     let next_number = || bench.next_number();
-    let mut output = TableOutput::new(&bench.fs, &bench.names, &next_number, bench.table_options());
-    assert_eq!(output.current_bytes(), 0);
+    let mut output = TableOutput::new(
+        &bench.fs,
+        &bench.names,
+        &next_number,
+        bench.table_options(),
+        &bench.memory,
+    );
+    assert!(!output.is_full(1, 0));
     output.cut().unwrap();
     let events = history::parse("a.DEL.9 a.PUT.3(x) b.MERGE.5(+1) c.PUT.2(y)");
     for event in &events[..3] {
         add(&mut output, event).unwrap();
     }
-    assert!(output.current_bytes() > 0);
+    assert!(output.is_full(1, 0) && !output.is_full(u64::MAX, 0));
     output.cut().unwrap();
     output.cut().unwrap();
-    assert_eq!(output.current_bytes(), 0);
+    assert!(!output.is_full(1, 0));
     add(&mut output, &events[3]).unwrap();
     let files = output.finish().unwrap();
     assert_eq!(files.len(), 2);
@@ -49,7 +55,13 @@ fn a_table_is_begun_with_its_first_record() {
 fn nothing_in_is_nothing_out() {
     let bench = Workbench::new();
     let next_number = || bench.next_number();
-    let output = TableOutput::new(&bench.fs, &bench.names, &next_number, bench.table_options());
+    let output = TableOutput::new(
+        &bench.fs,
+        &bench.names,
+        &next_number,
+        bench.table_options(),
+        &bench.memory,
+    );
     assert!(output.finish().unwrap().is_empty());
     assert_eq!(tables(&bench), 0);
 }
@@ -60,7 +72,8 @@ fn what_is_not_finished_is_removed() {
     let bench = Workbench::new();
     let next_number = || bench.next_number();
     let options = bench.table_options();
-    let mut output = TableOutput::new(&bench.fs, &bench.names, &next_number, options.clone());
+    let mut output =
+        TableOutput::new(&bench.fs, &bench.names, &next_number, options.clone(), &bench.memory);
     let events = history::parse("a.PUT.1(x) b.PUT.2(x)");
     add(&mut output, &events[0]).unwrap();
     output.cut().unwrap();
@@ -70,7 +83,8 @@ fn what_is_not_finished_is_removed() {
     assert_eq!(tables(&bench), 0, "an output that is dropped");
 
     for operation in [Operation::Write, Operation::Sync] {
-        let mut output = TableOutput::new(&bench.fs, &bench.names, &next_number, options.clone());
+        let mut output =
+            TableOutput::new(&bench.fs, &bench.names, &next_number, options.clone(), &bench.memory);
         add(&mut output, &events[0]).unwrap();
         output.cut().unwrap();
         bench.mem.inject(Fault::on(operation).kind(std::io::ErrorKind::StorageFull));

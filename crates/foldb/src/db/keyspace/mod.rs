@@ -269,6 +269,11 @@ impl Keyspace {
         self.core().compact(&self.state, &range)
     }
 
+    pub(crate) fn fold_all(&self) -> Result<()> {
+        self.state.check_exists()?;
+        self.core().fold_all(&self.state)
+    }
+
     #[inline]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.handle.core

@@ -6,10 +6,12 @@
 //! needed (H5), so that a crash at any moment replays them once or not at all.
 //!
 //! [`stored`] is what the manifest says, [`files`] what the directory holds, [`opening`] makes a
-//! database of both.
+//! database of both; [`read_only`] makes one that is only looked at, also while another process writes
+//! to it.
 
 mod files;
 mod opening;
+mod read_only;
 mod stored;
 
 use std::path::Path;
@@ -22,11 +24,16 @@ use crate::db::open::opening::Opening;
 use crate::db::open::stored::Stored;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
+use crate::runtime::Runtime;
 use crate::version::{FileKind, FileNames, Manifest, refuse_foreign};
+
+pub(crate) use read_only::open_read_only;
 
 /// Opens a database, with its workers not started yet.
 pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
     options.validate()?;
+    let runtime = runtime_of(&options);
+    let options = options.fitted(&runtime.ledger().shares);
     let names = FileNames::new(path);
     let fs = Arc::clone(&options.env.fs);
     if fs.exists(&names.current()) && !fs.exists(&names.lock()) {
@@ -43,7 +50,15 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
         Some(recovered) => Stored::recover(recovered, &options, &names)?,
         None => Stored::create(&options),
     };
-    Opening { options, names, fs, lock, stored }.finish()
+    Opening { options, names, fs, lock, stored, runtime }.finish()
+}
+
+/// The runtime that the caller gave, or one of the database's own.
+fn runtime_of(options: &Options) -> Runtime {
+    match &options.runtime {
+        Some(shared) => shared.clone(),
+        None => Runtime::with_shares(options.memory_shares(), Arc::clone(&options.env.threads)),
+    }
 }
 
 /// Removes a database: the files it knows, and the directory if nothing else is in it. What another
@@ -82,28 +97,36 @@ fn lock_directory(
     options: &Options,
 ) -> Result<Box<dyn FileLock>> {
     let path = names.directory();
-    let missing = |what: &str| {
-        Error::new(
+    if let Some(why) = missing(fs, names)?
+        && !options.create_if_missing
+    {
+        return Err(Error::new(
             ErrorKind::DatabaseMissing,
-            format!("{what}; set create_if_missing to create a database"),
+            format!("{why}; set create_if_missing to create a database"),
         )
-        .in_file(path)
-    };
-    if fs.exists(path) && !fs.is_dir(path) {
-        return Err(Error::invalid_argument("this is a file, not a database").in_file(path));
-    }
-    if !options.create_if_missing && !fs.exists(&names.current()) {
-        return Err(missing(if fs.exists(path) {
-            "the directory holds no database"
-        } else {
-            "there is no such directory"
-        }));
+        .in_file(path));
     }
     fs.create_dir_all(path).map_err(|error| Error::io(path, "create the directory", &error))?;
     lock(fs, names)
 }
 
-fn lock(fs: &dyn FileSystem, names: &FileNames) -> Result<Box<dyn FileLock>> {
+/// Why no database is there, if none is.
+///
+/// # Errors
+/// `InvalidArgument` for a file.
+fn missing(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<&'static str>> {
+    let path = names.directory();
+    if fs.exists(path) && !fs.is_dir(path) {
+        return Err(Error::invalid_argument("this is a file, not a database").in_file(path));
+    }
+    Ok(match fs.exists(&names.current()) {
+        true => None,
+        false if fs.exists(path) => Some("the directory holds no database"),
+        false => Some("there is no such directory"),
+    })
+}
+
+pub(crate) fn lock(fs: &dyn FileSystem, names: &FileNames) -> Result<Box<dyn FileLock>> {
     let path = names.lock();
     fs.lock(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => {

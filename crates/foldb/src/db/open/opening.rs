@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
-use foldb_chains::{ArenaPool, Pins};
+use foldb_chains::Pins;
 use foldb_env::{FileLock, FileSystem};
 use parking_lot::Mutex as WriterLock;
 
@@ -17,24 +17,19 @@ use crate::db::keyspace::{KeyspaceParts, KeyspaceState};
 use crate::db::open::files::{check_first_log, check_tables, highest_number, list_files, logs_in};
 use crate::db::open::stored::Stored;
 use crate::db::read_folds::ReadFolds;
-use crate::db::replay::{Replay, ReplayKeyspace, Replayed, replay_logs};
+use crate::db::replay::{Replay, ReplayKeyspace, Replayed, open_logs, replay_logs};
 use crate::db::snapshot::SnapshotList;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::db::write::WriterState;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::fold::Registry;
-use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
+use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::options::Options;
+use crate::runtime::Runtime;
 use crate::table::BlockCache;
-use crate::version::{Edit, FileKind, FileNames, Manifest, OpenTables, Trash};
+use crate::version::{Edit, FileKind, FileNames, HeldTables, Manifest, OpenTables, Trash};
 use crate::wal::LogWriter;
-
-/// Bytes of free memtable memory kept for the next memtables: as many as are flushed together. A
-/// memtable reserves nearly twice its buffer, for the index beside the records.
-fn pooled_bytes(options: &Options) -> usize {
-    2 * options.write_buffer_size * options.flush_together()
-}
 
 /// An open in progress: the lock is held, the manifest read.
 pub(super) struct Opening {
@@ -43,11 +38,12 @@ pub(super) struct Opening {
     pub(super) fs: Arc<dyn FileSystem>,
     pub(super) lock: Box<dyn FileLock>,
     pub(super) stored: Stored,
+    pub(super) runtime: Runtime,
 }
 
 impl Opening {
     pub(super) fn finish(self) -> Result<Arc<Core>> {
-        let Opening { options, names, fs, lock, mut stored } = self;
+        let Opening { options, names, fs, lock, mut stored, runtime } = self;
         let present = list_files(&*fs, &names)?;
         if stored.fresh && present.iter().any(|kind| matches!(kind, FileKind::Table(_))) {
             // A new database would remove them as leftovers of nobody.
@@ -66,29 +62,36 @@ impl Opening {
         }
         stored.next_file = stored.next_file.max(highest_number(&present) + 1);
 
-        let arenas = ArenaPool::new(pooled_bytes(&options));
         let next_log = stored.next_file;
         let manifest_number = stored.next_file + 1;
         let replayed = replay_logs(Replay {
             options: &options,
             names: &names,
             registry: &stored.registry,
-            arenas: &arenas,
+            arenas: &runtime.ledger().arenas,
             first_log: stored.log,
-            logs: logs_in(&present),
+            logs: open_logs(&*fs, &names, stored.log, &logs_in(&present))?,
+            through: MAX_SEQNO,
             database: (!stored.fresh).then_some(stored.database),
             keyspaces: replayed_keyspaces(&stored, &parts),
             next_keyspace: stored.next_keyspace,
         })?;
-        let flushed = stored.keyspaces.values().map(|own| own.flushed_through).max().unwrap_or(0);
-        let last_seqno = stored.last_seqno.max(flushed).max(replayed.last_seqno);
-        let cache = Arc::new(BlockCache::new(options.block_cache_size));
+        if stored.fresh && replayed.last_seqno > 0 {
+            // No creation gets as far as to write: this is what is left of a database, or of a
+            // checkpoint that was never finished.
+            return Err(Error::corruption(
+                "CURRENT is missing, but here are logged writes: restore it, or destroy the database",
+            )
+            .in_file(&names.current()));
+        }
+        let last_seqno = stored.last_seqno_with(&replayed);
+        let cache = Arc::new(BlockCache::sharing(&runtime.ledger().blocks));
         let tables = OpenTables::new(
             Arc::clone(&fs),
             names.clone(),
             Arc::clone(&options.comparator),
             Arc::clone(&cache),
-            options.max_open_files,
+            Arc::clone(&runtime.ledger().tables),
             stored.database,
         );
         if !options.allow_unresolved_operators {
@@ -111,16 +114,65 @@ impl Opening {
             dropped: Vec::new(),
         };
         let manifest = Manifest::create(&fs, &names, manifest_number, stored.database, &snapshot)?;
+        let core = Assembly {
+            options,
+            names,
+            stored,
+            trees,
+            cache,
+            runtime,
+            held: None,
+            trash,
+            last_seqno,
+            log,
+            manifest,
+            next_file: manifest_number + 1,
+            logs: logs_in(&present),
+            lock: Some(lock),
+        }
+        .into_core();
+        core.take_over(&replayed, last_seqno, next_log)?;
+        core.remove_leftovers(&present, next_log, manifest_number);
+        Ok(core)
+    }
+}
+
+/// All that a database is made of when it is opened.
+pub(super) struct Assembly {
+    pub(super) options: Options,
+    pub(super) names: FileNames,
+    pub(super) stored: Stored,
+    pub(super) trees: BTreeMap<KeyspaceId, KeyspaceTree>,
+    pub(super) cache: Arc<BlockCache>,
+    pub(super) runtime: Runtime,
+    /// Tables that stay open however many are.
+    pub(super) held: Option<HeldTables>,
+    pub(super) trash: Arc<Trash>,
+    pub(super) last_seqno: SeqNo,
+    /// The log and the manifest to write to.
+    pub(super) log: LogWriter,
+    pub(super) manifest: Manifest,
+    pub(super) next_file: u64,
+    /// Logs on disk from before.
+    pub(super) logs: Vec<u64>,
+    /// `None`: to be read only.
+    pub(super) lock: Option<Box<dyn FileLock>>,
+}
+
+impl Assembly {
+    pub(super) fn into_core(self) -> Arc<Core> {
+        let Assembly { options, stored, trees, last_seqno, .. } = self;
+        let log_number = self.log.number();
+        let operators = stored.registry.cached_resolver();
         let keyspaces: Vec<_> = trees.values().map(|own| Arc::clone(&own.keyspace)).collect();
         let default = Arc::clone(&trees[&DEFAULT_KEYSPACE].keyspace);
-        let operators = stored.registry.cached_resolver();
-        let core = Arc::new(Core {
-            names,
+        Arc::new(Core {
+            names: self.names,
             database: stored.database,
             registry: stored.registry,
             writer: WriterLock::new(WriterState::new(
                 buffers_of(&keyspaces, &options),
-                log,
+                self.log,
                 operators,
             )),
             keyspaces: RwLock::new(by_name(keyspaces)),
@@ -129,36 +181,36 @@ impl Opening {
             sealed: SealedGroups::default(),
             snapshots: SnapshotList::default(),
             tree: Mutex::new(Tree {
-                manifest,
+                manifest: self.manifest,
                 next_run: stored.next_run,
                 next_keyspace: stored.next_keyspace,
-                log: next_log,
+                log: log_number,
                 idle_since: last_seqno,
                 keyspaces: trees,
                 last_served: DEFAULT_KEYSPACE,
             }),
-            next_file: AtomicU64::new(manifest_number + 1),
-            logs: Mutex::new(logs_in(&present).into_iter().map(|log| (log, None)).collect()),
-            cache,
-            arenas,
-            trash,
+            next_file: AtomicU64::new(self.next_file),
+            logs: Mutex::new(self.logs.into_iter().map(|log| (log, None)).collect()),
+            cache: self.cache,
+            member: self.runtime.next_database(),
+            runtime: self.runtime,
+            _held: self.held,
+            trash: self.trash,
             background: Background::default(),
             totals: stored.totals,
             read_folds: ReadFolds::default(),
             events: Events::new(options.listeners.clone()),
+            read_only: self.lock.is_none(),
             poison: OnceLock::new(),
             closed: AtomicBool::new(false),
-            lock: Mutex::new(Some(lock)),
+            lock: Mutex::new(self.lock),
             options,
-        });
-        core.take_over(&replayed, last_seqno, next_log)?;
-        core.remove_leftovers(&present, next_log, manifest_number);
-        Ok(core)
+        })
     }
 }
 
 /// What each stored keyspace is begun with.
-fn keyspace_parts(
+pub(super) fn keyspace_parts(
     stored: &Stored,
     options: &Options,
     names: &FileNames,
@@ -174,7 +226,7 @@ fn keyspace_parts(
     parts.collect()
 }
 
-fn replayed_keyspaces(
+pub(super) fn replayed_keyspaces(
     stored: &Stored,
     parts: &[KeyspaceParts],
 ) -> BTreeMap<KeyspaceId, ReplayKeyspace> {
@@ -186,7 +238,7 @@ fn replayed_keyspaces(
     keyspaces.collect()
 }
 
-fn keyspace_trees(
+pub(super) fn keyspace_trees(
     parts: Vec<KeyspaceParts>,
     stored: &Stored,
     options: &Options,
@@ -204,7 +256,7 @@ fn keyspace_trees(
 
 /// Refuses tables with operands that nobody can fold. Where every operator was given no table is
 /// opened for it.
-fn check_operators(
+pub(super) fn check_operators(
     parts: &[KeyspaceParts],
     registry: &Registry,
     tables: &OpenTables,
@@ -228,7 +280,8 @@ fn check_operators(
 
 /// No memtables; the default keyspace is the first.
 fn buffers_of(keyspaces: &[Arc<KeyspaceState>], options: &Options) -> Buffers {
-    let mut buffers = Buffers::new(Arc::clone(&keyspaces[0]), options.write_buffer_size);
+    let (first, is_shared) = (Arc::clone(&keyspaces[0]), options.runtime.is_some());
+    let mut buffers = Buffers::new(first, options.write_buffer_size, is_shared);
     keyspaces[1..].iter().for_each(|keyspace| buffers.add(Arc::clone(keyspace)));
     buffers
 }

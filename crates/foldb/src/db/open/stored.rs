@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::db::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name};
+use crate::db::replay::Replayed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Operator, Registry};
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, SeqNo};
@@ -73,6 +74,12 @@ impl Stored {
         stored.registry.settle_upgrades();
         stored.next_file = stored.next_file.max(recovered.number + 1);
         Ok(stored)
+    }
+
+    /// The last sequence number given, with what the logs held.
+    pub(super) fn last_seqno_with(&self, replayed: &Replayed) -> SeqNo {
+        let flushed = self.keyspaces.values().map(|own| own.flushed_through).max().unwrap_or(0);
+        self.last_seqno.max(flushed).max(replayed.last_seqno)
     }
 
     fn absorb(&mut self, edit: Edit) -> Result<()> {

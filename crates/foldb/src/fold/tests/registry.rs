@@ -170,7 +170,7 @@ fn an_operator_nobody_gave_is_named() {
     assert!(registry.resolver().is_unresolved(128));
     assert!(registry.standing_for(128).is_none());
     let unresolved: Vec<_> = registry.resolver().unresolved().cloned().collect();
-    assert_eq!(unresolved, [stored.clone()]);
+    assert_eq!(unresolved, std::slice::from_ref(&stored));
     let error = registry.unknown_operator(&stored);
     assert_eq!(error.kind(), ErrorKind::UnknownOperator);
     assert_eq!(

@@ -61,7 +61,7 @@ proptest! {
         shape in shapes(),
         moves in moves(),
         fill_cache: bool,
-        readahead: bool,
+        readahead in prop_oneof![Just(0), Just(300), Just(READAHEAD)],
     ) {
         let table = open(build(&records, shape).0).unwrap();
         let mut cursor = TableCursor::new(table, CursorOptions { fill_cache, readahead, report: None });

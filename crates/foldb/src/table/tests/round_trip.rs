@@ -79,7 +79,7 @@ fn check(records: &[Record], options: TableBuilderOptions) {
     let comparator = options.comparator.clone();
     let (file, summary) = build(records, options);
     let table = open_with(file, comparator).unwrap();
-    for readahead in [false, true] {
+    for readahead in [0, 300, READAHEAD] {
         for fill_cache in [false, true] {
             let options = CursorOptions { fill_cache, readahead, report: None };
             assert_eq!(scan(&table, options.clone()).unwrap(), records);
@@ -91,7 +91,7 @@ fn check(records: &[Record], options: TableBuilderOptions) {
         chains.entry(&record.key).or_default().push(record.clone());
     }
     for (key, chain) in chains {
-        assert!(table.may_contain(crate::encoding::key_hash(key)));
+        assert!(table.may_contain(crate::encoding::key_hash(key)).unwrap());
         for at in [0, chain.len() / 2, chain.len() - 1] {
             let max_seqno = chain[at].header.seqno;
             assert_eq!(get(&table, key, max_seqno).unwrap(), chain[at..]);

@@ -253,6 +253,10 @@ pub enum Step {
     AllBackground,
     Sync,
     CheckAll,
+    /// Open it read-only, beside the writer, and compare.
+    Look,
+    /// Make a checkpoint, open it with other settings, compare, and write to it.
+    Checkpoint(Option<Settings>),
     Reopen(Option<Settings>),
     Kill,
     Crash,
@@ -396,6 +400,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Sync),
         1 => Just(Step::CheckAll),
     ];
+    let copies = prop_oneof![
+        2 => Just(Step::Look),
+        1 => option::of(settings()).prop_map(Step::Checkpoint),
+    ];
     let ends = prop_oneof![
         1 => option::of(settings()).prop_map(Step::Reopen),
         1 => Just(Step::Kill),
@@ -428,6 +436,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (place(), key()).prop_map(|(place, key)| Step::GetOperands(place, key)),
         16 => handles,
         16 => work,
+        2 => copies,
         4 => keyspaces,
         4 => ends,
     ]

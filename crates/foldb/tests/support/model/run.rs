@@ -21,6 +21,9 @@ use crate::support::{PATH, operators, steps};
 /// Whether a key lies in a range.
 type KeyTest = Box<dyn Fn(&[u8]) -> bool>;
 
+/// Where checkpoints are made.
+const COPY: &str = "copy";
+
 /// Handles of one kind held at once.
 const MAX_HELD: usize = 4;
 
@@ -153,6 +156,8 @@ impl Player {
                 self.now_durable();
             }
             Step::CheckAll => self.check_all(),
+            Step::Look => self.look(),
+            Step::Checkpoint(settings) => self.checkpoint(settings.unwrap_or(self.settings)),
             Step::Reopen(settings) => {
                 self.drop_handles();
                 self.db.close().expect("close");
@@ -164,6 +169,40 @@ impl Player {
             Step::Kill => self.restart(MemFs::kill, Stop::Kill),
             Step::Crash => self.restart(MemFs::crash, Stop::Crash),
             Step::CrashPartly(seed) => self.restart(|fs| fs.crash_with(*seed), Stop::Crash),
+        }
+    }
+
+    /// A read-only open beside the writer shows what it has written.
+    fn look(&self) {
+        let before = self.fs.counts().mutations();
+        let shown = Db::open_read_only(PATH, options(&self.fs, self.settings));
+        self.check_elsewhere(&shown.expect("a read-only open"));
+        assert_eq!(self.fs.counts().mutations(), before, "a look changes nothing");
+    }
+
+    fn checkpoint(&self, settings: Settings) {
+        self.db.checkpoint(COPY).expect("a checkpoint");
+        let options = Options { create_if_missing: false, ..options(&self.fs, settings) };
+        let copy = Db::open(COPY, options.clone()).expect("the checkpoint opens");
+        self.check_elsewhere(&copy);
+        // What is done to it is not done to the database.
+        for key in Key::all().step_by(3) {
+            copy.put(key, "of the copy").expect("a write to the copy");
+        }
+        copy.compact::<&str>(..).expect("a compaction of the copy");
+        self.check_all();
+        drop(copy);
+        Db::destroy(COPY, &options).expect("the checkpoint goes");
+        self.check_all();
+    }
+
+    /// Another database that must hold the same.
+    fn check_elsewhere(&self, db: &Db) {
+        for (keyspace, place) in keyspaces(db).iter().zip(Place::all()) {
+            assert_eq!(keyspace.is_some(), self.current.has(place), "{place:?}");
+            if let Some(keyspace) = keyspace {
+                check_keyspace(keyspace, self.current.of(place));
+            }
         }
     }
 
@@ -443,7 +482,11 @@ impl Player {
 }
 
 fn open(fs: &MemFs, settings: Settings) -> Db {
-    let options = Options {
+    Db::open(PATH, options(fs, settings)).expect("open")
+}
+
+fn options(fs: &MemFs, settings: Settings) -> Options {
+    Options {
         create_if_missing: true,
         env: Env::in_memory(fs.clone()),
         merge_operator: Some(settings.default_operator.spec().to_owned()),
@@ -465,8 +508,7 @@ fn open(fs: &MemFs, settings: Settings) -> Db {
         num_levels: settings.levels,
         tier_fan_in: settings.fan_in,
         ..Options::default()
-    };
-    Db::open(PATH, options).expect("open")
+    }
 }
 
 /// Those that are there.

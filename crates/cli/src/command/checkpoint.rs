@@ -1,0 +1,58 @@
+//! `checkpoint`: a second database of the first one's files.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use foldb::CheckpointReport;
+use indicatif::HumanBytes;
+use serde_json::{Value, json};
+
+use crate::args::{Checkpoint, Common};
+use crate::exit::Outcome;
+use crate::form::json::integer;
+use crate::location;
+use crate::output::Output;
+use crate::progress;
+
+/// Makes it, and says of what.
+pub fn run(args: &Checkpoint, common: &Common) -> Outcome {
+    let db = location::open(&args.db, common.options())?;
+    let started = Instant::now();
+    let spinner = progress::spinner("checkpointing", "{prefix} {spinner} {elapsed}");
+    let report = db.checkpoint(&args.dir);
+    spinner.finish_and_clear();
+    let report = report?;
+    if common.json {
+        let mut output = Output::new();
+        output.json(&to_json(&report))?;
+        output.flush()?;
+    } else {
+        let seconds = started.elapsed().as_secs_f64();
+        let _ = writeln!(io::stderr(), "checkpoint in {seconds:.1} s: {}", to_text(&report));
+    }
+    Ok(db.close()?)
+}
+
+fn to_text(report: &CheckpointReport) -> String {
+    let files = |n, what, how, bytes| {
+        let s = if n == 1 { "" } else { "s" };
+        format!("{n} {what}{s} {how} ({})", HumanBytes(bytes))
+    };
+    let linked = files(report.tables_linked, "table", "linked", report.bytes_linked);
+    let logs = files(report.logs, "log", "copied", report.bytes_logs);
+    match report.tables_copied {
+        0 => format!("{linked}, {logs}"),
+        n => format!("{linked}, {}, {logs}", files(n, "table", "copied", report.bytes_copied)),
+    }
+}
+
+fn to_json(report: &CheckpointReport) -> Value {
+    json!({
+        "tables_linked": integer(report.tables_linked),
+        "bytes_linked": integer(report.bytes_linked),
+        "tables_copied": integer(report.tables_copied),
+        "bytes_copied": integer(report.bytes_copied),
+        "logs": integer(report.logs),
+        "bytes_logs": integer(report.bytes_logs),
+    })
+}

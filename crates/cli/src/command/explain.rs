@@ -1,0 +1,73 @@
+//! `explain`: the records of one key, where they lie, and why they are not folded.
+
+use foldb::{Explained, ExplainedRecord};
+use serde_json::json;
+
+use crate::args::{Common, Explain};
+use crate::columns::{Side, align};
+use crate::command::key;
+use crate::exit::{Exit, Outcome};
+use crate::form::json::integer;
+use crate::keyspace::Opened;
+use crate::location;
+use crate::output::{Output, key_in_message};
+
+/// Prints what a key is made of.
+pub fn run(args: &Explain, common: &Common) -> Outcome {
+    let key = key(&args.key, common)?;
+    let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
+    let explained = opened.keyspace.explain(&key)?;
+    if explained.records.is_empty() {
+        let key = key_in_message(common.key_form(), &key);
+        let db = location::shown(&args.db);
+        return Err(Exit::failed(format!("there is no record of {key} in {db}")));
+    }
+    let mut output = Output::new();
+    if common.json {
+        output.json(&to_json(&explained))?;
+    } else {
+        output.text(&table(&explained))?;
+    }
+    output.flush()?;
+    opened.close()
+}
+
+fn table(explained: &Explained) -> String {
+    let heading = ["PLACE", "SEQNO", "KIND", "OPERATOR", "BYTES", "WHY NOT FOLDED"];
+    let mut lines = vec![heading.map(str::to_owned).to_vec()];
+    lines.extend(explained.records.iter().map(|record| {
+        vec![
+            record.place.to_string(),
+            record.sequence_number.to_string(),
+            record.kind.to_string(),
+            record.operator.clone().unwrap_or_default(),
+            record.bytes.to_string(),
+            record.unfolded.map(|why| why.to_string()).unwrap_or_default(),
+        ]
+    }));
+    let (left, right) = (Side::Left, Side::Right);
+    let mut text = align("", &[left, right, left, left, right, left], &lines);
+    if let Some(failure) = &explained.failure {
+        text.push_str(&format!("reading it fails: {failure}\n"));
+    }
+    text
+}
+
+fn to_json(explained: &Explained) -> serde_json::Value {
+    let record = |record: &ExplainedRecord| {
+        json!({
+            "place": record.place.to_string(),
+            "sequence_number": integer(record.sequence_number),
+            "kind": record.kind.to_string(),
+            "operator": record.operator,
+            "bytes": record.bytes,
+            "unfolded": record.unfolded.map(|why| why.to_string()),
+        })
+    };
+    json!({
+        "records": explained.records.iter().map(record).collect::<Vec<_>>(),
+        "operands": explained.operands(),
+        "places": explained.places,
+        "failure": explained.failure,
+    })
+}

@@ -1,0 +1,139 @@
+//! What takes memory, item by item, and the counters behind the items.
+//!
+//! Memory that comes and goes with an object is charged to a [`Gauge`] by a [`Charge`] that the object
+//! owns, so that it is counted exactly as long as it is there: a table that was closed while somebody
+//! reads it still counts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where the memory of a [`crate::Runtime`] is, in bytes: of one database, or of all that share the
+/// runtime together. The sum stays within [`MemoryUsage::budget`], but for what readers pin.
+///
+/// Not in it: what belongs to the caller (batches, values that were copied out), the heads of files
+/// (about 2 KiB a table), and what the allocator keeps for itself.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+/// let db = foldb::Db::open(dir.path(), options)?;
+/// db.put("key", "value")?;
+/// let memory = db.memory();
+/// assert!(memory.active_memtables > 0);
+/// assert!(memory.total() <= memory.budget);
+/// # Ok::<(), foldb::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryUsage {
+    /// What all of it may take together: see [`crate::Options::memory_budget`].
+    pub budget: u64,
+    /// Memtables that are written to: records, index, and order where somebody iterated.
+    pub active_memtables: u64,
+    /// Memtables that wait for their flush.
+    pub sealed_memtables: u64,
+    /// Flushed memtables that a value, iterator or snapshot's reader still holds. No write waits for
+    /// this memory: only the reader can give it back.
+    pub pinned_memtables: u64,
+    /// Memory of dropped memtables, kept for the next ones.
+    pub spare_memtables: u64,
+    /// Cached blocks.
+    pub block_cache: u64,
+    /// Indexes of open tables.
+    pub indexes: u64,
+    /// Filters of open tables. A filter is loaded when a read first asks it.
+    pub filters: u64,
+    /// What flushes and compactions in progress read ahead, gather and fold.
+    pub background: u64,
+    /// The mapped windows through which logs are written.
+    pub logs: u64,
+}
+
+impl MemoryUsage {
+    /// The items, by name: all but the budget.
+    pub fn items(&self) -> [(&'static str, u64); 9] {
+        [
+            ("active_memtables", self.active_memtables),
+            ("sealed_memtables", self.sealed_memtables),
+            ("pinned_memtables", self.pinned_memtables),
+            ("spare_memtables", self.spare_memtables),
+            ("block_cache", self.block_cache),
+            ("indexes", self.indexes),
+            ("filters", self.filters),
+            ("background", self.background),
+            ("logs", self.logs),
+        ]
+    }
+
+    /// All items together.
+    pub fn total(&self) -> u64 {
+        self.items().iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+/// Bytes of one kind that are in use now.
+#[derive(Debug, Default)]
+pub(crate) struct Gauge(AtomicUsize);
+
+impl Gauge {
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Bytes charged to a gauge until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    gauge: Arc<Gauge>,
+    bytes: usize,
+}
+
+impl Charge {
+    pub(crate) fn new(gauge: &Arc<Gauge>, bytes: usize) -> Charge {
+        gauge.0.fetch_add(bytes, Ordering::Relaxed);
+        Charge { gauge: Arc::clone(gauge), bytes }
+    }
+
+    /// Charges `bytes` instead of what was.
+    pub(crate) fn set(&mut self, bytes: usize) {
+        // Wrapping: a difference below zero is one that wraps.
+        self.gauge.0.fetch_add(bytes.wrapping_sub(self.bytes), Ordering::Relaxed);
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.gauge.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_charge_counts_as_long_as_it_is_there() {
+        let gauge = Arc::new(Gauge::default());
+        let first = Charge::new(&gauge, 10);
+        let mut second = Charge::new(&gauge, 100);
+        second.set(7);
+        assert_eq!(gauge.get(), 17);
+        drop(first);
+        assert_eq!(gauge.get(), 7);
+        drop(second);
+        assert_eq!(gauge.get(), 0);
+    }
+
+    /// The sum leaves nothing out but the budget.
+    #[test]
+    fn every_item_is_in_the_sum() {
+        let debug = format!("{:?}", MemoryUsage::default());
+        let items = MemoryUsage::default().items();
+        assert_eq!(debug.matches(": ").count(), items.len() + 1, "{debug}");
+        for (name, _) in items {
+            assert!(debug.contains(&format!(" {name}: ")), "{name} in {debug}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Budgets that no options can be set to.
+
+use std::sync::Arc;
+
+use foldb_env::SystemThreads;
+
+use crate::options::MemoryShares;
+use crate::{Db, Options, Runtime};
+
+const KIB: usize = 1 << 10;
+
+fn runtime(budget: usize) -> Runtime {
+    let shares = MemoryShares {
+        budget,
+        memtables: 100 * KIB,
+        write_buffer: 50 * KIB,
+        cache: 50 * KIB,
+        background: 50 * KIB,
+        tables: 50 * KIB,
+        open_tables: 1000,
+        threads: 2,
+    };
+    Runtime::with_shares(shares, Arc::new(SystemThreads))
+}
+
+/// Indexes and filters give way when there is no room for them, and what is read stays right.
+#[test]
+fn open_tables_keep_to_the_budget() {
+    const KEYS: u64 = 60_000;
+    let directory = tempfile::tempdir().unwrap();
+    let open = |budget: usize| {
+        let options = Options {
+            create_if_missing: true,
+            runtime: Some(runtime(budget)),
+            target_file_size: 32 << 10,
+            disable_auto_compactions: true,
+            ..Options::default()
+        };
+        Db::open(directory.path(), options).unwrap()
+    };
+    let key = |n: u64| format!("{:016x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let read = |db: &Db| {
+        (0..KEYS).step_by(31).all(|n| *db.get(key(n)).unwrap().unwrap() == n.to_le_bytes())
+    };
+    let roomy = open(64 << 20);
+    (0..KEYS).for_each(|n| roomy.put(key(n), n.to_le_bytes()).unwrap());
+    roomy.flush().unwrap();
+    assert!(read(&roomy));
+    let all = roomy.memory();
+    roomy.close().unwrap();
+    let tight = open(200 * KIB);
+    assert!(read(&tight));
+    let (need, have) = (all.indexes + all.filters, tight.memory().indexes + tight.memory().filters);
+    // All but the 100 KiB of cache and background work; and one table that somebody has in hand.
+    assert!(need > 110 << 10, "{need}: all would have fit");
+    assert!(have <= 110 << 10, "{have} of {need}");
+}

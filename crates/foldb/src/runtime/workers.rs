@@ -1,0 +1,517 @@
+//! The threads that do background work, for all databases of a runtime.
+//!
+//! A database is a [`Tenant`]: something that can be asked for a step of flushing or of compacting, and
+//! answers whether there was one. No thread belongs to a database or to a kind of work. A free one
+//! takes a flush before a compaction (a flush is what writers wait for first), the tenant whose writers
+//! are nearer to waiting before the others, and of equals the one that was served longest ago: a
+//! compaction is a slice, so nobody waits for somebody else's large job. One thread is always left to
+//! flush, where there are two.
+//!
+//! ```text
+//! tenant    flush            compaction
+//! a         ready  0.5       running
+//! b         ready  1.0  ◄──  ready  0.2      the next free thread flushes b, whose writers wait
+//! ```
+//!
+//! A tenant is asked again when it was woken, or did a step, since it last answered "nothing to do", and
+//! a second after a step failed. A step that panics is caught and told to the tenant.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use foldb_env::Threads;
+
+use crate::error::Result;
+
+/// The kinds of background work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Sealing memtables for the sake of memory, and flushing them.
+    Flush,
+    /// Slices of compactions.
+    Compaction,
+}
+
+/// A database, as those see it who work for it.
+pub(crate) trait Tenant: Send + Sync {
+    /// Does one step. Whether there was anything to do.
+    fn step(&self, work: Work) -> Result<bool>;
+
+    /// How near writers are to waiting for this kind of work: 1 and more is when they do. Asked under a
+    /// lock that every worker needs.
+    fn urgency(&self, work: Work) -> f64;
+
+    /// A step was done, or failed, on a worker.
+    fn stepped(&self, work: Work, outcome: &Result<bool>);
+
+    /// The error of a step that panicked with this message.
+    fn panicked(&self, work: Work, message: &str) -> crate::Error;
+
+    /// Threads that may compact at once.
+    fn max_compactions(&self) -> usize;
+
+    /// Whether to ask for compactions also when nothing happened for [`IDLE`].
+    fn compacts_when_idle(&self) -> bool;
+
+    /// Wants its memtables sealed: memory is needed.
+    fn request_seal(&self);
+
+    /// Bytes of memory that its logs take.
+    fn log_bytes(&self) -> usize;
+}
+
+/// How long a tenant that compacts when idle is left alone.
+pub(crate) const IDLE: Duration = Duration::from_secs(1);
+
+/// How long work that failed is left alone.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The threads and whom they work for.
+pub(crate) struct Workers {
+    /// Most threads.
+    limit: usize,
+    threads: Arc<dyn Threads>,
+    state: Mutex<State>,
+    /// Signalled when there may be work, and at the end.
+    work: Condvar,
+    /// Signalled when a worker is done with a tenant.
+    left: Condvar,
+    running: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    tenants: Vec<Entry>,
+    started: Vec<JoinHandle<()>>,
+    shutdown: bool,
+    /// Threads that compact now.
+    compacting: usize,
+    /// Steps begun so far.
+    turn: u64,
+}
+
+/// A tenant and what is known of its work.
+struct Entry {
+    id: u64,
+    tenant: Arc<dyn Tenant>,
+    /// Goes up with everything that may have made work.
+    news: u64,
+    flush: Lane,
+    compaction: Lane,
+    /// No step begins any more.
+    leaving: bool,
+}
+
+/// One kind of work of one tenant.
+#[derive(Default)]
+struct Lane {
+    /// Workers at it.
+    running: usize,
+    /// The news at which there was last nothing to do.
+    idle_at: Option<u64>,
+    /// Not to be asked before, whatever happens: the last step failed.
+    not_before: Option<Instant>,
+    /// To be asked then, even if nothing happens.
+    look_at: Option<Instant>,
+    /// When it was last served.
+    turn: u64,
+}
+
+/// A step to do.
+struct Task {
+    id: u64,
+    tenant: Arc<dyn Tenant>,
+    work: Work,
+    news: u64,
+}
+
+impl Workers {
+    pub(crate) fn new(limit: usize, threads: Arc<dyn Threads>) -> Arc<Workers> {
+        Arc::new(Workers {
+            limit: limit.max(1),
+            threads,
+            state: Mutex::default(),
+            work: Condvar::new(),
+            left: Condvar::new(),
+            running: AtomicBool::new(false),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there are threads; else tenants step for themselves.
+    pub(crate) fn are_running(&self) -> bool {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    /// Begins to work for a tenant. The first one starts the threads, if there are threads to be had.
+    ///
+    /// # Errors
+    /// Of the operating system, when it starts none at all.
+    pub(crate) fn add(
+        self: &Arc<Workers>,
+        id: u64,
+        tenant: Arc<dyn Tenant>,
+    ) -> std::io::Result<()> {
+        let mut state = self.lock();
+        if state.started.is_empty() {
+            self.start(&mut state)?;
+        }
+        let (flush, compaction) = (Lane::default(), Lane::default());
+        state.tenants.push(Entry { id, tenant, news: 0, flush, compaction, leaving: false });
+        drop(state);
+        self.work.notify_all();
+        Ok(())
+    }
+
+    fn start(self: &Arc<Workers>, state: &mut State) -> std::io::Result<()> {
+        for _ in 0..self.limit {
+            let workers = Arc::clone(self);
+            match self.threads.spawn("foldb-background", Box::new(move || workers.run())) {
+                Ok(Some(thread)) => state.started.push(thread),
+                Ok(None) => break,
+                // Fewer threads do the same work.
+                Err(_) if !state.started.is_empty() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        self.running.store(!state.started.is_empty(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Stops working for a tenant: when this returns no worker is at it, nor will be.
+    pub(crate) fn remove(&self, id: u64) {
+        let mut state = self.lock();
+        if let Some(entry) = state.entry(id) {
+            entry.leaving = true;
+        }
+        let is_busy = |state: &mut State| {
+            state.entry(id).is_some_and(|entry| entry.flush.running + entry.compaction.running > 0)
+        };
+        let mut state =
+            self.left.wait_while(state, is_busy).unwrap_or_else(PoisonError::into_inner);
+        let gone = state.tenants.iter().position(|entry| entry.id == id);
+        let gone = gone.map(|at| state.tenants.swap_remove(at));
+        drop(state);
+        drop(gone);
+    }
+
+    /// Something happened that may have made work for a tenant.
+    pub(crate) fn wake(&self, id: u64) {
+        if let Some(entry) = self.lock().entry(id) {
+            entry.news += 1;
+        }
+        self.work.notify_all();
+    }
+
+    /// Wants a tenant's memtables sealed.
+    pub(crate) fn request_seal(&self, id: u64) {
+        if let Some(entry) = self.lock().entry(id) {
+            entry.tenant.request_seal();
+            entry.news += 1;
+        }
+        self.work.notify_all();
+    }
+
+    /// Everybody who is worked for.
+    pub(crate) fn tenants(&self) -> Vec<Arc<dyn Tenant>> {
+        self.lock().tenants.iter().map(|entry| Arc::clone(&entry.tenant)).collect()
+    }
+
+    /// Ends the threads and waits for them.
+    pub(crate) fn shut_down(&self) {
+        let started = {
+            let mut state = self.lock();
+            state.shutdown = true;
+            std::mem::take(&mut state.started)
+        };
+        self.work.notify_all();
+        for thread in started {
+            // Whoever lets go of the runtime on one of its own threads cannot wait for it.
+            if thread.thread().id() != std::thread::current().id() {
+                let _panicked = thread.join();
+            }
+        }
+    }
+
+    fn run(&self) {
+        while let Some(task) = self.next() {
+            let Task { id, tenant, work, news } = task;
+            let step = catch_unwind(AssertUnwindSafe(|| tenant.step(work)));
+            let outcome =
+                step.unwrap_or_else(|panic| Err(tenant.panicked(work, message_of(&*panic))));
+            // The tenant may be dropped as soon as nobody is at it.
+            tenant.stepped(work, &outcome);
+            let looks_again = work == Work::Compaction && tenant.compacts_when_idle();
+            drop(tenant);
+            self.done(id, work, news, &outcome, looks_again);
+        }
+    }
+
+    /// The next step, as soon as there is one; `None` at the end.
+    fn next(&self) -> Option<Task> {
+        let mut state = self.lock();
+        loop {
+            if state.shutdown {
+                return None;
+            }
+            let now = Instant::now();
+            if let Some(task) = state.take(now, self.limit) {
+                return Some(task);
+            }
+            state = match state.next_look(now) {
+                None => self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(pause) => {
+                    let woken = self.work.wait_timeout(state, pause);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    fn done(&self, id: u64, work: Work, news: u64, outcome: &Result<bool>, looks_again: bool) {
+        let mut state = self.lock();
+        if work == Work::Compaction {
+            state.compacting -= 1;
+        }
+        if let Some(entry) = state.entry(id) {
+            let lane = entry.lane(work);
+            lane.running -= 1;
+            match outcome {
+                Ok(true) => {}
+                Ok(false) => {
+                    lane.idle_at = Some(news);
+                    lane.look_at = looks_again.then(|| Instant::now() + IDLE);
+                }
+                Err(_) => lane.not_before = Some(Instant::now() + RETRY),
+            }
+            if !matches!(outcome, Ok(false)) {
+                // A flush makes work for a compaction, and a compaction for the next.
+                entry.news += 1;
+            }
+        }
+        drop(state);
+        self.left.notify_all();
+        self.work.notify_all();
+    }
+}
+
+impl State {
+    fn entry(&mut self, id: u64) -> Option<&mut Entry> {
+        self.tenants.iter_mut().find(|entry| entry.id == id)
+    }
+
+    /// Begins the most urgent step.
+    fn take(&mut self, now: Instant, threads: usize) -> Option<Task> {
+        let (at, work) = self.most_urgent(Work::Flush, now).or_else(|| {
+            let may_compact = threads == 1 || self.compacting + 1 < threads;
+            if may_compact { self.most_urgent(Work::Compaction, now) } else { None }
+        })?;
+        self.turn += 1;
+        self.compacting += usize::from(work == Work::Compaction);
+        let turn = self.turn;
+        let entry = &mut self.tenants[at];
+        let lane = entry.lane(work);
+        (lane.turn, lane.not_before, lane.look_at) = (turn, None, None);
+        lane.running += 1;
+        Some(Task { id: entry.id, tenant: Arc::clone(&entry.tenant), work, news: entry.news })
+    }
+
+    fn most_urgent(&self, work: Work, now: Instant) -> Option<(usize, Work)> {
+        let mut best: Option<(usize, f64, u64)> = None;
+        for (at, entry) in self.tenants.iter().enumerate() {
+            if !entry.is_ready(work, now) {
+                continue;
+            }
+            let (urgency, turn) = (entry.tenant.urgency(work), entry.lane_of(work).turn);
+            let is_better = |&(_, most, first): &(usize, f64, u64)| {
+                urgency > most || urgency == most && turn < first
+            };
+            if best.as_ref().is_none_or(is_better) {
+                best = Some((at, urgency, turn));
+            }
+        }
+        best.map(|(at, ..)| (at, work))
+    }
+
+    /// How long until something is to be looked at though nothing happens.
+    fn next_look(&self, now: Instant) -> Option<Duration> {
+        let lanes = self.tenants.iter().flat_map(|entry| [&entry.flush, &entry.compaction]);
+        let dates = lanes.flat_map(|lane| [lane.not_before, lane.look_at]).flatten();
+        // What is due and cannot be begun now is begun when a worker is done with something else.
+        Some(dates.filter(|&at| at > now).min()? - now)
+    }
+}
+
+impl Entry {
+    fn lane(&mut self, work: Work) -> &mut Lane {
+        match work {
+            Work::Flush => &mut self.flush,
+            Work::Compaction => &mut self.compaction,
+        }
+    }
+
+    fn lane_of(&self, work: Work) -> &Lane {
+        match work {
+            Work::Flush => &self.flush,
+            Work::Compaction => &self.compaction,
+        }
+    }
+
+    /// Whether a step may begin, as far as one can tell from here.
+    fn is_ready(&self, work: Work, now: Instant) -> bool {
+        let lane = self.lane_of(work);
+        let most = match work {
+            Work::Flush => 1,
+            Work::Compaction => self.tenant.max_compactions(),
+        };
+        if self.leaving || lane.running >= most {
+            return false;
+        }
+        match lane.not_before {
+            Some(not_before) => not_before <= now,
+            None => lane.idle_at != Some(self.news) || lane.look_at.is_some_and(|look| look <= now),
+        }
+    }
+}
+
+/// What a panic said.
+fn message_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        write!(f, "{} workers for {} databases", state.started.len(), state.tenants.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{Error, ErrorKind};
+    use foldb_env::Stepped;
+
+    /// A database whose writers are as near to waiting as is said.
+    struct Fake {
+        flush: f64,
+        compaction: f64,
+    }
+
+    impl Tenant for Fake {
+        fn step(&self, _: Work) -> Result<bool> {
+            Ok(false)
+        }
+        fn urgency(&self, work: Work) -> f64 {
+            match work {
+                Work::Flush => self.flush,
+                Work::Compaction => self.compaction,
+            }
+        }
+        fn stepped(&self, _: Work, _: &Result<bool>) {}
+        fn panicked(&self, _: Work, message: &str) -> Error {
+            Error::new(ErrorKind::Poisoned, message)
+        }
+        fn max_compactions(&self) -> usize {
+            1
+        }
+        fn compacts_when_idle(&self) -> bool {
+            false
+        }
+        fn request_seal(&self) {}
+        fn log_bytes(&self) -> usize {
+            0
+        }
+    }
+
+    fn workers(threads: usize, tenants: &[(f64, f64)]) -> Arc<Workers> {
+        let workers = Workers::new(threads, Arc::new(Stepped));
+        for (id, &(flush, compaction)) in (1..).zip(tenants) {
+            workers.add(id, Arc::new(Fake { flush, compaction })).unwrap();
+        }
+        workers
+    }
+
+    /// The steps that free threads begin, one after another.
+    fn begun(workers: &Workers, threads: usize) -> Vec<(u64, Work)> {
+        let mut state = workers.lock();
+        let next = || state.take(Instant::now(), threads).map(|task| (task.id, task.work));
+        std::iter::from_fn(next).collect()
+    }
+
+    fn done(workers: &Workers, (id, work): (u64, Work), outcome: Result<bool>) {
+        let news = workers.lock().entry(id).unwrap().news;
+        workers.done(id, work, news, &outcome, false);
+    }
+
+    #[test]
+    fn flushes_come_first_the_most_urgent_before_the_others() {
+        let workers = workers(9, &[(0.5, 0.0), (1.0, 0.3), (0.7, 0.9)]);
+        use Work::{Compaction, Flush};
+        let expected = [(2, Flush), (3, Flush), (1, Flush), (3, Compaction), (2, Compaction)];
+        assert_eq!(begun(&workers, 9), [&expected[..], &[(1, Compaction)]].concat());
+    }
+
+    #[test]
+    fn one_thread_is_always_left_to_flush() {
+        let workers = workers(2, &[(0.0, 0.0), (0.0, 0.0)]);
+        let flushes = begun(&workers, 2);
+        assert_eq!(flushes, [(1, Work::Flush), (2, Work::Flush), (1, Work::Compaction)]);
+        done(&workers, flushes[0], Ok(false));
+        assert_eq!(begun(&workers, 2), [], "a second compaction would take the last thread");
+        workers.wake(1);
+        assert_eq!(begun(&workers, 2), [(1, Work::Flush)]);
+        done(&workers, flushes[2], Ok(false));
+        assert_eq!(begun(&workers, 2), [(2, Work::Compaction)]);
+    }
+
+    #[test]
+    fn equals_take_turns() {
+        let workers = workers(1, &[(0.0, 0.0); 3]);
+        for task in begun(&workers, 1).into_iter().filter(|task| task.1 == Work::Flush) {
+            done(&workers, task, Ok(false));
+        }
+        let mut state = workers.lock();
+        let mut served = Vec::new();
+        for _ in 0..7 {
+            // One slice each, and always more to do.
+            state.tenants.iter_mut().for_each(|entry| {
+                entry.flush.idle_at = Some(entry.news);
+                entry.compaction.running = 0;
+            });
+            served.push(state.take(Instant::now(), 1).unwrap().id);
+        }
+        assert_eq!(served, [1, 2, 3, 1, 2, 3, 1]);
+    }
+
+    #[test]
+    fn who_has_nothing_to_do_is_asked_again_when_woken() {
+        let workers = workers(9, &[(0.0, 0.0)]);
+        begun(&workers, 9).into_iter().for_each(|task| done(&workers, task, Ok(false)));
+        assert_eq!(begun(&workers, 9), []);
+        workers.wake(1);
+        assert_eq!(begun(&workers, 9).len(), 2);
+    }
+
+    #[test]
+    fn what_failed_is_left_alone_for_a_while_and_holds_up_nothing_else() {
+        let workers = workers(9, &[(0.0, 0.0)]);
+        for task in begun(&workers, 9) {
+            let failed = Err(Error::new(ErrorKind::Io, "no"));
+            done(&workers, task, if task.1 == Work::Flush { Ok(true) } else { failed });
+        }
+        workers.wake(1);
+        assert_eq!(begun(&workers, 9), [(1, Work::Flush)]);
+        let later = Instant::now() + RETRY;
+        assert_eq!(workers.lock().take(later, 9).map(|task| task.work), Some(Work::Compaction));
+    }
+}

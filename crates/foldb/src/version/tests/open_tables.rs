@@ -1,0 +1,48 @@
+//! Open tables: bounded in number and in memory, whoever reads them.
+
+use crate::testing::tree::Workbench;
+use crate::version::Version;
+
+const TABLES: usize = 8;
+
+fn tree(bench: &Workbench) -> Version {
+    let tables: Vec<_> = (0..TABLES).map(|n| format!("[k{n}.PUT.{}(v{n})]", n + 1)).collect();
+    bench.draw(&format!("L1 r1: {}", tables.join(" ")))
+}
+
+fn read_all(bench: &Workbench, version: &Version) {
+    for n in 0..TABLES {
+        assert_eq!(bench.read(version, format!("k{n}").as_bytes(), 100), format!("v{n}"));
+    }
+}
+
+#[test]
+fn no_more_tables_are_open_than_may_be() {
+    let bench = Workbench::new();
+    let version = tree(&bench);
+    for _ in 0..3 {
+        read_all(&bench, &version);
+        assert_eq!(bench.pool.open_tables(), 3);
+    }
+}
+
+/// What a reader has in hand stays, and counts, until he lets go of it.
+#[test]
+fn tables_are_closed_when_memory_is_needed_but_not_under_a_reader() {
+    let bench = Workbench::new();
+    let version = tree(&bench);
+    read_all(&bench, &version);
+    let table = version.tables().last().unwrap();
+    let held = bench.tables.get_owned(&table.file).unwrap();
+    assert!(bench.tables.may_contain(&held, crate::encoding::key_hash(b"k7")).unwrap());
+    let three = bench.pool.memory_bytes();
+    bench.pool.set_room(0);
+    assert_eq!(bench.pool.open_tables(), 1, "one is always open, or nobody could read");
+    let after = bench.pool.memory_bytes();
+    assert!(after < three && after > 0, "{after} of {three}");
+    read_all(&bench, &version);
+    assert_eq!(bench.pool.open_tables(), 1);
+    assert!(held.may_contain(crate::encoding::key_hash(b"k7")).unwrap());
+    drop((held, version));
+    assert_eq!(bench.pool.memory_bytes(), 0, "what is gone is not counted");
+}
