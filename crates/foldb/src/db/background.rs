@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
+use crate::db::pace::FlushSpeed;
 use crate::db::room::{Patience, busy};
 use crate::db::schedule::Claim;
 use crate::error::{Error, ErrorKind, Result};
@@ -29,6 +30,8 @@ pub(crate) struct Background {
     progress: Condvar,
     /// Bytes of the logs of sealed memtables.
     sealed_log_bytes: AtomicU64,
+    /// How long flushes take.
+    pub(crate) flushes: FlushSpeed,
     /// Jobs between two of their slices.
     paused_jobs: Mutex<Vec<Claim>>,
     /// Whether somebody needs the memory of this database's memtables.
