@@ -20,6 +20,7 @@ mod replay;
 mod schedule;
 mod snapshot;
 mod stats;
+mod tenant;
 #[cfg(test)]
 mod tests;
 mod tree;
