@@ -22,6 +22,7 @@ mod room;
 mod schedule;
 mod snapshot;
 mod stats;
+mod tenant;
 #[cfg(test)]
 mod tests;
 mod tree;
