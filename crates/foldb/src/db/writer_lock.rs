@@ -24,7 +24,13 @@ pub(crate) type WriterGuard<'a, T> = MutexGuard<'a, T>;
 const TURN: Duration = Duration::from_millis(3);
 /// Between two looks at the lock: a few writes.
 const LOOK_EVERY: Duration = Duration::from_nanos(400);
-/// How often the first of those who wait looks at the lock before it sleeps until it is woken.
+/// How often the first of those who wait looks so soon again: in vain if the holder has lost its
+/// processor.
+const QUICK_LOOKS: usize = 32;
+/// Between two looks after those. Who sleeps with a clock wakes where a processor is idle; who waits to
+/// be woken by the holder often wakes behind it.
+const LOOK_AGAIN: Duration = Duration::from_micros(100);
+/// After so many looks in all it sleeps until it is woken.
 const LOOKS: usize = 100;
 
 /// The lock around what one writer at a time has in hand.
@@ -105,10 +111,11 @@ impl<T> WriterLock<T> {
     /// Looks at the lock now and then, and takes it as soon as that slows nobody down; sleeps at most
     /// for a time.
     fn take_soon(&self, longest: Duration) -> Option<WriterGuard<'_, T>> {
-        for _ in 0..LOOKS {
-            let begun = Instant::now();
-            while begun.elapsed() < LOOK_EVERY {
-                std::hint::spin_loop();
+        for look in 0..LOOKS {
+            if look < QUICK_LOOKS {
+                spin_for(LOOK_EVERY)
+            } else {
+                thread::sleep(LOOK_AGAIN)
             }
             if self.waiting.saw(self.mutex.is_locked()) {
                 let rest = self.waiting.rest_of_turn().min(longest);
@@ -128,6 +135,13 @@ impl<T> WriterLock<T> {
         let now = u64::try_from(self.waiting.born.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.waiting.handed.store(now, Ordering::Relaxed);
         MutexGuard::unlock_fair(first);
+    }
+}
+
+fn spin_for(time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        std::hint::spin_loop();
     }
 }
 
