@@ -146,11 +146,13 @@ impl<'a> Operation<'a> {
         let keyspace = bytes.varint32("keyspace")?;
         let operator = match kind {
             Kind::Merge => bytes.varint32("operator")?,
-            Kind::Put | Kind::Delete | Kind::DeleteRange => NO_OPERATOR,
+            Kind::Put | Kind::Separated | Kind::Delete | Kind::DeleteRange => NO_OPERATOR,
         };
         let key = bytes.length_delimited("key")?;
         let value = match kind {
-            Kind::Put | Kind::Merge | Kind::DeleteRange => bytes.length_delimited("value")?,
+            Kind::Put | Kind::Separated | Kind::Merge | Kind::DeleteRange => {
+                bytes.length_delimited("value")?
+            }
             Kind::Delete => &[],
         };
         let operation = Operation { kind, keyspace, operator, key, value };
@@ -393,7 +395,7 @@ impl WriteBatch {
             let keyspace = self.keyspace_name(operation.keyspace);
             let Operation { kind, key, value, .. } = operation;
             match kind {
-                Kind::Put => BatchOp::Put { keyspace, key, value },
+                Kind::Put | Kind::Separated => BatchOp::Put { keyspace, key, value },
                 Kind::Delete => BatchOp::Delete { keyspace, key },
                 Kind::Merge => BatchOp::Merge { keyspace, key, operand: value },
                 Kind::DeleteRange => {

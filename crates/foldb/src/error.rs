@@ -140,6 +140,13 @@ impl Error {
         self
     }
 
+    /// The same error, saying first what it is about.
+    #[must_use]
+    pub(crate) fn prefixed(mut self, what: &str) -> Error {
+        self.0.message.insert_str(0, what);
+        self
+    }
+
     /// Adds the file, keeping an offset that is already there.
     #[must_use]
     pub fn in_file(mut self, path: &Path) -> Error {

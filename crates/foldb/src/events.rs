@@ -43,6 +43,21 @@ pub enum Event {
         /// How long it took.
         duration: Duration,
     },
+    /// Value segments were rewritten without their dead values.
+    SegmentMerge {
+        /// Name of the keyspace.
+        keyspace: Arc<str>,
+        /// Segment files rewritten, into one.
+        files: u64,
+        /// Bytes of values read.
+        bytes_read: u64,
+        /// Bytes of the new file.
+        bytes_written: u64,
+        /// Bytes of the old files less those of the new one.
+        bytes_reclaimed: u64,
+        /// How long it took.
+        duration: Duration,
+    },
     /// A write was held back because background work is behind.
     Stall {
         /// What it waited for.
@@ -155,6 +170,24 @@ fn trace(event: &Event) {
                 bytes_written,
                 ?duration,
                 "compaction"
+            );
+        }
+        Event::SegmentMerge {
+            keyspace,
+            files,
+            bytes_read,
+            bytes_written,
+            bytes_reclaimed,
+            duration,
+        } => {
+            tracing::debug!(
+                %keyspace,
+                files,
+                bytes_read,
+                bytes_written,
+                bytes_reclaimed,
+                ?duration,
+                "segment merge"
             );
         }
         Event::Stall { reason, duration } => tracing::info!(?reason, ?duration, "stall"),

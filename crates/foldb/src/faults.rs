@@ -43,6 +43,8 @@ pub enum Fault {
     FoldInPlaceUnderSnapshot,
     /// A flush shows no snapshot its part of what the memtable folded.
     FlushFoldedWhole,
+    /// A segment merge forgets what one of the tables refers to.
+    MergeDropsLiveValue,
 }
 
 #[cfg(debug_assertions)]

@@ -50,6 +50,7 @@ mod memtable;
 mod options;
 mod range_tombstone;
 mod runtime;
+mod segment;
 mod stats;
 mod table;
 #[cfg(test)]
@@ -67,7 +68,8 @@ pub struct ReadmeExample;
 pub use batch::{BatchOp, WriteBatch};
 pub use db::{
     ApproximateCount, Base, CheckpointReport, Db, Explained, ExplainedRecord, Finalized, Keyspace,
-    Operand, Operands, Place, RecordKind, Snapshot, Unfolded,
+    MergeOptions, MergeProgress, MergeReport, Operand, Operands, Place, RecordKind, Snapshot,
+    Unfolded,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Event, EventListener, FailedMerge, StallReason};
@@ -84,7 +86,7 @@ pub use options::{
     Options, Profile, ReadOptions, WriteOptions,
 };
 pub use runtime::{Runtime, RuntimeOptions};
-pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, Stats};
+pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, SegmentStats, Stats};
 pub use value::Value;
 
 /// The examples of the guide to merging are tests.

@@ -129,7 +129,7 @@ impl MemtableWriter {
         let record = NewRecord { seqno, kind: kind as u8, operator, value };
         let floor = match kind {
             Kind::Merge => rules.floor.max(self.last_delete_range),
-            Kind::Put | Kind::Delete | Kind::DeleteRange => MAX_SEQNO,
+            Kind::Put | Kind::Separated | Kind::Delete | Kind::DeleteRange => MAX_SEQNO,
         };
         let fold = |word| fold_word(rules.operators.implementation(operator), word, value);
         let inserted = self.writer.insert_or_fold(hash, key, record, floor, fold);

@@ -32,9 +32,14 @@ pub(crate) enum Total {
     BlockCacheMisses,
     FilterNegatives,
     RangeDeletes,
+    BytesSegments,
+    BytesSegmentMerges,
+    BytesSegmentMergesRead,
+    SegmentMerges,
+    BytesReclaimed,
 }
 
-const COUNT: usize = Total::RangeDeletes as usize + 1;
+const COUNT: usize = Total::BytesReclaimed as usize + 1;
 
 /// Totals since the database was created. What the manifest stores is the bytes written into each
 /// of [`MAX_LEVELS`] levels, then these in order, so that new ones can go to the end.
@@ -127,6 +132,11 @@ impl Totals {
             block_cache_misses: get(Total::BlockCacheMisses),
             filter_negatives: get(Total::FilterNegatives),
             range_deletes: get(Total::RangeDeletes),
+            bytes_segments: get(Total::BytesSegments),
+            bytes_segment_merges: get(Total::BytesSegmentMerges),
+            bytes_segment_merges_read: get(Total::BytesSegmentMergesRead),
+            segment_merges: get(Total::SegmentMerges),
+            bytes_reclaimed: get(Total::BytesReclaimed),
             ..Stats::default()
         }
     }

@@ -61,6 +61,8 @@ struct Reached {
     moved: Cell<u64>,
     three_levels: Cell<u64>,
     failed_merges: Cell<u64>,
+    /// Merged value segments.
+    segments_merged: Cell<u64>,
     /// Ended with tables in several keyspaces.
     keyspaces: Cell<u64>,
 }
@@ -73,6 +75,7 @@ impl Reached {
         for (counter, is_reached) in [
             (&self.keyspaces, keyspaces >= 2),
             (&self.flushed, stats.flushes > 0),
+            (&self.segments_merged, stats.segment_merges > 0),
             (&self.folded, stats.compaction_records_out < stats.compaction_records_in),
             (&self.compacted, stats.compactions > 0),
             (&self.sliced, stats.compaction_slices > stats.compactions + stats.trivial_moves),
@@ -93,6 +96,7 @@ impl Reached {
             &self.moved,
             &self.three_levels,
             &self.failed_merges,
+            &self.segments_merged,
             &self.keyspaces,
         ] {
             assert!(counter.get() > 0, "the programs leave something out: {self:?}");

@@ -16,7 +16,7 @@ use std::time::Duration;
 use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{MemFs, SystemClock};
 use foldb::faults::{Fault, plant};
-use foldb::{CompactionPreset, Db, Options, WriteBatch};
+use foldb::{CompactionPreset, Db, MergeOptions, Options, WriteBatch};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -341,6 +341,28 @@ fn h10_the_model_notices_what_is_wrong_with_range_deletes() {
             }
         }
     }
+}
+
+#[test]
+fn a_segment_merge_that_drops_a_live_value_is_noticed() {
+    assert_noticed(Fault::MergeDropsLiveValue, || {
+        let fs = MemFs::new();
+        let options = Options { value_separation_min: Some(10), ..options(&fs) };
+        let db = Db::open(PATH, options).unwrap();
+        for n in 0..40 {
+            db.put(format!("k{n:02}"), [n; 100]).unwrap();
+        }
+        db.compact::<&str>(..).unwrap();
+        for n in 0..30 {
+            db.put(format!("k{n:02}"), [n + 100; 100]).unwrap();
+        }
+        db.compact::<&str>(..).unwrap();
+        db.merge_segments(&MergeOptions::default()).unwrap();
+        for n in 0..40 {
+            let expected = if n < 30 { n + 100 } else { n };
+            assert_eq!(db.get(format!("k{n:02}")).unwrap().unwrap(), [expected; 100]);
+        }
+    });
 }
 
 /// Programs among which each fault must be noticed.

@@ -91,6 +91,17 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
                     "read by compactions",
                     Bytes(stats.bytes_compaction_read),
                 ),
+                ("bytes_segments", "written to value segments", Bytes(stats.bytes_segments)),
+                (
+                    "bytes_segment_merges",
+                    "written by segment merges",
+                    Bytes(stats.bytes_segment_merges),
+                ),
+                (
+                    "bytes_segment_merges_read",
+                    "read by segment merges",
+                    Bytes(stats.bytes_segment_merges_read),
+                ),
                 ("bytes_manifest", "written to the manifest", Bytes(stats.bytes_manifest)),
                 ("write_amplification", "write amplification", Ratio(stats.write_amplification())),
                 ("stall_micros", "writers waited", Micros(stats.stall_micros)),
@@ -121,6 +132,8 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
                     Count(stats.compaction_records_out),
                 ),
                 ("compaction_debt", "work still owed", Bytes(stats.compaction_debt)),
+                ("segment_merges", "segment merges", Count(stats.segment_merges)),
+                ("bytes_reclaimed", "given back by them", Bytes(stats.bytes_reclaimed)),
             ],
         ),
         (
@@ -140,6 +153,11 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
                 ("block_cache_bytes", "in the block cache", Bytes(stats.block_cache_bytes)),
                 ("open_table_bytes", "in indexes and filters", Bytes(stats.open_table_bytes)),
                 ("space_amplification", "space amplification", Ratio(stats.space_amplification())),
+                ("segments", "value segments", Count(stats.segments.segments)),
+                ("segment_files", "segment files", Count(stats.segments.files)),
+                ("segment_bytes", "in segment files", Bytes(stats.segments.bytes)),
+                ("segment_live_bytes", "live in them", Bytes(stats.segments.live_bytes)),
+                ("segment_dead_bytes", "dead in them", Bytes(stats.segments.dead_bytes)),
             ],
         ),
     ]
@@ -243,10 +261,11 @@ mod tests {
     use super::*;
 
     /// `Stats` is not exhaustive, so its fields are read off its debug form. Those of memory are those
-    /// of an object of their own.
+    /// of an object of their own; those of segments have `segment` before their names.
     fn fields_of_stats() -> Vec<String> {
         let memory = format!("{:?}", Stats::default().memory);
-        let text = format!("{:?}", Stats::default()).replace(&memory, "");
+        let segments = format!("{:?}", Stats::default().segments);
+        let text = format!("{:?}", Stats::default()).replace(&memory, "").replace(&segments, "");
         let fields = text.trim_start_matches("Stats {").trim_end_matches('}').split(", ");
         fields
             .filter_map(|field| field.split_once(':'))

@@ -19,12 +19,13 @@
 use std::sync::Arc;
 
 use crate::encoding::key_prefix;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::faults::{Fault, planted};
-use crate::fold::{Below, Chain, Resolver};
+use crate::fold::{Below, Chain, Record, Resolver};
 use crate::iterator::{Covers, MergingCursor};
 use crate::key::{Comparator, Kind, MAX_SEQNO, OperatorId, RecordHeader, SeqNo};
 use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::segment::{Address, ValueReader};
 use crate::version::{Key, KeyRange, TableRef, Version};
 
 /// Takes the records that a flush or compaction keeps, in order.
@@ -65,7 +66,15 @@ pub(crate) struct Folder<'a> {
     left_in: Option<usize>,
     /// And the newest snapshot that keeps them apart; 0 for none.
     kept_apart: SeqNo,
+    /// Finds separated values of the sources, if they may have any.
+    values: Option<ValueReader>,
 }
+
+/// Operands that a separated base is kept under, where it may be: more are folded into it.
+const MOST_KEPT: usize = 64;
+
+/// And their share of the base's bytes, as a divisor (H22).
+const KEPT_SHARE: u64 = 4;
 
 impl<'a> Folder<'a> {
     pub(crate) fn new(
@@ -85,6 +94,7 @@ impl<'a> Folder<'a> {
             key: Vec::new(),
             left_in: None,
             kept_apart: 0,
+            values: None,
         }
     }
 
@@ -96,6 +106,12 @@ impl<'a> Folder<'a> {
     /// Folds what these sources' range tombstones leave: see [`stripe_ends`].
     pub(crate) fn covered_by(mut self, covers: Option<Covers>) -> Folder<'a> {
         self.covers = covers;
+        self
+    }
+
+    /// Finds separated values with this.
+    pub(crate) fn reading(mut self, values: Option<ValueReader>) -> Folder<'a> {
+        self.values = values;
         self
     }
 
@@ -170,7 +186,7 @@ impl<'a> Folder<'a> {
         }
         let newer = self.left_in.replace(stripe);
         let waits = |folder: &mut Folder<'_>| {
-            stripe > 0 && oldest != Kind::Put && !folder.older.may_hold(&folder.key)
+            stripe > 0 && !oldest.is_put() && !folder.older.may_hold(&folder.key)
         };
         let boundary = match newer {
             Some(newer) => Some(newer),
@@ -210,12 +226,17 @@ impl<'a> Folder<'a> {
             return Ok(());
         }
         let below = self.below(stripe)?;
-        let folded = self.chain.fold(&self.key, below, self.operators, &mut self.scratch);
+        let mut apart = self.settle_separated_base(below)?;
+        let under = if apart.is_some() { Below::Unknown } else { below };
+        let folded = self.chain.fold(&self.key, under, self.operators, &mut self.scratch);
         if let Some(operator) = folded.failed {
             self.note_failure(operator);
         }
         if let Some(oldest) = folded.records.first() {
-            self.note_left(stripe, oldest.header.kind)?;
+            // What came to be a base by itself hides the one that was kept apart.
+            apart = apart.filter(|_| !oldest.header.kind.is_base());
+            let kind = apart.as_ref().map_or(oldest.header.kind, |base| base.header.kind);
+            self.note_left(stripe, kind)?;
         }
         for (age, record) in folded.records.iter().enumerate().rev() {
             if age == 0 && record.header.kind.is_base() {
@@ -226,7 +247,36 @@ impl<'a> Folder<'a> {
                 self.counts.records_out += 1;
             }
         }
+        if let Some(base) = apart {
+            self.counts.records_out += emit(&self.key, below, base.header, &base.value, sink)?;
+        }
         Ok(())
+    }
+
+    /// Reads the separated value that the chain stands on, or takes its record out of the chain to be
+    /// passed on as it is (H22): off the bottom as long as the operands are small beside it, for each
+    /// fold would write all of the value anew; and where it cannot be read, for nobody else's records
+    /// must wait for it.
+    fn settle_separated_base(&mut self, below: Below) -> Result<Option<Record>> {
+        let Some(base) = self.chain.separated() else { return Ok(None) };
+        let address = Address::decode(&base.value)?;
+        let is_small = self.chain.operands() <= MOST_KEPT
+            && self.chain.operand_bytes() < address.len / KEPT_SHARE;
+        if below == Below::Unknown && is_small {
+            return Ok(self.chain.set_base_apart());
+        }
+        let values = self.values.as_mut().expect("sources with separated values have segments");
+        match values.value(&base.value, &self.key) {
+            Ok(value) => {
+                self.chain.resolve(value);
+                Ok(None)
+            }
+            Err(error) if error.kind() == ErrorKind::Corruption => {
+                self.counts.failed += 1;
+                Ok(self.chain.set_base_apart())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     #[cold]

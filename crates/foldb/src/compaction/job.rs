@@ -20,6 +20,7 @@ use crate::fold::Resolver;
 use crate::iterator::{CoverSource, Covers, MergingCursor, RunCursor, Source};
 use crate::key::{Comparator, OperatorId, SeqNo};
 use crate::range_tombstone::Edge;
+use crate::segment::{ValueReader, ValueWriter};
 use crate::table::{CursorOptions, TableBuilderOptions};
 use crate::version::{
     FileNames, Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version,
@@ -56,6 +57,8 @@ pub(crate) struct JobContext<'a> {
     /// Bytes at which an output table is ended.
     pub(crate) target_file_size: u64,
     pub(crate) memory: &'a WorkMemory,
+    /// Takes large values.
+    pub(crate) values: Option<ValueWriter<'a>>,
 }
 
 /// A finished slice.
@@ -70,6 +73,8 @@ pub(crate) struct Slice {
     /// Read from the output run.
     pub(crate) bytes_base: u64,
     pub(crate) bytes_written: u64,
+    /// Written to value segments.
+    pub(crate) bytes_separated: u64,
     pub(crate) moved: bool,
 }
 
@@ -78,7 +83,7 @@ impl Slice {
     pub(crate) fn new_tables(&self) -> impl Iterator<Item = u64> {
         let inserted = self.edits.iter().filter_map(|edit| match edit {
             TreeEdit::Insert { file, .. } => Some(file.number),
-            TreeEdit::NewRun { .. } | TreeEdit::Carve { .. } => None,
+            TreeEdit::NewRun { .. } | TreeEdit::Carve { .. } | TreeEdit::Place(_) => None,
         });
         inserted.filter(|_| !self.moved)
     }
@@ -86,12 +91,14 @@ impl Slice {
 
 impl Job {
     /// Does the next slice. `None` when nothing is left to do.
-    pub(crate) fn step(&self, context: &JobContext<'_>) -> Result<Option<Slice>> {
+    pub(crate) fn step(&self, mut context: JobContext<'_>) -> Result<Option<Slice>> {
+        let values = context.values.take();
+        let context = &context;
         let Some(first) = self.first_input(context) else { return Ok(None) };
         let mut slice = if self.can_move(&first.1, context) {
             self.move_table(&first.1, first.0)
         } else {
-            self.merge_slice(&first.1, context)?
+            self.merge_slice(&first.1, context, values)?
         };
         if context.version.position(self.output_run).is_none() {
             let (level, run) = (self.output_level, self.output_run);
@@ -165,7 +172,12 @@ impl Job {
     }
 
     /// Merges from the first key on until one output table is full.
-    fn merge_slice(&self, first: &TableRef, context: &JobContext<'_>) -> Result<Slice> {
+    fn merge_slice<'a>(
+        &self,
+        first: &TableRef,
+        context: &'a JobContext<'_>,
+        values: Option<ValueWriter<'a>>,
+    ) -> Result<Slice> {
         let start = self.slice_start(first, context);
         let rest = KeyRange { lo: Some(Arc::clone(&start)), hi: self.range.hi.clone() };
         let comparator = &**context.comparator;
@@ -181,6 +193,7 @@ impl Job {
         let covers = self.open_covers(&rest, context);
         let mut folder =
             Folder::new(context.operators, context.snapshots, older).covered_by(covers);
+        folder = folder.reading(values_of(context));
         let options = context.table_options.clone();
         let mut output = TableOutput::new(
             context.fs,
@@ -189,6 +202,9 @@ impl Job {
             options,
             context.memory,
         );
+        if let Some(values) = values {
+            output = output.separating(values);
+        }
         let mut end = self.range.hi.clone();
         while records.valid() {
             if !rest.contains(comparator, records.key()) {
@@ -204,6 +220,7 @@ impl Job {
         let range = KeyRange { lo: Some(start), hi: end };
         let tombstones = tombstones_to_pass_on(&folder, &range, comparator)?;
         output.set_tombstones(tombstones, &folder.older);
+        let (placements, bytes_separated) = output.finish_values()?;
         let files = output.finish()?;
         let bytes_base = bytes_in(context.version.run(self.output_run), &range, comparator);
         let inputs = self.inputs.iter().map(|&id| context.version.run(id));
@@ -211,13 +228,23 @@ impl Job {
         let bytes_written = files.iter().map(|file| file.len).sum();
         let carve = |run: &Arc<Run>| TreeEdit::Carve { run: run.id, range: range.clone() };
         let mut edits: Vec<_> = self.sources(context.version).into_iter().map(carve).collect();
+        edits.extend(placements.into_iter().map(TreeEdit::Place));
         edits.extend(files.into_iter().map(|file| TreeEdit::Insert {
             run: self.output_run,
             lo: Arc::clone(&file.smallest),
             hi: file.end.clone(),
             file,
         }));
-        Ok(Slice { edits, counts, failures, bytes_above, bytes_base, bytes_written, moved: false })
+        Ok(Slice {
+            edits,
+            counts,
+            failures,
+            bytes_above,
+            bytes_base,
+            bytes_written,
+            bytes_separated,
+            moved: false,
+        })
     }
 
     /// Where the slice begins: at the first input key, or at the start of the output run's table
@@ -265,6 +292,13 @@ impl Job {
             .collect();
         MergingCursor::new(sources, Arc::clone(context.comparator))
     }
+}
+
+/// Finds separated values of the inputs, if there are any.
+fn values_of(context: &JobContext<'_>) -> Option<ValueReader> {
+    let (segments, keyspace) = (context.tables.segments(), context.table_options.keyspace);
+    let map = &context.version.segments;
+    (!map.is_empty()).then(|| ValueReader::new(segments, keyspace, map))
 }
 
 /// The range tombstones of a slice: what its inputs have of them in its range, and nothing beyond, so

@@ -21,9 +21,10 @@ use crate::compaction::memory::WorkMemory;
 use crate::compaction::range_deletes::PassedOn;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
-use crate::key::{RecordHeader, SeqNo};
+use crate::key::{Kind, RecordHeader, SeqNo};
 use crate::memory::Charge;
 use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::segment::{Placement, ValueWriter};
 use crate::table::{TableBuilder, TableBuilderOptions, TableSummary};
 use crate::version::{FileFacts, FileNames, Key, Upper};
 
@@ -48,6 +49,9 @@ pub(crate) struct TableOutput<'a> {
     /// Keys after which a table is ended.
     max_keys: usize,
     charge: Charge,
+    /// Takes large values, if any are separated.
+    values: Option<ValueWriter<'a>>,
+    address: Vec<u8>,
 }
 
 /// Keys between two looks at what a table being written takes.
@@ -89,7 +93,34 @@ impl<'a> TableOutput<'a> {
             created,
             max_keys,
             charge,
+            values: None,
+            address: Vec::new(),
         }
+    }
+
+    /// Puts values that are large enough into segments.
+    pub(crate) fn separating(mut self, values: ValueWriter<'a>) -> TableOutput<'a> {
+        self.values = Some(values);
+        self
+    }
+
+    /// Ends the last segment: where those written lie, and the bytes that were. To be asked for before
+    /// [`TableOutput::finish`], and to be part of the same edit as the tables.
+    pub(crate) fn finish_values(&mut self) -> Result<(Vec<Placement>, u64)> {
+        self.values.as_mut().map_or(Ok((Vec::new(), 0)), ValueWriter::finish)
+    }
+
+    #[cold]
+    fn add_separated(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()> {
+        let values = self.values.as_mut().expect("somebody takes values");
+        let address = values.add(key, header.seqno, value)?;
+        let mut bytes = std::mem::take(&mut self.address);
+        bytes.clear();
+        address.encode(&mut bytes);
+        let header = RecordHeader { kind: Kind::Separated, ..header };
+        self.current()?.builder.add(key, header, &bytes)?;
+        self.address = bytes;
+        Ok(())
     }
 
     /// Gives all range tombstones that lie behind the last cut, in the order of their starts, and
@@ -222,6 +253,11 @@ impl Drop for TableOutput<'_> {
 impl RecordSink for TableOutput<'_> {
     #[inline]
     fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()> {
+        if header.kind == Kind::Put
+            && self.values.as_ref().is_some_and(|values| values.takes(value.len()))
+        {
+            return self.add_separated(key, header, value);
+        }
         self.current()?.builder.add(key, header, value)
     }
 
@@ -251,5 +287,6 @@ fn facts(number: u64, summary: TableSummary) -> FileFacts {
         smallest_seqno: summary.smallest_seqno,
         largest_seqno: summary.largest_seqno,
         samples: summary.samples.into_iter().map(Key::from).collect(),
+        references: summary.references.into(),
     }
 }

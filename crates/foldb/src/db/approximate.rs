@@ -237,9 +237,9 @@ impl Walked {
     fn add(&mut self, newest: Kind) {
         self.inside += 1;
         let tally = &mut self.tally;
-        tally.certain += u64::from(newest == Kind::Put);
+        tally.certain += u64::from(newest.is_put());
         tally.present += u64::from(newest != Kind::Delete);
-        tally.removing += u64::from(newest != Kind::Put);
+        tally.removing += u64::from(!newest.is_put());
     }
 
     /// The keys that were not looked at: any of them may be in the range, as anything.

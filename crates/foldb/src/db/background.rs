@@ -39,6 +39,8 @@ pub(crate) struct Background {
     flush_soon: AtomicBool,
     /// Held by who flushes: the same memtables flushed twice would be merged twice.
     pub(crate) flushing: Mutex<()>,
+    /// Held by who merges value segments.
+    pub(crate) merging: Mutex<()>,
     /// Held by who runs a job of its own, which shares the tree with no other.
     alone: Mutex<()>,
 }
@@ -198,7 +200,7 @@ impl Core {
         let mut paused = self.background.lock_paused_jobs();
         let job = if paused.is_empty() { None } else { Some(paused.remove(0)) };
         drop(paused);
-        let Some(job) = job.or_else(|| self.begin_job()) else { return Ok(false) };
+        let Some(job) = job.or_else(|| self.begin_job()) else { return self.merge_work() };
         let mut job = ClaimGuard { core: self, job: Some(job) };
         self.compaction_step(&mut job.job)?;
         // Between two slices the job is nobody's: who is free next goes on, here or elsewhere.
@@ -283,7 +285,10 @@ impl Core {
             let mut tree = core.lock_tree();
             let is_idle = tree.keyspaces.values().all(|own| own.running.is_empty());
             match is_idle
-                && (core.options.disable_auto_compactions || core.pick(&mut tree).is_none())
+                && (core.options.disable_auto_compactions
+                    || (core.pick(&mut tree).is_none()
+                        && core.pick_revealing(&tree, false).is_none()))
+                && !core.is_merge_due()
             {
                 true => Awaited::Nothing,
                 false => Awaited::Work(Work::Compaction),

@@ -2,7 +2,8 @@
 //!
 //! Tables never change once they are finished, so the checkpoint's are the same files under second
 //! names: an unlink here or there takes away one name. Whatever may still grow is copied (H12): the logs
-//! up to where they go at the moment of the checkpoint, and the manifest, which is begun anew.
+//! up to where they go at the moment of the checkpoint, files that value segments are still appended
+//! to, up to the last one of that moment, and the manifest, which is begun anew.
 //!
 //! The moment is noted with the tree locked, the logs' ends first and the tree second:
 //!
@@ -46,6 +47,15 @@ pub struct CheckpointReport {
     pub tables_copied: u64,
     /// Bytes of those tables.
     pub bytes_copied: u64,
+    /// Files of value segments that are one file with the database's own.
+    pub segments_linked: u64,
+    /// Bytes of those files.
+    pub bytes_segments_linked: u64,
+    /// Files of value segments that were copied: those that may still grow, and all where there are no
+    /// links.
+    pub segments_copied: u64,
+    /// Bytes of those files.
+    pub bytes_segments_copied: u64,
     /// Logs, whose ends were copied.
     pub logs: u64,
     /// Bytes of those logs.
@@ -195,8 +205,18 @@ impl Target {
         let tables: BTreeSet<(u64, u64)> =
             tables.map(|table| (table.file.number, table.file.len)).collect();
         for (number, len) in tables {
-            self.take_table(&from.table(number), &self.names.table(number), len)?;
+            match self.take(&from.table(number), &self.names.table(number), len, false)? {
+                Taken::Linked => {
+                    self.report.tables_linked += 1;
+                    self.report.bytes_linked += len;
+                }
+                Taken::Copied => {
+                    self.report.tables_copied += 1;
+                    self.report.bytes_copied += len;
+                }
+            }
         }
+        self.take_segments(from, moment)?;
         for (log, last) in &mut moment.logs {
             self.copy_log(log, *last)?;
         }
@@ -213,23 +233,38 @@ impl Target {
         Ok(self.report)
     }
 
-    /// Links a table, or copies it where that cannot be.
-    fn take_table(&mut self, from: &Path, to: &Path, len: u64) -> Result<()> {
-        if self.links {
-            match self.fs.hard_link(from, to) {
-                Ok(()) => {
-                    self.report.tables_linked += 1;
-                    self.report.bytes_linked += len;
-                    return Ok(());
+    /// Takes the files that value segments lie in, up to where the last one ends. One that may still
+    /// grow is never shared (H12).
+    fn take_segments(&mut self, from: &FileNames, moment: &Moment) -> Result<()> {
+        for version in &moment.versions {
+            for (number, file) in version.segments.files() {
+                let (from, to) = (from.segment(number), self.names.segment(number));
+                match self.take(&from, &to, file.end, file.file.is_growing())? {
+                    Taken::Linked => {
+                        self.report.segments_linked += 1;
+                        self.report.bytes_segments_linked += file.end;
+                    }
+                    Taken::Copied => {
+                        self.report.segments_copied += 1;
+                        self.report.bytes_segments_copied += file.end;
+                    }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Links a file, or copies it where that cannot be or it is `growing`.
+    fn take(&mut self, from: &Path, to: &Path, len: u64, growing: bool) -> Result<Taken> {
+        if self.links && !growing {
+            match self.fs.hard_link(from, to) {
+                Ok(()) => return Ok(Taken::Linked),
                 Err(error) if is_no_link(&error) => self.links = false,
                 Err(error) => return Err(Error::io(from, "link the table", &error)),
             }
         }
         copy_file(&*self.fs, from, to, len)?;
-        self.report.tables_copied += 1;
-        self.report.bytes_copied += len;
-        Ok(())
+        Ok(Taken::Copied)
     }
 
     /// Copies a log up to its frame `last`. The copy ends there: nothing grows in it any more.
@@ -248,6 +283,12 @@ impl Target {
         self.report.bytes_logs += len;
         Ok(())
     }
+}
+
+/// How a file came to be part of a checkpoint.
+enum Taken {
+    Linked,
+    Copied,
 }
 
 impl Drop for Target {

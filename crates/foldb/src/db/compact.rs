@@ -8,6 +8,7 @@ use crate::compaction::policy::KeyRange as ShapeRange;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::schedule::Claim;
+use crate::db::segments::placements;
 use crate::db::tree::Tree;
 use crate::error::Result;
 use crate::events::Event;
@@ -22,10 +23,11 @@ impl Core {
         if !self.background.may_begin_jobs() {
             return None;
         }
-        let claim = self
-            .pick(&mut tree)
-            .or_else(|| self.pick_read_fold(&tree))
-            .or_else(|| self.pick_idle(&mut tree))?;
+        let claim = self.pick(&mut tree).or_else(|| self.pick_read_fold(&tree)).or_else(|| {
+            let is_idle = self.is_idle(&mut tree);
+            let idle = if is_idle { self.pick_idle(&tree) } else { None };
+            idle.or_else(|| self.pick_revealing(&tree, is_idle))
+        })?;
         tree.claim(&claim);
         Some(claim)
     }
@@ -55,7 +57,9 @@ impl Core {
         };
         let start = self.options.env.clock.now();
         let resolver = self.registry.resolver();
-        let slice = job.step(&JobContext {
+        let next_number = || self.new_file_number();
+        let memory = self.work_memory();
+        let slice = job.step(JobContext {
             version: &version,
             fs: &self.options.env.fs,
             names: &self.names,
@@ -63,16 +67,18 @@ impl Core {
             comparator: &keyspace.comparator,
             operators: &resolver,
             snapshots: &self.snapshots.live(),
-            next_number: &|| self.new_file_number(),
+            next_number: &next_number,
             table_options: self.table_options(keyspace, job.output_level),
             target_file_size: self.options.target_file_size(),
-            memory: &self.work_memory(),
+            memory: &memory,
+            values: self.value_writer(keyspace, &next_number, &memory),
         })?;
         let Some(slice) = slice else { return Ok(false) };
         self.totals.add(Total::CompactionSlices, 1);
         self.totals.add(Total::TrivialMoves, u64::from(slice.moved));
         self.totals.add(Total::BytesCompactionRead, slice.bytes_above + slice.bytes_base);
         self.totals.add(Total::BytesCompaction, slice.bytes_written);
+        self.totals.add(Total::BytesSegments, slice.bytes_separated);
         self.totals.add(Total::CompactionRecordsIn, slice.counts.records_in);
         self.totals.add(Total::CompactionRecordsOut, slice.counts.records_out);
         self.totals.add(Total::FailedMerges, slice.counts.failed);
@@ -98,18 +104,25 @@ impl Core {
     /// Makes a slice part of its keyspace's tree; `false` if that was dropped meanwhile.
     fn install_slice(&self, keyspace: &KeyspaceState, slice: Slice) -> Result<bool> {
         let mut tree = self.lock_tree();
-        let Some(own) = tree.keyspaces.get_mut(&keyspace.id) else {
+        if !tree.keyspaces.contains_key(&keyspace.id) {
             // A table that moved is the version's, and goes with it.
             self.discard_tables(slice.new_tables());
+            self.discard_segments(&tree, keyspace.id, &placements(&slice.edits));
             return Ok(false);
-        };
-        if slice.bytes_base > 0 {
+        }
+        if slice.bytes_base > 0
+            && let Some(own) = tree.keyspaces.get_mut(&keyspace.id)
+        {
             own.dead_share.observe(slice.bytes_above, slice.bytes_base, slice.bytes_written);
         }
         let written: Vec<u64> = slice.new_tables().collect();
+        let placed = placements(&slice.edits);
         let change = KeyspaceEdit::of_tree(keyspace.id, slice.edits);
         let installed = self.install(&mut tree, Edit::of_keyspace(change));
-        installed.inspect_err(|_| self.discard_uninstalled(written))?;
+        installed.inspect_err(|_| {
+            self.discard_uninstalled(written);
+            self.discard_segments(&tree, keyspace.id, &placed);
+        })?;
         Ok(true)
     }
 
@@ -130,7 +143,7 @@ impl Core {
         self.compact_range(keyspace, ShapeRange::ALL, self.new_file_number())
     }
 
-    fn compact_range(
+    pub(super) fn compact_range(
         &self,
         keyspace: &KeyspaceState,
         range: ShapeRange,

@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::fold::Resolver;
 use crate::key::{Kind, RecordHeader, SeqNo};
 use crate::options::ReadOptions;
+use crate::segment::Address;
 use crate::table::CursorOptions;
 
 /// What a key is made of, record by record. Made by [`Db::explain`].
@@ -227,7 +228,11 @@ impl Core {
             if keyspace.tables.may_contain(&open, hash)? {
                 places += 1;
                 open.get(key, seqno, CursorOptions::default(), |header, value| {
-                    let bytes = value.to_value().len();
+                    let bytes = match header.kind {
+                        Kind::Separated => Address::decode(value.as_slice())
+                            .map_or(0, |address| address.len as usize),
+                        _ => value.as_slice().len(),
+                    };
                     found.push(Found { place, kind: kind_of(header.kind), header, bytes });
                     ControlFlow::Continue(())
                 })?;
@@ -250,7 +255,7 @@ fn insert_cover(found: &mut Vec<Found>, from: usize, place: Place, cover: SeqNo)
 
 fn kind_of(kind: Kind) -> RecordKind {
     match kind {
-        Kind::Put => RecordKind::Put,
+        Kind::Put | Kind::Separated => RecordKind::Put,
         Kind::Delete => RecordKind::Delete,
         Kind::Merge => RecordKind::Merge,
         Kind::DeleteRange => RecordKind::DeleteRange,

@@ -21,6 +21,7 @@ use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
 use crate::key::{KeyspaceId, SeqNo};
 use crate::memtable::Memtable;
 use crate::range_tombstone::Edge;
+use crate::segment::Placement;
 use crate::totals::Total;
 use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Version};
 
@@ -28,7 +29,14 @@ use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Version}
 const MAX_TOGETHER: usize = 8;
 
 /// The tables made of what was sealed of a keyspace.
-pub(crate) type Flushed = (Arc<KeyspaceState>, Vec<FileFacts>);
+pub(crate) type Flushed = (Arc<KeyspaceState>, Written);
+
+/// Tables, and where the values that were separated from them lie.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) files: Vec<FileFacts>,
+    pub(crate) segments: Vec<Placement>,
+}
 
 impl Core {
     /// Flushes the oldest sealed memtables, as soon as there are enough of them or `eager`ly.
@@ -92,11 +100,13 @@ impl Core {
         let mut tree = self.lock_tree();
         let mut edit = Edit { log: Some(log), ..Edit::default() };
         let mut written = Vec::new();
+        let mut placed = Vec::new();
         for flushed in flushed {
-            let (keyspace, files) = &flushed;
+            let (keyspace, Written { files, segments }) = &flushed;
             if !tree.keyspaces.contains_key(&keyspace.id) {
                 // It was dropped while its tables were written.
                 self.discard(&flushed);
+                self.discard_segments(&tree, keyspace.id, segments);
                 continue;
             }
             let id = keyspace.id;
@@ -104,16 +114,20 @@ impl Core {
             change.flushed_through = Some(through);
             if !files.is_empty() {
                 written.extend(files.iter().map(|file| file.number));
+                placed.push((id, segments.clone()));
                 change.tree = new_level0_run(tree.next_run, flushed.1);
                 tree.next_run += 1;
             }
             edit.keyspaces.push(change);
         }
-        self.install(&mut tree, edit).inspect_err(|_| self.discard_uninstalled(written))
+        self.install(&mut tree, edit).inspect_err(|_| {
+            self.discard_uninstalled(written);
+            placed.iter().for_each(|(id, segments)| self.discard_segments(&tree, *id, segments));
+        })
     }
 
-    fn discard(&self, (_, files): &Flushed) {
-        self.discard_tables(files.iter().map(|file| file.number));
+    fn discard(&self, (_, written): &Flushed) {
+        self.discard_tables(written.files.iter().map(|file| file.number));
     }
 
     /// Folds memtables of a keyspace, newest first, into tables.
@@ -122,9 +136,9 @@ impl Core {
         keyspace: &KeyspaceState,
         memtables: &[Arc<Memtable>],
         version: &Version,
-    ) -> Result<Vec<FileFacts>> {
+    ) -> Result<Written> {
         if memtables.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Written::default());
         }
         let start = self.options.env.clock.now();
         memtables.iter().for_each(|memtable| memtable.order_all());
@@ -141,6 +155,9 @@ impl Core {
         let options = self.table_options(keyspace, 0);
         let memory = self.work_memory();
         let mut output = TableOutput::new(fs, &self.names, &next_number, options, &memory);
+        if let Some(values) = self.value_writer(keyspace, &next_number, &memory) {
+            output = output.separating(values);
+        }
         let tombstones = tombstones_to_pass_on(keyspace, &folder, &mut records)?;
         output.set_tombstones(tombstones, &folder.older);
         records.seek_to_first()?;
@@ -150,10 +167,12 @@ impl Core {
             }
             folder.fold_key(&mut records, &mut output)?;
         }
+        let (segments, bytes_separated) = output.finish_values()?;
         let (files, counts) = (output.finish()?, folder.counts);
         let bytes = files.iter().map(|file| file.len).sum();
         self.totals.add(Total::Flushes, memtables.len() as u64);
         self.totals.add(Total::BytesFlush, bytes);
+        self.totals.add(Total::BytesSegments, bytes_separated);
         self.totals.add_level_bytes(0, bytes);
         self.totals.add(Total::FlushRecordsIn, counts.records_in);
         self.totals.add(Total::FlushRecordsOut, counts.records_out);
@@ -167,7 +186,7 @@ impl Core {
             duration: self.options.env.clock.now() - start,
         });
         self.tell_failures(keyspace, &folder.failures);
-        Ok(files)
+        Ok(Written { files, segments })
     }
 
     /// Unlinks logs whose writes are all in tables.
@@ -185,9 +204,10 @@ impl Core {
 }
 
 /// The edits that make tables the newest run of level 0.
-pub(crate) fn new_level0_run(run: u64, files: Vec<FileFacts>) -> Vec<TreeEdit> {
+pub(crate) fn new_level0_run(run: u64, written: Written) -> Vec<TreeEdit> {
     let mut edits = vec![TreeEdit::NewRun { level: 0, run, before: None }];
-    edits.extend(files.into_iter().map(|file| TreeEdit::Insert {
+    edits.extend(written.segments.into_iter().map(TreeEdit::Place));
+    edits.extend(written.files.into_iter().map(|file| TreeEdit::Insert {
         run,
         lo: Arc::clone(&file.smallest),
         hi: file.end.clone(),

@@ -59,7 +59,7 @@ impl Keyspace {
         let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
         in_order.sort_by(|a, b| keyspace.comparator.compare(a.key, b.key));
         core.collect_sorted(keyspace, &view, seqno, options, &mut in_order);
-        Ok(core.answers(keyspace, reads, options))
+        Ok(core.answers(keyspace, &view, reads, options))
     }
 }
 
@@ -238,6 +238,7 @@ impl Core {
     fn answers(
         &self,
         keyspace: &KeyspaceState,
+        view: &View,
         reads: Vec<KeyRead<'_>>,
         options: &ReadOptions,
     ) -> Vec<Answer> {
@@ -250,6 +251,7 @@ impl Core {
             if let Some(report) = &options.report {
                 report.saw_operands(read.chain.operands());
             }
+            keyspace.resolve(&view.version, read.key, &mut read.chain)?;
             let value = read.chain.value(read.key, &resolver, &mut scratch);
             if let Err(error) = &value {
                 self.note_failed_read(keyspace, error);

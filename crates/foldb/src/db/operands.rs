@@ -149,6 +149,7 @@ impl Keyspace {
         let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
         let mut chain = Chain::default();
         core.collect(keyspace, &view, key.as_ref(), seqno, options, &mut chain)?;
+        keyspace.resolve(&view.version, key.as_ref(), &mut chain)?;
         let (operands, base) = chain.into_records();
         Ok(Operands { newest_first: core.named(operands), base: base_of(base) })
     }

@@ -43,6 +43,7 @@ impl Core {
         if let Some(report) = &options.report {
             report.saw_operands(chain.operands());
         }
+        keyspace.resolve(&view.version, key, &mut chain)?;
         let value = chain.value(key, &self.registry.resolver(), &mut Vec::new());
         if let Err(error) = &value {
             self.note_failed_read(keyspace, error);
@@ -112,7 +113,7 @@ impl Core {
         Ok(())
     }
 
-    /// Checks every table of the present versions, each file once.
+    /// Checks every table of the present versions, each file once, and all value segments.
     pub(crate) fn verify(&self) -> Result<u64> {
         self.check_open()?;
         let mut bytes = 0;
@@ -124,6 +125,7 @@ impl Core {
                     bytes += keyspace.tables.get_owned(&table.file)?.verify()?.bytes;
                 }
             }
+            bytes += keyspace.tables.segments().verify(keyspace.id, &view.version.segments)?;
         }
         Ok(bytes)
     }
@@ -189,6 +191,7 @@ impl Keyspace {
             registry: Arc::clone(&core.registry),
             totals: Arc::clone(&core.totals),
             report: options.report.clone(),
+            values: keyspace.value_reader(&view.version),
             _keep_alive: Arc::new((self.clone(), view)),
         }))
     }

@@ -74,12 +74,15 @@ impl Core {
         Some(self.claim_of(id, &pick, tree))
     }
 
-    /// A job that makes reads meet fewer runs, once nothing was written between two looks.
-    pub(crate) fn pick_idle(&self, tree: &mut Tree) -> Option<Claim> {
+    /// Whether nothing was written between two looks.
+    pub(crate) fn is_idle(&self, tree: &mut Tree) -> bool {
         let written = self.published();
-        if self.options.idle_runs == 0
-            || std::mem::replace(&mut tree.idle_since, written) != written
-        {
+        std::mem::replace(&mut tree.idle_since, written) == written
+    }
+
+    /// A job that makes reads of an idle database meet fewer runs.
+    pub(crate) fn pick_idle(&self, tree: &Tree) -> Option<Claim> {
+        if self.options.idle_runs == 0 {
             return None;
         }
         let refold = self.refold();

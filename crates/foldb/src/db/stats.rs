@@ -36,6 +36,7 @@ impl Core {
         let paces = stats.keyspaces.iter().map(|own| own.pace_micros_per_mib);
         stats.pace_micros_per_mib = paces.max().unwrap_or(0);
         stats.compaction_debt = self.debt(&self.lock_tree());
+        stats.segments = self.segment_stats();
         stats
     }
 
@@ -49,6 +50,7 @@ impl Core {
             compression: keyspace.settings.compression,
             bloom_bits: keyspace.settings.bloom_bits,
             compaction: keyspace.settings.compaction,
+            value_separation_min: keyspace.settings.value_separation_min,
             ..self.options.clone()
         };
         let mut explained = options.explain();
@@ -59,7 +61,11 @@ impl Core {
                         && (!is_default || self.options.merge_operator.is_none())
                 }
                 "num_levels" => options.num_levels != self.options.num_levels,
-                "comparator" | "compression" | "bloom_bits" | "compaction" => !is_default,
+                "comparator"
+                | "compression"
+                | "bloom_bits"
+                | "compaction"
+                | "value_separation_min" => !is_default,
                 _ => false,
             };
             if stored {

@@ -16,7 +16,7 @@ use crate::faults::{Fault, planted};
 use crate::key::{KeyspaceId, SeqNo};
 use crate::totals::Total;
 use crate::version::{
-    Edit, KeyspaceEdit, Manifest, RunId, TreeEdit, Version, check_order, check_structure,
+    Edit, FileKind, KeyspaceEdit, Manifest, RunId, TreeEdit, Version, check_order, check_structure,
 };
 
 /// The newest versions of all keyspaces, and what is being done to them.
@@ -114,6 +114,8 @@ impl Core {
             own.settled = false;
             own.keyspace.view.install(Arc::clone(&version), own.flushed_through);
             old.mark_obsolete_files(&version);
+            own.keyspace.growing.remove_obsolete();
+            own.keyspace.segments_settled.store(false, Ordering::Release);
             self.set_pace(own);
         }
         if tree.manifest.is_long() {
@@ -191,7 +193,15 @@ impl Core {
 
     /// Unlinks tables that nobody refers to any more.
     pub(crate) fn remove_unreferenced_tables(&self) {
-        self.discard_tables(self.trash.empty());
+        for file in self.trash.empty() {
+            match file {
+                FileKind::Segment(number) => {
+                    let _best_effort = self.options.env.fs.remove(&self.names.segment(number));
+                }
+                FileKind::Table(number) => self.discard_tables([number]),
+                _ => {}
+            }
+        }
     }
 }
 
@@ -211,5 +221,6 @@ fn check_invariants(keyspace: &KeyspaceState, version: &Version) -> Result<()> {
 /// Whether the edit names files whose names may not be durable yet.
 fn names_files(edit: &Edit) -> bool {
     let mut changes = edit.keyspaces.iter().flat_map(|keyspace| &keyspace.tree);
-    edit.log.is_some() || changes.any(|change| matches!(change, TreeEdit::Insert { .. }))
+    edit.log.is_some()
+        || changes.any(|change| matches!(change, TreeEdit::Insert { .. } | TreeEdit::Place(_)))
 }

@@ -265,7 +265,7 @@ impl Core {
     ) -> u64 {
         buffers.apply(operation, seqno, folding);
         let counted = match operation.kind {
-            Kind::Put => Total::Puts,
+            Kind::Put | Kind::Separated => Total::Puts,
             Kind::Delete => Total::Deletes,
             Kind::Merge => Total::Merges,
             Kind::DeleteRange => Total::RangeDeletes,

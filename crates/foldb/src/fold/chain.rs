@@ -148,6 +148,30 @@ impl Chain {
         self.operands.len()
     }
 
+    /// The base, if its value is separated: the record holds the address.
+    #[inline]
+    pub(crate) fn separated(&self) -> Option<&Record> {
+        self.base.as_ref().filter(|base| base.header.kind == Kind::Separated)
+    }
+
+    /// Puts the value in place of its address.
+    pub(crate) fn resolve(&mut self, value: Value) {
+        let base = self.base.as_mut().expect("what is resolved has a base");
+        (base.header.kind, base.value) = (Kind::Put, value);
+    }
+
+    /// Takes the base out: what is above it is to be folded as over something unknown.
+    pub(crate) fn set_base_apart(&mut self) -> Option<Record> {
+        // A base hides what is older, as the cover below it would.
+        self.covered = 0;
+        self.base.take()
+    }
+
+    /// Bytes of the operands.
+    pub(crate) fn operand_bytes(&self) -> u64 {
+        self.operands.iter().map(|operand| operand.value.len() as u64).sum()
+    }
+
     /// The operands, newest first, and the base, for who shows a chain collected that way. A cover
     /// is a base: the delete that it stands for.
     pub(crate) fn into_records(self) -> (SmallVec<[Record; 4]>, Option<Record>) {
@@ -167,6 +191,7 @@ impl Chain {
         operators: &Resolver,
         scratch: &mut Vec<u8>,
     ) -> Result<Option<Value>, Error> {
+        debug_assert!(self.separated().is_none(), "a separated base is resolved first");
         if self.operands.is_empty() {
             let base = self.base.take();
             return Ok(base.filter(|base| base.header.kind == Kind::Put).map(|base| base.value));

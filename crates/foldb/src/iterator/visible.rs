@@ -11,6 +11,7 @@ use crate::fold::{Chain, Registry};
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::MergingCursor;
 use crate::key::{Comparator, SeqNo};
+use crate::segment::ValueReader;
 use crate::stats::ReadReport;
 use crate::totals::{Total, Totals};
 use crate::value::Value;
@@ -31,6 +32,8 @@ pub(crate) struct VisibleParts {
     pub(crate) bounds: Bounds,
     pub(crate) comparator: Arc<dyn Comparator>,
     pub(crate) registry: Arc<Registry>,
+    /// Finds separated values, if there may be any.
+    pub(crate) values: Option<ValueReader>,
     /// Whatever must live as long as the iterator.
     pub(crate) _keep_alive: Arc<dyn Send + Sync>,
     pub(crate) totals: Arc<Totals>,
@@ -204,7 +207,8 @@ impl Iter {
     /// The value under the cursor.
     ///
     /// # Errors
-    /// `MergeFailed` when this key's merge failed; the iterator can move on.
+    /// `MergeFailed` when this key's merge failed, `Corruption` or `Io` when its value lies in a value
+    /// segment that cannot be read; the iterator can move on.
     ///
     /// # Panics
     /// When the iterator is not [`Iter::valid`].
@@ -306,6 +310,17 @@ impl Iter {
         }
         if let Some(report) = &self.parts.report {
             report.saw_operands(self.chain.operands());
+        }
+        if let Some(base) = self.chain.separated() {
+            let values = self.parts.values.as_mut().expect("separated values have segments");
+            match values.value(&base.value, &self.key) {
+                Ok(value) => self.chain.resolve(value),
+                Err(error) => {
+                    // Of this entry alone: others may lie elsewhere.
+                    self.value = Err(error);
+                    return true;
+                }
+            }
         }
         let resolver = self.parts.registry.resolver();
         let folded = self.chain.value(&self.key, &resolver, &mut self.scratch);

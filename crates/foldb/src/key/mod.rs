@@ -35,6 +35,9 @@ pub enum Kind {
     Delete = 0,
     /// The key has this value, whatever was below.
     Put = 1,
+    /// A put whose value is separated: in its place stands the address of the value in a segment. A
+    /// kind of table records only; its number is that of a put with the flag for it.
+    Separated = 0x41,
     /// The key's value is the operator's answer to what is below and this operand.
     Merge = 2,
     /// All keys of a range are gone, whatever was below. A kind of operations (batches, the log), not
@@ -49,7 +52,14 @@ impl Kind {
         self != Kind::Merge
     }
 
-    /// The kind of *record* of this number, if there is one.
+    /// Whether the key has a value here, be it separated.
+    #[inline]
+    pub(crate) fn is_put(self) -> bool {
+        matches!(self, Kind::Put | Kind::Separated)
+    }
+
+    /// The kind of *record* of this number, if there is one; [`Kind::Separated`] is known to tables
+    /// only.
     #[inline]
     pub fn from_u8(byte: u8) -> Option<Kind> {
         match byte {

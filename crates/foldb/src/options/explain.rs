@@ -113,6 +113,12 @@ impl From<u32> for OptionValue {
     }
 }
 
+impl From<Option<usize>> for OptionValue {
+    fn from(n: Option<usize>) -> OptionValue {
+        n.map_or(OptionValue::Text(None), OptionValue::from)
+    }
+}
+
 impl From<f64> for OptionValue {
     fn from(x: f64) -> OptionValue {
         OptionValue::Fraction(x)
@@ -251,6 +257,17 @@ impl Options {
                  "true: no background rewriting, but reads meet ever more runs."),
             row!(self.max_background_compactions, "threads",
                  "More: keeps up with more writing, for processor time and memory."),
+            row!(self.value_separation_min, "bytes",
+                 "Less: compactions write less, and reads of those values and scans over them take a read more."),
+            row!(self.segment_size, "bytes",
+                 "More: fewer files. Less: smaller steps of segment merges."),
+            row!(self.value_hints, "", "false: each value has its key beside it."),
+            row!(self.max_dead_fraction, "of the segments",
+                 "More: less rewriting. Less: less space."),
+            row!(self.merge_memory_budget, "bytes",
+                 "More: longer reads and writes at a time. Less: less memory."),
+            row!(self.merge_io_budget, "bytes a second",
+                 "More: space comes back sooner. Less: less in the way of reads and writes."),
         ]
     }
 }

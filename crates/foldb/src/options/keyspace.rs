@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! settings, in the manifest:  compression u8 | filter bits varint | compaction preset u8
+//!                             [least bytes of a separated value varint]
 //! ```
 
 use std::sync::Arc;
@@ -45,6 +46,9 @@ pub struct KeyspaceOptions {
     pub bloom_bits: Option<u32>,
     /// Shape of the tree.
     pub compaction: Option<CompactionPreset>,
+    /// Bytes from which a value is separated; see [`Options::value_separation_min`]. `usize::MAX`: none
+    /// is, whatever the database's options say.
+    pub value_separation_min: Option<usize>,
 }
 
 /// What the manifest keeps of a keyspace's options.
@@ -53,6 +57,7 @@ pub(crate) struct KeyspaceSettings {
     pub(crate) compression: Compression,
     pub(crate) bloom_bits: u32,
     pub(crate) compaction: CompactionPreset,
+    pub(crate) value_separation_min: Option<usize>,
 }
 
 impl KeyspaceSettings {
@@ -62,6 +67,7 @@ impl KeyspaceSettings {
             compression: options.compression,
             bloom_bits: options.bloom_bits,
             compaction: options.compaction,
+            value_separation_min: options.value_separation_min,
         }
     }
 
@@ -75,6 +81,7 @@ impl KeyspaceSettings {
             compression: own.compression.unwrap_or(database.compression),
             bloom_bits: own.bloom_bits.unwrap_or(database.bloom_bits),
             compaction: own.compaction.unwrap_or(database.compaction),
+            value_separation_min: own.value_separation_min.or(database.value_separation_min),
         };
         check_compression(settings.compression)?;
         if settings.bloom_bits > 64 {
@@ -99,6 +106,9 @@ impl KeyspaceSettings {
         out.push(self.compression as u8);
         put_varint(out, u64::from(self.bloom_bits));
         out.push(self.compaction as u8);
+        if let Some(min) = self.value_separation_min {
+            put_varint(out, min as u64);
+        }
     }
 
     /// # Errors
@@ -118,6 +128,12 @@ impl KeyspaceSettings {
                 format!("compaction preset {compaction} is of a newer foldb"),
             )
         })?;
-        Ok(KeyspaceSettings { compression, bloom_bits, compaction })
+        let value_separation_min = match body.is_empty() {
+            true => None,
+            false => Some(body.varint("least bytes of a separated value")?),
+        };
+        let value_separation_min =
+            value_separation_min.map(|min| usize::try_from(min).unwrap_or(usize::MAX));
+        Ok(KeyspaceSettings { compression, bloom_bits, compaction, value_separation_min })
     }
 }

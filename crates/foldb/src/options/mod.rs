@@ -198,6 +198,30 @@ pub struct Options {
     /// RocksDB: `max_background_compactions`.
     pub max_background_compactions: usize,
 
+    /// Bytes from which a value is separated: written to a value segment once and left there, while the
+    /// tree moves its address. Default: none, values stay in the tree. Less: compactions write less, and
+    /// reads of those values and scans over them take a read more. Values of a few hundred bytes and
+    /// more gain. RocksDB: `enable_blob_files`, `min_blob_size`.
+    pub value_separation_min: Option<usize>,
+    /// Bytes of a value segment file, which grows over as many flushes as it takes. Default: 64 MiB.
+    /// More: fewer files. Less: smaller steps of segment merges. RocksDB: `blob_file_size`.
+    pub segment_size: u64,
+    /// Whether value segments end with the keys of their values, so that a repair need not read the
+    /// values. Default: true. false: each value has its key beside it. RocksDB: none.
+    pub value_hints: bool,
+    /// Most bytes of value segments that may be dead, as a fraction, before they are merged in the
+    /// background: rewritten without them. Default: 0.25; 1: never, until [`crate::Db::merge_segments`]
+    /// asks for it. More: less rewriting. Less: less space. RocksDB:
+    /// `blob_garbage_collection_force_threshold`.
+    pub max_dead_fraction: f64,
+    /// Bytes that a merge of value segments may take for lookups, buffers and hints. Default: 64 MiB.
+    /// More: longer reads and writes at a time. Less: less memory. RocksDB: none.
+    pub merge_memory_budget: usize,
+    /// Bytes per second that merges of value segments in the background read and write at most.
+    /// Default: 0, unlimited. More: space comes back sooner. Less: less in the way of reads and writes.
+    /// RocksDB: `rate_limiter`.
+    pub merge_io_budget: u64,
+
     /// Files, clock and threads. Default: the machine's.
     pub env: Env,
 }
@@ -239,6 +263,12 @@ impl Default for Options {
             idle_runs: 0,
             disable_auto_compactions: false,
             max_background_compactions: 1,
+            value_separation_min: None,
+            segment_size: 64 << 20,
+            value_hints: true,
+            max_dead_fraction: 0.25,
+            merge_memory_budget: 64 << 20,
+            merge_io_budget: 0,
             env: Env::system(),
         }
     }

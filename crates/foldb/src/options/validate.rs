@@ -13,7 +13,7 @@ impl Options {
     /// `InvalidArgument`, naming the option, its value and the range; `Unsupported` for
     /// [`Compression::Zstd`] without the cargo feature `zstd`.
     pub fn validate(&self) -> Result<()> {
-        let checks: [(bool, &str, String, &str); 14] = [
+        let checks: [(bool, &str, String, &str); 17] = [
             (
                 self.write_buffer_size >= 4 << 10,
                 "write_buffer_size",
@@ -87,6 +87,24 @@ impl Options {
                 "max_background_compactions",
                 self.max_background_compactions.to_string(),
                 "at least 1",
+            ),
+            (
+                (4 << 10..=4 << 30).contains(&self.segment_size),
+                "segment_size",
+                self.segment_size.to_string(),
+                "between 4096 bytes and 4 GiB",
+            ),
+            (
+                self.max_dead_fraction > 0.0 && self.max_dead_fraction <= 1.0,
+                "max_dead_fraction",
+                self.max_dead_fraction.to_string(),
+                "above 0 and at most 1",
+            ),
+            (
+                self.merge_memory_budget >= 64 << 10,
+                "merge_memory_budget",
+                self.merge_memory_budget.to_string(),
+                "at least 64 KiB",
             ),
         ];
         for (holds, option, value, range) in checks {

@@ -43,6 +43,16 @@ pub struct Stats {
     pub bytes_compaction_read: u64,
     /// Written to the manifest.
     pub bytes_manifest: u64,
+    /// Written to value segments by flushes and compactions.
+    pub bytes_segments: u64,
+    /// Written to value segments by segment merges.
+    pub bytes_segment_merges: u64,
+    /// Read from value segments by segment merges.
+    pub bytes_segment_merges_read: u64,
+    /// Segment merges installed; one may rewrite several segment files.
+    pub segment_merges: u64,
+    /// Bytes of segment files that segment merges gave back.
+    pub bytes_reclaimed: u64,
     /// Memtables flushed.
     pub flushes: u64,
     /// Compaction jobs finished; one may have many slices.
@@ -80,6 +90,8 @@ pub struct Stats {
     pub compaction_debt: u64,
     /// Where memory is now: see [`crate::Db::memory`].
     pub memory: MemoryUsage,
+    /// Value segments now.
+    pub segments: SegmentStats,
     /// Microseconds that each MiB written costs the slowest keyspace now, because its compaction is
     /// behind; 0 while none is slowed.
     pub pace_micros_per_mib: u64,
@@ -90,11 +102,15 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Bytes written to log, tables and manifest per byte of keys and values accepted; 0 before
+    /// Bytes written to log, tables, value segments and manifest per byte of keys and values accepted; 0 before
     /// the first write.
     pub fn write_amplification(&self) -> f64 {
-        let written =
-            self.bytes_log + self.bytes_flush + self.bytes_compaction + self.bytes_manifest;
+        let written = self.bytes_log
+            + self.bytes_flush
+            + self.bytes_compaction
+            + self.bytes_segments
+            + self.bytes_segment_merges
+            + self.bytes_manifest;
         ratio(written, self.bytes_user)
     }
 
@@ -120,6 +136,22 @@ impl Stats {
         let runs = |own: &KeyspaceStats| own.levels.iter().map(|level| level.runs).sum();
         self.keyspaces.iter().map(runs).max().unwrap_or(0)
     }
+}
+
+/// Value segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SegmentStats {
+    /// Segments: what one flush or slice of a compaction separated, or a part of it.
+    pub segments: u64,
+    /// Segment files.
+    pub files: u64,
+    /// Bytes of those files.
+    pub bytes: u64,
+    /// Of those, bytes of live values and what goes with them.
+    pub live_bytes: u64,
+    /// Bytes of the others: what segment merges can give back.
+    pub dead_bytes: u64,
 }
 
 /// One keyspace.

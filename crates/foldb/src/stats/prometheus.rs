@@ -38,7 +38,7 @@ impl Stats {
         text
     }
 
-    fn counters(&self) -> [(&'static str, &'static str, u64); 22] {
+    fn counters(&self) -> [(&'static str, &'static str, u64); 27] {
         [
             ("puts", "Puts accepted.", self.puts),
             ("deletes", "Deletes accepted.", self.deletes),
@@ -50,6 +50,11 @@ impl Stats {
             ("compaction_bytes", "Written by compactions.", self.bytes_compaction),
             ("compaction_read_bytes", "Read by compactions.", self.bytes_compaction_read),
             ("manifest_bytes", "Written to the manifest.", self.bytes_manifest),
+            ("segment_bytes", "Written to value segments.", self.bytes_segments),
+            ("segment_merge_bytes", "Written by segment merges.", self.bytes_segment_merges),
+            ("segment_merge_read_bytes", "Read by segment merges.", self.bytes_segment_merges_read),
+            ("segment_merges", "Segment merges installed.", self.segment_merges),
+            ("reclaimed_bytes", "Given back by segment merges.", self.bytes_reclaimed),
             ("flushes", "Memtables flushed.", self.flushes),
             ("compactions", "Compaction jobs finished.", self.compactions),
             ("compaction_slices", "Slices installed.", self.compaction_slices),
@@ -65,12 +70,17 @@ impl Stats {
         ]
     }
 
-    fn gauges(&self) -> [(&'static str, &'static str, u64); 4] {
+    fn gauges(&self) -> [(&'static str, &'static str, u64); 9] {
         [
             ("memtable_bytes", "Bytes in memtables.", self.memtable_bytes),
             ("block_cache_bytes", "Bytes of cached blocks.", self.block_cache_bytes),
             ("open_table_bytes", "Bytes of indexes and filters.", self.open_table_bytes),
             ("compaction_debt_bytes", "Bytes still to be compacted.", self.compaction_debt),
+            ("value_segments", "Value segments.", self.segments.segments),
+            ("value_segment_files", "Segment files.", self.segments.files),
+            ("value_segment_bytes", "Bytes of segment files.", self.segments.bytes),
+            ("value_segment_live_bytes", "Bytes of live values.", self.segments.live_bytes),
+            ("value_segment_dead_bytes", "Bytes of dead values.", self.segments.dead_bytes),
         ]
     }
 
@@ -166,7 +176,8 @@ mod tests {
     fn every_figure_is_told() {
         let debug = format!("{:?}", Stats::default());
         let memory = format!("{:?}", Stats::default().memory).matches(": ").count() + 1;
-        let fields = debug.matches(": ").count() - 3 - memory;
+        // Those of segments are counted themselves, not their struct.
+        let fields = debug.matches(": ").count() - 4 - memory;
         let stats = Stats::default();
         // The stall time stands beside the counters; memory, levels and keyspaces are families of
         // their own, and the pace is told keyspace by keyspace.

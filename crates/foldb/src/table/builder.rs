@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! +-----------+-----------+-----------+-----+-------------+--------+--------+-------+--------+
-//! | sub-block | sub-block | directory | ... | [range      | filter | prop-  | top   | footer |
-//! |           |           |           |     | tombstones] |        | erties | index |        |
+//! | sub-block | sub-block | directory | ... | [references]| filter | prop-  | top   | footer |
+//! |           |           |           |     | [range      |        | erties | index |        |
+//! |           |           |           |     | tombstones] |        |        |       |        |
 //! +-----------+-----------+-----------+-----+-------------+--------+--------+-------+--------+
 //!  \__________ block ____________/     a block of one sub-block has no directory
 //! ```
@@ -33,6 +34,7 @@ use crate::fold::Definition;
 use crate::key::{Comparator, KeyspaceId, Kind, OperatorId, RecordHeader, SeqNo};
 use crate::options::Compression;
 use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::segment::{Address, References, ReferencesBuilder};
 
 /// Bytes of records in a sub-block, unless the block size is smaller.
 const SUB_BLOCK_LEN: usize = 4096;
@@ -93,6 +95,8 @@ pub struct TableSummary {
     /// Up to 32 user keys, each cut to 32 bytes, that divide `raw_bytes` evenly: of n samples the
     /// i-th (from 0) stands at about (i + 1) / (n + 1).
     pub samples: Vec<Vec<u8>>,
+    /// The value segments that records refer to, and bytes of the records there.
+    pub references: Vec<(u64, u64)>,
 }
 
 /// Writes one table. Dropping it unfinished leaves a useless file behind.
@@ -117,6 +121,7 @@ pub struct TableBuilder {
     operators: Vec<OperatorId>,
     sampler: Sampler,
     tombstones: Vec<RangeTombstone>,
+    references: ReferencesBuilder,
 }
 
 /// What is counted per record.
@@ -157,6 +162,7 @@ impl TableBuilder {
             operators: Vec::new(),
             sampler: Sampler::default(),
             tombstones: Vec::new(),
+            references: ReferencesBuilder::default(),
             options,
         }
     }
@@ -191,6 +197,9 @@ impl TableBuilder {
         if header.kind == Kind::Merge && self.operators.last() != Some(&header.operator) {
             self.use_operator(header.operator);
         }
+        if header.kind == Kind::Separated {
+            self.references.add(&Address::decode(value)?);
+        }
         Ok(())
     }
 
@@ -224,6 +233,7 @@ impl TableBuilder {
             + self.writer.memory_bytes()
             + self.top.memory_bytes()
             + self.directory.memory_bytes()
+            + self.references.memory_bytes()
     }
 
     /// What it will take when it is finished: the filter comes on top.
@@ -246,12 +256,15 @@ impl TableBuilder {
         if self.last_sub_block.is_some() {
             self.end_block()?;
         }
-        let properties = self.properties()?;
+        let references = std::mem::take(&mut self.references).finish();
+        let handle = self.write_references(&references)?;
+        let properties = self.properties(handle)?;
         let footer = Footer {
             tombstones: self.write_tombstones()?,
             filter: self.write_filter()?,
             properties: self.write_frame(&properties.encode())?,
             index: self.write_top_index()?,
+            separated: properties.references.is_some(),
         };
         let footer = footer.encode(self.options.file_number, self.writer.offset());
         self.writer.put(&footer);
@@ -268,6 +281,7 @@ impl TableBuilder {
             largest_seqno: properties.largest_seqno,
             raw_bytes: self.counts.raw_bytes(),
             samples: self.sampler.finish(),
+            references: references.totals(),
         };
         for tombstone in &self.tombstones {
             summary.include(tombstone, &self.order);
@@ -355,7 +369,7 @@ impl TableBuilder {
         self.operators.push(operator);
     }
 
-    fn properties(&mut self) -> Result<Properties> {
+    fn properties(&mut self, references: Option<Handle>) -> Result<Properties> {
         let empty = self.counts.entries() == 0;
         Ok(Properties {
             format_version: FORMAT_VERSION,
@@ -367,6 +381,7 @@ impl TableBuilder {
             deletes: self.counts.by_kind[Kind::Delete as usize],
             merges: self.counts.by_kind[Kind::Merge as usize],
             range_deletes: self.tombstones.len() as u64,
+            references,
             raw_key_bytes: self.counts.raw_key_bytes,
             raw_value_bytes: self.counts.raw_value_bytes,
             smallest: std::mem::take(&mut self.smallest),
@@ -389,6 +404,13 @@ impl TableBuilder {
             })
         };
         self.operators.iter().map(definition).collect()
+    }
+
+    fn write_references(&mut self, references: &References) -> Result<Option<Handle>> {
+        if *references == References::default() {
+            return Ok(None);
+        }
+        self.write_frame(&references.encode()).map(Some)
     }
 
     fn write_tombstones(&mut self) -> Result<Option<Handle>> {
@@ -463,7 +485,8 @@ impl Counts {
 
     #[inline]
     fn record(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) {
-        self.by_kind[header.kind as usize] += 1;
+        let kind = if header.kind == Kind::Separated { Kind::Put } else { header.kind };
+        self.by_kind[kind as usize] += 1;
         self.raw_key_bytes += key.len() as u64;
         self.raw_value_bytes += value.len() as u64;
         self.smallest_seqno = self.smallest_seqno.min(header.seqno);

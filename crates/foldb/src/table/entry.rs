@@ -11,8 +11,8 @@
 //!  operator: only in merge records
 //! ```
 //!
-//! `shared` to `operator` are varints. No flag is written today; a record with one is refused, not
-//! misread. The usual record (all lengths below 128) is one four-byte and one eight-byte load.
+//! `shared` to `operator` are varints. Of the flags, 0x40 alone is written, on puts: in place of the
+//! value stands its address in a value segment. A record with another is refused, not misread. The usual record (all lengths below 128) is one four-byte and one eight-byte load.
 
 use crate::encoding::{copy_short, decode_varint, decode_varint56, encode_varint56};
 use crate::error::{Error, ErrorKind};
@@ -178,6 +178,9 @@ pub fn decode_short(bytes: &[u8], at: usize, end: usize) -> Option<Entry> {
 }
 
 fn kind_of(tag: u8) -> Result<Kind, EntryFault> {
+    if tag == Kind::Separated as u8 {
+        return Ok(Kind::Separated);
+    }
     if tag & 0xf0 != 0 {
         return Err(EntryFault::Flags(tag & 0xf0));
     }

@@ -11,7 +11,7 @@
 //!
 //! A handle of length 0 is absent. Who meets an unknown *compatible* feature ignores it; an unknown
 //! *read-compatible* one allows reading (a table is never written again); an unknown *incompatible*
-//! one refuses the table.
+//! one refuses the table. Incompatible feature 1: values of records are separated.
 
 use super::frame::{FRAME_TRAILER, Handle};
 use crate::encoding::{ByteReader, ChecksumKind, checksum, checksum_seed};
@@ -25,7 +25,10 @@ pub const FORMAT_VERSION: u32 = 0;
 
 const MAGIC: [u8; 8] = *b"foldbtbl";
 const CHECKED: usize = 96;
-const KNOWN_INCOMPATIBLE: u64 = 0;
+const KNOWN_INCOMPATIBLE: u64 = SEPARATED;
+
+/// Incompatible feature: values of records are separated.
+const SEPARATED: u64 = 1;
 
 /// A table's footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,8 @@ pub struct Footer {
     pub properties: Handle,
     /// The range tombstones, if any.
     pub tombstones: Option<Handle>,
+    /// Whether values of records are separated.
+    pub separated: bool,
 }
 
 impl Footer {
@@ -49,7 +54,8 @@ impl Footer {
             out.extend_from_slice(&offset.to_le_bytes());
             out.extend_from_slice(&len.to_le_bytes());
         }
-        for word in [0, 0, KNOWN_INCOMPATIBLE, file_number] {
+        let incompatible = if self.separated { SEPARATED } else { 0 };
+        for word in [0, 0, incompatible, file_number] {
             out.extend_from_slice(&u64::to_le_bytes(word));
         }
         let sum = checksum(checksum_seed(file_number, offset), &out);
@@ -121,6 +127,7 @@ impl Footer {
             filter: optional(filter, "filter", offset)?,
             properties: required(properties, "properties", offset)?,
             tombstones: optional(tombstones, "tombstones", offset)?,
+            separated: incompatible & SEPARATED != 0,
         })
     }
 }

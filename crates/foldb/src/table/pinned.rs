@@ -13,6 +13,14 @@ pub struct BlockBytes {
     len: u32,
 }
 
+impl BlockBytes {
+    /// Bytes within a buffer; `None` where it is too long to be pointed into.
+    pub(crate) fn new(buffer: &Arc<[u8]>, start: usize, len: usize) -> Option<BlockBytes> {
+        let (start, len) = (u32::try_from(start).ok()?, u32::try_from(len).ok()?);
+        Some(BlockBytes { block: Arc::clone(buffer), start, len })
+    }
+}
+
 impl Deref for BlockBytes {
     type Target = [u8];
 

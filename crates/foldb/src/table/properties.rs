@@ -8,7 +8,7 @@
 //!
 //! A reader skips tags it does not know. Tags are on disk: never renumber, never reuse.
 
-use super::frame::codec_from_u8;
+use super::frame::{Handle, codec_from_u8};
 use crate::encoding::{ByteReader, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
 use crate::fold::Definition;
@@ -34,6 +34,7 @@ mod tag {
     pub const FILTER_BITS: u64 = 16;
     pub const FORMAT_VERSION: u64 = 17;
     pub const RANGE_DELETES: u64 = 18;
+    pub const REFERENCES: u64 = 19;
 }
 
 /// A table's properties. Sizes are bytes, before compression.
@@ -57,6 +58,8 @@ pub struct Properties {
     pub merges: u64,
     /// Range tombstones. Stored where there are some.
     pub range_deletes: u64,
+    /// Where its references to value segments are. Stored where there are some.
+    pub references: Option<Handle>,
     /// Keys, each version's counted.
     pub raw_key_bytes: u64,
     /// Values.
@@ -107,6 +110,12 @@ impl Properties {
             put_varint(&mut number_bytes, self.range_deletes);
             put_field(&mut out, tag::RANGE_DELETES, &number_bytes);
         }
+        if let Some(Handle { offset, len }) = self.references {
+            number_bytes.clear();
+            put_varint(&mut number_bytes, offset);
+            put_varint(&mut number_bytes, u64::from(len));
+            put_field(&mut out, tag::REFERENCES, &number_bytes);
+        }
         put_field(&mut out, tag::COMPARATOR, self.comparator.as_bytes());
         put_field(&mut out, tag::SMALLEST, &self.smallest);
         put_field(&mut out, tag::LARGEST, &self.largest);
@@ -126,7 +135,7 @@ impl Properties {
     pub fn decode(payload: &[u8]) -> Result<Properties> {
         let mut numbers = [None; 19];
         let (mut comparator, mut smallest, mut largest) = (None, None, None);
-        let mut operators = Vec::new();
+        let (mut operators, mut references) = (Vec::new(), None);
         let mut reader = ByteReader::new(payload);
         while !reader.is_empty() {
             let tag = reader.varint("properties: tag")?;
@@ -136,6 +145,12 @@ impl Properties {
                 tag::SMALLEST => smallest = Some(value.to_vec()),
                 tag::LARGEST => largest = Some(value.to_vec()),
                 tag::OPERATOR => operators.push(Definition::decode(&mut ByteReader::new(value))?),
+                tag::REFERENCES => {
+                    let mut handle = ByteReader::new(value);
+                    let offset = handle.varint("references: offset")?;
+                    references =
+                        Some(Handle { offset, len: handle.varint32("references: length")? });
+                }
                 known @ ..19 => numbers[known as usize] = Some(number(value)?),
                 _ => {}
             }
@@ -159,6 +174,7 @@ impl Properties {
             deletes: number(tag::DELETES)?,
             merges: number(tag::MERGES)?,
             range_deletes: numbers[tag::RANGE_DELETES as usize].unwrap_or(0),
+            references,
             raw_key_bytes: number(tag::RAW_KEY_BYTES)?,
             raw_value_bytes: number(tag::RAW_VALUE_BYTES)?,
             smallest: smallest.ok_or_else(|| missing(tag::SMALLEST))?,

@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::key::{Comparator, RecordHeader, SeqNo};
 use crate::memory::Charge;
 use crate::range_tombstone::{RangeTombstone, RangeTombstones};
+use crate::segment::References;
 use crate::stats::ReadReport;
 
 /// A table open for reading. Any number of threads may use it; it takes no lock but the cache's.
@@ -160,6 +161,21 @@ impl TableReader {
         let bytes = filter.as_ref().map_or(0, Filter::memory_bytes);
         let _charge = Charge::new(&self.cache.store().filters, bytes);
         Ok(self.filter.get_or_init(|| LoadedFilter { filter, _charge }))
+    }
+
+    /// What it refers to in value segments, read anew each time.
+    ///
+    /// # Errors
+    /// `Corruption` or `Io` when that cannot be read.
+    pub(crate) fn references(&self) -> Result<References> {
+        let Some(handle) = self.properties.references else { return Ok(References::default()) };
+        if handle.end() > self.footer.properties.offset {
+            let error = Error::corruption("references: expected a frame before the properties");
+            return Err(self.locate(error, self.footer.properties));
+        }
+        let mut buffers = FrameBuffers::default();
+        let payload = self.file.read_frame(handle, &mut buffers)?;
+        References::decode(payload).map_err(|error| self.locate(error, handle))
     }
 
     /// Its range tombstones, if there are any. The filter knows nothing of what they cover.

@@ -10,6 +10,7 @@ use super::reader::{Fetch, TableReader};
 use crate::encoding::key_hash;
 use crate::error::{Error, Result};
 use crate::key::Kind;
+use crate::segment::{Address, ReferencesBuilder};
 
 /// What a [`TableReader::verify`] went over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +53,7 @@ impl TableReader {
         let footer = self.check_metadata()?;
         let metadata =
             [footer.tombstones, footer.filter, Some(footer.properties), Some(footer.index)];
-        for handle in metadata {
+        for handle in std::iter::once(self.properties().references).chain(metadata) {
             handle.map_or(Ok(()), |handle| tiles.follow(handle))?;
         }
         let footer_offset = self.file_len() - FOOTER_LEN as u64;
@@ -107,6 +108,7 @@ struct Found {
     first_key: Vec<u8>,
     last_key: Vec<u8>,
     last_seqno: u64,
+    references: ReferencesBuilder,
 }
 
 impl Found {
@@ -141,14 +143,22 @@ impl Found {
         self.merges += u64::from(header.kind == Kind::Merge);
         self.key_bytes += key.len() as u64;
         self.value_bytes += cursor.value().len() as u64;
+        if header.kind == Kind::Separated {
+            self.references.add(&Address::decode(cursor.value())?);
+        }
         self.last_seqno = header.seqno;
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
         Ok(())
     }
 
-    fn compare(&self, table: &TableReader) -> Result<()> {
+    fn compare(&mut self, table: &TableReader) -> Result<()> {
         let said = table.properties();
+        if table.references()? != std::mem::take(&mut self.references).finish() {
+            return Err(Error::corruption(
+                "references: expected those of the records, found others",
+            ));
+        }
         let figures = [
             ("records", said.entries, self.entries),
             ("deletes", said.deletes, self.deletes),

@@ -119,6 +119,7 @@ impl std::fmt::Display for Event {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = match self.header.kind {
             Kind::Put => "PUT",
+            Kind::Separated => "SEPARATED",
             Kind::Delete => "DEL",
             Kind::Merge => "MERGE",
             Kind::DeleteRange => {

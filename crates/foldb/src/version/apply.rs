@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::key::Comparator;
+use crate::segment::SegmentId;
 use crate::version::bounds::{KeyRange, Upper};
 use crate::version::edit::TreeEdit;
 use crate::version::file::{FileFacts, FileMeta, Trash};
@@ -41,9 +42,11 @@ impl Version {
         }
         let mut next = self.clone();
         for changes in edits {
+            let before = next.tables_at_stake(changes);
             for change in changes {
                 next.change(change, &mut files, comparator, trash)?;
             }
+            next.settle_segments(before)?;
             for level in &mut next.levels {
                 level.runs.retain(|run| !run.tables.is_empty());
             }
@@ -67,7 +70,65 @@ impl Version {
                 Ok(())
             }
             TreeEdit::Carve { run, range } => self.carve(*run, range, comparator),
+            TreeEdit::Place(placement) => {
+                self.segments.place(*placement, trash.segment_file(placement.file));
+                Ok(())
+            }
         }
+    }
+
+    /// The files with separated values that changes may bring or take, and whether they are there.
+    fn tables_at_stake(&self, changes: &[TreeEdit]) -> HashMap<u64, AtStake> {
+        let mut files = HashMap::new();
+        for change in changes {
+            match change {
+                TreeEdit::Insert { file, .. } if !file.references.is_empty() => {
+                    let references = Arc::clone(&file.references);
+                    files.insert(file.number, AtStake { references, was_there: false });
+                }
+                TreeEdit::Carve { run, .. } => {
+                    let tables = self.run(*run).map_or(&[][..], |run| &run.tables);
+                    for file in tables.iter().map(|table| &table.file) {
+                        if !file.references.is_empty() {
+                            let references = Arc::clone(&file.references);
+                            files.insert(file.number, AtStake { references, was_there: false });
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        if !files.is_empty() {
+            for table in self.tables() {
+                if let Some(file) = files.get_mut(&table.file.number) {
+                    file.was_there = true;
+                }
+            }
+        }
+        files
+    }
+
+    /// Brings what is alive in segments up to date with the tables, after an edit.
+    fn settle_segments(&mut self, before: HashMap<u64, AtStake>) -> Result<()> {
+        if !before.is_empty() {
+            let is_there: HashSet<u64> = self
+                .tables()
+                .map(|table| table.file.number)
+                .filter(|number| before.contains_key(number))
+                .collect();
+            let (came, went): (Vec<_>, Vec<_>) = before
+                .iter()
+                .filter(|(number, file)| file.was_there != is_there.contains(number))
+                .partition(|(_, file)| !file.was_there);
+            for (_, file) in came {
+                self.segments.add_table(&file.references)?;
+            }
+            for (_, file) in went {
+                self.segments.remove_table(&file.references)?;
+            }
+        }
+        self.segments.prune();
+        Ok(())
     }
 
     /// Marks the files that this version refers to and `next` does not.
@@ -78,11 +139,13 @@ impl Version {
                 table.file.mark_obsolete();
             }
         }
+        self.segments.mark_files(&next.segments);
     }
 
     /// The edits that make this version out of an empty one.
     pub(crate) fn describe(&self) -> Vec<TreeEdit> {
-        let mut changes = Vec::new();
+        let mut changes: Vec<_> =
+            self.segments.iter().map(|segment| TreeEdit::Place(segment.placement)).collect();
         for (level, run) in self.levels.iter().enumerate().flat_map(|(level, runs)| {
             // A new run is its level's newest, so the oldest comes first.
             runs.runs.iter().rev().map(move |run| (level, run))
@@ -138,6 +201,12 @@ impl Version {
         *run = Arc::new(left.unwrap_or(Run { id, tables: Vec::new() }));
         Ok(())
     }
+}
+
+/// A table whose coming or going changes what is alive in segments.
+struct AtStake {
+    references: Arc<[(SegmentId, u64)]>,
+    was_there: bool,
 }
 
 fn new_file(facts: &FileFacts, trash: &Arc<Trash>) -> Arc<FileMeta> {

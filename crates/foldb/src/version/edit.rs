@@ -30,6 +30,10 @@
 //!                       run varint | range tombstones varint | about how many older records they
 //!                       delete varint | file facts, of which the largest key is an upper | lo | upper
 //!  22 kept apart       seqno varint: of the table that stands before it, see `FileFacts::kept_apart`
+//!  23 references       of the table that stands before it: per value segment that it refers to
+//!                       segment varint | bytes of the records there varint
+//!  24 segment          a value segment lies here: segment varint | file varint | offset varint |
+//!                       length varint | bytes of its records varint | values varint | flags varint
 //! ```
 //!
 //! Unknown tags are refused: an older program must not lose what it does not understand.
@@ -43,6 +47,7 @@ use crate::encoding::put_varint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Definition;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
+use crate::segment::Placement;
 use crate::version::bounds::{Key, KeyRange, Upper};
 use crate::version::file::FileFacts;
 use crate::version::keyspace_edit::KeyspaceEdit;
@@ -75,6 +80,9 @@ pub(crate) enum TreeEdit {
     Insert { run: RunId, file: FileFacts, lo: Key, hi: Upper },
     /// What lies in `range` no longer exists in the run; a run left empty is gone.
     Carve { run: RunId, range: KeyRange },
+    /// A value segment lies here, in place of where it lay. One that no table refers to after the edit
+    /// is gone.
+    Place(Placement),
 }
 
 pub(super) mod tag {
@@ -100,6 +108,8 @@ pub(super) mod tag {
     pub(crate) const NEXT_KEYSPACE: u64 = 20;
     pub(crate) const INSERT_WITH_RANGES: u64 = 21;
     pub(crate) const KEPT_APART: u64 = 22;
+    pub(crate) const REFERENCES: u64 = 23;
+    pub(crate) const SEGMENT: u64 = 24;
 }
 
 impl Edit {
@@ -225,6 +235,17 @@ impl TreeEdit {
                 if file.kept_apart > 0 {
                     fields.add(tag::KEPT_APART, |body| put_varint(body, file.kept_apart));
                 }
+                if !file.references.is_empty() {
+                    fields.add(tag::REFERENCES, |body| {
+                        for &(segment, bytes) in &*file.references {
+                            put_varint(body, segment);
+                            put_varint(body, bytes);
+                        }
+                    });
+                }
+            }
+            TreeEdit::Place(placement) => {
+                fields.add(tag::SEGMENT, |body| placement.encode(body));
             }
             TreeEdit::Carve { run, range } => fields.add(tag::CARVE, |body| {
                 put_varint(body, *run);
@@ -257,6 +278,7 @@ impl TreeEdit {
                 hi: read_upper(body)?
                     .ok_or_else(|| Error::corruption("a table without an upper bound"))?,
             }),
+            tag::SEGMENT => Ok(TreeEdit::Place(Placement::decode(body)?)),
             _ => {
                 let run = body.varint("run")?;
                 let lo = match body.u8("lower bound")? {
@@ -324,8 +346,9 @@ impl FileFacts {
             } else {
                 Upper::Included(body.length_delimited("largest key")?.into())
             },
-            // In a field of its own.
+            // In fields of their own.
             kept_apart: 0,
+            references: Arc::default(),
             samples: Arc::default(),
         };
         let mut samples: Vec<Key> = Vec::new();

@@ -1,11 +1,14 @@
 //! Table files: what the manifest knows of one, and what happens when nobody needs it any more.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::key::SeqNo;
+use crate::segment::{SegmentFile, SegmentId};
 use crate::version::bounds::{Key, Upper};
+use crate::version::file_names::FileKind;
 use crate::version::open_tables::TableSlot;
 
 /// What the manifest knows about a table file.
@@ -34,6 +37,8 @@ pub(crate) struct FileFacts {
     /// Keys evenly spaced by bytes, to estimate how much of the file lies in a range. Of a file with
     /// nothing but range tombstones: of what they delete.
     pub(crate) samples: Arc<[Key]>,
+    /// The value segments that its records refer to, and bytes of the records there.
+    pub(crate) references: Arc<[(SegmentId, u64)]>,
 }
 
 /// A table file in use. Shared by every version that refers to it.
@@ -79,23 +84,39 @@ impl fmt::Debug for FileMeta {
 impl Drop for FileMeta {
     fn drop(&mut self) {
         if *self.obsolete.get_mut() {
-            self.trash.throw(self.facts.number);
+            self.trash.throw(FileKind::Table(self.facts.number));
         }
     }
 }
 
-/// Numbers of table files that nobody refers to any more, waiting to be unlinked. Readers only note
-/// the number here: no reader ever unlinks a file.
+/// Files that nobody refers to any more, waiting to be unlinked. Readers only note the file here: no
+/// reader ever unlinks one.
 #[derive(Debug, Default)]
-pub(crate) struct Trash(Mutex<Vec<u64>>);
+pub(crate) struct Trash {
+    files: Mutex<Vec<FileKind>>,
+    /// The segment files in use, so that there is one of each.
+    segments: Mutex<HashMap<u64, Weak<SegmentFile>>>,
+}
 
 impl Trash {
-    fn throw(&self, number: u64) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(number);
+    pub(crate) fn throw(&self, file: FileKind) {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
     }
 
     /// Takes what is there.
-    pub(crate) fn empty(&self) -> Vec<u64> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn empty(&self) -> Vec<FileKind> {
+        std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The segment file of this number: the one that is in use, or a new one.
+    pub(crate) fn segment_file(self: &Arc<Trash>, number: u64) -> Arc<SegmentFile> {
+        let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = segments.get(&number).and_then(Weak::upgrade) {
+            return file;
+        }
+        segments.retain(|_, file| file.strong_count() > 0);
+        let file = Arc::new(SegmentFile::new(number, self));
+        segments.insert(number, Arc::downgrade(&file));
+        file
     }
 }

@@ -6,6 +6,7 @@
 //! MANIFEST-000001   the edits that led to the current version
 //! 000002.log        a log
 //! 000003.tbl        a table
+//! 000004.seg        a file of value segments
 //! *.tmp             a file that was never finished
 //! ```
 
@@ -19,6 +20,7 @@ pub(crate) enum FileKind {
     Manifest(u64),
     Log(u64),
     Table(u64),
+    Segment(u64),
     Temporary,
 }
 
@@ -44,6 +46,7 @@ impl FileKind {
         match extension {
             "log" => number(stem).map(FileKind::Log),
             "tbl" => number(stem).map(FileKind::Table),
+            "seg" => number(stem).map(FileKind::Segment),
             _ => None,
         }
     }
@@ -86,6 +89,10 @@ impl FileNames {
 
     pub(crate) fn table(&self, number: u64) -> PathBuf {
         self.directory.join(format!("{number:06}.tbl"))
+    }
+
+    pub(crate) fn segment(&self, number: u64) -> PathBuf {
+        self.directory.join(format!("{number:06}.seg"))
     }
 }
 

@@ -90,7 +90,7 @@ impl KeyspaceEdit {
                 }
                 self.flushed_through = Some(body.varint("flushed through")?);
             }
-            tag::NEW_RUN | tag::INSERT | tag::INSERT_WITH_RANGES | tag::CARVE => {
+            tag::NEW_RUN | tag::INSERT | tag::INSERT_WITH_RANGES | tag::CARVE | tag::SEGMENT => {
                 self.tree.push(TreeEdit::decode(tag, body)?);
             }
             tag::KEPT_APART => {
@@ -99,6 +99,16 @@ impl KeyspaceEdit {
                     return Err(Error::corruption("records kept apart, but in no table"));
                 };
                 file.kept_apart = seqno;
+            }
+            tag::REFERENCES => {
+                let mut references = Vec::new();
+                while !body.is_empty() {
+                    references.push((body.varint("segment")?, body.varint("bytes")?));
+                }
+                let Some(TreeEdit::Insert { file, .. }) = self.tree.last_mut() else {
+                    return Err(Error::corruption("references to segments, but of no table"));
+                };
+                file.references = references.into();
             }
             tag::DEAD_SHARE => {
                 let share = f64::from_bits(body.u64("dead share")?);

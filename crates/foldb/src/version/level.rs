@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::faults::{Fault, planted};
 use crate::key::Comparator;
+use crate::segment::SegmentMap;
 use crate::version::bounds::{Key, KeyRange, Upper};
 use crate::version::file::FileMeta;
 
@@ -167,12 +168,14 @@ impl Level {
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
     pub(crate) levels: Vec<Level>,
+    /// The value segments that its tables refer to.
+    pub(crate) segments: SegmentMap,
 }
 
 impl Version {
     /// A tree without tables.
     pub(crate) fn empty(num_levels: usize) -> Version {
-        Version { levels: vec![Level::default(); num_levels] }
+        Version { levels: vec![Level::default(); num_levels], segments: SegmentMap::default() }
     }
 
     /// Every run from the newest to the oldest, with its level.

@@ -12,6 +12,7 @@ use foldb_env::FileSystem;
 
 use crate::error::{Error, Result};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
+use crate::segment::OpenSegments;
 use crate::table::{BlockCache, BlockStore, TableReader};
 use crate::version::file::FileMeta;
 use crate::version::file_names::FileNames;
@@ -52,6 +53,11 @@ impl TablePool {
         pool.held.fetch_add(tables, Ordering::Relaxed);
         pool.evict(&mut pool.lock(), 0);
         HeldTables { pool: Arc::clone(pool), tables }
+    }
+
+    /// Most files open at once.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
     }
 
     /// Bytes that indexes and filters take.
@@ -143,6 +149,8 @@ struct Shared {
     pool: Arc<TablePool>,
     /// Identity that every table must carry.
     database: u64,
+    /// The value segments that tables refer to.
+    segments: Arc<OpenSegments>,
 }
 
 impl OpenTables {
@@ -155,7 +163,11 @@ impl OpenTables {
         pool: Arc<TablePool>,
         database: u64,
     ) -> OpenTables {
-        let shared = Shared { fs, names, cache, pool, database };
+        let of_segments = (Arc::clone(&fs), names.clone(), Arc::clone(&pool));
+        let (segment_fs, segment_names, segment_pool) = of_segments;
+        let segments = OpenSegments::new(segment_fs, segment_names, segment_pool, database);
+        let segments = Arc::new(segments);
+        let shared = Shared { fs, names, cache, pool, database, segments };
         OpenTables { shared: Arc::new(shared), keyspace: DEFAULT_KEYSPACE, comparator }
     }
 
@@ -166,6 +178,11 @@ impl OpenTables {
         comparator: Arc<dyn Comparator>,
     ) -> OpenTables {
         OpenTables { shared: Arc::clone(&self.shared), keyspace, comparator }
+    }
+
+    /// The value segments that tables refer to.
+    pub(crate) fn segments(&self) -> &Arc<OpenSegments> {
+        &self.shared.segments
     }
 
     /// The table of a file, opened if it is not.

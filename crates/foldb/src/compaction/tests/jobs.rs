@@ -46,7 +46,7 @@ impl<'a> Running<'a> {
 
     fn try_step(&self) -> Result<Option<Slice>> {
         let bench = self.bench;
-        self.job.step(&JobContext {
+        self.job.step(JobContext {
             version: &self.version,
             fs: &bench.fs,
             names: &bench.names,
@@ -58,6 +58,7 @@ impl<'a> Running<'a> {
             table_options: bench.table_options(),
             target_file_size: self.target_file_size,
             memory: &bench.memory,
+            values: None,
         })
     }
 

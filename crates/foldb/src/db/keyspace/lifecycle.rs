@@ -164,7 +164,8 @@ impl Core {
         self.keyspaces.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         state.mark_dropped();
         if let Some(own) = tree.keyspaces.remove(&state.id) {
-            own.version.tables().for_each(|table| table.file.mark_obsolete());
+            own.version.mark_obsolete_files(&Version::empty(own.version.levels.len()));
+            state.growing.remove_obsolete();
         }
         drop((tree, writer));
         self.remove_unreferenced_tables();

@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Operator, Registry};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId};
 use crate::options::{KeyspaceSettings, Options};
+use crate::segment::GrowingFiles;
 use crate::version::{KeyspaceEdit, OpenTables, Version};
 
 /// Name of the keyspace that every database has.
@@ -35,6 +36,10 @@ pub(crate) struct KeyspaceState {
     pub(crate) policy: Policy,
     pub(crate) tables: Arc<OpenTables>,
     pub(crate) view: ViewCell,
+    /// Files that flushes and compactions append value segments to.
+    pub(crate) growing: GrowingFiles,
+    /// Whether no segment merge was due when that was last looked at, and nothing changed since.
+    pub(crate) segments_settled: AtomicBool,
     /// How slow its writes are to be.
     pub(crate) pace: Pace,
     dropped: AtomicBool,
@@ -78,6 +83,8 @@ impl KeyspaceState {
             policy,
             tables: Arc::new(tables),
             view: ViewCell::new(View::of(parts.version)),
+            growing: GrowingFiles::default(),
+            segments_settled: AtomicBool::new(false),
             pace: Pace::default(),
             dropped: AtomicBool::new(false),
         })

@@ -45,7 +45,10 @@ pub(super) fn check_first_log(log: u64, present: &[FileKind], names: &FileNames)
 
 pub(super) fn highest_number(present: &[FileKind]) -> u64 {
     let number = |kind: &FileKind| match *kind {
-        FileKind::Manifest(number) | FileKind::Log(number) | FileKind::Table(number) => number,
+        FileKind::Manifest(number)
+        | FileKind::Log(number)
+        | FileKind::Table(number)
+        | FileKind::Segment(number) => number,
         FileKind::Current | FileKind::Lock | FileKind::Temporary => 0,
     };
     present.iter().map(number).max().unwrap_or(0)

@@ -45,7 +45,9 @@ impl Opening {
     pub(super) fn finish(self) -> Result<Arc<Core>> {
         let Opening { options, names, fs, lock, mut stored, runtime } = self;
         let present = list_files(&*fs, &names)?;
-        if stored.fresh && present.iter().any(|kind| matches!(kind, FileKind::Table(_))) {
+        if stored.fresh
+            && present.iter().any(|kind| matches!(kind, FileKind::Table(_) | FileKind::Segment(_)))
+        {
             // A new database would remove them as leftovers of nobody.
             return Err(Error::corruption(
                 "CURRENT is missing, but here are tables: restore it, or destroy the database",
@@ -314,9 +316,14 @@ impl Core {
         let tree = self.lock_tree();
         let tables = tree.keyspaces.values().flat_map(|own| own.version.tables());
         let used: HashSet<u64> = tables.map(|table| table.file.number).collect();
+        let segments = tree.keyspaces.values().flat_map(|own| own.version.segments.iter());
+        let segments: HashSet<u64> = segments.map(|segment| segment.placement.file).collect();
         for kind in present {
             let path = match *kind {
                 FileKind::Table(number) if !used.contains(&number) => self.names.table(number),
+                FileKind::Segment(number) if !segments.contains(&number) => {
+                    self.names.segment(number)
+                }
                 FileKind::Manifest(number) if number != manifest => self.names.manifest(number),
                 FileKind::Temporary => self.names.current_temporary(),
                 _ => continue,

@@ -25,7 +25,7 @@
 //! open already, so that a tree of many tables is caught up with. An error that does come again is
 //! what it says it is.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -45,6 +45,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::key::{KeyspaceId, SeqNo};
 use crate::options::Options;
 use crate::runtime::Runtime;
+use crate::segment::OpenSegment;
 use crate::table::{BlockCache, TableReader};
 use crate::version::{FileNames, Manifest, OpenTables, TablePool, Trash};
 use crate::wal::{LogReader, LogRecord, LogWriter};
@@ -71,7 +72,15 @@ pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<Arc<Co
     let runtime = runtime_of(&options);
     let options = options.fitted(&runtime.ledger().shares);
     let cache = Arc::new(BlockCache::sharing(&runtime.ledger().blocks));
-    let mut looking = Looking { options, names, runtime, cache, open: HashMap::new() };
+    let mut looking = Looking {
+        options,
+        names,
+        runtime,
+        cache,
+        open: HashMap::new(),
+        open_segments: HashMap::new(),
+        lost: HashSet::new(),
+    };
     let mut before = String::new();
     for _ in 0..ATTEMPTS {
         match looking.attempt() {
@@ -103,6 +112,10 @@ struct Looking {
     cache: Arc<BlockCache>,
     /// Tables opened so far, by file number, which is never reused.
     open: HashMap<u64, Arc<TableReader>>,
+    /// Segment files opened so far.
+    open_segments: HashMap<u64, Arc<OpenSegment>>,
+    /// Segment files that could not be opened.
+    lost: HashSet<u64>,
 }
 
 impl Looking {
@@ -179,6 +192,20 @@ impl Looking {
         let trees = keyspace_trees(parts, stored, &self.options, &tables);
         for own in trees.values() {
             let tables = &own.keyspace.tables;
+            for (number, file) in own.version.segments.files() {
+                let segments = tables.segments();
+                if let Some(open) = self.open_segments.get(&number) {
+                    segments.take_in(&file.file, Arc::clone(open));
+                    continue;
+                }
+                match segments.get(own.keyspace.id, &file.file) {
+                    Ok(open) => drop(self.open_segments.insert(number, open)),
+                    // Removed by a writer who moved on: his manifest says where they lie now. If it
+                    // says the same again they are lost, and reads of them alone fail.
+                    Err(error) if !self.lost.insert(number) => drop(error),
+                    Err(error) => return Err(error),
+                }
+            }
             for table in own.version.tables() {
                 let number = table.file.number;
                 match self.open.get(&number) {

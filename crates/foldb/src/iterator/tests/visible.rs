@@ -17,6 +17,7 @@ fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -
         bounds,
         comparator: Arc::clone(&bench.comparator),
         registry: Arc::clone(&bench.registry),
+        values: None,
         _keep_alive: Arc::new(()),
         totals: Arc::new(Totals::default()),
         report: None,

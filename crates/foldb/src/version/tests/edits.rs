@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use crate::ErrorKind;
 use crate::fold::Definition;
 use crate::options::{CompactionPreset, Compression, KeyspaceSettings};
+use crate::segment::Placement;
 use crate::version::{Edit, FileFacts, Key, KeyRange, KeyspaceEdit, TreeEdit, Upper};
 
 fn key() -> impl Strategy<Value = Key> {
@@ -35,6 +36,7 @@ fn facts() -> impl Strategy<Value = FileFacts> {
             end,
             kept_apart: numbers[5] & 1,
             samples: samples.into(),
+            references: (0..numbers[3] % 3).map(|n| (numbers[4] ^ n, numbers[5])).collect(),
         }
     })
 }
@@ -56,7 +58,20 @@ fn tree_edit() -> impl Strategy<Value = TreeEdit> {
         }),
         (run(), proptest::option::of(key()), proptest::option::of(upper()))
             .prop_map(|(run, lo, hi)| TreeEdit::Carve { run, range: KeyRange { lo, hi } }),
+        placement().prop_map(TreeEdit::Place),
     ]
+}
+
+fn placement() -> impl Strategy<Value = Placement> {
+    (any::<[u32; 6]>(), any::<u64>()).prop_map(|(numbers, segment)| Placement {
+        segment,
+        file: u64::from(numbers[0]),
+        offset: u64::from(numbers[1]),
+        len: u64::from(numbers[2]) + 100,
+        records_len: u64::from(numbers[2]).min(u64::from(numbers[3])),
+        values: u64::from(numbers[4]),
+        flags: numbers[5],
+    })
 }
 
 fn definition() -> impl Strategy<Value = Definition> {
@@ -72,9 +87,15 @@ fn settings() -> impl Strategy<Value = KeyspaceSettings> {
         Just(CompactionPreset::Tiered),
         Just(CompactionPreset::LazyLeveled)
     ];
-    (compression, 0..=64u32, compaction).prop_map(|(compression, bloom_bits, compaction)| {
-        KeyspaceSettings { compression, bloom_bits, compaction }
-    })
+    let separation = proptest::option::of(any::<usize>());
+    (compression, 0..=64u32, compaction, separation).prop_map(
+        |(compression, bloom_bits, compaction, value_separation_min)| KeyspaceSettings {
+            compression,
+            bloom_bits,
+            compaction,
+            value_separation_min,
+        },
+    )
 }
 
 fn keyspace_edit() -> impl Strategy<Value = KeyspaceEdit> {

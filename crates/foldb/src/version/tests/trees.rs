@@ -9,7 +9,8 @@ use crate::ErrorKind;
 use crate::key::BytewiseComparator;
 use crate::testing::tree::{Workbench, parse_bounds};
 use crate::version::{
-    FileFacts, Key, KeyRange, RunId, Trash, TreeEdit, Upper, Version, check_order, check_structure,
+    FileFacts, FileKind, Key, KeyRange, RunId, Trash, TreeEdit, Upper, Version, check_order,
+    check_structure,
 };
 
 /// A carve like `b..d`, `..d` or `b..`.
@@ -130,7 +131,7 @@ fn files_are_marked_when_their_last_part_goes() {
     drop((second, third));
     assert!(bench.trash.empty().is_empty(), "an older version still reads it");
     drop(first);
-    assert_eq!(bench.trash.empty(), [1]);
+    assert_eq!(bench.trash.empty(), [FileKind::Table(1)]);
     assert!(bench.trash.empty().is_empty());
 }
 

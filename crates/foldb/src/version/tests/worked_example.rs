@@ -34,6 +34,7 @@ fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFa
         largest_seqno: seqnos[1],
         kept_apart: 0,
         samples: Arc::new([key(keys[0])]),
+        references: Arc::default(),
     }
 }
 
@@ -78,6 +79,7 @@ fn example() -> [Edit; 3] {
             compression: Compression::None,
             bloom_bits: 10,
             compaction: CompactionPreset::Leveled,
+            value_separation_min: None,
         }),
         flushed_through: Some(299),
         dead_share: Some(1.0),

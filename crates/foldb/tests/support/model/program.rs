@@ -32,6 +32,11 @@ pub struct Settings {
     pub cache: usize,
     pub open_files: usize,
     pub wal_limit: u64,
+    /// Bytes from which values are separated: none, all, most, few.
+    pub separation: Option<usize>,
+    pub segment_size: u64,
+    pub hints: bool,
+    pub dead_fraction: f64,
 }
 
 /// The operators that programs merge with.
@@ -251,6 +256,8 @@ pub enum Step {
     /// One background step.
     Background,
     AllBackground,
+    /// Merge value segments until at most so many percent are dead, in so little memory.
+    MergeSegments(u8, usize),
     Sync,
     CheckAll,
     /// Open it read-only, beside the writer, and compare.
@@ -280,23 +287,33 @@ fn settings() -> impl Strategy<Value = Settings> {
     let shape = (preset(), 1..5usize, 1..4u64, 2..6usize, 2..5usize);
     let tables = (compression(), 0..4usize, 0..4usize, prop_oneof![Just(0u32), Just(10)]);
     let memory = (1..5usize, prop_oneof![Just(0usize), Just(1 << 20)], 1..20usize, 0..3u64);
-    (shape, tables, memory, operator()).prop_map(|(shape, tables, memory, default_operator)| {
-        Settings {
-            preset: shape.0,
-            level0_trigger: shape.1,
-            level_base: 2048 * shape.2,
-            levels: shape.3,
-            fan_in: shape.4,
-            compression: tables.0,
-            target_file: [400, 1000, 3000, 100_000][tables.1],
-            block: [256, 512, 4096, 65536][tables.2],
-            bloom_bits: tables.3,
-            write_buffer: 4096 * memory.0,
-            cache: memory.1,
-            open_files: memory.2,
-            wal_limit: [0, 3000, 20_000][memory.3 as usize],
-            default_operator,
-        }
+    let separation = prop_oneof![
+        2 => Just(None),
+        1 => Just(Some(0)),
+        2 => Just(Some(9)),
+        2 => Just(Some(100)),
+    ];
+    let segments = (separation, 0..3usize, any::<bool>(), 0..3usize);
+    let all = (shape, tables, memory, operator(), segments);
+    all.prop_map(|(shape, tables, memory, default_operator, segments)| Settings {
+        separation: segments.0,
+        segment_size: [4096, 20_000, 1 << 20][segments.1],
+        hints: segments.2,
+        dead_fraction: [0.01, 0.25, 1.0][segments.3],
+        preset: shape.0,
+        level0_trigger: shape.1,
+        level_base: 2048 * shape.2,
+        levels: shape.3,
+        fan_in: shape.4,
+        compression: tables.0,
+        target_file: [400, 1000, 3000, 100_000][tables.1],
+        block: [256, 512, 4096, 65536][tables.2],
+        bloom_bits: tables.3,
+        write_buffer: 4096 * memory.0,
+        cache: memory.1,
+        open_files: memory.2,
+        wal_limit: [0, 3000, 20_000][memory.3 as usize],
+        default_operator,
     })
 }
 
@@ -397,6 +414,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(place, lower, upper)| Step::Compact(place, lower, upper)),
         6 => Just(Step::Background),
         1 => Just(Step::AllBackground),
+        2 => (0..60u8, prop_oneof![Just(64 << 10), Just(64 << 20)])
+            .prop_map(|(percent, memory)| Step::MergeSegments(percent, memory)),
         1 => Just(Step::Sync),
         1 => Just(Step::CheckAll),
     ];

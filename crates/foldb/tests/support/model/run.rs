@@ -8,8 +8,8 @@ use std::ops::Bound;
 
 use foldb::env::{Env, MemFs};
 use foldb::{
-    Base, CompactionPreset, Db, ErrorKind, Keyspace, KeyspaceOptions, Options, ReadOptions,
-    Snapshot, Stats, WriteBatch, WriteOptions,
+    Base, CompactionPreset, Db, ErrorKind, Keyspace, KeyspaceOptions, MergeOptions, Options,
+    ReadOptions, Snapshot, Stats, WriteBatch, WriteOptions,
 };
 
 use super::compare::{assert_get, check_keyspace, check_snapshot, is_between, scan};
@@ -149,6 +149,15 @@ impl Player {
             }
             Step::AllBackground => {
                 steps::run_background(&self.db, |_| {});
+                self.check_all();
+            }
+            Step::MergeSegments(percent, memory) => {
+                let options = MergeOptions {
+                    max_dead_fraction: f64::from(*percent) / 100.0,
+                    memory_budget: Some(*memory),
+                    ..MergeOptions::default()
+                };
+                self.db.merge_segments(&options).expect("a segment merge");
                 self.check_all();
             }
             Step::Sync => {
@@ -507,6 +516,10 @@ fn options(fs: &MemFs, settings: Settings) -> Options {
         max_bytes_for_level_multiplier: 2.0,
         num_levels: settings.levels,
         tier_fan_in: settings.fan_in,
+        value_separation_min: settings.separation,
+        segment_size: settings.segment_size,
+        value_hints: settings.hints,
+        max_dead_fraction: settings.dead_fraction,
         ..Options::default()
     }
 }

@@ -1,0 +1,91 @@
+//! Segment files in use, and what happens when nobody needs one any more.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwapOption;
+
+use super::open::OpenFile;
+use crate::version::{FileKind, Trash};
+
+/// A segment file. There is one of these per file, shared by every version with a segment in it and by
+/// who appends to it: see [`Trash::segment_file`].
+pub(crate) struct SegmentFile {
+    number: u64,
+    /// The open file, while it is open.
+    pub(super) open: ArcSwapOption<OpenFile>,
+    /// Set at each use, cleared as the eviction hand passes.
+    pub(super) used: AtomicBool,
+    /// Held by who opens it.
+    pub(super) opening: Mutex<()>,
+    /// Whether segments may still be appended. Once it is not it never is again.
+    growing: AtomicBool,
+    /// Whether it was found damaged: merges leave it alone.
+    damaged: AtomicBool,
+    /// Set while the current version has no segment in it.
+    obsolete: AtomicBool,
+    trash: Arc<Trash>,
+}
+
+impl SegmentFile {
+    /// To be made by [`Trash::segment_file`] alone.
+    pub(crate) fn new(number: u64, trash: &Arc<Trash>) -> SegmentFile {
+        SegmentFile {
+            number,
+            open: ArcSwapOption::empty(),
+            used: AtomicBool::new(false),
+            opening: Mutex::new(()),
+            growing: AtomicBool::new(false),
+            damaged: AtomicBool::new(false),
+            obsolete: AtomicBool::new(false),
+            trash: Arc::clone(trash),
+        }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether segments may still be appended: then it must be copied, never linked (H12).
+    pub(crate) fn is_growing(&self) -> bool {
+        self.growing.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_growing(&self, growing: bool) {
+        self.growing.store(growing, Ordering::Release);
+    }
+
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damaged.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn mark_damaged(&self) {
+        self.damaged.store(true, Ordering::Release);
+    }
+
+    /// Says whether the current version has no segment in it: then it is removed as soon as the last
+    /// reader, and who appends to it, lets go. Called with the tree locked.
+    pub(crate) fn set_obsolete(&self, obsolete: bool) {
+        self.obsolete.store(obsolete, Ordering::Release);
+    }
+
+    pub(super) fn is_obsolete(&self) -> bool {
+        self.obsolete.load(Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for SegmentFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:06}.seg", self.number)
+    }
+}
+
+impl Drop for SegmentFile {
+    fn drop(&mut self) {
+        if *self.obsolete.get_mut() {
+            self.trash.throw(FileKind::Segment(self.number));
+        }
+    }
+}

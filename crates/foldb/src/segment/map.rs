@@ -1,0 +1,260 @@
+//! Which segments there are, where each lies, and how much of it is alive.
+//!
+//! Part of a version, so a reader of an older one finds the file that a segment lay in then. An edit
+//! places segments and adds and removes tables; all else follows from it: a segment's live bytes are
+//! the sum of what the version's tables refer to in it, and a segment that no table refers to is gone.
+//! There is no counter that could drift from the tables.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::address::SegmentId;
+use super::file::SegmentFile;
+use super::format::{FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN};
+use crate::encoding::{ByteReader, put_varint};
+use crate::error::{Error, Result};
+
+/// Where a segment lies: its section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placement {
+    pub(crate) segment: SegmentId,
+    /// Number of the file.
+    pub(crate) file: u64,
+    /// Of the section's header.
+    pub(crate) offset: u64,
+    /// Bytes of the section.
+    pub(crate) len: u64,
+    /// Bytes of its records.
+    pub(crate) records_len: u64,
+    /// Records.
+    pub(crate) values: u64,
+    /// See [`super::format`].
+    pub(crate) flags: u32,
+}
+
+impl Placement {
+    /// Where its records begin in the file.
+    pub(crate) fn records_at(&self) -> u64 {
+        self.offset + SECTION_HEADER_LEN
+    }
+
+    /// Where its records end in the file.
+    pub(crate) fn records_end(&self) -> u64 {
+        self.records_at() + self.records_len
+    }
+
+    /// Where it ends in the file.
+    pub(crate) fn end(&self) -> u64 {
+        self.offset + self.len
+    }
+
+    pub(crate) fn is_moved(&self) -> bool {
+        self.flags & MOVED != 0
+    }
+
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.flags & KEYED != 0
+    }
+
+    /// As the manifest has it: seven varints in the order of the fields.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        for number in [
+            self.segment,
+            self.file,
+            self.offset,
+            self.len,
+            self.records_len,
+            self.values,
+            u64::from(self.flags),
+        ] {
+            put_varint(out, number);
+        }
+    }
+
+    /// # Errors
+    /// `Corruption`.
+    pub(crate) fn decode(body: &mut ByteReader<'_>) -> Result<Placement> {
+        let placement = Placement {
+            segment: body.varint("segment")?,
+            file: body.varint("segment file")?,
+            offset: body.varint("segment offset")?,
+            len: body.varint("segment length")?,
+            records_len: body.varint("bytes of records")?,
+            values: body.varint("values")?,
+            flags: body.varint32("segment flags")?,
+        };
+        let rest = placement.records_len.saturating_add(SECTION_HEADER_LEN);
+        let end = placement.offset.checked_add(placement.len);
+        if rest > placement.len || end.is_none_or(|end| end > 1 << 62) {
+            return Err(Error::corruption("a segment that is shorter than its records"));
+        }
+        Ok(placement)
+    }
+}
+
+/// A segment of a version.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    pub(crate) placement: Placement,
+    pub(crate) file: Arc<SegmentFile>,
+    /// Bytes of records that tables refer to, each table's counted.
+    referenced: u64,
+    /// Tables that refer to it.
+    tables: u64,
+}
+
+impl Segment {
+    /// Bytes of records that tables refer to, each table's counted.
+    #[cfg(test)]
+    pub(crate) fn referenced(&self) -> u64 {
+        self.referenced
+    }
+
+    /// Bytes of records that are alive; of tables that share records, more than that.
+    pub(crate) fn live(&self) -> u64 {
+        self.referenced.min(self.placement.records_len)
+    }
+}
+
+/// The segments of a version.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SegmentMap(Arc<BTreeMap<SegmentId, Segment>>);
+
+/// A segment file, as its segments tell.
+#[derive(Clone, Debug)]
+pub(crate) struct FileUse {
+    pub(crate) file: Arc<SegmentFile>,
+    /// Bytes up to the end of the last segment in it.
+    pub(crate) end: u64,
+    /// Of those, bytes of live records and what goes with them.
+    pub(crate) live: u64,
+    pub(crate) segments: Vec<SegmentId>,
+}
+
+impl FileUse {
+    /// Bytes behind the file's header.
+    pub(crate) fn used(&self) -> u64 {
+        self.end.saturating_sub(FILE_HEADER_LEN)
+    }
+
+    /// Bytes that a rewrite would save.
+    pub(crate) fn dead(&self) -> u64 {
+        self.used().saturating_sub(self.live)
+    }
+
+    pub(crate) fn dead_fraction(&self) -> f64 {
+        if self.used() == 0 { 0.0 } else { self.dead() as f64 / self.used() as f64 }
+    }
+}
+
+impl SegmentMap {
+    pub(crate) fn get(&self, segment: SegmentId) -> Option<&Segment> {
+        self.0.get(&segment)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Segment> {
+        self.0.values()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The files that segments lie in, by number.
+    pub(crate) fn files(&self) -> BTreeMap<u64, FileUse> {
+        let mut files: BTreeMap<u64, FileUse> = BTreeMap::new();
+        for (&id, segment) in &*self.0 {
+            let placement = &segment.placement;
+            let file = files.entry(placement.file).or_insert_with(|| FileUse {
+                file: Arc::clone(&segment.file),
+                end: 0,
+                live: 0,
+                segments: Vec::new(),
+            });
+            file.end = file.end.max(placement.end());
+            // What is beside the records shrinks with them.
+            let (live, records) =
+                (segment.live() as u128, u128::from(placement.records_len.max(1)));
+            file.live += (u128::from(placement.len) * live / records) as u64;
+            file.segments.push(id);
+        }
+        files
+    }
+
+    /// Places a segment, in place of where it lay.
+    pub(crate) fn place(&mut self, placement: Placement, file: Arc<SegmentFile>) {
+        let segments = Arc::make_mut(&mut self.0);
+        match segments.get_mut(&placement.segment) {
+            Some(segment) => (segment.placement, segment.file) = (placement, file),
+            None => {
+                let segment = Segment { placement, file, referenced: 0, tables: 0 };
+                segments.insert(placement.segment, segment);
+            }
+        }
+    }
+
+    /// A table came that refers to these bytes of segments.
+    ///
+    /// # Errors
+    /// `Corruption` for one that is not there.
+    pub(crate) fn add_table(&mut self, references: &[(SegmentId, u64)]) -> Result<()> {
+        if references.is_empty() {
+            return Ok(());
+        }
+        let segments = Arc::make_mut(&mut self.0);
+        for (id, bytes) in references {
+            let segment = segments.get_mut(id).ok_or_else(|| {
+                Error::corruption(format!(
+                    "a table refers to value segment {id}, which is not there"
+                ))
+            })?;
+            segment.tables += 1;
+            segment.referenced += bytes;
+        }
+        Ok(())
+    }
+
+    /// A table that refers to these bytes of segments is gone.
+    ///
+    /// # Errors
+    /// `Corruption` if it was never there.
+    pub(crate) fn remove_table(&mut self, references: &[(SegmentId, u64)]) -> Result<()> {
+        if references.is_empty() {
+            return Ok(());
+        }
+        let segments = Arc::make_mut(&mut self.0);
+        for (id, bytes) in references {
+            let left = segments.get_mut(id).and_then(|segment| {
+                segment.tables = segment.tables.checked_sub(1)?;
+                segment.referenced = segment.referenced.checked_sub(*bytes)?;
+                Some(())
+            });
+            left.ok_or_else(|| {
+                Error::corruption(format!("a table goes that never referred to segment {id}"))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Lets go of segments that no table refers to.
+    pub(crate) fn prune(&mut self) {
+        if self.0.values().any(|segment| segment.tables == 0) {
+            Arc::make_mut(&mut self.0).retain(|_, segment| segment.tables > 0);
+        }
+    }
+
+    /// Says of the files of both versions whether the next one has segments in them.
+    pub(crate) fn mark_files(&self, next: &SegmentMap) {
+        if Arc::ptr_eq(&self.0, &next.0) {
+            return;
+        }
+        let mut files: HashMap<u64, (&Arc<SegmentFile>, bool)> = HashMap::new();
+        for segment in self.iter() {
+            files.insert(segment.placement.file, (&segment.file, true));
+        }
+        for segment in next.iter() {
+            files.insert(segment.placement.file, (&segment.file, false));
+        }
+        files.into_values().for_each(|(file, obsolete)| file.set_obsolete(obsolete));
+    }
+}

@@ -1,0 +1,41 @@
+//! Value segments: large values, written once and left alone.
+//!
+//! A value that a flush or compaction separates goes to a segment; the tree keeps its [`Address`],
+//! which never changes. A *segment* is a section of a *segment file*; files grow by a section at each
+//! flush ([`writer`]) until they have `segment_size` bytes.
+//!
+//! ```text
+//! table  k1 -> (7, 0)  k2 -> (9, 0)  k3 -> (7, 300)         file 31: | segment 7 | segment 9 |
+//! ```
+//!
+//! Which values are alive is what the tables of a version refer to ([`references`]); a version knows
+//! where its segments lie and how much of each is alive ([`map`]). A segment that no table refers to is
+//! gone. Others are rewritten without their dead values ([`merge`]): the new file keeps the positions,
+//! and the next version has the segment there. No address, no table and no write of a user is touched, so
+//! there is nothing that a concurrent write could be undone by (H6); readers of an older version finish
+//! in the old file.
+//!
+//! Reading order: [`address`], [`format`], [`extents`], [`references`], [`map`]; then [`writer`],
+//! [`open`], [`scan`], [`merge`].
+
+mod address;
+mod extents;
+mod file;
+mod format;
+mod hints;
+mod map;
+pub(crate) mod merge;
+mod open;
+mod record_check;
+mod references;
+mod scan;
+mod verify;
+mod writer;
+
+pub(crate) use address::{Address, SegmentId};
+pub(crate) use file::SegmentFile;
+pub(crate) use map::{FileUse, Placement, SegmentMap};
+pub(crate) use open::{OpenFile as OpenSegment, OpenSegments};
+pub(crate) use references::{References, ReferencesBuilder};
+pub(crate) use scan::ValueReader;
+pub(crate) use writer::{GrowingFiles, Separation, ValueWriter, WriterContext};

@@ -1,0 +1,348 @@
+//! Reading values: open segment files, found without a lock and bounded in number, and the one read
+//! that gets a value.
+//!
+//! Invariant: a value is handed out only after its checksum held, which is seeded with its address.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use arc_swap::ArcSwap;
+use foldb_env::{FileSystem, RandomAccessFile};
+
+use super::address::{Address, SegmentId};
+use super::extents::Extents;
+use super::file::SegmentFile;
+use super::format::{
+    FILE_HEADER_LEN, FileHeader, SECTION_HEADER_LEN, TAIL_OVERHEAD, Tail, check_record,
+    check_section_header, check_tail,
+};
+use super::map::{Placement, SegmentMap};
+use crate::encoding::ByteReader;
+use crate::error::{Error, Result};
+use crate::key::KeyspaceId;
+use crate::table::BlockBytes;
+use crate::value::Value;
+use crate::version::{FileNames, HeldTables, TablePool};
+
+/// The share of the open files of a database that may be segments, as a divisor.
+const SHARE: usize = 4;
+
+/// An open segment file.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    file: Arc<dyn RandomAccessFile>,
+    path: PathBuf,
+    /// Where the records of moved segments lie, of those that were asked for.
+    moves: ArcSwap<BTreeMap<(SegmentId, u64), Arc<Moves>>>,
+    /// It counts among the open tables.
+    _held: HeldTables,
+}
+
+/// Where the records of a segment lie that was rewritten.
+#[derive(Debug)]
+pub(crate) struct Moves {
+    pub(crate) kept: Extents,
+    /// Where each stretch lies now, from the first record on.
+    starts: Vec<u64>,
+}
+
+impl Moves {
+    fn of(kept: Extents) -> Moves {
+        let mut end = 0;
+        let starts = kept.iter().map(|extent| {
+            let start = end;
+            end += extent.end - extent.start;
+            start
+        });
+        let starts = starts.collect();
+        Moves { kept, starts }
+    }
+
+    /// Where `[position, end)` lies now, if it was kept.
+    pub(crate) fn find(&self, position: u64, end: u64) -> Option<u64> {
+        let (index, extent) = self.kept.around(position)?;
+        (end <= extent.end).then(|| self.starts[index] + (position - extent.start))
+    }
+}
+
+impl OpenFile {
+    /// Fills `buf` from `offset`.
+    pub(crate) fn read(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        self.file.read_exact_at(buf, offset).map_err(|error| {
+            if error.kind() == std::io::ErrorKind::UnexpectedEof {
+                let len = buf.len();
+                let message =
+                    format!("value segment ends early: expected {len} more bytes, found fewer");
+                return Error::corruption(message).at(&self.path, offset);
+            }
+            Error::io(&self.path, "read the value segment", &error).at_offset(offset)
+        })
+    }
+
+    pub(crate) fn path(&self) -> &PathBuf {
+        &self.path
+    }
+
+    /// Tells the system what will be read.
+    pub(crate) fn will_need(&self, offset: u64, len: u64) {
+        self.file.will_need(offset, len);
+    }
+
+    /// Where a segment's records lie; `None` if where they were written.
+    pub(crate) fn moves(&self, placement: &Placement) -> Result<Option<Arc<Moves>>> {
+        if !placement.is_moved() {
+            return Ok(None);
+        }
+        let key = (placement.segment, placement.offset);
+        if let Some(moves) = self.moves.load().get(&key) {
+            return Ok(Some(Arc::clone(moves)));
+        }
+        let payload = self.read_tail(placement, Tail::Moves)?;
+        let kept = Extents::decode(&mut ByteReader::new(&payload))
+            .map_err(|error| error.at(&self.path, placement.records_end() + 1))?;
+        let moves = Arc::new(Moves::of(kept));
+        self.moves.rcu(|all| {
+            let mut all = BTreeMap::clone(all);
+            all.insert(key, Arc::clone(&moves));
+            all
+        });
+        Ok(Some(moves))
+    }
+
+    /// A tail of a segment.
+    pub(crate) fn read_tail(&self, placement: &Placement, tail: Tail) -> Result<Vec<u8>> {
+        // The moves follow the zero behind the records, the hints the moves.
+        let mut offset = placement.records_end() + 1;
+        if tail == Tail::Hints {
+            offset += self.tail_len(placement, offset)?;
+        }
+        let len = self.tail_len(placement, offset)?;
+        let mut bytes = vec![0; len as usize];
+        self.read(&mut bytes, offset)?;
+        let payload = check_tail(&bytes, placement.segment, placement.flags, tail)
+            .map_err(|error| error.at(&self.path, offset))?
+            .len();
+        bytes.truncate(8 + payload);
+        bytes.drain(..8);
+        Ok(bytes)
+    }
+
+    /// Bytes of the tail at `offset`.
+    fn tail_len(&self, placement: &Placement, offset: u64) -> Result<u64> {
+        let mut len = [0; 8];
+        self.read(&mut len, offset)?;
+        let len = u64::from_le_bytes(len);
+        let room = placement.end().saturating_sub(offset).saturating_sub(TAIL_OVERHEAD);
+        if len > room {
+            let message = format!("tail of a segment: expected at most {room} bytes, found {len}");
+            return Err(Error::corruption(message).at(&self.path, offset));
+        }
+        Ok(len + TAIL_OVERHEAD)
+    }
+
+    /// Checks the header of a section.
+    pub(crate) fn check_section(&self, placement: &Placement) -> Result<()> {
+        let mut header = [0; SECTION_HEADER_LEN as usize];
+        self.read(&mut header, placement.offset)?;
+        check_section_header(&header, placement.segment, placement.flags)
+            .map_err(|error| error.at(&self.path, placement.offset))
+    }
+}
+
+/// The segment files of a database, opened at first use.
+#[derive(Debug)]
+pub(crate) struct OpenSegments {
+    fs: Arc<dyn FileSystem>,
+    names: FileNames,
+    database: u64,
+    pool: Arc<TablePool>,
+    /// Files that are open, in the order the eviction hand visits them (second chance).
+    clock: Mutex<VecDeque<Weak<SegmentFile>>>,
+}
+
+/// Where a value's record lies.
+pub(crate) struct Located {
+    pub(crate) file: Arc<OpenFile>,
+    pub(crate) number: u64,
+    pub(crate) offset: u64,
+    pub(crate) address: Address,
+    /// Where the records around it end.
+    pub(crate) records_end: u64,
+}
+
+impl Located {
+    /// Bytes of the record without its key part.
+    pub(crate) fn len(&self) -> u64 {
+        self.address.record_len() - self.address.key_part
+    }
+
+    /// The value in a buffer that has the record at `start`.
+    pub(crate) fn value_in(&self, buffer: &Arc<[u8]>, start: usize, key: &[u8]) -> Result<Value> {
+        let Address { segment, position, len, .. } = self.address;
+        let record = &buffer[start..start + self.len() as usize];
+        let head = check_record(record, segment, position, len)
+            .map_err(|error| about(error, key).at(self.file.path(), self.offset))?;
+        let value = &record[head..head + len as usize];
+        if let Some(value) = Value::inline(value) {
+            return Ok(value);
+        }
+        match BlockBytes::new(buffer, start + head, len as usize) {
+            Some(bytes) => Ok(Value::from_block(bytes)),
+            None => Ok(Value::from(value)),
+        }
+    }
+}
+
+impl OpenSegments {
+    pub(crate) fn new(
+        fs: Arc<dyn FileSystem>,
+        names: FileNames,
+        pool: Arc<TablePool>,
+        database: u64,
+    ) -> OpenSegments {
+        OpenSegments { fs, names, database, pool, clock: Mutex::default() }
+    }
+
+    /// The value at an address, which the tree holds for `key`.
+    ///
+    /// # Errors
+    /// `Corruption` naming file, offset and key, also where the file is missing; `Io`.
+    pub(crate) fn value(
+        &self,
+        keyspace: KeyspaceId,
+        map: &SegmentMap,
+        address: &[u8],
+        key: &[u8],
+    ) -> Result<Value> {
+        let located = self.locate(keyspace, map, address, key)?;
+        let mut buffer: Arc<[u8]> = std::iter::repeat_n(0, located.len() as usize).collect();
+        let bytes = Arc::get_mut(&mut buffer).expect("a new Arc is not shared");
+        located.file.read(bytes, located.offset).map_err(|error| about(error, key))?;
+        located.value_in(&buffer, 0, key)
+    }
+
+    /// Where the value at an address lies.
+    ///
+    /// # Errors
+    /// As [`OpenSegments::value`].
+    pub(crate) fn locate(
+        &self,
+        keyspace: KeyspaceId,
+        map: &SegmentMap,
+        address: &[u8],
+        key: &[u8],
+    ) -> Result<Located> {
+        let address = Address::decode(address).map_err(|error| about(error, key))?;
+        let segment = map.get(address.segment).ok_or_else(|| {
+            let message = format!("value segment {} is not there", address.segment);
+            about(Error::corruption(message), key)
+        })?;
+        let file = self.get(keyspace, &segment.file).map_err(|error| about(error, key))?;
+        let placement = &segment.placement;
+        let moves = file.moves(placement).map_err(|error| about(error, key))?;
+        let end = address.end();
+        let place = match &moves {
+            None => Some(address.position).filter(|_| end <= placement.records_len),
+            Some(moves) => moves.find(address.position, end),
+        };
+        let place = place.filter(|place| place + address.record_len() <= placement.records_len);
+        let Some(place) = place else {
+            let message = format!(
+                "expected a record at position {} of segment {}, found none",
+                address.position, address.segment
+            );
+            let error = Error::corruption(message).at(&file.path, placement.offset);
+            return Err(about(error, key));
+        };
+        Ok(Located {
+            file,
+            number: placement.file,
+            offset: placement.records_at() + place,
+            address,
+            records_end: placement.records_end(),
+        })
+    }
+
+    /// A file, opened if it is not.
+    ///
+    /// # Errors
+    /// `Corruption` if it is missing or another file; `Io`.
+    #[inline]
+    pub(crate) fn get(
+        &self,
+        keyspace: KeyspaceId,
+        file: &Arc<SegmentFile>,
+    ) -> Result<Arc<OpenFile>> {
+        if let Some(open) = file.open.load_full() {
+            if !file.used.load(Ordering::Relaxed) {
+                file.used.store(true, Ordering::Relaxed);
+            }
+            return Ok(open);
+        }
+        self.open(keyspace, file)
+    }
+
+    /// Takes in a file that was opened before.
+    pub(crate) fn take_in(&self, file: &SegmentFile, open: Arc<OpenFile>) {
+        file.open.store(Some(open));
+    }
+
+    #[cold]
+    fn open(&self, keyspace: KeyspaceId, file: &Arc<SegmentFile>) -> Result<Arc<OpenFile>> {
+        let _opening = file.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = file.open.load_full() {
+            return Ok(open);
+        }
+        let path = self.names.segment(file.number());
+        let handle = self.fs.open(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Error::corruption("the value segment is missing; restore it from a copy")
+                    .in_file(&path)
+            }
+            _ => Error::io(&path, "open the value segment", &error),
+        })?;
+        let held = TablePool::hold(&self.pool, 1);
+        let open = OpenFile { file: handle, path, moves: ArcSwap::default(), _held: held };
+        let mut header = [0; FILE_HEADER_LEN as usize];
+        open.read(&mut header, 0)?;
+        let found = FileHeader::decode(&header).map_err(|error| error.at(&open.path, 0))?;
+        let expected = FileHeader { file: file.number(), database: self.database, keyspace };
+        if found != expected {
+            let message = format!("expected the value segment {expected:?}, found {found:?}");
+            return Err(Error::corruption(message).at(&open.path, 0));
+        }
+        let open = Arc::new(open);
+        file.open.store(Some(Arc::clone(&open)));
+        file.used.store(true, Ordering::Relaxed);
+        self.note_open(file);
+        Ok(open)
+    }
+
+    /// Notes an open file, and closes others that are too many.
+    fn note_open(&self, file: &Arc<SegmentFile>) {
+        let limit = (self.pool.limit() / SHARE).max(1);
+        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = 2 * clock.len();
+        while clock.len() >= limit && seen > 0 {
+            seen -= 1;
+            let Some(candidate) = clock.pop_front() else { break };
+            let Some(other) = candidate.upgrade() else { continue };
+            if other.used.swap(false, Ordering::Relaxed) {
+                clock.push_back(candidate);
+            } else {
+                other.open.store(None);
+            }
+        }
+        clock.push_back(Arc::downgrade(file));
+    }
+}
+
+/// Names the key whose value it is about.
+#[cold]
+pub(crate) fn about(error: Error, key: &[u8]) -> Error {
+    let shown = &key[..key.len().min(64)];
+    let dots = if shown.len() < key.len() { "…" } else { "" };
+    error.prefixed(&format!("value of key '{}{dots}': ", shown.escape_ascii()))
+}

@@ -1,0 +1,79 @@
+//! A walk over every byte of a segment.
+
+use super::format::{FILE_HEADER_LEN, Tail};
+use super::hints::visit_hints;
+use super::map::{Segment, SegmentMap};
+use super::open::{OpenFile, OpenSegments};
+use super::record_check::RecordCheck;
+use crate::error::{Error, Result};
+use crate::key::KeyspaceId;
+
+/// Bytes read at once.
+const STEP: u64 = 256 << 10;
+
+impl OpenSegments {
+    /// Reads all segments of a map: every checksum holds, and what is said of them is so. Answers how
+    /// many bytes they are.
+    ///
+    /// # Errors
+    /// The first thing found wrong, as `Corruption`; `Io`.
+    pub(crate) fn verify(&self, keyspace: KeyspaceId, map: &SegmentMap) -> Result<u64> {
+        let mut bytes = map.files().len() as u64 * FILE_HEADER_LEN;
+        for segment in map.iter() {
+            let file = self.get(keyspace, &segment.file)?;
+            verify_segment(&file, segment)
+                .map_err(|error| error.at(file.path(), segment.placement.offset))?;
+            bytes += segment.placement.len;
+        }
+        Ok(bytes)
+    }
+}
+
+fn verify_segment(file: &OpenFile, segment: &Segment) -> Result<()> {
+    let placement = &segment.placement;
+    file.check_section(placement)?;
+    let moves = file.moves(placement)?;
+    let mut check = RecordCheck::new(placement.segment, placement.is_keyed());
+    let whole = [(0, placement.records_len)];
+    let stretches: Vec<(u64, u64)> = match &moves {
+        None => whole.to_vec(),
+        Some(moves) => moves.kept.iter().map(|stretch| (stretch.start, stretch.end)).collect(),
+    };
+    let mut offset = placement.records_at();
+    let mut buffer = Vec::new();
+    for (start, end) in stretches {
+        check.begin(start)?;
+        let mut left = end - start;
+        while left > 0 {
+            let len = left.min(STEP).min(placement.records_end().saturating_sub(offset));
+            if len == 0 {
+                return Err(Error::corruption("moves: expected what the records hold, found more"));
+            }
+            buffer.resize(len as usize, 0);
+            file.read(&mut buffer, offset)?;
+            check.feed(&buffer).map_err(|error| error.at(file.path(), offset))?;
+            (offset, left) = (offset + len, left - len);
+        }
+    }
+    let found = check.end()?;
+    if (found, offset) != (placement.values, placement.records_end()) {
+        return Err(Error::corruption(format!(
+            "expected {} records up to offset {}, found {found} up to {offset}",
+            placement.values,
+            placement.records_end()
+        )));
+    }
+    let mut hints = 0;
+    let payload = file.read_tail(placement, Tail::Hints)?;
+    visit_hints(&payload, moves.as_deref().map(|moves| &moves.kept), |_| {
+        hints += 1;
+        Ok(())
+    })?;
+    if !placement.is_keyed() && hints != placement.values {
+        return Err(Error::corruption(format!(
+            "expected {} hints, found {hints}",
+            placement.values
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,387 @@
+//! Writing values: sections appended to files that grow over many flushes.
+//!
+//! A flush or slice of a compaction takes a growing file that nobody else writes to, or begins one,
+//! appends a section and gives the file back while it has less than `segment_size` bytes. So segment
+//! files reach that size however small flushes are, and each value is written once. What keeps this
+//! safe:
+//!
+//! - A section is complete and synced before an edit names it, and never changes after. What a crash
+//!   leaves behind the last section that the manifest names does not exist.
+//! - Only who created a file appends to it: none is appended to after a reopen.
+//! - A file of which a write or sync failed is not appended to any more.
+//! - A growing file has no second name: checkpoints copy it (H12).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use foldb_env::{FileSystem, WritableFile};
+
+use super::address::{Address, SegmentId};
+use super::file::SegmentFile;
+use super::format::{
+    FILE_HEADER_LEN, FileHeader, KEYED, SECTION_HEADER_LEN, Tail, put_key_part, put_record,
+    put_section_header, put_tail,
+};
+use super::hints::HintsBuilder;
+use super::map::Placement;
+use crate::error::{Error, Result};
+use crate::key::{KeyspaceId, SeqNo};
+use crate::memory::Charge;
+use crate::version::{FileNames, Trash};
+
+/// Bytes gathered before they are written.
+const WRITE_STEP: usize = 256 << 10;
+
+/// Bytes written between two syncs, so that a sync of the log does not wait behind many (H23).
+const SYNC_STEP: u64 = 1 << 20;
+
+/// How values of a keyspace are separated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Separation {
+    /// Least bytes of a value that goes to a segment; `None`: none does.
+    pub(crate) min: Option<usize>,
+    /// Bytes of a file at which the next is begun.
+    pub(crate) segment_size: u64,
+    /// Whether sections end with hints; else each record has its key with it.
+    pub(crate) hints: bool,
+    /// Bytes of hints at which a section is ended.
+    pub(crate) most_hints: usize,
+}
+
+/// Files of a keyspace that sections may be appended to, while nobody does.
+#[derive(Debug, Default)]
+pub(crate) struct GrowingFiles(Mutex<Vec<Growing>>);
+
+/// A file that sections may be appended to.
+#[derive(Debug)]
+pub(super) struct Growing {
+    meta: Arc<SegmentFile>,
+    file: Arc<dyn WritableFile>,
+    /// Where the next section begins.
+    end: u64,
+}
+
+impl Growing {
+    pub(super) fn meta(&self) -> &Arc<SegmentFile> {
+        &self.meta
+    }
+
+    /// Nothing more is appended to it.
+    pub(super) fn seal(self) {
+        self.meta.set_growing(false);
+    }
+}
+
+impl GrowingFiles {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Growing>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a file, so that nobody else appends to it.
+    fn take(&self) -> Option<Growing> {
+        self.remove_obsolete();
+        self.lock().pop()
+    }
+
+    fn give_back(&self, growing: Growing) {
+        self.lock().push(growing);
+    }
+
+    /// Lets go of files without a segment: the last one who has such a file has it removed.
+    pub(crate) fn remove_obsolete(&self) {
+        self.lock().retain(|growing| !growing.meta.is_obsolete());
+    }
+
+    /// Whether nobody appends to a file at the moment.
+    pub(crate) fn may_retire(&self, file: &SegmentFile) -> bool {
+        let is_it = |growing: &Growing| growing.meta.number() == file.number();
+        !file.is_growing() || self.lock().iter().any(is_it)
+    }
+
+    /// Has nothing more appended to the file of this number; `false` if somebody appends to it now.
+    pub(crate) fn retire(&self, file: &SegmentFile) -> bool {
+        if !file.is_growing() {
+            return true;
+        }
+        let mut files = self.lock();
+        let Some(at) = files.iter().position(|growing| growing.meta.number() == file.number())
+        else {
+            return false;
+        };
+        let growing = files.swap_remove(at);
+        growing.meta.set_growing(false);
+        true
+    }
+}
+
+/// What a writer of values needs from its surroundings.
+#[derive(Clone, Copy)]
+pub(crate) struct WriterContext<'a> {
+    pub(crate) fs: &'a Arc<dyn FileSystem>,
+    pub(crate) names: &'a FileNames,
+    pub(crate) trash: &'a Arc<Trash>,
+    pub(crate) next_number: &'a dyn Fn() -> u64,
+    pub(crate) database: u64,
+    pub(crate) keyspace: KeyspaceId,
+}
+
+impl WriterContext<'_> {
+    /// A new file, which only the caller knows of.
+    pub(super) fn create(&self) -> Result<Growing> {
+        let number = (self.next_number)();
+        let path = self.names.segment(number);
+        let file = self
+            .fs
+            .create(&path)
+            .map_err(|error| Error::io(&path, "create the value segment", &error))?;
+        let meta = self.trash.segment_file(number);
+        meta.set_growing(true);
+        Ok(Growing { meta, file, end: 0 })
+    }
+}
+
+/// Bytes on their way to the end of a file.
+pub(super) struct Appender {
+    pub(super) growing: Growing,
+    /// Gathered bytes, and where in the file they belong.
+    buffer: Vec<u8>,
+    at: u64,
+    unsynced: u64,
+    pub(super) written: u64,
+}
+
+impl Appender {
+    fn new(growing: Growing) -> Appender {
+        let at = growing.end;
+        Appender { growing, buffer: Vec::new(), at, unsynced: 0, written: 0 }
+    }
+
+    /// Where the next byte goes.
+    fn position(&self) -> u64 {
+        self.at + self.buffer.len() as u64
+    }
+
+    fn write_if_full(&mut self, most: usize, names: &FileNames) -> Result<()> {
+        if self.buffer.len() < most {
+            return Ok(());
+        }
+        self.write(names)?;
+        if self.unsynced >= SYNC_STEP {
+            self.sync(names)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, names: &FileNames) -> Result<()> {
+        let failed = |error| {
+            let path = names.segment(self.growing.meta.number());
+            Error::io(&path, "write the value segment", &error)
+        };
+        self.growing.file.write_at(&self.buffer, self.at).map_err(failed)?;
+        let len = self.buffer.len() as u64;
+        (self.at, self.unsynced, self.written) =
+            (self.at + len, self.unsynced + len, self.written + len);
+        self.buffer.clear();
+        self.buffer.shrink_to(2 * WRITE_STEP);
+        Ok(())
+    }
+
+    fn sync(&mut self, names: &FileNames) -> Result<()> {
+        let path = || names.segment(self.growing.meta.number());
+        let synced = self.growing.file.sync();
+        synced.map_err(|error| Error::io(&path(), "sync the value segment", &error))?;
+        self.unsynced = 0;
+        Ok(())
+    }
+}
+
+/// A section being written.
+pub(super) struct Section {
+    id: SegmentId,
+    /// Of its header.
+    offset: u64,
+    flags: u32,
+    pub(super) values: u64,
+    pub(super) hints: HintsBuilder,
+    appender: Appender,
+}
+
+impl Section {
+    pub(super) fn begin(
+        id: SegmentId,
+        flags: u32,
+        growing: Growing,
+        context: &WriterContext<'_>,
+    ) -> Section {
+        let mut appender = Appender::new(growing);
+        if appender.at == 0 {
+            let file = appender.growing.meta.number();
+            let (database, keyspace) = (context.database, context.keyspace);
+            FileHeader { file, database, keyspace }.encode(&mut appender.buffer);
+            debug_assert_eq!(appender.buffer.len() as u64, FILE_HEADER_LEN);
+        }
+        let offset = appender.position();
+        put_section_header(&mut appender.buffer, id, flags);
+        Section { id, offset, flags, values: 0, hints: HintsBuilder::default(), appender }
+    }
+
+    /// Appends bytes of records, of which at most `most` are gathered.
+    pub(super) fn append(&mut self, bytes: &[u8], most: usize, names: &FileNames) -> Result<()> {
+        self.appender.buffer.extend_from_slice(bytes);
+        self.appender.write_if_full(most, names)
+    }
+
+    /// Bytes of records so far.
+    fn records_len(&self) -> u64 {
+        self.appender.position() - self.offset - SECTION_HEADER_LEN
+    }
+
+    /// Ends and syncs it. The file's next section begins behind it.
+    pub(super) fn finish(
+        mut self,
+        moves: &[u8],
+        names: &FileNames,
+    ) -> Result<(Placement, Appender)> {
+        let records_len = self.records_len();
+        let (id, flags, out) = (self.id, self.flags, &mut self.appender.buffer);
+        out.push(0);
+        put_tail(out, id, flags, Tail::Moves, moves);
+        put_tail(out, id, flags, Tail::Hints, self.hints.bytes());
+        let end = self.appender.position();
+        self.appender.write(names)?;
+        self.appender.sync(names)?;
+        self.appender.growing.end = end;
+        let placement = Placement {
+            segment: id,
+            file: self.appender.growing.meta.number(),
+            offset: self.offset,
+            len: end - self.offset,
+            records_len,
+            values: self.values,
+            flags,
+        };
+        Ok((placement, self.appender))
+    }
+}
+
+/// Takes the values that a flush or a slice of a compaction separates.
+pub(crate) struct ValueWriter<'a> {
+    context: WriterContext<'a>,
+    separation: Separation,
+    growing: &'a GrowingFiles,
+    section: Option<Section>,
+    finished: Vec<Placement>,
+    /// Files to be given back: not before all went well, so that nobody else knows of those that
+    /// were created here.
+    kept: Vec<Growing>,
+    created: Vec<Arc<SegmentFile>>,
+    bytes_written: u64,
+    charge: Charge,
+}
+
+impl<'a> ValueWriter<'a> {
+    pub(crate) fn new(
+        context: WriterContext<'a>,
+        separation: Separation,
+        growing: &'a GrowingFiles,
+        charge: Charge,
+    ) -> ValueWriter<'a> {
+        ValueWriter {
+            context,
+            separation,
+            growing,
+            section: None,
+            finished: Vec::new(),
+            kept: Vec::new(),
+            created: Vec::new(),
+            bytes_written: 0,
+            charge,
+        }
+    }
+
+    /// Whether a value of so many bytes goes to a segment.
+    #[inline]
+    pub(crate) fn takes(&self, len: usize) -> bool {
+        self.separation.min.is_some_and(|min| len >= min)
+    }
+
+    /// Writes a value. Its address holds once the edit with [`ValueWriter::finish`]'s answer does.
+    pub(crate) fn add(&mut self, key: &[u8], seqno: SeqNo, value: &[u8]) -> Result<Address> {
+        if self.section.as_ref().is_some_and(|section| self.is_full(section)) {
+            self.end_section()?;
+        }
+        if self.section.is_none() {
+            self.section = Some(self.begin_section()?);
+        }
+        let section = self.section.as_mut().expect("a section was begun");
+        let position = section.records_len();
+        let (id, out) = (section.id, &mut section.appender.buffer);
+        put_record(out, id, position, value);
+        let mut key_part = 0;
+        if self.separation.hints {
+            section.hints.add(key, seqno, value.len() as u64);
+        } else {
+            key_part = put_key_part(out, id, position, key, seqno);
+        }
+        section.values += 1;
+        section.appender.write_if_full(WRITE_STEP, self.context.names)?;
+        if section.values % 1024 == 0 {
+            self.charge.set(section.hints.memory_bytes() + 2 * WRITE_STEP);
+        }
+        Ok(Address { segment: id, position, len: value.len() as u64, key_part })
+    }
+
+    fn is_full(&self, section: &Section) -> bool {
+        section.appender.position() >= self.separation.segment_size
+            || section.hints.memory_bytes() >= self.separation.most_hints
+    }
+
+    fn begin_section(&mut self) -> Result<Section> {
+        let growing = match self.kept.pop().or_else(|| self.growing.take()) {
+            Some(growing) => growing,
+            None => {
+                let growing = self.context.create()?;
+                self.created.push(Arc::clone(&growing.meta));
+                growing
+            }
+        };
+        let flags = if self.separation.hints { 0 } else { KEYED };
+        Ok(Section::begin((self.context.next_number)(), flags, growing, &self.context))
+    }
+
+    fn end_section(&mut self) -> Result<()> {
+        let Some(section) = self.section.take() else { return Ok(()) };
+        let meta = Arc::clone(&section.appender.growing.meta);
+        let finished = section.finish(&[], self.context.names);
+        let (placement, appender) = finished.inspect_err(|_| meta.set_growing(false))?;
+        self.bytes_written += appender.written;
+        self.finished.push(placement);
+        if appender.growing.end < self.separation.segment_size {
+            self.kept.push(appender.growing);
+        } else {
+            meta.set_growing(false);
+        }
+        Ok(())
+    }
+
+    /// Ends the last section: the segments written, durable but for the names of new files, and the
+    /// bytes that were.
+    pub(crate) fn finish(&mut self) -> Result<(Vec<Placement>, u64)> {
+        self.end_section()?;
+        self.created.clear();
+        self.kept.drain(..).for_each(|growing| self.growing.give_back(growing));
+        self.charge.set(0);
+        Ok((std::mem::take(&mut self.finished), std::mem::take(&mut self.bytes_written)))
+    }
+}
+
+impl Drop for ValueWriter<'_> {
+    fn drop(&mut self) {
+        // What was written lies behind the last section that anybody knows, and may be half of one.
+        let section = self.section.take().map(|section| section.appender.growing);
+        for growing in section.into_iter().chain(self.kept.drain(..)) {
+            growing.meta.set_growing(false);
+        }
+        // Nobody else knows of these.
+        self.created.drain(..).for_each(|file| file.set_obsolete(true));
+    }
+}
