@@ -167,7 +167,17 @@ impl Db {
 struct MergeStep {
     rewritten: Rewritten,
     files: u64,
+    /// Bytes of the old files less those of the new one.
+    reclaimed: u64,
     install: Duration,
+}
+
+impl MergeStep {
+    /// Whether there is less to do after it. A file of which no more is dead than was known is not to be
+    /// rewritten for ever.
+    fn helped(&self) -> bool {
+        self.reclaimed > 0 || self.files > 1
+    }
 }
 
 impl Core {
@@ -207,7 +217,12 @@ impl Core {
                     if cancelled() { Err(stopped()) } else { self.check_open() }
                 };
                 match self.merge_step(&keyspace, bound, memory, &progress) {
-                    Ok(Some(step)) => report.add(&step),
+                    Ok(Some(step)) => {
+                        report.add(&step);
+                        if !step.helped() {
+                            break;
+                        }
+                    }
                     Ok(None) => break,
                     Err(error) if error.kind() == ErrorKind::Corruption => {
                         self.events.tell(&Event::BackgroundError { error });
@@ -267,6 +282,10 @@ impl Core {
             }
             match self.merge_step(&keyspace, bound, memory, &progress) {
                 Ok(None) => continue,
+                Ok(Some(step)) if !step.helped() => {
+                    keyspace.segments_settled.store(true, Ordering::Release);
+                    return Ok(true);
+                }
                 Ok(Some(_)) => {}
                 Err(_) if self.stopping() => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Corruption => {
@@ -389,7 +408,7 @@ impl Core {
             bytes_reclaimed,
             duration: self.options.env.clock.now() - start,
         });
-        Ok(Some(MergeStep { rewritten, files, install }))
+        Ok(Some(MergeStep { rewritten, files, reclaimed: bytes_reclaimed, install }))
     }
 
     /// Says where rewritten segments lie, and how long that held the tree.

@@ -188,7 +188,7 @@ impl Keyspace {
             seqno,
             bounds,
             comparator: Arc::clone(&keyspace.comparator),
-            registry: Arc::clone(&core.registry),
+            resolver: core.registry.cached_resolver(),
             totals: Arc::clone(&core.totals),
             report: options.report.clone(),
             values: keyspace.value_reader(&view.version),

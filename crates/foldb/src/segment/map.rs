@@ -2,10 +2,11 @@
 //!
 //! Part of a version, so a reader of an older one finds the file that a segment lay in then. An edit
 //! places segments and adds and removes tables; all else follows from it: a segment's live bytes are
-//! the sum of what the version's tables refer to in it, and a segment that no table refers to is gone.
+//! the sum of what the version's tables refer to in it, and a file is gone with its last segment that
+//! a table refers to.
 //! There is no counter that could drift from the tables.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::address::SegmentId;
@@ -128,6 +129,7 @@ pub(crate) struct FileUse {
     pub(crate) end: u64,
     /// Of those, bytes of live records and what goes with them.
     pub(crate) live: u64,
+    /// Those that tables refer to.
     pub(crate) segments: Vec<SegmentId>,
 }
 
@@ -176,7 +178,9 @@ impl SegmentMap {
             let (live, records) =
                 (segment.live() as u128, u128::from(placement.records_len.max(1)));
             file.live += (u128::from(placement.len) * live / records) as u64;
-            file.segments.push(id);
+            if segment.tables > 0 {
+                file.segments.push(id);
+            }
         }
         files
     }
@@ -236,10 +240,17 @@ impl SegmentMap {
         Ok(())
     }
 
-    /// Lets go of segments that no table refers to.
+    /// Lets go of the segments of files in which no table refers to any. Until then a dead segment stays,
+    /// to say how long its file is.
     pub(crate) fn prune(&mut self) {
-        if self.0.values().any(|segment| segment.tables == 0) {
-            Arc::make_mut(&mut self.0).retain(|_, segment| segment.tables > 0);
+        if self.0.values().all(|segment| segment.tables > 0) {
+            return;
+        }
+        let alive = self.0.values().filter(|segment| segment.tables > 0);
+        let files: HashSet<u64> = alive.map(|segment| segment.placement.file).collect();
+        if self.0.values().any(|segment| !files.contains(&segment.placement.file)) {
+            let segments = Arc::make_mut(&mut self.0);
+            segments.retain(|_, segment| files.contains(&segment.placement.file));
         }
     }
 

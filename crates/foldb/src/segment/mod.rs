@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Which values are alive is what the tables of a version refer to ([`references`]); a version knows
-//! where its segments lie and how much of each is alive ([`map`]). A segment that no table refers to is
-//! gone. Others are rewritten without their dead values ([`merge`]): the new file keeps the positions,
+//! where its segments lie and how much of each is alive ([`map`]). A file is gone with its last segment
+//! that a table refers to. Others are rewritten without their dead values ([`merge`]): the new file keeps the positions,
 //! and the next version has the segment there. No address, no table and no write of a user is touched, so
 //! there is nothing that a concurrent write could be undone by (H6); readers of an older version finish
 //! in the old file.
