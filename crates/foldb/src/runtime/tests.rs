@@ -13,6 +13,7 @@ fn runtime(budget: usize) -> Runtime {
     let shares = MemoryShares {
         budget,
         memtables: 100 * KIB,
+        with_spare: 100 * KIB,
         write_buffer: 50 * KIB,
         cache: 50 * KIB,
         background: 50 * KIB,

@@ -409,7 +409,11 @@ impl TableBuilder {
         }
         let start = self.writer.position();
         let len = filter_len(self.hashes.len(), self.options.filter_bits);
-        write_filter(&mut self.writer.room(len)[..len], self.hashes.iter(), self.options.filter_bits);
+        write_filter(
+            &mut self.writer.room(len)[..len],
+            self.hashes.iter(),
+            self.options.filter_bits,
+        );
         self.writer.advance(len);
         self.writer.end_frame(start, Compression::None).map(Some)
     }
