@@ -1,7 +1,7 @@
 //! How many operations were done when.
 //!
-//! Intervals begin at 8 ms and double whenever the run outgrows them, so that a timeline has a fixed size,
-//! recording never allocates, and each run has as fine a timeline as fits.
+//! Intervals begin at 8 ms and double whenever the run outgrows them, so that a timeline has a fixed
+//! size, recording never allocates, and each run has as fine a timeline as fits.
 
 use std::time::Duration;
 

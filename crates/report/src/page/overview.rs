@@ -17,7 +17,8 @@ pub fn section(rows: &Rows<'_>) -> Markup {
                         figcaption {
                             "Against the peer "
                             span class="note" {
-                                "right of 1 is faster; line: how far repetitions are apart; short tick: bar, long tick: aim"
+                                "right of 1 is faster; line: how far repetitions are apart; short tick: \
+                                 bar, long tick: aim"
                             }
                         }
                         div { (ratios) }
@@ -49,7 +50,9 @@ fn table(rows: &Rows<'_>) -> Markup {
                     tr {
                         th scope="col" { "Workload" }
                         @if compared {
-                            @for head in ["Ratio", "Bar", "Aim", "Verdict"] { th scope="col" { (head) } }
+                            @for head in ["Ratio", "Bar", "Aim", "Verdict"] {
+                                th scope="col" { (head) }
+                            }
                         }
                         @for engine in &engines { th scope="col" { (engine) } }
                     }

@@ -72,7 +72,7 @@ pub fn engines(results: &Results) -> Markup {
                 h2 { "Engines" }
                 div class="box" {
                     table class="texts" {
-                        thead { tr { @for head in ["Engine", "Version", "Part"] { th scope="col" { (head) } } } }
+                        (table::head(&["Engine", "Version", "Part"]))
                         tbody {
                             @for engine in &results.engines {
                                 tr {
@@ -110,8 +110,8 @@ fn evenness(probes: &[Probe]) -> String {
     let rates: Vec<f64> = probes.iter().map(|probe| probe.synced_write_mb_per_second).collect();
     let of = |value: Option<f64>| figures::or_dash(value, figures::short);
     format!(
-        "Written in order and synced, between runs: {} to {} MB/s, median {}. Differences between engines below that \
-         spread mean little where the disk decides.",
+        "Written in order and synced, between runs: {} to {} MB/s, median {}. Differences between \
+         engines below that spread mean little where the disk decides.",
         of(least(&rates)),
         of(most(&rates)),
         of(median(&rates))

@@ -13,7 +13,7 @@ pub fn grouped(heads: &[&str], rows: &[(bool, Vec<String>)]) -> Markup {
     html! {
         div class="box" {
             table {
-                thead { tr { @for head in heads { th scope="col" { (head) } } } }
+                (head(heads))
                 tbody {
                     @for (leads, row) in rows {
                         tr class=[leads.then_some("leads")] {
@@ -26,6 +26,11 @@ pub fn grouped(heads: &[&str], rows: &[(bool, Vec<String>)]) -> Markup {
             }
         }
     }
+}
+
+/// The head of a table.
+pub fn head(heads: &[&str]) -> Markup {
+    html! { thead { tr { @for head in heads { th scope="col" { (head) } } } } }
 }
 
 /// Names and what stands for them, as text.

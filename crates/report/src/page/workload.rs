@@ -37,7 +37,8 @@ fn judgement(row: &Row<'_>, rows: &Rows<'_>) -> Markup {
             p class="judgement" {
                 @if let Some(ratio) = &ratio {
                     strong { (figures::times(ratio.median)) } " the rate of " (peer)
-                    " (repetitions: " (figures::times(ratio.least)) " to " (figures::times(ratio.most)) ")"
+                    " (repetitions: " (figures::times(ratio.least))
+                    " to " (figures::times(ratio.most)) ")"
                 } @else { "Not compared with " (peer) }
                 @for (name, value) in [("bar", row.workload.bar), ("aim", row.workload.aim)] {
                     @if let Some(value) = value { ", " (name) " " (figures::times(value)) }
@@ -118,10 +119,12 @@ fn list(values: &[f64], show: impl Fn(f64) -> String) -> String {
     values.iter().map(|value| show(*value)).collect::<Vec<_>>().join(", ")
 }
 
-/// For each engine a row of medians that leads, and one for each repetition; only that if it is one.
+/// For each engine that has any value a row of medians that leads, and one for each repetition; only
+/// that if it is one.
 fn repetitions(row: &Row<'_>, columns: &[Column<'_>]) -> Vec<(bool, Vec<String>)> {
     let mut rows = Vec::new();
-    for contender in &row.contenders {
+    let told = |contender: &&Contender<'_>| columns.iter().any(|column| column.is_told(contender));
+    for contender in row.contenders.iter().filter(told) {
         if contender.runs.len() > 1 {
             let name = format!("{}, median", contender.name);
             rows.push((true, cells(name, columns, |column| column.median(contender))));
@@ -164,9 +167,14 @@ impl<'a> Column<'a> {
         or_dash(median(&contender.values(&self.of)), self.show)
     }
 
-    /// Whether any run of `row` has a value of it.
+    /// Whether any run of `contender` has a value of it.
+    fn is_told(&self, contender: &Contender<'_>) -> bool {
+        !contender.values(&self.of).is_empty()
+    }
+
+    /// Whether any run of `row` has one.
     fn is_known(&self, row: &Row<'_>) -> bool {
-        row.contenders.iter().any(|contender| !contender.values(&self.of).is_empty())
+        row.contenders.iter().any(|contender| self.is_told(contender))
     }
 }
 
@@ -213,8 +221,8 @@ fn timelines(row: &Row<'_>) -> Markup {
                 figcaption {
                     "Rate over time "
                     span class="note" {
-                        "strong: the repetition with the median rate, below it its flushes and compactions; \
-                         each engine has its own scales"
+                        "strong: the repetition with the median rate, below it its flushes and \
+                         compactions; each engine has its own scales"
                     }
                 }
                 div class="panels" {
@@ -284,7 +292,9 @@ fn resources(row: &Row<'_>) -> Markup {
             figure {
                 figcaption {
                     "Writing, space and memory "
-                    span class="note" { "bar: median, dots: repetitions; shorter is better" }
+                    @if !plots.is_empty() {
+                        span class="note" { "bar: median, dots: repetitions; shorter is better" }
+                    }
                 }
                 div class="panels" {
                     @for (measure, plot) in &plots { div { h3 { (measure.title) } (plot) } }
@@ -294,6 +304,9 @@ fn resources(row: &Row<'_>) -> Markup {
         }
     }
 }
+
+const SETTINGS: [&str; 4] =
+    ["Engine", "Operations", "Settings other than its defaults", "Digest of a full scan"];
 
 /// With which settings each engine ran, what a scan of it found, and who did not run.
 fn settings(row: &Row<'_>) -> Markup {
@@ -306,18 +319,12 @@ fn settings(row: &Row<'_>) -> Markup {
     html! {
         div class="box" {
             table class="texts" {
-                thead {
-                    tr {
-                        @for head in ["Engine", "Operations", "Settings other than its defaults", "Digest of a full scan"] {
-                            th scope="col" { (head) }
-                        }
-                    }
-                }
+                (table::head(&SETTINGS))
                 tbody {
                     @for contender in &row.contenders {
                         tr {
                             th scope="row" { (contender.name) }
-                            td { (list(&distinct(&contender.values(|run| Some(run.operations as f64))), figures::grouped)) }
+                            td { (operations(contender)) }
                             td { (each(contender, |run| &run.settings)) }
                             td { (each(contender, |run| &run.digest)) }
                         }
@@ -331,8 +338,9 @@ fn settings(row: &Row<'_>) -> Markup {
     }
 }
 
-fn distinct(values: &[f64]) -> Vec<f64> {
-    let mut values = values.to_vec();
-    values.dedup();
-    values
+/// Operations of the runs, once if all have as many.
+fn operations(contender: &Contender<'_>) -> String {
+    let mut operations = contender.values(|run| Some(run.operations as f64));
+    operations.dedup();
+    list(&operations, figures::grouped)
 }

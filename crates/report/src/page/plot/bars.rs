@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::frame::Frame;
 use super::scale::{Linear, Scale};
-use super::{NAME_LETTERS, px, series, shortened, svg, width};
+use super::{NAME_LETTERS, px, series, shortened, svg, upright, width};
 use crate::page::figures::{self, Unit};
 use crate::page::rows::{Contender, Row, median, most};
 use crate::results::Run;
@@ -120,11 +120,14 @@ fn bar(
     at: &impl Fn(f64) -> f64,
 ) -> Markup {
     let middle = median(values).unwrap_or_default();
+    let length = at(middle) - frame.left;
     let end = at(most(values).unwrap_or_default());
     let dots = html! {
-        rect x=(px(frame.left)) y=(px(y - BAR / 2.0)) width=(px(at(middle) - frame.left)) height=(px(BAR)) {}
+        rect x=(px(frame.left)) y=(px(y - BAR / 2.0)) width=(px(length)) height=(px(BAR)) {}
         @for value in values {
-            circle class="p" cx=(px(at(*value))) cy=(px(y)) r="2.6" { title { ((measure.show)(*value)) } }
+            circle class="p" cx=(px(at(*value))) cy=(px(y)) r="2.6" {
+                title { ((measure.show)(*value)) }
+            }
         }
     };
     html! {
@@ -141,7 +144,9 @@ fn line(wanted: &Wanted, right: bool, frame: &Frame, at: &impl Fn(f64) -> f64) -
     let x = at(wanted.value);
     let (anchor, label) = if right { ("start", x - 2.0) } else { ("end", x + 2.0) };
     html! {
-        path class="wanted" d={ "M" (px(x)) " " (px(frame.top - 4.0)) "V" (px(frame.bottom)) } {}
-        text class="tick" x=(px(label)) y=(px(frame.top - 8.0)) text-anchor=(anchor) { (wanted.name) }
+        path class="wanted" d=(upright(x, frame.top - 4.0, frame.bottom)) {}
+        text class="tick" x=(px(label)) y=(px(frame.top - 8.0)) text-anchor=(anchor) {
+            (wanted.name)
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{WIDTH, px};
+use super::{WIDTH, level, px, upright};
 
 /// The field values are drawn in.
 #[derive(Clone, Copy, Debug)]
@@ -38,14 +38,13 @@ impl Frame {
 
     /// Marks below, with lines across the field if `lines`, and what is marked.
     pub fn below(&self, ticks: &[Tick], lines: bool, quantity: &str) -> Markup {
-        let (top, bottom) = (px(self.top), px(self.bottom));
         html! {
             @for (share, label) in ticks {
-                @let x = px(self.x(*share));
-                @if lines { path class="grid" d={ "M" (x) " " (top) "V" (bottom) } {} }
-                text class="tick" x=(x) y=(px(self.bottom + 15.0)) text-anchor="middle" { (label) }
+                @let x = self.x(*share);
+                @if lines { path class="grid" d=(upright(x, self.top, self.bottom)) {} }
+                text class="tick" x=(px(x)) y=(px(self.bottom + 15.0)) text-anchor="middle" { (label) }
             }
-            path class="axis" d={ "M" (px(self.left)) " " (bottom) "H" (px(self.right)) } {}
+            path class="axis" d=(level(self.bottom, self.left, self.right)) {}
             @if !quantity.is_empty() {
                 text class="axis-title" x=(px((self.left + self.right) / 2.0))
                     y=(px(self.bottom + 31.0)) text-anchor="middle" { (quantity) }
@@ -55,12 +54,13 @@ impl Frame {
 
     /// Marks on the left, with lines across the field, and above it what is marked.
     pub fn beside(&self, ticks: &[Tick], quantity: &str) -> Markup {
-        let (left, right) = (px(self.left), px(self.right));
         html! {
             @for (share, label) in ticks {
                 @let y = self.y(*share);
-                path class="grid" d={ "M" (left) " " (px(y)) "H" (right) } {}
-                text class="tick" x=(px(self.left - 6.0)) y=(px(y + 4.0)) text-anchor="end" { (label) }
+                path class="grid" d=(level(y, self.left, self.right)) {}
+                text class="tick" x=(px(self.left - 6.0)) y=(px(y + 4.0)) text-anchor="end" {
+                    (label)
+                }
             }
             text class="axis-title" x="0" y="11" { (quantity) }
         }

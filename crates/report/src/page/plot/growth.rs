@@ -1,8 +1,8 @@
 //! Rate over size: what workloads named `growth/...` tell together.
 //!
 //! `growth/merge-1m` and `growth/merge-10m` are two sizes of one group, and so are `growth/1M` and
-//! `growth/10M`. What their commands say in `--num=` counts: a name keeps its size where a run is scaled
-//! down. In a group whose names tell no sizes, a run's own timeline does: its rate in each interval,
+//! `growth/10M`. What their commands say in `--num=` counts: a name keeps its size where a run is
+//! scaled down. In a group whose names tell no sizes, a run's own timeline does: its rate in each interval,
 //! over the operations it has done by then.
 
 use maud::{Markup, html};
@@ -155,7 +155,10 @@ fn figure(group: &Group<'_>) -> Option<Markup> {
     let label = format!("Rate over size, {}", group.name);
     Some(html! {
         figure class="pair" {
-            figcaption { (group.name) " " span class="note" { "higher is faster; equal slopes are equal shares lost" } }
+            figcaption {
+                (group.name) " "
+                span class="note" { "higher is faster; equal slopes are equal shares lost" }
+            }
             div { (svg("growth", Some(&group.name), &label, HEIGHT, &content)) }
             (sizes_table(&curves))
         }
@@ -168,7 +171,8 @@ fn drawn(curve: &Curve<'_>, at: &impl Fn((f64, f64)) -> (f64, f64)) -> Markup {
         (line(&medians))
         @for (size, rate) in &curve.values {
             @let (x, y) = at((*size, *rate));
-            (mark(curve.slot, x, y, &format!("{} at {}: {}", curve.name, figures::count(*size), figures::rate(*rate))))
+            @let (size, rate) = (figures::count(*size), figures::rate(*rate));
+            (mark(curve.slot, x, y, &format!("{} at {size}: {rate}", curve.name)))
         }
     };
     series(curve.name, curve.slot, curve.values.len(), &content)

@@ -61,6 +61,16 @@ fn px(value: f64) -> String {
     }
 }
 
+/// The path of an upright line.
+fn upright(x: f64, top: f64, bottom: f64) -> String {
+    format!("M{} {}V{}", px(x), px(top), px(bottom))
+}
+
+/// The path of a level line.
+fn level(y: f64, left: f64, right: f64) -> String {
+    format!("M{} {}H{}", px(left), px(y), px(right))
+}
+
 /// The straight lines through `points`.
 fn line(points: &[(f64, f64)]) -> Markup {
     let mut path = String::new();

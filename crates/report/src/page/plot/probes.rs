@@ -5,7 +5,8 @@ use maud::{Markup, html};
 use super::frame::{Frame, Tick};
 use super::scale::{Linear, Scale};
 use super::{mark, series, svg};
-use crate::page::figures::{self, Unit};
+use crate::page::figures;
+use crate::page::rows::SLOTS;
 use crate::results::Probe;
 
 const HEIGHT: f64 = 170.0;
@@ -15,7 +16,7 @@ struct Measured {
     plot: &'static str,
     series: &'static str,
     of: fn(&Probe) -> f64,
-    unit: Unit,
+    unit: &'static str,
     label: &'static str,
 }
 
@@ -24,14 +25,14 @@ const MEASURED: [Measured; 2] = [
         plot: "probe-write",
         series: "synced write",
         of: |probe| probe.synced_write_mb_per_second,
-        unit: Unit { size: 1.0, name: "MB/s" },
+        unit: "MB/s",
         label: "synced sequential write",
     },
     Measured {
         plot: "probe-sync",
         series: "longest fdatasync",
         of: |probe| probe.longest_sync_millis,
-        unit: Unit { size: 1.0, name: "ms" },
+        unit: "ms",
         label: "longest fdatasync",
     },
 ];
@@ -58,14 +59,15 @@ fn figure(probes: &[Probe], measured: &Measured) -> Markup {
     let marks = html! {
         @for (i, probe) in probes.iter().enumerate() {
             @let value = (measured.of)(probe);
-            @let title = format!("{} beside {}: {} {}", i + 1, probe.workload, figures::short(value), measured.unit.name);
+            @let (number, shown) = (i + 1, figures::short(value));
+            @let title = format!("{number} beside {}: {shown} {}", probe.workload, measured.unit);
             (mark(0, frame.x(place(i)), frame.y(scale.at(value)), &title))
         }
     };
     let content = html! {
-        (frame.beside(&ticks, &format!("{}, {}", measured.label, measured.unit.name)))
+        (frame.beside(&ticks, &format!("{}, {}", measured.label, measured.unit)))
         (frame.below(&numbers, false, "probes in the order of time"))
-        (series(measured.series, super::super::rows::SLOTS, probes.len(), &marks))
+        (series(measured.series, SLOTS, probes.len(), &marks))
     };
     svg(measured.plot, None, measured.label, HEIGHT, &content)
 }

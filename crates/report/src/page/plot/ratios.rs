@@ -4,12 +4,14 @@ use maud::{Markup, html};
 
 use super::frame::{Frame, Tick};
 use super::scale::{Logarithmic, Scale};
-use super::{WIDTH, px, series, svg};
+use super::{WIDTH, level, px, series, svg, upright};
 use crate::page::figures;
 use crate::page::rows::{Ratio, Row, Rows, Verdict};
 
 /// Height of a workload: its name, and below it the ratio.
 const ROW: f64 = 40.0;
+/// Where in it the ratio is.
+const TRACK: f64 = 27.0;
 /// Letters of a workload's name.
 const LETTERS: usize = 40;
 
@@ -30,21 +32,22 @@ pub fn figure(rows: &Rows<'_>) -> Option<Markup> {
     let ticks: Vec<Tick> =
         scale.ticks().into_iter().map(|tick| (scale.at(tick), figures::short(tick))).collect();
     let at = |value: f64| frame.x(scale.at(value));
-    let equal = px(at(1.0));
+    let subject = shown[0].0.contender(rows.subject);
+    let slot = subject.map_or(0, |subject| subject.slot);
+    let top = |i: usize| frame.top + ROW * i as f64;
+    let quantity = format!("times the rate of the peer ({} ÷ peer)", rows.subject);
     let dots = html! {
-        @for (i, (_, ratio)) in shown.iter().enumerate() {
-            (dot(ratio, frame.top + ROW * i as f64 + 27.0, &at))
-        }
+        @for (i, (_, ratio)) in shown.iter().enumerate() { (dot(ratio, top(i) + TRACK, &at)) }
     };
     let content = html! {
-        (frame.below(&ticks, true, &format!("times the rate of the peer ({} ÷ peer)", rows.subject)))
-        path class="equal" d={ "M" (equal) " " (px(frame.top)) "V" (px(frame.bottom)) } {}
+        (frame.below(&ticks, true, &quantity))
+        path class="equal" d=(upright(at(1.0), frame.top, frame.bottom)) {}
         @for (i, (row, ratio)) in shown.iter().enumerate() {
-            path class="grid" d={ "M" (px(frame.left)) " " (px(frame.top + ROW * i as f64 + 27.0)) "H" (px(frame.right)) } {}
-            (heading(row, ratio, frame.top + ROW * i as f64))
-            (wanted(row, frame.top + ROW * i as f64 + 27.0, &at))
+            path class="grid" d=(level(top(i) + TRACK, frame.left, frame.right)) {}
+            (heading(row, ratio, top(i)))
+            (wanted(row, top(i) + TRACK, &at))
         }
-        (series(rows.subject, shown[0].0.contender(rows.subject).map_or(0, |subject| subject.slot), shown.len(), &dots))
+        (series(rows.subject, slot, shown.len(), &dots))
     };
     let label = format!("Rate of {} over its peer’s, each workload", rows.subject);
     Some(svg("ratio", None, &label, height, &content))
@@ -67,10 +70,11 @@ fn heading(row: &Row<'_>, ratio: &Ratio, top: f64) -> Markup {
 
 /// Bar and aim: a tick each, the aim's taller.
 fn wanted(row: &Row<'_>, y: f64, at: &impl Fn(f64) -> f64) -> Markup {
+    let asked = [(row.workload.bar, "bar", 5.0), (row.workload.aim, "aim", 8.0)];
     html! {
-        @for (value, name, reach) in [(row.workload.bar, "bar", 5.0), (row.workload.aim, "aim", 8.0)] {
+        @for (value, name, reach) in asked {
             @if let Some(value) = value {
-                path class={ "asked " (name) } d={ "M" (px(at(value))) " " (px(y - reach)) "V" (px(y + reach)) } {
+                path class="asked" d=(upright(at(value), y - reach, y + reach)) {
                     title { (name) " " (figures::times(value)) }
                 }
             }
@@ -87,7 +91,7 @@ fn dot(ratio: &Ratio, y: f64, at: &impl Fn(f64) -> f64) -> Markup {
         figures::times(ratio.most)
     );
     html! {
-        path class="span" d={ "M" (px(at(ratio.least))) " " (px(y)) "H" (px(at(ratio.most))) } {}
+        path class="span" d=(level(y, at(ratio.least), at(ratio.most))) {}
         circle class="p" cx=(px(at(ratio.median))) cy=(px(y)) r="4.5" { title { (title) } }
     }
 }

@@ -74,15 +74,14 @@ pub fn figure(workload: &str, contender: &Contender<'_>) -> Option<Markup> {
     let ticks: Vec<Tick> =
         rates.ticks().into_iter().map(|tick| (rates.at(tick), rates.label(tick))).collect();
     let at = |value: f64| frame.x(time.at(value));
+    let height_of = |interval: &Interval| frame.y(rates.at(interval.rate / unit.size));
     let strongest_last = (0..timelines.len()).filter(|i| *i != typical).chain([typical]);
     let content = html! {
         (frame.beside(&ticks, unit.name))
         (seconds_below(&frame, &time, lanes))
         @for i in strongest_last {
             @if !timelines[i].is_empty() {
-                (steps(contender, contender.runs[i], &timelines[i], i == typical, &at, &|interval: &Interval| {
-                    frame.y(rates.at(interval.rate / unit.size))
-                }))
+                (steps(contender, contender.runs[i], &timelines[i], i == typical, &at, &height_of))
             }
         }
         @for (lane, kind) in kinds.iter().enumerate() {
