@@ -1,9 +1,11 @@
 //! The page in a browser, where there is one: the series and values it draws are counted there, and
 //! nothing may be wider than the window. `FOLDB_REPORT_SCREENSHOTS=DIR` keeps pictures.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use foldb_report::page;
 use serde::Deserialize;
@@ -24,6 +26,8 @@ const FLAGS: [&str; 9] = [
     "--disable-sync",
     "--hide-scrollbars",
 ];
+/// How long a browser may take for one page.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// What the page may do; the script that counts must be allowed.
 const POLICY: &str = r#"<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">"#;
 
@@ -100,18 +104,31 @@ fn program() -> Option<PathBuf> {
     named.or_else(found)
 }
 
-/// Runs the browser on `file` with a profile that nobody else has.
-fn browse(program: &Path, profile: &Path, arguments: &[String], file: &Path) -> String {
-    let output = Command::new(program)
+/// Runs the browser on `file` with a profile in `directory`, and answers what it printed.
+fn browse(program: &Path, directory: &Path, arguments: &[String], file: &Path) -> String {
+    let (printed, told) = (directory.join("printed"), directory.join("told"));
+    let mut browser = Command::new(program)
         .args(FLAGS)
-        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("--user-data-dir={}", directory.join("profile").display()))
         .args(arguments)
         .arg(format!("file://{}", file.display()))
-        .output()
+        .stdout(File::create(&printed).unwrap())
+        .stderr(File::create(&told).unwrap())
+        .spawn()
         .expect("the browser starts");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {errors}", program.display());
-    String::from_utf8(output.stdout).expect("a document is text")
+    let deadline = Instant::now() + PATIENCE;
+    let status = loop {
+        match browser.try_wait().unwrap() {
+            Some(status) => break status,
+            None if Instant::now() < deadline => thread::sleep(Duration::from_millis(20)),
+            None => {
+                browser.kill().unwrap();
+                panic!("{} has not come back", program.display());
+            }
+        }
+    };
+    assert!(status.success(), "{}: {}", program.display(), fs::read_to_string(told).unwrap());
+    fs::read_to_string(printed).expect("a document is text")
 }
 
 /// What is drawn of `page` at `width`.
@@ -119,7 +136,7 @@ fn found(program: &Path, directory: &Path, page: &str, width: u32) -> Found {
     let file = directory.join("frame.html");
     fs::write(&file, frame(page, width, 1000)).unwrap();
     let arguments = ["--dump-dom".to_owned(), "--virtual-time-budget=2000".to_owned()];
-    let document = browse(program, &directory.join("profile"), &arguments, &file);
+    let document = browse(program, directory, &arguments, &file);
     let (_, rest) = document.split_once("<pre id=\"found\">").expect("the element is there");
     // In hexadecimal digits, which pass through a document unchanged.
     let digits = rest.split('<').next().unwrap().as_bytes().chunks(2);
@@ -173,7 +190,7 @@ fn keep_pictures(program: &Path, directory: &Path, page: &str, pictures: &Path) 
                 format!("--window-size={},{height}", width.max(500)),
                 flag.to_owned(),
             ];
-            browse(program, &directory.join("profile"), &arguments, &file);
+            browse(program, directory, &arguments, &file);
             println!("{}", picture.display());
         }
     }
