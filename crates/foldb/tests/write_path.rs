@@ -40,6 +40,47 @@ fn fill(db: &Db) -> usize {
     panic!("no write had to wait");
 }
 
+/// A large write buffer is sealed before it is full if it fills faster than it is flushed, and what is
+/// filled while it is flushed takes half a write buffer more at most.
+#[test]
+fn a_large_write_buffer_does_not_have_to_fit_twice() {
+    const BUFFER: u64 = 48 << 20;
+    let fs = GatedFs::new("tbl");
+    let env = Env {
+        fs: Arc::new(fs.clone()),
+        clock: Arc::new(SystemClock::default()),
+        threads: Arc::new(SystemThreads),
+        seed: Some(0),
+    };
+    let large = Options { write_buffer_size: BUFFER as usize, ..options(&fs.fs) };
+    let db = Db::open(PATH, Options { env, ..large }).unwrap();
+    let _end = fs.gate.open_at_end();
+    fs.gate.close();
+    let options = WriteOptions { disable_wal: true, ..NOW };
+    let mut written = 0u64;
+    for n in 0u64.. {
+        match db.put_opt(n.to_be_bytes(), [b'v'; 4000], &options) {
+            Ok(()) => written += 4000,
+            Err(error) if error.kind() == ErrorKind::Busy => break,
+            Err(error) => panic!("{error}"),
+        }
+        assert!(written <= BUFFER * 3 / 2, "nobody was slowed");
+    }
+    assert!(written > BUFFER, "a write was refused while there was room: {written}");
+    let memory = db.memory();
+    // Keys, index and huge pages of which a part is used come on top.
+    assert!(memory.active_memtables + memory.sealed_memtables < BUFFER * 3 / 2 + (12 << 20));
+    assert!(memory.sealed_memtables < BUFFER, "it was full when it was sealed: {memory:?}");
+
+    fs.gate.open();
+    let put = |n: u64| db.put(n.to_be_bytes(), [b'w'; 4000]).unwrap();
+    (1_000_000..1_005_000).for_each(put);
+    db.flush().unwrap();
+    let first = |key: u64| db.get(key.to_be_bytes()).unwrap().map(|value| value[0]);
+    assert_eq!((first(0), first(written / 4000 - 1)), (Some(b'v'), Some(b'v')));
+    assert_eq!((first(1_004_999), first(written / 4000)), (Some(b'w'), None));
+}
+
 #[test]
 fn who_may_not_wait_for_a_flush_is_told_and_nothing_is_written() {
     let fs = GatedFs::new("tbl");

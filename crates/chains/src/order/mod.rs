@@ -15,6 +15,7 @@
 //! per factor of [`GROWTH`]. A merge that would become longer than [`MAX_FOREGROUND_MERGE`] is
 //! left to [`Order::merge_stretches`], which background threads call: cursors have no such spikes.
 
+mod entries;
 mod stretch;
 
 use std::cmp::Ordering;

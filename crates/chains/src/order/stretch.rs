@@ -10,9 +10,11 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::chains::Chains;
+use crate::order::entries::Entries;
 
 /// A key of a stretch.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(crate) struct Entry {
     /// Its bytes from `common` on, big-endian, padded with zeros.
     pub(crate) prefix: u64,
@@ -24,7 +26,7 @@ pub(crate) struct Stretch {
     nodes: Range<u32>,
     /// Bytes that all keys have in common, as far as known.
     common: usize,
-    entries: Box<[Entry]>,
+    entries: Entries,
 }
 
 impl Stretch {
@@ -33,13 +35,9 @@ impl Stretch {
         assert!(nodes.end <= chains.nodes());
         let bytewise = chains.order.keys().is_bytewise();
         let common = if bytewise { common_prefix(chains, nodes.clone()) } else { 0 };
-        let mut entries: Box<[Entry]> = nodes
-            .clone()
-            .map(|node| {
-                let prefix = if bytewise { prefix_at(key_of(chains, node), common) } else { 0 };
-                Entry { prefix, node }
-            })
-            .collect();
+        let prefix = |node| if bytewise { prefix_at(key_of(chains, node), common) } else { 0 };
+        let unsorted = nodes.clone().map(|node| Entry { prefix: prefix(node), node });
+        let mut entries = Entries::of(nodes.len(), unsorted);
         sort_entries(chains, &mut entries);
         Stretch { nodes, common, entries }
     }
@@ -52,20 +50,14 @@ impl Stretch {
             (left.rebase(chains, common), right.rebase(chains, common));
         let mut lefts = left.entries.iter().map(|&entry| rebase_left.entry(entry)).peekable();
         let mut rights = right.entries.iter().map(|&entry| rebase_right.entry(entry)).peekable();
-        let mut entries = Vec::with_capacity(left.len() + right.len());
-        while let (Some(&a), Some(&b)) = (lefts.peek(), rights.peek()) {
-            if compare(chains, a, b) == Ordering::Greater {
-                entries.push(b);
-                rights.next();
-            } else {
-                entries.push(a);
-                lefts.next();
-            }
-        }
-        entries.extend(lefts);
-        entries.extend(rights);
+        let next = || match (lefts.peek(), rights.peek()) {
+            (Some(&a), Some(&b)) if compare(chains, a, b) == Ordering::Greater => rights.next(),
+            (Some(_), _) => lefts.next(),
+            (None, _) => rights.next(),
+        };
+        let entries = Entries::of(left.len() + right.len(), std::iter::from_fn(next));
         let nodes = left.nodes.start..right.nodes.end;
-        Stretch { nodes, common, entries: entries.into() }
+        Stretch { nodes, common, entries }
     }
 
     #[inline]

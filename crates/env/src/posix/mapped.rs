@@ -5,7 +5,13 @@
 //! nothing of it, and `fdatasync` writes it like any other dirty page. Only blocks that were
 //! reserved are mapped: storing then never needs space that might not be there. Everything else
 //! goes through `pwrite`. The window is small and slides along, so that a long log does not stay
-//! resident.
+//! resident. While it slides, a thread beside makes the next one ready: blocks are reserved, mapped
+//! and their pages brought in before they are needed, for a page's first store costs as much as
+//! ten thousand others, and now and then waits for the file system's journal.
+//!
+//! ```text
+//! stored ████████████████ window ████░░░░ │ next, brought in │ reserved, not mapped      │
+//! ```
 //!
 //! This is the one place in the crate that is `unsafe`.
 
@@ -13,7 +19,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -28,11 +34,21 @@ const WINDOW: u64 = 256 << 10;
 /// Bytes that become resident at a time, as far as the figures care.
 const PAGE: usize = 4096;
 
+/// Blocks are reserved this far behind what is mapped, once a file grows fast: as much as there is,
+/// within these bounds.
+const RESERVED_AHEAD: std::ops::RangeInclusive<u64> = WINDOW..=(16 << 20);
+
 /// A file for appending.
 #[derive(Debug)]
-pub(super) struct MappedFile {
+pub(super) struct MappedFile(Arc<Shared>);
+
+/// What the file and its [`helper`] work on.
+#[derive(Debug)]
+struct Shared {
     file: File,
     state: Mutex<State>,
+    /// Held by who changes the length of the file, or reserves blocks. Taken before the state.
+    resizing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -40,84 +56,253 @@ struct State {
     /// Bytes from the start of the file whose blocks are reserved.
     reserved: u64,
     window: Option<Window>,
+    /// The window after this one, made ready by the helper.
+    next: Option<Window>,
+    /// Goes up when windows lose their worth: the helper's is then one of those.
+    epoch: u64,
 }
 
 impl MappedFile {
     pub(super) fn new(file: File) -> MappedFile {
-        MappedFile { file, state: Mutex::default() }
+        let (state, resizing) = (Mutex::default(), Mutex::default());
+        MappedFile(Arc::new(Shared { file, state, resizing }))
     }
 }
 
-impl WritableFile for MappedFile {
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.window.as_mut().is_some_and(|window| window.store(bytes, offset)) {
-            return Ok(());
-        }
-        if state.slide_to(&self.file, offset)?.is_some_and(|window| window.store(bytes, offset)) {
-            return Ok(());
-        }
-        self.file.write_all_at(bytes, offset)
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn preallocate(&self, len: u64) -> io::Result<()> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if hints::preallocate(&self.file, len)? {
+    fn lock_length(&self) -> MutexGuard<'_, ()> {
+        self.resizing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reserves blocks up to `len`; the length of the file is locked.
+    fn reserve(&self, len: u64) -> io::Result<()> {
+        if self.lock().reserved < len && hints::preallocate(&self.file, len)? {
+            let mut state = self.lock();
             state.reserved = state.reserved.max(len);
         }
         Ok(())
     }
 
+    /// Makes the window from `start` ready, unless windows have lost their worth since `epoch`. On the
+    /// helper's thread. What fails here is tried again, and told, by who writes.
+    fn prepare(&self, start: u64, epoch: u64) {
+        let end = start + WINDOW;
+        let length = self.lock_length();
+        let state = self.lock();
+        if state.epoch != epoch {
+            return;
+        }
+        let reserved = state.reserved;
+        drop(state);
+        if reserved < end + WINDOW {
+            let (least, most) = RESERVED_AHEAD.into_inner();
+            let _tried_again = self.reserve(end.max(reserved + reserved.clamp(least, most)));
+        }
+        let is_reserved = self.lock().reserved >= end;
+        drop(length);
+        if !is_reserved {
+            return;
+        }
+        let Ok(window) = Window::map(&self.file, start, WINDOW as usize) else { return };
+        let memory = Arc::clone(&window.memory);
+        let mut state = self.lock();
+        if state.epoch != epoch {
+            return;
+        }
+        // Whoever needs it may take it already: then the pages come in ahead of his writes.
+        state.next = Some(window);
+        drop(state);
+        memory.bring_in();
+    }
+}
+
+impl WritableFile for MappedFile {
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let shared = &self.0;
+        let mut state = shared.lock();
+        if state.window.as_mut().is_some_and(|window| window.store(bytes, offset)) {
+            return Ok(());
+        }
+        if state.slide_to(shared, offset)?.is_some_and(|window| window.store(bytes, offset)) {
+            return Ok(());
+        }
+        shared.file.write_all_at(bytes, offset)
+    }
+
+    fn preallocate(&self, len: u64) -> io::Result<()> {
+        if self.0.lock().reserved >= len {
+            return Ok(());
+        }
+        let _length = self.0.lock_length();
+        self.0.reserve(len)
+    }
+
     fn truncate(&self, len: u64) -> io::Result<()> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let _length = self.0.lock_length();
+        let mut state = self.0.lock();
         // Nothing may stay mapped behind the end of the file: storing there would kill the process.
-        state.window = None;
+        state.forget_windows();
         state.reserved = state.reserved.min(len);
-        self.file.set_len(len)
+        self.0.file.set_len(len)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        self.0.file.sync_data()
     }
 
     fn memory_bytes(&self) -> usize {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.window.as_ref().map_or(0, |window| window.touched.next_multiple_of(PAGE))
+        let state = self.0.lock();
+        let ready = state.next.as_ref().map_or(0, |window| window.memory.len);
+        ready + state.window.as_ref().map_or(0, |window| window.touched.next_multiple_of(PAGE))
     }
 
     fn rest(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).window = None;
+        let windows = self.0.lock().forget_windows();
+        helper::drop_later(windows.into_iter().flatten());
     }
 }
 
 impl State {
-    /// Moves the window to the reserved blocks around `offset`; `None` if there are none.
-    fn slide_to(&mut self, file: &File, offset: u64) -> io::Result<Option<&mut Window>> {
+    fn forget_windows(&mut self) -> [Option<Window>; 2] {
+        self.epoch += 1;
+        [self.window.take(), self.next.take()]
+    }
+
+    /// Moves the window to the reserved blocks around `offset`; `None` if there are none. From the
+    /// second window on the next one is asked for: a file that never fills one needs no second.
+    fn slide_to(&mut self, shared: &Arc<Shared>, offset: u64) -> io::Result<Option<&mut Window>> {
         let start = offset - offset % WINDOW;
         let len = self.reserved.saturating_sub(start).min(WINDOW);
-        let covered = self.window.as_ref().is_some_and(|w| w.start == start && w.len as u64 == len);
-        if len == 0 || covered {
+        let covers = |w: &Window| w.start == start && w.memory.len as u64 == len;
+        if len == 0 || self.window.as_ref().is_some_and(covers) {
             return Ok(None);
         }
-        self.window = None;
-        self.window = Some(Window::map(file, start, len as usize)?);
+        let [window, next] = self.forget_windows();
+        let advances = window.as_ref().is_some_and(|window| window.start < start);
+        let (ready, useless) = match next {
+            Some(next) if covers(&next) => (Some(next), None),
+            next => (None, next),
+        };
+        helper::drop_later([window, useless].into_iter().flatten());
+        self.window = match ready {
+            Some(ready) => Some(ready),
+            None => Some(Window::map(&shared.file, start, len as usize)?),
+        };
+        if advances && len == WINDOW {
+            helper::prepare(shared, start + WINDOW, self.epoch);
+        }
         Ok(self.window.as_mut())
     }
 }
 
-/// A mapped stretch of a file.
+/// The thread that maps and unmaps, reserves blocks and brings pages in, so that who appends does not
+/// wait for it: each of these may take the file system milliseconds. It is there while there is
+/// something to do; where no thread can be had, windows are mapped when they are needed.
+mod helper {
+    use std::collections::VecDeque;
+    use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::{Shared, Window};
+
+    /// How long it waits for more.
+    const PATIENCE: Duration = Duration::from_millis(500);
+
+    enum Task {
+        Prepare(Weak<Shared>, u64, u64),
+        Drop(Window),
+    }
+
+    struct Tasks {
+        waiting: VecDeque<Task>,
+        is_running: bool,
+    }
+
+    static TASKS: Mutex<Tasks> = Mutex::new(Tasks { waiting: VecDeque::new(), is_running: false });
+    static MORE: Condvar = Condvar::new();
+
+    fn lock() -> MutexGuard<'static, Tasks> {
+        TASKS.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the window of a file from `start` made ready.
+    pub(super) fn prepare(shared: &Arc<Shared>, start: u64, epoch: u64) {
+        give(Task::Prepare(Arc::downgrade(shared), start, epoch));
+    }
+
+    /// Unmaps windows, later.
+    pub(super) fn drop_later(windows: impl Iterator<Item = Window>) {
+        windows.for_each(|window| give(Task::Drop(window)));
+    }
+
+    fn give(task: Task) {
+        let mut tasks = lock();
+        tasks.waiting.push_back(task);
+        if !tasks.is_running {
+            let started = thread::Builder::new().name("foldb-log".to_owned()).spawn(run);
+            tasks.is_running = started.is_ok();
+        }
+        let left =
+            if tasks.is_running { VecDeque::new() } else { std::mem::take(&mut tasks.waiting) };
+        drop(tasks);
+        MORE.notify_one();
+        drop(left);
+    }
+
+    fn run() {
+        let mut tasks = lock();
+        loop {
+            while let Some(task) = tasks.waiting.pop_front() {
+                drop(tasks);
+                match task {
+                    Task::Drop(window) => drop(window),
+                    Task::Prepare(shared, start, epoch) => {
+                        if let Some(shared) = shared.upgrade() {
+                            shared.prepare(start, epoch);
+                        }
+                    }
+                }
+                tasks = lock();
+            }
+            let (locked, waited) =
+                MORE.wait_timeout(tasks, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+            tasks = locked;
+            if waited.timed_out() && tasks.waiting.is_empty() {
+                tasks.is_running = false;
+                return;
+            }
+        }
+    }
+}
+
+/// A mapped stretch of a file, to be stored to.
 #[derive(Debug)]
 struct Window {
     /// Offset of the first mapped byte.
     start: u64,
-    len: usize,
     /// End of what was stored: the pages up to it are resident.
     touched: usize,
-    memory: NonNull<u8>,
+    /// Stored to by this window alone.
+    memory: Arc<Mapping>,
 }
 
-// SAFETY: the mapping belongs to this value alone and is reached through `&mut self` only.
-unsafe impl Send for Window {}
+/// The memory of a window.
+#[derive(Debug)]
+struct Mapping {
+    len: usize,
+    base: NonNull<u8>,
+}
+
+// SAFETY: the mapping belongs to this value alone. Its bytes are reached through `Window::store` only,
+// by the window's one owner.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; what others may do, `bring_in`, touches no byte.
+unsafe impl Sync for Mapping {}
 
 impl Window {
     /// Maps `len` bytes from `start`, a multiple of the page size; they must exist in the file.
@@ -125,21 +310,21 @@ impl Window {
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: the kernel chooses the address, so nothing that exists is mapped over.
         let memory = unsafe { mmap(std::ptr::null_mut(), len, protection, flags, file, start)? };
-        let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Window { start, len, touched: 0, memory })
+        let base = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Window { start, touched: 0, memory: Arc::new(Mapping { len, base }) })
     }
 
     /// Stores `bytes` at `offset` of the file, if all of them lie in the window.
     fn store(&mut self, bytes: &[u8], offset: u64) -> bool {
         let Some(at) = offset.checked_sub(self.start) else { return false };
-        if at + bytes.len() as u64 > self.len as u64 {
+        if at + bytes.len() as u64 > self.memory.len as u64 {
             return false;
         }
         // SAFETY: `[at, at + bytes.len())` lies inside the mapping, which is writable and lives as
-        // long as `self`; no reference to mapped memory exists anywhere, and `bytes` is a Rust
-        // slice, so the two do not overlap.
+        // long as `self`; no reference to mapped memory exists anywhere, nobody else stores to it, and
+        // `bytes` is a Rust slice, so the two do not overlap.
         unsafe {
-            let target = self.memory.as_ptr().add(at as usize);
+            let target = self.memory.base.as_ptr().add(at as usize);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len());
         }
         self.touched = self.touched.max(at as usize + bytes.len());
@@ -147,10 +332,33 @@ impl Window {
     }
 }
 
-impl Drop for Window {
+impl Mapping {
+    /// Has the kernel bring all pages in, ready to be stored to. Changes no byte.
+    #[cfg(target_os = "linux")]
+    fn bring_in(&self) {
+        /// Shorter than a writer should ever wait for the lock around the process' mappings.
+        const STEP: usize = 64 << 10;
+        for at in (0..self.len).step_by(STEP) {
+            let len = STEP.min(self.len - at);
+            // SAFETY: inside the mapping; populating pages changes nothing that can be observed. A
+            // kernel that does not know how refuses, and the pages come in as they are stored to.
+            let advice = rustix::mm::Advice::LinuxPopulateWrite;
+            let brought =
+                unsafe { rustix::mm::madvise(self.base.as_ptr().add(at).cast(), len, advice) };
+            if brought.is_err() {
+                return;
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn bring_in(&self) {}
+}
+
+impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `map` with this length and is not used any more.
-        let unmapped = unsafe { munmap(self.memory.as_ptr().cast(), self.len) };
+        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
         debug_assert!(unmapped.is_ok(), "a mapping that was made can be unmapped");
     }
 }
@@ -183,6 +391,58 @@ mod tests {
         }
         let found = std::fs::read(&path).unwrap();
         assert!(found[..expected.len()] == expected[..]);
+    }
+
+    /// Waits until the helper has made a window ready.
+    fn wait_for_next(file: &MappedFile) {
+        while file.0.lock().next.is_none() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_window_is_made_ready_before_it_is_needed() {
+        let (_directory, path, file) = new_file();
+        file.preallocate(2 * WINDOW).unwrap();
+        file.write_at(b"first", 0).unwrap();
+        assert!(file.0.lock().next.is_none(), "a file that never slides needs no second window");
+        file.write_at(b"second", WINDOW).unwrap();
+        wait_for_next(&file);
+        let state = file.0.lock();
+        let next = state.next.as_ref().unwrap();
+        assert_eq!((next.start, state.reserved >= 3 * WINDOW), (2 * WINDOW, true));
+        drop(state);
+        file.write_at(b"third", 2 * WINDOW).unwrap();
+        wait_for_next(&file);
+        let found = std::fs::read(&path).unwrap();
+        for (bytes, at) in [(b"first".as_slice(), 0), (b"second", WINDOW), (b"third", 2 * WINDOW)] {
+            let at = at as usize;
+            assert_eq!(&found[at..at + bytes.len()], bytes);
+        }
+        let written: usize = found.iter().filter(|byte| **byte != 0).count();
+        assert_eq!(written, 16, "what is made ready stays zero");
+    }
+
+    /// The helper may be anywhere when a file is cut: nothing stays mapped behind its end, and it does
+    /// not grow again.
+    #[test]
+    fn what_was_made_ready_is_worth_nothing_after_a_cut() {
+        for round in 0..50 {
+            let (_directory, path, file) = new_file();
+            file.preallocate(2 * WINDOW).unwrap();
+            file.write_at(b"first", 0).unwrap();
+            file.write_at(b"second", WINDOW).unwrap();
+            if round % 2 == 0 {
+                wait_for_next(&file);
+            }
+            file.truncate(WINDOW + 6).unwrap();
+            assert_eq!(file.memory_bytes(), 0);
+            file.write_at(b"third", 2 * WINDOW).unwrap();
+            drop(file.0.lock_length());
+            let found = std::fs::read(&path).unwrap();
+            assert_eq!(found.len() as u64, 2 * WINDOW + 5);
+            assert_eq!(&found[2 * WINDOW as usize..], b"third");
+        }
     }
 
     #[test]

@@ -164,6 +164,14 @@ impl Buffers {
         self.used() as f64 / self.budget.max(1) as f64
     }
 
+    /// Lets memtables take `most` bytes together, less than the write buffer or all of it; but what a
+    /// large batch was promised stays.
+    pub(crate) fn limit(&mut self, most: usize) {
+        if self.budget <= self.write_buffer {
+            self.budget = most;
+        }
+    }
+
     /// Whether nothing was written since the last seal.
     pub(crate) fn is_empty(&self) -> bool {
         self.used() == 0
@@ -278,6 +286,8 @@ const SMALLEST: usize = 64 << 10;
 pub(crate) struct SealedGroup {
     /// Last sequence number applied before.
     pub(crate) through: SeqNo,
+    /// Bytes that its memtables took of the write buffer.
+    pub(crate) bytes: usize,
     /// Bytes of log that only this group still needs.
     pub(crate) log_bytes: u64,
     /// The first log that holds writes behind this group.
@@ -302,6 +312,11 @@ impl SealedGroups {
 
     pub(crate) fn len(&self) -> usize {
         self.lock().len()
+    }
+
+    /// Bytes that they took of the write buffer.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lock().iter().map(|group| group.bytes).sum()
     }
 
     /// The oldest ones.

@@ -173,14 +173,13 @@ impl Core {
     /// Unlinks logs whose writes are all in tables.
     pub(crate) fn remove_logs_below(&self, needed: u64) {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        logs.retain(|&(log, _)| {
-            if log >= needed {
-                return true;
-            }
+        let done: Vec<_> = logs.extract_if(.., |(log, _)| *log < needed).collect();
+        // Unlinking a long log takes milliseconds, and whoever seals needs the list.
+        drop(logs);
+        for (log, _) in &done {
             // A log that cannot be unlinked now is removed at the next open.
-            let _best_effort = self.options.env.fs.remove(&self.names.log(log));
-            false
-        });
+            let _best_effort = self.options.env.fs.remove(&self.names.log(*log));
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod multi_get;
 mod open;
 mod operands;
 mod operators;
+mod overlap;
 mod pace;
 mod read;
 mod read_folds;

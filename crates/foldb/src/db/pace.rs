@@ -4,7 +4,8 @@
 //! How much is one number a keyspace, the time that each MiB in its memtable costs. It is worked out
 //! when the tree changes, by whoever changed it, and merely loaded by writers. Runs in level 0 and
 //! compaction debt count, whichever is worse; a keyspace that keeps up is not slowed for another's.
-//! Write buffers that wait for their flush are everybody's, and slow everybody, as they run out.
+//! Write buffers that wait for their flush are everybody's, and slow everybody, as they run out
+//! ([`crate::db::overlap`]).
 //!
 //! ```text
 //!  time per MiB                    .│
@@ -68,7 +69,7 @@ impl Default for FlushSpeed {
 }
 
 impl FlushSpeed {
-    fn per_mib(&self) -> Duration {
+    pub(super) fn per_mib(&self) -> Duration {
         self.0.per_mib()
     }
 
@@ -115,7 +116,7 @@ fn at_share(share: f64, half_way: Duration) -> Duration {
 /// may be filled in part. Slowed is from half way between what is flushed at once and all there may
 /// be; half way to the end they are filled as fast as they are flushed, by what flushes took lately.
 fn while_flushing(filled: f64, options: &Options, flush: Duration) -> Duration {
-    let all = options.max_write_buffers() as f64;
+    let all = options.memtable_bytes() as f64 / options.write_buffer_size as f64;
     let slow = (options.flush_together() as f64 + all) / 2.0;
     at_share((filled - slow) / (all - slow), flush)
 }
@@ -145,7 +146,7 @@ impl Core {
         if !self.has_workers() {
             return Duration::ZERO;
         }
-        let filled = self.sealed.len() as f64 + buffers.used_share();
+        let filled = self.filled(buffers);
         while_flushing(filled, &self.options, self.background.flushes.per_mib())
     }
 }

@@ -168,6 +168,7 @@ impl Core {
         {
             return Ok(Room::Paused(until, StallReason::Memory));
         }
+        writer.buffers.limit(self.fillable());
         let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
         // A log whose writes were all to keyspaces dropped since must end too.
         let is_used = writer.log_used || !writer.buffers.is_empty();
@@ -177,6 +178,12 @@ impl Core {
                 return Ok(Room::Full(keyspaces));
             }
             self.seal(writer)?;
+        } else if self.should_seal_early(writer) {
+            self.seal(writer)?;
+        }
+        if writer.filling_since.is_none() {
+            writer.filling_since = Some(self.options.env.clock.now());
+            writer.buffers.limit(self.fillable());
         }
         let runtime = &self.runtime;
         let track = |memtable: &Arc<Memtable>| runtime.track(self.member, memtable);
@@ -187,7 +194,7 @@ impl Core {
 
     /// Why memtables may not be sealed now: as many as may be are, or level 0 is too deep where they
     /// go.
-    fn lack_of_room(&self, keyspaces: &[Arc<KeyspaceState>]) -> Option<StallReason> {
+    pub(super) fn lack_of_room(&self, keyspaces: &[Arc<KeyspaceState>]) -> Option<StallReason> {
         if self.sealed.len() + 1 >= self.options.max_write_buffers() {
             return Some(StallReason::Memtables);
         }
@@ -245,10 +252,12 @@ impl Core {
             writer.log_used = false;
         }
         let through = self.published();
+        let bytes = writer.buffers.used();
         let memtables = writer.buffers.seal(through);
+        writer.filling_since = None;
         let unlogged = std::mem::take(&mut writer.unlogged);
         let next_log = writer.log.number();
-        self.sealed.push(SealedGroup { through, log_bytes, next_log, unlogged, memtables });
+        self.sealed.push(SealedGroup { through, bytes, log_bytes, next_log, unlogged, memtables });
         self.background.memtables_sealed(log_bytes);
         self.wake();
         Ok(())

@@ -33,6 +33,8 @@ pub(crate) struct WriterState {
     pub(crate) log_used: bool,
     /// Whether the memtables hold writes that are in no log.
     pub(crate) unlogged: bool,
+    /// When the first memtable was begun after the last seal.
+    pub(super) filling_since: Option<Duration>,
     /// Bytes applied since memory was last looked at.
     pub(super) since_look: u64,
     operators: CachedResolver,
@@ -41,7 +43,8 @@ pub(crate) struct WriterState {
 impl WriterState {
     pub(crate) fn new(buffers: Buffers, log: LogWriter, operators: CachedResolver) -> WriterState {
         let (log_used, unlogged, since_look) = (false, false, 0);
-        WriterState { buffers, log, log_used, unlogged, since_look, operators }
+        let filling_since = None;
+        WriterState { buffers, log, log_used, unlogged, filling_since, since_look, operators }
     }
 }
 

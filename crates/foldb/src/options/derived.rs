@@ -1,7 +1,7 @@
 //! Settings that follow from others where they are left automatic.
 
 use crate::options::Options;
-use crate::options::memory::automatic_count;
+use crate::options::memory::{automatic_count, memtable_bytes};
 
 impl Options {
     /// Memtables that may exist at once.
@@ -10,6 +10,15 @@ impl Options {
             0 => automatic_count(self.write_buffer_size, usize::MAX),
             given => given,
         }
+    }
+
+    /// Bytes that memtables may take together, filled and sealed.
+    pub(crate) fn memtable_bytes(&self) -> usize {
+        memtable_bytes(
+            self.write_buffer_size,
+            self.max_write_buffers(),
+            self.max_write_buffers == 0,
+        )
     }
 
     /// Sealed memtables that are worth a flush: the writer fills as many meanwhile.

@@ -1,7 +1,7 @@
 //! How a memory budget is divided.
 //!
 //! ```text
-//! 256 MiB  ├ memtables 160 = 2 write buffers of 64 ┤ cache 32 ┤ background 32 ┤ tables, at least 16 ┤
+//! 256 MiB  ├ memtables 120 = 1 1/2 write buffers of 64 ┤ cache 32 ┤ background 32 ┤ tables, the rest ┤
 //! ```
 //!
 //! A memtable takes a quarter more than its write buffer while it is flushed: 16 bytes a key for their
@@ -41,6 +41,8 @@ pub(crate) struct MemoryShares {
     pub(crate) budget: usize,
     /// Memtables, filling, sealed and spare.
     pub(crate) memtables: usize,
+    /// What memtables in use and spare arenas may take together: beyond it the spare ones go.
+    pub(crate) with_spare: usize,
     /// The largest write buffer of a database.
     pub(crate) write_buffer: usize,
     pub(crate) cache: usize,
@@ -87,7 +89,13 @@ impl MemoryShares {
             0 => automatic_count(size, most),
             given => given,
         };
-        wanted.divide(size, with_order(size.saturating_mul(count)))
+        let is_automatic = options.max_write_buffers == 0;
+        let memtables = memtable_bytes(size, count, is_automatic);
+        let shares = wanted.divide(size, with_order(memtables));
+        // Where buffers share memory, what one does not need the next one gets.
+        let shared = memtables < size.saturating_mul(count);
+        let with_spare = if shared { with_order(size) } else { shares.memtables };
+        MemoryShares { with_spare, ..shares }
     }
 
     /// Of a runtime that several databases share.
@@ -137,6 +145,7 @@ impl Wanted {
         MemoryShares {
             budget,
             memtables,
+            with_spare: memtables,
             write_buffer,
             cache,
             background,
@@ -150,6 +159,13 @@ impl Wanted {
 /// What memtables of so many bytes take at most.
 fn with_order(buffers: usize) -> usize {
     buffers.saturating_add(buffers / 4)
+}
+
+/// Bytes that so many write buffers may take together. Where their number is automatic, large ones are
+/// sealed early enough to make do with one and a half.
+pub(super) fn memtable_bytes(size: usize, count: usize, is_automatic: bool) -> usize {
+    let all = size.saturating_mul(count);
+    if is_automatic { all.min((size + size / 2).max(AUTOMATIC_BUFFERS)) } else { all }
 }
 
 /// How many write buffers of a size an automatic number of them is.
@@ -214,7 +230,7 @@ mod tests {
     fn the_defaults_fit_256_mib() {
         let shares = shares(|_| {});
         assert_eq!(shares.budget, 256 * MIB);
-        assert_eq!((shares.memtables, shares.write_buffer), (160 * MIB, 64 * MIB));
+        assert_eq!((shares.memtables, shares.write_buffer), (120 * MIB, 64 * MIB));
         assert_eq!(
             (shares.cache, shares.background, shares.tables),
             (32 * MIB, 32 * MIB, 16 * MIB)

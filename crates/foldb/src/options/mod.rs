@@ -82,14 +82,16 @@ pub struct Options {
     /// keyspace has must be given whenever the database is opened.
     pub comparators: Vec<Arc<dyn Comparator>>,
 
-    /// Bytes of the memtables being filled, of all keyspaces together and indexes included, before
-    /// they are sealed and flushed. Default: 64 MiB. More: fewer, larger flushes, less write
-    /// amplification, longer recovery. Less: less memory.
+    /// Bytes of the memtables being filled, of all keyspaces together and indexes included, at which
+    /// they are sealed and flushed at the latest. Default: 64 MiB. More: fewer, larger flushes, less
+    /// write amplification, longer recovery. Less: less memory.
     /// RocksDB: `write_buffer_size`.
     pub write_buffer_size: usize,
     /// Write buffers that may exist at once, the one being filled included; writes wait beyond it.
     /// Default: 0, which is as many as fit in 64 MiB, at least 2 and at most 17 (half of them, sealed,
-    /// are flushed together). More: absorbs bursts. Less: less memory.
+    /// are flushed together). Two that are automatic and larger than 32 MiB do not have to fit whole:
+    /// they take one and a half together, and one that fills as fast as it could be flushed is sealed
+    /// early, at half its size or more. More: absorbs bursts. Less: less memory.
     /// RocksDB: `max_write_buffer_number`.
     pub max_write_buffers: usize,
     /// Bytes of log, of all keyspaces together, after which the oldest memtables are flushed even if

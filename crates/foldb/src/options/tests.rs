@@ -201,6 +201,18 @@ fn automatic_buffers_share_a_budget() {
     }
 }
 
+/// Small ones fit into 64 MiB whole; the number that is given is what there is room for.
+#[test]
+fn large_automatic_buffers_take_one_and_a_half() {
+    for (size, together) in [(2, 34), (16, 64), (32, 64), (40, 64), (48, 72), (64, 96), (256, 384)]
+    {
+        let options = with(|o| o.write_buffer_size = size * MIB);
+        assert_eq!(options.memtable_bytes(), together * MIB, "{size}");
+    }
+    let given = with(|o| (o.write_buffer_size, o.max_write_buffers) = (64 * MIB, 2));
+    assert_eq!(given.memtable_bytes(), 128 * MIB);
+}
+
 #[test]
 fn automatic_limits_follow_the_write_buffer() {
     let small = with(|o| o.write_buffer_size = MIB);

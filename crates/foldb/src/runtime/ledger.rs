@@ -107,7 +107,7 @@ impl Ledger {
         let in_use = bytes.active + bytes.sealed;
         let most = self.shares.memtables;
         let share = if is_shared { most.saturating_sub(log_bytes()).max(most / 4) } else { most };
-        let spare = share.saturating_sub(in_use);
+        let spare = share.min(self.shares.with_spare).saturating_sub(in_use);
         if self.arenas.pooled_bytes() > spare {
             self.arenas.trim(spare);
         }

@@ -31,7 +31,7 @@ pub(crate) use workers::{Tenant, Work, Workers};
 /// are gone. A database leaves when it is closed.
 ///
 /// What each database has for itself beside it: three file handles (lock, log, manifest) and a log
-/// window of up to 256 KiB.
+/// window of up to 256 KiB, and a second one while it is written fast.
 ///
 /// # Example
 /// ```

@@ -9,18 +9,46 @@ use crate::{Db, Options, Runtime};
 
 const KIB: usize = 1 << 10;
 
-fn runtime(budget: usize) -> Runtime {
-    let shares = MemoryShares {
+fn shares(budget: usize) -> MemoryShares {
+    MemoryShares {
         budget,
         memtables: 100 * KIB,
+        with_spare: 100 * KIB,
         write_buffer: 50 * KIB,
         cache: 50 * KIB,
         background: 50 * KIB,
         tables: 50 * KIB,
         open_tables: 1000,
         threads: 2,
-    };
+    }
+}
+
+fn runtime(shares: MemoryShares) -> Runtime {
     Runtime::with_shares(shares, Arc::new(SystemThreads))
+}
+
+/// Where write buffers share memory, an arena that does not fit beside what is filled is given back.
+#[test]
+fn spare_arenas_take_what_memtables_leave() {
+    let spare = |with_spare: usize| {
+        let directory = tempfile::tempdir().unwrap();
+        let shares = MemoryShares { memtables: 4000 * KIB, with_spare, ..shares(64 << 20) };
+        let options = Options {
+            create_if_missing: true,
+            runtime: Some(runtime(shares)),
+            ..Options::default()
+        };
+        let db = Db::open(directory.path(), options).unwrap();
+        let other = db.create_keyspace("other", Default::default()).unwrap();
+        db.put("a", "1").unwrap();
+        other.put("a", "1").unwrap();
+        db.flush().unwrap();
+        // The next memtable takes one of the two arenas.
+        (0..100).for_each(|n| db.put(format!("key {n}"), [b'v'; 100]).unwrap());
+        db.memory().spare_memtables
+    };
+    assert!(spare(4000 * KIB) > 0);
+    assert_eq!(spare(1), 0);
 }
 
 /// Indexes and filters give way when there is no room for them, and what is read stays right.
@@ -31,7 +59,7 @@ fn open_tables_keep_to_the_budget() {
     let open = |budget: usize| {
         let options = Options {
             create_if_missing: true,
-            runtime: Some(runtime(budget)),
+            runtime: Some(runtime(shares(budget))),
             target_file_size: 32 << 10,
             disable_auto_compactions: true,
             ..Options::default()

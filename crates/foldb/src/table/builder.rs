@@ -23,6 +23,7 @@ use super::frame_writer::FrameWriter;
 use super::index::{Child, IndexBuilder};
 use super::key_buffer::KeyBuffer;
 use super::order::KeyOrder;
+use super::pages::HashList;
 use super::properties::Properties;
 use super::samples::Sampler;
 use super::separator::short_separator;
@@ -111,7 +112,7 @@ pub struct TableBuilder {
     top: IndexBuilder,
     last_key: KeyBuffer,
     separator: Vec<u8>,
-    hashes: Vec<u64>,
+    hashes: HashList,
     counts: Counts,
     smallest: Vec<u8>,
     operators: Vec<OperatorId>,
@@ -144,7 +145,7 @@ impl TableBuilder {
             top: IndexBuilder::default(),
             last_key: KeyBuffer::default(),
             separator: Vec::new(),
-            hashes: Vec::new(),
+            hashes: HashList::default(),
             counts: Counts {
                 by_kind: [0; 3],
                 raw_key_bytes: 0,
@@ -220,7 +221,7 @@ impl TableBuilder {
 
     /// Bytes the builder takes in memory.
     pub fn memory_bytes(&self) -> usize {
-        self.hashes.capacity() * size_of::<u64>()
+        self.hashes.memory_bytes()
             + self.writer.memory_bytes()
             + self.top.memory_bytes()
             + self.directory.memory_bytes()
@@ -408,7 +409,11 @@ impl TableBuilder {
         }
         let start = self.writer.position();
         let len = filter_len(self.hashes.len(), self.options.filter_bits);
-        write_filter(&mut self.writer.room(len)[..len], &self.hashes, self.options.filter_bits);
+        write_filter(
+            &mut self.writer.room(len)[..len],
+            self.hashes.iter(),
+            self.options.filter_bits,
+        );
         self.writer.advance(len);
         self.writer.end_frame(start, Compression::None).map(Some)
     }

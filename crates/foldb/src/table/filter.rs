@@ -92,7 +92,7 @@ pub fn filter_len(keys: usize, bits_per_key: u32) -> usize {
 }
 
 /// Writes the filter of these key hashes into `out`, which is all of its payload.
-pub fn write_filter(out: &mut [u8], hashes: &[u64], bits_per_key: u32) {
+pub fn write_filter(out: &mut [u8], hashes: impl Iterator<Item = u64>, bits_per_key: u32) {
     // Within a block the optimum is a little below ln 2 probes per bit, for keys spread unevenly.
     let probes = ((bits_per_key * 6 + 5) / 10).clamp(1, u32::from(MAX_PROBES)) as u8;
     out.fill(0);
@@ -100,7 +100,7 @@ pub fn write_filter(out: &mut [u8], hashes: &[u64], bits_per_key: u32) {
     head.copy_from_slice(&[KIND_BLOCKED, probes]);
     let (blocks, _) = blocks.as_chunks_mut::<BLOCK_BYTES>();
     let count = blocks.len();
-    for &hash in hashes {
+    for hash in hashes {
         let block = &mut blocks[block_of(hash, count)];
         for bit in probes_of(hash, probes) {
             block[bit / 8] |= 1 << (bit % 8);

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use foldb_env::WritableFile;
 
 use super::frame::{Handle, checksum_bytes};
+use super::pages::PagedBytes;
 use super::zstd;
 use crate::encoding::{checksum, checksum_seed, put_varint};
 use crate::error::{Error, Result};
@@ -32,7 +33,7 @@ pub struct FrameWriter {
     path: PathBuf,
     file_number: u64,
     /// The chunk: `..used` is waiting to be written, the rest is room.
-    chunk: Vec<u8>,
+    chunk: PagedBytes,
     used: usize,
     /// Bytes handed to the operating system: the file offset of `chunk[0]`.
     written: u64,
@@ -47,7 +48,7 @@ impl FrameWriter {
             file,
             path,
             file_number,
-            chunk: Vec::new(),
+            chunk: PagedBytes::default(),
             used: 0,
             written: 0,
             synced: 0,
@@ -67,7 +68,7 @@ impl FrameWriter {
 
     /// Bytes it takes in memory.
     pub fn memory_bytes(&self) -> usize {
-        self.chunk.capacity() + self.compressor.out.capacity()
+        self.chunk.len() + self.compressor.out.capacity()
     }
 
     /// Position of the next byte in the chunk: the `start` of a frame to be ended later.
@@ -88,7 +89,7 @@ impl FrameWriter {
     #[cold]
     fn grow(&mut self, len: usize) {
         let needed = (self.used + len).max(CHUNK + (16 << 10));
-        self.chunk.resize(needed.max(self.chunk.len() * 2), 0);
+        self.chunk.resize(needed.max(self.chunk.len() * 2), self.used);
     }
 
     /// Keeps the first `len` bytes of what [`FrameWriter::room`] gave.
@@ -146,8 +147,7 @@ impl FrameWriter {
         self.written += self.used as u64;
         self.used = 0;
         if self.chunk.len() > 4 * CHUNK {
-            self.chunk.truncate(2 * CHUNK);
-            self.chunk.shrink_to_fit();
+            self.chunk.resize(2 * CHUNK, 0);
         }
         if self.written - self.synced >= SYNC_INTERVAL {
             self.sync()?;

@@ -32,6 +32,7 @@ mod frame_writer;
 mod index;
 mod key_buffer;
 mod order;
+mod pages;
 mod pinned;
 mod position;
 mod properties;
