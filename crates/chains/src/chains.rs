@@ -198,10 +198,12 @@ impl Chains {
         Node { chains: self, record }
     }
 
-    /// Asks the processor to fetch a node that will be read soon.
+    /// Asks the processor to fetch the byte at an offset of the arena, which will be read soon.
     #[inline]
-    pub(crate) fn prefetch(&self, number: u32) {
-        let address = self.node_address(number);
+    pub(crate) fn prefetch(&self, offset: usize) {
+        assert!(offset < self.regions.end);
+        // SAFETY: inside the arena.
+        let address = unsafe { self.arena.at(offset) }.as_ptr();
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         // SAFETY: a prefetch has no effect that a program can observe, whatever the address.
         unsafe {
@@ -210,14 +212,6 @@ impl Chains {
         }
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
         let _ = address;
-    }
-
-    #[inline]
-    fn node_address(&self, number: u32) -> *const u8 {
-        let offset = number as usize * NODE;
-        assert!(offset < self.regions.data_end);
-        // SAFETY: inside the arena.
-        unsafe { self.arena.at(offset) }.as_ptr()
     }
 
     /// # Safety

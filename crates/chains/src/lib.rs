@@ -58,6 +58,7 @@ mod cursor;
 mod foldable;
 mod index;
 mod layout;
+mod lookahead;
 mod order;
 mod pinned;
 mod pins;

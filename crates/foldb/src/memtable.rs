@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwapOption;
-use foldb_chains::{ArenaPool, Chains, Cursor, Inserted, KeyOrder, NewRecord, Writer};
+use foldb_chains::{ArenaPool, Chains, Cursor, Inserted, KeyOrder, NewRecord, Version, Writer};
 
 use crate::batch::Operation;
 use crate::encoding::key_hash;
@@ -19,7 +19,7 @@ use crate::fold::Chain;
 use crate::key::{Comparator, Kind, MAX_SEQNO, RecordHeader, SeqNo};
 use crate::memtable::folding::{FoldBuffers, fold_word};
 use crate::range_tombstone::{Edge, RangeTombstone, RangeTombstones};
-use crate::value::Value;
+use crate::value::{LentValue, Value};
 
 pub(crate) use folding::Folding;
 
@@ -189,8 +189,7 @@ impl Memtable {
         }
         let Some(node) = self.chains.find(hash, key) else { return true };
         for version in node.versions(seqno) {
-            let header = record_header(version.seqno, version.kind, version.operator);
-            if !chain.push(header, Value::of_version(&self.chains, version)) {
+            if !chain.push(version_header(&version), Value::of_version(&self.chains, version)) {
                 return false;
             }
         }
@@ -207,8 +206,7 @@ impl Memtable {
         mut show: impl FnMut(RecordHeader, usize),
     ) -> SeqNo {
         for version in self.chains.find(hash, key).iter().flat_map(|node| node.versions(seqno)) {
-            let header = record_header(version.seqno, version.kind, version.operator);
-            show(header, version.value_len());
+            show(version_header(&version), version.value_len());
         }
         let tombstones = self.range_tombstones();
         tombstones.map_or(0, |tombstones| tombstones.cover(&*self.comparator, key, seqno))
@@ -287,7 +285,7 @@ impl Memtable {
 /// The header of the record under a cursor.
 #[inline]
 pub(crate) fn header(cursor: &Cursor) -> RecordHeader {
-    record_header(cursor.seqno(), cursor.kind(), cursor.operator())
+    version_header(&cursor.version())
 }
 
 /// The value under a cursor: copied if small, else pinned.
@@ -296,8 +294,23 @@ pub(crate) fn pinned_value(cursor: &Cursor) -> Value {
     Value::of_version(cursor.chains(), cursor.version())
 }
 
+/// The header of a version.
 #[inline]
-fn record_header(seqno: SeqNo, kind: u8, operator: u32) -> RecordHeader {
-    let kind = Kind::from_u8(kind).expect("the memtable holds what was applied");
-    RecordHeader { seqno, kind, operator }
+fn version_header(version: &Version<'_>) -> RecordHeader {
+    let kind = Kind::from_u8(version.kind).expect("the memtable holds what was applied");
+    RecordHeader { seqno: version.seqno, kind, operator: version.operator }
+}
+
+/// Pushes what a cursor's memtable holds of its key onto an empty chain, newest first down to the
+/// base.
+#[inline]
+pub(crate) fn lend_chain<'a>(cursor: &'a Cursor, chain: &mut Chain<LentValue<'a>>) -> usize {
+    let mut looked_at = 0;
+    for version in cursor.versions() {
+        looked_at += 1;
+        if !chain.push(version_header(&version), LentValue::Lent(version.value)) {
+            break;
+        }
+    }
+    looked_at
 }

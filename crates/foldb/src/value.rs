@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use foldb_chains::{Chains, PinnedBytes, Version};
+use foldb_chains::{Chains, PinnedBytes, ValueBytes, Version};
 
 use crate::table::BlockBytes;
 
@@ -77,6 +77,51 @@ impl Value {
     #[inline]
     pub(crate) fn from_block(bytes: BlockBytes) -> Value {
         Value(Repr::Block(bytes))
+    }
+}
+
+/// A value that a memtable lends for a moment, or one that was made meanwhile. It becomes a
+/// [`Value`], and pins the memtable, only when somebody keeps it.
+#[derive(Clone, Debug)]
+pub(crate) enum LentValue<'a> {
+    Lent(ValueBytes<'a>),
+    Made(Value),
+}
+
+impl LentValue<'_> {
+    /// To keep, where it was lent by this memtable.
+    #[inline]
+    pub(crate) fn keep(self, chains: &Arc<Chains>) -> Value {
+        match self {
+            LentValue::Lent(bytes) => Value::inline(&bytes)
+                .unwrap_or_else(|| Value(Repr::Memtable(PinnedBytes::pin(chains, &bytes)))),
+            LentValue::Made(value) => value,
+        }
+    }
+}
+
+impl Deref for LentValue<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            LentValue::Lent(bytes) => bytes,
+            LentValue::Made(value) => value,
+        }
+    }
+}
+
+impl From<Value> for LentValue<'_> {
+    fn from(value: Value) -> Self {
+        LentValue::Made(value)
+    }
+}
+
+impl Default for LentValue<'_> {
+    #[inline]
+    fn default() -> Self {
+        LentValue::Lent(ValueBytes::Lent(&[]))
     }
 }
 

@@ -26,6 +26,7 @@
 //! PUT.1 A2 U4(fails) A5 A6   ->   PUT.2 U4 A6'
 //! ```
 
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use smallvec::SmallVec;
@@ -37,11 +38,17 @@ use crate::fold::registry::Resolver;
 use crate::key::{Kind, NO_OPERATOR, OperatorId, RecordHeader, SeqNo};
 use crate::value::Value;
 
+/// Bytes of a record as a chain has them: a [`Value`], which keeps what it lies in alive, or a
+/// [`LentValue`](crate::value::LentValue), which is cheaper to hold for a moment.
+pub(crate) trait ChainValue: Deref<Target = [u8]> + Clone + Default + From<Value> {}
+
+impl<V: Deref<Target = [u8]> + Clone + Default + From<Value>> ChainValue for V {}
+
 /// One record of a chain.
 #[derive(Clone, Debug)]
-pub(crate) struct Record {
+pub(crate) struct Record<V = Value> {
     pub(crate) header: RecordHeader,
-    pub(crate) value: Value,
+    pub(crate) value: V,
 }
 
 /// What the oldest operand of a chain stands on, when the chain itself does not say.
@@ -54,30 +61,37 @@ pub(crate) enum Below {
 }
 
 /// Visible records of one key, at most one base and that one the oldest.
-#[derive(Debug, Default)]
-pub(crate) struct Chain {
+#[derive(Debug)]
+pub(crate) struct Chain<V = Value> {
     /// Records below this sequence number are deleted; 0 deletes none.
     covered: SeqNo,
     /// Operands, newest first unless `oldest_first`.
-    operands: SmallVec<[Record; 4]>,
+    operands: SmallVec<[Record<V>; 4]>,
     /// Which way they were collected.
     oldest_first: bool,
-    base: Option<Record>,
+    base: Option<Record<V>>,
+}
+
+impl<V> Default for Chain<V> {
+    /// An empty chain.
+    fn default() -> Chain<V> {
+        Chain { covered: 0, operands: SmallVec::new(), oldest_first: false, base: None }
+    }
 }
 
 /// What a chain came to.
-#[derive(Debug, Default)]
-pub(crate) struct Folded {
+#[derive(Debug)]
+pub(crate) struct Folded<V = Value> {
     /// The records that take the chain's place, oldest first.
-    pub(crate) records: SmallVec<[Record; 2]>,
+    pub(crate) records: SmallVec<[Record<V>; 2]>,
     /// The operator of the first stretch that failed, if one did.
     pub(crate) failed: Option<OperatorId>,
 }
 
-impl Chain {
+impl<V: ChainValue> Chain<V> {
     /// Adds the next older record. Answers whether older ones still matter.
     #[inline]
-    pub(crate) fn push(&mut self, header: RecordHeader, value: Value) -> bool {
+    pub(crate) fn push(&mut self, header: RecordHeader, value: V) -> bool {
         debug_assert!(self.base.is_none(), "nothing lies below a base");
         debug_assert!(!self.oldest_first, "one chain is collected one way");
         if header.seqno < self.covered {
@@ -93,7 +107,7 @@ impl Chain {
 
     /// Adds the next *newer* record, for walks from old to new. A base replaces all older ones.
     #[inline]
-    pub(crate) fn push_newer(&mut self, header: RecordHeader, value: Value) {
+    pub(crate) fn push_newer(&mut self, header: RecordHeader, value: V) {
         self.oldest_first = true;
         if header.seqno < self.covered {
             return;
@@ -150,7 +164,7 @@ impl Chain {
 
     /// The operands, newest first, and the base, for who shows a chain collected that way. A cover
     /// is a base: the delete that it stands for.
-    pub(crate) fn into_records(self) -> (SmallVec<[Record; 4]>, Option<Record>) {
+    pub(crate) fn into_records(self) -> (SmallVec<[Record<V>; 4]>, Option<Record<V>>) {
         debug_assert!(!self.oldest_first, "the chain was collected newest first");
         let cover = (self.covered > 0).then(|| base_record(self.covered, None));
         (self.operands, self.base.or(cover))
@@ -166,7 +180,7 @@ impl Chain {
         key: &[u8],
         operators: &Resolver,
         scratch: &mut Vec<u8>,
-    ) -> Result<Option<Value>, Error> {
+    ) -> Result<Option<V>, Error> {
         if self.operands.is_empty() {
             let base = self.base.take();
             return Ok(base.filter(|base| base.header.kind == Kind::Put).map(|base| base.value));
@@ -186,9 +200,9 @@ impl Chain {
         below: Below,
         operators: &Resolver,
         scratch: &mut Vec<u8>,
-    ) -> Folded {
-        let mut fold =
-            Fold { key, operators, scratch, out: Folded::default(), ground: Ground::Open };
+    ) -> Folded<V> {
+        let out = Folded { records: SmallVec::new(), failed: None };
+        let mut fold = Fold { key, operators, scratch, out, ground: Ground::Open };
         if let Some(base) = self.base.take() {
             fold.ground = Ground::Solid;
             fold.out.records.push(base);
@@ -205,7 +219,7 @@ impl Chain {
         let mut rest = &mut self.operands[..];
         while let Some(first) = rest.first() {
             let operator = first.header.operator;
-            let is_other = |record: &Record| {
+            let is_other = |record: &Record<V>| {
                 record.header.operator != operator && !planted(Fault::WrongOperator)
             };
             let end = rest.iter().position(is_other);
@@ -225,7 +239,7 @@ impl Chain {
                 operators.upgrade(record.header.operator, &record.value)
             {
                 record.header.operator = operator;
-                record.value = take_output(&mut { operand });
+                record.value = take_output(&mut { operand }).into();
             }
         }
     }
@@ -242,17 +256,17 @@ enum Ground {
 }
 
 /// A fold in progress, oldest stretch first.
-struct Fold<'a> {
+struct Fold<'a, V> {
     key: &'a [u8],
     operators: &'a Resolver,
     scratch: &'a mut Vec<u8>,
-    out: Folded,
+    out: Folded<V>,
     ground: Ground,
 }
 
-impl Fold<'_> {
+impl<V: ChainValue> Fold<'_, V> {
     /// Folds one stretch (operands of one operator, oldest first) onto what is there.
-    fn stretch(&mut self, operator: OperatorId, stretch: &mut [Record]) {
+    fn stretch(&mut self, operator: OperatorId, stretch: &mut [Record<V>]) {
         let Some(implementation) = self.operators.implementation(operator) else {
             if self.ground == Ground::Solid {
                 self.out.failed.get_or_insert(operator);
@@ -266,12 +280,17 @@ impl Fold<'_> {
     }
 
     /// Folds a stretch onto a known base.
-    fn full(&mut self, implementation: &dyn MergeOperator, id: OperatorId, stretch: &mut [Record]) {
+    fn full(
+        &mut self,
+        implementation: &dyn MergeOperator,
+        id: OperatorId,
+        stretch: &mut [Record<V>],
+    ) {
         let newest = stretch.last().map_or(0, |record| record.header.seqno);
         let outcome = {
             let base = self.out.records.last();
             let base = base.filter(|base| base.header.kind == Kind::Put).map(|base| &*base.value);
-            let operands: SmallVec<[&[u8]; 8]> = stretch.iter().map(|r| &*r.value).collect();
+            let operands: SmallVec<[&[u8]; 16]> = stretch.iter().map(|r| &*r.value).collect();
             self.scratch.clear();
             let key = self.key;
             let scratch = &mut *self.scratch;
@@ -279,9 +298,9 @@ impl Fold<'_> {
                 .unwrap_or(Full::Fail)
         };
         let value = match outcome {
-            Full::Value => Some(take_output(self.scratch)),
+            Full::Value => Some(take_output(self.scratch).into()),
             Full::Operand(index) => match stretch.get_mut(index) {
-                Some(operand) => Some(operand.value.clone()),
+                Some(operand) => Some(std::mem::take(&mut operand.value)),
                 None => return self.wall(id, stretch),
             },
             Full::Existing => {
@@ -296,12 +315,12 @@ impl Fold<'_> {
     }
 
     /// Folds a stretch whose base is not known.
-    fn partial(&mut self, implementation: &dyn MergeOperator, stretch: &mut [Record]) {
+    fn partial(&mut self, implementation: &dyn MergeOperator, stretch: &mut [Record<V>]) {
         if stretch.len() < 2 {
             return self.keep(stretch);
         }
         let outcome = {
-            let operands: SmallVec<[&[u8]; 8]> = stretch.iter().map(|r| &*r.value).collect();
+            let operands: SmallVec<[&[u8]; 16]> = stretch.iter().map(|r| &*r.value).collect();
             self.scratch.clear();
             let key = self.key;
             let scratch = &mut *self.scratch;
@@ -311,11 +330,11 @@ impl Fold<'_> {
         let newest = stretch[stretch.len() - 1].header;
         match outcome {
             Partial::Operand => {
-                let value = take_output(self.scratch);
+                let value = take_output(self.scratch).into();
                 self.out.records.push(Record { header: newest, value });
             }
             Partial::Value => {
-                let value = take_output(self.scratch);
+                let value = take_output(self.scratch).into();
                 self.base_whatever_below(base_record(newest.seqno, Some(value)));
             }
             Partial::Delete => self.base_whatever_below(base_record(newest.seqno, None)),
@@ -324,7 +343,7 @@ impl Fold<'_> {
     }
 
     /// A stretch turned out to be a base: nothing older matters, walls included.
-    fn base_whatever_below(&mut self, base: Record) {
+    fn base_whatever_below(&mut self, base: Record<V>) {
         self.out.records.clear();
         self.out.records.push(base);
         self.out.failed = None;
@@ -332,19 +351,19 @@ impl Fold<'_> {
     }
 
     /// A stretch that cannot be folded is kept as it is, and nothing newer reaches the base.
-    fn wall(&mut self, operator: OperatorId, stretch: &mut [Record]) {
+    fn wall(&mut self, operator: OperatorId, stretch: &mut [Record<V>]) {
         self.out.failed.get_or_insert(operator);
         self.keep(stretch);
     }
 
-    fn keep(&mut self, stretch: &mut [Record]) {
+    fn keep(&mut self, stretch: &mut [Record<V>]) {
         self.out.records.extend(stretch.iter().cloned());
         self.ground = Ground::Open;
     }
 }
 
 /// A put of the value, or a delete.
-fn base_record(seqno: SeqNo, value: Option<Value>) -> Record {
+fn base_record<V: Default>(seqno: SeqNo, value: Option<V>) -> Record<V> {
     let kind = if value.is_some() { Kind::Put } else { Kind::Delete };
     let header = RecordHeader { seqno, kind, operator: NO_OPERATOR };
     Record { header, value: value.unwrap_or_default() }

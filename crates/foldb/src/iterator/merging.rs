@@ -11,7 +11,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use foldb_chains::ValueBytes;
+use foldb_chains::{Cursor as MemtableCursor, ValueBytes};
 
 use crate::encoding::key_prefix;
 use crate::error::{Error, Result};
@@ -64,7 +64,19 @@ impl MergingCursor {
 
     #[inline]
     pub(crate) fn valid(&self) -> bool {
-        self.heads.get(self.winner()).is_some_and(|head| head.valid)
+        match &self.sources[..] {
+            [only] => only.valid(),
+            _ => self.heads.get(self.winner()).is_some_and(|head| head.valid),
+        }
+    }
+
+    /// The memtable, if it is the only source. It may be moved directly: nothing is merged.
+    #[inline]
+    pub(crate) fn only_memtable(&mut self) -> Option<&mut MemtableCursor> {
+        match &mut self.sources[..] {
+            [Source::Memtable(cursor)] => Some(cursor),
+            _ => None,
+        }
     }
 
     #[inline]
@@ -109,6 +121,9 @@ impl MergingCursor {
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
         debug_assert_eq!(self.direction, Direction::Forward);
+        if let [only] = &mut self.sources[..] {
+            return only.next();
+        }
         let winner = self.winner();
         match self.sources[winner].next() {
             Ok(()) => self.replay(winner),
@@ -121,6 +136,9 @@ impl MergingCursor {
     #[inline]
     pub(crate) fn prev(&mut self) -> Result<()> {
         debug_assert_eq!(self.direction, Direction::Backward);
+        if let [only] = &mut self.sources[..] {
+            return only.prev();
+        }
         let winner = self.winner();
         match self.sources[winner].prev() {
             Ok(()) => self.replay(winner),

@@ -7,10 +7,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::fold::{Chain, Registry};
+use crate::fold::{CachedResolver, Chain};
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::MergingCursor;
 use crate::key::{Comparator, SeqNo};
+use crate::memtable;
 use crate::stats::ReadReport;
 use crate::totals::{Total, Totals};
 use crate::value::Value;
@@ -30,7 +31,9 @@ pub(crate) struct VisibleParts {
     pub(crate) seqno: SeqNo,
     pub(crate) bounds: Bounds,
     pub(crate) comparator: Arc<dyn Comparator>,
-    pub(crate) registry: Arc<Registry>,
+    /// The operators known now, whenever it is asked: one that was registered after the iterator
+    /// was made folds too.
+    pub(crate) resolver: CachedResolver,
     /// Whatever must live as long as the iterator.
     pub(crate) _keep_alive: Arc<dyn Send + Sync>,
     pub(crate) totals: Arc<Totals>,
@@ -222,6 +225,9 @@ impl Iter {
 
     /// Folds keys from the records' position on until one is there to be seen.
     fn find_forward(&mut self) -> Result<bool> {
+        if self.parts.records.only_memtable().is_some() {
+            return self.find_in_memtable(State::Forward);
+        }
         while self.parts.records.valid() {
             self.key.clear();
             self.key.extend_from_slice(self.parts.records.key());
@@ -266,6 +272,9 @@ impl Iter {
     }
 
     fn find_backward(&mut self) -> Result<bool> {
+        if self.parts.records.only_memtable().is_some() {
+            return self.find_in_memtable(State::Backward);
+        }
         while self.parts.records.valid() {
             self.key.clear();
             self.key.extend_from_slice(self.parts.records.key());
@@ -279,6 +288,52 @@ impl Iter {
             }
         }
         Ok(false)
+    }
+
+    /// [`Iter::find_forward`] or [`Iter::find_backward`] where a memtable is all there is: nothing
+    /// is merged, keys change where the memtable says so, and a chain borrows its values.
+    fn find_in_memtable(&mut self, way: State) -> Result<bool> {
+        while let Some(cursor) = self.parts.records.only_memtable().filter(|c| c.valid()) {
+            self.key.clear();
+            self.key.extend_from_slice(cursor.key());
+            let inside = match way {
+                State::Backward => self.above_lower(&self.key),
+                _ => self.below_upper(&self.key),
+            };
+            if !inside {
+                return Ok(false);
+            }
+            if self.fold_in_memtable(way)? {
+                self.state = way;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Folds the key under the memtable's cursor, and moves on to the next.
+    #[inline]
+    fn fold_in_memtable(&mut self, way: State) -> Result<bool> {
+        let Iter { parts, key, value, scratch, yielded, .. } = self;
+        let Some(cursor) = parts.records.only_memtable() else { return Ok(false) };
+        let mut chain = Chain::default();
+        if let Some(covers) = &mut parts.covers {
+            chain.cover(covers.of(key)?[0]);
+        }
+        let looked_at = memtable::lend_chain(cursor, &mut chain);
+        *yielded = false;
+        if let (Some(report), false) = (&parts.report, chain.is_empty()) {
+            report.saw_operands(chain.operands());
+        }
+        let folded = chain.value(key, parts.resolver.load(), scratch);
+        let folded = folded.map(|value| value.map(|value| value.keep(cursor.chains())));
+        drop(chain);
+        cursor.looked_at(looked_at);
+        match way {
+            State::Backward => cursor.prev_key(),
+            _ => cursor.next_key(),
+        }
+        Ok(settle(folded, value, &parts.totals))
     }
 
     /// Collects the chain of the key under the records, and moves before it.
@@ -307,17 +362,8 @@ impl Iter {
         if let Some(report) = &self.parts.report {
             report.saw_operands(self.chain.operands());
         }
-        let resolver = self.parts.registry.resolver();
-        let folded = self.chain.value(&self.key, &resolver, &mut self.scratch);
-        match folded {
-            Ok(Some(value)) => self.value = Ok(value),
-            Ok(None) => return false,
-            Err(error) => {
-                self.parts.totals.add(Total::FailedMerges, 1);
-                self.value = Err(error);
-            }
-        }
-        true
+        let folded = self.chain.value(&self.key, self.parts.resolver.load(), &mut self.scratch);
+        settle(folded, &mut self.value, &self.parts.totals)
     }
 
     fn seek_to_or_before(&mut self, key: &[u8]) -> Result<bool> {
@@ -385,6 +431,20 @@ impl Iter {
             Err(error) => Some(Err(error)),
         }
     }
+}
+
+/// Takes in what a chain came to. Whether the key is there, if only as a failed merge.
+#[inline]
+fn settle(folded: Result<Option<Value>>, value: &mut Result<Value>, totals: &Totals) -> bool {
+    match folded {
+        Ok(Some(found)) => *value = Ok(found),
+        Ok(None) => return false,
+        Err(error) => {
+            totals.add(Total::FailedMerges, 1);
+            *value = Err(error);
+        }
+    }
+    true
 }
 
 impl Iterator for Iter {

@@ -16,7 +16,7 @@ fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -
         seqno,
         bounds,
         comparator: Arc::clone(&bench.comparator),
-        registry: Arc::clone(&bench.registry),
+        resolver: bench.registry.cached_resolver(),
         _keep_alive: Arc::new(()),
         totals: Arc::new(Totals::default()),
         report: None,
