@@ -19,7 +19,7 @@ use crate::fold::Chain;
 use crate::key::{Comparator, Kind, MAX_SEQNO, RecordHeader, SeqNo};
 use crate::memtable::folding::{FoldBuffers, fold_word};
 use crate::range_tombstone::{Edge, RangeTombstone, RangeTombstones};
-use crate::value::{LentValue, Value};
+use crate::value::Value;
 
 pub(crate) use folding::Folding;
 
@@ -296,21 +296,16 @@ pub(crate) fn pinned_value(cursor: &Cursor) -> Value {
 
 /// The header of a version.
 #[inline]
-fn version_header(version: &Version<'_>) -> RecordHeader {
+pub(crate) fn version_header(version: &Version<'_>) -> RecordHeader {
     let kind = Kind::from_u8(version.kind).expect("the memtable holds what was applied");
     RecordHeader { seqno: version.seqno, kind, operator: version.operator }
 }
 
-/// Pushes what a cursor's memtable holds of its key onto an empty chain, newest first down to the
-/// base.
-#[inline]
-pub(crate) fn lend_chain<'a>(cursor: &'a Cursor, chain: &mut Chain<LentValue<'a>>) -> usize {
-    let mut looked_at = 0;
+/// Pushes what a cursor's memtable holds of its key onto a chain, newest first down to the base.
+pub(crate) fn collect_under(cursor: &Cursor, chain: &mut Chain) {
     for version in cursor.versions() {
-        looked_at += 1;
-        if !chain.push(version_header(&version), LentValue::Lent(version.value)) {
-            break;
+        if !chain.push(version_header(&version), Value::of_version(cursor.chains(), version)) {
+            return;
         }
     }
-    looked_at
 }

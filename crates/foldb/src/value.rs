@@ -73,55 +73,23 @@ impl Value {
             .unwrap_or_else(|| Value(Repr::Memtable(PinnedBytes::new(chains, version))))
     }
 
+    /// Becomes what a memtable lends: pinned, or copied if small. Where it was pinned in this
+    /// memtable before, that pin is used again.
+    #[inline]
+    pub(crate) fn set_lent(&mut self, chains: &Arc<Chains>, bytes: ValueBytes<'_>) {
+        if let Some(small) = Value::inline(&bytes) {
+            *self = small;
+        } else if let Repr::Memtable(pinned) = &mut self.0 {
+            pinned.pin_other(chains, &bytes);
+        } else {
+            *self = Value(Repr::Memtable(PinnedBytes::pin(chains, &bytes)));
+        }
+    }
+
     /// Bytes in a cached block: pinned.
     #[inline]
     pub(crate) fn from_block(bytes: BlockBytes) -> Value {
         Value(Repr::Block(bytes))
-    }
-}
-
-/// A value that a memtable lends for a moment, or one that was made meanwhile. It becomes a
-/// [`Value`], and pins the memtable, only when somebody keeps it.
-#[derive(Clone, Debug)]
-pub(crate) enum LentValue<'a> {
-    Lent(ValueBytes<'a>),
-    Made(Value),
-}
-
-impl LentValue<'_> {
-    /// To keep, where it was lent by this memtable.
-    #[inline]
-    pub(crate) fn keep(self, chains: &Arc<Chains>) -> Value {
-        match self {
-            LentValue::Lent(bytes) => Value::inline(&bytes)
-                .unwrap_or_else(|| Value(Repr::Memtable(PinnedBytes::pin(chains, &bytes)))),
-            LentValue::Made(value) => value,
-        }
-    }
-}
-
-impl Deref for LentValue<'_> {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        match self {
-            LentValue::Lent(bytes) => bytes,
-            LentValue::Made(value) => value,
-        }
-    }
-}
-
-impl From<Value> for LentValue<'_> {
-    fn from(value: Value) -> Self {
-        LentValue::Made(value)
-    }
-}
-
-impl Default for LentValue<'_> {
-    #[inline]
-    fn default() -> Self {
-        LentValue::Lent(ValueBytes::Lent(&[]))
     }
 }
 

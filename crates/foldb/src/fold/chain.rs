@@ -26,7 +26,6 @@
 //! PUT.1 A2 U4(fails) A5 A6   ->   PUT.2 U4 A6'
 //! ```
 
-use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use smallvec::SmallVec;
@@ -38,17 +37,11 @@ use crate::fold::registry::Resolver;
 use crate::key::{Kind, NO_OPERATOR, OperatorId, RecordHeader, SeqNo};
 use crate::value::Value;
 
-/// Bytes of a record as a chain has them: a [`Value`], which keeps what it lies in alive, or a
-/// [`LentValue`](crate::value::LentValue), which is cheaper to hold for a moment.
-pub(crate) trait ChainValue: Deref<Target = [u8]> + Clone + Default + From<Value> {}
-
-impl<V: Deref<Target = [u8]> + Clone + Default + From<Value>> ChainValue for V {}
-
 /// One record of a chain.
 #[derive(Clone, Debug)]
-pub(crate) struct Record<V = Value> {
+pub(crate) struct Record {
     pub(crate) header: RecordHeader,
-    pub(crate) value: V,
+    pub(crate) value: Value,
 }
 
 /// What the oldest operand of a chain stands on, when the chain itself does not say.
@@ -61,37 +54,30 @@ pub(crate) enum Below {
 }
 
 /// Visible records of one key, at most one base and that one the oldest.
-#[derive(Debug)]
-pub(crate) struct Chain<V = Value> {
+#[derive(Debug, Default)]
+pub(crate) struct Chain {
     /// Records below this sequence number are deleted; 0 deletes none.
     covered: SeqNo,
     /// Operands, newest first unless `oldest_first`.
-    operands: SmallVec<[Record<V>; 4]>,
+    operands: SmallVec<[Record; 4]>,
     /// Which way they were collected.
     oldest_first: bool,
-    base: Option<Record<V>>,
-}
-
-impl<V> Default for Chain<V> {
-    /// An empty chain.
-    fn default() -> Chain<V> {
-        Chain { covered: 0, operands: SmallVec::new(), oldest_first: false, base: None }
-    }
+    base: Option<Record>,
 }
 
 /// What a chain came to.
-#[derive(Debug)]
-pub(crate) struct Folded<V = Value> {
+#[derive(Debug, Default)]
+pub(crate) struct Folded {
     /// The records that take the chain's place, oldest first.
-    pub(crate) records: SmallVec<[Record<V>; 2]>,
+    pub(crate) records: SmallVec<[Record; 2]>,
     /// The operator of the first stretch that failed, if one did.
     pub(crate) failed: Option<OperatorId>,
 }
 
-impl<V: ChainValue> Chain<V> {
+impl Chain {
     /// Adds the next older record. Answers whether older ones still matter.
     #[inline]
-    pub(crate) fn push(&mut self, header: RecordHeader, value: V) -> bool {
+    pub(crate) fn push(&mut self, header: RecordHeader, value: Value) -> bool {
         debug_assert!(self.base.is_none(), "nothing lies below a base");
         debug_assert!(!self.oldest_first, "one chain is collected one way");
         if header.seqno < self.covered {
@@ -107,7 +93,7 @@ impl<V: ChainValue> Chain<V> {
 
     /// Adds the next *newer* record, for walks from old to new. A base replaces all older ones.
     #[inline]
-    pub(crate) fn push_newer(&mut self, header: RecordHeader, value: V) {
+    pub(crate) fn push_newer(&mut self, header: RecordHeader, value: Value) {
         self.oldest_first = true;
         if header.seqno < self.covered {
             return;
@@ -164,7 +150,7 @@ impl<V: ChainValue> Chain<V> {
 
     /// The operands, newest first, and the base, for who shows a chain collected that way. A cover
     /// is a base: the delete that it stands for.
-    pub(crate) fn into_records(self) -> (SmallVec<[Record<V>; 4]>, Option<Record<V>>) {
+    pub(crate) fn into_records(self) -> (SmallVec<[Record; 4]>, Option<Record>) {
         debug_assert!(!self.oldest_first, "the chain was collected newest first");
         let cover = (self.covered > 0).then(|| base_record(self.covered, None));
         (self.operands, self.base.or(cover))
@@ -180,7 +166,7 @@ impl<V: ChainValue> Chain<V> {
         key: &[u8],
         operators: &Resolver,
         scratch: &mut Vec<u8>,
-    ) -> Result<Option<V>, Error> {
+    ) -> Result<Option<Value>, Error> {
         if self.operands.is_empty() {
             let base = self.base.take();
             return Ok(base.filter(|base| base.header.kind == Kind::Put).map(|base| base.value));
@@ -200,9 +186,9 @@ impl<V: ChainValue> Chain<V> {
         below: Below,
         operators: &Resolver,
         scratch: &mut Vec<u8>,
-    ) -> Folded<V> {
-        let out = Folded { records: SmallVec::new(), failed: None };
-        let mut fold = Fold { key, operators, scratch, out, ground: Ground::Open };
+    ) -> Folded {
+        let mut fold =
+            Fold { key, operators, scratch, out: Folded::default(), ground: Ground::Open };
         if let Some(base) = self.base.take() {
             fold.ground = Ground::Solid;
             fold.out.records.push(base);
@@ -219,7 +205,7 @@ impl<V: ChainValue> Chain<V> {
         let mut rest = &mut self.operands[..];
         while let Some(first) = rest.first() {
             let operator = first.header.operator;
-            let is_other = |record: &Record<V>| {
+            let is_other = |record: &Record| {
                 record.header.operator != operator && !planted(Fault::WrongOperator)
             };
             let end = rest.iter().position(is_other);
@@ -239,10 +225,27 @@ impl<V: ChainValue> Chain<V> {
                 operators.upgrade(record.header.operator, &record.value)
             {
                 record.header.operator = operator;
-                record.value = take_output(&mut { operand }).into();
+                record.value = take_output(&mut { operand });
             }
         }
     }
+}
+
+/// The operands of a stretch, oldest first.
+pub(super) type Operands<'a> = SmallVec<[&'a [u8]; 16]>;
+
+/// What operands make of a base. An operator that panics fails.
+#[inline]
+pub(super) fn full(
+    implementation: &dyn MergeOperator,
+    key: &[u8],
+    base: Option<&[u8]>,
+    operands: &[&[u8]],
+    scratch: &mut Vec<u8>,
+) -> Full {
+    scratch.clear();
+    catch_unwind(AssertUnwindSafe(|| implementation.full(key, base, operands, scratch)))
+        .unwrap_or(Full::Fail)
 }
 
 /// What the next stretch stands on.
@@ -256,17 +259,17 @@ enum Ground {
 }
 
 /// A fold in progress, oldest stretch first.
-struct Fold<'a, V> {
+struct Fold<'a> {
     key: &'a [u8],
     operators: &'a Resolver,
     scratch: &'a mut Vec<u8>,
-    out: Folded<V>,
+    out: Folded,
     ground: Ground,
 }
 
-impl<V: ChainValue> Fold<'_, V> {
+impl Fold<'_> {
     /// Folds one stretch (operands of one operator, oldest first) onto what is there.
-    fn stretch(&mut self, operator: OperatorId, stretch: &mut [Record<V>]) {
+    fn stretch(&mut self, operator: OperatorId, stretch: &mut [Record]) {
         let Some(implementation) = self.operators.implementation(operator) else {
             if self.ground == Ground::Solid {
                 self.out.failed.get_or_insert(operator);
@@ -280,25 +283,16 @@ impl<V: ChainValue> Fold<'_, V> {
     }
 
     /// Folds a stretch onto a known base.
-    fn full(
-        &mut self,
-        implementation: &dyn MergeOperator,
-        id: OperatorId,
-        stretch: &mut [Record<V>],
-    ) {
+    fn full(&mut self, implementation: &dyn MergeOperator, id: OperatorId, stretch: &mut [Record]) {
         let newest = stretch.last().map_or(0, |record| record.header.seqno);
         let outcome = {
             let base = self.out.records.last();
             let base = base.filter(|base| base.header.kind == Kind::Put).map(|base| &*base.value);
-            let operands: SmallVec<[&[u8]; 16]> = stretch.iter().map(|r| &*r.value).collect();
-            self.scratch.clear();
-            let key = self.key;
-            let scratch = &mut *self.scratch;
-            catch_unwind(AssertUnwindSafe(|| implementation.full(key, base, &operands, scratch)))
-                .unwrap_or(Full::Fail)
+            let operands: Operands<'_> = stretch.iter().map(|r| &*r.value).collect();
+            full(implementation, self.key, base, &operands, self.scratch)
         };
         let value = match outcome {
-            Full::Value => Some(take_output(self.scratch).into()),
+            Full::Value => Some(take_output(self.scratch)),
             Full::Operand(index) => match stretch.get_mut(index) {
                 Some(operand) => Some(std::mem::take(&mut operand.value)),
                 None => return self.wall(id, stretch),
@@ -315,12 +309,12 @@ impl<V: ChainValue> Fold<'_, V> {
     }
 
     /// Folds a stretch whose base is not known.
-    fn partial(&mut self, implementation: &dyn MergeOperator, stretch: &mut [Record<V>]) {
+    fn partial(&mut self, implementation: &dyn MergeOperator, stretch: &mut [Record]) {
         if stretch.len() < 2 {
             return self.keep(stretch);
         }
         let outcome = {
-            let operands: SmallVec<[&[u8]; 16]> = stretch.iter().map(|r| &*r.value).collect();
+            let operands: Operands<'_> = stretch.iter().map(|r| &*r.value).collect();
             self.scratch.clear();
             let key = self.key;
             let scratch = &mut *self.scratch;
@@ -330,11 +324,11 @@ impl<V: ChainValue> Fold<'_, V> {
         let newest = stretch[stretch.len() - 1].header;
         match outcome {
             Partial::Operand => {
-                let value = take_output(self.scratch).into();
+                let value = take_output(self.scratch);
                 self.out.records.push(Record { header: newest, value });
             }
             Partial::Value => {
-                let value = take_output(self.scratch).into();
+                let value = take_output(self.scratch);
                 self.base_whatever_below(base_record(newest.seqno, Some(value)));
             }
             Partial::Delete => self.base_whatever_below(base_record(newest.seqno, None)),
@@ -343,7 +337,7 @@ impl<V: ChainValue> Fold<'_, V> {
     }
 
     /// A stretch turned out to be a base: nothing older matters, walls included.
-    fn base_whatever_below(&mut self, base: Record<V>) {
+    fn base_whatever_below(&mut self, base: Record) {
         self.out.records.clear();
         self.out.records.push(base);
         self.out.failed = None;
@@ -351,26 +345,26 @@ impl<V: ChainValue> Fold<'_, V> {
     }
 
     /// A stretch that cannot be folded is kept as it is, and nothing newer reaches the base.
-    fn wall(&mut self, operator: OperatorId, stretch: &mut [Record<V>]) {
+    fn wall(&mut self, operator: OperatorId, stretch: &mut [Record]) {
         self.out.failed.get_or_insert(operator);
         self.keep(stretch);
     }
 
-    fn keep(&mut self, stretch: &mut [Record<V>]) {
+    fn keep(&mut self, stretch: &mut [Record]) {
         self.out.records.extend(stretch.iter().cloned());
         self.ground = Ground::Open;
     }
 }
 
 /// A put of the value, or a delete.
-fn base_record<V: Default>(seqno: SeqNo, value: Option<V>) -> Record<V> {
+fn base_record(seqno: SeqNo, value: Option<Value>) -> Record {
     let kind = if value.is_some() { Kind::Put } else { Kind::Delete };
     let header = RecordHeader { seqno, kind, operator: NO_OPERATOR };
     Record { header, value: value.unwrap_or_default() }
 }
 
 /// The operator's output as a value; a small one leaves the buffer for the next fold.
-fn take_output(scratch: &mut Vec<u8>) -> Value {
+pub(super) fn take_output(scratch: &mut Vec<u8>) -> Value {
     Value::inline(scratch).unwrap_or_else(|| Value::from(std::mem::take(scratch)))
 }
 

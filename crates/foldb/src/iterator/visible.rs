@@ -6,8 +6,9 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use crate::encoding::copy_short;
 use crate::error::{Error, Result};
-use crate::fold::{CachedResolver, Chain};
+use crate::fold::{CachedResolver, Chain, Usual, fold_usual};
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::MergingCursor;
 use crate::key::{Comparator, SeqNo};
@@ -229,8 +230,7 @@ impl Iter {
             return self.find_in_memtable(State::Forward);
         }
         while self.parts.records.valid() {
-            self.key.clear();
-            self.key.extend_from_slice(self.parts.records.key());
+            set_key(&mut self.key, self.parts.records.key());
             if !self.below_upper(&self.key) {
                 return Ok(false);
             }
@@ -276,8 +276,7 @@ impl Iter {
             return self.find_in_memtable(State::Backward);
         }
         while self.parts.records.valid() {
-            self.key.clear();
-            self.key.extend_from_slice(self.parts.records.key());
+            set_key(&mut self.key, self.parts.records.key());
             if !self.above_lower(&self.key) {
                 return Ok(false);
             }
@@ -294,8 +293,7 @@ impl Iter {
     /// is merged, keys change where the memtable says so, and a chain borrows its values.
     fn find_in_memtable(&mut self, way: State) -> Result<bool> {
         while let Some(cursor) = self.parts.records.only_memtable().filter(|c| c.valid()) {
-            self.key.clear();
-            self.key.extend_from_slice(cursor.key());
+            set_key(&mut self.key, cursor.key());
             let inside = match way {
                 State::Backward => self.above_lower(&self.key),
                 _ => self.below_upper(&self.key),
@@ -314,26 +312,60 @@ impl Iter {
     /// Folds the key under the memtable's cursor, and moves on to the next.
     #[inline]
     fn fold_in_memtable(&mut self, way: State) -> Result<bool> {
-        let Iter { parts, key, value, scratch, yielded, .. } = self;
-        let Some(cursor) = parts.records.only_memtable() else { return Ok(false) };
-        let mut chain = Chain::default();
-        if let Some(covers) = &mut parts.covers {
-            chain.cover(covers.of(key)?[0]);
+        let found = match self.fold_lent() {
+            Some(found) => found,
+            None => {
+                self.begin_chain()?;
+                if let Some(cursor) = self.parts.records.only_memtable() {
+                    memtable::collect_under(cursor, &mut self.chain);
+                }
+                self.fold()
+            }
+        };
+        if let Some(cursor) = self.parts.records.only_memtable() {
+            match way {
+                State::Backward => cursor.prev_key(),
+                _ => cursor.next_key(),
+            }
         }
-        let looked_at = memtable::lend_chain(cursor, &mut chain);
-        *yielded = false;
-        if let (Some(report), false) = (&parts.report, chain.is_empty()) {
-            report.saw_operands(chain.operands());
+        Ok(found)
+    }
+
+    /// [`Iter::fold`] of the usual chain under the memtable's cursor; `None` if it is not one.
+    #[inline]
+    fn fold_lent(&mut self) -> Option<bool> {
+        let Iter { parts, key, value, scratch, .. } = self;
+        let VisibleParts { records, covers, resolver, report, .. } = parts;
+        let cursor = records.only_memtable()?;
+        if covers.is_some() {
+            return None;
         }
-        let folded = chain.value(key, parts.resolver.load(), scratch);
-        let folded = folded.map(|value| value.map(|value| value.keep(cursor.chains())));
-        drop(chain);
-        cursor.looked_at(looked_at);
-        match way {
-            State::Backward => cursor.prev_key(),
-            _ => cursor.next_key(),
+        let (answer, operands) =
+            fold_usual(key.as_slice(), cursor.versions(), || &**resolver.load(), scratch)?;
+        if let Some(report) = report {
+            report.saw_operands(operands);
         }
-        Ok(settle(folded, value, &parts.totals))
+        let found = match answer {
+            Usual::Absent => false,
+            Usual::Made(made) => {
+                *value = Ok(made);
+                true
+            }
+            Usual::Lent(lent) => {
+                match value {
+                    Ok(value) => value.set_lent(cursor.chains(), lent),
+                    Err(_) => {
+                        let mut kept = Value::default();
+                        kept.set_lent(cursor.chains(), lent);
+                        *value = Ok(kept);
+                    }
+                }
+                true
+            }
+        };
+        cursor.looked_at(operands + 1);
+        self.yielded = false;
+        Some(found)
     }
 
     /// Collects the chain of the key under the records, and moves before it.
@@ -430,6 +462,17 @@ impl Iter {
             Ok(false) => None,
             Err(error) => Some(Err(error)),
         }
+    }
+}
+
+/// Makes `key` the key under the records. Neighbours are mostly of one length.
+#[inline]
+fn set_key(key: &mut Vec<u8>, next: &[u8]) {
+    if key.len() == next.len() {
+        copy_short(key, next);
+    } else {
+        key.clear();
+        key.extend_from_slice(next);
     }
 }
 
