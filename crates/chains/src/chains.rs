@@ -16,6 +16,7 @@ use crate::layout::{
     FOLDED_EXTRA, NODE, NOT_FOLDED, NodeRecord, Placement, Regions, UNIT, VERSION, VersionRecord,
 };
 use crate::order::{KeyOrder, Order};
+use crate::prefetch::prefetch_line;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::versions::Versions;
 use crate::writer::Writer;
@@ -203,15 +204,7 @@ impl Chains {
     pub(crate) fn prefetch(&self, offset: usize) {
         assert!(offset < self.regions.end);
         // SAFETY: inside the arena.
-        let address = unsafe { self.arena.at(offset) }.as_ptr();
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: a prefetch has no effect that a program can observe, whatever the address.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(address.cast());
-        }
-        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-        let _ = address;
+        prefetch_line(unsafe { self.arena.at(offset) }.as_ptr());
     }
 
     /// # Safety

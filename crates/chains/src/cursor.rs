@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::bytes::ValueBytes;
 use crate::chains::{Chains, Node};
-use crate::layout::{IN_NODE, visible_up_to};
+use crate::layout::{IN_NODE, NODE, visible_up_to};
 use crate::lookahead::{Direction, Lookahead};
 use crate::order::{Entry, Rebase, Stretch, common_of, compare};
 use crate::pinned::PinnedBytes;
@@ -114,8 +114,25 @@ impl Cursor {
 
     /// Goes to the first record of the first key that is at least `key`.
     pub fn seek(&mut self, key: &[u8]) {
+        self.approach(key);
+        self.land();
+    }
+
+    /// The first half of a [`Cursor::seek`]: finds the place, and asks for the memory that the second
+    /// half, [`Cursor::land`], looks at. Until then the cursor stands nowhere.
+    pub fn approach(&mut self, key: &[u8]) {
+        self.position = Position::Nowhere;
         self.rank_sources(key);
         self.begin_walk();
+        for source in &self.sources {
+            if let Some(entry) = source.stretch.entries().get(source.at) {
+                self.chains.prefetch(entry.node as usize * NODE);
+            }
+        }
+    }
+
+    /// The second half of a [`Cursor::seek`], after a [`Cursor::approach`].
+    pub fn land(&mut self) {
         self.land_forward();
     }
 

@@ -65,6 +65,7 @@ mod pins;
 #[cfg_attr(not(loom), allow(dead_code))]
 #[doc(hidden)]
 pub mod planted;
+mod prefetch;
 mod sync;
 mod versions;
 mod writer;
@@ -77,6 +78,7 @@ pub use foldable::Foldable;
 pub use order::{CompareKeys, KeyOrder};
 pub use pinned::PinnedBytes;
 pub use pins::{ApplyPhase, Pins};
+pub use prefetch::prefetch;
 pub use versions::{Version, Versions};
 pub use writer::{Full, Inserted, NewRecord, Writer, bytes_needed, folded_bytes_needed};
 

@@ -25,7 +25,13 @@ pub(crate) struct Stretch {
     /// Bytes that all keys have in common, as far as known.
     common: usize,
     entries: Box<[Entry]>,
+    /// The bytes of every [`SAMPLED`]th entry: a search looks at these first, because they are few
+    /// enough to stay in a cache.
+    samples: Box<[u64]>,
 }
+
+/// Entries from one sample to the next.
+const SAMPLED: usize = 32;
 
 impl Stretch {
     /// Sorts the keys of published nodes.
@@ -41,7 +47,12 @@ impl Stretch {
             })
             .collect();
         sort_entries(chains, &mut entries);
-        Stretch { nodes, common, entries }
+        Stretch::of(nodes, common, entries)
+    }
+
+    fn of(nodes: Range<u32>, common: usize, entries: Box<[Entry]>) -> Stretch {
+        let samples = entries.iter().step_by(SAMPLED).map(|entry| entry.prefix).collect();
+        Stretch { nodes, common, entries, samples }
     }
 
     /// Merges neighbours.
@@ -65,7 +76,7 @@ impl Stretch {
         entries.extend(lefts);
         entries.extend(rights);
         let nodes = left.nodes.start..right.nodes.end;
-        Stretch { nodes, common, entries: entries.into() }
+        Stretch::of(nodes, common, entries.into())
     }
 
     #[inline]
@@ -83,7 +94,7 @@ impl Stretch {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.entries)
+        size_of_val(&*self.entries) + size_of_val(&*self.samples)
     }
 
     /// How many keys are less than `key`.
@@ -94,12 +105,27 @@ impl Stretch {
             Ordering::Equal if chains.order.keys().is_bytewise() => prefix_at(key, self.common),
             Ordering::Equal => 0,
         };
-        self.entries.partition_point(|entry| {
+        let undecided = self.near(prefix);
+        let less = |entry: &Entry| {
             entry.prefix < prefix
                 || entry.prefix == prefix
                     && chains.order.keys().compare(key_of(chains, entry.node), key)
                         == Ordering::Less
-        })
+        };
+        undecided.start + self.entries[undecided].partition_point(less)
+    }
+
+    /// Entries among which a prefix belongs: those before have a smaller one, those behind a larger.
+    #[inline]
+    fn near(&self, prefix: u64) -> Range<usize> {
+        let below = self.samples.partition_point(|&sample| sample < prefix);
+        let rest = &self.samples[below..];
+        let equal = match rest.first() {
+            Some(&sample) if sample == prefix => rest.partition_point(|&sample| sample == prefix),
+            _ => 0,
+        };
+        let end = ((below + equal) * SAMPLED).min(self.len());
+        below.saturating_sub(1) * SAMPLED..end
     }
 
     /// How `key` compares to what all keys of the stretch have in common; Equal if it has it too.

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use foldb_chains::{Cursor as MemtableCursor, ValueBytes};
+use smallvec::SmallVec;
 
 use crate::encoding::key_prefix;
 use crate::error::{Error, Result};
@@ -23,13 +24,16 @@ use crate::value::Value;
 pub(crate) struct MergingCursor {
     sources: Vec<Source>,
     /// What the matches look at first, one per source.
-    heads: Vec<Head>,
+    heads: SmallVec<[Head; FEW]>,
     /// `tree[0]` is the winner; `tree[i]` the loser of the match at inner node `i`.
-    tree: Vec<u32>,
+    tree: SmallVec<[u32; FEW]>,
     comparator: Arc<dyn Comparator>,
     bytewise: bool,
     direction: Direction,
 }
+
+/// Sources that most cursors have no more of: what is kept about each is then in the cursor itself.
+const FEW: usize = 8;
 
 /// The front of a source.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +57,8 @@ enum Direction {
 impl MergingCursor {
     pub(crate) fn new(sources: Vec<Source>, comparator: Arc<dyn Comparator>) -> MergingCursor {
         MergingCursor {
-            heads: vec![ENDED; sources.len()],
-            tree: vec![0; sources.len().max(1)],
+            heads: SmallVec::from_elem(ENDED, sources.len()),
+            tree: SmallVec::from_elem(0, sources.len().max(1)),
             sources,
             bytewise: comparator.bytewise_order(),
             comparator,
@@ -109,7 +113,25 @@ impl MergingCursor {
 
     /// To the newest record of the first key at or above `key`; moves forward from there.
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.position(Direction::Forward, |source| source.seek(key))
+        self.direction = Direction::Forward;
+        let mut unfinished: SmallVec<[usize; FEW]> = SmallVec::new();
+        for index in 0..self.sources.len() {
+            match self.sources[index].approach(key) {
+                Ok(true) => unfinished.push(index),
+                Ok(false) => {}
+                Err(error) => return Err(self.fail(error)),
+            }
+        }
+        for index in unfinished {
+            if let Err(error) = self.sources[index].finish_seek(key) {
+                return Err(self.fail(error));
+            }
+        }
+        for index in 0..self.sources.len() {
+            self.refresh(index);
+        }
+        self.play_all();
+        Ok(())
     }
 
     /// To the oldest record of the last key below `key`; moves backward from there.
@@ -198,7 +220,7 @@ impl MergingCursor {
             self.tree[0] = 0;
             return;
         }
-        let mut winners = vec![0u32; 2 * count];
+        let mut winners: SmallVec<[u32; 2 * FEW]> = SmallVec::from_elem(0, 2 * count);
         for leaf in 0..count {
             winners[count + leaf] = leaf as u32;
         }
