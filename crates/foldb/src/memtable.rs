@@ -301,9 +301,15 @@ pub(crate) fn version_header(version: &Version<'_>) -> RecordHeader {
     RecordHeader { seqno: version.seqno, kind, operator: version.operator }
 }
 
-/// Pushes what a cursor's memtable holds of its key onto a chain, newest first down to the base.
-pub(crate) fn collect_under(cursor: &Cursor, chain: &mut Chain) {
-    for version in cursor.versions() {
+/// The versions up to `seqno` of the key under a cursor, newest first.
+#[inline]
+pub(crate) fn versions(cursor: &Cursor, seqno: SeqNo) -> impl Iterator<Item = Version<'_>> {
+    cursor.versions().skip_while(move |version| version.seqno > seqno)
+}
+
+/// Pushes these versions onto a chain, down to the base.
+pub(crate) fn collect_under(cursor: &Cursor, seqno: SeqNo, chain: &mut Chain) {
+    for version in versions(cursor, seqno) {
         if !chain.push(version_header(&version), Value::of_version(cursor.chains(), version)) {
             return;
         }

@@ -243,3 +243,35 @@ fn key_of(chains: &Chains, node: u32) -> &[u8] {
     // SAFETY: stretches are made of published nodes only, see `Stretch::sort`.
     unsafe { chains.node(node) }.key()
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::{ArenaPool, Chains, KeyOrder};
+
+    /// Keys of which many have their first eight bytes in common: samples tie.
+    #[test]
+    fn ranks_by_samples_are_those_of_a_plain_search() {
+        let per_prefix = if cfg!(miri) { 40 } else { 150u32 };
+        let pool = ArenaPool::new(0);
+        let (mut writer, chains) = Chains::create(&pool, 1 << 20, KeyOrder::Bytewise);
+        let mut keys = Vec::new();
+        for (prefix, count) in
+            [(1u64, per_prefix), (2, 1), (5, 33), (6, 32), (u64::MAX, per_prefix)]
+        {
+            keys.extend((0..count).map(|n| [&prefix.to_be_bytes()[..], &n.to_be_bytes()].concat()));
+        }
+        for (seqno, key) in (1..).zip(&keys) {
+            writer.insert(seqno, key, seqno, 0, 0, b"").unwrap();
+        }
+        let stretch = super::Stretch::sort(&chains, 0..chains.nodes());
+        for key in &keys {
+            for near in
+                [key.clone(), [key, &[0][..]].concat(), key[..8].to_vec(), key[..5].to_vec()]
+            {
+                let plain = keys.partition_point(|other| *other < near);
+                assert_eq!(stretch.rank(&chains, &near), plain, "{near:?}");
+            }
+        }
+        assert_eq!(stretch.rank(&chains, b""), 0);
+    }
+}

@@ -5,7 +5,7 @@
 //! answer is that of [`Chain::value`](crate::fold::Chain::value); whatever is not usual (several
 //! operators, an older version's operands, a fold that fails) is left to that.
 
-use foldb_chains::{ValueBytes, Versions};
+use foldb_chains::{ValueBytes, Version};
 use smallvec::SmallVec;
 
 use crate::faults::{Fault, planted};
@@ -35,7 +35,7 @@ pub(crate) enum Usual<'a> {
 #[inline]
 pub(crate) fn fold_usual<'a>(
     key: &[u8],
-    versions: Versions<'a>,
+    versions: impl Iterator<Item = Version<'a>>,
     operators: impl FnOnce() -> &'a Resolver,
     scratch: &mut Vec<u8>,
 ) -> Option<(Usual<'a>, usize)> {
@@ -69,7 +69,7 @@ struct UsualChain<'a> {
 
 impl<'a> UsualChain<'a> {
     #[inline]
-    fn collect(versions: Versions<'a>) -> Option<UsualChain<'a>> {
+    fn collect(versions: impl Iterator<Item = Version<'a>>) -> Option<UsualChain<'a>> {
         let mut chain = UsualChain { operator: 0, operands: SmallVec::new(), base: None };
         for version in versions {
             let header = memtable::version_header(&version);

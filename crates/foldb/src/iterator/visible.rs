@@ -316,8 +316,9 @@ impl Iter {
             Some(found) => found,
             None => {
                 self.begin_chain()?;
-                if let Some(cursor) = self.parts.records.only_memtable() {
-                    memtable::collect_under(cursor, &mut self.chain);
+                let VisibleParts { records, seqno, .. } = &mut self.parts;
+                if let Some(cursor) = records.only_memtable() {
+                    memtable::collect_under(cursor, *seqno, &mut self.chain);
                 }
                 self.fold()
             }
@@ -335,13 +336,13 @@ impl Iter {
     #[inline]
     fn fold_lent(&mut self) -> Option<bool> {
         let Iter { parts, key, value, scratch, .. } = self;
-        let VisibleParts { records, covers, resolver, report, .. } = parts;
+        let VisibleParts { records, covers, resolver, report, seqno, .. } = parts;
         let cursor = records.only_memtable()?;
         if covers.is_some() {
             return None;
         }
-        let (answer, operands) =
-            fold_usual(key.as_slice(), cursor.versions(), || &**resolver.load(), scratch)?;
+        let versions = memtable::versions(cursor, *seqno);
+        let (answer, operands) = fold_usual(key, versions, || &**resolver.load(), scratch)?;
         if let Some(report) = report {
             report.saw_operands(operands);
         }

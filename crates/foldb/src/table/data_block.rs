@@ -240,7 +240,10 @@ impl DataBlock {
     fn scan_bytewise(&self, start: usize, target: &[u8]) -> Result<Option<Found>> {
         let (mut at, mut matched) = (start, 0);
         while at < self.entries_end() {
-            let entry = self.checked_entry(at)?;
+            let entry = match self.short_entry(at) {
+                Some(entry) => entry,
+                None => self.checked_entry(at)?,
+            };
             if entry.shared <= matched {
                 let (suffix, rest) = (self.suffix(&entry), &target[entry.shared..]);
                 let common = common_prefix(suffix, rest);
