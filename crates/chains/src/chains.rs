@@ -152,7 +152,7 @@ impl Chains {
         self.capacity() - self.free_bytes() + (tables_end - self.regions.data_end)
     }
 
-    /// Bytes of heap that the order of keys takes: 16 a key, once somebody has iterated.
+    /// Bytes of heap that the order of keys takes: 16 a key and a little, once somebody has iterated.
     pub fn order_bytes(&self) -> usize {
         self.order.bytes()
     }
