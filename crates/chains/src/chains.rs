@@ -16,6 +16,7 @@ use crate::layout::{
     FOLDED_EXTRA, NODE, NOT_FOLDED, NodeRecord, Placement, Regions, UNIT, VERSION, VersionRecord,
 };
 use crate::order::{KeyOrder, Order};
+use crate::prefetch::prefetch_line;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::versions::Versions;
 use crate::writer::Writer;
@@ -151,7 +152,7 @@ impl Chains {
         self.capacity() - self.free_bytes() + (tables_end - self.regions.data_end)
     }
 
-    /// Bytes of heap that the order of keys takes: 16 a key, once somebody has iterated.
+    /// Bytes of heap that the order of keys takes: 16 a key and a little, once somebody has iterated.
     pub fn order_bytes(&self) -> usize {
         self.order.bytes()
     }
@@ -198,26 +199,12 @@ impl Chains {
         Node { chains: self, record }
     }
 
-    /// Asks the processor to fetch a node that will be read soon.
+    /// Asks the processor to fetch the byte at an offset of the arena, which will be read soon.
     #[inline]
-    pub(crate) fn prefetch(&self, number: u32) {
-        let address = self.node_address(number);
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: a prefetch has no effect that a program can observe, whatever the address.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(address.cast());
-        }
-        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-        let _ = address;
-    }
-
-    #[inline]
-    fn node_address(&self, number: u32) -> *const u8 {
-        let offset = number as usize * NODE;
-        assert!(offset < self.regions.data_end);
+    pub(crate) fn prefetch(&self, offset: usize) {
+        assert!(offset < self.regions.end);
         // SAFETY: inside the arena.
-        unsafe { self.arena.at(offset) }.as_ptr()
+        prefetch_line(unsafe { self.arena.at(offset) }.as_ptr());
     }
 
     /// # Safety

@@ -13,13 +13,11 @@ use smallvec::SmallVec;
 
 use crate::bytes::ValueBytes;
 use crate::chains::{Chains, Node};
-use crate::layout::{IN_NODE, visible_up_to};
+use crate::layout::{IN_NODE, NODE, visible_up_to};
+use crate::lookahead::{Direction, Lookahead};
 use crate::order::{Entry, Rebase, Stretch, common_of, compare};
 use crate::pinned::PinnedBytes;
 use crate::versions::{Version, Versions};
-
-/// How many keys ahead nodes are fetched: several cache misses in flight hide each other.
-const PREFETCH: usize = 12;
 
 /// A stretch and where the cursor is in it.
 struct Source {
@@ -27,6 +25,8 @@ struct Source {
     rebase: Rebase,
     /// How many of its keys are before the current one.
     at: usize,
+    /// Up to which entry the walk fetched ahead.
+    fetched: usize,
 }
 
 impl Source {
@@ -62,6 +62,7 @@ pub struct Cursor {
     /// Links of the current key's versions from the newest to the current one; empty until
     /// somebody goes backwards among them.
     trail: Vec<u32>,
+    lookahead: Lookahead,
 }
 
 impl Cursor {
@@ -74,6 +75,7 @@ impl Cursor {
                 stretch: Arc::clone(stretch),
                 rebase: stretch.rebase(&chains, common),
                 at: 0,
+                fetched: 0,
             })
             .collect();
         Cursor {
@@ -84,6 +86,7 @@ impl Cursor {
             sources,
             position: Position::Nowhere,
             trail: Vec::new(),
+            lookahead: Lookahead::default(),
         }
     }
 
@@ -96,6 +99,7 @@ impl Cursor {
         for source in &mut self.sources {
             source.at = 0;
         }
+        self.begin_walk();
         self.land_forward();
     }
 
@@ -104,18 +108,38 @@ impl Cursor {
         for source in &mut self.sources {
             source.at = source.stretch.len();
         }
+        self.begin_walk();
         self.land_backward();
     }
 
     /// Goes to the first record of the first key that is at least `key`.
     pub fn seek(&mut self, key: &[u8]) {
+        self.approach(key);
+        self.land();
+    }
+
+    /// The first half of a [`Cursor::seek`]: finds the place, and asks for the memory that the second
+    /// half, [`Cursor::land`], looks at. Until then the cursor stands nowhere.
+    pub fn approach(&mut self, key: &[u8]) {
+        self.position = Position::Nowhere;
         self.rank_sources(key);
+        self.begin_walk();
+        for source in &self.sources {
+            if let Some(entry) = source.stretch.entries().get(source.at) {
+                self.chains.prefetch(entry.node as usize * NODE);
+            }
+        }
+    }
+
+    /// The second half of a [`Cursor::seek`], after a [`Cursor::approach`].
+    pub fn land(&mut self) {
         self.land_forward();
     }
 
     /// Goes to the last record of the last key that is less than `key`.
     pub fn seek_before(&mut self, key: &[u8]) {
         self.rank_sources(key);
+        self.begin_walk();
         self.land_backward();
     }
 
@@ -127,6 +151,7 @@ impl Cursor {
         // SAFETY: a position's link is an acquired one of its node.
         match unsafe { self.older(self.node(node), link) } {
             Some(older) => {
+                self.lookahead.deeper();
                 self.position = Position::At { source, node, link: older };
                 if !self.trail.is_empty() {
                     self.trail.push(older);
@@ -142,6 +167,21 @@ impl Cursor {
         let Position::At { source, .. } = self.position else { return };
         self.sources[source].at += 1;
         self.land_forward();
+    }
+
+    /// Goes to the oldest record of the previous key. Does nothing if the cursor stands nowhere.
+    #[inline]
+    pub fn prev_key(&mut self) {
+        if self.valid() {
+            self.land_backward();
+        }
+    }
+
+    /// Tells that so many of the current key's [`Cursor::versions`] were looked at: of the keys to
+    /// come as many are fetched ahead.
+    #[inline]
+    pub fn looked_at(&mut self, versions: usize) {
+        self.lookahead.looked_at(versions);
     }
 
     /// Goes to the previous record: a newer version of the key, else the oldest of the previous
@@ -274,6 +314,7 @@ impl Cursor {
             let node = self.node(entry.node);
             if let Some(link) = self.newest(node) {
                 self.position = Position::At { source, node: entry.node, link };
+                self.look_ahead(source, Direction::Forward);
                 return;
             }
             self.sources[source].at += 1;
@@ -289,6 +330,7 @@ impl Cursor {
             self.sources[source].at -= 1;
             if self.node(entry.node).is_visible(self.max_word) {
                 self.position = Position::At { source, node: entry.node, link: IN_NODE };
+                self.look_ahead(source, Direction::Backward);
                 return;
             }
         }
@@ -306,10 +348,6 @@ impl Cursor {
                 least = Some((index + 1, entry));
             }
         }
-        if let Some((source, _)) = least {
-            let source = &self.sources[source];
-            self.prefetch(source, source.at + PREFETCH);
-        }
         least
     }
 
@@ -323,18 +361,22 @@ impl Cursor {
                 greatest = Some((index, entry));
             }
         }
-        if let Some((source, _)) = greatest {
-            let source = &self.sources[source];
-            self.prefetch(source, source.at.wrapping_sub(PREFETCH + 1));
-        }
         greatest
     }
 
-    #[inline]
-    fn prefetch(&self, source: &Source, index: usize) {
-        if let Some(ahead) = source.stretch.entries().get(index) {
-            self.chains.prefetch(ahead.node);
+    /// Nothing is fetched ahead of the place that the cursor is about to be positioned at.
+    fn begin_walk(&mut self) {
+        self.lookahead = Lookahead::default();
+        for source in &mut self.sources {
+            source.fetched = source.at;
         }
+    }
+
+    /// After the cursor moved to the current entry of a source: fetches what follows there.
+    #[inline]
+    fn look_ahead(&mut self, source: usize, direction: Direction) {
+        let Source { stretch, at, fetched, .. } = &mut self.sources[source];
+        self.lookahead.arrived(&self.chains, stretch.entries(), *at, fetched, direction);
     }
 
     /// Notes the links from the newest visible version down to the current one, so that a walk
@@ -351,6 +393,7 @@ impl Cursor {
             // SAFETY: an acquired link of this chain.
             link = unsafe { self.older(node, at) };
         }
+        self.lookahead.looked_at(trail.len());
         self.trail = trail;
     }
 }

@@ -58,12 +58,14 @@ mod cursor;
 mod foldable;
 mod index;
 mod layout;
+mod lookahead;
 mod order;
 mod pinned;
 mod pins;
 #[cfg_attr(not(loom), allow(dead_code))]
 #[doc(hidden)]
 pub mod planted;
+mod prefetch;
 mod sync;
 mod versions;
 mod writer;
@@ -76,6 +78,7 @@ pub use foldable::Foldable;
 pub use order::{CompareKeys, KeyOrder};
 pub use pinned::PinnedBytes;
 pub use pins::{ApplyPhase, Pins};
+pub use prefetch::prefetch;
 pub use versions::{Version, Versions};
 pub use writer::{Full, Inserted, NewRecord, Writer, bytes_needed, folded_bytes_needed};
 

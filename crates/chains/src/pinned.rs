@@ -17,7 +17,7 @@ pub struct PinnedBytes(Repr);
 #[derive(Clone)]
 enum Repr {
     Word([u8; 8]),
-    Pinned { bytes: NonNull<[u8]>, _chains: Arc<Chains> },
+    Pinned { bytes: NonNull<[u8]>, chains: Arc<Chains> },
 }
 
 // SAFETY: the bytes are immutable and live as long as the `Chains`, which is Send and Sync.
@@ -44,14 +44,35 @@ impl PinnedBytes {
     /// If they are not.
     #[inline]
     pub fn pin(chains: &Arc<Chains>, bytes: &[u8]) -> PinnedBytes {
-        let bytes: &[u8] = if bytes.is_empty() { &[] } else { bytes };
-        assert!(
-            bytes.is_empty() || chains.arena.contains(bytes),
-            "only bytes of this memtable can be pinned in it"
-        );
-        let (bytes, _chains) = (NonNull::from(bytes), Arc::clone(chains));
-        PinnedBytes(Repr::Pinned { bytes, _chains })
+        let (bytes, chains) = (within(chains, bytes), Arc::clone(chains));
+        PinnedBytes(Repr::Pinned { bytes, chains })
     }
+
+    /// Pins other bytes instead, as [`PinnedBytes::pin`] does. Cheaper than a new pin, if these are
+    /// of the same memtable as those before.
+    ///
+    /// # Panics
+    /// As [`PinnedBytes::pin`].
+    #[inline]
+    pub fn pin_other(&mut self, chains: &Arc<Chains>, bytes: &[u8]) {
+        match &mut self.0 {
+            Repr::Pinned { bytes: pinned, chains: kept } if Arc::ptr_eq(kept, chains) => {
+                *pinned = within(chains, bytes);
+            }
+            _ => *self = PinnedBytes::pin(chains, bytes),
+        }
+    }
+}
+
+/// The address of bytes of this memtable.
+#[inline]
+fn within(chains: &Chains, bytes: &[u8]) -> NonNull<[u8]> {
+    let bytes: &[u8] = if bytes.is_empty() { &[] } else { bytes };
+    assert!(
+        bytes.is_empty() || chains.arena.contains(bytes),
+        "only bytes of this memtable can be pinned in it"
+    );
+    NonNull::from(bytes)
 }
 
 impl Deref for PinnedBytes {

@@ -392,3 +392,91 @@ fn the_version_inside_the_node_stays() {
     put(&mut writer, b"k", 2, b"").unwrap();
     let _ = writer.fold_newest(xxh3_64(b"k"), b"k", 2, PUT, 0, b"");
 }
+
+/// Enough keys, and chains of so different lengths, that a walk fetches ahead: what it shows stays
+/// the same, both ways, turning round, and while the chains grow.
+#[test]
+fn a_walk_shows_the_same_whatever_it_fetches_ahead() {
+    let keys = if cfg!(miri) { 50 } else { 300u64 };
+    let (mut writer, chains) = create(1 << 22);
+    let mut seqno = 0;
+    for round in 0..20 {
+        for n in (0..keys).filter(|n| round <= n % 20) {
+            seqno += 1;
+            let value = [round as u8; 100];
+            put(&mut writer, &numbered(n * 7919 % keys), seqno, &value[..(n % 100) as usize])
+                .unwrap();
+        }
+    }
+    let shown = |cursor: &foldb_chains::Cursor| -> (Vec<u8>, Vec<(u64, Vec<u8>)>) {
+        let versions = cursor.versions().map(|version| (version.seqno, version.value.to_vec()));
+        (cursor.key().to_vec(), versions.collect())
+    };
+    let expected: Vec<_> = (0..keys)
+        .map(|n| {
+            let node = chains.find(xxh3_64(&numbered(n)), &numbered(n)).unwrap();
+            let versions = node.versions(seqno).map(|v| (v.seqno, v.value.to_vec()));
+            (numbered(n).to_vec(), versions.collect::<Vec<_>>())
+        })
+        .collect();
+    let mut cursor = chains.cursor(seqno);
+    cursor.seek_to_first();
+    for (n, expected) in (0..).zip(&expected) {
+        assert_eq!(shown(&cursor), *expected);
+        cursor.looked_at(expected.1.len());
+        put(&mut writer, &numbered((n + 20) % keys), seqno + 1 + n, b"later").unwrap();
+        cursor.next_key();
+    }
+    assert!(!cursor.valid());
+    cursor.seek_to_last();
+    for expected in expected.iter().rev() {
+        assert_eq!(shown(&cursor), *expected);
+        cursor.looked_at(expected.1.len());
+        cursor.prev_key();
+    }
+    assert!(!cursor.valid());
+    for from in [0, keys / 2] {
+        cursor.seek(&numbered(from));
+        for n in from..from + 30.min(keys - from - 1) {
+            assert_eq!(shown(&cursor), expected[n as usize]);
+            cursor.next_key();
+        }
+        for n in (from..=from + 30.min(keys - from - 1)).rev() {
+            assert_eq!(shown(&cursor), expected[n as usize]);
+            cursor.prev_key();
+        }
+    }
+}
+
+#[test]
+fn a_pin_moves_within_its_memtable_and_lets_go_of_another() {
+    let (mut first, chains) = create(1 << 16);
+    let (mut second, others) = create(1 << 16);
+    put(&mut first, b"a", 1, &[1; 40]).unwrap();
+    put(&mut first, b"b", 2, &[2; 40]).unwrap();
+    put(&mut second, b"c", 3, &[3; 40]).unwrap();
+    let value = |chains: &Arc<Chains>, key: &[u8]| {
+        let node = chains.find(xxh3_64(key), key).unwrap();
+        PinnedBytes::new(chains, node.versions(9).next().unwrap())
+    };
+    let mut pinned = value(&chains, b"a");
+    let kept = pinned.clone();
+    pinned.pin_other(&chains, &value(&chains, b"b"));
+    assert_eq!((&*kept, &*pinned), (&[1; 40][..], &[2; 40][..]));
+    pinned.pin_other(&others, &value(&others, b"c"));
+    drop((first, second));
+    let alone = Arc::strong_count(&chains);
+    drop((chains, others));
+    assert_eq!(alone, 2, "the memtable itself and `kept`");
+    assert_eq!((&*kept, &*pinned), (&[1; 40][..], &[3; 40][..]));
+}
+
+#[test]
+#[should_panic(expected = "only bytes of this memtable")]
+fn a_pin_does_not_move_to_bytes_outside() {
+    let (mut writer, chains) = create(1 << 16);
+    put(&mut writer, b"a", 1, &[1; 40]).unwrap();
+    let node = chains.find(xxh3_64(b"a"), b"a").unwrap();
+    let mut pinned = PinnedBytes::new(&chains, node.versions(9).next().unwrap());
+    pinned.pin_other(&chains, &[0; 40]);
+}

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwapOption;
-use foldb_chains::{ArenaPool, Chains, Cursor, Inserted, KeyOrder, NewRecord, Writer};
+use foldb_chains::{ArenaPool, Chains, Cursor, Inserted, KeyOrder, NewRecord, Version, Writer};
 
 use crate::batch::Operation;
 use crate::encoding::key_hash;
@@ -189,8 +189,7 @@ impl Memtable {
         }
         let Some(node) = self.chains.find(hash, key) else { return true };
         for version in node.versions(seqno) {
-            let header = record_header(version.seqno, version.kind, version.operator);
-            if !chain.push(header, Value::of_version(&self.chains, version)) {
+            if !chain.push(version_header(&version), Value::of_version(&self.chains, version)) {
                 return false;
             }
         }
@@ -207,8 +206,7 @@ impl Memtable {
         mut show: impl FnMut(RecordHeader, usize),
     ) -> SeqNo {
         for version in self.chains.find(hash, key).iter().flat_map(|node| node.versions(seqno)) {
-            let header = record_header(version.seqno, version.kind, version.operator);
-            show(header, version.value_len());
+            show(version_header(&version), version.value_len());
         }
         let tombstones = self.range_tombstones();
         tombstones.map_or(0, |tombstones| tombstones.cover(&*self.comparator, key, seqno))
@@ -287,7 +285,7 @@ impl Memtable {
 /// The header of the record under a cursor.
 #[inline]
 pub(crate) fn header(cursor: &Cursor) -> RecordHeader {
-    record_header(cursor.seqno(), cursor.kind(), cursor.operator())
+    version_header(&cursor.version())
 }
 
 /// The value under a cursor: copied if small, else pinned.
@@ -296,8 +294,24 @@ pub(crate) fn pinned_value(cursor: &Cursor) -> Value {
     Value::of_version(cursor.chains(), cursor.version())
 }
 
+/// The header of a version.
 #[inline]
-fn record_header(seqno: SeqNo, kind: u8, operator: u32) -> RecordHeader {
-    let kind = Kind::from_u8(kind).expect("the memtable holds what was applied");
-    RecordHeader { seqno, kind, operator }
+pub(crate) fn version_header(version: &Version<'_>) -> RecordHeader {
+    let kind = Kind::from_u8(version.kind).expect("the memtable holds what was applied");
+    RecordHeader { seqno: version.seqno, kind, operator: version.operator }
+}
+
+/// The versions up to `seqno` of the key under a cursor, newest first.
+#[inline]
+pub(crate) fn versions(cursor: &Cursor, seqno: SeqNo) -> impl Iterator<Item = Version<'_>> {
+    cursor.versions().skip_while(move |version| version.seqno > seqno)
+}
+
+/// Pushes these versions onto a chain, down to the base.
+pub(crate) fn collect_under(cursor: &Cursor, seqno: SeqNo, chain: &mut Chain) {
+    for version in versions(cursor, seqno) {
+        if !chain.push(version_header(&version), Value::of_version(cursor.chains(), version)) {
+            return;
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use foldb_chains::{Chains, PinnedBytes, Version};
+use foldb_chains::{Chains, PinnedBytes, ValueBytes, Version};
 
 use crate::table::BlockBytes;
 
@@ -71,6 +71,19 @@ impl Value {
     pub(crate) fn of_version(chains: &Arc<Chains>, version: Version<'_>) -> Value {
         Value::inline(&version.value)
             .unwrap_or_else(|| Value(Repr::Memtable(PinnedBytes::new(chains, version))))
+    }
+
+    /// Becomes what a memtable lends: pinned, or copied if small. Where it was pinned in this
+    /// memtable before, that pin is used again.
+    #[inline]
+    pub(crate) fn set_lent(&mut self, chains: &Arc<Chains>, bytes: ValueBytes<'_>) {
+        if let Some(small) = Value::inline(&bytes) {
+            *self = small;
+        } else if let Repr::Memtable(pinned) = &mut self.0 {
+            pinned.pin_other(chains, &bytes);
+        } else {
+            *self = Value(Repr::Memtable(PinnedBytes::pin(chains, &bytes)));
+        }
     }
 
     /// Bytes in a cached block: pinned.

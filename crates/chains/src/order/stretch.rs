@@ -27,7 +27,13 @@ pub(crate) struct Stretch {
     /// Bytes that all keys have in common, as far as known.
     common: usize,
     entries: Entries,
+    /// The bytes of every [`SAMPLED`]th entry: a search looks at these first, because they are few
+    /// enough to stay in a cache.
+    samples: Box<[u64]>,
 }
+
+/// Entries from one sample to the next.
+const SAMPLED: usize = 32;
 
 impl Stretch {
     /// Sorts the keys of published nodes.
@@ -39,7 +45,12 @@ impl Stretch {
         let unsorted = nodes.clone().map(|node| Entry { prefix: prefix(node), node });
         let mut entries = Entries::of(nodes.len(), unsorted);
         sort_entries(chains, &mut entries);
-        Stretch { nodes, common, entries }
+        Stretch::of(nodes, common, entries)
+    }
+
+    fn of(nodes: Range<u32>, common: usize, entries: Entries) -> Stretch {
+        let samples = entries.iter().step_by(SAMPLED).map(|entry| entry.prefix).collect();
+        Stretch { nodes, common, entries, samples }
     }
 
     /// Merges neighbours.
@@ -57,7 +68,7 @@ impl Stretch {
         };
         let entries = Entries::of(left.len() + right.len(), std::iter::from_fn(next));
         let nodes = left.nodes.start..right.nodes.end;
-        Stretch { nodes, common, entries }
+        Stretch::of(nodes, common, entries)
     }
 
     #[inline]
@@ -75,7 +86,7 @@ impl Stretch {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.entries)
+        size_of_val(&*self.entries) + size_of_val(&*self.samples)
     }
 
     /// How many keys are less than `key`.
@@ -86,12 +97,27 @@ impl Stretch {
             Ordering::Equal if chains.order.keys().is_bytewise() => prefix_at(key, self.common),
             Ordering::Equal => 0,
         };
-        self.entries.partition_point(|entry| {
+        let undecided = self.near(prefix);
+        let less = |entry: &Entry| {
             entry.prefix < prefix
                 || entry.prefix == prefix
                     && chains.order.keys().compare(key_of(chains, entry.node), key)
                         == Ordering::Less
-        })
+        };
+        undecided.start + self.entries[undecided].partition_point(less)
+    }
+
+    /// Entries among which a prefix belongs: those before have a smaller one, those behind a larger.
+    #[inline]
+    fn near(&self, prefix: u64) -> Range<usize> {
+        let below = self.samples.partition_point(|&sample| sample < prefix);
+        let rest = &self.samples[below..];
+        let equal = match rest.first() {
+            Some(&sample) if sample == prefix => rest.partition_point(|&sample| sample == prefix),
+            _ => 0,
+        };
+        let end = ((below + equal) * SAMPLED).min(self.len());
+        below.saturating_sub(1) * SAMPLED..end
     }
 
     /// How `key` compares to what all keys of the stretch have in common; Equal if it has it too.
@@ -208,4 +234,36 @@ fn prefix_at(key: &[u8], at: usize) -> u64 {
 fn key_of(chains: &Chains, node: u32) -> &[u8] {
     // SAFETY: stretches are made of published nodes only, see `Stretch::sort`.
     unsafe { chains.node(node) }.key()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::{ArenaPool, Chains, KeyOrder};
+
+    /// Keys of which many have their first eight bytes in common: samples tie.
+    #[test]
+    fn ranks_by_samples_are_those_of_a_plain_search() {
+        let per_prefix = if cfg!(miri) { 40 } else { 150u32 };
+        let pool = ArenaPool::new(0);
+        let (mut writer, chains) = Chains::create(&pool, 1 << 20, KeyOrder::Bytewise);
+        let mut keys = Vec::new();
+        for (prefix, count) in
+            [(1u64, per_prefix), (2, 1), (5, 33), (6, 32), (u64::MAX, per_prefix)]
+        {
+            keys.extend((0..count).map(|n| [&prefix.to_be_bytes()[..], &n.to_be_bytes()].concat()));
+        }
+        for (seqno, key) in (1..).zip(&keys) {
+            writer.insert(seqno, key, seqno, 0, 0, b"").unwrap();
+        }
+        let stretch = super::Stretch::sort(&chains, 0..chains.nodes());
+        for key in &keys {
+            for near in
+                [key.clone(), [key, &[0][..]].concat(), key[..8].to_vec(), key[..5].to_vec()]
+            {
+                let plain = keys.partition_point(|other| *other < near);
+                assert_eq!(stretch.rank(&chains, &near), plain, "{near:?}");
+            }
+        }
+        assert_eq!(stretch.rank(&chains, b""), 0);
+    }
 }

@@ -186,7 +186,7 @@ impl Keyspace {
             seqno,
             bounds,
             comparator: Arc::clone(&keyspace.comparator),
-            registry: Arc::clone(&core.registry),
+            resolver: core.registry.cached_resolver(),
             totals: Arc::clone(&core.totals),
             report: options.report.clone(),
             _keep_alive: Arc::new((self.clone(), view)),

@@ -231,6 +231,23 @@ impl Chain {
     }
 }
 
+/// The operands of a stretch, oldest first.
+pub(super) type Operands<'a> = SmallVec<[&'a [u8]; 16]>;
+
+/// What operands make of a base. An operator that panics fails.
+#[inline]
+pub(super) fn full(
+    implementation: &dyn MergeOperator,
+    key: &[u8],
+    base: Option<&[u8]>,
+    operands: &[&[u8]],
+    scratch: &mut Vec<u8>,
+) -> Full {
+    scratch.clear();
+    catch_unwind(AssertUnwindSafe(|| implementation.full(key, base, operands, scratch)))
+        .unwrap_or(Full::Fail)
+}
+
 /// What the next stretch stands on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ground {
@@ -271,17 +288,13 @@ impl Fold<'_> {
         let outcome = {
             let base = self.out.records.last();
             let base = base.filter(|base| base.header.kind == Kind::Put).map(|base| &*base.value);
-            let operands: SmallVec<[&[u8]; 8]> = stretch.iter().map(|r| &*r.value).collect();
-            self.scratch.clear();
-            let key = self.key;
-            let scratch = &mut *self.scratch;
-            catch_unwind(AssertUnwindSafe(|| implementation.full(key, base, &operands, scratch)))
-                .unwrap_or(Full::Fail)
+            let operands: Operands<'_> = stretch.iter().map(|r| &*r.value).collect();
+            full(implementation, self.key, base, &operands, self.scratch)
         };
         let value = match outcome {
             Full::Value => Some(take_output(self.scratch)),
             Full::Operand(index) => match stretch.get_mut(index) {
-                Some(operand) => Some(operand.value.clone()),
+                Some(operand) => Some(std::mem::take(&mut operand.value)),
                 None => return self.wall(id, stretch),
             },
             Full::Existing => {
@@ -301,7 +314,7 @@ impl Fold<'_> {
             return self.keep(stretch);
         }
         let outcome = {
-            let operands: SmallVec<[&[u8]; 8]> = stretch.iter().map(|r| &*r.value).collect();
+            let operands: Operands<'_> = stretch.iter().map(|r| &*r.value).collect();
             self.scratch.clear();
             let key = self.key;
             let scratch = &mut *self.scratch;
@@ -351,7 +364,7 @@ fn base_record(seqno: SeqNo, value: Option<Value>) -> Record {
 }
 
 /// The operator's output as a value; a small one leaves the buffer for the next fold.
-fn take_output(scratch: &mut Vec<u8>) -> Value {
+pub(super) fn take_output(scratch: &mut Vec<u8>) -> Value {
     Value::inline(scratch).unwrap_or_else(|| Value::from(std::mem::take(scratch)))
 }
 

@@ -4,7 +4,10 @@
 //! iterators in both directions, flushes and compactions. There is no second walk "down to the
 //! base" anywhere, so there is no second set of rules for walls, deletes and operator changes.
 //!
-//! Invariant: no I/O in here. Records arrive with their bytes pinned.
+//! [`usual`] is a short cut of it for the plainest chains of a memtable, and knows no rules: whatever
+//! needs one it leaves to the chain.
+//!
+//! Invariant: no I/O in here. Records arrive with their bytes pinned, or borrowed.
 
 mod builtin;
 mod chain;
@@ -14,6 +17,7 @@ mod operator;
 mod registry;
 #[cfg(test)]
 mod tests;
+mod usual;
 
 pub use builtin::{BuiltinInfo, builtins, hyperloglog, list, set};
 pub(crate) use chain::{Below, Chain, Record};
@@ -21,3 +25,4 @@ pub use definition::Definition;
 pub use operator::{Full, Growth, MergeOperator, Partial, TextForm};
 pub use registry::Operator;
 pub(crate) use registry::{CachedResolver, Registry, Resolver};
+pub(crate) use usual::{Usual, fold_usual};

@@ -11,7 +11,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use foldb_chains::ValueBytes;
+use foldb_chains::{Cursor as MemtableCursor, ValueBytes};
+use smallvec::SmallVec;
 
 use crate::encoding::key_prefix;
 use crate::error::{Error, Result};
@@ -23,13 +24,16 @@ use crate::value::Value;
 pub(crate) struct MergingCursor {
     sources: Vec<Source>,
     /// What the matches look at first, one per source.
-    heads: Vec<Head>,
+    heads: SmallVec<[Head; FEW]>,
     /// `tree[0]` is the winner; `tree[i]` the loser of the match at inner node `i`.
-    tree: Vec<u32>,
+    tree: SmallVec<[u32; FEW]>,
     comparator: Arc<dyn Comparator>,
     bytewise: bool,
     direction: Direction,
 }
+
+/// Sources that most cursors have no more of: what is kept about each is then in the cursor itself.
+const FEW: usize = 8;
 
 /// The front of a source.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +57,8 @@ enum Direction {
 impl MergingCursor {
     pub(crate) fn new(sources: Vec<Source>, comparator: Arc<dyn Comparator>) -> MergingCursor {
         MergingCursor {
-            heads: vec![ENDED; sources.len()],
-            tree: vec![0; sources.len().max(1)],
+            heads: SmallVec::from_elem(ENDED, sources.len()),
+            tree: SmallVec::from_elem(0, sources.len().max(1)),
             sources,
             bytewise: comparator.bytewise_order(),
             comparator,
@@ -64,7 +68,19 @@ impl MergingCursor {
 
     #[inline]
     pub(crate) fn valid(&self) -> bool {
-        self.heads.get(self.winner()).is_some_and(|head| head.valid)
+        match &self.sources[..] {
+            [only] => only.valid(),
+            _ => self.heads.get(self.winner()).is_some_and(|head| head.valid),
+        }
+    }
+
+    /// The memtable, if it is the only source. It may be moved directly: nothing is merged.
+    #[inline]
+    pub(crate) fn only_memtable(&mut self) -> Option<&mut MemtableCursor> {
+        match &mut self.sources[..] {
+            [Source::Memtable(cursor)] => Some(cursor),
+            _ => None,
+        }
     }
 
     #[inline]
@@ -97,7 +113,25 @@ impl MergingCursor {
 
     /// To the newest record of the first key at or above `key`; moves forward from there.
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.position(Direction::Forward, |source| source.seek(key))
+        self.direction = Direction::Forward;
+        let mut unfinished: SmallVec<[usize; FEW]> = SmallVec::new();
+        for index in 0..self.sources.len() {
+            match self.sources[index].approach(key) {
+                Ok(true) => unfinished.push(index),
+                Ok(false) => {}
+                Err(error) => return Err(self.fail(error)),
+            }
+        }
+        for index in unfinished {
+            if let Err(error) = self.sources[index].finish_seek(key) {
+                return Err(self.fail(error));
+            }
+        }
+        for index in 0..self.sources.len() {
+            self.refresh(index);
+        }
+        self.play_all();
+        Ok(())
     }
 
     /// To the oldest record of the last key below `key`; moves backward from there.
@@ -109,6 +143,9 @@ impl MergingCursor {
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
         debug_assert_eq!(self.direction, Direction::Forward);
+        if let [only] = &mut self.sources[..] {
+            return only.next();
+        }
         let winner = self.winner();
         match self.sources[winner].next() {
             Ok(()) => self.replay(winner),
@@ -121,6 +158,9 @@ impl MergingCursor {
     #[inline]
     pub(crate) fn prev(&mut self) -> Result<()> {
         debug_assert_eq!(self.direction, Direction::Backward);
+        if let [only] = &mut self.sources[..] {
+            return only.prev();
+        }
         let winner = self.winner();
         match self.sources[winner].prev() {
             Ok(()) => self.replay(winner),
@@ -180,7 +220,7 @@ impl MergingCursor {
             self.tree[0] = 0;
             return;
         }
-        let mut winners = vec![0u32; 2 * count];
+        let mut winners: SmallVec<[u32; 2 * FEW]> = SmallVec::from_elem(0, 2 * count);
         for leaf in 0..count {
             winners[count + leaf] = leaf as u32;
         }

@@ -1,5 +1,6 @@
 //! A cursor over a sorted run: its tables one after another, each within its bounds.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Result;
@@ -11,14 +12,16 @@ use crate::version::{KeyRange, OpenTables, Run, TableRef, Upper};
 /// Records of a run, and of nothing outside its tables' bounds (H1). Tables are opened as the cursor
 /// reaches them.
 pub(crate) struct RunCursor {
-    /// The tables, in key order.
-    refs: Vec<TableRef>,
+    run: Arc<Run>,
+    /// Which of its tables may have records in the range, in key order.
+    range: Range<usize>,
     tables: Arc<OpenTables>,
     comparator: Arc<dyn Comparator>,
     options: CursorOptions,
-    /// The table the cursor is in; meaningful while `current` is there.
+    /// The table the cursor is in, counted in the range; meaningful while `current` is there.
     index: usize,
-    current: Option<TableCursor>,
+    /// In a box so that sources are small and are moved cheaply.
+    current: Option<Box<TableCursor>>,
     /// Whether records of the current table may lie above its upper bound.
     cut: bool,
     /// Whether the cursor stands on a record, inside its table's bounds. Every move begins by clearing
@@ -29,18 +32,15 @@ pub(crate) struct RunCursor {
 impl RunCursor {
     /// A cursor over the tables of `run` that have records in `range`. It is not confined to the range.
     pub(crate) fn new(
-        run: &Run,
+        run: &Arc<Run>,
         range: &KeyRange,
         tables: &Arc<OpenTables>,
         comparator: &Arc<dyn Comparator>,
         options: CursorOptions,
     ) -> RunCursor {
         RunCursor {
-            refs: run
-                .overlapping(&**comparator, range)
-                .filter(|table| table.file.entries > 0)
-                .cloned()
-                .collect(),
+            range: run.overlapping_range(&**comparator, range),
+            run: Arc::clone(run),
             tables: Arc::clone(tables),
             comparator: Arc::clone(comparator),
             options,
@@ -83,27 +83,46 @@ impl RunCursor {
 
     pub(crate) fn seek_to_last(&mut self) -> Result<()> {
         self.valid = false;
-        self.enter_backward(self.refs.len())
+        self.enter_backward(self.refs().len())
     }
 
+    /// To the newest record of the first key at or above `key`.
+    #[cfg(test)]
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
+        if self.approach(key)? { self.seek_in_block(key) } else { Ok(()) }
+    }
+
+    /// The first half of a seek: to the block that the key belongs in, which is asked for. Whether there
+    /// is a second half, [`RunCursor::seek_in_block`], to do.
+    pub(crate) fn approach(&mut self, key: &[u8]) -> Result<bool> {
         self.valid = false;
-        let comparator = Arc::clone(&self.comparator);
-        let index = self.refs.partition_point(|table| !table.hi.admits(&*comparator, key));
-        let Some(table) = self.refs.get(index) else { return Ok(()) };
-        if !table.contains(&*comparator, key) {
-            return self.enter_forward(index);
+        let comparator = &*self.comparator;
+        let index = self.refs().partition_point(|table| !table.hi.admits(comparator, key));
+        let Some(table) = self.refs().get(index) else { return Ok(false) };
+        if !table.contains(comparator, key) || table.file.entries == 0 {
+            self.enter_forward(index)?;
+            return Ok(false);
         }
-        self.open(index)?.seek(key)?;
+        if !self.open(index)?.approach(key)? {
+            self.settle_forward()?;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// The second half of a seek, after an approach to the same key.
+    pub(crate) fn seek_in_block(&mut self, key: &[u8]) -> Result<()> {
+        self.cursor_mut().seek_in_block(key)?;
         self.settle_forward()
     }
 
     pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         self.valid = false;
-        let comparator = Arc::clone(&self.comparator);
-        let index = self.refs.partition_point(|table| comparator.compare(&table.lo, key).is_lt());
+        let comparator = &*self.comparator;
+        let index = self.refs().partition_point(|table| comparator.compare(&table.lo, key).is_lt());
         let Some(index) = index.checked_sub(1) else { return Ok(()) };
-        if !self.refs[index].hi.admits(&*comparator, key) {
+        let table = &self.refs()[index];
+        if !table.hi.admits(comparator, key) || table.file.entries == 0 {
             return self.enter_backward(index + 1);
         }
         self.open(index)?.seek_before(key)?;
@@ -125,8 +144,11 @@ impl RunCursor {
     }
 
     /// To the first record of table `index`, or of the next one that has any.
-    fn enter_forward(&mut self, index: usize) -> Result<()> {
-        let Some(table) = self.refs.get(index) else { return Ok(()) };
+    fn enter_forward(&mut self, mut index: usize) -> Result<()> {
+        while self.refs().get(index).is_some_and(|table| table.file.entries == 0) {
+            index += 1;
+        }
+        let Some(table) = self.refs().get(index) else { return Ok(()) };
         let trimmed = (table.lo != table.file.smallest).then(|| Arc::clone(&table.lo));
         let cursor = self.open(index)?;
         match trimmed {
@@ -137,9 +159,12 @@ impl RunCursor {
     }
 
     /// To the last record of the table before `end`, or of the one before that.
-    fn enter_backward(&mut self, end: usize) -> Result<()> {
+    fn enter_backward(&mut self, mut end: usize) -> Result<()> {
+        while end > 0 && self.refs()[end - 1].file.entries == 0 {
+            end -= 1;
+        }
         let Some(index) = end.checked_sub(1) else { return Ok(()) };
-        let table = &self.refs[index];
+        let table = &self.refs()[index];
         let cut = match &table.hi {
             Upper::Excluded(end) => Some(Arc::clone(end)),
             Upper::Included(_) => None,
@@ -157,7 +182,7 @@ impl RunCursor {
     fn settle_forward(&mut self) -> Result<()> {
         let cursor = self.cursor();
         let inside =
-            || !self.cut || self.refs[self.index].hi.admits(&*self.comparator, cursor.key());
+            || !self.cut || self.refs()[self.index].hi.admits(&*self.comparator, cursor.key());
         if cursor.valid() && inside() {
             self.valid = true;
             return Ok(());
@@ -170,7 +195,7 @@ impl RunCursor {
     fn settle_backward(&mut self) -> Result<()> {
         let cursor = self.cursor();
         if cursor.valid()
-            && self.comparator.compare(&self.refs[self.index].lo, cursor.key()).is_le()
+            && self.comparator.compare(&self.refs()[self.index].lo, cursor.key()).is_le()
         {
             self.valid = true;
             return Ok(());
@@ -181,13 +206,19 @@ impl RunCursor {
     fn open(&mut self, index: usize) -> Result<&mut TableCursor> {
         if self.current.is_none() || self.index != index {
             self.current = None;
-            let TableRef { file, hi, .. } = &self.refs[index];
+            let TableRef { file, hi, .. } = &self.run.tables[self.range.clone()][index];
             self.cut = *hi != file.end;
             let table = self.tables.get_owned(file)?;
-            self.current = Some(TableCursor::new(table, self.options.clone()));
+            self.current = Some(Box::new(TableCursor::new(table, self.options.clone())));
             self.index = index;
         }
         Ok(self.cursor_mut())
+    }
+
+    /// The tables, in key order. Some may have range tombstones only.
+    #[inline]
+    fn refs(&self) -> &[TableRef] {
+        &self.run.tables[self.range.clone()]
     }
 
     #[inline]

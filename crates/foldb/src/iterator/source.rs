@@ -73,11 +73,25 @@ impl Source {
         Ok(())
     }
 
-    /// To the newest record of the first key at or above `key`.
-    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
+    /// The first half of a seek to the newest record of the first key at or above `key`: finds the
+    /// memory in which it lies, and asks for it. Whether [`Source::finish_seek`] has something to do.
+    ///
+    /// Done for all sources before the second half of any, their cache misses are waited for together.
+    pub(crate) fn approach(&mut self, key: &[u8]) -> Result<bool> {
         match self {
-            Source::Memtable(cursor) => cursor.seek(key),
-            Source::Run(cursor) => cursor.seek(key)?,
+            Source::Memtable(cursor) => {
+                cursor.approach(key);
+                Ok(true)
+            }
+            Source::Run(cursor) => cursor.approach(key),
+        }
+    }
+
+    /// The second half of a seek, after [`Source::approach`] of the same key.
+    pub(crate) fn finish_seek(&mut self, key: &[u8]) -> Result<()> {
+        match self {
+            Source::Memtable(cursor) => cursor.land(),
+            Source::Run(cursor) => cursor.seek_in_block(key)?,
         }
         Ok(())
     }

@@ -6,11 +6,13 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use crate::encoding::copy_short;
 use crate::error::{Error, Result};
-use crate::fold::{Chain, Registry};
+use crate::fold::{CachedResolver, Chain, Usual, fold_usual};
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::MergingCursor;
 use crate::key::{Comparator, SeqNo};
+use crate::memtable;
 use crate::stats::ReadReport;
 use crate::totals::{Total, Totals};
 use crate::value::Value;
@@ -30,7 +32,9 @@ pub(crate) struct VisibleParts {
     pub(crate) seqno: SeqNo,
     pub(crate) bounds: Bounds,
     pub(crate) comparator: Arc<dyn Comparator>,
-    pub(crate) registry: Arc<Registry>,
+    /// The operators known now, whenever it is asked: one that was registered after the iterator
+    /// was made folds too.
+    pub(crate) resolver: CachedResolver,
     /// Whatever must live as long as the iterator.
     pub(crate) _keep_alive: Arc<dyn Send + Sync>,
     pub(crate) totals: Arc<Totals>,
@@ -222,9 +226,11 @@ impl Iter {
 
     /// Folds keys from the records' position on until one is there to be seen.
     fn find_forward(&mut self) -> Result<bool> {
+        if self.parts.records.only_memtable().is_some() {
+            return self.find_in_memtable(State::Forward);
+        }
         while self.parts.records.valid() {
-            self.key.clear();
-            self.key.extend_from_slice(self.parts.records.key());
+            set_key(&mut self.key, self.parts.records.key());
             if !self.below_upper(&self.key) {
                 return Ok(false);
             }
@@ -266,9 +272,11 @@ impl Iter {
     }
 
     fn find_backward(&mut self) -> Result<bool> {
+        if self.parts.records.only_memtable().is_some() {
+            return self.find_in_memtable(State::Backward);
+        }
         while self.parts.records.valid() {
-            self.key.clear();
-            self.key.extend_from_slice(self.parts.records.key());
+            set_key(&mut self.key, self.parts.records.key());
             if !self.above_lower(&self.key) {
                 return Ok(false);
             }
@@ -279,6 +287,86 @@ impl Iter {
             }
         }
         Ok(false)
+    }
+
+    /// [`Iter::find_forward`] or [`Iter::find_backward`] where a memtable is all there is: nothing
+    /// is merged, keys change where the memtable says so, and a chain borrows its values.
+    fn find_in_memtable(&mut self, way: State) -> Result<bool> {
+        while let Some(cursor) = self.parts.records.only_memtable().filter(|c| c.valid()) {
+            set_key(&mut self.key, cursor.key());
+            let inside = match way {
+                State::Backward => self.above_lower(&self.key),
+                _ => self.below_upper(&self.key),
+            };
+            if !inside {
+                return Ok(false);
+            }
+            if self.fold_in_memtable(way)? {
+                self.state = way;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Folds the key under the memtable's cursor, and moves on to the next.
+    #[inline]
+    fn fold_in_memtable(&mut self, way: State) -> Result<bool> {
+        let found = match self.fold_lent() {
+            Some(found) => found,
+            None => {
+                self.begin_chain()?;
+                let VisibleParts { records, seqno, .. } = &mut self.parts;
+                if let Some(cursor) = records.only_memtable() {
+                    memtable::collect_under(cursor, *seqno, &mut self.chain);
+                }
+                self.fold()
+            }
+        };
+        if let Some(cursor) = self.parts.records.only_memtable() {
+            match way {
+                State::Backward => cursor.prev_key(),
+                _ => cursor.next_key(),
+            }
+        }
+        Ok(found)
+    }
+
+    /// [`Iter::fold`] of the usual chain under the memtable's cursor; `None` if it is not one.
+    #[inline]
+    fn fold_lent(&mut self) -> Option<bool> {
+        let Iter { parts, key, value, scratch, .. } = self;
+        let VisibleParts { records, covers, resolver, report, seqno, .. } = parts;
+        let cursor = records.only_memtable()?;
+        if covers.is_some() {
+            return None;
+        }
+        let versions = memtable::versions(cursor, *seqno);
+        let (answer, operands) = fold_usual(key, versions, || &**resolver.load(), scratch)?;
+        if let Some(report) = report {
+            report.saw_operands(operands);
+        }
+        let found = match answer {
+            Usual::Absent => false,
+            Usual::Made(made) => {
+                *value = Ok(made);
+                true
+            }
+            Usual::Lent(lent) => {
+                match value {
+                    Ok(value) => value.set_lent(cursor.chains(), lent),
+                    Err(_) => {
+                        let mut kept = Value::default();
+                        kept.set_lent(cursor.chains(), lent);
+                        *value = Ok(kept);
+                    }
+                }
+                true
+            }
+        };
+        cursor.looked_at(operands + 1);
+        self.yielded = false;
+        Some(found)
     }
 
     /// Collects the chain of the key under the records, and moves before it.
@@ -307,17 +395,8 @@ impl Iter {
         if let Some(report) = &self.parts.report {
             report.saw_operands(self.chain.operands());
         }
-        let resolver = self.parts.registry.resolver();
-        let folded = self.chain.value(&self.key, &resolver, &mut self.scratch);
-        match folded {
-            Ok(Some(value)) => self.value = Ok(value),
-            Ok(None) => return false,
-            Err(error) => {
-                self.parts.totals.add(Total::FailedMerges, 1);
-                self.value = Err(error);
-            }
-        }
-        true
+        let folded = self.chain.value(&self.key, self.parts.resolver.load(), &mut self.scratch);
+        settle(folded, &mut self.value, &self.parts.totals)
     }
 
     fn seek_to_or_before(&mut self, key: &[u8]) -> Result<bool> {
@@ -385,6 +464,31 @@ impl Iter {
             Err(error) => Some(Err(error)),
         }
     }
+}
+
+/// Makes `key` the key under the records. Neighbours are mostly of one length.
+#[inline]
+fn set_key(key: &mut Vec<u8>, next: &[u8]) {
+    if key.len() == next.len() {
+        copy_short(key, next);
+    } else {
+        key.clear();
+        key.extend_from_slice(next);
+    }
+}
+
+/// Takes in what a chain came to. Whether the key is there, if only as a failed merge.
+#[inline]
+fn settle(folded: Result<Option<Value>>, value: &mut Result<Value>, totals: &Totals) -> bool {
+    match folded {
+        Ok(Some(found)) => *value = Ok(found),
+        Ok(None) => return false,
+        Err(error) => {
+            totals.add(Total::FailedMerges, 1);
+            *value = Err(error);
+        }
+    }
+    true
 }
 
 impl Iterator for Iter {

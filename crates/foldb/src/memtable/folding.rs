@@ -25,7 +25,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::batch::Operation;
 use crate::fold::{Below, Chain, Growth, MergeOperator, Resolver};
 use crate::key::{Kind, SeqNo};
-use crate::memtable::{MemtableWriter, record_header};
+use crate::memtable::{MemtableWriter, version_header};
 use crate::value::Value;
 
 /// How many records are folded into one.
@@ -109,7 +109,7 @@ impl MemtableWriter {
         let (mut count, mut bytes) = (0, 0);
         for foldable in node.foldable().take(FAN_IN) {
             let version = foldable.version;
-            let header = record_header(version.seqno, version.kind, version.operator);
+            let header = version_header(&version);
             let operator = *newest.get_or_insert(header.operator);
             if foldable.level != level
                 || header.kind != Kind::Merge

@@ -151,11 +151,24 @@ impl TableCursor {
 
     /// To the newest version of the first key at or after `key`.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        if self.approach(key)? { self.seek_in_block(key) } else { Ok(()) }
+    }
+
+    /// The first half of [`TableCursor::seek`]: to the block that the key belongs in, which is asked for.
+    /// Whether there is one; the cursor is on no record until [`TableCursor::seek_in_block`].
+    #[inline]
+    pub fn approach(&mut self, key: &[u8]) -> Result<bool> {
         self.leave();
         let Some(handle) = self.position.seek(&self.table, key, &mut self.fetch)? else {
-            return Ok(());
+            return Ok(false);
         };
         self.enter(handle)?;
+        self.block.prefetch_search();
+        Ok(true)
+    }
+
+    /// The second half of [`TableCursor::seek`], after an [`TableCursor::approach`] of the same key.
+    pub fn seek_in_block(&mut self, key: &[u8]) -> Result<()> {
         let found = match self.block.seek(key, self.table.order(), &mut self.key) {
             Ok(Some(found)) => found,
             Ok(None) => return self.next_block(),

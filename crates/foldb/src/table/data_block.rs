@@ -18,6 +18,8 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
+use foldb_chains::prefetch;
+
 use super::entry::{Entry, EntryFault, READABLE_BEHIND, decode_entry, decode_short};
 use super::key_buffer::KeyBuffer;
 use super::order::KeyOrder;
@@ -88,7 +90,7 @@ impl DataBlock {
 
     /// A sub-block without records.
     pub fn empty() -> DataBlock {
-        DataBlock { bytes: Arc::from([]), entries_end: 0, restarts: 0, common: None }
+        DataBlock { bytes: Arc::default(), entries_end: 0, restarts: 0, common: None }
     }
 
     /// The bytes that entries point into.
@@ -101,6 +103,13 @@ impl DataBlock {
     #[inline]
     pub fn entries_end(&self) -> usize {
         self.entries_end as usize
+    }
+
+    /// Asks for what a search looks at first: soon there is one.
+    #[inline]
+    pub fn prefetch_search(&self) {
+        prefetch(&self.bytes[..self.bytes.len().min(1)]);
+        prefetch(&self.bytes[self.entries_end()..]);
     }
 
     /// Bytes it takes in memory.
@@ -142,6 +151,13 @@ impl DataBlock {
     fn restart(&self, index: usize) -> usize {
         let at = self.entries_end() + 4 * index;
         self.bytes.get(at..at + 4).map_or(0, restart_at)
+    }
+
+    /// Where the entries before restart `index` end.
+    #[inline]
+    fn restart_end(&self, index: usize) -> usize {
+        let last = index >= self.restarts as usize;
+        if last { self.entries_end() } else { self.restart(index) }
     }
 
     #[inline]
@@ -201,6 +217,7 @@ impl DataBlock {
     ) -> Result<Option<Found>> {
         let before = self.restarts_before(target, order)?;
         let start = self.restart(before.saturating_sub(1));
+        prefetch(&self.bytes[start..self.restart_end(before.max(1))]);
         if order.is_bytewise() {
             self.scan_bytewise(start, target)
         } else {
@@ -223,7 +240,10 @@ impl DataBlock {
     fn scan_bytewise(&self, start: usize, target: &[u8]) -> Result<Option<Found>> {
         let (mut at, mut matched) = (start, 0);
         while at < self.entries_end() {
-            let entry = self.checked_entry(at)?;
+            let entry = match self.short_entry(at) {
+                Some(entry) => entry,
+                None => self.checked_entry(at)?,
+            };
             if entry.shared <= matched {
                 let (suffix, rest) = (self.suffix(&entry), &target[entry.shared..]);
                 let common = common_prefix(suffix, rest);

@@ -9,6 +9,7 @@
 //! ```
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::faults::{Fault, planted};
@@ -120,6 +121,21 @@ impl Run {
         range: &'a KeyRange,
     ) -> impl Iterator<Item = &'a TableRef> {
         self.tables.iter().filter(|table| range.overlaps(comparator, &table.lo, &table.hi))
+    }
+
+    /// Where the tables that have keys in a range are: they are neighbours.
+    pub(crate) fn overlapping_range(
+        &self,
+        comparator: &dyn Comparator,
+        range: &KeyRange,
+    ) -> Range<usize> {
+        if range.lo.is_none() && range.hi.is_none() {
+            return 0..self.tables.len();
+        }
+        let overlaps = |table: &TableRef| range.overlaps(comparator, &table.lo, &table.hi);
+        let first = self.tables.iter().position(overlaps).unwrap_or(self.tables.len());
+        let count = self.tables[first..].iter().take_while(|table| overlaps(table)).count();
+        first..first + count
     }
 
     /// Estimated bytes.

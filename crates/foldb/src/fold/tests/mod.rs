@@ -5,4 +5,5 @@ mod chain;
 mod law_kit;
 mod laws;
 mod registry;
+mod usual;
 mod versions;

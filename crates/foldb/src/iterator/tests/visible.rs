@@ -16,7 +16,7 @@ fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -
         seqno,
         bounds,
         comparator: Arc::clone(&bench.comparator),
-        registry: Arc::clone(&bench.registry),
+        resolver: bench.registry.cached_resolver(),
         _keep_alive: Arc::new(()),
         totals: Arc::new(Totals::default()),
         report: None,
@@ -254,4 +254,46 @@ proptest! {
             prop_assert_eq!(at(&iter), expected.cloned(), "{:?}", step);
         }
     }
+}
+
+/// The operators are looked up as they are when a chain is folded, not as they were when the iterator
+/// was made.
+#[test]
+fn an_operator_registered_after_the_iterator_was_made_folds_in_it() {
+    let bench = Workbench::new();
+    let list = bench.registry.parse("stringappend:;").unwrap();
+    let definition = bench.registry.next_definition(&*list);
+    let records = |bench: &Workbench| {
+        let (mut a, mut b) = (history("a.MERGE.1(x)"), history("b.MERGE.2(y) b.MERGE.3(z)"));
+        for event in a.iter_mut().chain(&mut b) {
+            event.header.operator = definition.id;
+        }
+        a.append(&mut b);
+        iter(bench, &[a], 9, everything())
+    };
+    let mut entries = records(&bench);
+    assert!(entries.seek_to_first().unwrap());
+    assert_eq!(at(&entries), Some((b"a".to_vec(), "!".to_owned())), "nobody knows the operator");
+    bench.registry.adopt(&definition).unwrap();
+    assert!(entries.advance().unwrap());
+    assert_eq!(at(&entries), Some((b"b".to_vec(), "y;z".to_owned())));
+    assert!(entries.retreat().unwrap());
+    assert_eq!(at(&entries), Some((b"a".to_vec(), "x".to_owned())));
+}
+
+/// A value that was handed out stays what it is while the iterator, which pins in place, moves on.
+#[test]
+fn h14_a_value_taken_from_an_iterator_outlives_its_moves() {
+    let bench = Workbench::new();
+    let long = |byte: char| byte.to_string().repeat(40);
+    let text = format!("a.PUT.1({}) b.PUT.2({}) c.PUT.3(3)", long('x'), long('y'));
+    let mut entries = iter(&bench, &[history(&text)], 9, everything());
+    assert!(entries.seek_to_first().unwrap());
+    let first = entries.value().unwrap().clone();
+    assert!(entries.advance().unwrap());
+    let second = entries.value().unwrap().clone();
+    assert!(entries.advance().unwrap());
+    assert_eq!(entries.value().unwrap(), b"3");
+    drop(entries);
+    assert_eq!((&first[..], &second[..]), (long('x').as_bytes(), long('y').as_bytes()));
 }

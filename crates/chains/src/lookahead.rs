@@ -1,0 +1,171 @@
+//! Fetching ahead of a walk.
+//!
+//! A walk over a memtable is all cache misses: keys lie in the order they came, versions wherever
+//! they were written, and each version must be there before the way to the older one is known. So
+//! a walk that has gone a few keys fetches a group of the keys to come at once, and hops down all
+//! their chains together: the misses of one hop are under way at the same time.
+//!
+//! ```text
+//! at ─┬─ margin ─┬─────── group ───────┬────── next group ──────┤
+//!     │ fetched  │ nodes are there,    │ nodes are asked for    │
+//!     │          │ chains are walked   │                        │
+//! ```
+//!
+//! As many versions are fetched of a key as the walk lately looked at: of overwritten values that
+//! is the newest. Invariant: nothing here changes what anybody reads.
+
+use crate::chains::{Chains, Node};
+use crate::layout::{IN_NODE, NODE, Placement, UNIT, VERSION};
+use crate::order::Entry;
+
+/// Keys of a group: enough for as many misses as a core keeps under way.
+const GROUP: usize = 16;
+
+/// Keys that are left of what was fetched when the next group is.
+const MARGIN: usize = 4;
+
+/// Keys a walk must have gone before groups are fetched. Seeks that look at a key or two do not.
+const WARM: u32 = 4;
+
+/// How far ahead a walk that is not warm yet fetches a node.
+const FIRST_STEPS: usize = 12;
+
+/// Most versions that are fetched of a key.
+const MAX_DEPTH: u32 = 16;
+
+/// Which way a walk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Forward,
+    Backward,
+}
+
+impl Direction {
+    /// The entry so many steps from `at`.
+    #[inline]
+    fn step(self, at: usize, steps: usize) -> usize {
+        match self {
+            Direction::Forward => at.wrapping_add(steps),
+            Direction::Backward => at.wrapping_sub(steps),
+        }
+    }
+
+    /// How many steps `to` lies ahead of `at`; 0 if it lies behind.
+    #[inline]
+    fn distance(self, at: usize, to: usize) -> usize {
+        match self {
+            Direction::Forward => to.saturating_sub(at),
+            Direction::Backward => at.saturating_sub(to),
+        }
+    }
+}
+
+/// What a walk was like lately.
+#[derive(Debug, Default)]
+pub(crate) struct Lookahead {
+    /// Keys since it was positioned, up to [`WARM`].
+    walked: u32,
+    /// Versions it looked at of the current key.
+    at_key: u32,
+    /// The most of these since a group was fetched last.
+    depth: u32,
+}
+
+impl Lookahead {
+    /// The walk went to an older version of its key.
+    #[inline]
+    pub(crate) fn deeper(&mut self) {
+        self.at_key += 1;
+        self.depth = self.depth.max(self.at_key);
+    }
+
+    /// The walk looked at so many versions of its key.
+    #[inline]
+    pub(crate) fn looked_at(&mut self, versions: usize) {
+        let older = versions.saturating_sub(1).min(MAX_DEPTH as usize);
+        self.depth = self.depth.max(older as u32);
+    }
+
+    /// The walk arrived at entry `at`. Up to `fetched`, in its direction, was fetched.
+    #[inline]
+    pub(crate) fn arrived(
+        &mut self,
+        chains: &Chains,
+        entries: &[Entry],
+        at: usize,
+        fetched: &mut usize,
+        direction: Direction,
+    ) {
+        self.at_key = 0;
+        if self.walked < WARM {
+            self.walked += 1;
+            if let Some(ahead) = entries.get(direction.step(at, FIRST_STEPS)) {
+                chains.prefetch(ahead.node as usize * NODE);
+            }
+            return;
+        }
+        let ahead = direction.distance(at, *fetched);
+        if ahead <= MARGIN {
+            let first = direction.step(at, ahead + 1);
+            *fetched = self.fetch_group(chains, entries, first, direction);
+        }
+    }
+
+    /// Fetches the chains of a group from entry `first` on, and asks for the nodes behind it.
+    /// Answers its last entry.
+    fn fetch_group(
+        &mut self,
+        chains: &Chains,
+        entries: &[Entry],
+        first: usize,
+        direction: Direction,
+    ) -> usize {
+        let entry = |steps| entries.get(direction.step(first, steps));
+        let depth = std::mem::take(&mut self.depth).min(MAX_DEPTH);
+        if !cfg!(loom) {
+            let group = (0..GROUP).map_while(entry);
+            // SAFETY: entries are of published nodes only.
+            fetch_chains(group.map(|entry| unsafe { chains.node(entry.node) }), depth);
+        }
+        for ahead in (GROUP..2 * GROUP).map_while(entry) {
+            chains.prefetch(ahead.node as usize * NODE);
+        }
+        direction.step(first, GROUP - 1)
+    }
+}
+
+/// Fetches the newest version of each node and `depth` below it, with the first bytes of values.
+fn fetch_chains<'a>(nodes: impl Iterator<Item = Node<'a>>, depth: u32) {
+    let mut hops: [Option<(Node<'a>, u32)>; GROUP] = [None; GROUP];
+    for (hop, node) in hops.iter_mut().zip(nodes) {
+        *hop = fetch(node, node.newest());
+    }
+    for _ in 0..depth {
+        for hop in &mut hops {
+            if let Some((node, link)) = *hop {
+                // SAFETY: links below the newest one of this node, which is an acquired one; not
+                // `IN_NODE`.
+                *hop = fetch(node, unsafe { node.version(link) }.older);
+            }
+        }
+    }
+}
+
+/// Asks for a version; the way on from it, if there is one.
+#[inline]
+fn fetch(node: Node<'_>, link: u32) -> Option<(Node<'_>, u32)> {
+    let chains = node.chains;
+    if link == IN_NODE {
+        let record = node.record;
+        let placement = Placement::of(record.key_len as usize, record.value_len as usize);
+        if !matches!(placement, Placement::Inside { .. }) {
+            chains.prefetch(record.spill as usize * UNIT);
+        }
+        return None;
+    }
+    let at = link as usize * UNIT;
+    chains.prefetch(at);
+    // The value may begin on the next line. Behind the last version there are slots or nothing.
+    chains.prefetch((at + VERSION + UNIT - 1).min(chains.regions.end - 1));
+    Some((node, link))
+}

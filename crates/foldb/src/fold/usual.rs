@@ -1,0 +1,91 @@
+//! The usual chain of a memtable, folded where it lies.
+//!
+//! Most chains are a value, or a few operands of one operator on a value or nothing. To fold them
+//! nothing needs to be kept: values are borrowed, and only the answer is pinned. Invariant: the
+//! answer is that of [`Chain::value`](crate::fold::Chain::value); whatever is not usual (several
+//! operators, an older version's operands, a fold that fails) is left to that.
+
+use foldb_chains::{ValueBytes, Version};
+use smallvec::SmallVec;
+
+use crate::faults::{Fault, planted};
+use crate::fold::chain::{Operands, full, take_output};
+use crate::fold::operator::Full;
+use crate::fold::registry::Resolver;
+use crate::key::Kind;
+use crate::memtable;
+use crate::value::Value;
+
+/// Most operands of a usual chain. A memtable that folds by sixteens rarely has more.
+pub(crate) const MOST_OPERANDS: usize = 16;
+
+/// What a usual chain came to.
+#[derive(Debug)]
+pub(crate) enum Usual<'a> {
+    /// One of its values, unchanged.
+    Lent(ValueBytes<'a>),
+    /// A value of its own.
+    Made(Value),
+    /// The key is not there.
+    Absent,
+}
+
+/// What these versions of `key`, newest first and covered by nothing, come to, and how many operands
+/// that took; `None` if they are no usual chain.
+#[inline]
+pub(crate) fn fold_usual<'a>(
+    key: &[u8],
+    versions: impl Iterator<Item = Version<'a>>,
+    operators: impl FnOnce() -> &'a Resolver,
+    scratch: &mut Vec<u8>,
+) -> Option<(Usual<'a>, usize)> {
+    let chain = UsualChain::collect(versions)?;
+    if chain.operands.is_empty() {
+        return Some((chain.base.map_or(Usual::Absent, Usual::Lent), 0));
+    }
+    let operators = operators();
+    if operators.has_upgrades() {
+        return None;
+    }
+    let implementation = operators.implementation(chain.operator)?;
+    let operands: Operands<'_> = chain.operands.iter().rev().map(|value| &**value).collect();
+    let answer = match full(implementation, key, chain.base.as_deref(), &operands, scratch) {
+        Full::Value => Usual::Made(take_output(scratch)),
+        Full::Operand(index) => Usual::Lent(*chain.operands.iter().rev().nth(index)?),
+        Full::Existing => chain.base.map_or(Usual::Absent, Usual::Lent),
+        Full::Delete => Usual::Absent,
+        Full::Fail => return None,
+    };
+    Some((answer, operands.len()))
+}
+
+struct UsualChain<'a> {
+    operator: u32,
+    /// Newest first.
+    operands: SmallVec<[ValueBytes<'a>; MOST_OPERANDS]>,
+    /// The value below them; none if that is a delete or nothing.
+    base: Option<ValueBytes<'a>>,
+}
+
+impl<'a> UsualChain<'a> {
+    #[inline]
+    fn collect(versions: impl Iterator<Item = Version<'a>>) -> Option<UsualChain<'a>> {
+        let mut chain = UsualChain { operator: 0, operands: SmallVec::new(), base: None };
+        for version in versions {
+            let header = memtable::version_header(&version);
+            if header.kind.is_base() {
+                chain.base = (header.kind == Kind::Put).then_some(version.value);
+                break;
+            }
+            if chain.operands.is_empty() {
+                chain.operator = header.operator;
+            }
+            if header.operator != chain.operator || chain.operands.len() == MOST_OPERANDS {
+                return None;
+            }
+            chain.operands.push(version.value);
+        }
+        let faults = [Fault::StopChainEarly, Fault::WrongOperandOrder];
+        (!faults.into_iter().any(planted)).then_some(chain)
+    }
+}
