@@ -28,6 +28,7 @@ mod tests;
 mod tree;
 mod view;
 mod write;
+mod writer_lock;
 
 use std::fmt;
 use std::ops::RangeBounds;
