@@ -11,11 +11,12 @@ use std::thread;
 use std::time::Duration;
 
 use foldb_report::results::{Run, Written as WrittenBytes};
+use foldb_report::system;
 
 use crate::data::KEY_SIZE;
 use crate::digest::NOT_CHECKED;
 use crate::failure::{Failure, Result};
-use crate::measure::{Written, drop_machines_page_cache, drop_page_cache, peak_memory_of, space};
+use crate::measure::{Written, drop_machines_page_cache, drop_page_cache, peak_memory_of};
 use crate::scale::Scale;
 use crate::workload::{Job, Sizes};
 
@@ -42,7 +43,7 @@ pub fn run(
     let read = Line { benchmark: "readrandom", flags: flags(&sizes, directory, true) };
     let readed = read.run(program, &mut log)?;
 
-    let space = Some(space(directory)?);
+    let space = system::space(directory);
     let written = WrittenBytes {
         user: sizes.operations * (KEY_SIZE + sizes.value) as u64,
         calls: filled.written.calls,

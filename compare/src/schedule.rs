@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! DIR/results.json                    what tables and page are made of
+//! DIR/report.html                     the page
 //! DIR/runs/JOB__ENGINE__N.json        one run: it is there, so it is not run again
 //! DIR/runs/JOB__ENGINE__N.log         what the child said
 //! DIR/runs/JOB__ENGINE__N.LOG         the engine's own log, where it keeps one
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use foldb_report::results::{Probe, Results, Run};
+use foldb_report::{page, system};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -21,7 +23,7 @@ use crate::child::{self, Order};
 use crate::engine::Name;
 use crate::external;
 use crate::failure::{Failure, Result};
-use crate::measure::{commit, machine};
+use crate::measure::commit;
 use crate::probe;
 use crate::scale::Scale;
 use crate::workload::{self, Job};
@@ -255,7 +257,9 @@ impl Store {
     }
 
     fn put_results(&self, results: &Results) -> Result<()> {
-        write(&self.out.join("results.json"), results)
+        write(&self.out.join("results.json"), results)?;
+        let page = self.out.join("report.html");
+        fs::write(&page, page::html(results)).map_err(Failure::file("write", &page))
     }
 
     fn complete(&self, job: &Job, engines: &[Name], repetitions: u32) -> bool {
@@ -269,7 +273,7 @@ impl Store {
     fn results(&self, request: &Request) -> Results {
         let mut results = Results {
             format: FORMAT,
-            machine: machine(&self.out),
+            machine: system::machine(&self.out),
             commit: self.commit.clone(),
             command: std::env::args().collect::<Vec<_>>().join(" "),
             began: self.began.clone(),

@@ -19,8 +19,32 @@ pub struct Foldb {
     listener: Arc<Listener>,
     /// What the statistics said at open: they go on over all opens.
     before: u64,
-    log_before: u64,
+    log_before: Logged,
     maps_log: AtomicBool,
+}
+
+/// Bytes of a stretch of the log that is mapped at a time (`env::posix::mapped`).
+const LOG_WINDOW: u64 = 256 << 10;
+
+/// What went into the log.
+#[derive(Clone, Copy, Debug)]
+struct Logged {
+    bytes: u64,
+    records: u64,
+}
+
+impl Logged {
+    fn of(stats: &Stats) -> Logged {
+        Logged { bytes: stats.bytes_log, records: stats.puts + stats.merges + stats.deletes }
+    }
+
+    /// Bytes stored into the log's mapped window since `before`: all but those of records that reach over the end of a
+    /// window, one in each, which are passed to a write call.
+    fn mapped_since(self, before: Logged) -> u64 {
+        let (bytes, records) = (self.bytes - before.bytes, self.records - before.records);
+        let record = bytes.checked_div(records).unwrap_or(0);
+        bytes.saturating_sub(bytes / LOG_WINDOW * record)
+    }
 }
 
 impl Engine for Foldb {
@@ -37,7 +61,7 @@ impl Engine for Foldb {
             write,
             listener,
             before: written(&stats),
-            log_before: stats.bytes_log,
+            log_before: Logged::of(&stats),
             maps_log,
         })
     }
@@ -84,7 +108,7 @@ impl Engine for Foldb {
             owed: Some(stats.compaction_debt + stats.memtable_bytes),
             runs_per_read: u32::try_from(stats.runs_per_read()).ok(),
             own: Some(written(&stats) - self.before),
-            mapped: if maps_log { stats.bytes_log - self.log_before } else { 0 },
+            mapped: if maps_log { Logged::of(&stats).mapped_since(self.log_before) } else { 0 },
         }
     }
 

@@ -54,12 +54,7 @@ fn parse(text: &str) -> Written {
     Written { calls: field("wchar"), device: field("write_bytes"), read: field("read_bytes") }
 }
 
-/// The most memory this process had in use so far, in bytes (`VmHWM`).
-pub fn peak_memory() -> Option<u64> {
-    peak_memory_of(process::id())
-}
-
-/// The same of a process that runs.
+/// The most memory a process that runs had in use so far, in bytes (`VmHWM`).
 pub fn peak_memory_of(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -84,6 +79,6 @@ mod tests {
         let before = Written::now().unwrap();
         fs::write(file.path(), vec![0; 100_000]).unwrap();
         assert!(Written::now().unwrap().since(before).calls >= 100_000);
-        assert!(peak_memory().unwrap() > 1 << 20);
+        assert!(peak_memory_of(process::id()).unwrap() > 1 << 20);
     }
 }

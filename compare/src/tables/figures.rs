@@ -3,7 +3,6 @@
 use foldb_report::results::{Results, Run, Workload};
 
 use crate::engine::Name;
-use crate::workload::row_named;
 
 /// How much more memory than its peer foldb may take.
 pub const MEMORY_RULE: f64 = 1.25;
@@ -81,7 +80,7 @@ pub struct Standing {
     pub bar: Option<f64>,
     /// See `bar`.
     pub aim: Option<f64>,
-    /// foldb's peak memory over the other's.
+    /// foldb's peak memory over the other's, if that is an engine.
     pub memory: Option<f64>,
     /// The other's figures.
     pub other: Figures,
@@ -91,13 +90,18 @@ impl Standing {
     /// Of foldb in a row, if both ran.
     pub fn of(results: &Results, workload: &Workload) -> Option<Standing> {
         let ours = Figures::of(results, &workload.name, Name::Foldb.as_str())?;
-        let own_row = row_named(&workload.name).and_then(|row| row.against);
-        let (against, other) = match (&workload.peer, own_row) {
-            (Some(peer), _) => (peer.clone(), Figures::of(results, &workload.name, peer)?),
-            (None, Some(row)) => (row.to_owned(), Figures::of(results, row, Name::Foldb.as_str())?),
-            (None, None) => return None,
+        let against = workload.peer.clone()?;
+        let is_engine = results.engines.iter().any(|engine| engine.name == against);
+        let other = if is_engine {
+            Figures::of(results, &workload.name, &against)?
+        } else {
+            Figures::of(results, &against, Name::Foldb.as_str())?
         };
-        let memory = ours.memory.zip(other.memory).map(|(ours, others)| ours / others.max(1.0));
+        let memory = ours
+            .memory
+            .zip(other.memory)
+            .filter(|_| is_engine)
+            .map(|(ours, others)| ours / others.max(1.0));
         Some(Standing {
             against,
             ratio: if other.rate > 0.0 { ours.rate / other.rate } else { 0.0 },

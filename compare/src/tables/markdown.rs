@@ -114,8 +114,11 @@ fn beside_peers(text: &mut String, results: &Results) {
         "to rest, s",
     ];
     head(text, titles.map(str::to_owned));
-    for workload in results.workloads.iter().filter(|workload| workload.peer.is_some()) {
-        let Some(standing) = Standing::of(results, workload) else { continue };
+    for workload in &results.workloads {
+        let standing = Standing::of(results, workload);
+        let Some(standing) = standing.filter(|standing| standing.memory.is_some()) else {
+            continue;
+        };
         let foldb = Name::Foldb.as_str();
         let Some(ours) = Figures::of(results, &workload.name, foldb) else { continue };
         let theirs = &standing.other;

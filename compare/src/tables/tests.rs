@@ -51,7 +51,7 @@ fn results() -> Results {
         ],
         workloads: vec![
             workload("hot-counters/wal-off", Some("rocksdb"), 10.0, Some(20.0)),
-            workload("hot-counters-4/wal-off", None, 1.0, Some(1.5)),
+            workload("hot-counters-4/wal-off", Some("hot-counters/wal-off"), 1.0, Some(1.5)),
             workload("update-random", Some("rocksdb"), 3.0, None),
         ],
         runs: vec![

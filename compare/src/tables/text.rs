@@ -53,7 +53,7 @@ fn row(text: &mut String, results: &Results, workload: &Workload) -> std::fmt::R
             }
             write!(text, ": {}", standing.verdict())?;
         }
-        if let Some(memory) = standing.memory.filter(|_| workload.peer.is_some()) {
+        if let Some(memory) = standing.memory {
             let holds = if memory <= MEMORY_RULE { "holds" } else { "broken" };
             write!(text, "; memory {memory:.2} x, rule of {MEMORY_RULE} {holds}")?;
         }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use foldb_report::results::{self, Run};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Name};
 use crate::failure::Result;
 use crate::scale::Scale;
 
@@ -41,7 +41,7 @@ impl Row {
             name: self.name.to_owned(),
             about: self.about.to_owned(),
             command: job.command(scale),
-            peer: self.peer.map(|peer| peer.as_str().to_owned()),
+            peer: self.peer.map(Name::as_str).or(self.against).map(str::to_owned),
             bar: self.bar,
             aim: self.aim,
         }

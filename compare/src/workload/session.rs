@@ -11,13 +11,14 @@ use std::thread;
 use std::time::Instant;
 
 use foldb_report::results::{self, BackgroundEvent, Run};
+use foldb_report::system;
 
 use super::{Job, Row, Sizes};
 use crate::data::KEY_SIZE;
 use crate::digest;
 use crate::engine::{Engine, State};
 use crate::failure::Result;
-use crate::measure::{Clock, Recorded, Recorder, Written, peak_memory, space};
+use crate::measure::{Clock, Recorded, Recorder, Written};
 
 /// A database that a job works on.
 pub struct Session<E> {
@@ -130,7 +131,7 @@ impl<E: Engine> Session<E> {
 
     /// Looks at the database when the clock has stopped.
     pub fn stopped(&self) -> Stopped {
-        let peak_memory = peak_memory();
+        let peak_memory = system::peak_memory();
         let State { owed, .. } = self.engine.state();
         Stopped { peak_memory, owed, events: self.events() }
     }
@@ -162,7 +163,7 @@ impl<E: Engine> Session<E> {
             device: bytes.device,
             own: own.filter(|_| self.opened_once),
         };
-        Ok(Rested { seconds, runs_per_read, written, space: Some(space(&self.directory)?) })
+        Ok(Rested { seconds, runs_per_read, written, space: system::space(&self.directory) })
     }
 
     /// Takes the digest and closes the database: the runs are complete then.
