@@ -63,7 +63,7 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StallReason {
-    /// As many memtables as may exist are waiting to be flushed.
+    /// Memtables wait to be flushed: as many as may exist, or so many that writes are slowed.
     Memtables,
     /// Compaction is behind: the write was slowed, or stopped.
     CompactionDebt,

@@ -247,7 +247,7 @@ fn a_crash_under_a_mix_of_synced_and_unlogged_writers_leaves_a_prefix() {
             let (db, all, stop) = (&db, &all, &stop);
             scope.spawn(move || write_a_mix(db, writer, all, stop));
         }
-        for seed in 0..10 {
+        for seed in 0..30 {
             thread::sleep(Duration::from_millis(10));
             let durable = std::array::from_fn(|n| all[n].durable.load(Ordering::SeqCst));
             let left = check_survivors(&reopen(&fs.crash_with(seed)).unwrap(), durable);

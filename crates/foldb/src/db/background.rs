@@ -9,16 +9,16 @@
 //! not fail a write or a flush that can go on.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::db::core::Core;
-use crate::db::keyspace::KeyspaceState;
+use crate::db::pace::FlushSpeed;
 use crate::db::room::{Patience, busy};
 use crate::db::schedule::Claim;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Event, StallReason};
-use crate::runtime::{Tenant, Work};
+use crate::runtime::Work;
 use crate::totals::Total;
 
 /// The state of background work.
@@ -29,6 +29,8 @@ pub(crate) struct Background {
     progress: Condvar,
     /// Bytes of the logs of sealed memtables.
     sealed_log_bytes: AtomicU64,
+    /// How long flushes take.
+    pub(crate) flushes: FlushSpeed,
     /// Jobs between two of their slices.
     paused_jobs: Mutex<Vec<Claim>>,
     /// Whether somebody needs the memory of this database's memtables.
@@ -100,13 +102,29 @@ impl Background {
         self.sealed_log_bytes.fetch_sub(log_bytes, Ordering::Relaxed);
     }
 
+    /// Somebody needs the memory of this database's memtables.
+    pub(crate) fn request_seal(&self) {
+        self.seal_requested.store(true, Ordering::Release);
+    }
+
+    /// Nothing is begun any more, and nobody waits any more.
+    pub(crate) fn shut_down(&self) {
+        self.lock().shutdown = true;
+        self.progress.notify_all();
+    }
+
+    /// Takes the jobs that nobody goes on with.
+    pub(crate) fn take_paused_jobs(&self) -> Vec<Claim> {
+        std::mem::take(&mut *self.lock_paused_jobs())
+    }
+
     /// Wants what is sealed flushed, however little it is.
     pub(crate) fn flush_soon(&self) {
         self.flush_soon.store(true, Ordering::Release);
     }
 
     /// A step was done: who waits may go on.
-    fn stepped(&self, work: Work, outcome: &Result<bool>) {
+    pub(crate) fn stepped(&self, work: Work, outcome: &Result<bool>) {
         let mut state = self.lock();
         state.steps += 1;
         match outcome {
@@ -128,95 +146,7 @@ impl Background {
     }
 }
 
-impl Tenant for Core {
-    fn step(&self, work: Work) -> Result<bool> {
-        match work {
-            Work::Flush => self.flush_work(false),
-            Work::Compaction => self.compaction_work(),
-        }
-    }
-
-    fn urgency(&self, work: Work) -> f64 {
-        match work {
-            Work::Flush => (self.sealed.len() + 1) as f64 / self.options.max_write_buffers() as f64,
-            Work::Compaction => {
-                let slow = self.options.level0_slowdown_trigger;
-                let runs = |own: &Arc<KeyspaceState>| own.view.load().version.levels[0].runs.len();
-                let deepest = self.all_keyspaces().iter().map(runs).max().unwrap_or(0);
-                // What no writer feels is equally urgent everywhere.
-                if deepest < slow {
-                    0.0
-                } else {
-                    deepest as f64 / self.options.level0_stop_trigger as f64
-                }
-            }
-        }
-    }
-
-    fn stepped(&self, work: Work, outcome: &Result<bool>) {
-        if let Err(error) = outcome {
-            self.events.tell(&Event::BackgroundError { error: error.clone() });
-        }
-        self.background.stepped(work, outcome);
-    }
-
-    fn panicked(&self, work: Work, message: &str) -> Error {
-        let doing = match work {
-            Work::Flush => "a flush",
-            Work::Compaction => "a compaction",
-        };
-        // What it left in memory may be half done: nothing is built on it.
-        let error = Error::new(
-            ErrorKind::Poisoned,
-            format!("{doing} panicked ({message}); reopen the database"),
-        );
-        self.poison(&error);
-        error
-    }
-
-    fn max_compactions(&self) -> usize {
-        if self.options.disable_auto_compactions {
-            0
-        } else {
-            self.options.max_background_compactions
-        }
-    }
-
-    fn compacts_when_idle(&self) -> bool {
-        self.options.idle_runs > 0
-    }
-
-    fn request_seal(&self) {
-        self.background.seal_requested.store(true, Ordering::Release);
-    }
-
-    fn log_bytes(&self) -> usize {
-        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        logs.iter().flat_map(|(_, sync)| sync).map(|sync| sync.memory_bytes()).sum()
-    }
-}
-
 impl Core {
-    /// Has the runtime's workers work for this database.
-    pub(crate) fn join_runtime(self: &Arc<Core>) -> Result<()> {
-        let tenant: Arc<dyn Tenant> = Arc::clone(self) as Arc<dyn Tenant>;
-        self.runtime.workers().add(self.member, tenant).map_err(|error| {
-            Error::io(self.names.directory(), "start a background thread for", &error)
-        })?;
-        self.lock_tree().keyspaces.values().for_each(|own| self.set_pace(own));
-        Ok(())
-    }
-
-    /// Ends all background work and takes nothing more from the runtime.
-    pub(crate) fn leave_runtime(&self) {
-        self.background.lock().shutdown = true;
-        self.background.progress.notify_all();
-        self.runtime.workers().remove(self.member);
-        let jobs = std::mem::take(&mut *self.background.lock_paused_jobs());
-        jobs.into_iter().for_each(|job| self.end_job(&mut Some(job)));
-        self.cache.clear();
-    }
-
     /// Whether threads do the background work.
     pub(crate) fn has_workers(&self) -> bool {
         self.runtime.workers().are_running()
@@ -229,7 +159,7 @@ impl Core {
     }
 
     /// Seals if somebody needs the memory, and flushes what is due or, if `eager`, all there is.
-    fn flush_work(&self, eager: bool) -> Result<bool> {
+    pub(crate) fn flush_work(&self, eager: bool) -> Result<bool> {
         if self.background.seal_requested.swap(false, Ordering::AcqRel)
             && let Some(mut writer) = self.writer.try_lock()
         {
@@ -264,7 +194,7 @@ impl Core {
     }
 
     /// Goes on with a paused job, or begins one.
-    fn compaction_work(&self) -> Result<bool> {
+    pub(crate) fn compaction_work(&self) -> Result<bool> {
         let mut paused = self.background.lock_paused_jobs();
         let job = if paused.is_empty() { None } else { Some(paused.remove(0)) };
         drop(paused);

@@ -128,12 +128,18 @@ impl Buffers {
 
     /// Looks at the pace of the keyspaces that a write goes to, where that is due. When it may be
     /// applied, if that is later than now.
-    pub(crate) fn pause(&mut self, needs: &Needs, clock: &dyn Clock) -> Option<Duration> {
+    pub(crate) fn pause(
+        &mut self,
+        needs: &Needs,
+        flush_pace: Duration,
+        clock: &dyn Clock,
+    ) -> Option<Duration> {
         let until = needs.iter().filter_map(|&(id, _)| {
             let Buffer { memtable, pauses, keyspace, .. } = self.get_mut(id)?;
             let grown = memtable.as_ref().map_or(0, MemtableWriter::grown);
             let is_due = pauses.look_is_due(grown);
-            is_due.then(|| pauses.pause(grown, &keyspace.pace, clock.now())).flatten()
+            let per_mib = keyspace.pace.per_mib().max(flush_pace);
+            is_due.then(|| pauses.pause(grown, per_mib, clock.now())).flatten()
         });
         until.max()
     }
@@ -151,6 +157,11 @@ impl Buffers {
     #[inline]
     pub(crate) fn used(&self) -> usize {
         self.default.memtable.as_ref().map_or(0, MemtableWriter::grown) + self.elsewhere
+    }
+
+    /// What is taken of the budget, 0 to 1.
+    pub(crate) fn used_share(&self) -> f64 {
+        self.used() as f64 / self.budget.max(1) as f64
     }
 
     /// Whether nothing was written since the last seal.

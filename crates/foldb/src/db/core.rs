@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
+use crate::db::writer_lock::{WriterGuard, WriterLock};
 use foldb_chains::Pins;
 use foldb_env::FileLock;
-use parking_lot::{Mutex as WriterLock, MutexGuard as WriterGuard};
 
 use crate::compaction::memory::WorkMemory;
 use crate::db::background::Background;

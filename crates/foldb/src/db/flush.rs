@@ -43,8 +43,13 @@ impl Core {
         self.check_sound()?;
         let groups = self.sealed.oldest(MAX_TOGETHER);
         let newest = &groups[groups.len() - 1];
+        let clock = &self.options.env.clock;
+        let start = clock.now();
         let flushed = self.write_groups(&groups)?;
         self.install_flushed(flushed, newest.next_log, newest.through)?;
+        let memtables = groups.iter().flat_map(|group| &group.memtables);
+        let bytes = memtables.map(|(_, memtable)| memtable.bytes()).sum();
+        self.background.flushes.note(bytes, clock.now() - start);
         self.sealed.flushed(groups.len());
         self.background.memtables_flushed(groups.iter().map(|group| group.log_bytes).sum());
         self.remove_logs_below(newest.next_log);

@@ -22,11 +22,13 @@ mod room;
 mod schedule;
 mod snapshot;
 mod stats;
+mod tenant;
 #[cfg(test)]
 mod tests;
 mod tree;
 mod view;
 mod write;
+mod writer_lock;
 
 use std::fmt;
 use std::ops::RangeBounds;

@@ -4,6 +4,7 @@
 //! How much is one number a keyspace, the time that each MiB in its memtable costs. It is worked out
 //! when the tree changes, by whoever changed it, and merely loaded by writers. Runs in level 0 and
 //! compaction debt count, whichever is worse; a keyspace that keeps up is not slowed for another's.
+//! Write buffers that wait for their flush are everybody's, and slow everybody, as they run out.
 //!
 //! ```text
 //!  time per MiB                    .│
@@ -19,15 +20,18 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::db::buffers::Buffers;
 use crate::db::core::Core;
 use crate::db::tree::KeyspaceTree;
 use crate::options::Options;
 
 const MIB: u64 = 1 << 20;
-/// Time per MiB half way between slowdown and stop.
+/// Time per MiB half way between slowdown and stop, where compaction is behind.
 const HALF_WAY: Duration = Duration::from_millis(32);
-/// Most time per MiB: about 3 MiB a second go on.
-const SLOWEST: Duration = Duration::from_millis(320);
+/// The slowest pace, as a multiple of that half way: about 3 MiB a second go on.
+const SLOWEST_TIMES: f64 = 10.0;
+/// What flushing a MiB is taken to need before one was flushed.
+const FIRST_FLUSH: Duration = Duration::from_millis(5);
 /// Bytes a memtable grows between two looks at the pace.
 const LOOK_BYTES: usize = 16 << 10;
 /// Shorter pauses add up until they are worth a timer.
@@ -48,6 +52,30 @@ impl Pace {
 
     fn set(&self, per_mib: Duration) {
         self.nanos_per_mib.store(per_mib.as_nanos() as u64, Ordering::Relaxed);
+    }
+}
+
+/// How long flushes take. Stored by who flushes, loaded by writers.
+#[derive(Debug)]
+pub(crate) struct FlushSpeed(Pace);
+
+impl Default for FlushSpeed {
+    fn default() -> Self {
+        let first = Pace::default();
+        first.set(FIRST_FLUSH);
+        FlushSpeed(first)
+    }
+}
+
+impl FlushSpeed {
+    fn per_mib(&self) -> Duration {
+        self.0.per_mib()
+    }
+
+    /// Some memtables were flushed. One flush at a time.
+    pub(crate) fn note(&self, bytes: usize, took: Duration) {
+        let lately = took.div_f64(bytes.max(1) as f64 / MIB as f64);
+        self.0.set((self.per_mib() + lately.min(FIRST_FLUSH * 100)) / 2);
     }
 }
 
@@ -72,11 +100,24 @@ impl Lag {
     }
 
     fn per_mib(self, options: &Options) -> Duration {
-        let share = self.share(options);
-        // At 1 the quotient is infinite, which `min` takes.
-        let times = (share / (1.0 - share)).min(SLOWEST.as_secs_f64() / HALF_WAY.as_secs_f64());
-        HALF_WAY.mul_f64(times)
+        at_share(self.share(options), HALF_WAY)
     }
+}
+
+/// The pace at a share of the way from slowdown to stop, given that half way between them.
+fn at_share(share: f64, half_way: Duration) -> Duration {
+    let share = share.clamp(0.0, 1.0);
+    // At 1 the quotient is infinite, which `min` takes.
+    half_way.mul_f64((share / (1.0 - share)).min(SLOWEST_TIMES))
+}
+
+/// The pace while flushes are behind: `filled` write buffers are not in tables, of which the last one
+/// may be filled in part. Slowed is from half way between what is flushed at once and all there may
+/// be; half way to the end they are filled as fast as they are flushed, by what flushes took lately.
+fn while_flushing(filled: f64, options: &Options, flush: Duration) -> Duration {
+    let all = options.max_write_buffers() as f64;
+    let slow = (options.flush_together() as f64 + all) / 2.0;
+    at_share((filled - slow) / (all - slow), flush)
 }
 
 impl Core {
@@ -95,6 +136,17 @@ impl Core {
             tree_bytes: runs.map(|run| run.bytes(comparator)).sum(),
         };
         own.keyspace.pace.set(lag.per_mib(&self.options));
+    }
+}
+
+impl Core {
+    /// The pace of all keyspaces while flushes are behind.
+    pub(crate) fn flush_pace(&self, buffers: &Buffers) -> Duration {
+        if !self.has_workers() {
+            return Duration::ZERO;
+        }
+        let filled = self.sealed.len() as f64 + buffers.used_share();
+        while_flushing(filled, &self.options, self.background.flushes.per_mib())
     }
 }
 
@@ -138,7 +190,12 @@ impl Pauses {
     }
 
     /// Looks at the pace. When writes may go on, if that is later than `now`.
-    pub(crate) fn pause(&mut self, grown: usize, pace: &Pace, now: Duration) -> Option<Duration> {
+    pub(crate) fn pause(
+        &mut self,
+        grown: usize,
+        per_mib: Duration,
+        now: Duration,
+    ) -> Option<Duration> {
         if let Some(at) = self.resume_at {
             if now < at {
                 return Some(at);
@@ -147,7 +204,6 @@ impl Pauses {
             self.ahead = (self.ahead + (now - at)).min(LONGEST_PAUSE);
         }
         let bytes = (self.carried + grown - self.looked_at) as u64;
-        let per_mib = pace.per_mib();
         if per_mib.is_zero() {
             (self.owed, self.ahead) = (Duration::ZERO, Duration::ZERO);
             self.looked(grown);
@@ -177,6 +233,8 @@ impl Pauses {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SLOWEST: Duration = Duration::from_millis(320);
 
     fn options() -> Options {
         Options { write_buffer_size: 1 << 20, max_write_buffers: 2, ..Options::default() }
@@ -213,6 +271,20 @@ mod tests {
     }
 
     #[test]
+    fn the_pace_grows_with_the_buffers_that_wait_for_their_flush() {
+        let flush = Duration::from_millis(7);
+        let two = |filled| while_flushing(filled, &options(), flush);
+        assert_eq!(
+            (two(1.0), two(1.5), two(1.75), two(2.0)),
+            (Duration::ZERO, Duration::ZERO, flush, 10 * flush)
+        );
+        let many = Options { write_buffer_size: 2 << 20, max_write_buffers: 0, ..options() };
+        let many = |filled| while_flushing(filled, &many, flush);
+        assert_eq!((many(12.5), many(17.0)), (Duration::ZERO, 10 * flush));
+        assert!(many(12.6) > Duration::ZERO && many(12.6) < many(14.0) && many(14.0) < flush);
+    }
+
+    #[test]
     fn a_stop_below_the_slowdown_is_no_division_by_zero() {
         let odd = Options { level0_slowdown_trigger: 20, level0_stop_trigger: 4, ..options() };
         let lag = |level0_runs| Lag { level0_runs, debt: 0, tree_bytes: 0 }.per_mib(&odd);
@@ -229,8 +301,7 @@ mod tests {
             [(100, 1 << 20, 0), (4096, 8 << 10, 70), (5000, 4 << 10, 0), (3 << 20, 16 << 20, 500)]
         {
             for millis in [1, 30, 320] {
-                let pace = Pace::default();
-                pace.set(Duration::from_millis(millis));
+                let pace = Duration::from_millis(millis);
                 let mut pauses = Pauses::default();
                 let (mut now, mut grown, mut written) = (Duration::ZERO, 0, 0);
                 while written < TOTAL {
@@ -239,7 +310,7 @@ mod tests {
                         grown = 0;
                     }
                     while pauses.look_is_due(grown)
-                        && let Some(at) = pauses.pause(grown, &pace, now)
+                        && let Some(at) = pauses.pause(grown, pace, now)
                     {
                         assert!(at - now <= LONGEST_PAUSE);
                         now = at + Duration::from_micros(late);
@@ -260,17 +331,14 @@ mod tests {
 
     #[test]
     fn a_pause_holds_everybody_until_it_is_over() {
-        let pace = Pace::default();
-        pace.set(SLOWEST);
         let mut pauses = Pauses::default();
         let second = Duration::from_secs(1);
-        let at = pauses.pause(LOOK_BYTES, &pace, second).expect("a pause");
+        let at = pauses.pause(LOOK_BYTES, SLOWEST, second).expect("a pause");
         assert_eq!(at, second + Duration::from_millis(5));
         // Whoever comes meanwhile, also when compaction has caught up by now.
-        pace.set(Duration::ZERO);
         assert!(pauses.look_is_due(LOOK_BYTES));
-        assert_eq!(pauses.pause(LOOK_BYTES, &pace, second), Some(at));
-        assert_eq!(pauses.pause(LOOK_BYTES, &pace, at), None);
+        assert_eq!(pauses.pause(LOOK_BYTES, Duration::ZERO, second), Some(at));
+        assert_eq!(pauses.pause(LOOK_BYTES, Duration::ZERO, at), None);
         assert!(!pauses.look_is_due(LOOK_BYTES));
     }
 }

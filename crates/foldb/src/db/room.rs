@@ -70,7 +70,7 @@ pub(crate) fn busy(because: &str) -> Error {
 enum Room {
     Made,
     /// Writes go on at a moment.
-    Paused(Duration),
+    Paused(Duration, StallReason),
     /// The write buffer has to be sealed and may not yet; these keyspaces have memtables.
     Full(Vec<Arc<KeyspaceState>>),
 }
@@ -123,15 +123,16 @@ impl Core {
         writes: Writes<'_>,
         patience: Patience,
     ) -> Result<MutexGuard<'a, WriterState>> {
+        let mut looked = false;
         loop {
-            let room = self.make_room(&mut writer, writes)?;
+            let room = self.make_room(&mut writer, writes, &mut looked)?;
             if let Room::Made = room {
                 return Ok(writer);
             }
             drop(writer);
             match room {
                 Room::Made => {}
-                Room::Paused(until) => self.sit_out_pause(until, patience)?,
+                Room::Paused(until, reason) => self.sit_out_pause(until, reason, patience)?,
                 Room::Full(keyspaces) => self.wait_for_buffer(&keyspaces, patience)?,
             }
             writer = self.lock_writer_for(patience)?;
@@ -139,8 +140,14 @@ impl Core {
         }
     }
 
-    /// Seals and begins memtables as some writes need them, unless they must wait.
-    fn make_room(&self, writer: &mut WriterState, writes: Writes<'_>) -> Result<Room> {
+    /// Seals and begins memtables as some writes need them, unless they must wait. Memory is looked at
+    /// once: what readers hold on to may never come back, so nobody waits for all of it.
+    fn make_room(
+        &self,
+        writer: &mut WriterState,
+        writes: Writes<'_>,
+        looked: &mut bool,
+    ) -> Result<Room> {
         let needs = writes.needs();
         let missing = needs.iter().find(|(keyspace, _)| !writer.buffers.contains(*keyspace));
         if let Some(&(keyspace, _)) = missing {
@@ -149,10 +156,18 @@ impl Core {
                 Writes::Batch(batch) => batch.keyspace_name(keyspace),
             }));
         }
-        if let Some(until) = writer.buffers.pause(&needs, &*self.options.env.clock) {
-            return Ok(Room::Paused(until));
+        let flush_pace = self.flush_pace(&writer.buffers);
+        if let Some(until) = writer.buffers.pause(&needs, flush_pace, &*self.options.env.clock) {
+            let is_flush = !flush_pace.is_zero();
+            let reason =
+                if is_flush { StallReason::Memtables } else { StallReason::CompactionDebt };
+            return Ok(Room::Paused(until, reason));
         }
-        self.look_at_memory(writer)?;
+        if !std::mem::replace(looked, true)
+            && let Some(until) = self.look_at_memory(writer)?
+        {
+            return Ok(Room::Paused(until, StallReason::Memory));
+        }
         let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
         // A log whose writes were all to keyspaces dropped since must end too.
         let is_used = writer.log_used || !writer.buffers.is_empty();
@@ -198,14 +213,19 @@ impl Core {
         outcome
     }
 
-    fn sit_out_pause(&self, until: Duration, patience: Patience) -> Result<()> {
+    fn sit_out_pause(
+        &self,
+        until: Duration,
+        reason: StallReason,
+        patience: Patience,
+    ) -> Result<()> {
         if !patience.covers(until) {
-            return Err(busy("writes are slowed until compaction has caught up"));
+            return Err(busy("writes are slowed until flushes and compactions have caught up"));
         }
         let clock = &self.options.env.clock;
         let start = clock.now();
         clock.sleep(until.saturating_sub(start));
-        self.note_stall(StallReason::CompactionDebt, clock.now() - start);
+        self.note_stall(reason, clock.now() - start);
         Ok(())
     }
 
@@ -241,12 +261,12 @@ impl Core {
     }
 
     /// Does what memory asks for: seals where this database fills most of what several may fill, asks
-    /// another one to, and waits a little while memtables take more than they may.
-    fn look_at_memory(&self, writer: &mut WriterState) -> Result<()> {
+    /// another one to. When to go on, while memtables take more than they may.
+    fn look_at_memory(&self, writer: &mut WriterState) -> Result<Option<Duration>> {
         let bytes = std::mem::take(&mut writer.since_look);
         // Where the write buffer is full, whoever's turn it is.
         if !self.runtime.ledger().wrote(bytes) && bytes >= self.look_every() {
-            return Ok(());
+            return Ok(None);
         }
         let Balance { seal, is_over } = self.runtime.balance();
         match seal {
@@ -254,11 +274,8 @@ impl Core {
             Some(member) => self.runtime.workers().request_seal(member),
             None => {}
         }
-        if is_over && self.has_workers() {
-            self.options.env.clock.sleep(MEMORY_PAUSE);
-            self.note_stall(StallReason::Memory, MEMORY_PAUSE);
-        }
-        Ok(())
+        let is_slowed = is_over && self.has_workers();
+        Ok(is_slowed.then(|| self.options.env.clock.now() + MEMORY_PAUSE))
     }
 
     /// Seals what is being filled, unless the writer would have to wait for that, and has it flushed.

@@ -2,9 +2,8 @@
 //!
 //! A write is logged before it is applied and applied before it is published, all under the writer
 //! lock. Nobody waits while holding it: who asked for a sync waits after it was released, who finds no
-//! room before it is taken again ([`crate::db::room`]). The lock lets whoever comes first have it
-//! (barging): a thread that runs goes on writing instead of waking another for each write (H15).
-//! Twice in a millisecond or so it is handed to who waits longest, so nobody starves.
+//! room before it is taken again ([`crate::db::room`]). Threads that write all the time take turns of a
+//! few milliseconds instead of passing the lock to and fro ([`crate::db::writer_lock`], H15).
 
 use std::ops::RangeBounds;
 use std::sync::Arc;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
+use crate::db::writer_lock::WriterLock;
 use foldb_chains::Pins;
 use foldb_env::{FileLock, FileSystem};
-use parking_lot::Mutex as WriterLock;
 
 use crate::compaction::policy::DeadShare;
 use crate::db::background::Background;

@@ -1,0 +1,97 @@
+//! The database as a tenant of its runtime: what the workers ask of it, and how it comes and goes.
+
+use std::sync::{Arc, PoisonError};
+
+use crate::db::core::Core;
+use crate::db::keyspace::KeyspaceState;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::Event;
+use crate::runtime::{Tenant, Work};
+
+impl Tenant for Core {
+    fn step(&self, work: Work) -> Result<bool> {
+        match work {
+            Work::Flush => self.flush_work(false),
+            Work::Compaction => self.compaction_work(),
+        }
+    }
+
+    fn urgency(&self, work: Work) -> f64 {
+        match work {
+            Work::Flush => (self.sealed.len() + 1) as f64 / self.options.max_write_buffers() as f64,
+            Work::Compaction => {
+                let slow = self.options.level0_slowdown_trigger;
+                let runs = |own: &Arc<KeyspaceState>| own.view.load().version.levels[0].runs.len();
+                let deepest = self.all_keyspaces().iter().map(runs).max().unwrap_or(0);
+                // What no writer feels is equally urgent everywhere.
+                if deepest < slow {
+                    0.0
+                } else {
+                    deepest as f64 / self.options.level0_stop_trigger as f64
+                }
+            }
+        }
+    }
+
+    fn stepped(&self, work: Work, outcome: &Result<bool>) {
+        if let Err(error) = outcome {
+            self.events.tell(&Event::BackgroundError { error: error.clone() });
+        }
+        self.background.stepped(work, outcome);
+    }
+
+    fn panicked(&self, work: Work, message: &str) -> Error {
+        let doing = match work {
+            Work::Flush => "a flush",
+            Work::Compaction => "a compaction",
+        };
+        // What it left in memory may be half done: nothing is built on it.
+        let error = Error::new(
+            ErrorKind::Poisoned,
+            format!("{doing} panicked ({message}); reopen the database"),
+        );
+        self.poison(&error);
+        error
+    }
+
+    fn max_compactions(&self) -> usize {
+        if self.options.disable_auto_compactions {
+            0
+        } else {
+            self.options.max_background_compactions
+        }
+    }
+
+    fn compacts_when_idle(&self) -> bool {
+        self.options.idle_runs > 0
+    }
+
+    fn request_seal(&self) {
+        self.background.request_seal();
+    }
+
+    fn log_bytes(&self) -> usize {
+        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        logs.iter().flat_map(|(_, sync)| sync).map(|sync| sync.memory_bytes()).sum()
+    }
+}
+
+impl Core {
+    /// Has the runtime's workers work for this database.
+    pub(crate) fn join_runtime(self: &Arc<Core>) -> Result<()> {
+        let tenant: Arc<dyn Tenant> = Arc::clone(self) as Arc<dyn Tenant>;
+        self.runtime.workers().add(self.member, tenant).map_err(|error| {
+            Error::io(self.names.directory(), "start a background thread for", &error)
+        })?;
+        self.lock_tree().keyspaces.values().for_each(|own| self.set_pace(own));
+        Ok(())
+    }
+
+    /// Ends all background work and takes nothing more from the runtime.
+    pub(crate) fn leave_runtime(&self) {
+        self.background.shut_down();
+        self.runtime.workers().remove(self.member);
+        self.background.take_paused_jobs().into_iter().for_each(|job| self.end_job(&mut Some(job)));
+        self.cache.clear();
+    }
+}

@@ -1,0 +1,119 @@
+//! Who is served next, drawn with tenants that only say how urgent they are.
+
+use super::*;
+use crate::error::{Error, ErrorKind};
+use foldb_env::Stepped;
+
+/// A database whose writers are as near to waiting as is said.
+struct Fake {
+    flush: f64,
+    compaction: f64,
+}
+
+impl Tenant for Fake {
+    fn step(&self, _: Work) -> Result<bool> {
+        Ok(false)
+    }
+    fn urgency(&self, work: Work) -> f64 {
+        match work {
+            Work::Flush => self.flush,
+            Work::Compaction => self.compaction,
+        }
+    }
+    fn stepped(&self, _: Work, _: &Result<bool>) {}
+    fn panicked(&self, _: Work, message: &str) -> Error {
+        Error::new(ErrorKind::Poisoned, message)
+    }
+    fn max_compactions(&self) -> usize {
+        1
+    }
+    fn compacts_when_idle(&self) -> bool {
+        false
+    }
+    fn request_seal(&self) {}
+    fn log_bytes(&self) -> usize {
+        0
+    }
+}
+
+fn workers(threads: usize, tenants: &[(f64, f64)]) -> Arc<Workers> {
+    let workers = Workers::new(threads, Arc::new(Stepped));
+    for (id, &(flush, compaction)) in (1..).zip(tenants) {
+        workers.add(id, Arc::new(Fake { flush, compaction })).unwrap();
+    }
+    workers
+}
+
+/// The steps that free threads begin, one after another.
+fn begun(workers: &Workers, threads: usize) -> Vec<(u64, Work)> {
+    let mut state = workers.lock();
+    let next = || state.take(Instant::now(), threads).map(|task| (task.id, task.work));
+    std::iter::from_fn(next).collect()
+}
+
+fn done(workers: &Workers, (id, work): (u64, Work), outcome: Result<bool>) {
+    let news = workers.lock().entry(id).unwrap().news;
+    workers.done(id, work, news, &outcome, false);
+}
+
+#[test]
+fn flushes_come_first_the_most_urgent_before_the_others() {
+    let workers = workers(9, &[(0.5, 0.0), (1.0, 0.3), (0.7, 0.9)]);
+    use Work::{Compaction, Flush};
+    let expected = [(2, Flush), (3, Flush), (1, Flush), (3, Compaction), (2, Compaction)];
+    assert_eq!(begun(&workers, 9), [&expected[..], &[(1, Compaction)]].concat());
+}
+
+#[test]
+fn one_thread_is_always_left_to_flush() {
+    let workers = workers(2, &[(0.0, 0.0), (0.0, 0.0)]);
+    let flushes = begun(&workers, 2);
+    assert_eq!(flushes, [(1, Work::Flush), (2, Work::Flush), (1, Work::Compaction)]);
+    done(&workers, flushes[0], Ok(false));
+    assert_eq!(begun(&workers, 2), [], "a second compaction would take the last thread");
+    workers.wake(1);
+    assert_eq!(begun(&workers, 2), [(1, Work::Flush)]);
+    done(&workers, flushes[2], Ok(false));
+    assert_eq!(begun(&workers, 2), [(2, Work::Compaction)]);
+}
+
+#[test]
+fn equals_take_turns() {
+    let workers = workers(1, &[(0.0, 0.0); 3]);
+    for task in begun(&workers, 1).into_iter().filter(|task| task.1 == Work::Flush) {
+        done(&workers, task, Ok(false));
+    }
+    let mut state = workers.lock();
+    let mut served = Vec::new();
+    for _ in 0..7 {
+        // One slice each, and always more to do.
+        state.tenants.iter_mut().for_each(|entry| {
+            entry.flush.idle_at = Some(entry.news);
+            entry.compaction.running = 0;
+        });
+        served.push(state.take(Instant::now(), 1).unwrap().id);
+    }
+    assert_eq!(served, [1, 2, 3, 1, 2, 3, 1]);
+}
+
+#[test]
+fn who_has_nothing_to_do_is_asked_again_when_woken() {
+    let workers = workers(9, &[(0.0, 0.0)]);
+    begun(&workers, 9).into_iter().for_each(|task| done(&workers, task, Ok(false)));
+    assert_eq!(begun(&workers, 9), []);
+    workers.wake(1);
+    assert_eq!(begun(&workers, 9).len(), 2);
+}
+
+#[test]
+fn what_failed_is_left_alone_for_a_while_and_holds_up_nothing_else() {
+    let workers = workers(9, &[(0.0, 0.0)]);
+    for task in begun(&workers, 9) {
+        let failed = Err(Error::new(ErrorKind::Io, "no"));
+        done(&workers, task, if task.1 == Work::Flush { Ok(true) } else { failed });
+    }
+    workers.wake(1);
+    assert_eq!(begun(&workers, 9), [(1, Work::Flush)]);
+    let later = Instant::now() + RETRY;
+    assert_eq!(workers.lock().take(later, 9).map(|task| task.work), Some(Work::Compaction));
+}
