@@ -61,6 +61,16 @@ impl Histograms {
         }
     }
 
+    /// All operations together, whatever their kind; `None` if there were none.
+    pub fn all(&self) -> Option<Histogram<u64>> {
+        let mut kinds = self.0.iter().flatten();
+        let mut all = kinds.next()?.clone();
+        for kind in kinds {
+            all.add(kind).expect("all histograms have the same bounds");
+        }
+        Some(all)
+    }
+
     /// A `Microseconds per ...` block for each kind of operation that happened.
     pub fn blocks(&self) -> String {
         let mut text = String::new();
@@ -161,5 +171,7 @@ mod tests {
         assert!(text.contains("Microseconds per read:\nCount: 1 Average: 0.4"), "{text}");
         assert!(text.contains("Microseconds per write:\nCount: 1 "), "{text}");
         assert_eq!(Histograms::default().blocks(), "");
+        assert_eq!(histograms.all().unwrap().len(), 2);
+        assert!(Histograms::default().all().is_none());
     }
 }

@@ -6,11 +6,12 @@
 //! The way of a run: [`flags`] reads the command line, [`plan`] turns it into checked settings
 //! before anything is touched, [`session`] opens the database and runs each [`benchmark`] on its
 //! threads, [`workload`] says what one thread does, [`recorder`] counts and times it, and
-//! [`report`] prints.
+//! [`report`] prints. With `--report` [`evidence`] keeps it all for a page.
 #![forbid(unsafe_code)]
 
 mod benchmark;
 mod budget;
+mod evidence;
 mod failure;
 mod flags;
 mod header;
@@ -22,6 +23,7 @@ mod recorder;
 mod report;
 mod session;
 mod settings;
+mod timeline;
 mod values;
 mod workload;
 

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use foldb::{BuiltinInfo, Options, TextForm};
 
 use crate::benchmark::{Benchmark, TABLE};
+use crate::evidence;
 use crate::failure::Failure;
 use crate::flags::Flags;
 use crate::settings;
@@ -30,6 +31,8 @@ pub struct Plan {
     pub directory: PathBuf,
     /// Base of the random generators' seeds.
     pub seed: i64,
+    /// Where the page goes, if one is asked for.
+    pub report: Option<PathBuf>,
 }
 
 impl Plan {
@@ -48,8 +51,11 @@ impl Plan {
             spec => Some(choose_operator(spec, flags.value_size, foldb::builtins())?),
         };
         let lenient = operator.as_ref().is_some_and(|spec| *spec != flags.merge_operator);
+        let options = settings::options(&flags, operator)?;
         Ok(Plan {
-            options: settings::options(&flags, operator)?,
+            // What touches a file comes last: a refused command leaves no trace.
+            report: evidence::path(&flags.report)?,
+            options,
             directory: directory(&flags),
             seed: seed(flags.seed),
             benchmarks,

@@ -1,7 +1,7 @@
 //! What one thread counts and times while it runs.
 //!
-//! The clock is read once per operation with `--histogram`, else only for progress lines: an
-//! operation costs an addition and a comparison.
+//! The clock is read once per operation with `--histogram` or `--report`, else only for progress
+//! lines: an operation costs an addition and a comparison.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant, SystemTime};
@@ -10,6 +10,18 @@ use foldb::Db;
 
 use crate::histogram::{Histograms, Operation};
 use crate::report::{Totals, stats_lines};
+use crate::timeline::Timeline;
+
+/// What is kept of each operation's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing.
+    Nothing,
+    /// How long it took, for `--histogram`.
+    Latency,
+    /// When it was done too, for `--report`.
+    LatencyAndTime,
+}
 
 /// How a thread tells how far it is, on stderr.
 #[derive(Clone)]
@@ -68,14 +80,40 @@ fn growing_step(done: u64) -> u64 {
 pub struct Recorder {
     done: u64,
     tell_at: u64,
-    histograms: Option<Histograms>,
-    last_operation: Instant,
+    times: Option<Times>,
     bytes: u64,
     message: String,
     started: Instant,
     thread: usize,
     progress: Progress,
     told: Told,
+}
+
+/// The times of operations.
+struct Times {
+    histograms: Histograms,
+    timeline: Option<Timeline>,
+    last_operation: Instant,
+}
+
+impl Times {
+    fn start(keep: Keep, now: Instant) -> Option<Times> {
+        (keep != Keep::Nothing).then(|| Times {
+            histograms: Histograms::default(),
+            timeline: (keep == Keep::LatencyAndTime).then(Timeline::default),
+            last_operation: now,
+        })
+    }
+
+    #[inline]
+    fn record(&mut self, operations: u64, kind: Operation, started: Instant) {
+        let now = Instant::now();
+        self.histograms.record(kind, now - self.last_operation);
+        self.last_operation = now;
+        if let Some(timeline) = &mut self.timeline {
+            timeline.record(now - started, operations);
+        }
+    }
 }
 
 /// What the last progress line said.
@@ -87,13 +125,12 @@ struct Told {
 
 impl Recorder {
     /// Starts the `thread`-th thread's clock, counted from 0 within the benchmark.
-    pub fn start(thread: usize, histogram: bool, progress: Progress) -> Recorder {
+    pub fn start(thread: usize, keep: Keep, progress: Progress) -> Recorder {
         let now = Instant::now();
         Recorder {
             done: 0,
             tell_at: progress.pace.next(0),
-            histograms: histogram.then(Histograms::default),
-            last_operation: now,
+            times: Times::start(keep, now),
             bytes: 0,
             message: String::new(),
             started: now,
@@ -106,10 +143,8 @@ impl Recorder {
     /// Counts `operations` that one call did.
     #[inline]
     pub fn finished(&mut self, operations: u64, kind: Operation) {
-        if let Some(histograms) = &mut self.histograms {
-            let now = Instant::now();
-            histograms.record(kind, now - self.last_operation);
-            self.last_operation = now;
+        if let Some(times) = &mut self.times {
+            times.record(operations, kind, self.started);
         }
         self.done += operations;
         if self.done >= self.tell_at {
@@ -142,6 +177,10 @@ impl Recorder {
         if self.progress.pace == Pace::Growing {
             eprint!("\r{:50}\r", "");
         }
+        let (histograms, timeline) = match self.times {
+            Some(times) => (Some(times.histograms), times.timeline),
+            None => (None, None),
+        };
         Totals {
             done: self.done,
             bytes: self.bytes,
@@ -149,7 +188,8 @@ impl Recorder {
             started: self.started,
             finished,
             message: self.message,
-            histograms: self.histograms,
+            histograms,
+            timeline,
         }
     }
 
@@ -194,13 +234,13 @@ fn rate(operations: u64, time: Duration) -> f64 {
 mod tests {
     use super::*;
 
-    fn recorder(histogram: bool) -> Recorder {
-        Recorder::start(0, histogram, Progress { pace: Pace::Silent, stats_of: None })
+    fn recorder(keep: Keep) -> Recorder {
+        Recorder::start(0, keep, Progress { pace: Pace::Silent, stats_of: None })
     }
 
     #[test]
     fn counts_operations_bytes_and_messages() {
-        let mut recorder = recorder(false);
+        let mut recorder = recorder(Keep::Nothing);
         recorder.finished(10, Operation::Write);
         recorder.finished(1, Operation::Write);
         recorder.bytes(24);
@@ -209,16 +249,27 @@ mod tests {
         let totals = recorder.stop();
         assert_eq!((totals.done, totals.bytes), (11, 24));
         assert_eq!(totals.message, "(1000 ops) (x)");
-        assert!(totals.histograms.is_none());
+        assert!(totals.histograms.is_none() && totals.timeline.is_none());
     }
 
     #[test]
     fn histogram_has_one_entry_a_call() {
-        let mut recorder = recorder(true);
+        let mut recorder = recorder(Keep::Latency);
         recorder.finished(10, Operation::Write);
         recorder.finished(10, Operation::Write);
         let blocks = recorder.stop().histograms.unwrap().blocks();
         assert!(blocks.starts_with("Microseconds per write:\nCount: 2 "), "{blocks}");
+    }
+
+    #[test]
+    fn timeline_has_every_operation_of_a_call() {
+        let mut recorder = recorder(Keep::LatencyAndTime);
+        recorder.finished(10, Operation::Write);
+        recorder.finished(5, Operation::Read);
+        let totals = recorder.stop();
+        let moments = totals.timeline.clone().unwrap().moments(totals.elapsed());
+        assert_eq!(moments.iter().map(|moment| moment.operations).sum::<u64>(), 15);
+        assert_eq!(totals.histograms.unwrap().all().unwrap().len(), 2);
     }
 
     #[test]

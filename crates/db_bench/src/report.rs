@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use foldb::Stats;
 
 use crate::histogram::Histograms;
+use crate::timeline::Timeline;
 
 /// The result of a benchmark over all its counted threads.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Totals {
     pub message: String,
     /// How long operations took, if asked for.
     pub histograms: Option<Histograms>,
+    /// When they were done, if asked for.
+    pub timeline: Option<Timeline>,
 }
 
 impl Totals {
@@ -41,6 +44,14 @@ impl Totals {
         if let (Some(mine), Some(theirs)) = (&mut self.histograms, &other.histograms) {
             mine.merge(theirs);
         }
+        if let (Some(mine), Some(theirs)) = (&mut self.timeline, &other.timeline) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// By the clock on the wall; never nothing.
+    pub fn elapsed(&self) -> Duration {
+        self.finished.duration_since(self.started).max(Duration::from_nanos(1))
     }
 
     /// The result line, as RocksDB prints it:
@@ -53,7 +64,7 @@ impl Totals {
     /// wall.
     pub fn line(&self, name: &str) -> String {
         let done = self.done.max(1);
-        let elapsed = self.finished.duration_since(self.started).max(Duration::from_nanos(1));
+        let elapsed = self.elapsed();
         let mut line = format!(
             "{name:<12} : {:11.3} micros/op {} ops/sec {:.3} seconds {done} operations;",
             self.busy.as_secs_f64() * 1e6 / done as f64,
@@ -156,6 +167,7 @@ mod tests {
             finished: started + busy,
             message: String::new(),
             histograms: None,
+            timeline: None,
         }
     }
 

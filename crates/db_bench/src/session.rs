@@ -7,16 +7,18 @@ use std::io::{StdoutLock, Write};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use foldb::Db;
 
 use crate::benchmark::Benchmark;
+use crate::evidence::Evidence;
 use crate::failure::Failure;
 use crate::header;
 use crate::histogram::Operation;
 use crate::keys::Draws;
 use crate::plan::Plan;
-use crate::recorder::{Pace, Progress, Recorder};
+use crate::recorder::{Keep, Pace, Progress, Recorder};
 use crate::report::{Totals, statistics_lines, stats_lines};
 use crate::values::ValueSource;
 use crate::workload::{Sizes, Task};
@@ -25,12 +27,13 @@ use crate::workload::{Sizes, Task};
 ///
 /// # Errors
 /// The first error of the database, or of standard output.
-pub fn run(plan: Plan) -> Result<(), Failure> {
+pub fn run(mut plan: Plan) -> Result<(), Failure> {
     let out = std::io::stdout().lock();
+    let evidence = Evidence::begin(&mut plan);
     let db = open_first(&plan)?;
     let largest = plan.flags.value_size as usize;
     let values = ValueSource::new(plan.flags.compression_ratio, largest);
-    let mut session = Session { plan, out, db, values, threads_so_far: 0 };
+    let mut session = Session { plan, out, db, values, evidence, threads_so_far: 0 };
     header::print(&mut session.out, &session.plan)?;
     for benchmark in session.plan.benchmarks.clone() {
         session.run(benchmark)?;
@@ -43,6 +46,8 @@ struct Session {
     out: StdoutLock<'static>,
     db: Db,
     values: ValueSource,
+    /// What `--report` keeps.
+    evidence: Option<Evidence>,
     /// Threads of the whole run so far: each has its own seed.
     threads_so_far: u64,
 }
@@ -65,18 +70,29 @@ impl Session {
             Benchmark::WaitForCompaction => self.wait_for_compaction()?,
             _ => {
                 writeln!(self.out, "DB path: [{}]", self.plan.directory.display())?;
-                let totals = match benchmark {
-                    Benchmark::Open => self.reopen_repeatedly()?,
-                    _ => self.run_threads(benchmark)?,
-                };
+                let totals = self.measure(benchmark)?;
                 writeln!(self.out, "{}", totals.line(name))?;
-                if let Some(histograms) = &totals.histograms {
+                if let (true, Some(histograms)) = (self.plan.flags.histogram, &totals.histograms) {
                     writeln!(self.out, "{}", histograms.blocks())?;
                 }
             }
         }
         self.out.flush()?;
         Ok(())
+    }
+
+    fn measure(&mut self, benchmark: Benchmark) -> Result<Totals, Failure> {
+        if let Some(evidence) = &mut self.evidence {
+            evidence.before(&self.db);
+        }
+        let totals = match benchmark {
+            Benchmark::Open => self.reopen_repeatedly()?,
+            _ => self.run_threads(benchmark)?,
+        };
+        if let Some(evidence) = &mut self.evidence {
+            evidence.after(benchmark, &totals, &self.db);
+        }
+        Ok(totals)
     }
 
     /// Replaces the database by a new, empty one.
@@ -106,7 +122,7 @@ impl Session {
             let values = values.values(sizes.value_size);
             let progress = progress(plan, db);
             start.wait();
-            let recorder = Recorder::start(index, plan.flags.histogram, progress);
+            let recorder = Recorder::start(index, keep(plan), progress);
             let mut task = Task::new(db, &sizes, draws, values, recorder);
             if index < background {
                 task.run_in_background(benchmark, &running)?;
@@ -142,7 +158,7 @@ impl Session {
         self.flush_unlogged()?;
         // No handle of the first database may outlive it here.
         let progress = Progress { stats_of: None, ..progress(&self.plan, &self.db) };
-        let mut recorder = Recorder::start(0, self.plan.flags.histogram, progress);
+        let mut recorder = Recorder::start(0, keep(&self.plan), progress);
         for _ in 0..sizes.keys {
             self.db.close().map_err(Failure::during("close"))?;
             self.db = open(&self.plan)?;
@@ -155,7 +171,11 @@ impl Session {
         let directory = self.plan.directory.display();
         writeln!(self.out, "waitforcompaction({directory}): started")?;
         self.out.flush()?;
+        let started = Instant::now();
         self.db.wait_for_background().map_err(Failure::during("waitforcompaction"))?;
+        if let Some(evidence) = &mut self.evidence {
+            evidence.rested(started.elapsed(), &self.db);
+        }
         writeln!(self.out, "waitforcompaction({directory}): finished")?;
         Ok(())
     }
@@ -173,8 +193,19 @@ impl Session {
             write!(self.out, "{}", statistics_lines(&self.db.stats()))?;
         }
         self.out.flush()?;
+        if let Some(evidence) = self.evidence.take() {
+            evidence.write()?;
+        }
         self.flush_unlogged()?;
         self.db.close().map_err(Failure::during("close"))
+    }
+}
+
+fn keep(plan: &Plan) -> Keep {
+    match (&plan.report, plan.flags.histogram) {
+        (Some(_), _) => Keep::LatencyAndTime,
+        (None, true) => Keep::Latency,
+        (None, false) => Keep::Nothing,
     }
 }
 

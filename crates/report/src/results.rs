@@ -64,7 +64,7 @@ pub struct Workload {
     pub about: String,
     /// Its sizes and settings, as `db_bench` flags of the published command.
     pub command: String,
-    /// The engine that the bar is set against.
+    /// The engine that the bar is set against; or another workload: the first engine's own rate there.
     pub peer: Option<String>,
     /// How many times the peer's rate is needed and hoped for.
     pub bar: Option<f64>,

@@ -154,4 +154,6 @@ honoured! {
         "Operations between progress lines of each thread, on stderr; 0: none.";
     stats_per_interval: i64 = 0, "report",
         "Above 0: what the database counted goes with the progress lines of the first thread.";
+    report: String = String::new(), "report",
+        "Write a page with plots of every benchmark to this file; times every operation.";
 }

@@ -4,3 +4,4 @@ mod bench;
 mod benchmarks;
 mod published;
 mod refusals;
+mod report;

@@ -1,0 +1,332 @@
+//! What `--report` keeps of a run, and the page made of it.
+//!
+//! Every benchmark that has a result line is a workload with one run. Around its clock, never inside,
+//! the process and the database are asked what they did. Figures are those of the moment the clock
+//! stopped, with compaction still owing; `waitforcompaction` behind a benchmark completes them with
+//! those at rest.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use foldb::{Db, Event, EventListener, Stats};
+use foldb_report::results::{BackgroundEvent, Engine, Percentile, Results, Run, Workload, Written};
+use foldb_report::system::{self, Moved};
+use foldb_report::{page, results};
+
+use crate::benchmark::Benchmark;
+use crate::failure::Failure;
+use crate::flags::{Flags, HONOURED};
+use crate::plan::Plan;
+use crate::report::Totals;
+
+/// The engine's name in the results.
+const FOLDB: &str = "foldb";
+/// The percentiles that are kept.
+const PERCENTS: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99];
+
+/// Where `--report` wants the page, if it wants one: tried, so that no run is in vain.
+///
+/// # Errors
+/// What writing it at the end would fail with.
+pub fn path(flag: &str) -> Result<Option<PathBuf>, Failure> {
+    if flag.is_empty() {
+        return Ok(None);
+    }
+    let path = PathBuf::from(flag);
+    let existed = path.symlink_metadata().is_ok();
+    if path.is_dir() {
+        return Err(Failure::new(format!("--report: {} is a directory", path.display())));
+    }
+    OpenOptions::new().append(true).create(true).open(&path).map_err(cannot_write(&path))?;
+    if !existed {
+        fs::remove_file(&path).map_err(cannot_write(&path))?;
+    }
+    Ok(Some(path))
+}
+
+fn cannot_write(path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
+    move |error| Failure::new(format!("--report: cannot write {}: {error}", path.display()))
+}
+
+/// The results so far.
+pub struct Evidence {
+    path: PathBuf,
+    directory: PathBuf,
+    flags: Flags,
+    background: Arc<Background>,
+    results: Results,
+    /// Before the benchmark that runs, or ran last.
+    before: Snapshot,
+    /// When the clock of the last one started and stopped.
+    clock: Option<(Instant, Instant)>,
+}
+
+/// What process and database had done at a moment.
+#[derive(Default)]
+struct Snapshot {
+    moved: Option<Moved>,
+    stats: Stats,
+}
+
+impl Snapshot {
+    fn now(db: &Db) -> Snapshot {
+        Snapshot { moved: Moved::now(), stats: db.stats() }
+    }
+}
+
+impl Evidence {
+    /// Begins if `plan` asks for a page, and has its database tell what it does.
+    pub fn begin(plan: &mut Plan) -> Option<Evidence> {
+        let path = plan.report.clone()?;
+        let background = Arc::new(Background::default());
+        plan.options.listeners.push(background.clone());
+        let results = Results {
+            format: 1,
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+            began: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            engines: vec![Engine {
+                name: FOLDB.to_owned(),
+                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+                absent: None,
+            }],
+            ..Results::default()
+        };
+        let (directory, flags) = (plan.directory.clone(), plan.flags.clone());
+        let before = Snapshot::default();
+        Some(Evidence { path, directory, flags, background, results, before, clock: None })
+    }
+
+    /// A benchmark is about to start.
+    pub fn before(&mut self, db: &Db) {
+        self.settle_events();
+        system::forget_peak_memory();
+        self.before = Snapshot::now(db);
+    }
+
+    /// It is over; its clock has stopped.
+    pub fn after(&mut self, benchmark: Benchmark, totals: &Totals, db: &Db) {
+        let peak_memory = system::peak_memory();
+        let stats = db.stats();
+        let workload = self.workload(benchmark);
+        let length = totals.elapsed();
+        let (latencies, slowest_micros) = latencies(totals);
+        let mut run = Run {
+            workload: workload.name.clone(),
+            engine: FOLDB.to_owned(),
+            repetition: 1,
+            settings: given(&self.flags, |steers| steers.contains("ptions::"))
+                .trim_start()
+                .to_owned(),
+            operations: totals.done.max(1),
+            seconds: length.as_secs_f64(),
+            latencies,
+            slowest_micros,
+            timeline: timeline(totals, length),
+            peak_memory,
+            owed_bytes: Some(stats.compaction_debt),
+            digest: "not checked".to_owned(),
+            ..Run::default()
+        };
+        self.tell_shape(&mut run, &stats);
+        self.results.workloads.push(workload);
+        self.results.runs.push(run);
+        self.clock = Some((totals.started, totals.finished));
+        self.settle_events();
+    }
+
+    /// Gives the last run the flushes and compactions that began before its clock stopped; some are
+    /// only known later.
+    fn settle_events(&mut self) {
+        let ended = self.background.take();
+        if let (Some(run), Some((started, finished))) = (self.results.runs.last_mut(), self.clock) {
+            run.events.extend(ended.iter().filter_map(|ended| ended.during(started, finished)));
+        }
+    }
+
+    /// The database has come to rest after `time`: completes the benchmark before.
+    pub fn rested(&mut self, time: Duration, db: &Db) {
+        self.settle_events();
+        let Some(mut run) = self.results.runs.pop() else { return };
+        // Of two waits the first counts: behind it there was nothing left to do.
+        run.seconds_to_rest.get_or_insert(time.as_secs_f64());
+        self.tell_shape(&mut run, &db.stats());
+        self.results.runs.push(run);
+    }
+
+    /// Bytes written since the benchmark began, and the shape of the database now.
+    fn tell_shape(&self, run: &mut Run, stats: &Stats) {
+        run.written = self.written(stats);
+        run.space = system::space(&self.directory);
+        run.runs_per_read = u32::try_from(stats.runs_per_read()).ok();
+    }
+
+    fn written(&self, stats: &Stats) -> Option<Written> {
+        let since = |of: fn(&Stats) -> u64| of(stats).saturating_sub(of(&self.before.stats));
+        let user = since(|stats| stats.bytes_user);
+        let own = since(|stats| {
+            stats.bytes_log + stats.bytes_flush + stats.bytes_compaction + stats.bytes_manifest
+        });
+        let moved = Moved::now()?.since(self.before.moved?);
+        // What the database wrote and no call did went through the log's mapped window.
+        let mapped = own.saturating_sub(moved.calls);
+        let written =
+            Written { user, calls: moved.calls, mapped, device: moved.device, own: Some(own) };
+        (user > 0).then_some(written)
+    }
+
+    /// A row for `benchmark`; the second of a name is `NAME/2`.
+    fn workload(&self, benchmark: Benchmark) -> Workload {
+        let name = benchmark.name();
+        let earlier = |workload: &&Workload| workload.name.split('/').next() == Some(name);
+        let number = self.results.workloads.iter().filter(earlier).count() + 1;
+        Workload {
+            name: if number == 1 { name.to_owned() } else { format!("{name}/{number}") },
+            about: benchmark.entry().help.to_owned(),
+            command: format!(
+                "db_bench --benchmarks={name}{}",
+                given(&self.flags, |steers| steers != "report" && steers != "Db::open")
+            ),
+            ..Workload::default()
+        }
+    }
+
+    /// Writes the page.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(mut self) -> Result<(), Failure> {
+        self.settle_events();
+        self.results.machine = system::machine(&self.directory);
+        let page = page::html(&self.results);
+        fs::write(&self.path, page).map_err(cannot_write(&self.path))?;
+        eprintln!("db_bench: the report is {}", self.path.display());
+        Ok(())
+    }
+}
+
+/// ` --a=1 --b=2`: the flags whose subject `shown` takes, apart from `benchmarks`, that have not their
+/// default.
+fn given(flags: &Flags, shown: impl Fn(&str) -> bool) -> String {
+    let defaults = Flags::default();
+    let mut text = String::new();
+    for flag in HONOURED.iter().filter(|flag| shown(flag.steers) && flag.name != "benchmarks") {
+        let value = flags.show(flag.name);
+        if value != defaults.show(flag.name) {
+            text.push_str(&format!(" --{}={value}", flag.name));
+        }
+    }
+    text
+}
+
+fn latencies(totals: &Totals) -> (Vec<Percentile>, Option<f64>) {
+    let Some(all) = totals.histograms.as_ref().and_then(|histograms| histograms.all()) else {
+        return (Vec::new(), None);
+    };
+    let micros = |nanos: u64| nanos as f64 / 1000.0;
+    let percentile =
+        |percent: f64| Percentile { percent, micros: micros(all.value_at_percentile(percent)) };
+    (PERCENTS.map(percentile).into(), Some(micros(all.max())))
+}
+
+fn timeline(totals: &Totals, length: Duration) -> Vec<results::Moment> {
+    match &totals.timeline {
+        Some(timeline) if totals.done > 0 => timeline.clone().moments(length),
+        // The whole benchmark is one operation.
+        _ => vec![results::Moment { at: length.as_secs_f64(), operations: 1 }],
+    }
+}
+
+/// Flushes and compactions as the database tells them.
+#[derive(Debug, Default)]
+struct Background(Mutex<Vec<Ended>>);
+
+/// One of them.
+#[derive(Clone, Debug)]
+struct Ended {
+    kind: &'static str,
+    at: Instant,
+    took: Duration,
+    bytes: u64,
+}
+
+impl EventListener for Background {
+    fn on_event(&self, event: &Event) {
+        let (kind, took, bytes) = match event {
+            Event::Flush { duration, bytes_written, .. } => ("flush", duration, bytes_written),
+            Event::Compaction { duration, bytes_written, .. } => {
+                ("compaction", duration, bytes_written)
+            }
+            _ => return,
+        };
+        let ended = Ended { kind, at: Instant::now(), took: *took, bytes: *bytes };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+    }
+}
+
+impl Background {
+    fn take(&self) -> Vec<Ended> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Ended {
+    /// In seconds of a clock that ran from `started` to `finished`, if any of it was then. What began
+    /// before counts from the start.
+    fn during(&self, started: Instant, finished: Instant) -> Option<BackgroundEvent> {
+        let until = self.at.checked_duration_since(started)?;
+        let began = until.saturating_sub(self.took);
+        (began < finished.duration_since(started)).then(|| BackgroundEvent {
+            kind: self.kind.to_owned(),
+            began: began.as_secs_f64(),
+            ended: until.as_secs_f64(),
+            bytes: self.bytes,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_flags_that_were_changed_are_told() {
+        let flags = Flags { num: 7, sync: true, histogram: true, ..Flags::default() };
+        assert_eq!(given(&flags, |steers| steers != "report"), " --num=7 --sync=true");
+        assert_eq!(given(&flags, |steers| steers.contains("ptions::")), " --sync=true");
+    }
+
+    #[test]
+    fn events_count_from_the_start_of_the_clock() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let during = |end, millis| {
+            let took = Duration::from_millis(millis);
+            let ended = Ended { kind: "flush", at: at(end), took, bytes: 9 };
+            let event = ended.during(at(100), at(200))?;
+            Some(((event.began * 1e3).round(), (event.ended * 1e3).round()))
+        };
+        assert_eq!(during(130, 20), Some((10.0, 30.0)));
+        assert_eq!(during(105, 50), Some((0.0, 5.0)), "began before");
+        assert_eq!(during(260, 70), Some((90.0, 160.0)), "ended after");
+        assert_eq!(during(99, 50), None);
+        assert_eq!(during(260, 50), None);
+    }
+
+    #[test]
+    fn a_path_is_tried_without_leaving_anything() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name).display().to_string();
+        assert!(path("").unwrap().is_none());
+        assert!(path(&file("page.html")).unwrap().is_some());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        fs::write(file("old.html"), "old").unwrap();
+        assert!(path(&file("old.html")).is_ok());
+        assert_eq!(fs::read_to_string(file("old.html")).unwrap(), "old");
+        for bad in [file("absent/page.html"), file("")] {
+            let Err(Failure::Message(message)) = path(&bad) else { panic!("{bad} taken") };
+            assert!(message.starts_with("--report"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! One page that shows [`Results`]: a table beside each plot, and the results themselves.
+//!
+//! The page fetches nothing and runs no script; its plots are SVG drawn here. A plot is an `svg` with
+//! `data-plot`, and inside a workload `data-workload`; each of its series is a group with
+//! `data-series` (its name) and `data-points` (how many values it shows). A reader of the page can
+//! count them: a value is an element of class `p`, or an `H` of a path of class `steps`, or an `M` of
+//! a path of class `marks`.
+//!
+//! Invariant: nothing is drawn that was not measured. A value that is missing is no point and a dash
+//! in its table; a series without values is left out.
+
+mod figures;
+mod overview;
+mod plot;
+mod rows;
+mod surroundings;
+mod table;
+mod workload;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::results::Results;
+use rows::Rows;
+
+/// What the browser may do for this page: apply the style it carries.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// The page as one HTML document: no other file, no network and no script is needed to read it.
+///
+/// All text of `results` is escaped. The results are in it as JSON, in the element with the id
+/// `results`.
+///
+/// # Example
+/// ```
+/// use foldb_report::page;
+/// use foldb_report::results::{Results, Run};
+///
+/// let run = Run {
+///     workload: "fillrandom".into(),
+///     engine: "foldb".into(),
+///     operations: 1_000_000,
+///     seconds: 0.8,
+///     ..Run::default()
+/// };
+/// let page = page::html(&Results { runs: vec![run], ..Results::default() });
+/// assert!(page.contains(r#"data-series="foldb" data-points="1""#));
+/// ```
+pub fn html(results: &Results) -> String {
+    let rows = Rows::of(results);
+    let title = title(results, &rows);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                title { (title) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                header {
+                    h1 { (title) }
+                    (surroundings::summary(results))
+                }
+                main {
+                    (overview::section(&rows))
+                    (growth(&rows))
+                    @for row in &rows.all { (workload::section(row, &rows)) }
+                    (surroundings::probes(&results.probes))
+                    (surroundings::engines(results))
+                    (surroundings::machine(results))
+                }
+                script type="application/json" id="results" { (PreEscaped(embedded(results))) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn title(results: &Results, rows: &Rows<'_>) -> String {
+    match (rows.subject, results.engines.len()) {
+        ("", _) => "Benchmark results".to_owned(),
+        (subject, 0 | 1) => format!("Benchmarks of {subject}"),
+        (subject, _) => format!("{subject} beside other engines"),
+    }
+}
+
+fn growth(rows: &Rows<'_>) -> Markup {
+    let figures = plot::growth::figures(rows);
+    html! {
+        @if !figures.is_empty() {
+            section {
+                h2 { "Rate as the database grows" }
+                @for figure in &figures { (figure) }
+            }
+        }
+    }
+}
+
+/// The results as JSON that cannot end the element it stands in: `<`, `>` and `&` occur within strings
+/// only, and are written as escapes there.
+fn embedded(results: &Results) -> String {
+    serde_json::to_string(results)
+        .expect("results are numbers, strings and lists of them")
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+}

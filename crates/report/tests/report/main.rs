@@ -1,0 +1,7 @@
+//! The page of results: what is on it, as text and in a browser.
+
+mod browser;
+mod expected;
+mod fixture;
+mod page;
+mod results;
