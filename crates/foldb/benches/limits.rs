@@ -84,7 +84,7 @@ fn processor() {
         (0..count).for_each(|_| _ = black_box(word.fetch_add(1, Ordering::AcqRel)));
     });
     report("locked instruction on a cached line", locked, "ns");
-    let block: Vec<u8> = (0..4096_u32).map(|at| (at * at >> 7) as u8).collect();
+    let block: Vec<u8> = (0..4096_u32).map(|at| ((at * at) >> 7) as u8).collect();
     let hashed = gigabytes_per_second(block.len() * 1000, || {
         (0..1000).for_each(|_| _ = black_box(xxhash_rust::xxh3::xxh3_64(black_box(&block))));
     });

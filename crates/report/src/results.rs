@@ -109,6 +109,9 @@ pub struct Run {
     pub space: Option<u64>,
     /// Digest of a full scan, or why there is none: "not checked".
     pub digest: String,
+    /// What else was measured, each in a sentence.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// What a load wrote, until background work rested.

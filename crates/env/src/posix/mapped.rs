@@ -340,9 +340,9 @@ impl Mapping {
         const STEP: usize = 64 << 10;
         for at in (0..self.len).step_by(STEP) {
             let len = STEP.min(self.len - at);
+            let advice = rustix::mm::Advice::LinuxPopulateWrite;
             // SAFETY: inside the mapping; populating pages changes nothing that can be observed. A
             // kernel that does not know how refuses, and the pages come in as they are stored to.
-            let advice = rustix::mm::Advice::LinuxPopulateWrite;
             let brought =
                 unsafe { rustix::mm::madvise(self.base.as_ptr().add(at).cast(), len, advice) };
             if brought.is_err() {

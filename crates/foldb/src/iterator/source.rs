@@ -9,6 +9,7 @@ use crate::memtable;
 use crate::value::Value;
 
 /// A cursor over one source. Keys and values are valid until it moves.
+#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each iterator")]
 pub(crate) enum Source {
     Memtable(MemtableCursor),
     Run(RunCursor),

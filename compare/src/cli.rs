@@ -1,0 +1,143 @@
+//! The command line.
+//!
+//! A command that makes no sense is answered in one line and with exit code 2 before anything runs; what fails later,
+//! databases that differ among it, is exit code 1.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use foldb_report::results::Results;
+
+use crate::child;
+use crate::engine::Name;
+use crate::failure::{Failure, Result};
+use crate::scale::Scale;
+use crate::schedule::{self, Request};
+use crate::{digest, tables, workload};
+
+const EXAMPLES: &str = "\
+Workloads, each a row of the table or several:
+  merge-random (5m, 50m)        hot-counters (wal-off, wal-on)   hot-counters-4 (wal-off, wal-on)
+  update-random                 read-after-merge                 scan-8b (readseq, readreverse, seekrandom)
+  readseq-max (memtable-1, memtable-10, cache-1, cache-10)       fill-4k, read-cold
+  growth (merge-1m, read-1m, merge-10m, read-10m, merge-50m, read-50m)
+
+Examples:
+  foldb-compare --workload all --scale small --out compared
+  foldb-compare --workload hot-counters,update-random --scale medium --reps 5 --out compared
+  foldb-compare --workload fill-4k --engines foldb,leveldb --mergedb ~/mergedb/db_bench --out cold
+  foldb-compare --tables compared/results.json --into docs/performance.md
+
+Runs that DIR has already are kept and not run again, so a call that was interrupted goes on.";
+
+/// Runs the same workloads on foldb and its peers, in turn, each run a process of its own.
+#[derive(Debug, Parser)]
+#[command(name = "foldb-compare", version, after_help = EXAMPLES)]
+struct Arguments {
+    /// Rows to run, comma-separated: a name, a group of names (hot-counters) or `all`
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "all")]
+    workload: Vec<String>,
+    /// Size of the workloads: full, medium (a fifth), small (a fiftieth), tiny (for tests)
+    #[arg(long, value_name = "SCALE", default_value = "small")]
+    scale: String,
+    /// Directory of results.json, the page and the logs of each run
+    #[arg(long, value_name = "DIR", default_value = "compared")]
+    out: PathBuf,
+    /// Engines to run, comma-separated; default: all that were built
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    engines: Vec<String>,
+    /// Repetitions, the engines in turn; default: 3, or 1 below medium scale
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    reps: Option<u32>,
+    /// Directory of the databases; default: below --out. It says which disk is measured
+    #[arg(long, value_name = "DIR")]
+    databases: Option<PathBuf>,
+    /// MergeDB's (or a LevelDB's) `db_bench`, for the rows fill-4k and read-cold
+    #[arg(long, value_name = "PATH")]
+    mergedb: Option<PathBuf>,
+    /// Run nothing: print the table of results that are there
+    #[arg(long, value_name = "RESULTS.json")]
+    tables: Option<PathBuf>,
+    /// Put that table between the markers of this file
+    #[arg(long, value_name = "FILE.md", requires = "tables")]
+    into: Option<PathBuf>,
+}
+
+/// Does what the command line says.
+pub fn main() -> ExitCode {
+    if let Some(order) = child::order() {
+        return told(child::obey(&order));
+    }
+    let arguments = Arguments::parse();
+    if let Some(results) = &arguments.tables {
+        return told(show(results, arguments.into.as_deref()));
+    }
+    match request(&arguments) {
+        Ok(request) => told(compare(&request)),
+        Err(failure) => {
+            eprintln!("foldb-compare: {failure}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn told(outcome: Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("foldb-compare: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn request(arguments: &Arguments) -> Result<Request> {
+    let scale = Scale::named(&arguments.scale)?;
+    let engines = match arguments.engines.as_slice() {
+        [] => Name::ALL.to_vec(),
+        names => names.iter().map(|name| Name::named(name)).collect::<Result<_>>()?,
+    };
+    if let Some(program) = arguments.mergedb.as_ref().filter(|program| !program.is_file()) {
+        return Err(Failure::new(format!("--mergedb: there is no file {}", program.display())));
+    }
+    Ok(Request {
+        jobs: workload::select(&arguments.workload)?,
+        engines,
+        scale,
+        repetitions: arguments.reps.unwrap_or_else(|| scale.repetitions()),
+        out: arguments.out.clone(),
+        databases: arguments.databases.clone(),
+        mergedb: arguments.mergedb.clone(),
+    })
+}
+
+fn compare(request: &Request) -> Result<()> {
+    let done = schedule::run(request)?;
+    print!("{}", tables::text(&done.results));
+    let mut wrong = done.failures;
+    wrong.extend(digest::disagreements(&done.results));
+    for warning in schedule::doubtful_statistics(&done.results) {
+        eprintln!("WARNING: {warning}");
+    }
+    match wrong.as_slice() {
+        [] => Ok(()),
+        wrong => Err(Failure::new(wrong.join("\nfoldb-compare: "))),
+    }
+}
+
+fn show(results: &Path, into: Option<&Path>) -> Result<()> {
+    let text = fs::read_to_string(results).map_err(Failure::file("read", results))?;
+    let parsed: Results = serde_json::from_str(&text)
+        .map_err(|error| Failure::new(format!("{}: {error}", results.display())))?;
+    let table = tables::markdown(&parsed);
+    let Some(into) = into else {
+        print!("{table}");
+        return Ok(());
+    };
+    let document = fs::read_to_string(into).map_err(Failure::file("read", into))?;
+    let document = tables::replace(&document, &table)
+        .ok_or_else(|| Failure::new(format!("{} has no {}", into.display(), tables::MARKERS)))?;
+    fs::write(into, document).map_err(Failure::file("write", into))
+}

@@ -1,0 +1,128 @@
+//! The engines by name, and why one is not there.
+
+use foldb_report::results;
+
+use crate::failure::{Failure, Result};
+
+/// An engine, or a way to run one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// The engine compared.
+    Foldb,
+    /// RocksDB, leveled.
+    RocksDb,
+    /// RocksDB, universal compaction.
+    RocksDbUniversal,
+    /// fjall.
+    Fjall,
+    /// The original LevelDB.
+    LevelDb,
+    /// MergeDB's or another LevelDB's own `db_bench`.
+    MergeDb,
+    /// No engine: what the harness itself costs.
+    Nothing,
+}
+
+impl Name {
+    /// Those that are compared, in the order of the tables.
+    pub const ALL: [Name; 6] = [
+        Name::Foldb,
+        Name::RocksDb,
+        Name::RocksDbUniversal,
+        Name::Fjall,
+        Name::LevelDb,
+        Name::MergeDb,
+    ];
+
+    /// The engine of this name.
+    ///
+    /// # Errors
+    /// A name that is none, with those that are.
+    pub fn named(name: &str) -> Result<Name> {
+        let known = Name::ALL.into_iter().chain([Name::Nothing]);
+        known.into_iter().find(|engine| engine.as_str() == name).ok_or_else(|| {
+            let names: Vec<_> = Name::ALL.into_iter().map(Name::as_str).collect();
+            Failure::new(format!("unknown engine {name}; there are {}", names.join(", ")))
+        })
+    }
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Name::Foldb => "foldb",
+            Name::RocksDb => "rocksdb",
+            Name::RocksDbUniversal => "rocksdb-universal",
+            Name::Fjall => "fjall",
+            Name::LevelDb => "leveldb",
+            Name::MergeDb => "mergedb",
+            Name::Nothing => "nothing",
+        }
+    }
+
+    /// The cargo feature it needs, and whether this program has it.
+    fn feature(self) -> Option<(&'static str, bool)> {
+        match self {
+            Name::RocksDb | Name::RocksDbUniversal => Some(("rocksdb", cfg!(feature = "rocksdb"))),
+            Name::Fjall => Some(("fjall", cfg!(feature = "fjall"))),
+            Name::LevelDb => Some(("leveldb", cfg!(feature = "leveldb"))),
+            Name::Foldb | Name::MergeDb | Name::Nothing => None,
+        }
+    }
+
+    /// Why this program cannot run it; for MergeDB that depends on who calls it.
+    pub fn absent(self) -> Option<String> {
+        let (feature, built) = self.feature()?;
+        (!built).then(|| format!("not built (feature {feature} is off)"))
+    }
+
+    /// Its own version.
+    pub fn version(self) -> Option<String> {
+        let version = match self {
+            Name::Foldb => env!("VERSION_FOLDB").to_owned(),
+            Name::RocksDb | Name::RocksDbUniversal => env!("VERSION_LIBROCKSDB_SYS").to_owned(),
+            Name::Fjall => env!("VERSION_FJALL").to_owned(),
+            #[cfg(feature = "leveldb")]
+            Name::LevelDb => super::leveldb::version(),
+            #[cfg(not(feature = "leveldb"))]
+            Name::LevelDb => return None,
+            Name::MergeDb | Name::Nothing => return None,
+        };
+        self.absent().is_none().then_some(version)
+    }
+
+    /// As results tell it; `given` is MergeDB's program, if there is one.
+    pub fn describe(self, given: bool) -> results::Engine {
+        let absent = match self {
+            Name::MergeDb if !given => Some("not run (--mergedb gives its db_bench)".to_owned()),
+            _ => self.absent(),
+        };
+        results::Engine { name: self.as_str().to_owned(), version: self.version(), absent }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_engine_is_found_by_its_name() {
+        for name in Name::ALL {
+            assert_eq!(Name::named(name.as_str()), Ok(name));
+        }
+        assert_eq!(
+            Name::named("sqlite").unwrap_err().to_string(),
+            "unknown engine sqlite; there are foldb, rocksdb, rocksdb-universal, fjall, leveldb, \
+             mergedb"
+        );
+    }
+
+    #[test]
+    fn an_engine_that_is_not_built_is_named_as_absent() {
+        let described = Name::RocksDb.describe(false);
+        assert_eq!(described.absent.is_none(), cfg!(feature = "rocksdb"));
+        assert_eq!(described.version.is_some(), cfg!(feature = "rocksdb"));
+        let absent = Name::MergeDb.describe(false).absent;
+        assert_eq!(absent.as_deref(), Some("not run (--mergedb gives its db_bench)"));
+        assert_eq!(Name::MergeDb.describe(true).absent, None);
+    }
+}

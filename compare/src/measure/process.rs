@@ -1,0 +1,84 @@
+//! What the kernel counts for a process: bytes moved, and the most memory it had.
+
+use std::fs;
+use std::process;
+
+use crate::failure::{Failure, Result};
+
+/// Bytes a process moved so far (`/proc/PID/io`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Passed to write calls (`wchar`).
+    pub calls: u64,
+    /// Sent to the device (`write_bytes`).
+    pub device: u64,
+    /// Fetched from the device (`read_bytes`).
+    pub read: u64,
+}
+
+impl Written {
+    /// Of this process, now.
+    ///
+    /// # Errors
+    /// `/proc` is not there.
+    pub fn now() -> Result<Written> {
+        Written::of(process::id())
+    }
+
+    /// Of a process that runs, now.
+    ///
+    /// # Errors
+    /// `/proc` is not there, or the process has gone.
+    pub fn of(pid: u32) -> Result<Written> {
+        let path = format!("/proc/{pid}/io");
+        let text = fs::read_to_string(&path)
+            .map_err(|error| Failure::new(format!("cannot read {path}: {error}")))?;
+        Ok(parse(&text))
+    }
+
+    /// What came since `before`.
+    pub fn since(self, before: Written) -> Written {
+        Written {
+            calls: self.calls.saturating_sub(before.calls),
+            device: self.device.saturating_sub(before.device),
+            read: self.read.saturating_sub(before.read),
+        }
+    }
+}
+
+fn parse(text: &str) -> Written {
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+    };
+    Written { calls: field("wchar"), device: field("write_bytes"), read: field("read_bytes") }
+}
+
+/// The most memory a process that runs had in use so far, in bytes (`VmHWM`).
+pub fn peak_memory_of(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_their_whole_names() {
+        let text = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\n\
+                    cancelled_write_bytes: 7\n";
+        assert_eq!(parse(text), Written { calls: 2, device: 6, read: 5 });
+    }
+
+    #[test]
+    fn what_this_process_writes_is_counted() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let before = Written::now().unwrap();
+        fs::write(file.path(), vec![0; 100_000]).unwrap();
+        assert!(Written::now().unwrap().since(before).calls >= 100_000);
+        assert!(peak_memory_of(process::id()).unwrap() > 1 << 20);
+    }
+}

@@ -1,0 +1,73 @@
+//! How large the workloads are.
+
+use std::fmt;
+
+use crate::failure::{Failure, Result};
+
+/// How large the workloads are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// A thousandth: for tests.
+    Tiny,
+    /// A fiftieth: everything in a few minutes, to see that it runs.
+    Small,
+    /// A fifth.
+    Medium,
+    /// The sizes of the table.
+    Full,
+}
+
+impl Scale {
+    /// All of them, smallest first.
+    pub const ALL: [Scale; 4] = [Scale::Tiny, Scale::Small, Scale::Medium, Scale::Full];
+
+    /// The scale of this name.
+    ///
+    /// # Errors
+    /// A name that is none, with those that are.
+    pub fn named(name: &str) -> Result<Scale> {
+        Scale::ALL.into_iter().find(|scale| scale.name() == name).ok_or_else(|| {
+            let names = Scale::ALL.map(Scale::name).join(", ");
+            Failure::new(format!("unknown scale {name}; there are {names}"))
+        })
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scale::Tiny => "tiny",
+            Scale::Small => "small",
+            Scale::Medium => "medium",
+            Scale::Full => "full",
+        }
+    }
+
+    /// By what the sizes of the table are divided.
+    pub fn divisor(self) -> u64 {
+        match self {
+            Scale::Tiny => 1000,
+            Scale::Small => 50,
+            Scale::Medium => 5,
+            Scale::Full => 1,
+        }
+    }
+
+    /// A size of the table at this scale, at least 1.
+    pub fn of(self, full: u64) -> u64 {
+        (full / self.divisor()).max(1)
+    }
+
+    /// Repetitions unless somebody asks for others.
+    pub fn repetitions(self) -> u32 {
+        match self {
+            Scale::Tiny | Scale::Small => 1,
+            Scale::Medium | Scale::Full => 3,
+        }
+    }
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}

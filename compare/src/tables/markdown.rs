@@ -1,0 +1,147 @@
+//! The table of a page of documentation, made of results that are checked in.
+
+use std::fmt::Write as _;
+
+use foldb_report::results::{Results, Workload};
+
+use super::figures::{Figures, MEMORY_RULE, Standing, megabytes, optional, short};
+use crate::engine::Name;
+
+/// Between these stands the table.
+pub const MARKERS: &str = "<!-- compare:begin --> and <!-- compare:end -->";
+const BEGIN: &str = "<!-- compare:begin -->";
+const END: &str = "<!-- compare:end -->";
+
+/// Two tables: rates of all engines, and foldb beside the peer of each row in everything else.
+pub fn markdown(results: &Results) -> String {
+    let mut text = String::new();
+    heading(&mut text, results);
+    rates(&mut text, results);
+    text.push('\n');
+    beside_peers(&mut text, results);
+    text
+}
+
+/// `document` with `table` between its markers, if it has them.
+pub fn replace(document: &str, table: &str) -> Option<String> {
+    let (before, rest) = document.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}\n{table}{END}{after}"))
+}
+
+fn line(text: &mut String, cells: impl IntoIterator<Item = String>) {
+    let cells: Vec<_> = cells.into_iter().collect();
+    writeln!(text, "| {} |", cells.join(" | ")).expect("writing to a String does not fail");
+}
+
+fn head(text: &mut String, cells: impl IntoIterator<Item = String>) {
+    let cells: Vec<_> = cells.into_iter().collect();
+    let rules = vec!["---".to_owned(); cells.len()];
+    line(text, cells);
+    line(text, rules);
+}
+
+fn heading(text: &mut String, results: &Results) {
+    let machine = &results.machine;
+    let versions: Vec<_> = ran(results)
+        .iter()
+        .map(|engine| {
+            let version = results.engines.iter().find(|known| known.name == *engine);
+            let version = version.and_then(|engine| engine.version.clone()).unwrap_or_default();
+            format!("{engine} {version}").trim().to_owned()
+        })
+        .collect();
+    writeln!(
+        text,
+        "Scale {}, commit {}, {} on {} x {}, {} GB, {}, {}. Medians.\n",
+        results.scale,
+        results.commit,
+        versions.join(", "),
+        machine.cores,
+        machine.processor,
+        machine.memory / 1_000_000_000,
+        machine.system,
+        machine.file_system,
+    )
+    .expect("writing to a String does not fail");
+}
+
+/// Names of the engines that have runs, in the order of the tables.
+fn ran(results: &Results) -> Vec<&str> {
+    let has_runs = |engine: &&str| results.runs.iter().any(|run| run.engine == **engine);
+    results.engines.iter().map(|engine| engine.name.as_str()).filter(has_runs).collect()
+}
+
+fn rates(text: &mut String, results: &Results) {
+    let engines = ran(results);
+    let titles = ["µs/op".to_owned()]
+        .into_iter()
+        .chain(engines.iter().map(|&engine| engine.to_owned()))
+        .chain(["ratio", "bar", "aim", "reached"].map(str::to_owned));
+    head(text, titles);
+    for workload in &results.workloads {
+        let micros = engines.iter().map(|engine| {
+            let figures = Figures::of(results, &workload.name, engine);
+            figures.map_or(String::new(), |figures| short(figures.micros))
+        });
+        let cells = [workload.name.clone()].into_iter().chain(micros);
+        line(text, cells.chain(verdict(results, workload)));
+    }
+}
+
+fn verdict(results: &Results, workload: &Workload) -> [String; 4] {
+    let goal = |goal: Option<f64>| goal.map_or(String::new(), |goal| goal.to_string());
+    let goals = [goal(workload.bar), goal(workload.aim)];
+    let standing = Standing::of(results, workload);
+    let ratio = standing.as_ref().map_or(String::new(), |standing| {
+        format!("{} x {}", short(standing.ratio), standing.against)
+    });
+    let reached = standing.map_or(String::new(), |standing| standing.verdict().to_owned());
+    let [bar, aim] = goals;
+    [ratio, bar, aim, reached]
+}
+
+fn beside_peers(text: &mut String, results: &Results) {
+    let titles = [
+        "foldb / peer",
+        "peer",
+        "peak memory, MB",
+        "within 1.25 x",
+        "p99.9, µs",
+        "write amplification",
+        "space, MB",
+        "owed, MB",
+        "to rest, s",
+    ];
+    head(text, titles.map(str::to_owned));
+    for workload in &results.workloads {
+        let standing = Standing::of(results, workload);
+        let Some(standing) = standing.filter(|standing| standing.memory.is_some()) else {
+            continue;
+        };
+        let foldb = Name::Foldb.as_str();
+        let Some(ours) = Figures::of(results, &workload.name, foldb) else { continue };
+        let theirs = &standing.other;
+        let pair = |show: fn(Option<f64>) -> String, ours, theirs| {
+            format!("{} / {}", show(ours), show(theirs))
+        };
+        let within = standing.memory.map_or("-".to_owned(), |memory| {
+            let answer = if memory <= MEMORY_RULE { "yes" } else { "no" };
+            format!("{answer} ({memory:.2})")
+        });
+        line(
+            text,
+            [
+                workload.name.clone(),
+                standing.against.clone(),
+                pair(megabytes, ours.memory, theirs.memory),
+                within,
+                pair(optional, ours.p999, theirs.p999),
+                pair(optional, ours.amplification, theirs.amplification),
+                pair(megabytes, ours.space, theirs.space),
+                pair(megabytes, ours.owed, theirs.owed),
+                pair(optional, ours.to_rest, theirs.to_rest),
+            ],
+        );
+    }
+}

@@ -1,0 +1,10 @@
+//! Tables of results: on standard output after a run, and between the markers of a page of documentation.
+
+mod figures;
+mod markdown;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use self::markdown::{MARKERS, markdown, replace};
+pub use self::text::text;

@@ -1,0 +1,94 @@
+use foldb_report::results::{Engine, Machine, Percentile, Results, Run, Workload, Written};
+
+use super::*;
+
+fn run(workload: &str, engine: &str, repetition: u32, micros: f64, memory: u64) -> Run {
+    Run {
+        workload: workload.into(),
+        engine: engine.into(),
+        repetition,
+        operations: 1_000_000,
+        seconds: micros,
+        latencies: vec![Percentile { percent: 99.9, micros: micros * 10.0 }],
+        peak_memory: Some(memory),
+        owed_bytes: Some(12_000_000),
+        seconds_to_rest: Some(0.5),
+        written: Some(Written { user: 100, calls: 250, mapped: 50, ..Written::default() }),
+        space: Some(34_000_000),
+        ..Run::default()
+    }
+}
+
+fn results() -> Results {
+    let workload = |name: &str, peer: Option<&str>, bar: f64, aim: Option<f64>| Workload {
+        name: name.into(),
+        about: "what it does".into(),
+        peer: peer.map(str::to_owned),
+        bar: Some(bar),
+        aim,
+        ..Workload::default()
+    };
+    let engine = |name: &str, absent: Option<&str>| Engine {
+        name: name.into(),
+        version: absent.is_none().then(|| "1.2".to_owned()),
+        absent: absent.map(str::to_owned),
+    };
+    Results {
+        format: 1,
+        machine: Machine {
+            processor: "Abacus".into(),
+            cores: 2,
+            memory: 24_000_000_000,
+            system: "Linux 6".into(),
+            file_system: "ext4".into(),
+        },
+        commit: "abc".into(),
+        scale: "small".into(),
+        engines: vec![
+            engine("foldb", None),
+            engine("rocksdb", None),
+            engine("fjall", Some("not built (feature fjall is off)")),
+        ],
+        workloads: vec![
+            workload("hot-counters/wal-off", Some("rocksdb"), 10.0, Some(20.0)),
+            workload("hot-counters-4/wal-off", Some("hot-counters/wal-off"), 1.0, Some(1.5)),
+            workload("update-random", Some("rocksdb"), 3.0, None),
+        ],
+        runs: vec![
+            run("hot-counters/wal-off", "foldb", 1, 0.05, 100_000_000),
+            run("hot-counters/wal-off", "rocksdb", 1, 1.0, 90_000_000),
+            run("hot-counters/wal-off", "foldb", 2, 0.07, 100_000_000),
+            run("hot-counters/wal-off", "foldb", 3, 0.06, 100_000_000),
+            run("hot-counters-4/wal-off", "foldb", 1, 0.08, 100_000_000),
+            run("update-random", "foldb", 1, 1.0, 200_000_000),
+            run("update-random", "rocksdb", 1, 20.0, 100_000_000),
+        ],
+        ..Results::default()
+    }
+}
+
+#[test]
+fn markdown_is_the_golden_one() {
+    assert_eq!(markdown(&results()), include_str!("golden.md"));
+}
+
+#[test]
+fn text_is_the_golden_one() {
+    assert_eq!(text(&results()), include_str!("golden.txt"));
+}
+
+#[test]
+fn a_table_takes_the_place_of_the_one_between_the_markers() {
+    let document = "before\n<!-- compare:begin -->\nold\n<!-- compare:end -->\nafter\n";
+    assert_eq!(
+        replace(document, "new\n").unwrap(),
+        "before\n<!-- compare:begin -->\nnew\n<!-- compare:end -->\nafter\n"
+    );
+    assert_eq!(replace("no markers", "new\n"), None);
+}
+
+#[test]
+fn results_survive_json() {
+    let json = serde_json::to_string(&results()).unwrap();
+    assert_eq!(serde_json::from_str::<Results>(&json).unwrap(), results());
+}

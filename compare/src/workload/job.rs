@@ -1,0 +1,244 @@
+//! What a job is, and its sizes at a scale.
+
+use crate::engine::{Name, Nominal, Operator, Preset};
+use crate::scale::Scale;
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// Its name, with its case.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// The engine its bar is set against.
+    pub peer: Option<Name>,
+    /// The row of foldb's own that its bar is set against, where that is not an engine.
+    pub against: Option<&'static str>,
+    /// How many times that rate is needed.
+    pub bar: Option<f64>,
+    /// How many times that rate is hoped for.
+    pub aim: Option<f64>,
+}
+
+/// What is done in one process with one database.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Job {
+    /// Its name: the part before the slash selects several.
+    pub name: &'static str,
+    /// What it does.
+    pub task: Task,
+    /// Where its settings begin.
+    pub preset: Preset,
+    /// Whether a log is written.
+    pub wal: bool,
+    /// Operations at full scale, all threads together.
+    pub operations: u64,
+    /// Keys they choose from at full scale.
+    pub keys: u64,
+    /// Whether keys are fewer at smaller scales.
+    pub keys_scale: bool,
+    /// Reads at full scale, where there are any.
+    pub reads: u64,
+    /// Bytes of a value.
+    pub value: usize,
+    /// Fraction to which values compress.
+    pub compressed: f64,
+    /// Block cache, where it is not the preset's.
+    pub cache: Option<usize>,
+    /// Who runs it.
+    pub engines: &'static [Name],
+    /// The rows it gives.
+    pub rows: &'static [Row],
+    /// Seconds it may take a slow engine at full scale.
+    pub seconds: f64,
+}
+
+/// What a job does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// `uint64add` on random keys.
+    Merge {
+        /// Threads.
+        threads: u64,
+    },
+    /// A get, then a put of a new value to the same key.
+    Update,
+    /// Merges, then random reads.
+    MergeThenRead,
+    /// Random puts, then random reads of what is not in memory.
+    FillThenReadCold,
+    /// Passes over operands of `max`.
+    Max {
+        /// From the block cache, not from the memtable.
+        cached: bool,
+        /// Operands of each key.
+        per_key: u64,
+    },
+    /// Passes over small values in both directions, and seeks.
+    Scans,
+}
+
+/// A job's sizes at a scale.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sizes {
+    /// Operations, all threads together.
+    pub operations: u64,
+    /// Threads.
+    pub threads: u64,
+    /// Keys they choose from.
+    pub keys: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Passes that are timed.
+    pub passes: usize,
+    /// Bytes of a value.
+    pub value: usize,
+    /// Fraction to which values compress.
+    pub compressed: f64,
+    /// Whether the whole machine's page cache may be dropped: not for a test.
+    pub drops_caches: bool,
+    /// The settings.
+    pub nominal: Nominal,
+}
+
+/// Passes of which the median counts: more where a pass is short.
+const PASSES_MAX: usize = 50;
+const PASSES_SCANS: usize = 5;
+/// The write buffer that holds all operands of `max`.
+const BUFFER_OF_EVERYTHING: usize = 1_000_000_000;
+
+impl Job {
+    /// Its sizes.
+    pub fn sizes(&self, scale: Scale) -> Sizes {
+        let threads = if let Task::Merge { threads } = self.task { threads } else { 1 };
+        let max = matches!(self.task, Task::Max { .. });
+        // Passes over operands are short, and mean something only with all of them.
+        let of = |full| if max && scale != Scale::Tiny { full } else { scale.of(full) };
+        let operations = of(self.operations).next_multiple_of(threads);
+        Sizes {
+            operations,
+            threads,
+            keys: if self.keys_scale { of(self.keys) } else { self.keys },
+            reads: scale.of(self.reads),
+            passes: if max { PASSES_MAX } else { PASSES_SCANS },
+            value: self.value,
+            compressed: self.compressed,
+            drops_caches: scale != Scale::Tiny,
+            nominal: self.nominal(),
+        }
+    }
+
+    fn nominal(&self) -> Nominal {
+        let preset = Nominal::preset(self.preset);
+        let nominal = Nominal {
+            wal: self.wal,
+            cache: self.cache.unwrap_or(preset.cache),
+            operator: match self.task {
+                Task::Merge { .. } | Task::MergeThenRead => Some(Operator::Add),
+                Task::Max { .. } => Some(Operator::Max),
+                Task::Update | Task::FillThenReadCold | Task::Scans => None,
+            },
+            ..preset
+        };
+        match self.task {
+            Task::Max { .. } => {
+                Nominal { write_buffer: BUFFER_OF_EVERYTHING, compactions: false, ..nominal }
+            }
+            _ => nominal,
+        }
+    }
+
+    /// Whether its database lies in memory.
+    pub fn in_memory(&self) -> bool {
+        matches!(self.task, Task::Max { .. })
+    }
+
+    /// Its sizes and settings as flags of RocksDB's `db_bench`.
+    pub fn command(&self, scale: Scale) -> String {
+        let sizes = self.sizes(scale);
+        let (keys, value) = (sizes.keys, sizes.value);
+        let operations = sizes.operations / sizes.threads;
+        let benchmarks = match self.task {
+            Task::Merge { threads } => format!(
+                "mergerandom --merge_operator=uint64add --num={operations} --merge_keys={keys} \
+                 --threads={threads}"
+            ),
+            Task::Update => format!("updaterandom --num={keys} --writes={operations}"),
+            Task::MergeThenRead => format!(
+                "mergerandom,readrandom --merge_operator=uint64add --num={keys} \
+                 --writes={operations} --reads={}",
+                sizes.reads
+            ),
+            Task::FillThenReadCold => format!(
+                "fillrandom,readrandom --num={keys} --reads={} --compression_ratio=1",
+                sizes.reads
+            ),
+            Task::Max { .. } => format!(
+                "mergerandom,readseq --merge_operator=max --num={operations} --merge_keys={keys}"
+            ),
+            Task::Scans => format!(
+                "fillrandom,readseq,readreverse,seekrandom --num={keys} --reads={}",
+                sizes.reads
+            ),
+        };
+        format!("--benchmarks={benchmarks} --value_size={value} {}", sizes.nominal.flags())
+    }
+
+    /// Seconds a run may take, for the impatient.
+    pub fn estimate(&self, scale: Scale) -> f64 {
+        if self.in_memory() { self.seconds } else { 1.0 + self.seconds / scale.divisor() as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{find, row_named};
+
+    #[test]
+    fn sizes_follow_the_scale_but_hot_keys_do_not() {
+        let job = find("hot-counters/wal-off").unwrap();
+        let sizes = job.sizes(Scale::Small);
+        assert_eq!((sizes.operations, sizes.keys), (400_000, 1000));
+        let job = find("merge-random/5m").unwrap();
+        assert_eq!(
+            (job.sizes(Scale::Full).operations, job.sizes(Scale::Full).keys),
+            (5_000_000, 5_000_000)
+        );
+        assert_eq!(job.sizes(Scale::Medium).keys, 1_000_000);
+        let job = find("readseq-max/memtable-10").unwrap();
+        assert_eq!(
+            (job.sizes(Scale::Small).operations, job.sizes(Scale::Small).keys),
+            (10_000, 1000)
+        );
+    }
+
+    #[test]
+    fn commands_are_the_published_ones() {
+        let command = find("merge-random/5m").unwrap().command(Scale::Full);
+        for flag in [
+            "--benchmarks=mergerandom",
+            "--merge_operator=uint64add",
+            "--num=5000000",
+            "--value_size=8",
+            "--block_size=65536",
+            "--disable_wal=1",
+            "--num_levels=6",
+            "--level0_slowdown_writes_trigger=8",
+            "--max_bytes_for_level_base=10485760",
+            "--statistics=1",
+        ] {
+            assert!(command.contains(flag), "{flag} in {command}");
+        }
+        let fill = find("fill-4k").unwrap().command(Scale::Full);
+        for flag in ["--write_buffer_size=2097152", "--bloom_bits=10", "--cache_size=104857600"] {
+            assert!(fill.contains(flag), "{flag} in {fill}");
+        }
+    }
+
+    #[test]
+    fn only_a_row_of_the_same_engine_stands_in_for_a_peer() {
+        let four = row_named("hot-counters-4/wal-off").unwrap();
+        assert_eq!((four.peer, four.against), (None, Some("hot-counters/wal-off")));
+    }
+}

@@ -1,0 +1,115 @@
+//! Counters: merges, updates, and reads after them.
+
+use std::path::Path;
+
+use foldb_report::results::Run;
+
+use super::session::{Session, note_load, row, run};
+use super::{Job, Sizes};
+use crate::data::{Draws, Values};
+use crate::engine::{Engine, Scan, used};
+use crate::failure::Result;
+use crate::measure::{Recorded, Recorder};
+
+/// Streams of draws: reads draw other keys than the writes before them.
+const READS: u64 = 1000;
+const WARM: u64 = 2000;
+
+/// Merges on random keys (RocksDB: `MergeRandom`).
+///
+/// # Errors
+/// Of the engine.
+pub fn merge<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<Vec<Run>> {
+    let mut session = Session::<E>::open(sizes, directory)?;
+    let recorded = merge_random(&mut session, sizes)?;
+    let stopped = session.stopped();
+    let rested = session.rested()?;
+    session.finish(vec![run(row(job, 0), recorded, stopped, rested)])
+}
+
+fn merge_random<E: Engine>(session: &mut Session<E>, sizes: &Sizes) -> Result<Recorded> {
+    let values = Values::new(sizes.value, sizes.compressed);
+    let each = sizes.operations / sizes.threads;
+    session.wrote(sizes.operations);
+    session.timed(sizes.threads, each, |thread, engine, recorder| {
+        let mut draws = Draws::new(thread);
+        let mut values = values.clone().skip_to(thread);
+        for _ in 0..each {
+            engine.merge(&draws.key(sizes.keys), values.take())?;
+            recorder.finished();
+        }
+        Ok(())
+    })
+}
+
+/// Gets, each with a put of a new value to the same key (RocksDB: `UpdateRandom`).
+///
+/// # Errors
+/// Of the engine.
+pub fn update<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<Vec<Run>> {
+    let mut session = Session::<E>::open(sizes, directory)?;
+    let values = Values::new(sizes.value, sizes.compressed);
+    session.wrote(sizes.operations);
+    let recorded = session.timed(1, sizes.operations, |thread, engine, recorder| {
+        let mut draws = Draws::new(thread);
+        let mut values = values.clone();
+        for _ in 0..sizes.operations {
+            let key = draws.key(sizes.keys);
+            engine.get(&key, used)?;
+            engine.put(&key, values.take())?;
+            recorder.finished();
+        }
+        Ok(())
+    })?;
+    let stopped = session.stopped();
+    let rested = session.rested()?;
+    session.finish(vec![run(row(job, 0), recorded, stopped, rested)])
+}
+
+/// Merges, then reads of random keys, everything warm; the memtable is as the merges left it. The merges are a row of
+/// their own where the job has two.
+///
+/// # Errors
+/// Of the engine.
+pub fn merge_then_read<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<Vec<Run>> {
+    let mut session = Session::<E>::open(sizes, directory)?;
+    let merged = merge_random(&mut session, sizes)?;
+    let loaded = session.stopped();
+    session.engine.rest(false)?;
+    warm(&session.engine, sizes)?;
+    let read = session
+        .timed(1, sizes.reads, |_, engine, recorder| read_random(engine, sizes, recorder))?;
+    let stopped = session.stopped();
+    let rested = session.rested()?;
+    let mut reading = run(row(job, job.rows.len() - 1), read, stopped, rested.clone());
+    note_load(&mut reading, &loaded);
+    let mut runs = Vec::new();
+    if job.rows.len() == 2 {
+        runs.push(run(row(job, 0), merged, loaded, rested));
+    }
+    runs.push(reading);
+    session.finish(runs)
+}
+
+fn read_random<E: Engine>(engine: &E, sizes: &Sizes, recorder: &mut Recorder) -> Result<()> {
+    let mut draws = Draws::new(READS);
+    for _ in 0..sizes.reads {
+        engine.get(&draws.key(sizes.keys), used)?;
+        recorder.finished();
+    }
+    Ok(())
+}
+
+/// Reads everything in order, and a fifth as many random keys as will be read.
+fn warm<E: Engine>(engine: &E, sizes: &Sizes) -> Result<()> {
+    engine.scan(Scan::Forward, |key, value| {
+        used(key);
+        used(value);
+        true
+    })?;
+    let mut draws = Draws::new(WARM);
+    for _ in 0..sizes.reads / 5 {
+        engine.get(&draws.key(sizes.keys), used)?;
+    }
+    Ok(())
+}
