@@ -20,7 +20,7 @@ use crate::fold::Resolver;
 use crate::iterator::{CoverSource, Covers, MergingCursor, RunCursor, Source};
 use crate::key::{Comparator, OperatorId, SeqNo};
 use crate::range_tombstone::Edge;
-use crate::segment::{ValueReader, ValueWriter};
+use crate::segment::{NewSegments, ValueReader, ValueWriter};
 use crate::table::{CursorOptions, TableBuilderOptions};
 use crate::version::{
     FileNames, Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version,
@@ -73,8 +73,8 @@ pub(crate) struct Slice {
     /// Read from the output run.
     pub(crate) bytes_base: u64,
     pub(crate) bytes_written: u64,
-    /// Written to value segments.
-    pub(crate) bytes_separated: u64,
+    /// The value segments written, which the edits place. To be held until those are installed.
+    pub(crate) segments: NewSegments,
     pub(crate) moved: bool,
 }
 
@@ -220,7 +220,7 @@ impl Job {
         let range = KeyRange { lo: Some(start), hi: end };
         let tombstones = tombstones_to_pass_on(&folder, &range, comparator)?;
         output.set_tombstones(tombstones, &folder.older);
-        let (placements, bytes_separated) = output.finish_values()?;
+        let segments = output.finish_values()?;
         let files = output.finish()?;
         let bytes_base = bytes_in(context.version.run(self.output_run), &range, comparator);
         let inputs = self.inputs.iter().map(|&id| context.version.run(id));
@@ -228,7 +228,7 @@ impl Job {
         let bytes_written = files.iter().map(|file| file.len).sum();
         let carve = |run: &Arc<Run>| TreeEdit::Carve { run: run.id, range: range.clone() };
         let mut edits: Vec<_> = self.sources(context.version).into_iter().map(carve).collect();
-        edits.extend(placements.into_iter().map(TreeEdit::Place));
+        edits.extend(segments.placed.iter().copied().map(TreeEdit::Place));
         edits.extend(files.into_iter().map(|file| TreeEdit::Insert {
             run: self.output_run,
             lo: Arc::clone(&file.smallest),
@@ -242,7 +242,7 @@ impl Job {
             bytes_above,
             bytes_base,
             bytes_written,
-            bytes_separated,
+            segments,
             moved: false,
         })
     }

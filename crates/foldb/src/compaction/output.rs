@@ -24,7 +24,7 @@ use crate::faults::{Fault, planted};
 use crate::key::{Kind, RecordHeader, SeqNo};
 use crate::memory::Charge;
 use crate::range_tombstone::{Edge, RangeTombstone};
-use crate::segment::{Placement, ValueWriter};
+use crate::segment::{NewSegments, ValueWriter};
 use crate::table::{TableBuilder, TableBuilderOptions, TableSummary};
 use crate::version::{FileFacts, FileNames, Key, Upper};
 
@@ -104,10 +104,10 @@ impl<'a> TableOutput<'a> {
         self
     }
 
-    /// Ends the last segment: where those written lie, and the bytes that were. To be asked for before
-    /// [`TableOutput::finish`], and to be part of the same edit as the tables.
-    pub(crate) fn finish_values(&mut self) -> Result<(Vec<Placement>, u64)> {
-        self.values.as_mut().map_or(Ok((Vec::new(), 0)), ValueWriter::finish)
+    /// Ends the last segment. To be asked for before [`TableOutput::finish`]; what it answers is part of
+    /// the same edit as the tables, and held until that is installed.
+    pub(crate) fn finish_values(&mut self) -> Result<NewSegments> {
+        self.values.as_mut().map_or_else(|| Ok(NewSegments::default()), ValueWriter::finish)
     }
 
     #[cold]

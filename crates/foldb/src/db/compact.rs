@@ -8,7 +8,6 @@ use crate::compaction::policy::KeyRange as ShapeRange;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::schedule::Claim;
-use crate::db::segments::placements;
 use crate::db::tree::Tree;
 use crate::error::Result;
 use crate::events::Event;
@@ -78,7 +77,7 @@ impl Core {
         self.totals.add(Total::TrivialMoves, u64::from(slice.moved));
         self.totals.add(Total::BytesCompactionRead, slice.bytes_above + slice.bytes_base);
         self.totals.add(Total::BytesCompaction, slice.bytes_written);
-        self.totals.add(Total::BytesSegments, slice.bytes_separated);
+        self.totals.add(Total::BytesSegments, slice.segments.bytes);
         self.totals.add(Total::CompactionRecordsIn, slice.counts.records_in);
         self.totals.add(Total::CompactionRecordsOut, slice.counts.records_out);
         self.totals.add(Total::FailedMerges, slice.counts.failed);
@@ -107,7 +106,7 @@ impl Core {
         if !tree.keyspaces.contains_key(&keyspace.id) {
             // A table that moved is the version's, and goes with it.
             self.discard_tables(slice.new_tables());
-            self.discard_segments(&tree, keyspace.id, &placements(&slice.edits));
+            self.discard_segments(&tree, keyspace.id, &slice.segments.placed);
             return Ok(false);
         }
         if slice.bytes_base > 0
@@ -116,12 +115,12 @@ impl Core {
             own.dead_share.observe(slice.bytes_above, slice.bytes_base, slice.bytes_written);
         }
         let written: Vec<u64> = slice.new_tables().collect();
-        let placed = placements(&slice.edits);
+        let segments = slice.segments;
         let change = KeyspaceEdit::of_tree(keyspace.id, slice.edits);
         let installed = self.install(&mut tree, Edit::of_keyspace(change));
         installed.inspect_err(|_| {
             self.discard_uninstalled(written);
-            self.discard_segments(&tree, keyspace.id, &placed);
+            self.discard_segments(&tree, keyspace.id, &segments.placed);
         })?;
         Ok(true)
     }

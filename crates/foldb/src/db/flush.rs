@@ -21,7 +21,7 @@ use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
 use crate::key::{KeyspaceId, SeqNo};
 use crate::memtable::Memtable;
 use crate::range_tombstone::Edge;
-use crate::segment::Placement;
+use crate::segment::NewSegments;
 use crate::totals::Total;
 use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Version};
 
@@ -31,11 +31,11 @@ const MAX_TOGETHER: usize = 8;
 /// The tables made of what was sealed of a keyspace.
 pub(crate) type Flushed = (Arc<KeyspaceState>, Written);
 
-/// Tables, and where the values that were separated from them lie.
+/// Tables, and the values that were separated from them.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     pub(crate) files: Vec<FileFacts>,
-    pub(crate) segments: Vec<Placement>,
+    pub(crate) segments: NewSegments,
 }
 
 impl Core {
@@ -100,13 +100,13 @@ impl Core {
         let mut tree = self.lock_tree();
         let mut edit = Edit { log: Some(log), ..Edit::default() };
         let mut written = Vec::new();
-        let mut placed = Vec::new();
+        let mut separated = Vec::new();
         for flushed in flushed {
             let (keyspace, Written { files, segments }) = &flushed;
             if !tree.keyspaces.contains_key(&keyspace.id) {
                 // It was dropped while its tables were written.
                 self.discard(&flushed);
-                self.discard_segments(&tree, keyspace.id, segments);
+                self.discard_segments(&tree, keyspace.id, &segments.placed);
                 continue;
             }
             let id = keyspace.id;
@@ -114,7 +114,7 @@ impl Core {
             change.flushed_through = Some(through);
             if !files.is_empty() {
                 written.extend(files.iter().map(|file| file.number));
-                placed.push((id, segments.clone()));
+                separated.push((id, segments.clone()));
                 change.tree = new_level0_run(tree.next_run, flushed.1);
                 tree.next_run += 1;
             }
@@ -122,7 +122,9 @@ impl Core {
         }
         self.install(&mut tree, edit).inspect_err(|_| {
             self.discard_uninstalled(written);
-            placed.iter().for_each(|(id, segments)| self.discard_segments(&tree, *id, segments));
+            for (id, segments) in &separated {
+                self.discard_segments(&tree, *id, &segments.placed);
+            }
         })
     }
 
@@ -167,12 +169,12 @@ impl Core {
             }
             folder.fold_key(&mut records, &mut output)?;
         }
-        let (segments, bytes_separated) = output.finish_values()?;
+        let segments = output.finish_values()?;
         let (files, counts) = (output.finish()?, folder.counts);
         let bytes = files.iter().map(|file| file.len).sum();
         self.totals.add(Total::Flushes, memtables.len() as u64);
         self.totals.add(Total::BytesFlush, bytes);
-        self.totals.add(Total::BytesSegments, bytes_separated);
+        self.totals.add(Total::BytesSegments, segments.bytes);
         self.totals.add_level_bytes(0, bytes);
         self.totals.add(Total::FlushRecordsIn, counts.records_in);
         self.totals.add(Total::FlushRecordsOut, counts.records_out);
@@ -205,7 +207,7 @@ impl Core {
 /// The edits that make tables the newest run of level 0.
 pub(crate) fn new_level0_run(run: u64, written: Written) -> Vec<TreeEdit> {
     let mut edits = vec![TreeEdit::NewRun { level: 0, run, before: None }];
-    edits.extend(written.segments.into_iter().map(TreeEdit::Place));
+    edits.extend(written.segments.placed.into_iter().map(TreeEdit::Place));
     edits.extend(written.files.into_iter().map(|file| TreeEdit::Insert {
         run,
         lo: Arc::clone(&file.smallest),

@@ -163,6 +163,15 @@ impl Db {
     }
 }
 
+/// What came of a look for something to merge.
+enum Merged {
+    /// The bound holds.
+    Nothing,
+    Rewritten(MergeStep),
+    /// A file was found missing or damaged. It is left alone from now on, and the others come next.
+    LeftAlone,
+}
+
 /// One rewrite, installed.
 struct MergeStep {
     rewritten: Rewritten,
@@ -217,16 +226,14 @@ impl Core {
                     if cancelled() { Err(stopped()) } else { self.check_open() }
                 };
                 match self.merge_step(&keyspace, bound, memory, &progress) {
-                    Ok(Some(step)) => {
+                    Ok(Merged::Rewritten(step)) => {
                         report.add(&step);
                         if !step.helped() {
                             break;
                         }
                     }
-                    Ok(None) => break,
-                    Err(error) if error.kind() == ErrorKind::Corruption => {
-                        self.events.tell(&Event::BackgroundError { error });
-                    }
+                    Ok(Merged::LeftAlone) => {}
+                    Ok(Merged::Nothing) => break,
                     Err(_) if cancelled() => break,
                     Err(error) => return Err(error),
                 }
@@ -281,17 +288,13 @@ impl Core {
                 continue;
             }
             match self.merge_step(&keyspace, bound, memory, &progress) {
-                Ok(None) => continue,
-                Ok(Some(step)) if !step.helped() => {
+                Ok(Merged::Nothing) => continue,
+                Ok(Merged::Rewritten(step)) if !step.helped() => {
                     keyspace.segments_settled.store(true, Ordering::Release);
                     return Ok(true);
                 }
-                Ok(Some(_)) => {}
+                Ok(Merged::Rewritten(_) | Merged::LeftAlone) => {}
                 Err(_) if self.stopping() => return Ok(false),
-                Err(error) if error.kind() == ErrorKind::Corruption => {
-                    // The file is left alone from now on.
-                    self.events.tell(&Event::BackgroundError { error });
-                }
                 Err(error) => {
                     keyspace.segments_settled.store(false, Ordering::Release);
                     return Err(error);
@@ -337,27 +340,26 @@ impl Core {
         }
     }
 
-    /// Rewrites the files of a keyspace that are most dead into one, and installs it; `None` if the
-    /// bound holds.
+    /// Rewrites the files of a keyspace that are most dead into one, and installs it.
     fn merge_step(
         &self,
         keyspace: &Arc<KeyspaceState>,
         bound: Bound,
         memory: usize,
         progress: &dyn Fn(u64) -> Result<()>,
-    ) -> Result<Option<MergeStep>> {
+    ) -> Result<Merged> {
         self.check_sound()?;
         let start = self.options.env.clock.now();
         let version = {
             let tree = self.lock_tree();
-            let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(None) };
+            let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(Merged::Nothing) };
             Arc::clone(&own.version)
         };
         let mut victims = pick(candidates(keyspace, &version), bound);
         // Somebody may have begun to append to one meanwhile.
         victims.retain(|victim| keyspace.growing.retire(&victim.file));
         if victims.is_empty() {
-            return Ok(None);
+            return Ok(Merged::Nothing);
         }
         let mut segments: Vec<_> =
             victims.iter().flat_map(|victim| victim.segments.iter().copied()).collect();
@@ -388,6 +390,10 @@ impl Core {
         if let Err(error) = outcome {
             drop(rewrite);
             self.remove_unreferenced_tables();
+            if victims.iter().any(|victim| victim.file.is_damaged()) {
+                self.events.tell(&Event::BackgroundError { error });
+                return Ok(Merged::LeftAlone);
+            }
             return Err(error);
         }
         let rewritten = rewrite.finish();
@@ -408,7 +414,7 @@ impl Core {
             bytes_reclaimed,
             duration: self.options.env.clock.now() - start,
         });
-        Ok(Some(MergeStep { rewritten, files, reclaimed: bytes_reclaimed, install }))
+        Ok(Merged::Rewritten(MergeStep { rewritten, files, reclaimed: bytes_reclaimed, install }))
     }
 
     /// Says where rewritten segments lie, and how long that held the tree.

@@ -14,7 +14,7 @@ use crate::fold::Chain;
 use crate::key::KeyspaceId;
 use crate::segment::{Placement, Separation, ValueReader, ValueWriter, WriterContext};
 use crate::stats::SegmentStats;
-use crate::version::{TreeEdit, Version};
+use crate::version::Version;
 
 /// Bounds of the hints of one segment, in bytes: a merge holds those that it reads and those that it
 /// writes.
@@ -106,13 +106,4 @@ impl KeyspaceState {
         let map = &version.segments;
         (!map.is_empty()).then(|| ValueReader::new(self.tables.segments(), self.id, map))
     }
-}
-
-/// The segments that edits place.
-pub(crate) fn placements(edits: &[TreeEdit]) -> Vec<Placement> {
-    let placed = edits.iter().filter_map(|edit| match edit {
-        TreeEdit::Place(placement) => Some(*placement),
-        _ => None,
-    });
-    placed.collect()
 }

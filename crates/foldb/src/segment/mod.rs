@@ -38,4 +38,4 @@ pub(crate) use map::{FileUse, Placement, SegmentMap};
 pub(crate) use open::{OpenFile as OpenSegment, OpenSegments};
 pub(crate) use references::{References, ReferencesBuilder};
 pub(crate) use scan::ValueReader;
-pub(crate) use writer::{GrowingFiles, Separation, ValueWriter, WriterContext};
+pub(crate) use writer::{GrowingFiles, NewSegments, Separation, ValueWriter, WriterContext};

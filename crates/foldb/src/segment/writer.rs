@@ -9,6 +9,8 @@
 //!   leaves behind the last section that the manifest names does not exist.
 //! - Only who created a file appends to it: none is appended to after a reopen.
 //! - A file of which a write or sync failed is not appended to any more.
+//! - Who wrote a section holds its file until the section is installed ([`NewSegments`]): others may rewrite what
+//!   else the file has, or install that it died, and the last one would take the file away.
 //! - A growing file has no second name: checkpoints copy it (H12).
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,8 +45,29 @@ pub(crate) struct Separation {
     pub(crate) segment_size: u64,
     /// Whether sections end with hints; else each record has its key with it.
     pub(crate) hints: bool,
-    /// Bytes of hints at which a section is ended.
+    /// Bytes of hints at which a section is ended, so that whoever rewrites it holds a bounded part of
+    /// them.
     pub(crate) most_hints: usize,
+}
+
+impl Separation {
+    /// Values at which a section is ended: looking up which of them are alive takes no more than a few
+    /// times its hints.
+    fn most_values(&self) -> u64 {
+        (self.most_hints / 8).max(1) as u64
+    }
+}
+
+/// Segments that were written and are not part of the tree yet.
+///
+/// Their files are held for as long. Other segments in such a file may die or be rewritten meanwhile,
+/// and the file must not go with the last of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NewSegments {
+    pub(crate) placed: Vec<Placement>,
+    /// Bytes written, headers and hints included.
+    pub(crate) bytes: u64,
+    files: Vec<Arc<SegmentFile>>,
 }
 
 /// Files of a keyspace that sections may be appended to, while nobody does.
@@ -88,7 +111,14 @@ impl GrowingFiles {
 
     /// Lets go of files without a segment: the last one who has such a file has it removed.
     pub(crate) fn remove_obsolete(&self) {
-        self.lock().retain(|growing| !growing.meta.is_obsolete());
+        self.lock().retain(|growing| {
+            let is_used = !growing.meta.is_obsolete();
+            if !is_used {
+                // A section that is not installed yet may make it used again, but not grow.
+                growing.meta.set_growing(false);
+            }
+            is_used
+        });
     }
 
     /// Whether nobody appends to a file at the moment.
@@ -269,12 +299,11 @@ pub(crate) struct ValueWriter<'a> {
     separation: Separation,
     growing: &'a GrowingFiles,
     section: Option<Section>,
-    finished: Vec<Placement>,
+    finished: NewSegments,
     /// Files to be given back: not before all went well, so that nobody else knows of those that
     /// were created here.
     kept: Vec<Growing>,
     created: Vec<Arc<SegmentFile>>,
-    bytes_written: u64,
     charge: Charge,
 }
 
@@ -290,10 +319,9 @@ impl<'a> ValueWriter<'a> {
             separation,
             growing,
             section: None,
-            finished: Vec::new(),
+            finished: NewSegments::default(),
             kept: Vec::new(),
             created: Vec::new(),
-            bytes_written: 0,
             charge,
         }
     }
@@ -333,6 +361,7 @@ impl<'a> ValueWriter<'a> {
     fn is_full(&self, section: &Section) -> bool {
         section.appender.position() >= self.separation.segment_size
             || section.hints.memory_bytes() >= self.separation.most_hints
+            || section.values >= self.separation.most_values()
     }
 
     fn begin_section(&mut self) -> Result<Section> {
@@ -353,8 +382,9 @@ impl<'a> ValueWriter<'a> {
         let meta = Arc::clone(&section.appender.growing.meta);
         let finished = section.finish(&[], self.context.names);
         let (placement, appender) = finished.inspect_err(|_| meta.set_growing(false))?;
-        self.bytes_written += appender.written;
-        self.finished.push(placement);
+        self.finished.bytes += appender.written;
+        self.finished.placed.push(placement);
+        self.finished.files.push(Arc::clone(&meta));
         if appender.growing.end < self.separation.segment_size {
             self.kept.push(appender.growing);
         } else {
@@ -363,14 +393,13 @@ impl<'a> ValueWriter<'a> {
         Ok(())
     }
 
-    /// Ends the last section: the segments written, durable but for the names of new files, and the
-    /// bytes that were.
-    pub(crate) fn finish(&mut self) -> Result<(Vec<Placement>, u64)> {
+    /// Ends the last section: the segments written, durable but for the names of new files.
+    pub(crate) fn finish(&mut self) -> Result<NewSegments> {
         self.end_section()?;
         self.created.clear();
         self.kept.drain(..).for_each(|growing| self.growing.give_back(growing));
         self.charge.set(0);
-        Ok((std::mem::take(&mut self.finished), std::mem::take(&mut self.bytes_written)))
+        Ok(std::mem::take(&mut self.finished))
     }
 }
 

@@ -1,11 +1,13 @@
 //! What the black-box tests share. Each test file takes what it needs.
 #![allow(dead_code, reason = "every test file is a crate of its own and uses a part of this")]
 
+pub mod deeds;
 pub mod gates;
 pub mod meddled;
 pub mod model;
 pub mod operators;
 pub mod quiet;
+pub mod segments;
 pub mod steps;
 
 use std::path::Path;

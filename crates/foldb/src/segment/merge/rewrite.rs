@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::segment::address::SegmentId;
 use crate::segment::extents::{Extent, Extents};
@@ -22,9 +22,6 @@ use crate::version::{OpenTables, Version};
 
 /// Bytes between two stretches, at most, that are read with them.
 const MOST_SKIPPED: u64 = 16 << 10;
-
-/// Least bytes of a record that is worth separating: an estimate of how many stretches a segment has.
-const SMALL_RECORD: u64 = 64;
 
 /// What a rewrite needs from its surroundings.
 pub(crate) struct RewriteContext<'a> {
@@ -103,9 +100,8 @@ impl<'a> Rewrite<'a> {
     fn fitting(&self, segments: &[&Segment]) -> usize {
         let mut bytes = 0;
         let fit = segments.iter().take_while(|segment| {
-            // Every other record dead is the most stretches there can be.
-            let stretches = segment.placement.records_len / (2 * SMALL_RECORD) + 1;
-            bytes += stretches as usize * size_of::<Extent>();
+            // Every record in another table than its neighbours is the most stretches there can be.
+            bytes += segment.placement.values as usize * size_of::<Extent>();
             bytes <= self.context.memory / 4
         });
         fit.count().max(1)
@@ -152,12 +148,13 @@ impl<'a> Rewrite<'a> {
         (self.context.memory as u64 / 8).clamp(16 << 10, 1 << 20)
     }
 
+    /// A file that is missing or damaged is marked as such.
     fn rewrite_segment(&mut self, segment: &Segment, live: &Extents) -> Result<()> {
         let from = segment.placement;
-        let file = self.context.segments.get(self.context.writer.keyspace, &segment.file)?;
-        let rewritten = self.copy_section(&file, &from, live);
+        let file = self.context.segments.get(self.context.writer.keyspace, &segment.file);
+        let rewritten = file.and_then(|file| self.copy_section(&file, &from, live));
         let (to, read, written) = rewritten.inspect_err(|error| {
-            if error.kind() == crate::error::ErrorKind::Corruption {
+            if error.kind() == ErrorKind::Corruption {
                 segment.file.mark_damaged();
             }
         })?;

@@ -1,0 +1,391 @@
+//! Segment merges: dead space comes back, and nothing else changes, whatever happens meanwhile.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use foldb::env::mem::Fault;
+use foldb::env::{Env, FileSystem, MemFs};
+use foldb::{Db, ErrorKind, Event, EventListener, MergeOptions, Options};
+
+use support::deeds::DeedFs;
+use support::segments::{check_all, key, open, put_all, segment_files, separating, value};
+use support::{PATH, assert_error, steps};
+
+/// Merges by hand only.
+fn by_hand(fs: &MemFs) -> Options {
+    Options { max_dead_fraction: 1.0, ..separating(fs) }
+}
+
+/// A merge after which nothing is known to be dead.
+fn none_dead() -> MergeOptions {
+    MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() }
+}
+
+/// Of 300 keys those below 200 were overwritten, and every third above is gone.
+fn half_dead(fs: &MemFs) -> (Db, impl Fn(usize) -> Option<usize> + use<>) {
+    half_dead_in(by_hand(fs))
+}
+
+fn half_dead_in(options: Options) -> (Db, impl Fn(usize) -> Option<usize> + use<>) {
+    let db = Db::open(PATH, options).unwrap();
+    put_all(&db, 0..300, 0);
+    db.flush().unwrap();
+    put_all(&db, 0..200, 1);
+    (200..300).step_by(3).for_each(|n| db.delete(key(n)).unwrap());
+    db.flush().unwrap();
+    let generation = |n| match n {
+        0..200 => Some(1),
+        _ if (n - 200) % 3 == 0 => None,
+        _ => Some(0),
+    };
+    (db, generation)
+}
+
+#[test]
+fn a_merge_gives_dead_space_back() {
+    let fs = MemFs::new();
+    let (db, generation) = half_dead(&fs);
+    let before = db.stats().segments;
+    let report = db.merge_segments(&MergeOptions::default()).unwrap();
+    let after = db.stats().segments;
+    assert_eq!((report.bytes_before, report.bytes_after), (before.bytes, after.bytes));
+    assert!(report.commits > 0 && report.files_rewritten > 0, "{report:?}");
+    assert!((0.3..0.6).contains(&report.reduction_ratio()), "{report:?}");
+    assert!(after.dead_bytes * 20 <= after.bytes, "{after:?}");
+    check_all(&db, 300, &generation);
+    db.verify().unwrap();
+    let on_disk: u64 = segment_files(&fs)
+        .iter()
+        .map(|name| fs.len(&Path::new(PATH).join(name)).unwrap())
+        .sum();
+    assert_eq!(on_disk, after.bytes, "old files are gone");
+    // Again, onto what was moved before.
+    put_all(&db, 100..150, 2);
+    db.flush().unwrap();
+    let generation = |n| if (100..150).contains(&n) { Some(2) } else { generation(n) };
+    db.merge_segments(&none_dead()).unwrap();
+    assert_eq!(db.stats().segments.dead_bytes, 0);
+    check_all(&db, 300, generation);
+    drop(db);
+    let db = open(&fs);
+    check_all(&db, 300, generation);
+    assert_eq!(db.stats().segments.dead_bytes, 0);
+    db.verify().unwrap();
+}
+
+#[test]
+fn the_background_keeps_dead_space_within_its_bound() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    for generation in 0..12 {
+        put_all(&db, (0..300).filter(|n| n % 4 != generation % 4), generation);
+        db.flush().unwrap();
+        steps::run_background(&db, |_| {});
+    }
+    // Once nobody writes, what is hidden in the tree is known, too.
+    for _ in 0..3 {
+        steps::run_background(&db, |_| {});
+    }
+    let stats = db.stats();
+    assert!(stats.segment_merges > 0);
+    let segments = stats.segments;
+    assert!(segments.bytes < 300 * 290 * 3 / 2, "{segments:?}");
+    assert!(segments.dead_bytes * 4 <= segments.bytes, "{segments:?}");
+    check_all(&db, 300, |n| (0..12).rev().find(|generation| n % 4 != generation % 4));
+}
+
+#[test]
+fn a_snapshot_taken_before_a_merge_reads_its_values_after_it() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, by_hand(&fs)).unwrap();
+    put_all(&db, 0..100, 0);
+    db.flush().unwrap();
+    let snapshot = db.snapshot();
+    let iter = db.iter().unwrap();
+    put_all(&db, 0..100, 1);
+    db.flush().unwrap();
+    db.merge_segments(&none_dead()).unwrap();
+    for n in 0..100 {
+        assert_eq!(snapshot.get(key(n)).unwrap().unwrap().into_owned(), value(n, 0));
+    }
+    drop(snapshot);
+    db.compact::<&str>(..).unwrap();
+    db.merge_segments(&none_dead()).unwrap();
+    // The iterator's version is older than all of that, and so are the files it reads.
+    let read: Vec<_> = iter.map(|entry| entry.unwrap().1.into_owned()).collect();
+    assert_eq!(read, (0..100).map(|n| value(n, 0)).collect::<Vec<_>>());
+    check_all(&db, 100, |_| Some(1));
+}
+
+/// Overwrites every seventh of 300 keys, and deletes as many.
+fn write_meanwhile(db: &Db) {
+    put_all(db, (0..300).step_by(7), 5);
+    (1..300).step_by(7).for_each(|n| db.delete(key(n)).unwrap());
+}
+
+/// What keys hold after that.
+fn after_writes(n: usize, before: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+    match n % 7 {
+        0 => Some(5),
+        1 => None,
+        _ => before(n),
+    }
+}
+
+/// Now, after a reopen, and after what the background does then.
+fn check_for_good(db: Db, options: Options, generation: impl Fn(usize) -> Option<usize>) {
+    check_all(&db, 300, &generation);
+    drop(db);
+    let db = Db::open(PATH, options).unwrap();
+    check_all(&db, 300, &generation);
+    db.verify().unwrap();
+    steps::run_background(&db, |_| {});
+    check_all(&db, 300, &generation);
+    db.compact::<&str>(..).unwrap();
+    db.merge_segments(&none_dead()).unwrap();
+    check_all(&db, 300, generation);
+}
+
+/// What is written while a merge reads and writes stands, whatever it does to the merge's values: here
+/// it is flushed and compacted, too.
+#[test]
+fn a_write_during_a_merge_is_never_undone() {
+    let mut moments = 0;
+    for moment in 0.. {
+        let fs = MemFs::new();
+        let (db, generation) = half_dead(&fs);
+        let (writer, calls) = (db.clone(), Arc::new(AtomicU64::new(0)));
+        let seen = Arc::clone(&calls);
+        let progress = move |_: &foldb::MergeProgress| {
+            if seen.fetch_add(1, Ordering::Relaxed) == moment {
+                write_meanwhile(&writer);
+                writer.flush().unwrap();
+                // Much of what the merge is just moving is dead before it says where it lies.
+                writer.compact::<&str>(..).unwrap();
+            }
+        };
+        let options = MergeOptions {
+            memory_budget: Some(64 << 10),
+            progress: Some(Arc::new(progress)),
+            ..none_dead()
+        };
+        db.merge_segments(&options).unwrap();
+        drop(options);
+        if calls.load(Ordering::Relaxed) <= moment {
+            break;
+        }
+        moments += 1;
+        check_for_good(db, separating(&fs), |n| after_writes(n, &generation));
+    }
+    assert!(moments >= 3, "{moments}");
+}
+
+/// The same, before each single change that the merge makes to a file, the manifest's and the removal of
+/// old files among them.
+#[test]
+fn a_write_before_any_change_that_a_merge_makes_is_never_undone() {
+    for change in 0.. {
+        let files = DeedFs::new();
+        let on_files = |files: &DeedFs| {
+            let env = Env { fs: Arc::new(files.clone()), ..Env::in_memory(files.fs.clone()) };
+            Options { env, ..by_hand(&files.fs) }
+        };
+        let (db, generation) = half_dead_in(on_files(&files));
+        db.compact::<&str>(..).unwrap();
+        let writer = db.clone();
+        let deed = move |number| {
+            if number == change {
+                write_meanwhile(&writer);
+            }
+        };
+        files.before_each(deed);
+        db.merge_segments(&none_dead()).unwrap();
+        if files.stop() <= change {
+            assert!(change > 8, "{change} changes");
+            return;
+        }
+        check_for_good(db, on_files(&files), |n| after_writes(n, &generation));
+    }
+}
+
+/// Merges all it can whenever a flush has written its files and did not install them yet.
+#[derive(Debug, Default)]
+struct MergesAtFlush(Mutex<Option<Db>>);
+
+impl EventListener for MergesAtFlush {
+    fn on_event(&self, event: &Event) {
+        let db = self.0.lock().unwrap().clone();
+        if let (Event::Flush { .. }, Some(db)) = (event, db) {
+            let options = MergeOptions { compact_first: false, ..none_dead() };
+            db.merge_segments(&options).unwrap();
+        }
+    }
+}
+
+/// A flush appended to a file, everything else in which is then rewritten elsewhere before the flush is
+/// installed: the file must stay.
+#[test]
+fn a_file_that_a_flush_is_about_to_install_is_not_taken_away() {
+    let fs = MemFs::new();
+    let listener = Arc::new(MergesAtFlush::default());
+    let listeners: Vec<Arc<dyn EventListener>> = vec![listener.clone()];
+    let db = Db::open(PATH, Options { listeners, ..by_hand(&fs) }).unwrap();
+    put_all(&db, 0..30, 0);
+    db.flush().unwrap();
+    (0..20).for_each(|n| db.delete(key(n)).unwrap());
+    db.compact::<&str>(..).unwrap();
+    *listener.0.lock().unwrap() = Some(db.clone());
+    put_all(&db, 30..50, 0);
+    db.flush().unwrap();
+    assert_eq!(db.stats().segment_merges, 1, "in the middle of the flush");
+    *listener.0.lock().unwrap() = None;
+    let generation = |n| (n >= 20).then_some(0);
+    check_all(&db, 50, generation);
+    db.merge_segments(&none_dead()).unwrap();
+    check_all(&db, 50, generation);
+    drop(db);
+    let db = open(&fs);
+    check_all(&db, 50, generation);
+    db.verify().unwrap();
+}
+
+#[test]
+fn a_crash_at_each_step_of_a_merge_leaves_the_old_or_the_new_state() {
+    let mut reached_end = false;
+    for step in 0..200u64 {
+        let fs = MemFs::new();
+        let (db, generation) = half_dead(&fs);
+        db.compact::<&str>(..).unwrap();
+        fs.inject(Fault::on_mutation().nth(step + 1).forever());
+        let merged = db.merge_segments(&MergeOptions::default());
+        reached_end = merged.as_ref().is_ok_and(|report| report.commits > 0);
+        fs.clear_faults();
+        for survive in [MemFs::kill, MemFs::crash] {
+            let fs = survive(&fs);
+            let db = open(&fs);
+            check_all(&db, 300, &generation);
+            db.verify().unwrap();
+            let used: Vec<_> = segment_files(&fs);
+            drop(db);
+            let db = open(&fs);
+            assert_eq!(segment_files(&fs), used, "no orphan after the first open");
+            check_all(&db, 300, &generation);
+        }
+        if reached_end {
+            break;
+        }
+    }
+    assert!(reached_end, "the last step was not reached");
+}
+
+#[test]
+fn a_budget_smaller_than_one_value_works() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, Options { segment_size: 8 << 20, ..by_hand(&fs) }).unwrap();
+    let large = |n: u8| vec![n; 700_000];
+    for n in 0..4 {
+        db.put([n], large(n)).unwrap();
+    }
+    db.flush().unwrap();
+    db.put([0], "small").unwrap();
+    db.put([2], "small").unwrap();
+    db.compact::<&str>(..).unwrap();
+    let options = MergeOptions {
+        memory_budget: Some(64 << 10),
+        max_dead_fraction: 0.0,
+        ..MergeOptions::default()
+    };
+    let report = db.merge_segments(&options).unwrap();
+    assert!(report.bytes_reclaimed() > 1_400_000, "{report:?}");
+    assert!(report.peak_lookup_bytes <= 64 << 10, "{report:?}");
+    assert_eq!(db.get([1]).unwrap().unwrap().into_owned(), large(1));
+    assert_eq!(db.get([3]).unwrap().unwrap().into_owned(), large(3));
+    assert_eq!(db.get([2]).unwrap().unwrap(), b"small");
+}
+
+/// The segment file in which a value lies, and where.
+fn find(fs: &MemFs, needle: &[u8]) -> (PathBuf, usize) {
+    let found = segment_files(fs).iter().find_map(|name| {
+        let path = Path::new(PATH).join(name);
+        let bytes = fs.read(&path).unwrap();
+        let at = bytes.windows(needle.len()).position(|window| window == needle)?;
+        Some((path, at))
+    });
+    found.expect("the value lies in a segment")
+}
+
+#[test]
+fn a_merge_leaves_a_damaged_segment_alone() {
+    for lost in [false, true] {
+        let fs = MemFs::new();
+        let (db, generation) = half_dead(&fs);
+        db.compact::<&str>(..).unwrap();
+        let dead_before = db.stats().segments.dead_bytes;
+        drop(db);
+        // A value that is alive, in a file with dead ones.
+        let (path, at) = find(&fs, b"250.0.");
+        let whole = fs.read(&path).unwrap();
+        if lost {
+            fs.remove(&path).unwrap();
+        } else {
+            let mut bytes = whole.clone();
+            bytes[at + 20] ^= 1;
+            fs.create(&path).unwrap().write_at(&bytes, 0).unwrap();
+        }
+        let db = Db::open(PATH, by_hand(&fs)).unwrap();
+        let report = db.merge_segments(&none_dead()).unwrap();
+        assert!(report.commits > 0, "the others are merged: {report:?}");
+        let dead = db.stats().segments.dead_bytes;
+        assert!(0 < dead && dead < dead_before, "{dead} of {dead_before}");
+        assert_eq!(fs.exists(&path), !lost);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let error = assert_error(db.get(key(250)), ErrorKind::Corruption, Some(name));
+        assert!(error.to_string().contains("key0250"), "{error}");
+        let mut unread = 0;
+        for n in 0..300 {
+            match db.get(key(n)) {
+                Ok(found) => {
+                    let expected = generation(n).map(|generation| value(n, generation));
+                    assert_eq!(found.map(foldb::Value::into_owned), expected, "{n}");
+                }
+                Err(_) => unread += 1,
+            }
+        }
+        assert!(if lost { unread < 100 } else { unread == 1 }, "{unread}");
+        // Others are written, flushed and merged as ever, and once it is back, so is all it held.
+        put_all(&db, 0..100, 3);
+        db.compact::<&str>(..).unwrap();
+        db.merge_segments(&none_dead()).unwrap();
+        drop(db);
+        fs.create(&path).unwrap().write_at(&whole, 0).unwrap();
+        let db = Db::open(PATH, by_hand(&fs)).unwrap();
+        let generation = |n| if n < 100 { Some(3) } else { generation(n) };
+        check_all(&db, 300, generation);
+        db.merge_segments(&none_dead()).unwrap();
+        assert_eq!(db.stats().segments.dead_bytes, 0);
+        check_all(&db, 300, generation);
+    }
+}
+
+#[test]
+fn a_merge_can_be_cancelled() {
+    let fs = MemFs::new();
+    let (db, generation) = half_dead(&fs);
+    db.compact::<&str>(..).unwrap();
+    let cancel = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&cancel);
+    let options = MergeOptions {
+        cancel: Some(cancel),
+        progress: Some(Arc::new(move |_| set.store(true, Ordering::Relaxed))),
+        ..MergeOptions::default()
+    };
+    let report = db.merge_segments(&options).unwrap();
+    assert!(report.cancelled && report.commits == 0, "{report:?}");
+    check_all(&db, 300, &generation);
+    let report = db.merge_segments(&MergeOptions::default()).unwrap();
+    assert!(!report.cancelled && report.commits > 0, "{report:?}");
+    check_all(&db, 300, &generation);
+}
