@@ -55,7 +55,9 @@ type Entry = (Vec<u8>, Vec<u8>);
 
 /// Asserts that entries are what they should be, and says where they begin to differ.
 fn assert_same(found: &[Entry], expected: &[Entry]) {
-    if let Some(at) = (0..found.len().max(expected.len())).find(|&n| found.get(n) != expected.get(n)) {
+    if let Some(at) =
+        (0..found.len().max(expected.len())).find(|&n| found.get(n) != expected.get(n))
+    {
         let show = |entries: &[Entry]| {
             entries.get(at).map(|(key, value)| format!("{} {}", key.escape_ascii(), brief(value)))
         };
