@@ -71,6 +71,7 @@ pub fn options(flags: &Flags, operator: Option<String>) -> Result<Options, Failu
         max_bytes_for_level_multiplier: flags
             .max_bytes_for_level_multiplier
             .unwrap_or(own.max_bytes_for_level_multiplier),
+        value_separation_min: separation(flags, own.value_separation_min),
         disable_auto_compactions: flags.disable_auto_compactions,
         max_background_compactions: background_compactions(flags, own.max_background_compactions),
         ..own
@@ -109,6 +110,14 @@ fn compaction(flags: &Flags, own: CompactionPreset) -> Result<CompactionPreset, 
         Some(other) => Err(Failure::new(format!(
             "--compaction_style must be 0 (leveled) or 1 (tiered), not {other}"
         ))),
+    }
+}
+
+fn separation(flags: &Flags, own: Option<usize>) -> Option<usize> {
+    match flags.enable_blob_files {
+        None => own,
+        Some(false) => None,
+        Some(true) => Some(size(flags.min_blob_size)),
     }
 }
 
@@ -210,6 +219,17 @@ mod tests {
         assert_eq!(options.compression, Compression::Snappy);
         assert_eq!(options.compaction, CompactionPreset::Tiered);
         assert_eq!(options.max_background_compactions, 20);
+    }
+
+    #[test]
+    fn values_are_separated_as_rocksdbs_flags_say() {
+        let separated = |arguments: &[&str]| from(arguments).unwrap().value_separation_min;
+        let own = Options::default().value_separation_min;
+        assert_eq!(separated(&[]), own);
+        assert_eq!(separated(&["--min_blob_size=4096"]), own, "RocksDB's does nothing alone");
+        assert_eq!(separated(&["--enable_blob_files=0"]), None);
+        assert_eq!(separated(&["--enable_blob_files"]), Some(0));
+        assert_eq!(separated(&["--enable_blob_files=1", "--min_blob_size=4096"]), Some(4096));
     }
 
     #[test]

@@ -209,13 +209,15 @@ Examples:
     Stats(Stats),
     /// Lists the keyspaces of a database, creates one or drops one
     #[command(
-        override_usage = "foldb keyspaces DB [--create NAME [--operator OP] | --drop NAME] [FLAGS]",
+        override_usage = "foldb keyspaces DB [--create NAME [--operator OP] [--separate BYTES] | \
+                          --drop NAME] [FLAGS]",
         after_help = "\
 A keyspace is an ordered map with an operator of its own. Every database has 'default', in which
 commands work that name none.
 
 Examples:
   foldb keyspaces shop.db --create visits --operator uint64add
+  foldb keyspaces shop.db --create pages --separate 1000
   foldb merge shop.db index.html 1 --keyspace visits
   foldb keyspaces shop.db
   foldb keyspaces shop.db --drop visits"
@@ -242,6 +244,17 @@ Example:
   foldb compact words.db"
     )]
     Compact(Compact),
+    /// Gives back the space of separated values that were overwritten or deleted
+    #[command(
+        override_usage = "foldb merge-segments DB [--dead PERCENT] [FLAGS]",
+        after_help = "\
+In the background this happens by itself, within looser bounds. Interrupted, it keeps what it did.
+
+Examples:
+  foldb merge-segments pages.db
+  foldb merge-segments pages.db --dead 0 --json"
+    )]
+    MergeSegments(MergeSegments),
     /// Shows the records of a key: where each lies, and why it is not folded yet
     #[command(
         override_usage = "foldb explain DB KEY [FLAGS]",
@@ -498,6 +511,9 @@ pub struct Keyspaces {
     /// Merge operator of the keyspace that is created, NAME or NAME:PARAM; it stays
     #[arg(long, value_name = "OP", requires = "create")]
     pub operator: Option<String>,
+    /// Separate its values of BYTES bytes and more from the tree; it stays
+    #[arg(long, value_name = "BYTES", requires = "create")]
+    pub separate: Option<usize>,
     /// Drop a keyspace, with all that is in it
     #[arg(long, value_name = "NAME", conflicts_with = "create")]
     pub drop: Option<String>,
@@ -523,6 +539,18 @@ pub struct Compact {
     /// Only this keyspace
     #[arg(long, value_name = "NAME")]
     pub keyspace: Option<String>,
+}
+
+/// `merge-segments`.
+#[derive(Debug, Args)]
+pub struct MergeSegments {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// Most bytes of value segments that may be left dead, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 5,
+          value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub dead: u8,
 }
 
 /// `checkpoint`.

@@ -40,10 +40,17 @@ fn to_text(report: &CheckpointReport) -> String {
     };
     let linked = files(report.tables_linked, "table", "linked", report.bytes_linked);
     let logs = files(report.logs, "log", "copied", report.bytes_logs);
-    match report.tables_copied {
-        0 => format!("{linked}, {logs}"),
-        n => format!("{linked}, {}, {logs}", files(n, "table", "copied", report.bytes_copied)),
-    }
+    let others = [
+        (report.tables_copied, "table", "copied", report.bytes_copied),
+        (report.segments_linked, "segment file", "linked", report.bytes_segments_linked),
+        (report.segments_copied, "segment file", "copied", report.bytes_segments_copied),
+    ];
+    let others = others.into_iter().filter(|(n, ..)| *n > 0);
+    let parts: Vec<String> = std::iter::once(linked)
+        .chain(others.map(|(n, what, how, bytes)| files(n, what, how, bytes)))
+        .chain([logs])
+        .collect();
+    parts.join(", ")
 }
 
 fn to_json(report: &CheckpointReport) -> Value {
@@ -52,6 +59,10 @@ fn to_json(report: &CheckpointReport) -> Value {
         "bytes_linked": integer(report.bytes_linked),
         "tables_copied": integer(report.tables_copied),
         "bytes_copied": integer(report.bytes_copied),
+        "segments_linked": integer(report.segments_linked),
+        "bytes_segments_linked": integer(report.bytes_segments_linked),
+        "segments_copied": integer(report.segments_copied),
+        "bytes_segments_copied": integer(report.bytes_segments_copied),
         "logs": integer(report.logs),
         "bytes_logs": integer(report.bytes_logs),
     })

@@ -28,6 +28,7 @@ fn create(args: &Keyspaces, name: &str, options: Options) -> Outcome {
     let operator = args.operator.as_deref().map(Spec::parse).transpose()?;
     let own = KeyspaceOptions {
         merge_operator: operator.map(|spec| spec.text().to_owned()),
+        value_separation_min: args.separate,
         ..KeyspaceOptions::default()
     };
     check_name(name)?;

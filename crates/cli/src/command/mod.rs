@@ -9,6 +9,7 @@ mod explain;
 mod finalize;
 mod keyspaces;
 mod load;
+mod merge_segments;
 mod operators;
 mod options;
 mod point;
@@ -39,6 +40,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Keyspaces(args) => keyspaces::run(args, common),
         Command::Options(args) => options::run(args, common),
         Command::Compact(args) => compact::run(args, common),
+        Command::MergeSegments(args) => merge_segments::run(args, common),
         Command::Finalize(args) => finalize::run(args, common),
         Command::Explain(args) => explain::run(args, common),
         Command::Checkpoint(args) => checkpoint::run(args, common),

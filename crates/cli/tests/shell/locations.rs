@@ -2,7 +2,7 @@
 
 use crate::foldb::{Shell, contents};
 
-const EVERY: [&str; 12] = [
+const EVERY: [&str; 13] = [
     "get db k",
     "put db k v",
     "delete db k",
@@ -12,6 +12,7 @@ const EVERY: [&str; 12] = [
     "load db",
     "stats db --keys",
     "compact db",
+    "merge-segments db",
     "options db",
     "keyspaces db",
     "keyspaces db --create k",

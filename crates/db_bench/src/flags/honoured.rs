@@ -140,6 +140,10 @@ honoured! {
         "First level that is compressed; negative: all are.";
     compression_type: Option<String> = None, "Options::compression",
         "none, snappy, lz4, or zstd in a build with the cargo feature zstd.";
+    enable_blob_files: Option<bool> = None, "Options::value_separation_min",
+        "Separate values of --min_blob_size bytes and more; not given: foldb's own.";
+    min_blob_size: u64 = 0, "Options::value_separation_min",
+        "Bytes from which values are separated, with --enable_blob_files.";
     disable_auto_compactions: bool = false, "Options::disable_auto_compactions",
         "Flush, but do not compact until asked.";
     compaction_style: Option<i64> = None, "Options::compaction",

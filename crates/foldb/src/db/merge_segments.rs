@@ -24,6 +24,9 @@ use crate::segment::{FileUse, WriterContext};
 use crate::totals::Total;
 use crate::version::{Edit, KeyspaceEdit, TreeEdit, Version};
 
+/// Is told how far a merge is.
+pub type OnMergeProgress = dyn Fn(&MergeProgress) + Send + Sync;
+
 /// How value segments are merged on demand.
 #[derive(Clone)]
 pub struct MergeOptions {
@@ -36,7 +39,7 @@ pub struct MergeOptions {
     /// dead yet, and the tree is small beside its values. Default: true.
     pub compact_first: bool,
     /// Called as it goes on, on the thread that merges. Default: nobody is told.
-    pub progress: Option<Arc<dyn Fn(&MergeProgress) + Send + Sync>>,
+    pub progress: Option<Arc<OnMergeProgress>>,
     /// Set to true from any thread, the merge ends soon; what was done until then stands.
     pub cancel: Option<Arc<AtomicBool>>,
 }

@@ -53,7 +53,7 @@ pub use checkpoint::CheckpointReport;
 pub use explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};
 pub(crate) use keyspace::DEFAULT_NAME;
 pub use keyspace::Keyspace;
-pub use merge_segments::{MergeOptions, MergeProgress, MergeReport};
+pub use merge_segments::{MergeOptions, MergeProgress, MergeReport, OnMergeProgress};
 pub use operands::{Base, Operand, Operands};
 pub use operators::Finalized;
 pub use snapshot::Snapshot;

@@ -31,6 +31,8 @@ mod references;
 mod scan;
 mod verify;
 mod writer;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use address::{Address, SegmentId};
 pub(crate) use file::SegmentFile;

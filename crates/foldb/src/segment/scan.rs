@@ -74,7 +74,7 @@ impl ValueReader {
         let buffer = Arc::get_mut(&mut bytes).expect("a new Arc is not shared");
         located.file.read(buffer, offset).map_err(|error| about(error, key))?;
         let value = located.value_in(&bytes, 0, key);
-        self.stretch = (ahead > 0).then(|| Stretch { file: located.number, offset, bytes });
+        self.stretch = (ahead > 0).then_some(Stretch { file: located.number, offset, bytes });
         if ahead > 0 {
             located.file.will_need(offset + len, LONGEST_STRETCH);
         }

@@ -352,7 +352,7 @@ impl<'a> ValueWriter<'a> {
         }
         section.values += 1;
         section.appender.write_if_full(WRITE_STEP, self.context.names)?;
-        if section.values % 1024 == 0 {
+        if section.values.is_multiple_of(1024) {
             self.charge.set(section.hints.memory_bytes() + 2 * WRITE_STEP);
         }
         Ok(Address { segment: id, position, len: value.len() as u64, key_part })

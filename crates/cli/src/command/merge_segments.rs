@@ -1,0 +1,86 @@
+//! `merge-segments`: the space of overwritten and deleted values comes back.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use foldb::{MergeOptions, MergeProgress, MergeReport};
+use indicatif::HumanBytes;
+use serde_json::{Value, json};
+
+use crate::args::{Common, MergeSegments};
+use crate::exit::{Exit, Outcome};
+use crate::form::json::integer;
+use crate::interrupt::Watch;
+use crate::location;
+use crate::output::Output;
+use crate::progress;
+
+/// Merges, and says what came back.
+pub fn run(args: &MergeSegments, common: &Common) -> Outcome {
+    let db = location::open(&args.db, common.options())?;
+    let watch = Watch::start();
+    let cancel = Arc::new(AtomicBool::new(false));
+    let bar = progress::bar(
+        db.stats().segments.dead_bytes,
+        "merging value segments",
+        "{prefix} {wide_bar} {bytes} of {total_bytes} given back, {elapsed}",
+    );
+    let (shown, stop) = (bar.clone(), Arc::clone(&cancel));
+    let tell = move |progress: &MergeProgress| {
+        shown.set_length(progress.bytes_reclaimed + progress.bytes_dead);
+        shown.set_position(progress.bytes_reclaimed);
+        if watch.interrupted() {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let options = MergeOptions {
+        max_dead_fraction: f64::from(args.dead) / 100.0,
+        progress: Some(Arc::new(tell)),
+        cancel: Some(cancel),
+        ..MergeOptions::default()
+    };
+    let report = db.merge_segments(&options);
+    bar.finish_and_clear();
+    let report = report?;
+    if common.json {
+        let mut output = Output::new();
+        output.json(&to_json(&report))?;
+        output.flush()?;
+    } else {
+        let _ = writeln!(io::stderr(), "{}", to_text(&report));
+    }
+    db.close()?;
+    if report.cancelled {
+        return Err(Exit::Interrupted("interrupted; what was given back stays so".to_owned()));
+    }
+    Ok(())
+}
+
+fn to_text(report: &MergeReport) -> String {
+    format!(
+        "merged in {:.1} s: {} of segment files became {}; {} read, {} written, at most {} held",
+        report.duration.as_secs_f64(),
+        HumanBytes(report.bytes_before),
+        HumanBytes(report.bytes_after),
+        HumanBytes(report.bytes_read),
+        HumanBytes(report.bytes_written),
+        HumanBytes(report.peak_lookup_bytes),
+    )
+}
+
+fn to_json(report: &MergeReport) -> Value {
+    json!({
+        "duration_micros": integer(u64::try_from(report.duration.as_micros()).unwrap_or(u64::MAX)),
+        "bytes_before": integer(report.bytes_before),
+        "bytes_after": integer(report.bytes_after),
+        "bytes_reclaimed": integer(report.bytes_reclaimed()),
+        "reduction_ratio": report.reduction_ratio(),
+        "bytes_read": integer(report.bytes_read),
+        "bytes_written": integer(report.bytes_written),
+        "files_rewritten": integer(report.files_rewritten),
+        "peak_lookup_bytes": integer(report.peak_lookup_bytes),
+        "commits": integer(report.commits),
+        "cancelled": report.cancelled,
+    })
+}

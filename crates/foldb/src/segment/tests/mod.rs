@@ -1,0 +1,3 @@
+//! Tests of segment files as a whole.
+
+mod worked_example;

@@ -1,0 +1,112 @@
+//! The page of segment files tells the truth, and what it shows stays readable.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use foldb_env::{FileSystem, MemFs};
+
+use crate::segment::address::Address;
+use crate::segment::extents::{Extent, Extents};
+use crate::segment::format::{KEYED, MOVED, Tail, put_key_part, put_record};
+use crate::segment::hints::visit_hints;
+use crate::segment::map::{Placement, SegmentMap};
+use crate::segment::open::OpenSegments;
+use crate::segment::writer::{Section, WriterContext};
+use crate::testing::worked_example::{assert_page_shows, bytes_on_the_page};
+use crate::version::{FileNames, TablePool, Trash};
+
+const PAGE: &str = include_str!("../../../../../docs/format/value_segment.md");
+
+const DATABASE: u64 = 0xdb;
+const FILE: u64 = 12;
+
+/// What is left of segment 8, by key, sequence number and position; "honey" lay between.
+const FIRST: [(&str, u64, u64, &str); 2] = [("apple", 300, 0, "pie"), ("tea", 305, 26, "green")];
+/// Segment 11, whose records have their keys with them.
+const SECOND: (&str, u64, u64, &str) = ("bee", 310, 0, "wax");
+
+fn names() -> FileNames {
+    FileNames::new(Path::new("db"))
+}
+
+fn kept() -> Extents {
+    Extents::of(vec![Extent { start: 0, end: 12 }, Extent { start: 26, end: 40 }])
+}
+
+/// Writes the file; answers where the sections lie in it.
+fn write(mem: &MemFs) -> [Placement; 2] {
+    let fs: Arc<dyn FileSystem> = Arc::new(mem.clone());
+    mem.create_dir_all(names().directory()).unwrap();
+    let (trash, names) = (Arc::<Trash>::default(), names());
+    let context = WriterContext {
+        fs: &fs,
+        names: &names,
+        trash: &trash,
+        next_number: &|| FILE,
+        database: DATABASE,
+        keyspace: 0,
+    };
+    let mut section = Section::begin(8, MOVED, context.create().unwrap(), &context);
+    for (key, seqno, position, value) in FIRST {
+        let mut record = Vec::new();
+        put_record(&mut record, 8, position, value.as_bytes());
+        section.append(&record, 1 << 20, &names).unwrap();
+        section.hints.add(key.as_bytes(), seqno, value.len() as u64);
+        section.values += 1;
+    }
+    let mut moves = Vec::new();
+    kept().encode(&mut moves);
+    let (first, appender) = section.finish(&moves, &names).unwrap();
+    let mut section = Section::begin(11, KEYED, appender.growing, &context);
+    let (key, seqno, position, value) = SECOND;
+    let mut record = Vec::new();
+    put_record(&mut record, 11, position, value.as_bytes());
+    put_key_part(&mut record, 11, position, key.as_bytes(), seqno);
+    section.append(&record, 1 << 20, &names).unwrap();
+    section.values += 1;
+    let (second, _) = section.finish(&[], &names).unwrap();
+    [first, second]
+}
+
+/// Format version 1, byte for byte. If this fails the format changed: raise its version.
+#[test]
+fn page_shows_what_is_written() {
+    let fs = MemFs::new();
+    write(&fs);
+    assert_page_shows(PAGE, &fs.read(&names().segment(FILE)).unwrap());
+}
+
+#[test]
+fn page_can_be_read() {
+    let (fs, trash) = (MemFs::new(), Arc::<Trash>::default());
+    let placements = write(&fs);
+    fs.create(&names().segment(FILE)).unwrap().write_at(&bytes_on_the_page(PAGE), 0).unwrap();
+    let mut map = SegmentMap::default();
+    placements.iter().for_each(|&placed| map.place(placed, trash.segment_file(FILE)));
+    let pool = Arc::new(TablePool::new(Arc::default(), 100));
+    let segments = OpenSegments::new(Arc::new(fs), names(), pool, DATABASE);
+    let read = |segment, (key, _, position, value): (&str, u64, u64, &str), key_part| {
+        let address = Address { segment, position, len: value.len() as u64, key_part };
+        let mut bytes = Vec::new();
+        address.encode(&mut bytes);
+        segments.value(0, &map, &bytes, key.as_bytes()).map(|value| value.to_vec())
+    };
+    for entry in FIRST {
+        assert_eq!(read(8, entry, 0).unwrap(), entry.3.as_bytes());
+    }
+    assert_eq!(read(11, SECOND, 14).unwrap(), SECOND.3.as_bytes());
+    assert!(read(8, ("bee", 301, 12, "honey"), 0).is_err(), "it was left out");
+    segments.verify(0, &map).unwrap();
+
+    let segment = map.get(8).unwrap();
+    let file = segments.get(0, &segment.file).unwrap();
+    let payload = file.read_tail(&segment.placement, Tail::Hints).unwrap();
+    let mut hints = Vec::new();
+    visit_hints(&payload, Some(&kept()), |hint| {
+        hints.push((hint.key.clone(), hint.seqno, hint.position));
+        Ok(())
+    })
+    .unwrap();
+    let expected = FIRST.map(|(key, seqno, position, _)| (key.as_bytes().to_vec(), seqno, position));
+    assert_eq!(hints, expected);
+}
