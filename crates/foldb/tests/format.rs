@@ -1,7 +1,7 @@
 //! A database of each format version is checked in, and every later foldb reads it.
 //!
-//! `format-0` was written when all formats were at version 0 and is never made anew. `keyspaces` is of
-//! today: `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb --test format` writes it anew; only a format
+//! `format-0` was written when all formats were at version 0 and is never made anew. `keyspaces` and
+//! `segments` are of today: `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb --test format` writes them anew; only a format
 //! that is not frozen yet may need it (see `docs/format/README.md`).
 
 use std::collections::BTreeMap;
@@ -10,10 +10,13 @@ use std::sync::OnceLock;
 use std::{env, fs};
 
 use foldb::env::{Env, FileSystem, MemFs};
-use foldb::{CompactionPreset, Compression, Db, KeyspaceOptions, Options, WriteBatch};
+use foldb::{
+    CompactionPreset, Compression, Db, KeyspaceOptions, MergeOptions, Options, WriteBatch,
+};
 
 const FORMAT_0: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-0");
 const KEYSPACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/keyspaces");
+const SEGMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/segments");
 
 /// Where databases in memory live.
 const IN_MEMORY: &str = "db";
@@ -250,22 +253,91 @@ fn generate_keyspaces() -> MemFs {
     fs
 }
 
-/// Where the fixture of today is; made anew first, once, if that is asked for.
+/// Separated values: with hints and with keys beside them, as written and rewritten, under operands, in
+/// two keyspaces; the last are in the log.
+fn generate_segments() -> MemFs {
+    let fs = MemFs::new();
+    let open = |value_hints| {
+        let separating = Options {
+            value_separation_min: Some(40),
+            segment_size: 4096,
+            value_hints,
+            ..options_of(&fs)
+        };
+        Db::open(IN_MEMORY, separating).unwrap()
+    };
+    let db = open(true);
+    let own = KeyspaceOptions { value_separation_min: Some(0), ..KeyspaceOptions::default() };
+    let all = db.create_keyspace("all", own).unwrap();
+    for n in 0..40 {
+        db.put(format!("{n:02}"), separated(n, "first")).unwrap();
+        all.put(format!("{n:02}"), n.to_string()).unwrap();
+    }
+    db.flush().unwrap();
+    (0..20).for_each(|n| db.put(format!("{n:02}"), separated(n, "second")).unwrap());
+    db.compact::<&str>(..).unwrap();
+    let none_dead = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
+    db.merge_segments(&none_dead).unwrap();
+    drop(all);
+    db.close().unwrap();
+    let db = open(false);
+    (10..15).for_each(|n| db.put(format!("{n:02}"), separated(n, "third")).unwrap());
+    (30..35).for_each(|n| db.delete(format!("{n:02}")).unwrap());
+    let append = db.operator("append").unwrap();
+    (35..40).for_each(|n| db.merge_with(&append, format!("{n:02}"), "+").unwrap());
+    db.flush().unwrap();
+    db.put("39", separated(39, "fourth")).unwrap();
+    db.sync().unwrap();
+    db.close().unwrap();
+    fs
+}
+
+fn separated(n: usize, round: &str) -> String {
+    format!("{round} value number {n}, ") + &"which is not small. ".repeat(2 + n % 5)
+}
+
+fn assert_holds_the_segments(db: &Db) {
+    for n in 0..40usize {
+        let expected = match n {
+            10..15 => Some(separated(n, "third")),
+            0..20 => Some(separated(n, "second")),
+            30..35 => None,
+            39 => Some(separated(n, "fourth")),
+            35..39 => Some(separated(n, "first") + "+"),
+            _ => Some(separated(n, "first")),
+        };
+        let found = db.get(format!("{n:02}")).unwrap();
+        assert_eq!(found.as_deref(), expected.as_deref().map(str::as_bytes), "{n}");
+        let all = db.keyspace("all").unwrap();
+        assert_eq!(all.get(format!("{n:02}")).unwrap().unwrap(), n.to_string().as_bytes());
+    }
+    assert_eq!(db.iter().unwrap().map(|entry| entry.unwrap()).count(), 35);
+    db.verify().unwrap();
+}
+
+/// Where the fixtures of today are; made anew first, once, if that is asked for.
 fn keyspaces_fixture() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| {
-        let directory = PathBuf::from(KEYSPACES);
-        if env::var("FOLDB_REGENERATE_FIXTURE").is_ok_and(|wanted| wanted == "1") {
-            if directory.exists() {
-                fs::remove_dir_all(&directory).unwrap();
-            }
-            fs::create_dir_all(&directory).unwrap();
-            for (name, bytes) in files(&generate_keyspaces()) {
-                fs::write(directory.join(name), bytes).unwrap();
-            }
+    DIRECTORY.get_or_init(|| fixture_of_today(KEYSPACES, generate_keyspaces))
+}
+
+fn segments_fixture() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| fixture_of_today(SEGMENTS, generate_segments))
+}
+
+fn fixture_of_today(directory: &str, generate: fn() -> MemFs) -> PathBuf {
+    let directory = PathBuf::from(directory);
+    if env::var("FOLDB_REGENERATE_FIXTURE").is_ok_and(|wanted| wanted == "1") {
+        if directory.exists() {
+            fs::remove_dir_all(&directory).unwrap();
         }
-        directory
-    })
+        fs::create_dir_all(&directory).unwrap();
+        for (name, bytes) in files(&generate()) {
+            fs::write(directory.join(name), bytes).unwrap();
+        }
+    }
+    directory
 }
 
 /// A copy of a fixture, for an open changes it.
@@ -409,4 +481,29 @@ fn keyspaces_regenerated_are_the_same_database() {
     assert_eq!(files(&made), files(&generate_keyspaces()), "two fixtures of one history differ");
     let options = Options { env: Env::in_memory(made), ..Options::default() };
     assert_holds_the_keyspaces(&Db::open(IN_MEMORY, options).unwrap());
+}
+
+#[test]
+fn segments_are_read_and_written_to() {
+    let copy = copy_of(segments_fixture());
+    let db = Db::open(copy.path(), Options::default()).unwrap();
+    assert_holds_the_segments(&db);
+    db.compact::<&str>(..).unwrap();
+    let none_dead = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
+    db.merge_segments(&none_dead).unwrap();
+    assert_eq!(db.stats().segments.dead_bytes, 0);
+    assert_holds_the_segments(&db);
+    drop(db);
+    assert_holds_the_segments(&Db::open(copy.path(), Options::default()).unwrap());
+}
+
+/// As for the other fixtures: one of today is no other.
+#[test]
+fn segments_regenerated_are_the_same_database() {
+    let made = generate_segments();
+    let names: Vec<String> = files(&made).keys().cloned().collect();
+    assert_eq!(names, checked_in(segments_fixture()));
+    assert_eq!(files(&made), files(&generate_segments()), "two fixtures of one history differ");
+    let options = Options { env: Env::in_memory(made), ..Options::default() };
+    assert_holds_the_segments(&Db::open(IN_MEMORY, options).unwrap());
 }

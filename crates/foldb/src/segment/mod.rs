@@ -29,10 +29,10 @@ mod open;
 mod record_check;
 mod references;
 mod scan;
-mod verify;
-mod writer;
 #[cfg(test)]
 mod tests;
+mod verify;
+mod writer;
 
 pub(crate) use address::{Address, SegmentId};
 pub(crate) use file::SegmentFile;

@@ -12,6 +12,7 @@ use crate::segment::hints::visit_hints;
 use crate::segment::map::{Placement, SegmentMap};
 use crate::segment::open::OpenSegments;
 use crate::segment::writer::{Section, WriterContext};
+use crate::table::BlockCache;
 use crate::testing::worked_example::{assert_page_shows, bytes_on_the_page};
 use crate::version::{FileNames, TablePool, Trash};
 
@@ -83,7 +84,7 @@ fn page_can_be_read() {
     fs.create(&names().segment(FILE)).unwrap().write_at(&bytes_on_the_page(PAGE), 0).unwrap();
     let mut map = SegmentMap::default();
     placements.iter().for_each(|&placed| map.place(placed, trash.segment_file(FILE)));
-    let pool = Arc::new(TablePool::new(Arc::default(), 100));
+    let pool = Arc::new(TablePool::new(Arc::clone(BlockCache::new(0).store()), 100));
     let segments = OpenSegments::new(Arc::new(fs), names(), pool, DATABASE);
     let read = |segment, (key, _, position, value): (&str, u64, u64, &str), key_part| {
         let address = Address { segment, position, len: value.len() as u64, key_part };
@@ -107,6 +108,7 @@ fn page_can_be_read() {
         Ok(())
     })
     .unwrap();
-    let expected = FIRST.map(|(key, seqno, position, _)| (key.as_bytes().to_vec(), seqno, position));
+    let expected =
+        FIRST.map(|(key, seqno, position, _)| (key.as_bytes().to_vec(), seqno, position));
     assert_eq!(hints, expected);
 }
