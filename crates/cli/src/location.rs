@@ -63,13 +63,31 @@ impl Location {
         }
         for entry in fs::read_dir(path).map_err(look_failed)? {
             if !left_by_a_creation(&entry.map_err(look_failed)?).map_err(look_failed)? {
+                let hint = match has_a_manifest(path).map_err(look_failed)? {
+                    true => {
+                        ", a manifest of foldb among them, but without CURRENT: see foldb repair"
+                    }
+                    false => "",
+                };
                 return Err(Exit::failed(format!(
-                    "{name} is not a database: it is a directory with other files in it"
+                    "{name} is not a database: it is a directory with other files in it{hint}"
                 )));
             }
         }
         Ok(Location::Free)
     }
+}
+
+/// Whether a manifest of ours is there.
+fn has_a_manifest(path: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let is_one = entry.file_name().as_encoded_bytes().starts_with(b"MANIFEST-");
+        if is_one && begins_with_magic(&mut File::open(entry.path())?)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether this is all that a creation without `CURRENT` can have left: a lock, a log without
@@ -101,10 +119,22 @@ fn is_empty_log(path: &Path) -> io::Result<bool> {
 /// Whether a file begins as our logs and manifests do, or its first bytes were never written. Reads
 /// the header.
 fn begins_as_log(log: &mut impl Read) -> io::Result<bool> {
+    let header = header_of(log)?;
+    Ok(has_magic(&header) || header.iter().all(|&byte| byte == 0))
+}
+
+fn begins_with_magic(log: &mut impl Read) -> io::Result<bool> {
+    Ok(has_magic(&header_of(log)?))
+}
+
+fn header_of(log: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut header = Vec::new();
     log.take(LOG_HEADER_LEN).read_to_end(&mut header)?;
-    let magic = header.get(LOG_MAGIC_AT..LOG_MAGIC_AT + LOG_MAGIC.len());
-    Ok(magic == Some(LOG_MAGIC) || header.iter().all(|&byte| byte == 0))
+    Ok(header)
+}
+
+fn has_magic(header: &[u8]) -> bool {
+    header.get(LOG_MAGIC_AT..LOG_MAGIC_AT + LOG_MAGIC.len()) == Some(LOG_MAGIC)
 }
 
 fn is_zero_to_the_end(log: &mut impl BufRead) -> io::Result<bool> {

@@ -68,8 +68,8 @@ pub struct ReadmeExample;
 pub use batch::{BatchOp, WriteBatch};
 pub use db::{
     ApproximateCount, Base, CheckpointReport, Db, Explained, ExplainedRecord, Finalized, Keyspace,
-    MergeOptions, MergeProgress, MergeReport, OnMergeProgress, Operand, Operands, Place,
-    RecordKind, Snapshot, Unfolded,
+    LostTable, MergeOptions, MergeProgress, MergeReport, OnMergeProgress, Operand, Operands, Place,
+    RecordKind, RepairReport, Snapshot, Unfolded,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Event, EventListener, FailedMerge, StallReason};

@@ -147,6 +147,21 @@ fn check_for_good(db: Db, options: Options, generation: impl Fn(usize) -> Option
     check_all(&db, 300, generation);
 }
 
+/// Who looks on from another process keeps the files that a merge takes away.
+#[test]
+fn a_database_open_to_read_shows_its_moment_after_a_merge() {
+    let fs = MemFs::new();
+    let (db, generation) = half_dead(&fs);
+    let shown = Db::open_read_only(PATH, separating(&fs)).unwrap();
+    let report = db.merge_segments(&none_dead()).unwrap();
+    assert!(report.commits > 0);
+    put_all(&db, 0..300, 9);
+    db.compact::<&str>(..).unwrap();
+    db.merge_segments(&none_dead()).unwrap();
+    check_all(&shown, 300, generation);
+    check_all(&Db::open_read_only(PATH, separating(&fs)).unwrap(), 300, |_| Some(9));
+}
+
 /// What is written while a merge reads and writes stands, whatever it does to the merge's values: here
 /// it is flushed and compacted, too.
 #[test]

@@ -255,6 +255,20 @@ Examples:
   foldb merge-segments pages.db --dead 0 --json"
     )]
     MergeSegments(MergeSegments),
+    /// Makes a database that opens of one with files missing or damaged, and tells what is lost
+    #[command(
+        override_usage = "foldb repair DB [FLAGS]",
+        after_help = "\
+Opening never repairs: it names the file that is missing or damaged. Restoring that from a copy is
+better. A repair takes tables that cannot be read out of the tree, finds separated values again by
+what their segments say, and passes over logs that are missing. Damaged tables are kept beside the
+others as NNNNNN.tbl.damaged.
+
+Examples:
+  foldb repair words.db
+  foldb repair words.db --json"
+    )]
+    Repair(Repair),
     /// Shows the records of a key: where each lies, and why it is not folded yet
     #[command(
         override_usage = "foldb explain DB KEY [FLAGS]",
@@ -551,6 +565,14 @@ pub struct MergeSegments {
     #[arg(long, value_name = "PERCENT", default_value_t = 5,
           value_parser = clap::value_parser!(u8).range(0..=100))]
     pub dead: u8,
+}
+
+/// `repair`.
+#[derive(Debug, Args)]
+pub struct Repair {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
 }
 
 /// `checkpoint`.

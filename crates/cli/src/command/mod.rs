@@ -13,6 +13,7 @@ mod merge_segments;
 mod operators;
 mod options;
 mod point;
+mod repair;
 mod scan;
 mod stats;
 
@@ -41,6 +42,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Options(args) => options::run(args, common),
         Command::Compact(args) => compact::run(args, common),
         Command::MergeSegments(args) => merge_segments::run(args, common),
+        Command::Repair(args) => repair::run(args, common),
         Command::Finalize(args) => finalize::run(args, common),
         Command::Explain(args) => explain::run(args, common),
         Command::Checkpoint(args) => checkpoint::run(args, common),

@@ -33,6 +33,18 @@ pub(crate) trait RecordSink {
     /// The next record.
     fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()>;
 
+    /// The next record, and the sequence number it was written with: at the bottom the header has none.
+    #[inline]
+    fn add_written_at(
+        &mut self,
+        key: &[u8],
+        header: RecordHeader,
+        value: &[u8],
+        _written: SeqNo,
+    ) -> Result<()> {
+        self.add(key, header, value)
+    }
+
     /// This snapshot, the newest that does, keeps records of the last key from being folded further.
     fn keep_apart(&mut self, _snapshot: SeqNo) {}
 }
@@ -336,11 +348,12 @@ fn emit(
     if header.kind == Kind::Delete && nothing_below {
         return Ok(0);
     }
+    let written = header.seqno;
     if below == Below::Nothing {
         // The oldest stripe: every reader sees it.
         header.seqno = 0;
     }
-    sink.add(key, header, value)?;
+    sink.add_written_at(key, header, value, written)?;
     Ok(1)
 }
 

@@ -110,10 +110,17 @@ impl<'a> TableOutput<'a> {
         self.values.as_mut().map_or_else(|| Ok(NewSegments::default()), ValueWriter::finish)
     }
 
+    /// Adds a record whose value goes to a segment, which keeps the number of the write, too.
     #[cold]
-    fn add_separated(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()> {
+    fn add_separated(
+        &mut self,
+        key: &[u8],
+        header: RecordHeader,
+        written: SeqNo,
+        value: &[u8],
+    ) -> Result<()> {
         let values = self.values.as_mut().expect("somebody takes values");
-        let address = values.add(key, header.seqno, value)?;
+        let address = values.add(key, written, value)?;
         let mut bytes = std::mem::take(&mut self.address);
         bytes.clear();
         address.encode(&mut bytes);
@@ -253,10 +260,21 @@ impl Drop for TableOutput<'_> {
 impl RecordSink for TableOutput<'_> {
     #[inline]
     fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()> {
+        self.add_written_at(key, header, value, header.seqno)
+    }
+
+    #[inline]
+    fn add_written_at(
+        &mut self,
+        key: &[u8],
+        header: RecordHeader,
+        value: &[u8],
+        written: SeqNo,
+    ) -> Result<()> {
         if header.kind == Kind::Put
             && self.values.as_ref().is_some_and(|values| values.takes(value.len()))
         {
-            return self.add_separated(key, header, value);
+            return self.add_separated(key, header, written, value);
         }
         self.current()?.builder.add(key, header, value)
     }

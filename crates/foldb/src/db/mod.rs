@@ -54,6 +54,7 @@ pub use explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};
 pub(crate) use keyspace::DEFAULT_NAME;
 pub use keyspace::Keyspace;
 pub use merge_segments::{MergeOptions, MergeProgress, MergeReport, OnMergeProgress};
+pub use open::{LostTable, RepairReport};
 pub use operands::{Base, Operand, Operands};
 pub use operators::Finalized;
 pub use snapshot::Snapshot;
@@ -158,6 +159,38 @@ impl Db {
     /// `Locked` while it is open; `Io`.
     pub fn destroy(path: impl AsRef<Path>, options: &Options) -> Result<()> {
         open::destroy(path.as_ref(), options)
+    }
+
+    /// Makes a database that opens of one with files missing or damaged, and reports what is lost.
+    ///
+    /// Opening never repairs. A repair reads all tables and the manifest, takes what cannot be read out of
+    /// the tree, and puts a new manifest in force; a database that opens comes out as it was. With no table
+    /// lost nothing that was synced is. Of key ranges whose tables are lost it finds the separated values
+    /// again, the newest of each key, by the hints of their segments, or by reading segments that have none
+    /// ([`Options::value_hints`]); deletes, operands and other values that only those tables held are
+    /// unknown, so an older value may show. Operators and comparators must be given as to [`Db::open`].
+    ///
+    /// # Errors
+    /// `DatabaseMissing` where no manifest is left, `Locked` while the database is open, `Corruption` where
+    /// no manifest can be read, or a log is damaged before its end; `Io`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("db");
+    /// use foldb::{Db, Options};
+    ///
+    /// let db = Db::open(&path, Options { create_if_missing: true, ..Options::default() })?;
+    /// db.put("key", "value")?;
+    /// drop(db);
+    /// std::fs::remove_file(path.join("CURRENT")).unwrap();
+    /// let report = Db::repair(&path, Options::default())?;
+    /// assert!(report.manifest.is_some() && report.lost_tables.is_empty());
+    /// assert_eq!(Db::open(&path, Options::default())?.get("key")?.unwrap(), b"value");
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn repair(path: impl AsRef<Path>, options: Options) -> Result<RepairReport> {
+        open::repair(path.as_ref(), options)
     }
 
     /// Reads a key.

@@ -28,6 +28,7 @@ pub(crate) mod merge;
 mod open;
 mod record_check;
 mod references;
+mod salvage;
 mod scan;
 #[cfg(test)]
 mod tests;

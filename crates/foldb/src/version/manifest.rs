@@ -131,20 +131,19 @@ impl Manifest {
     /// # Errors
     /// `Corruption`, naming file and offset.
     pub(crate) fn recover(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<Recovered>> {
-        let current = names.current();
-        if !fs.exists(&current) {
-            return Ok(None);
-        }
-        let content = fs.read(&current).map_err(|error| Error::io(&current, "read", &error))?;
-        let number = parse_current(&content).ok_or_else(|| {
-            let found = content[..content.len().min(40)].escape_ascii().to_string();
-            Error::corruption(format!("expected the name of a manifest, found '{found}'"))
-                .at(&current, 0)
-        })?;
+        let Some(number) = manifest_in_force(fs, names)? else { return Ok(None) };
+        Manifest::read(fs, names, number).map(Some)
+    }
+
+    /// Reads a manifest, in force or not.
+    ///
+    /// # Errors
+    /// `Corruption`, naming file and offset.
+    pub(crate) fn read(fs: &dyn FileSystem, names: &FileNames, number: u64) -> Result<Recovered> {
         let path = names.manifest(number);
         if !fs.exists(&path) {
             return Err(Error::corruption(format!(
-                "{} is named by CURRENT but missing; restore it from a copy",
+                "{} is named by CURRENT but missing; restore it from a copy, or run `foldb repair`",
                 manifest_name(number)
             ))
             .in_file(&path));
@@ -173,8 +172,26 @@ impl Manifest {
         if edits.is_empty() {
             return Err(Error::new(ErrorKind::Corruption, "the manifest is empty").at(&path, 0));
         }
-        Ok(Some(Recovered { number, edits }))
+        Ok(Recovered { number, edits })
     }
+}
+
+/// The number of the manifest that `CURRENT` names; `None` where there is no `CURRENT`.
+///
+/// # Errors
+/// `Corruption` if it names none.
+pub(crate) fn manifest_in_force(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<u64>> {
+    let current = names.current();
+    if !fs.exists(&current) {
+        return Ok(None);
+    }
+    let content = fs.read(&current).map_err(|error| Error::io(&current, "read", &error))?;
+    let number = parse_current(&content).ok_or_else(|| {
+        let found = content[..content.len().min(40)].escape_ascii().to_string();
+        Error::corruption(format!("expected the name of a manifest, found '{found}'"))
+            .at(&current, 0)
+    })?;
+    Ok(Some(number))
 }
 
 /// The first record is the header every log has; it proves the file is ours.

@@ -14,6 +14,10 @@ pub(super) fn list_files(fs: &dyn FileSystem, names: &FileNames) -> Result<Vec<F
     Ok(list.iter().filter_map(|name| FileKind::parse(name)).collect())
 }
 
+/// What is said of a table that is not there.
+pub(super) const MISSING_TABLE: &str =
+    "the table is missing; restore it from a copy, or run `foldb repair`";
+
 /// Refuses a tree with a table missing.
 pub(super) fn check_tables(
     version: &Version,
@@ -29,8 +33,9 @@ pub(super) fn check_tables(
         .collect();
     match version.tables().find(|table| !present.contains(&table.file.number)) {
         None => Ok(()),
-        Some(table) => Err(Error::corruption("the table is missing; restore it from a copy")
-            .in_file(&names.table(table.file.number))),
+        Some(table) => {
+            Err(Error::corruption(MISSING_TABLE).in_file(&names.table(table.file.number)))
+        }
     }
 }
 
@@ -40,7 +45,8 @@ pub(super) fn check_first_log(log: u64, present: &[FileKind], names: &FileNames)
     if present.contains(&FileKind::Log(log)) {
         return Ok(());
     }
-    Err(Error::corruption("the log is missing; restore it from a copy").in_file(&names.log(log)))
+    let message = "the log is missing; restore it from a copy, or run `foldb repair`";
+    Err(Error::corruption(message).in_file(&names.log(log)))
 }
 
 pub(super) fn highest_number(present: &[FileKind]) -> u64 {

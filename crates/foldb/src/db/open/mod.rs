@@ -7,11 +7,12 @@
 //!
 //! [`stored`] is what the manifest says, [`files`] what the directory holds, [`opening`] makes a
 //! database of both; [`read_only`] makes one that is only looked at, also while another process writes
-//! to it.
+//! to it; [`repair`] makes one of what is left.
 
 mod files;
 mod opening;
 mod read_only;
+mod repair;
 mod stored;
 
 use std::path::Path;
@@ -28,6 +29,8 @@ use crate::runtime::Runtime;
 use crate::version::{FileKind, FileNames, Manifest, refuse_foreign};
 
 pub(crate) use read_only::open_read_only;
+pub(crate) use repair::repair;
+pub use repair::{LostTable, RepairReport};
 
 /// Opens a database, with its workers not started yet.
 pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {

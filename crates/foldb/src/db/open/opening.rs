@@ -50,7 +50,7 @@ impl Opening {
         {
             // A new database would remove them as leftovers of nobody.
             return Err(Error::corruption(
-                "CURRENT is missing, but here are tables: restore it, or destroy the database",
+                "CURRENT is missing, but here are tables: run `foldb repair`, or destroy the database",
             )
             .in_file(&names.current()));
         }
@@ -82,7 +82,8 @@ impl Opening {
             // No creation gets as far as to write: this is what is left of a database, or of a
             // checkpoint that was never finished.
             return Err(Error::corruption(
-                "CURRENT is missing, but here are logged writes: restore it, or destroy the database",
+                "CURRENT is missing, but here are logged writes: run `foldb repair`, or destroy the \
+                 database",
             )
             .in_file(&names.current()));
         }

@@ -1,0 +1,353 @@
+//! Repair: what is left of a database with files missing or damaged becomes one that opens.
+//!
+//! Nothing that an open would read is given up: a repair of a database that opens changes nothing but
+//! the number of its manifest. What is gone is reported, never guessed:
+//!
+//! - The manifest is the one that `CURRENT` names; if that cannot be read, the newest that can. What such a
+//!   one does not know of is put aside instead of being removed as a leftover.
+//! - A table that is missing or damaged is taken out of the tree. Of the keys in its range are found
+//!   again the separated values whose segments it referred to, the newest of each key ([`values`]);
+//!   what else it held (other values, operands, deletes) is not known, so an older value may show.
+//! - A log that is missing is passed over. What it held is lost; what stands in later ones is kept.
+//! - Segments need nothing: reads of values that are lost say so.
+//!
+//! The new manifest takes effect as every manifest does, by `CURRENT`; until then the database is as it
+//! was. Damaged tables are put aside under another name, for whoever can do more with them.
+
+mod values;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use foldb_env::FileSystem;
+
+use crate::db::keyspace::KeyspaceParts;
+use crate::db::open::files::{MISSING_TABLE, highest_number, list_files, logs_in};
+use crate::db::open::opening::{keyspace_parts, keyspace_trees};
+use crate::db::open::stored::Stored;
+use crate::db::open::{lock, open, runtime_of};
+use crate::db::tree::KeyspaceTree;
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::KeyspaceId;
+use crate::options::Options;
+use crate::table::BlockCache;
+use crate::version::{
+    Edit, FileKind, FileNames, KeyRange, Manifest, OpenTables, Recovered, TableRef, Trash,
+    TreeEdit, Upper, Version, manifest_in_force,
+};
+use crate::wal::LogWriter;
+
+/// What a repair found and did.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RepairReport {
+    /// Why the manifest that was in force could not be read, if it could not; an older one was then.
+    pub manifest: Option<Error>,
+    /// Tables that are whole.
+    pub tables: u64,
+    /// Tables that are missing or damaged.
+    pub lost_tables: Vec<LostTable>,
+    /// Logs that are missing.
+    pub lost_logs: Vec<PathBuf>,
+    /// Files of value segments that are missing, or could not be read where that was needed.
+    pub lost_segments: Vec<PathBuf>,
+    /// Separated values that were found again.
+    pub values_recovered: u64,
+}
+
+impl RepairReport {
+    /// Whether nothing was missing or damaged.
+    pub fn found_nothing(&self) -> bool {
+        self.manifest.is_none()
+            && self.lost_tables.is_empty()
+            && self.lost_logs.is_empty()
+            && self.lost_segments.is_empty()
+    }
+}
+
+/// A table that is gone. Of the keys from `first_key` to `last_key` deletes, operands and values that
+/// were not separated are unknown as far as only this table held them.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LostTable {
+    /// Name of the keyspace.
+    pub keyspace: String,
+    /// The table's file.
+    pub file: PathBuf,
+    /// What is wrong with it.
+    pub error: Error,
+    /// First key of what it showed.
+    pub first_key: Vec<u8>,
+    /// Where that ends; the key itself may not be part of it.
+    pub last_key: Vec<u8>,
+}
+
+/// Repairs the database at `path`, and opens it once to see that it does.
+pub(crate) fn repair(path: &Path, options: Options) -> Result<RepairReport> {
+    let options = Options {
+        create_if_missing: false,
+        error_if_exists: false,
+        allow_unresolved_operators: true,
+        ..options
+    };
+    options.validate()?;
+    let names = FileNames::new(path);
+    let fs = Arc::clone(&options.env.fs);
+    if !fs.is_dir(path) {
+        let error = Error::new(ErrorKind::DatabaseMissing, "there is no such directory");
+        return Err(error.in_file(path));
+    }
+    let present = list_files(&*fs, &names)?;
+    if !present.iter().any(|kind| matches!(kind, FileKind::Manifest(_))) {
+        return Err(Error::new(
+            ErrorKind::DatabaseMissing,
+            "no manifest is left, and without one nobody knows which tables are in use: restore one \
+             from a checkpoint",
+        )
+        .in_file(path));
+    }
+    let locked = lock(&*fs, &names)?;
+    let mut report = RepairReport::default();
+    let recovered = readable_manifest(&*fs, &names, &present, &mut report)?;
+    let stored = Stored::recover(recovered, &options, &names)?;
+    Repair { options: options.clone(), names, fs, present, stored, report: &mut report }.run()?;
+    drop(locked);
+    open(path, options)?.close()?;
+    Ok(report)
+}
+
+/// The manifest in force; if it cannot be read, the newest that can.
+fn readable_manifest(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    present: &[FileKind],
+    report: &mut RepairReport,
+) -> Result<Recovered> {
+    let missing = || Error::corruption("CURRENT is missing").in_file(&names.current());
+    let in_force = manifest_in_force(fs, names).and_then(|number| number.ok_or_else(missing));
+    let first = in_force.and_then(|number| Manifest::read(fs, names, number));
+    let error = match first {
+        Ok(recovered) => return Ok(recovered),
+        Err(error) if error.kind() == ErrorKind::Corruption => error,
+        Err(error) => return Err(error),
+    };
+    let mut others: Vec<u64> = present
+        .iter()
+        .filter_map(|kind| match kind {
+            FileKind::Manifest(number) => Some(*number),
+            _ => None,
+        })
+        .collect();
+    others.sort_unstable();
+    let found = others.iter().rev().find_map(|&number| Manifest::read(fs, names, number).ok());
+    let recovered = found.ok_or_else(|| error.clone())?;
+    report.manifest = Some(error);
+    Ok(recovered)
+}
+
+struct Repair<'a> {
+    options: Options,
+    names: FileNames,
+    fs: Arc<dyn FileSystem>,
+    present: Vec<FileKind>,
+    stored: Stored,
+    report: &'a mut RepairReport,
+}
+
+impl Repair<'_> {
+    fn run(mut self) -> Result<()> {
+        self.pass_over_missing_logs()?;
+        let trash: Arc<Trash> = Arc::default();
+        let parts = keyspace_parts(&self.stored, &self.options, &self.names, &trash)?;
+        let tables = self.tables();
+        let highest = highest_number(&self.present) + 1;
+        self.stored.next_file = self.stored.next_file.max(highest);
+        let mut repaired = Vec::new();
+        for own in &parts {
+            repaired.push(self.repair_keyspace(own, &tables, &trash)?);
+        }
+        let mut trees = keyspace_trees(parts, &self.stored, &self.options, &tables);
+        for (own, version) in trees.values_mut().zip(repaired) {
+            own.version = Arc::new(version);
+        }
+        let number = self.new_number();
+        let stored = &self.stored;
+        let snapshot = Edit {
+            database: Some(stored.database),
+            log: Some(stored.log),
+            next_file: Some(stored.next_file),
+            next_run: Some(stored.next_run),
+            last_seqno: Some(stored.last_seqno),
+            next_keyspace: Some(stored.next_keyspace),
+            operators: stored.registry.resolver().dynamic_definitions().cloned().collect(),
+            totals: Some(stored.totals.to_vec()),
+            keyspaces: trees.values().map(KeyspaceTree::describe).collect(),
+            dropped: Vec::new(),
+        };
+        let directory = self.names.directory();
+        let synced = self.fs.sync_dir(directory);
+        synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
+        Manifest::create(&self.fs, &self.names, number, stored.database, &snapshot)?;
+        for table in &self.report.lost_tables {
+            self.put_aside(&table.file, "damaged")?;
+        }
+        if self.report.manifest.is_some() {
+            self.put_unknown_aside(&trees)?;
+        }
+        Ok(())
+    }
+
+    fn new_number(&mut self) -> u64 {
+        self.stored.next_file += 1;
+        self.stored.next_file - 1
+    }
+
+    /// The replay begins with the first log that is there.
+    fn pass_over_missing_logs(&mut self) -> Result<()> {
+        let needed = self.stored.log;
+        if self.present.contains(&FileKind::Log(needed)) {
+            return Ok(());
+        }
+        self.report.lost_logs.push(self.names.log(needed));
+        let next = logs_in(&self.present).into_iter().find(|&log| log > needed);
+        self.stored.log = match next {
+            Some(log) => log,
+            None => {
+                self.stored.next_file =
+                    self.stored.next_file.max(highest_number(&self.present) + 1);
+                let log = self.new_number();
+                let path = self.names.log(log);
+                let database = self.stored.database;
+                LogWriter::create(&self.fs, &path, log, database, None)?
+                    .sync_handle()
+                    .sync_all()?;
+                log
+            }
+        };
+        Ok(())
+    }
+
+    fn tables(&self) -> OpenTables {
+        let ledger = runtime_of(&self.options);
+        let ledger = ledger.ledger();
+        OpenTables::new(
+            Arc::clone(&self.fs),
+            self.names.clone(),
+            Arc::clone(&self.options.comparator),
+            Arc::new(BlockCache::sharing(&ledger.blocks)),
+            Arc::clone(&ledger.tables),
+            self.stored.database,
+        )
+    }
+
+    /// The version of a keyspace without tables that are gone, with what was found again of them.
+    fn repair_keyspace(
+        &mut self,
+        own: &KeyspaceParts,
+        tables: &OpenTables,
+        trash: &Arc<Trash>,
+    ) -> Result<Version> {
+        let tables = tables.for_keyspace(own.id, Arc::clone(&own.comparator));
+        let before = &own.version;
+        for (number, file) in before.segments.files() {
+            if !self.present.contains(&FileKind::Segment(number)) {
+                self.report.lost_segments.push(self.names.segment(file.file.number()));
+            }
+        }
+        let (mut lost, mut edits) = (Vec::new(), Vec::new());
+        for (_, run) in before.runs() {
+            for table in &run.tables {
+                let Some(error) = self.what_is_wrong(table, &tables)? else {
+                    self.report.tables += 1;
+                    continue;
+                };
+                self.report.lost_tables.push(LostTable {
+                    keyspace: own.name.to_string(),
+                    file: self.names.table(table.file.number),
+                    error,
+                    first_key: table.lo.to_vec(),
+                    last_key: table.hi.key().to_vec(),
+                });
+                edits.push(TreeEdit::Carve { run: run.id, range: range_of(table) });
+                lost.push(table.clone());
+            }
+        }
+        let comparator = &*own.comparator;
+        let without = before.apply(&edits, comparator, trash)?;
+        if lost.is_empty() {
+            return Ok(without);
+        }
+        let found = self.find_values(own, &lost, &without, &tables)?;
+        if found.is_empty() {
+            return Ok(without);
+        }
+        self.report.values_recovered += found.len() as u64;
+        let files = self.write_table(own, found)?;
+        let run = self.stored.next_run;
+        self.stored.next_run += 1;
+        edits.push(TreeEdit::NewRun { level: 0, run, before: None });
+        edits.extend(files.into_iter().map(|file| TreeEdit::Insert {
+            run,
+            lo: Arc::clone(&file.smallest),
+            hi: file.end.clone(),
+            file,
+        }));
+        // From the beginning: the segments that only lost tables referred to are still there.
+        before.apply(&edits, comparator, trash)
+    }
+
+    /// Reads all of a table. Only what cannot be read for good is wrong: a table that merely cannot be
+    /// opened now must not be given up.
+    fn what_is_wrong(&self, table: &TableRef, tables: &OpenTables) -> Result<Option<Error>> {
+        let number = table.file.number;
+        if !self.present.contains(&FileKind::Table(number)) {
+            return Ok(Some(Error::corruption(MISSING_TABLE).in_file(&self.names.table(number))));
+        }
+        match tables.get_owned(&table.file).and_then(|open| open.verify()) {
+            Ok(_) => Ok(None),
+            Err(error) if error.kind() == ErrorKind::Corruption => Ok(Some(error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives a file that is there a name of its own, which no open removes.
+    fn put_aside(&self, file: &Path, why: &str) -> Result<()> {
+        if !self.fs.exists(file) {
+            return Ok(());
+        }
+        let mut aside = file.to_owned().into_os_string();
+        aside.push(format!(".{why}"));
+        let renamed = self.fs.rename(file, Path::new(&aside));
+        renamed.map_err(|error| Error::io(file, "put aside", &error))
+    }
+
+    /// An older manifest than the one in force may not know of files that are worth something.
+    fn put_unknown_aside(&self, trees: &BTreeMap<KeyspaceId, KeyspaceTree>) -> Result<()> {
+        let versions = || trees.values().map(|own| &own.version);
+        let tables: HashSet<u64> = versions()
+            .flat_map(|version| version.tables())
+            .map(|table| table.file.number)
+            .collect();
+        let segments: HashSet<u64> = versions()
+            .flat_map(|version| version.segments.iter())
+            .map(|segment| segment.placement.file)
+            .collect();
+        for kind in &self.present {
+            let path = match *kind {
+                FileKind::Table(number) if !tables.contains(&number) => self.names.table(number),
+                FileKind::Segment(number) if !segments.contains(&number) => {
+                    self.names.segment(number)
+                }
+                _ => continue,
+            };
+            self.put_aside(&path, "unknown")?;
+        }
+        Ok(())
+    }
+}
+
+fn range_of(table: &TableRef) -> KeyRange {
+    let hi: Upper = table.hi.clone();
+    KeyRange { lo: Some(Arc::clone(&table.lo)), hi: Some(hi) }
+}

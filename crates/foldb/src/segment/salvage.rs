@@ -1,0 +1,119 @@
+//! Whose values a segment holds: from its hints, or where it has none by walking its records.
+
+use super::address::{Address, CHECKSUM_LEN, head_len};
+use super::extents::{Extent, Extents};
+use super::format::{Tail, check_sum, record_seed};
+use super::hints::{Hint, visit_hints};
+use super::map::{Placement, Segment};
+use super::open::{OpenFile, OpenSegments};
+use crate::encoding::{checksum, decode_varint};
+use crate::error::{Error, Result};
+use crate::key::{KeyspaceId, SeqNo};
+
+/// Bytes read at once.
+const STEP: u64 = 256 << 10;
+
+/// Longest head of a record or key part.
+const MOST_HEAD: u64 = 10;
+
+impl OpenSegments {
+    /// Visits the values of a segment: key, sequence number and address. Values themselves are not read
+    /// where there are hints.
+    ///
+    /// # Errors
+    /// `Corruption` for a file that is missing or damaged where this must be read; `Io`; those of `visit`.
+    pub(crate) fn visit_values(
+        &self,
+        keyspace: KeyspaceId,
+        segment: &Segment,
+        mut visit: impl FnMut(&[u8], SeqNo, Address) -> Result<()>,
+    ) -> Result<()> {
+        let file = self.get(keyspace, &segment.file)?;
+        let placement = &segment.placement;
+        file.check_section(placement)?;
+        let moves = file.moves(placement)?;
+        let kept = moves.as_deref().map(|moves| &moves.kept);
+        if placement.is_keyed() {
+            return walk(&file, placement, kept, &mut visit)
+                .map_err(|error| error.at(file.path(), placement.offset));
+        }
+        let payload = file.read_tail(placement, Tail::Hints)?;
+        visit_hints(&payload, kept, |hint| {
+            let Hint { key, seqno, value_len, position } = hint;
+            let segment = placement.segment;
+            let (position, len) = (*position, *value_len);
+            visit(key, *seqno, Address { segment, position, len, key_part: 0 })
+        })
+        .map_err(|error| error.at(file.path(), placement.records_end()))
+    }
+}
+
+/// Walks the records of a section that have their keys with them.
+fn walk(
+    file: &OpenFile,
+    placement: &Placement,
+    kept: Option<&Extents>,
+    visit: &mut impl FnMut(&[u8], SeqNo, Address) -> Result<()>,
+) -> Result<()> {
+    let whole = Extents::of(vec![Extent { start: 0, end: placement.records_len }]);
+    let mut bytes = Window { file, end: placement.end(), bytes: Vec::new(), offset: 0 };
+    let mut offset = placement.records_at();
+    for stretch in kept.unwrap_or(&whole).iter() {
+        let mut position = stretch.start;
+        while position < stretch.end {
+            let (len, _) = bytes.varint(offset)?;
+            let len = len.checked_sub(1).ok_or_else(no_record)?;
+            let record = head_len(len).saturating_add(len).saturating_add(CHECKSUM_LEN);
+            let key_at = offset.saturating_add(record);
+            let (key_len, key_head) = bytes.varint(key_at)?;
+            let seqno_at = key_at.saturating_add(key_head).saturating_add(key_len);
+            let (seqno, seqno_len) = bytes.varint(seqno_at)?;
+            let covered = key_head + key_len + seqno_len;
+            let part = bytes.at(key_at, covered + CHECKSUM_LEN)?;
+            let (checked, sum) = part.split_at(covered as usize);
+            let expected = sum.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+            let seed = !record_seed(placement.segment, position);
+            check_sum("key", expected, checksum(seed, checked))?;
+            let key = &checked[key_head as usize..(key_head + key_len) as usize];
+            let key_part = part.len() as u64;
+            visit(key, seqno, Address { segment: placement.segment, position, len, key_part })?;
+            (offset, position) = (offset + record + key_part, position + record + key_part);
+        }
+    }
+    Ok(())
+}
+
+fn no_record() -> Error {
+    Error::corruption("expected a record with its key, found other bytes")
+}
+
+/// Bytes of a section, read in steps.
+struct Window<'a> {
+    file: &'a OpenFile,
+    /// Of the section.
+    end: u64,
+    bytes: Vec<u8>,
+    offset: u64,
+}
+
+impl Window<'_> {
+    /// Bytes from an offset on, all of them in the section.
+    fn at(&mut self, offset: u64, len: u64) -> Result<&[u8]> {
+        let end = offset.checked_add(len).filter(|&end| end <= self.end).ok_or_else(no_record)?;
+        if offset < self.offset || end > self.offset + self.bytes.len() as u64 {
+            let len = (end - offset).max(STEP).min(self.end - offset);
+            self.bytes.resize(len as usize, 0);
+            self.offset = offset;
+            self.file.read(&mut self.bytes, offset)?;
+        }
+        let start = (offset - self.offset) as usize;
+        Ok(&self.bytes[start..start + len as usize])
+    }
+
+    /// A number, and how many bytes it has.
+    fn varint(&mut self, offset: u64) -> Result<(u64, u64)> {
+        let room = self.end.saturating_sub(offset).min(MOST_HEAD);
+        let (number, len) = decode_varint(self.at(offset, room)?).ok_or_else(no_record)?;
+        Ok((number, len as u64))
+    }
+}
