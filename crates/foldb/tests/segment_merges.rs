@@ -74,6 +74,38 @@ fn a_merge_gives_dead_space_back() {
     db.verify().unwrap();
 }
 
+/// Even if all that the tree learned from its merges is that nothing is ever overwritten, and values are
+/// as small as in nobody's right mind.
+#[test]
+fn a_merge_on_demand_finds_what_the_tree_hides() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, Options { disable_auto_compactions: true, ..by_hand(&fs) }).unwrap();
+    let small = |n: usize, generation: usize| value(n, generation)[..128].to_vec();
+    for round in 0..6 {
+        for n in 100 * round..100 * (round + 1) {
+            db.put(key(n), small(n, 0)).unwrap();
+        }
+        db.compact::<&str>(..).unwrap();
+    }
+    (0..200).for_each(|n| db.put(key(n), small(n, 1)).unwrap());
+    db.flush().unwrap();
+    (200..300).for_each(|n| db.delete(key(n)).unwrap());
+    db.flush().unwrap();
+    assert_eq!(db.stats().segments.dead_bytes, 0, "nothing is known to be dead");
+    let report = db.merge_segments(&MergeOptions::default()).unwrap();
+    let (dead, after) = (300.0 * 137.0, report.bytes_after as f64);
+    assert!(report.bytes_reclaimed() as f64 > 0.9 * dead, "{report:?}");
+    assert!(after < 1.1 * 500.0 * 137.0 / 0.95, "{report:?}");
+    for n in 0..600 {
+        let expected = match n {
+            0..200 => Some(small(n, 1)),
+            200..300 => None,
+            _ => Some(small(n, 0)),
+        };
+        assert_eq!(db.get(key(n)).unwrap().map(foldb::Value::into_owned), expected, "{n}");
+    }
+}
+
 #[test]
 fn the_background_keeps_dead_space_within_its_bound() {
     let fs = MemFs::new();
