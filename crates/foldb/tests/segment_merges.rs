@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use foldb::env::mem::Fault;
-use foldb::env::{Env, FileSystem, MemFs};
+use foldb::env::{Env, FileSystem, MemFs, SystemClock, SystemThreads};
 use foldb::{Db, ErrorKind, Event, EventListener, MergeOptions, Options};
 
 use support::deeds::DeedFs;
@@ -434,4 +434,78 @@ fn a_merge_can_be_cancelled() {
     let report = db.merge_segments(&MergeOptions::default()).unwrap();
     assert!(!report.cancelled && report.commits > 0, "{report:?}");
     check_all(&db, 300, &generation);
+}
+
+/// Writers, a reader, flushes, compactions and merges at once, on threads: each writer finds what it wrote
+/// last, at any moment and after a reopen.
+#[test]
+fn merges_beside_writers_readers_and_flushes() {
+    const WRITERS: usize = 2;
+    const KEYS: usize = 300;
+    const ROUNDS: usize = 400;
+    let fs = MemFs::new();
+    let (threads, clock) = (Arc::new(SystemThreads), Arc::new(SystemClock::default()));
+    let env = Env { threads, clock, ..Env::in_memory(fs.clone()) };
+    let options = Options { env, max_dead_fraction: 0.1, ..separating(&fs) };
+    let db = Db::open(PATH, options).unwrap();
+    put_all(&db, 0..KEYS, 0);
+    let stop = AtomicBool::new(false);
+    let merged = AtomicU64::new(0);
+    let until_stopped = |step: &dyn Fn(usize)| {
+        let mut count = 0;
+        while !stop.load(Ordering::Relaxed) {
+            step(count);
+            count += 1;
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            until_stopped(&|_| {
+                let options = MergeOptions { memory_budget: Some(64 << 10), ..none_dead() };
+                merged.fetch_add(db.merge_segments(&options).unwrap().commits, Ordering::Relaxed);
+            });
+        });
+        scope.spawn(|| {
+            until_stopped(&|count| {
+                db.flush().unwrap();
+                if count % 4 == 0 {
+                    db.compact::<&str>(..).unwrap();
+                }
+            });
+        });
+        scope.spawn(|| {
+            until_stopped(&|count| {
+                let n = count * 7 % KEYS;
+                let found = db.get(key(n)).unwrap().unwrap();
+                assert!(found.starts_with(format!("{n}.").as_bytes()), "{n}");
+                if count % 50 == 0 {
+                    assert_eq!(db.iter().unwrap().filter(Result::is_ok).count(), KEYS);
+                }
+            });
+        });
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let db = &db;
+                scope.spawn(move || {
+                    for round in 1..=ROUNDS {
+                        for n in (writer..KEYS).step_by(WRITERS).filter(|n| (n + round) % 3 > 0) {
+                            db.put(key(n), value(n, round)).unwrap();
+                            let found = db.get(key(n)).unwrap().unwrap();
+                            assert!(found == value(n, round)[..], "{n} in round {round}");
+                        }
+                    }
+                })
+            })
+            .collect();
+        let done: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        stop.store(true, Ordering::Relaxed);
+        done.into_iter().for_each(|done| done.unwrap());
+    });
+    assert!(merged.load(Ordering::Relaxed) > 0);
+    let last = |n: usize| (1..=ROUNDS).rev().find(|round| (n + round) % 3 > 0);
+    check_all(&db, KEYS, last);
+    drop(db);
+    let db = open(&fs);
+    check_all(&db, KEYS, last);
+    db.verify().unwrap();
 }
