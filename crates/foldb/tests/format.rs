@@ -387,7 +387,14 @@ fn format_0_is_read() {
     let db = Db::open(copy.path(), Options::default()).unwrap();
     assert_holds_the_history(&db);
     assert_eq!(db.default_operator().unwrap().spec(), COUNT);
-    // Both its levels are there, and what the log held became a run of its own.
+}
+
+/// Both its levels are there, and what the log held becomes a run of its own.
+#[test]
+fn format_0_has_its_levels() {
+    let copy = copy_of_the_fixture();
+    let as_it_is = Options { disable_auto_compactions: true, ..Options::default() };
+    let db = Db::open(copy.path(), as_it_is).unwrap();
     let runs: Vec<u64> = db.stats().levels.iter().map(|level| level.runs).collect();
     assert_eq!((runs[0], runs[1], runs[2]), (2, 0, 1));
 }

@@ -332,8 +332,23 @@ fn settings(row: &Row<'_>) -> Markup {
                 }
             }
         }
+        (notes(row))
         @if !row.missing.is_empty() {
             p class="note" { "No runs of " (row.missing.join(", ")) "." }
+        }
+    }
+}
+
+/// What runs tell in words, each by the run that told it.
+fn notes(row: &Row<'_>) -> Markup {
+    let runs = || row.contenders.iter().flat_map(|contender| &contender.runs);
+    html! {
+        @if runs().any(|run| !run.notes.is_empty()) {
+            ul class="note" {
+                @for run in runs() {
+                    @for note in &run.notes { li { (run.engine) " " (run.repetition) ": " (note) } }
+                }
+            }
         }
     }
 }

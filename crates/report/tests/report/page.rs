@@ -67,6 +67,7 @@ fn all_text_is_escaped() {
     let mut run = run(evil, evil);
     run.settings = text();
     run.digest = text();
+    run.notes = vec![text()];
     run.timeline = vec![Moment { at: 1.0, operations: 1 }];
     run.events = vec![BackgroundEvent { kind: text(), began: 0.0, ended: 1.0, bytes: 1 }];
     let mut results = Results {
@@ -135,6 +136,15 @@ fn an_absent_engine_says_why() {
     let (shown, _) = parts(&fixture::results());
     assert!(shown.contains("absent: not built: no compiler"));
     assert!(shown.contains("No runs of"));
+}
+
+#[test]
+fn what_runs_tell_in_words_stands_by_their_name() {
+    let mut results = fixture::results();
+    let run = &mut results.runs[0];
+    run.notes = vec!["a hit read 1.25 blocks".to_owned()];
+    let item = format!("<li>{} {}: a hit read 1.25 blocks</li>", run.engine, run.repetition);
+    assert!(page::html(&results).contains(&item));
 }
 
 #[test]
