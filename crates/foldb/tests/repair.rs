@@ -9,7 +9,7 @@ use foldb::env::{FileSystem, MemFs};
 use foldb::{Db, ErrorKind, MergeOptions, Options, RepairReport, Value};
 
 use support::segments::{check_all, key, put_all, segment_files, separating, value};
-use support::{PATH, assert_error};
+use support::{PATH, assert_error, number};
 
 fn open_with(fs: &MemFs, hints: bool) -> Db {
     let by_hand = Options { disable_auto_compactions: true, ..separating(fs) };
@@ -74,22 +74,95 @@ fn a_database_that_opens_comes_out_of_a_repair_as_it_was() {
 }
 
 #[test]
-fn a_repair_needs_the_database_closed_and_a_manifest() {
+fn a_repair_needs_a_database_that_is_closed() {
     let fs = MemFs::new();
     assert_error(Db::repair(PATH, separating(&fs)), ErrorKind::DatabaseMissing, None);
     let _generation = three_parts(&fs, true);
     let db = open_with(&fs, true);
     assert_error(Db::repair(PATH, separating(&fs)), ErrorKind::Locked, Some("LOCK"));
     drop(db);
-    let manifest = files(&fs, "MANIFEST").pop().unwrap();
-    let bytes = fs.read(&manifest).unwrap();
-    fs.remove(&manifest).unwrap();
-    assert_error(Db::repair(PATH, separating(&fs)), ErrorKind::DatabaseMissing, None);
-    let mut damaged = bytes.clone();
-    damaged[100] ^= 1;
-    fs.create(&manifest).unwrap().write_at(&damaged, 0).unwrap();
-    assert_error(Db::repair(PATH, separating(&fs)), ErrorKind::Corruption, None);
-    assert_eq!(fs.read(&manifest).unwrap(), damaged, "as it was");
+}
+
+/// Counts in 20 lists of operands, flushed, compacted slice by slice and left where it is: what tables
+/// say of what was shown of others, and of the logs, is what keeps each from being counted twice.
+#[test]
+fn a_manifest_is_made_of_what_the_other_files_tell() {
+    for (steps_done, damage) in (0..40).map(|step| (step, step % 2 == 0)) {
+        let fs = MemFs::new();
+        let options = Options { target_file_size: 300, block_size: 256, ..separating(&fs) };
+        let db = Db::open(PATH, options.clone()).unwrap();
+        let mut expected = [0u64; 20];
+        for round in 0..30u64 {
+            for (n, sum) in expected.iter_mut().enumerate() {
+                let key = format!("count{n:02}");
+                match (round as usize + n) % 11 {
+                    0 => {
+                        db.put(&key, number(round)).unwrap();
+                        *sum = round;
+                    }
+                    1 if round > 0 => {
+                        db.delete(&key).unwrap();
+                        *sum = 0;
+                    }
+                    _ => {
+                        db.merge(&key, number(round)).unwrap();
+                        *sum += round;
+                    }
+                }
+            }
+            put_all(&db, (0..20).filter(|n| (n + round as usize) % 3 == 0), round as usize);
+            if round % 4 == 3 {
+                db.flush().unwrap();
+            }
+        }
+        for _ in 0..steps_done {
+            db.step_background().unwrap();
+        }
+        // Folded into records whose numbers are smaller, and in the log.
+        db.merge("count00", number(1000)).unwrap();
+        db.merge("count00", number(1000)).unwrap();
+        expected[0] += 2000;
+        db.sync().unwrap();
+        drop(db);
+        for manifest in files(&fs, "MANIFEST") {
+            if damage {
+                let mut bytes = fs.read(&manifest).unwrap();
+                bytes[100] ^= 1;
+                fs.create(&manifest).unwrap().write_at(&bytes, 0).unwrap();
+            } else {
+                fs.remove(&manifest).unwrap();
+            }
+        }
+        let report = Db::repair(PATH, options.clone()).unwrap();
+        assert!(report.rebuilt && report.lost_tables.is_empty(), "{report:?}");
+        let db = Db::open(PATH, options).unwrap();
+        for (n, &sum) in expected.iter().enumerate() {
+            let found = support::count(&db, &format!("count{n:02}"));
+            assert_eq!(found, sum, "count {n} after {steps_done} steps");
+            let last = (0..30).rev().find(|round| (n + round) % 3 == 0).unwrap();
+            assert_eq!(db.get(key(n)).unwrap().map(Value::into_owned), Some(value(n, last)));
+        }
+        db.compact::<&str>(..).unwrap();
+        db.verify().unwrap();
+        for (n, &sum) in expected.iter().enumerate() {
+            assert_eq!(support::count(&db, &format!("count{n:02}")), sum);
+        }
+    }
+}
+
+/// A database that was never flushed is its log.
+#[test]
+fn a_manifest_is_made_of_a_log_alone() {
+    let fs = MemFs::new();
+    let db = open_with(&fs, true);
+    put_all(&db, 0..20, 0);
+    drop(db);
+    for file in files(&fs, "MANIFEST").into_iter().chain(files(&fs, "CURRENT")) {
+        fs.remove(&file).unwrap();
+    }
+    let report = repair(&fs);
+    assert!(report.rebuilt && report.lost_logs.is_empty(), "{report:?}");
+    check_all(&open_with(&fs, true), 20, |_| Some(0));
 }
 
 /// Nothing synced is lost with no table lost.

@@ -221,13 +221,14 @@ impl Job {
         let tombstones = tombstones_to_pass_on(&folder, &range, comparator)?;
         output.set_tombstones(tombstones, &folder.older);
         let segments = output.finish_values()?;
+        let carve = |run: &Arc<Run>| TreeEdit::Carve { run: run.id, range: range.clone() };
+        let mut edits: Vec<_> = self.sources(context.version).into_iter().map(carve).collect();
+        output.set_surroundings(context.version.surroundings(&edits, comparator, 0)?);
         let files = output.finish()?;
         let bytes_base = bytes_in(context.version.run(self.output_run), &range, comparator);
         let inputs = self.inputs.iter().map(|&id| context.version.run(id));
         let bytes_above = inputs.map(|run| bytes_in(run, &range, comparator)).sum();
         let bytes_written = files.iter().map(|file| file.len).sum();
-        let carve = |run: &Arc<Run>| TreeEdit::Carve { run: run.id, range: range.clone() };
-        let mut edits: Vec<_> = self.sources(context.version).into_iter().map(carve).collect();
         edits.extend(segments.placed.iter().copied().map(TreeEdit::Place));
         edits.extend(files.into_iter().map(|file| TreeEdit::Insert {
             run: self.output_run,

@@ -25,7 +25,7 @@ use crate::key::{Kind, RecordHeader, SeqNo};
 use crate::memory::Charge;
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::segment::{NewSegments, ValueWriter};
-use crate::table::{TableBuilder, TableBuilderOptions, TableSummary};
+use crate::table::{Surroundings, TableBuilder, TableBuilderOptions, TableSummary};
 use crate::version::{FileFacts, FileNames, Key, Upper};
 
 /// Makes table files for a flush or a slice. A table is begun with its first record.
@@ -52,6 +52,7 @@ pub(crate) struct TableOutput<'a> {
     /// Takes large values, if any are separated.
     values: Option<ValueWriter<'a>>,
     address: Vec<u8>,
+    surroundings: Option<Surroundings>,
 }
 
 /// Keys between two looks at what a table being written takes.
@@ -95,6 +96,7 @@ impl<'a> TableOutput<'a> {
             charge,
             values: None,
             address: Vec::new(),
+            surroundings: None,
         }
     }
 
@@ -128,6 +130,11 @@ impl<'a> TableOutput<'a> {
         self.current()?.builder.add(key, header, &bytes)?;
         self.address = bytes;
         Ok(())
+    }
+
+    /// What the last table tells of the tree around it.
+    pub(crate) fn set_surroundings(&mut self, surroundings: Surroundings) {
+        self.surroundings = Some(surroundings);
     }
 
     /// Gives all range tombstones that lie behind the last cut, in the order of their starts, and
@@ -166,8 +173,14 @@ impl<'a> TableOutput<'a> {
 
     fn cut_at(&mut self, cut: &Edge) -> Result<()> {
         self.take_tombstones(cut)?;
-        if let Some(Current { builder, number, deleted, samples, kept_apart }) = self.current.take()
+        if let Some(Current { mut builder, number, deleted, samples, kept_apart }) =
+            self.current.take()
         {
+            if *cut == Edge::Highest
+                && let Some(surroundings) = self.surroundings.take()
+            {
+                builder.set_surroundings(surroundings);
+            }
             self.charge.set(builder.memory_bytes_at_end());
             let summary = builder.finish();
             self.charge.set(0);

@@ -72,13 +72,14 @@ impl Core {
                 memtables.entry(keyspace.id).or_insert_with(|| (keyspace.clone(), Vec::new()));
             own.push(Arc::clone(memtable));
         }
+        let through = groups.last().map_or(0, |newest| newest.through);
         let mut flushed = Vec::new();
         for (keyspace, memtables) in memtables.into_values() {
             if keyspace.is_dropped() {
                 continue;
             }
             let version = Arc::clone(&keyspace.view.load().version);
-            match self.write_memtables(&keyspace, &memtables, &version) {
+            match self.write_memtables(&keyspace, &memtables, &version, through) {
                 Ok(files) => flushed.push((keyspace, files)),
                 Err(error) => {
                     // They are written anew when the flush is tried again.
@@ -138,6 +139,7 @@ impl Core {
         keyspace: &KeyspaceState,
         memtables: &[Arc<Memtable>],
         version: &Version,
+        through: SeqNo,
     ) -> Result<Written> {
         if memtables.is_empty() {
             return Ok(Written::default());
@@ -170,6 +172,7 @@ impl Core {
             folder.fold_key(&mut records, &mut output)?;
         }
         let segments = output.finish_values()?;
+        output.set_surroundings(version.surroundings(&[], &*keyspace.comparator, through)?);
         let (files, counts) = (output.finish()?, folder.counts);
         let bytes = files.iter().map(|file| file.len).sum();
         self.totals.add(Total::Flushes, memtables.len() as u64);

@@ -112,6 +112,14 @@ pub(crate) fn put_section_header(out: &mut Vec<u8>, segment: SegmentId, flags: u
     out.extend_from_slice(&sum.to_le_bytes());
 }
 
+/// What the header of a section says: its segment and flags; `None` if it is none.
+pub(crate) fn parse_section_header(bytes: &[u8]) -> Option<(SegmentId, u32)> {
+    let mut reader = ByteReader::new(bytes.strip_prefix(&SECTION_MAGIC)?);
+    let flags = reader.u32("flags").ok()?;
+    let segment = reader.u64("segment").ok()?;
+    check_section_header(bytes, segment, flags).ok().map(|()| (segment, flags))
+}
+
 /// Checks a section's header against what the manifest says of it.
 ///
 /// # Errors

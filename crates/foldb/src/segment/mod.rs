@@ -30,6 +30,7 @@ mod record_check;
 mod references;
 mod salvage;
 mod scan;
+mod sections;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -37,6 +38,7 @@ mod writer;
 
 pub(crate) use address::{Address, SegmentId};
 pub(crate) use file::SegmentFile;
+pub(crate) use format::FileHeader as SegmentHeader;
 pub(crate) use map::{FileUse, Placement, SegmentMap};
 pub(crate) use open::{OpenFile as OpenSegment, OpenSegments};
 pub(crate) use references::{References, ReferencesBuilder};

@@ -25,7 +25,7 @@ use super::index::{Child, IndexBuilder};
 use super::key_buffer::KeyBuffer;
 use super::order::KeyOrder;
 use super::pages::HashList;
-use super::properties::Properties;
+use super::properties::{Properties, Surroundings};
 use super::samples::Sampler;
 use super::separator::short_separator;
 use super::tombstone_block::encode_tombstones;
@@ -123,6 +123,7 @@ pub struct TableBuilder {
     sampler: Sampler,
     tombstones: Vec<RangeTombstone>,
     references: ReferencesBuilder,
+    surroundings: Option<Surroundings>,
 }
 
 /// What is counted per record.
@@ -164,6 +165,7 @@ impl TableBuilder {
             sampler: Sampler::default(),
             tombstones: Vec::new(),
             references: ReferencesBuilder::default(),
+            surroundings: None,
             options,
         }
     }
@@ -202,6 +204,11 @@ impl TableBuilder {
             self.references.add(&Address::decode(value)?);
         }
         Ok(())
+    }
+
+    /// Tells of the tree around it.
+    pub(crate) fn set_surroundings(&mut self, surroundings: Surroundings) {
+        self.surroundings = Some(surroundings);
     }
 
     /// Adds a range tombstone; they may come in any order, before, between and after the records.
@@ -383,6 +390,7 @@ impl TableBuilder {
             merges: self.counts.by_kind[Kind::Merge as usize],
             range_deletes: self.tombstones.len() as u64,
             references,
+            surroundings: self.surroundings.take(),
             raw_key_bytes: self.counts.raw_key_bytes,
             raw_value_bytes: self.counts.raw_value_bytes,
             smallest: std::mem::take(&mut self.smallest),

@@ -53,6 +53,7 @@ pub use cache::{BlockCache, BlockStore};
 pub use cursor::{CursorOptions, TableCursor};
 pub(crate) use frame::codec_from_u8;
 pub use pinned::BlockBytes;
+pub(crate) use properties::{Piece, Surroundings};
 pub use reader::TableReader;
 pub use sorted_reads::SortedReads;
 pub use source::READAHEAD;

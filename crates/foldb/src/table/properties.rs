@@ -35,6 +35,7 @@ mod tag {
     pub const FORMAT_VERSION: u64 = 17;
     pub const RANGE_DELETES: u64 = 18;
     pub const REFERENCES: u64 = 19;
+    pub const SURROUNDINGS: u64 = 20;
 }
 
 /// A table's properties. Sizes are bytes, before compression.
@@ -60,6 +61,8 @@ pub struct Properties {
     pub range_deletes: u64,
     /// Where its references to value segments are. Stored where there are some.
     pub references: Option<Handle>,
+    /// What a repair without a manifest needs to know of the tree around it. Stored where it is given.
+    pub surroundings: Option<Surroundings>,
     /// Keys, each version's counted.
     pub raw_key_bytes: u64,
     /// Values.
@@ -78,6 +81,69 @@ pub struct Properties {
     pub compression: Compression,
     /// Filter bits per key; 0 if it has no filter.
     pub filter_bits: u32,
+}
+
+/// The tree at the moment when a flush or slice was about to be installed, told by its last table: what
+/// only the manifest says otherwise.
+///
+/// ```text
+/// flushed through varint | files varint | per file: number varint, pieces varint,
+///                          per piece: lo, hi (length varint, bytes each), hi included u8
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Writes up to here are in tables; 0 where nothing new is said about that.
+    pub flushed_through: SeqNo,
+    /// Of files that are not shown whole: what of them is.
+    pub trimmed: Vec<(u64, Vec<Piece>)>,
+}
+
+/// A key range of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Its first key.
+    pub lo: Vec<u8>,
+    /// Where it ends.
+    pub hi: Vec<u8>,
+    /// Whether that key is part of it.
+    pub hi_included: bool,
+}
+
+impl Surroundings {
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(&mut out, self.flushed_through);
+        put_varint(&mut out, self.trimmed.len() as u64);
+        for (file, pieces) in &self.trimmed {
+            put_varint(&mut out, *file);
+            put_varint(&mut out, pieces.len() as u64);
+            for piece in pieces {
+                put_length_delimited(&mut out, &piece.lo);
+                put_length_delimited(&mut out, &piece.hi);
+                out.push(piece.hi_included.into());
+            }
+        }
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Surroundings> {
+        let mut bytes = ByteReader::new(bytes);
+        let flushed_through = bytes.varint("properties: flushed through")?;
+        let mut trimmed = Vec::new();
+        for _ in 0..bytes.varint("properties: trimmed files")? {
+            let file = bytes.varint("properties: trimmed file")?;
+            let mut pieces = Vec::new();
+            for _ in 0..bytes.varint("properties: pieces")? {
+                pieces.push(Piece {
+                    lo: bytes.length_delimited("properties: piece")?.to_vec(),
+                    hi: bytes.length_delimited("properties: end of a piece")?.to_vec(),
+                    hi_included: bytes.u8("properties: end of a piece")? != 0,
+                });
+            }
+            trimmed.push((file, pieces));
+        }
+        Ok(Surroundings { flushed_through, trimmed })
+    }
 }
 
 impl Properties {
@@ -116,6 +182,9 @@ impl Properties {
             put_varint(&mut number_bytes, u64::from(len));
             put_field(&mut out, tag::REFERENCES, &number_bytes);
         }
+        if let Some(surroundings) = &self.surroundings {
+            put_field(&mut out, tag::SURROUNDINGS, &surroundings.encode());
+        }
         put_field(&mut out, tag::COMPARATOR, self.comparator.as_bytes());
         put_field(&mut out, tag::SMALLEST, &self.smallest);
         put_field(&mut out, tag::LARGEST, &self.largest);
@@ -135,7 +204,7 @@ impl Properties {
     pub fn decode(payload: &[u8]) -> Result<Properties> {
         let mut numbers = [None; 19];
         let (mut comparator, mut smallest, mut largest) = (None, None, None);
-        let (mut operators, mut references) = (Vec::new(), None);
+        let (mut operators, mut references, mut surroundings) = (Vec::new(), None, None);
         let mut reader = ByteReader::new(payload);
         while !reader.is_empty() {
             let tag = reader.varint("properties: tag")?;
@@ -151,6 +220,7 @@ impl Properties {
                     references =
                         Some(Handle { offset, len: handle.varint32("references: length")? });
                 }
+                tag::SURROUNDINGS => surroundings = Some(Surroundings::decode(value)?),
                 known @ ..19 => numbers[known as usize] = Some(number(value)?),
                 _ => {}
             }
@@ -175,6 +245,7 @@ impl Properties {
             merges: number(tag::MERGES)?,
             range_deletes: numbers[tag::RANGE_DELETES as usize].unwrap_or(0),
             references,
+            surroundings,
             raw_key_bytes: number(tag::RAW_KEY_BYTES)?,
             raw_value_bytes: number(tag::RAW_VALUE_BYTES)?,
             smallest: smallest.ok_or_else(|| missing(tag::SMALLEST))?,

@@ -1,11 +1,12 @@
 //! From one version to the next.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::key::Comparator;
+use crate::key::{Comparator, SeqNo};
 use crate::segment::SegmentId;
+use crate::table::{Piece, Surroundings};
 use crate::version::bounds::{KeyRange, Upper};
 use crate::version::edit::TreeEdit;
 use crate::version::file::{FileFacts, FileMeta, Trash};
@@ -129,6 +130,33 @@ impl Version {
         }
         self.segments.prune();
         Ok(())
+    }
+
+    /// What a table tells of the tree as it will be after these edits, which only take away: which files are
+    /// not shown whole, and how much of them is.
+    pub(crate) fn surroundings(
+        &self,
+        edits: &[TreeEdit],
+        comparator: &dyn Comparator,
+        flushed_through: SeqNo,
+    ) -> Result<Surroundings> {
+        let after = self.apply(edits, comparator, &Arc::default())?;
+        let mut files: BTreeMap<u64, Vec<&TableRef>> =
+            self.tables().map(|table| (table.file.number, Vec::new())).collect();
+        for table in after.tables() {
+            files.entry(table.file.number).or_default().push(table);
+        }
+        files.retain(|_, shown| !matches!(shown[..], [table] if table.is_whole()));
+        let trimmed = files.into_iter().map(|(number, mut shown)| {
+            shown.sort_by(|a, b| comparator.compare(&a.lo, &b.lo));
+            let pieces = shown.into_iter().map(|table| Piece {
+                lo: table.lo.to_vec(),
+                hi: table.hi.key().to_vec(),
+                hi_included: matches!(table.hi, Upper::Included(_)),
+            });
+            (number, pieces.collect())
+        });
+        Ok(Surroundings { flushed_through, trimmed: trimmed.collect() })
     }
 
     /// Marks the files that this version refers to and `next` does not.

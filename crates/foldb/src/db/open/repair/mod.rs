@@ -3,8 +3,9 @@
 //! Nothing that an open would read is given up: a repair of a database that opens changes nothing but
 //! the number of its manifest. What is gone is reported, never guessed:
 //!
-//! - The manifest is the one that `CURRENT` names; if that cannot be read, the newest that can. What such a
-//!   one does not know of is put aside instead of being removed as a leftover.
+//! - The manifest is the one that `CURRENT` names; if that cannot be read, the newest that can; if none can,
+//!   one is made of what the tables tell ([`rebuild`]). What such a one does not know of is put aside
+//!   instead of being removed as a leftover.
 //! - A table that is missing or damaged is taken out of the tree. Of the keys in its range are found
 //!   again the separated values whose segments it referred to, the newest of each key ([`values`]);
 //!   what else it held (other values, operands, deletes) is not known, so an older value may show.
@@ -14,6 +15,7 @@
 //! The new manifest takes effect as every manifest does, by `CURRENT`; until then the database is as it
 //! was. Damaged tables are put aside under another name, for whoever can do more with them.
 
+mod rebuild;
 mod values;
 
 use std::collections::{BTreeMap, HashSet};
@@ -22,6 +24,7 @@ use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
+use self::rebuild::rebuild;
 use crate::db::keyspace::KeyspaceParts;
 use crate::db::open::files::{MISSING_TABLE, highest_number, list_files, logs_in};
 use crate::db::open::opening::{keyspace_parts, keyspace_trees};
@@ -44,6 +47,8 @@ use crate::wal::LogWriter;
 pub struct RepairReport {
     /// Why the manifest that was in force could not be read, if it could not; an older one was then.
     pub manifest: Option<Error>,
+    /// Whether no manifest could be read, and one was made of what tables tell.
+    pub rebuilt: bool,
     /// Tables that are whole.
     pub tables: u64,
     /// Tables that are missing or damaged.
@@ -83,6 +88,14 @@ pub struct LostTable {
     pub last_key: Vec<u8>,
 }
 
+impl LostTable {
+    /// One of which nobody knows what it held.
+    fn unknown((file, error): (PathBuf, Error)) -> LostTable {
+        let (keyspace, first_key, last_key) = Default::default();
+        LostTable { keyspace, file, error, first_key, last_key }
+    }
+}
+
 /// Repairs the database at `path`, and opens it once to see that it does.
 pub(crate) fn repair(path: &Path, options: Options) -> Result<RepairReport> {
     let options = Options {
@@ -99,17 +112,22 @@ pub(crate) fn repair(path: &Path, options: Options) -> Result<RepairReport> {
         return Err(error.in_file(path));
     }
     let present = list_files(&*fs, &names)?;
-    if !present.iter().any(|kind| matches!(kind, FileKind::Manifest(_))) {
-        return Err(Error::new(
-            ErrorKind::DatabaseMissing,
-            "no manifest is left, and without one nobody knows which tables are in use: restore one \
-             from a checkpoint",
-        )
-        .in_file(path));
+    if !present.iter().any(|kind| !matches!(kind, FileKind::Lock | FileKind::Temporary)) {
+        let error = Error::new(ErrorKind::DatabaseMissing, "the directory holds no database");
+        return Err(error.in_file(path));
     }
     let locked = lock(&*fs, &names)?;
     let mut report = RepairReport::default();
-    let recovered = readable_manifest(&*fs, &names, &present, &mut report)?;
+    let recovered = match readable_manifest(&*fs, &names, &present, &mut report)? {
+        Some(recovered) => recovered,
+        None => {
+            let mut damaged = Vec::new();
+            let rebuilt = rebuild(&fs, &names, &present, &options, &mut damaged)?;
+            report.rebuilt = true;
+            report.lost_tables = damaged.into_iter().map(LostTable::unknown).collect();
+            rebuilt
+        }
+    };
     let stored = Stored::recover(recovered, &options, &names)?;
     Repair { options: options.clone(), names, fs, present, stored, report: &mut report }.run()?;
     drop(locked);
@@ -117,18 +135,18 @@ pub(crate) fn repair(path: &Path, options: Options) -> Result<RepairReport> {
     Ok(report)
 }
 
-/// The manifest in force; if it cannot be read, the newest that can.
+/// The manifest in force; if it cannot be read, the newest that can; `None` if none can.
 fn readable_manifest(
     fs: &dyn FileSystem,
     names: &FileNames,
     present: &[FileKind],
     report: &mut RepairReport,
-) -> Result<Recovered> {
+) -> Result<Option<Recovered>> {
     let missing = || Error::corruption("CURRENT is missing").in_file(&names.current());
     let in_force = manifest_in_force(fs, names).and_then(|number| number.ok_or_else(missing));
     let first = in_force.and_then(|number| Manifest::read(fs, names, number));
     let error = match first {
-        Ok(recovered) => return Ok(recovered),
+        Ok(recovered) => return Ok(Some(recovered)),
         Err(error) if error.kind() == ErrorKind::Corruption => error,
         Err(error) => return Err(error),
     };
@@ -141,9 +159,8 @@ fn readable_manifest(
         .collect();
     others.sort_unstable();
     let found = others.iter().rev().find_map(|&number| Manifest::read(fs, names, number).ok());
-    let recovered = found.ok_or_else(|| error.clone())?;
     report.manifest = Some(error);
-    Ok(recovered)
+    Ok(found)
 }
 
 struct Repair<'a> {
@@ -209,7 +226,9 @@ impl Repair<'_> {
         if self.present.contains(&FileKind::Log(needed)) {
             return Ok(());
         }
-        self.report.lost_logs.push(self.names.log(needed));
+        if !self.report.rebuilt {
+            self.report.lost_logs.push(self.names.log(needed));
+        }
         let next = logs_in(&self.present).into_iter().find(|&log| log > needed);
         self.stored.log = match next {
             Some(log) => log,
