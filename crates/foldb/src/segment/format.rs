@@ -41,7 +41,7 @@ use crate::key::KeyspaceId;
 pub(crate) const FORMAT_VERSION: u32 = 1;
 
 const FILE_MAGIC: [u8; 8] = *b"foldbseg";
-const SECTION_MAGIC: [u8; 4] = *b"sect";
+pub(crate) const SECTION_MAGIC: [u8; 4] = *b"sect";
 
 /// Bytes of a file's header.
 pub(crate) const FILE_HEADER_LEN: u64 = 40;

@@ -34,6 +34,13 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
+    /// A segment that no file has. It lies in one that is not there: no other has a segment's number.
+    pub(crate) fn lost(segment: SegmentId, records_len: u64) -> Placement {
+        let len = SECTION_HEADER_LEN + records_len;
+        let (file, offset) = (segment, FILE_HEADER_LEN);
+        Placement { segment, file, offset, len, records_len, values: 0, flags: 0 }
+    }
+
     /// Where its records begin in the file.
     pub(crate) fn records_at(&self) -> u64 {
         self.offset + SECTION_HEADER_LEN
@@ -186,15 +193,33 @@ impl SegmentMap {
     }
 
     /// Places a segment, in place of where it lay.
-    pub(crate) fn place(&mut self, placement: Placement, file: Arc<SegmentFile>) {
+    ///
+    /// # Errors
+    /// `Corruption` for one that a rewrite of the segment of this id cannot have left: records of another
+    /// would be read in place of its own, and their checksums would hold.
+    pub(crate) fn place(&mut self, placement: Placement, file: Arc<SegmentFile>) -> Result<()> {
         let segments = Arc::make_mut(&mut self.0);
         match segments.get_mut(&placement.segment) {
-            Some(segment) => (segment.placement, segment.file) = (placement, file),
+            Some(segment) => {
+                let before = segment.placement;
+                if !placement.is_moved() && placement.records_len != before.records_len {
+                    return Err(Error::corruption(format!(
+                        "there are two value segments {}: of {} bytes in file {}, and of {} in file {}",
+                        before.segment,
+                        before.records_len,
+                        before.file,
+                        placement.records_len,
+                        placement.file
+                    )));
+                }
+                (segment.placement, segment.file) = (placement, file);
+            }
             None => {
                 let segment = Segment { placement, file, referenced: 0, tables: 0 };
                 segments.insert(placement.segment, segment);
             }
         }
+        Ok(())
     }
 
     /// A table came that refers to these bytes of segments.
@@ -267,5 +292,31 @@ impl SegmentMap {
             files.insert(segment.placement.file, (&segment.file, false));
         }
         files.into_values().for_each(|(file, obsolete)| file.set_obsolete(obsolete));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::version::Trash;
+
+    #[test]
+    fn a_segment_is_never_placed_over_another_of_its_id() {
+        let trash: Arc<Trash> = Arc::default();
+        let at = |file, records_len, flags| {
+            let placement = Placement { file, flags, ..Placement::lost(27, records_len) };
+            (placement, trash.segment_file(file))
+        };
+        let mut map = SegmentMap::default();
+        let mut place = |file, records_len, flags| {
+            let (placement, file) = at(file, records_len, flags);
+            map.place(placement, file)
+        };
+        place(5, 1000, 0).unwrap();
+        place(6, 1000, 0).expect("copied whole");
+        let error = place(40, 900, 0).unwrap_err();
+        assert!(error.to_string().contains("two value segments 27"), "{error}");
+        place(7, 400, MOVED).expect("rewritten without dead values");
+        assert_eq!(map.get(27).unwrap().placement.file, 7);
     }
 }

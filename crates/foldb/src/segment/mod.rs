@@ -38,9 +38,10 @@ mod writer;
 
 pub(crate) use address::{Address, SegmentId};
 pub(crate) use file::SegmentFile;
-pub(crate) use format::FileHeader as SegmentHeader;
+pub(crate) use format::{FILE_HEADER_LEN as SEGMENT_HEADER_LEN, FileHeader as SegmentHeader};
 pub(crate) use map::{FileUse, Placement, SegmentMap};
 pub(crate) use open::{OpenFile as OpenSegment, OpenSegments};
 pub(crate) use references::{References, ReferencesBuilder};
 pub(crate) use scan::ValueReader;
+pub(crate) use sections::FoundSection;
 pub(crate) use writer::{GrowingFiles, NewSegments, Separation, ValueWriter, WriterContext};

@@ -1,12 +1,15 @@
 //! The sections of a file, found by walking it: for who has nothing but the file.
 
+use super::address::SegmentId;
+use super::extents::{Extent, Extents};
 use super::file::SegmentFile;
 use super::format::{
-    FILE_HEADER_LEN, KEYED, SECTION_HEADER_LEN, TAIL_OVERHEAD, parse_section_header,
+    FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN, SECTION_MAGIC, TAIL_OVERHEAD, Tail,
+    check_tail, parse_section_header,
 };
 use super::map::Placement;
 use super::open::{OpenFile, OpenSegments};
-use crate::encoding::decode_varint;
+use crate::encoding::{ByteReader, decode_varint};
 use crate::error::Result;
 use crate::key::KeyspaceId;
 
@@ -18,8 +21,27 @@ const STEP: u64 = 256 << 10;
 /// Bytes of a record's checksum.
 const SUM: u64 = super::address::CHECKSUM_LEN;
 
+/// A whole section.
+#[derive(Clone, Debug)]
+pub(crate) struct FoundSection {
+    pub(crate) placement: Placement,
+    /// The positions that it has.
+    kept: Extents,
+}
+
+impl FoundSection {
+    /// How many bytes of these stretches it has.
+    pub(crate) fn covers(&self, wanted: &Extents) -> u64 {
+        let has = |extent: &Extent| {
+            self.kept.around(extent.start).is_some_and(|(_, kept)| extent.end <= kept.end)
+        };
+        wanted.iter().filter(has).map(|extent| extent.end - extent.start).sum()
+    }
+}
+
 impl OpenSegments {
-    /// The whole sections of a file, in order; what lies behind the first that is not whole does not exist.
+    /// The whole sections of a file, in order. What is damaged or was cut short is passed over: a section
+    /// begins wherever a header of one is whole, and ends with tails that are.
     ///
     /// # Errors
     /// `Corruption` if it is missing or another file; `Io`.
@@ -28,13 +50,19 @@ impl OpenSegments {
         keyspace: KeyspaceId,
         file: &Arc<SegmentFile>,
         len: u64,
-    ) -> Result<Vec<Placement>> {
+    ) -> Result<Vec<FoundSection>> {
         let open = self.get(keyspace, file)?;
         let mut walk = Walk { file: &open, len, bytes: Vec::new(), offset: 0 };
         let (mut found, mut offset) = (Vec::new(), FILE_HEADER_LEN);
-        while let Some(placement) = walk.section(offset, file.number()) {
-            offset = placement.end();
-            found.push(placement);
+        while let Some(start) = walk.next_header(offset) {
+            offset = match walk.section(start, file.number()) {
+                None => start + SECTION_HEADER_LEN,
+                Some(section) => {
+                    let end = section.placement.end();
+                    found.push(section);
+                    end
+                }
+            };
         }
         Ok(found)
     }
@@ -48,9 +76,26 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn section(&mut self, start: u64, file: u64) -> Option<Placement> {
-        let header = self.at(start, SECTION_HEADER_LEN)?;
-        let (segment, flags) = parse_section_header(header)?;
+    /// Where the next header of a section begins, from `offset` on.
+    fn next_header(&mut self, mut offset: u64) -> Option<u64> {
+        loop {
+            let room = self.len.checked_sub(offset).filter(|&room| room >= SECTION_HEADER_LEN)?;
+            let len = room.min(STEP);
+            let bytes = self.at(offset, len)?;
+            let last = bytes.len() - SECTION_HEADER_LEN as usize;
+            let header = (0..=last).find(|&at| {
+                let header = &bytes[at..at + SECTION_HEADER_LEN as usize];
+                header.starts_with(&SECTION_MAGIC) && parse_section_header(header).is_some()
+            });
+            match header {
+                Some(at) => return Some(offset + at as u64),
+                None => offset += last as u64 + 1,
+            }
+        }
+    }
+
+    fn section(&mut self, start: u64, file: u64) -> Option<FoundSection> {
+        let (segment, flags) = parse_section_header(self.at(start, SECTION_HEADER_LEN)?)?;
         let records_at = start + SECTION_HEADER_LEN;
         let (mut offset, mut values) = (records_at, 0);
         loop {
@@ -64,22 +109,33 @@ impl Walk<'_> {
             }
             values += 1;
         }
-        let mut end = offset + 1;
-        for _ in 0..2 {
-            let tail = u64::from_le_bytes(self.at(end, 8)?.try_into().ok()?);
-            end = end.checked_add(tail)?.checked_add(TAIL_OVERHEAD)?;
-        }
         let records_len = offset - records_at;
+        let mut end = offset + 1;
+        let moves = self.tail(&mut end, segment, flags, Tail::Moves)?;
+        let kept = match flags & MOVED != 0 {
+            true => Extents::decode(&mut ByteReader::new(moves)).ok()?,
+            false => Extents::of(vec![Extent { start: 0, end: records_len }]),
+        };
+        self.tail(&mut end, segment, flags, Tail::Hints)?;
         let len = end - start;
-        (end <= self.len).then_some(Placement {
-            segment,
-            file,
-            offset: start,
-            len,
-            records_len,
-            values,
-            flags,
-        })
+        let placement = Placement { segment, file, offset: start, len, records_len, values, flags };
+        (kept.bytes() == records_len).then_some(FoundSection { placement, kept })
+    }
+
+    /// The payload of the tail at `offset`, which is set behind it.
+    fn tail(
+        &mut self,
+        offset: &mut u64,
+        segment: SegmentId,
+        flags: u32,
+        tail: Tail,
+    ) -> Option<&[u8]> {
+        let start = *offset;
+        let len = u64::from_le_bytes(self.at(start, 8)?.try_into().ok()?);
+        let len = len.checked_add(TAIL_OVERHEAD)?;
+        let bytes = self.at(start, len)?;
+        *offset = start + len;
+        check_tail(bytes, segment, flags, tail).ok()
     }
 
     fn at(&mut self, offset: u64, len: u64) -> Option<&[u8]> {

@@ -72,8 +72,7 @@ impl Version {
             }
             TreeEdit::Carve { run, range } => self.carve(*run, range, comparator),
             TreeEdit::Place(placement) => {
-                self.segments.place(*placement, trash.segment_file(placement.file));
-                Ok(())
+                self.segments.place(*placement, trash.segment_file(placement.file))
             }
         }
     }

@@ -83,7 +83,9 @@ fn page_can_be_read() {
     let placements = write(&fs);
     fs.create(&names().segment(FILE)).unwrap().write_at(&bytes_on_the_page(PAGE), 0).unwrap();
     let mut map = SegmentMap::default();
-    placements.iter().for_each(|&placed| map.place(placed, trash.segment_file(FILE)));
+    for &placed in &placements {
+        map.place(placed, trash.segment_file(FILE)).unwrap();
+    }
     let pool = Arc::new(TablePool::new(Arc::clone(BlockCache::new(0).store()), 100));
     let segments = OpenSegments::new(Arc::new(fs), names(), pool, DATABASE);
     let read = |segment, (key, _, position, value): (&str, u64, u64, &str), key_part| {

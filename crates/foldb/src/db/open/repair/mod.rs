@@ -4,13 +4,14 @@
 //! the number of its manifest. What is gone is reported, never guessed:
 //!
 //! - The manifest is the one that `CURRENT` names; if that cannot be read, the newest that can; if none can,
-//!   one is made of what the tables tell ([`rebuild`]). What such a one does not know of is put aside
-//!   instead of being removed as a leftover.
+//!   or tables are newer than all it knows of, one is made of what the tables tell ([`rebuild`]). What such a
+//!   one does not know of is put aside instead of being removed as a leftover.
 //! - A table that is missing or damaged is taken out of the tree. Of the keys in its range are found
 //!   again the separated values whose segments it referred to, the newest of each key ([`values`]);
 //!   what else it held (other values, operands, deletes) is not known, so an older value may show.
 //! - A log that is missing is passed over. What it held is lost; what stands in later ones is kept.
-//! - Segments need nothing: reads of values that are lost say so.
+//! - Segments need nothing: reads of values that are lost say so. One that nothing refers to any more
+//!   because a table is lost is put aside, for it may hold more of the table than could be read.
 //!
 //! The new manifest takes effect as every manifest does, by `CURRENT`; until then the database is as it
 //! was. Damaged tables are put aside under another name, for whoever can do more with them.
@@ -18,13 +19,13 @@
 mod rebuild;
 mod values;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
-use self::rebuild::rebuild;
+use self::rebuild::Survey;
 use crate::db::keyspace::KeyspaceParts;
 use crate::db::open::files::{MISSING_TABLE, highest_number, list_files, logs_in};
 use crate::db::open::opening::{keyspace_parts, keyspace_trees};
@@ -47,7 +48,7 @@ use crate::wal::LogWriter;
 pub struct RepairReport {
     /// Why the manifest that was in force could not be read, if it could not; an older one was then.
     pub manifest: Option<Error>,
-    /// Whether no manifest could be read, and one was made of what tables tell.
+    /// Whether no manifest could be read that knows of all tables, and one was made of what they tell.
     pub rebuilt: bool,
     /// Tables that are whole.
     pub tables: u64,
@@ -118,49 +119,55 @@ pub(crate) fn repair(path: &Path, options: Options) -> Result<RepairReport> {
     }
     let locked = lock(&*fs, &names)?;
     let mut report = RepairReport::default();
-    let recovered = match readable_manifest(&*fs, &names, &present, &mut report)? {
-        Some(recovered) => recovered,
-        None => {
-            let mut damaged = Vec::new();
-            let rebuilt = rebuild(&fs, &names, &present, &options, &mut damaged)?;
-            report.rebuilt = true;
-            report.lost_tables = damaged.into_iter().map(LostTable::unknown).collect();
-            rebuilt
+    let (recovered, next_number) = match manifest(&*fs, &names) {
+        Ok(recovered) => (recovered, highest_number(&present) + 1),
+        Err(error) if error.kind() == ErrorKind::Corruption => {
+            report.manifest = Some(error);
+            let survey = Survey::take(&fs, &names, &present, &options)?;
+            let next_number = survey.next_number();
+            (older_or_rebuilt(&*fs, &names, &present, survey, &mut report)?, next_number)
         }
+        Err(error) => return Err(error),
     };
-    let stored = Stored::recover(recovered, &options, &names)?;
+    let mut stored = Stored::recover(recovered, &options, &names)?;
+    stored.next_file = stored.next_file.max(next_number);
     Repair { options: options.clone(), names, fs, present, stored, report: &mut report }.run()?;
     drop(locked);
     open(path, options)?.close()?;
     Ok(report)
 }
 
-/// The manifest in force; if it cannot be read, the newest that can; `None` if none can.
-fn readable_manifest(
+/// The manifest in force.
+fn manifest(fs: &dyn FileSystem, names: &FileNames) -> Result<Recovered> {
+    let missing = || Error::corruption("CURRENT is missing").in_file(&names.current());
+    let number = manifest_in_force(fs, names)?.ok_or_else(missing)?;
+    Manifest::read(fs, names, number)
+}
+
+/// The newest manifest that can be read, unless one made of the other files knows more.
+fn older_or_rebuilt(
     fs: &dyn FileSystem,
     names: &FileNames,
     present: &[FileKind],
+    mut survey: Survey<'_>,
     report: &mut RepairReport,
-) -> Result<Option<Recovered>> {
-    let missing = || Error::corruption("CURRENT is missing").in_file(&names.current());
-    let in_force = manifest_in_force(fs, names).and_then(|number| number.ok_or_else(missing));
-    let first = in_force.and_then(|number| Manifest::read(fs, names, number));
-    let error = match first {
-        Ok(recovered) => return Ok(Some(recovered)),
-        Err(error) if error.kind() == ErrorKind::Corruption => error,
-        Err(error) => return Err(error),
-    };
-    let mut others: Vec<u64> = present
-        .iter()
-        .filter_map(|kind| match kind {
-            FileKind::Manifest(number) => Some(*number),
-            _ => None,
-        })
-        .collect();
-    others.sort_unstable();
-    let found = others.iter().rev().find_map(|&number| Manifest::read(fs, names, number).ok());
-    report.manifest = Some(error);
-    Ok(found)
+) -> Result<Recovered> {
+    let manifests = present.iter().filter_map(|kind| match kind {
+        FileKind::Manifest(number) => Some(*number),
+        _ => None,
+    });
+    let newest_first = manifests.collect::<BTreeSet<u64>>().into_iter().rev();
+    let older = newest_first.filter_map(|number| Manifest::read(fs, names, number).ok()).next();
+    if let Some(older) = older {
+        let next_file = older.edits.iter().rev().find_map(|edit| edit.next_file);
+        if !survey.has_work_since(next_file.unwrap_or(0)) {
+            return Ok(older);
+        }
+    }
+    report.rebuilt = true;
+    let damaged = std::mem::take(&mut survey.damaged);
+    report.lost_tables = damaged.into_iter().map(LostTable::unknown).collect();
+    survey.rebuild()
 }
 
 struct Repair<'a> {
@@ -178,12 +185,12 @@ impl Repair<'_> {
         let trash: Arc<Trash> = Arc::default();
         let parts = keyspace_parts(&self.stored, &self.options, &self.names, &trash)?;
         let tables = self.tables();
-        let highest = highest_number(&self.present) + 1;
-        self.stored.next_file = self.stored.next_file.max(highest);
         let mut repaired = Vec::new();
         for own in &parts {
             repaired.push(self.repair_keyspace(own, &tables, &trash)?);
         }
+        let referred_before: BTreeSet<u64> =
+            parts.iter().flat_map(|own| segment_files(&own.version)).collect();
         let mut trees = keyspace_trees(parts, &self.stored, &self.options, &tables);
         for (own, version) in trees.values_mut().zip(repaired) {
             own.version = Arc::new(version);
@@ -212,6 +219,11 @@ impl Repair<'_> {
         if self.report.manifest.is_some() {
             self.put_unknown_aside(&trees)?;
         }
+        let referred: BTreeSet<u64> =
+            trees.values().flat_map(|own| segment_files(&own.version)).collect();
+        for &number in referred_before.difference(&referred) {
+            self.put_aside(&self.names.segment(number), "unknown")?;
+        }
         Ok(())
     }
 
@@ -233,8 +245,6 @@ impl Repair<'_> {
         self.stored.log = match next {
             Some(log) => log,
             None => {
-                self.stored.next_file =
-                    self.stored.next_file.max(highest_number(&self.present) + 1);
                 let log = self.new_number();
                 let path = self.names.log(log);
                 let database = self.stored.database;
@@ -348,10 +358,8 @@ impl Repair<'_> {
             .flat_map(|version| version.tables())
             .map(|table| table.file.number)
             .collect();
-        let segments: HashSet<u64> = versions()
-            .flat_map(|version| version.segments.iter())
-            .map(|segment| segment.placement.file)
-            .collect();
+        let segments: HashSet<u64> =
+            versions().flat_map(|version| segment_files(version)).collect();
         for kind in &self.present {
             let path = match *kind {
                 FileKind::Table(number) if !tables.contains(&number) => self.names.table(number),
@@ -364,6 +372,11 @@ impl Repair<'_> {
         }
         Ok(())
     }
+}
+
+/// Numbers of the files that a version has segments in.
+fn segment_files(version: &Version) -> impl Iterator<Item = u64> {
+    version.segments.iter().map(|segment| segment.placement.file)
 }
 
 fn range_of(table: &TableRef) -> KeyRange {

@@ -8,9 +8,12 @@
 //!
 //! Tables that show keys of each other go into runs by their age. Not told anywhere, and lost, are the
 //! names and options of keyspaces, and what was trimmed by slices that left nothing.
+//!
+//! A segment that tables refer to and no file has whole is placed in a file that is not there, so that reads
+//! of its values say that they are lost, and all else goes on.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,7 +23,9 @@ use crate::db::open::files::{highest_number, logs_in};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
 use crate::options::Options;
-use crate::segment::{OpenSegments, Placement, SegmentHeader, SegmentId};
+use crate::segment::{
+    FoundSection, OpenSegments, Placement, References, SEGMENT_HEADER_LEN, SegmentHeader, SegmentId,
+};
 use crate::table::{BlockCache, BlockStore, Surroundings, TableReader};
 use crate::version::{
     Edit, FileFacts, FileKind, FileNames, Key, KeyRange, KeyspaceEdit, Recovered, TablePool,
@@ -33,52 +38,88 @@ struct Told {
     keyspace: KeyspaceId,
     facts: FileFacts,
     surroundings: Option<Surroundings>,
+    references: References,
 }
 
-/// What a manifest would say of these files.
-///
-/// # Errors
-/// `Corruption` where there is no table to tell whose files these are; `Io`.
-pub(super) fn rebuild(
-    fs: &Arc<dyn FileSystem>,
-    names: &FileNames,
-    present: &[FileKind],
-    options: &Options,
-    damaged: &mut Vec<(PathBuf, Error)>,
-) -> Result<Recovered> {
-    let mut rebuild = Rebuild {
-        fs,
-        names,
-        options,
-        cache: Arc::new(BlockCache::sharing(&Arc::new(BlockStore::new(1 << 20)))),
-        database: None,
-        operators: BTreeMap::new(),
-        told: Vec::new(),
-    };
-    for kind in present {
-        if let FileKind::Table(number) = *kind {
-            match rebuild.look_at(number) {
-                Err(error) if error.kind() == ErrorKind::Corruption => {
-                    damaged.push((names.table(number), error));
-                }
-                looked => looked?,
-            }
-        }
-    }
-    rebuild.edit(present)
-}
+/// The whole sections of each segment, by keyspace; those in later files behind the others.
+type Sections = BTreeMap<KeyspaceId, BTreeMap<SegmentId, Vec<FoundSection>>>;
 
-struct Rebuild<'a> {
+/// What all files but manifests tell.
+pub(super) struct Survey<'a> {
     fs: &'a Arc<dyn FileSystem>,
     names: &'a FileNames,
+    present: &'a [FileKind],
     options: &'a Options,
     cache: Arc<BlockCache>,
     database: Option<u64>,
     operators: BTreeMap<u32, crate::fold::Definition>,
     told: Vec<Told>,
+    sections: Sections,
+    /// Tables that are damaged.
+    pub(super) damaged: Vec<(PathBuf, Error)>,
 }
 
-impl Rebuild<'_> {
+impl<'a> Survey<'a> {
+    /// Reads all tables, and finds the sections of all segment files.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn take(
+        fs: &'a Arc<dyn FileSystem>,
+        names: &'a FileNames,
+        present: &'a [FileKind],
+        options: &'a Options,
+    ) -> Result<Survey<'a>> {
+        let mut survey = Survey {
+            fs,
+            names,
+            present,
+            options,
+            cache: Arc::new(BlockCache::sharing(&Arc::new(BlockStore::new(1 << 20)))),
+            database: None,
+            operators: BTreeMap::new(),
+            told: Vec::new(),
+            sections: BTreeMap::new(),
+            damaged: Vec::new(),
+        };
+        for kind in present {
+            if let FileKind::Table(number) = *kind {
+                match survey.look_at(number) {
+                    Err(error) if error.kind() == ErrorKind::Corruption => {
+                        survey.damaged.push((names.table(number), error));
+                    }
+                    looked => looked?,
+                }
+            }
+        }
+        if survey.database.is_none() {
+            survey.database = survey.database_of_logs()?;
+        }
+        survey.find_sections()?;
+        Ok(survey)
+    }
+
+    /// A number above that of every file and segment: they are counted by the same counter, and a segment
+    /// names no file. An id that is given twice would have one read in place of the other.
+    pub(super) fn next_number(&self) -> u64 {
+        let sections = self.sections.values().flat_map(BTreeMap::keys).copied();
+        let references = self.told.iter().flat_map(|told| &*told.facts.references);
+        let segments = sections.chain(references.map(|(id, _)| *id)).max().unwrap_or(0);
+        highest_number(self.present).max(segments) + 1
+    }
+
+    /// Whether a flush or slice was finished since a manifest said that this is the next number, or a merge
+    /// moved a segment that lies nowhere else now.
+    pub(super) fn has_work_since(&self, next_file: u64) -> bool {
+        let mut finished = self.told.iter().filter(|told| told.surroundings.is_some());
+        let mut segments = self.sections.values().flatten();
+        finished.any(|told| told.facts.number >= next_file)
+            || segments.any(|(&segment, found)| {
+                let is_new = |section: &FoundSection| section.placement.file >= next_file;
+                segment < next_file && found.iter().all(is_new)
+            })
+    }
+
     /// Reads what a table tells.
     fn look_at(&mut self, number: u64) -> Result<()> {
         let path = self.names.table(number);
@@ -96,6 +137,7 @@ impl Rebuild<'_> {
         for operator in properties.operators.iter().filter(|operator| operator.id >= 128) {
             self.operators.insert(operator.id, operator.clone());
         }
+        let references = table.references()?;
         let (smallest, end) = bounds(&table, &*self.options.comparator);
         let tombstones = table.range_tombstones().map(|all| all.to_vec()).unwrap_or_default();
         let deleted_at = tombstones.iter().map(|tombstone| tombstone.seqno).max();
@@ -111,24 +153,30 @@ impl Rebuild<'_> {
             end,
             smallest_seqno: properties.smallest_seqno,
             largest_seqno: properties.largest_seqno.max(deleted_at.unwrap_or(0)),
-            references: table.references()?.totals().into(),
+            references: references.totals().into(),
             ..FileFacts::default()
         };
-        let surroundings = properties.surroundings.clone();
-        self.told.push(Told { keyspace: properties.keyspace, facts, surroundings });
+        let (keyspace, surroundings) = (properties.keyspace, properties.surroundings.clone());
+        self.told.push(Told { keyspace, facts, surroundings, references });
         Ok(())
     }
 
-    fn edit(self, present: &[FileKind]) -> Result<Recovered> {
-        let database = match self.database {
-            Some(database) => database,
-            None => self.database_of_logs(present)?,
-        };
+    /// What a manifest would say.
+    ///
+    /// # Errors
+    /// `Corruption` where there is no table or log to tell whose files these are, and where tables
+    /// contradict each other.
+    pub(super) fn rebuild(mut self) -> Result<Recovered> {
+        let database = self.database.ok_or_else(|| {
+            let error = Error::corruption("no manifest, table or log that can be read is left");
+            error.in_file(self.names.directory())
+        })?;
+        let next_file = self.next_number();
+        let sections = std::mem::take(&mut self.sections);
         let mut ids: Vec<KeyspaceId> = self.told.iter().map(|told| told.keyspace).collect();
         ids.push(DEFAULT_KEYSPACE);
         ids.sort_unstable();
         ids.dedup();
-        let mut placements = self.placements(present, database)?;
         let (mut keyspaces, mut next_run, mut last_seqno) = (Vec::new(), 1, 0);
         for &id in &ids {
             let own = self.told.iter().filter(|told| told.keyspace == id);
@@ -142,14 +190,14 @@ impl Rebuild<'_> {
                 comparator: Some(self.options.comparator.name().to_owned()),
                 num_levels: Some(self.options.num_levels as u64),
                 flushed_through: Some(flushed_through),
-                tree: self.tree(id, placements.remove(&id).unwrap_or_default(), &mut next_run)?,
+                tree: self.tree(id, self.placements(id, &sections), &mut next_run)?,
                 ..KeyspaceEdit::default()
             });
         }
         let edit = Edit {
             database: Some(database),
-            log: logs_in(present).first().copied().or(Some(1)),
-            next_file: Some(highest_number(present) + 1),
+            log: logs_in(self.present).first().copied().or(Some(1)),
+            next_file: Some(next_file),
             next_run: Some(next_run),
             last_seqno: Some(last_seqno),
             next_keyspace: ids.last().map(|id| id + 1),
@@ -157,55 +205,89 @@ impl Rebuild<'_> {
             keyspaces,
             ..Edit::default()
         };
-        Ok(Recovered { number: highest_number(present) + 1, edits: vec![edit] })
+        Ok(Recovered { number: next_file, edits: vec![edit] })
     }
 
-    /// Whose logs these are.
-    fn database_of_logs(&self, present: &[FileKind]) -> Result<u64> {
-        for number in logs_in(present) {
-            let mut log = LogReader::open(&**self.fs, &self.names.log(number), number)?;
-            let mut record = Vec::new();
-            if log.next(&mut record)?
-                && let LogRecord::Header(header) = LogRecord::decode(&record)?
-            {
-                return Ok(header.database);
+    /// Whose logs these are, if there is one that can be read.
+    fn database_of_logs(&self) -> Result<Option<u64>> {
+        for number in logs_in(self.present) {
+            match self.database_of_log(number) {
+                Ok(None) => {}
+                Err(error) if error.kind() == ErrorKind::Corruption => {}
+                told => return told,
             }
         }
-        let error = Error::corruption("no manifest, table or log that can be read is left");
-        Err(error.in_file(self.names.directory()))
+        Ok(None)
     }
 
-    /// Where segments lie, by keyspace. Of a segment in two files the later is as good, and may be all
-    /// that is whole.
-    fn placements(
-        &self,
-        present: &[FileKind],
-        database: u64,
-    ) -> Result<BTreeMap<KeyspaceId, BTreeMap<SegmentId, Placement>>> {
-        let pool = Arc::new(TablePool::new(Arc::clone(self.cache.store()), 100));
-        let segments = OpenSegments::new(Arc::clone(self.fs), self.names.clone(), pool, database);
-        let trash: Arc<Trash> = Arc::default();
-        let mut found: BTreeMap<KeyspaceId, BTreeMap<SegmentId, Placement>> = BTreeMap::new();
-        let mut files: Vec<u64> = present
-            .iter()
-            .filter_map(|kind| match kind {
-                FileKind::Segment(number) => Some(*number),
-                _ => None,
-            })
-            .collect();
-        files.sort_unstable();
-        for number in files {
-            let path = self.names.segment(number);
-            let bytes = self.fs.read(&path).map_err(|error| Error::io(&path, "read", &error))?;
-            let Ok(header) = SegmentHeader::decode(&bytes) else { continue };
-            let file = trash.segment_file(number);
-            let Ok(sections) = segments.sections(header.keyspace, &file, bytes.len() as u64) else {
-                continue;
-            };
-            let own = found.entry(header.keyspace).or_default();
-            own.extend(sections.into_iter().map(|placed| (placed.segment, placed)));
+    fn database_of_log(&self, number: u64) -> Result<Option<u64>> {
+        let mut log = LogReader::open(&**self.fs, &self.names.log(number), number)?;
+        let mut record = Vec::new();
+        if log.next(&mut record)?
+            && let LogRecord::Header(header) = LogRecord::decode(&record)?
+        {
+            return Ok(Some(header.database));
         }
-        Ok(found)
+        Ok(None)
+    }
+
+    /// Finds the sections of all segment files.
+    fn find_sections(&mut self) -> Result<()> {
+        let Some(database) = self.database else { return Ok(()) };
+        let (fs, names) = (Arc::clone(self.fs), self.names.clone());
+        let pool = Arc::new(TablePool::new(Arc::clone(self.cache.store()), 100));
+        let segments = OpenSegments::new(fs, names, pool, database);
+        let trash: Arc<Trash> = Arc::default();
+        let numbers = self.present.iter().filter_map(|kind| match kind {
+            FileKind::Segment(number) => Some(*number),
+            _ => None,
+        });
+        for number in numbers.collect::<BTreeSet<u64>>() {
+            let path = self.names.segment(number);
+            let failed = |error| Error::io(&path, "read the value segment", &error);
+            let open = self.fs.open(&path).map_err(failed)?;
+            let len = open.len().map_err(failed)?;
+            let mut header = [0; SEGMENT_HEADER_LEN as usize];
+            if len < SEGMENT_HEADER_LEN {
+                continue;
+            }
+            open.read_exact_at(&mut header, 0).map_err(failed)?;
+            let Ok(header) = SegmentHeader::decode(&header) else { continue };
+            let file = trash.segment_file(number);
+            let Ok(sections) = segments.sections(header.keyspace, &file, len) else { continue };
+            let own = self.sections.entry(header.keyspace).or_default();
+            for section in sections {
+                own.entry(section.placement.segment).or_default().push(section);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the segments of a keyspace lie. Of several whole sections the one that has most of what tables
+    /// refer to: what a merge was just writing, or has moved away, may lack what was written since, or what
+    /// a table still shows. Of equals the later.
+    fn placements(&self, id: KeyspaceId, sections: &Sections) -> BTreeMap<SegmentId, Placement> {
+        let own = || self.told.iter().filter(|told| told.keyspace == id);
+        let mut placements = BTreeMap::new();
+        for (segment, found) in sections.get(&id).into_iter().flatten() {
+            let covered = |section: &&FoundSection| -> u64 {
+                let wanted = own().filter_map(|told| told.references.of(*segment));
+                wanted.map(|wanted| section.covers(wanted)).sum()
+            };
+            let best = match &found[..] {
+                [only] => Some(only),
+                several => several.iter().max_by_key(covered),
+            };
+            placements.extend(best.map(|best| (*segment, best.placement)));
+        }
+        let mut lost: BTreeMap<SegmentId, u64> = BTreeMap::new();
+        for (segment, bytes) in own().flat_map(|told| told.references.totals()) {
+            if !placements.contains_key(&segment) {
+                *lost.entry(segment).or_default() += bytes;
+            }
+        }
+        placements.extend(lost.into_iter().map(|(id, bytes)| (id, Placement::lost(id, bytes))));
+        placements
     }
 
     /// The tree of a keyspace.
