@@ -42,7 +42,7 @@ pub(crate) struct Background {
     /// Held by who merges value segments.
     pub(crate) merging: Mutex<()>,
     /// Held by who runs a job of its own, which shares the tree with no other.
-    alone: Mutex<()>,
+    pub(crate) alone: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -228,6 +228,7 @@ impl Core {
     /// Runs jobs of the caller's to their end, alone, until there is no next one.
     pub(crate) fn run_alone(&self, next: impl Fn(&Core) -> Option<Claim>) -> Result<()> {
         let _alone = self.background.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check_open()?;
         self.background.lock().manual += 1;
         let _manual = Manual(self);
         self.wait_for_running_jobs()?;

@@ -1,4 +1,7 @@
 //! Closing: what is in no log is flushed, the workers end, the lock is let go.
+//!
+//! Who works on a thread of his own is waited for, too, and finds it closed at his next step: once the lock
+//! is let go the files are somebody else's, who gives new ones the same numbers.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -17,9 +20,22 @@ impl Core {
             return Ok(());
         }
         self.leave_runtime();
+        self.wait_for_callers();
         let written = self.write_last_edit();
+        // With the tree locked: who installs something has the lock until it is done.
+        let tree = self.lock_tree();
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(tree);
         flushed.and(written)
+    }
+
+    /// Waits until nobody flushes, compacts or merges on a thread of the caller's. Nobody begins to: the
+    /// database is closed.
+    fn wait_for_callers(&self) {
+        let background = &self.background;
+        for working in [&background.alone, &background.merging, &background.flushing] {
+            drop(working.lock().unwrap_or_else(PoisonError::into_inner));
+        }
     }
 
     /// Whether closing would lose writes that are in no log.

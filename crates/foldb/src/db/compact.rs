@@ -48,7 +48,7 @@ impl Core {
         if self.stopping() {
             return Ok(false);
         }
-        self.check_sound()?;
+        self.check_writable()?;
         let version = {
             let tree = self.lock_tree();
             let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(false) };

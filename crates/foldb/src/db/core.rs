@@ -10,7 +10,8 @@
 //! 4. the views' own locks, the list of keyspaces, that of sealed memtables, and the background's
 //!    state: held for a pointer's worth of work.
 //!
-//! Readers take none of them.
+//! Before all of these `background.alone` and `background.merging` are taken, by who compacts on a thread of
+//! his own and by who merges segments. Readers take none of them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -82,6 +83,7 @@ pub(crate) struct Core {
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,
     pub(crate) closed: AtomicBool,
+    /// The directory's; let go at the end of the close, with the tree locked.
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
 }
 

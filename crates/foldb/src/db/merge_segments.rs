@@ -350,7 +350,7 @@ impl Core {
         memory: usize,
         progress: &dyn Fn(u64) -> Result<()>,
     ) -> Result<Merged> {
-        self.check_sound()?;
+        self.check_writable()?;
         let start = self.options.env.clock.now();
         let version = {
             let tree = self.lock_tree();

@@ -34,7 +34,10 @@ impl Tenant for Core {
     }
 
     fn stepped(&self, work: Work, outcome: &Result<bool>) {
-        if let Err(error) = outcome {
+        // A step that a close cut short did not fail.
+        if let Err(error) = outcome
+            && error.kind() != ErrorKind::Closed
+        {
             self.events.tell(&Event::BackgroundError { error: error.clone() });
         }
         self.background.stepped(work, outcome);

@@ -4,14 +4,14 @@
 //! unlinked when their last reader lets go. A crash between any two leaves the old tree or the new.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use crate::compaction::job::Job;
 use crate::compaction::policy::DeadShare;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::key::{KeyspaceId, SeqNo};
 use crate::totals::Total;
@@ -128,8 +128,11 @@ impl Core {
     ///
     /// # Errors
     /// If it could not be appended (a full disk, say) nothing happened, and it may be tried again; if
-    /// it could not be synced writes are refused from now on.
+    /// it could not be synced writes are refused from now on. `Closed`: the files may be somebody else's.
     pub(crate) fn append_edit(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
+        if self.lock.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+            return Err(Error::new(ErrorKind::Closed, "the database was closed meanwhile"));
+        }
         self.check_sound()?;
         let before = tree.manifest.len();
         tree.manifest.append(edit)?;
@@ -176,9 +179,23 @@ impl Core {
 
     /// Unlinks tables that were written for a keyspace that was dropped meanwhile.
     pub(crate) fn discard_tables(&self, numbers: impl IntoIterator<Item = u64>) {
-        for number in numbers {
-            // A table that cannot be unlinked now is removed at the next open.
-            let _best_effort = self.options.env.fs.remove(&self.names.table(number));
+        self.unlink(numbers.into_iter().map(FileKind::Table));
+    }
+
+    /// Unlinks files, unless the lock was let go: then they are somebody else's.
+    fn unlink(&self, files: impl Iterator<Item = FileKind>) {
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock.is_none() {
+            return;
+        }
+        for file in files {
+            let path = match file {
+                FileKind::Segment(number) => self.names.segment(number),
+                FileKind::Table(number) => self.names.table(number),
+                _ => continue,
+            };
+            // What cannot be unlinked now is removed at the next open.
+            let _best_effort = self.options.env.fs.remove(&path);
         }
     }
 
@@ -191,16 +208,13 @@ impl Core {
         }
     }
 
-    /// Unlinks tables that nobody refers to any more.
+    /// Unlinks files that nobody refers to any more. After a failed sync they stay: an edit that may be on
+    /// the medium may refer to them.
     pub(crate) fn remove_unreferenced_tables(&self) {
-        for file in self.trash.empty() {
-            match file {
-                FileKind::Segment(number) => {
-                    let _best_effort = self.options.env.fs.remove(&self.names.segment(number));
-                }
-                FileKind::Table(number) => self.discard_tables([number]),
-                _ => {}
-            }
+        // In this order: who fails says so before he lets go of what he wrote.
+        let files = self.trash.empty();
+        if self.poison.get().is_none() && !files.is_empty() {
+            self.unlink(files.into_iter());
         }
     }
 }

@@ -1,0 +1,121 @@
+//! Value segments when something fails: a disk that is full or broken, and a close in the middle.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use foldb::env::mem::{Fault, Operation};
+use foldb::env::{Env, FileSystem, MemFs};
+use foldb::{Db, ErrorKind, Event, EventListener, MergeOptions, Options};
+
+use support::gates::GatedFs;
+use support::segments::{check_all, key, open, put_all, segment_files, separating};
+use support::{PATH, assert_error};
+
+fn by_hand(fs: &MemFs) -> Options {
+    Options { max_dead_fraction: 1.0, disable_auto_compactions: true, ..separating(fs) }
+}
+
+/// A merge after which nothing is known to be dead.
+fn none_dead() -> MergeOptions {
+    MergeOptions { max_dead_fraction: 0.0, compact_first: false, ..MergeOptions::default() }
+}
+
+/// Everything in the directory.
+fn contents(fs: &MemFs) -> BTreeMap<String, Vec<u8>> {
+    let names = fs.list(Path::new(PATH)).unwrap().into_iter();
+    names.map(|name| (name.clone(), fs.read(&Path::new(PATH).join(name)).unwrap())).collect()
+}
+
+/// Work on a thread of the caller's is over when a close returns: nothing changes a file from then on.
+#[test]
+fn a_close_waits_for_a_merge_and_a_compaction_on_other_threads() {
+    type Work = fn(&Db) -> foldb::Result<()>;
+    let merge: Work = |db| db.merge_segments(&none_dead()).map(drop);
+    let compact: Work = |db| db.compact::<&str>(..);
+    for (extension, work) in [("seg", merge), ("tbl", compact)] {
+        let files = GatedFs::new(extension);
+        let env = Env { fs: Arc::new(files.clone()), ..Env::in_memory(files.fs.clone()) };
+        let options = Options { env, ..by_hand(&files.fs) };
+        let db = Db::open(PATH, options.clone()).unwrap();
+        put_all(&db, 0..100, 0);
+        db.flush().unwrap();
+        put_all(&db, 0..50, 1);
+        db.compact::<&str>(..).unwrap();
+        put_all(&db, 0..25, 2);
+        db.flush().unwrap();
+        std::thread::scope(|scope| {
+            let _open = files.gate.open_at_end();
+            files.gate.close();
+            let worker = scope.spawn(|| work(&db));
+            files.gate.wait_for_somebody();
+            let closer = scope.spawn(|| db.close());
+            while db.get(key(0)).is_ok() {
+                std::thread::yield_now();
+            }
+            std::thread::sleep(Duration::from_millis(30));
+            assert!(!closer.is_finished(), "somebody works on {extension} files");
+            files.gate.open();
+            closer.join().unwrap().unwrap();
+            let at_close = contents(&files.fs);
+            let _done_or_closed = worker.join().unwrap();
+            assert!(contents(&files.fs) == at_close, "nothing is changed behind a close");
+        });
+        assert_error(db.merge_segments(&none_dead()), ErrorKind::Closed, None);
+        let db = Db::open(PATH, options).unwrap();
+        check_all(&db, 100, |n| Some(if n < 25 { 2 } else { usize::from(n < 50) }));
+        db.verify().unwrap();
+    }
+}
+
+/// Does something whenever a flush has written its files and did not install them yet.
+#[derive(Default)]
+struct AtFlush(Mutex<Option<Box<dyn FnMut() + Send>>>);
+
+impl std::fmt::Debug for AtFlush {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AtFlush")
+    }
+}
+
+impl EventListener for AtFlush {
+    fn on_event(&self, event: &Event) {
+        if let Event::Flush { .. } = event
+            && let Some(mut deed) = self.0.lock().unwrap().take()
+        {
+            deed();
+        }
+    }
+}
+
+/// A flush appended to a file, everything else in which was rewritten elsewhere meanwhile, and its edit is
+/// on the medium though its sync failed: the file stays.
+#[test]
+fn a_file_that_an_edit_of_a_failed_sync_may_name_stays() {
+    let fs = MemFs::new();
+    let listener = Arc::new(AtFlush::default());
+    let listeners: Vec<Arc<dyn EventListener>> = vec![listener.clone()];
+    let db = Db::open(PATH, Options { listeners, ..by_hand(&fs) }).unwrap();
+    put_all(&db, 0..30, 0);
+    db.flush().unwrap();
+    (0..20).for_each(|n| db.delete(key(n)).unwrap());
+    db.compact::<&str>(..).unwrap();
+    let (other, files) = (db.clone(), fs.clone());
+    *listener.0.lock().unwrap() = Some(Box::new(move || {
+        assert_eq!(other.merge_segments(&none_dead()).unwrap().commits, 1);
+        files.inject(Fault::on(Operation::Sync).path("MANIFEST").forever());
+    }));
+    put_all(&db, 30..50, 0);
+    assert!(db.flush().is_err());
+    fs.clear_faults();
+    let poisoned = segment_files(&fs);
+    assert_error(db.flush(), ErrorKind::Poisoned, None);
+    assert_eq!(segment_files(&fs), poisoned);
+    let fs = fs.kill();
+    let db = open(&fs);
+    check_all(&db, 50, |n| (n >= 20).then_some(0));
+    db.verify().unwrap();
+}
