@@ -24,6 +24,11 @@ fn none_dead() -> MergeOptions {
     MergeOptions { max_dead_fraction: 0.0, compact_first: false, ..MergeOptions::default() }
 }
 
+fn segment_bytes(fs: &MemFs) -> u64 {
+    let len = |name: &String| fs.len(&Path::new(PATH).join(name)).unwrap();
+    segment_files(fs).iter().map(len).sum()
+}
+
 /// Everything in the directory.
 fn contents(fs: &MemFs) -> BTreeMap<String, Vec<u8>> {
     let names = fs.list(Path::new(PATH)).unwrap().into_iter();
@@ -118,4 +123,52 @@ fn a_file_that_an_edit_of_a_failed_sync_may_name_stays() {
     let db = open(&fs);
     check_all(&db, 50, |n| (n >= 20).then_some(0));
     db.verify().unwrap();
+}
+
+/// A disk that is full must not get fuller with each time that a flush or compaction is tried again.
+#[test]
+fn steps_that_fail_again_and_again_leave_no_values_behind() {
+    let table = || Fault::on(Operation::Create).path(".tbl");
+    let end_of_table = || Fault::on(Operation::Sync).path(".tbl");
+    let manifest = || Fault::on(Operation::Write).path("MANIFEST");
+    for fault in [table, end_of_table, manifest] {
+        let fs = MemFs::new();
+        let db = Db::open(PATH, by_hand(&fs)).unwrap();
+        let other = db.create_keyspace("other", Default::default()).unwrap();
+        put_all(&db, 0..20, 0);
+        db.flush().unwrap();
+        put_all(&db, 20..40, 0);
+        put_all(&db, 0..2, 1);
+        other.put(key(0), support::segments::value(0, 0)).unwrap();
+        let before = segment_bytes(&fs);
+        fs.inject(fault().forever().kind(std::io::ErrorKind::StorageFull));
+        for _ in 0..20 {
+            assert_error(db.flush(), ErrorKind::NoSpace, None);
+        }
+        let leaked = segment_bytes(&fs) - before;
+        assert!(leaked <= 3 * 22 * 220, "{leaked} bytes after 20 times");
+        fs.clear_faults();
+        db.flush().unwrap();
+        // Files of nobody go with the next one.
+        db.put("a", "b").unwrap();
+        db.flush().unwrap();
+        db.delete("a").unwrap();
+        assert_eq!(db.stats().segments.files, segment_files(&fs).len() as u64);
+        check_all(&db, 40, |n| Some(usize::from(n < 2)));
+
+        // What a compaction folds is written anew, too.
+        let list = db.operator("append").unwrap();
+        (0..20).for_each(|n| db.merge_with(&list, key(n), "+").unwrap());
+        db.flush().unwrap();
+        let before = segment_bytes(&fs);
+        fs.inject(fault().forever().kind(std::io::ErrorKind::StorageFull));
+        for _ in 0..20 {
+            assert_error(db.compact::<&str>(..), ErrorKind::NoSpace, None);
+        }
+        let leaked = segment_bytes(&fs) - before;
+        assert!(leaked <= 3 * 20 * 220, "{leaked} bytes after 20 times");
+        fs.clear_faults();
+        db.compact::<&str>(..).unwrap();
+        db.verify().unwrap();
+    }
 }

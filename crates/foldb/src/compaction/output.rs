@@ -245,6 +245,9 @@ impl<'a> TableOutput<'a> {
     pub(crate) fn finish(mut self) -> Result<Vec<FileFacts>> {
         self.cut()?;
         self.created.clear();
+        if let Some(values) = self.values.take() {
+            values.give_back();
+        }
         Ok(std::mem::take(&mut self.finished))
     }
 

@@ -14,6 +14,7 @@ use crate::compaction::range_deletes::{PassedOn, passed_on};
 use crate::db::buffers::SealedGroup;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
+use crate::db::tree::Tree;
 use crate::error::Result;
 use crate::events::Event;
 use crate::faults::{Fault, planted};
@@ -48,7 +49,7 @@ impl Core {
         if self.sealed.len() < wanted.max(1) {
             return Ok(false);
         }
-        self.check_sound()?;
+        self.check_writable()?;
         let groups = self.sealed.oldest(MAX_TOGETHER);
         let newest = &groups[groups.len() - 1];
         let clock = &self.options.env.clock;
@@ -83,7 +84,8 @@ impl Core {
                 Ok(files) => flushed.push((keyspace, files)),
                 Err(error) => {
                     // They are written anew when the flush is tried again.
-                    flushed.iter().for_each(|flushed| self.discard(flushed));
+                    let tree = self.lock_tree();
+                    flushed.iter().for_each(|flushed| self.discard(flushed, &tree));
                     return Err(error);
                 }
             }
@@ -106,8 +108,7 @@ impl Core {
             let (keyspace, Written { files, segments }) = &flushed;
             if !tree.keyspaces.contains_key(&keyspace.id) {
                 // It was dropped while its tables were written.
-                self.discard(&flushed);
-                self.discard_segments(&tree, keyspace.id, &segments.placed);
+                self.discard(&flushed, &tree);
                 continue;
             }
             let id = keyspace.id;
@@ -129,8 +130,9 @@ impl Core {
         })
     }
 
-    fn discard(&self, (_, written): &Flushed) {
+    fn discard(&self, (keyspace, written): &Flushed, tree: &Tree) {
         self.discard_tables(written.files.iter().map(|file| file.number));
+        self.discard_segments(tree, keyspace.id, &written.segments.placed);
     }
 
     /// Folds memtables of a keyspace, newest first, into tables.

@@ -61,9 +61,15 @@ impl Core {
             let is_used = own.is_some_and(|own| {
                 own.version.segments.iter().any(|used| used.placement.file == placement.file)
             });
-            if !is_used {
+            let file = self.trash.segment_file(placement.file);
+            if is_used {
+                // What failed now may fail again: what it leaves behind must not add up.
+                if let Some(own) = own {
+                    own.keyspace.growing.retire(&file);
+                }
+            } else {
                 // Who appends to it now, and installs that, makes it used again.
-                self.trash.segment_file(placement.file).set_obsolete(true);
+                file.set_obsolete(true);
                 own.inspect(|own| own.keyspace.growing.remove_obsolete());
             }
         }

@@ -396,10 +396,15 @@ impl<'a> ValueWriter<'a> {
     /// Ends the last section: the segments written, durable but for the names of new files.
     pub(crate) fn finish(&mut self) -> Result<NewSegments> {
         self.end_section()?;
-        self.created.clear();
-        self.kept.drain(..).for_each(|growing| self.growing.give_back(growing));
         self.charge.set(0);
         Ok(std::mem::take(&mut self.finished))
+    }
+
+    /// Has others append behind the finished sections, once all that refers to those is written, too. Else a
+    /// step that fails again and again would add to a file what nobody refers to each time.
+    pub(crate) fn give_back(mut self) {
+        self.created.clear();
+        self.kept.drain(..).for_each(|growing| self.growing.give_back(growing));
     }
 }
 
