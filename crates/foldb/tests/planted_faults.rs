@@ -365,6 +365,21 @@ fn a_segment_merge_that_drops_a_live_value_is_noticed() {
     });
 }
 
+#[test]
+fn verify_notices_that_a_segment_merge_dropped_a_live_value() {
+    assert_noticed(Fault::MergeDropsLiveValue, || {
+        let fs = MemFs::new();
+        let options = Options { value_separation_min: Some(10), ..options(&fs) };
+        let db = Db::open(PATH, options).unwrap();
+        (0..40).for_each(|n| db.put([n], [n; 100]).unwrap());
+        db.compact::<&str>(..).unwrap();
+        (0..30).for_each(|n| db.delete([n]).unwrap());
+        db.compact::<&str>(..).unwrap();
+        assert!(db.merge_segments(&MergeOptions::default()).unwrap().commits > 0);
+        db.verify().unwrap();
+    });
+}
+
 /// Programs among which each fault must be noticed.
 const PROGRAMS: u64 = 2000;
 

@@ -172,3 +172,103 @@ fn steps_that_fail_again_and_again_leave_no_values_behind() {
         db.verify().unwrap();
     }
 }
+
+/// Two keyspaces of which half is dead, merged in the background.
+fn two_half_dead(fs: &MemFs) -> (Db, foldb::Keyspace, Options) {
+    let options = Options { max_dead_fraction: 0.25, ..separating(fs) };
+    let db = Db::open(PATH, Options { max_dead_fraction: 1.0, ..options.clone() }).unwrap();
+    let own = foldb::KeyspaceOptions {
+        value_separation_min: Some(100),
+        ..foldb::KeyspaceOptions::default()
+    };
+    let other = db.create_keyspace("other", own).unwrap();
+    for generation in 0..2 {
+        put_all(&db, 0..100 - 50 * generation, generation);
+        db.flush().unwrap();
+    }
+    db.compact::<&str>(..).unwrap();
+    for generation in 0..2 {
+        for n in 0..100 - 50 * generation {
+            other.put(key(n), support::segments::value(n, generation)).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    other.compact::<&str>(..).unwrap();
+    (db, other, options)
+}
+
+/// The files that hold values of the keyspace `default`, and dead ones among them.
+fn files_with_dead(fs: &MemFs) -> Vec<String> {
+    let mut names = segment_files(fs);
+    names.truncate(2);
+    names
+}
+
+/// What a merge cannot read stops no other merge, and nobody who writes.
+#[test]
+fn a_merge_that_cannot_read_a_file_stops_nobody_else() {
+    let fs = MemFs::new();
+    let (db, other, options) = two_half_dead(&fs);
+    drop((other, db));
+    let clock = Arc::new(foldb::env::ManualClock::default());
+    let env = Env { clock: clock.clone(), ..Env::in_memory(fs.clone()) };
+    let db = Db::open(PATH, Options { env, ..options }).unwrap();
+    let dead = db.stats().segments.dead_bytes;
+    for name in files_with_dead(&fs) {
+        fs.inject(Fault::on(Operation::Read).path(&name).forever());
+    }
+    support::steps::run_background(&db, |_| {});
+    let left = db.stats().segments.dead_bytes;
+    assert!(0 < left && left < dead, "the other keyspace's are merged: {left} of {dead}");
+    // Who waits for the merge learns of it, and nobody else.
+    assert_error(db.wait_for_background(), ErrorKind::Io, None);
+    put_all(&db, 100..110, 0);
+    db.flush().unwrap();
+    // It is tried again after a while, but not for ever.
+    for _ in 0..20 {
+        clock.advance(Duration::from_secs(100));
+        support::steps::run_background(&db, |_| {});
+    }
+    db.wait_for_background().unwrap();
+    fs.clear_faults();
+    drop(db);
+    let db = open(&fs);
+    support::steps::run_background(&db, |_| {});
+    let segments = db.stats().segments;
+    assert!(segments.dead_bytes * 4 <= segments.bytes, "{segments:?}");
+    check_all(&db, 110, |n| Some(usize::from(n < 50)));
+}
+
+/// That a file is lost is one thing, that it cannot be opened now another.
+#[test]
+fn a_read_only_open_does_not_take_a_broken_disk_for_a_lost_segment() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, by_hand(&fs)).unwrap();
+    put_all(&db, 0..20, 0);
+    db.flush().unwrap();
+    drop(db);
+    fs.inject(Fault::on(Operation::Open).path(".seg").forever());
+    assert_error(Db::open_read_only(PATH, by_hand(&fs)), ErrorKind::Io, None);
+    fs.clear_faults();
+    let db = Db::open_read_only(PATH, by_hand(&fs)).unwrap();
+    check_all(&db, 20, |_| Some(0));
+}
+
+#[test]
+fn a_checkpoint_without_a_segment_file_says_so() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, by_hand(&fs)).unwrap();
+    put_all(&db, 0..20, 0);
+    db.flush().unwrap();
+    drop(db);
+    let name = segment_files(&fs).pop().unwrap();
+    fs.remove(&Path::new(PATH).join(&name)).unwrap();
+    let db = Db::open(PATH, by_hand(&fs)).unwrap();
+    let error = assert_error(db.checkpoint("copy"), ErrorKind::Corruption, Some(&name));
+    assert!(error.to_string().contains("foldb repair"), "{error}");
+    assert!(!fs.exists(Path::new("copy")));
+    // Once nothing refers to it any more there is nothing to miss.
+    put_all(&db, 0..20, 1);
+    db.compact::<&str>(..).unwrap();
+    db.checkpoint("copy").unwrap();
+}

@@ -256,6 +256,32 @@ fn a_write_before_any_change_that_a_merge_makes_is_never_undone() {
     }
 }
 
+/// Where the records of a rewritten segment lie is kept in memory, and counted there.
+#[test]
+fn what_finds_the_records_of_rewritten_segments_is_counted() {
+    let fs = MemFs::new();
+    let (db, generation) = half_dead(&fs);
+    db.put("small", "inline").unwrap();
+    db.compact::<&str>(..).unwrap();
+    assert!(db.merge_segments(&none_dead()).unwrap().commits > 0);
+    drop(db);
+    let db = Db::open(PATH, by_hand(&fs)).unwrap();
+    db.get("small").unwrap().unwrap();
+    let before = db.memory().indexes;
+    check_all_of(&db, &generation);
+    assert!(db.memory().indexes > before, "{:?}", db.memory());
+    let found = db.memory().indexes;
+    check_all_of(&db, &generation);
+    assert_eq!(db.memory().indexes, found, "once for all readers");
+}
+
+fn check_all_of(db: &Db, generation: impl Fn(usize) -> Option<usize>) {
+    for n in 0..300 {
+        let expected = generation(n).map(|generation| value(n, generation));
+        assert_eq!(db.get(key(n)).unwrap().map(foldb::Value::into_owned), expected, "{n}");
+    }
+}
+
 /// Merges all it can whenever a flush has written its files and did not install them yet.
 #[derive(Debug, Default)]
 struct MergesAtFlush(Mutex<Option<Db>>);

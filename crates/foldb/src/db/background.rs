@@ -79,6 +79,8 @@ pub(crate) enum Awaited {
     Work(Work),
     /// That jobs end, be it because they fail.
     EndOfJobs,
+    /// Merges of value segments.
+    Merges,
 }
 
 impl Background {
@@ -285,14 +287,14 @@ impl Core {
             }
             let mut tree = core.lock_tree();
             let is_idle = tree.keyspaces.values().all(|own| own.running.is_empty());
-            match is_idle
+            let is_compacted = is_idle
                 && (core.options.disable_auto_compactions
                     || (core.pick(&mut tree).is_none()
-                        && core.pick_revealing(&tree, false).is_none()))
-                && !core.is_merge_due()
-            {
-                true => Awaited::Nothing,
-                false => Awaited::Work(Work::Compaction),
+                        && core.pick_revealing(&tree, false).is_none()));
+            match (is_compacted, core.is_merge_due()) {
+                (true, false) => Awaited::Nothing,
+                (true, true) => Awaited::Merges,
+                (false, _) => Awaited::Work(Work::Compaction),
             }
         })
     }
@@ -341,15 +343,22 @@ impl Core {
             }
             if !self.has_workers() {
                 if !self.step_background()? {
+                    let cannot = || {
+                        let message = "background work that is waited for cannot be done";
+                        Error::new(ErrorKind::Io, message)
+                    };
                     return match awaited(self) {
                         Awaited::Nothing => Ok(()),
-                        _ => Err(Error::new(
-                            ErrorKind::Io,
-                            "background work that is waited for cannot be done",
-                        )),
+                        Awaited::Merges => Err(self.merge_error().unwrap_or_else(cannot)),
+                        _ => Err(cannot()),
                     };
                 }
                 continue;
+            }
+            if work == Awaited::Merges
+                && let Some(error) = self.merge_error()
+            {
+                return Err(error);
             }
             let mut state = self.background.lock();
             if state.shutdown {

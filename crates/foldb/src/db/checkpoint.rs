@@ -78,7 +78,8 @@ impl Db {
     ///
     /// # Errors
     /// `InvalidArgument` for a directory with something in it, `DatabaseExists` if that is a database;
-    /// `NoSpace`, `Io`, `Corruption` of a log, `ReadOnly`, `Closed`.
+    /// `NoSpace`, `Io`, `ReadOnly`, `Closed`; `Corruption` of a log, and where a file of value segments is
+    /// missing that keys still refer to.
     ///
     /// # Example
     /// ```
@@ -239,6 +240,13 @@ impl Target {
         for version in &moment.versions {
             for (number, file) in version.segments.files() {
                 let (from, to) = (from.segment(number), self.names.segment(number));
+                if !self.fs.exists(&from) {
+                    return Err(Error::corruption(
+                        "the value segment is missing: restore it from a copy, or have `foldb repair` tell \
+                         what is lost, and delete or overwrite it",
+                    )
+                    .in_file(&from));
+                }
                 match self.take(&from, &to, file.end, file.file.is_growing())? {
                     Taken::Linked => {
                         self.report.segments_linked += 1;

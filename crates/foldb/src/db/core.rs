@@ -69,7 +69,7 @@ pub(crate) struct Core {
     pub(crate) runtime: Runtime,
     /// Its number there.
     pub(crate) member: u64,
-    /// Of a read-only open: its tables, which stay open.
+    /// Of a read-only open: its tables and segment files, which stay open.
     pub(crate) _held: Option<HeldTables>,
     pub(crate) trash: Arc<Trash>,
     pub(crate) background: Background,

@@ -7,6 +7,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, TryLockError};
 use std::time::Duration;
@@ -171,7 +172,8 @@ enum Merged {
     /// The bound holds.
     Nothing,
     Rewritten(MergeStep),
-    /// A file was found missing or damaged. It is left alone from now on, and the others come next.
+    /// A file, or a table that refers to it, was found missing or damaged. It is left alone from now on, and
+    /// the others come next.
     LeftAlone,
 }
 
@@ -182,6 +184,8 @@ struct MergeStep {
     /// Bytes of the old files less those of the new one.
     reclaimed: u64,
     install: Duration,
+    /// Whether anything was installed: nothing is of what died or was moved meanwhile.
+    installed: bool,
 }
 
 impl MergeStep {
@@ -285,25 +289,33 @@ impl Core {
             if self.stopping() { Err(stopped()) } else { Ok(()) }
         };
         for keyspace in self.all_keyspaces() {
+            let turn = &keyspace.merge_turn;
             // In this order: what changes after the first line is looked at the next time.
-            if keyspace.segments_settled.swap(true, Ordering::AcqRel) {
+            let seen = turn.changes();
+            if turn.is_settled() || !turn.may_try(start) {
                 continue;
             }
-            match self.merge_step(&keyspace, bound, memory, &progress) {
-                Ok(Merged::Nothing) => continue,
-                Ok(Merged::Rewritten(step)) if !step.helped() => {
-                    keyspace.segments_settled.store(true, Ordering::Release);
+            let merged = self.merge_step(&keyspace, bound, memory, &progress);
+            if merged.is_ok() {
+                turn.succeeded();
+            }
+            match merged {
+                Ok(Merged::Nothing) => turn.settle_at(seen),
+                Ok(Merged::Rewritten(step)) => {
+                    if !step.helped() {
+                        turn.settle_at(seen + u64::from(step.installed));
+                    }
                     return Ok(true);
                 }
-                Ok(Merged::Rewritten(_) | Merged::LeftAlone) => {}
+                Ok(Merged::LeftAlone) => return Ok(true),
                 Err(_) if self.stopping() => return Ok(false),
+                Err(error) if self.check_writable().is_err() => return Err(error),
                 Err(error) => {
-                    keyspace.segments_settled.store(false, Ordering::Release);
-                    return Err(error);
+                    // It stops nobody else: not the merges of other keyspaces, and nobody who writes.
+                    turn.failed(error.clone(), self.options.env.clock.now());
+                    self.events.tell(&Event::BackgroundError { error });
                 }
             }
-            keyspace.segments_settled.store(false, Ordering::Release);
-            return Ok(true);
         }
         Ok(false)
     }
@@ -319,11 +331,16 @@ impl Core {
         let bound = self.merge_bound(self.options.max_dead_fraction);
         self.merges_by_itself()
             && self.all_keyspaces().iter().any(|keyspace| {
-                !keyspace.segments_settled.load(Ordering::Acquire) && {
+                !keyspace.merge_turn.is_settled() && {
                     let version = Arc::clone(&keyspace.view.load().version);
                     !pick(candidates(keyspace, &version), bound).is_empty()
                 }
             })
+    }
+
+    /// Why a merge in the background failed that was not done since.
+    pub(crate) fn merge_error(&self) -> Option<Error> {
+        self.all_keyspaces().iter().find_map(|keyspace| keyspace.merge_turn.error())
     }
 
     /// Waits until no more bytes were moved since `start` than the budget allows.
@@ -392,7 +409,7 @@ impl Core {
         if let Err(error) = outcome {
             drop(rewrite);
             self.remove_unreferenced_tables();
-            if victims.iter().any(|victim| victim.file.is_damaged()) {
+            if self.leaves_alone(&error, &victims, &version) {
                 self.events.tell(&Event::BackgroundError { error });
                 return Ok(Merged::LeftAlone);
             }
@@ -400,7 +417,7 @@ impl Core {
         }
         let rewritten = rewrite.finish();
         self.totals.add(Total::BytesSegmentMerges, rewritten.bytes_written);
-        let install = self.install_merge(keyspace, &rewritten)?;
+        let (install, installed) = self.install_merge(keyspace, &rewritten)?;
         let (files, bytes_before) =
             (victims.len() as u64, victims.iter().map(|victim| victim.end).sum::<u64>());
         let bytes_reclaimed = bytes_before.saturating_sub(rewritten.bytes_written);
@@ -416,11 +433,41 @@ impl Core {
             bytes_reclaimed,
             duration: self.options.env.clock.now() - start,
         });
-        Ok(Merged::Rewritten(MergeStep { rewritten, files, reclaimed: bytes_reclaimed, install }))
+        let reclaimed = bytes_reclaimed;
+        Ok(Merged::Rewritten(MergeStep { rewritten, files, reclaimed, install, installed }))
     }
 
-    /// Says where rewritten segments lie, and how long that held the tree.
-    fn install_merge(&self, keyspace: &KeyspaceState, rewritten: &Rewritten) -> Result<Duration> {
+    /// Has merges leave alone what a rewrite of files failed for; whether the next one is without any of them.
+    fn leaves_alone(&self, error: &Error, victims: &[FileUse], version: &Version) -> bool {
+        let is_damaged = || victims.iter().any(|victim| victim.file.is_damaged());
+        let is_of = |path: PathBuf| error.path() == Some(&*path);
+        match error.kind() {
+            ErrorKind::Corruption if !is_damaged() => {
+                // It is a table's: which values are alive is not known where it refers to.
+                let mut tables = version.tables().map(|table| &table.file);
+                let table = tables.find(|file| is_of(self.names.table(file.number)));
+                let refers = |victim: &&FileUse| {
+                    let mut referred = table.iter().flat_map(|file| &*file.references);
+                    table.is_none() || referred.any(|(id, _)| victim.segments.contains(id))
+                };
+                victims.iter().filter(refers).for_each(|victim| victim.file.mark_damaged());
+            }
+            ErrorKind::Io => {
+                let file = victims.iter().map(|victim| &victim.file);
+                let mut file = file.filter(|file| is_of(self.names.segment(file.number())));
+                file.next().inspect(|file| file.note_failure());
+            }
+            _ => {}
+        }
+        is_damaged()
+    }
+
+    /// Says where rewritten segments lie. How long that held the tree, and whether there was anything to say.
+    fn install_merge(
+        &self,
+        keyspace: &KeyspaceState,
+        rewritten: &Rewritten,
+    ) -> Result<(Duration, bool)> {
         let clock = &self.options.env.clock;
         let mut tree = self.lock_tree();
         let start = clock.now();
@@ -442,7 +489,7 @@ impl Core {
         let all: Vec<_> = rewritten.placed.iter().map(|(to, _)| *to).collect();
         // All that was rewritten may have died meanwhile.
         self.discard_segments(&tree, keyspace.id, &all);
-        Ok(hold)
+        Ok((hold, !placed.is_empty()))
     }
 
     /// A job that makes dead values known, where not knowing them is all that keeps the bound from

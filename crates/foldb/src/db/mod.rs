@@ -440,10 +440,11 @@ impl Db {
         core.all_keyspaces().iter().try_for_each(|keyspace| core.compact(keyspace, &range))
     }
 
-    /// Waits until sealed memtables are flushed and compactions have nothing left to do.
+    /// Waits until sealed memtables are flushed, and compactions and merges of value segments have nothing
+    /// left to do.
     ///
     /// # Errors
-    /// As [`Db::flush`].
+    /// As [`Db::flush`], and why a merge failed if it did.
     pub fn wait_for_background(&self) -> Result<()> {
         self.core().wait_for_background()
     }
@@ -516,7 +517,9 @@ impl Db {
     }
 
     /// Closes the database: background work ends, later calls answer `Closed`. What was written
-    /// without a log is flushed first. Closing twice is no error. Iterators that exist go on.
+    /// without a log is flushed first. Closing twice is no error. Iterators that exist go on. A
+    /// compaction or merge that another thread asked for ends at its next step, and is waited for: so
+    /// this must not be called by an [`crate::EventListener`] or by what is told of a merge's progress.
     ///
     /// # Errors
     /// Of the last flush or manifest edit. The database is closed all the same.

@@ -119,13 +119,18 @@ impl Core {
         let mut bytes = 0;
         for keyspace in self.all_keyspaces() {
             let view = keyspace.view.load_full();
+            let (segments, map) = (keyspace.tables.segments(), &view.version.segments);
             let mut checked = HashSet::new();
             for table in view.version.tables() {
                 if checked.insert(table.file.number) {
-                    bytes += keyspace.tables.get_owned(&table.file)?.verify()?.bytes;
+                    let open = keyspace.tables.get_owned(&table.file)?;
+                    bytes += open.verify()?.bytes;
+                    segments
+                        .verify_references(keyspace.id, map, &open.references()?)
+                        .map_err(|error| error.in_file(&self.names.table(table.file.number)))?;
                 }
             }
-            bytes += keyspace.tables.segments().verify(keyspace.id, &view.version.segments)?;
+            bytes += segments.verify(keyspace.id, map)?;
         }
         Ok(bytes)
     }

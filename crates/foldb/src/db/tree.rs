@@ -115,7 +115,7 @@ impl Core {
             own.keyspace.view.install(Arc::clone(&version), own.flushed_through);
             old.mark_obsolete_files(&version);
             own.keyspace.growing.remove_obsolete();
-            own.keyspace.segments_settled.store(false, Ordering::Release);
+            own.keyspace.merge_turn.changed();
             self.set_pace(own);
         }
         if tree.manifest.is_long() {

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use arc_swap::ArcSwapOption;
 
 use super::open::OpenFile;
 use crate::version::{FileKind, Trash};
+
+/// Times that merges fail to read a file before they leave it alone.
+const MOST_FAILURES: u32 = 3;
 
 /// A segment file. There is one of these per file, shared by every version with a segment in it and by
 /// who appends to it: see [`Trash::segment_file`].
@@ -22,8 +25,10 @@ pub(crate) struct SegmentFile {
     pub(super) opening: Mutex<()>,
     /// Whether segments may still be appended. Once it is not it never is again.
     growing: AtomicBool,
-    /// Whether it was found damaged: merges leave it alone.
+    /// Whether it, or what tells of its values, was found damaged: merges leave it alone.
     damaged: AtomicBool,
+    /// How often a merge failed to read it.
+    failures: AtomicU32,
     /// Set while the current version has no segment in it.
     obsolete: AtomicBool,
     trash: Arc<Trash>,
@@ -39,6 +44,7 @@ impl SegmentFile {
             opening: Mutex::new(()),
             growing: AtomicBool::new(false),
             damaged: AtomicBool::new(false),
+            failures: AtomicU32::new(0),
             obsolete: AtomicBool::new(false),
             trash: Arc::clone(trash),
         }
@@ -63,6 +69,13 @@ impl SegmentFile {
 
     pub(crate) fn mark_damaged(&self) {
         self.damaged.store(true, Ordering::Release);
+    }
+
+    /// A merge failed to read it. After some times they leave it alone.
+    pub(crate) fn note_failure(&self) {
+        if self.failures.fetch_add(1, Ordering::AcqRel) + 1 >= MOST_FAILURES {
+            self.mark_damaged();
+        }
     }
 
     /// Says whether the current version has no segment in it: then it is removed as soon as the last

@@ -22,6 +22,7 @@ use super::map::{Placement, SegmentMap};
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
 use crate::key::KeyspaceId;
+use crate::memory::Charge;
 use crate::table::BlockBytes;
 use crate::value::Value;
 use crate::version::{FileNames, HeldTables, TablePool};
@@ -36,8 +37,8 @@ pub(crate) struct OpenFile {
     path: PathBuf,
     /// Where the records of moved segments lie, of those that were asked for.
     moves: ArcSwap<BTreeMap<(SegmentId, u64), Arc<Moves>>>,
-    /// It counts among the open tables.
-    _held: HeldTables,
+    /// It counts among the open tables, and its moves among their indexes.
+    held: HeldTables,
 }
 
 /// Where the records of a segment lie that was rewritten.
@@ -46,6 +47,8 @@ pub(crate) struct Moves {
     pub(crate) kept: Extents,
     /// Where each stretch lies now, from the first record on.
     starts: Vec<u64>,
+    /// While it is kept for the next reader.
+    charge: Option<Charge>,
 }
 
 impl Moves {
@@ -57,7 +60,7 @@ impl Moves {
             start
         });
         let starts = starts.collect();
-        Moves { kept, starts }
+        Moves { kept, starts, charge: None }
     }
 
     /// Where `[position, end)` lies now, if it was kept.
@@ -102,7 +105,13 @@ impl OpenFile {
         let payload = self.read_tail(placement, Tail::Moves)?;
         let kept = Extents::decode(&mut ByteReader::new(&payload))
             .map_err(|error| error.at(&self.path, placement.records_end() + 1))?;
-        let moves = Arc::new(Moves::of(kept));
+        let mut moves = Moves::of(kept);
+        let bytes = moves.kept.memory_bytes() + moves.starts.capacity() * size_of::<u64>();
+        moves.charge = self.held.pool().charge_index(bytes);
+        let moves = Arc::new(moves);
+        if moves.charge.is_none() {
+            return Ok(Some(moves));
+        }
         self.moves.rcu(|all| {
             let mut all = BTreeMap::clone(all);
             all.insert(key, Arc::clone(&moves));
@@ -304,7 +313,7 @@ impl OpenSegments {
             _ => Error::io(&path, "open the value segment", &error),
         })?;
         let held = TablePool::hold(&self.pool, 1);
-        let open = OpenFile { file: handle, path, moves: ArcSwap::default(), _held: held };
+        let open = OpenFile { file: handle, path, moves: ArcSwap::default(), held };
         let mut header = [0; FILE_HEADER_LEN as usize];
         open.read(&mut header, 0)?;
         let found = FileHeader::decode(&header).map_err(|error| error.at(&open.path, 0))?;

@@ -24,6 +24,10 @@ impl References {
         self.0.get(&segment)
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SegmentId, &Extents)> {
+        self.0.iter().map(|(&segment, extents)| (segment, extents))
+    }
+
     /// Bytes of the records referred to, by segment.
     pub(crate) fn totals(&self) -> Vec<(SegmentId, u64)> {
         self.0.iter().map(|(&segment, extents)| (segment, extents.bytes())).collect()

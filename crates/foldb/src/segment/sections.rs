@@ -10,7 +10,7 @@ use super::format::{
 use super::map::Placement;
 use super::open::{OpenFile, OpenSegments};
 use crate::encoding::{ByteReader, decode_varint};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::key::KeyspaceId;
 
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl OpenSegments {
         len: u64,
     ) -> Result<Vec<FoundSection>> {
         let open = self.get(keyspace, file)?;
-        let mut walk = Walk { file: &open, len, bytes: Vec::new(), offset: 0 };
+        let mut walk = Walk { file: &open, len, bytes: Vec::new(), offset: 0, failed: None };
         let (mut found, mut offset) = (Vec::new(), FILE_HEADER_LEN);
         while let Some(start) = walk.next_header(offset) {
             offset = match walk.section(start, file.number()) {
@@ -64,7 +64,8 @@ impl OpenSegments {
                 }
             };
         }
-        Ok(found)
+        // What cannot be read now is not what is damaged.
+        walk.failed.map_or(Ok(found), Err)
     }
 }
 
@@ -73,6 +74,7 @@ struct Walk<'a> {
     len: u64,
     bytes: Vec<u8>,
     offset: u64,
+    failed: Option<Error>,
 }
 
 impl Walk<'_> {
@@ -144,8 +146,9 @@ impl Walk<'_> {
             let step = len.max(STEP).min(self.len - offset);
             self.bytes.resize(step as usize, 0);
             self.offset = offset;
-            if self.file.read(&mut self.bytes, offset).is_err() {
+            if let Err(error) = self.file.read(&mut self.bytes, offset) {
                 self.bytes.clear();
+                self.failed = Some(error);
                 return None;
             }
         }

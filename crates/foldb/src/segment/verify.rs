@@ -1,10 +1,12 @@
 //! A walk over every byte of a segment.
 
+use super::extents::Extent;
 use super::format::{FILE_HEADER_LEN, Tail};
 use super::hints::visit_hints;
 use super::map::{Segment, SegmentMap};
 use super::open::{OpenFile, OpenSegments};
 use super::record_check::RecordCheck;
+use super::references::References;
 use crate::error::{Error, Result};
 use crate::key::KeyspaceId;
 
@@ -26,6 +28,42 @@ impl OpenSegments {
             bytes += segment.placement.len;
         }
         Ok(bytes)
+    }
+}
+
+impl OpenSegments {
+    /// Checks that every value that a table refers to is in its segment. No value is read.
+    ///
+    /// # Errors
+    /// `Corruption` naming what is missing; `Io`.
+    pub(crate) fn verify_references(
+        &self,
+        keyspace: KeyspaceId,
+        map: &SegmentMap,
+        references: &References,
+    ) -> Result<()> {
+        for (id, wanted) in references.iter() {
+            let segment = map.get(id).ok_or_else(|| {
+                Error::corruption(format!("refers to value segment {id}, which is not there"))
+            })?;
+            let placement = &segment.placement;
+            let moves = match placement.is_moved() {
+                true => self.get(keyspace, &segment.file)?.moves(placement)?,
+                false => None,
+            };
+            let is_there = |stretch: &Extent| match &moves {
+                None => stretch.end <= placement.records_len,
+                Some(moves) => moves.find(stretch.start, stretch.end).is_some(),
+            };
+            if let Some(lost) = wanted.iter().find(|stretch| !is_there(stretch)) {
+                return Err(Error::corruption(format!(
+                    "refers to records from position {} to {} of value segment {id}, which file {} has \
+                     not",
+                    lost.start, lost.end, placement.file
+                )));
+            }
+        }
+        Ok(())
     }
 }
 

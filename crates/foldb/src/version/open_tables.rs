@@ -12,6 +12,7 @@ use foldb_env::FileSystem;
 
 use crate::error::{Error, Result};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
+use crate::memory::Charge;
 use crate::segment::OpenSegments;
 use crate::table::{BlockCache, BlockStore, TableReader};
 use crate::version::file::FileMeta;
@@ -63,6 +64,12 @@ impl TablePool {
     /// Bytes that indexes and filters take.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.store.indexes.get() + self.store.filters.get()
+    }
+
+    /// Counts an index of other files among those of the tables; `None` where there is no room to keep it.
+    pub(crate) fn charge_index(&self, bytes: usize) -> Option<Charge> {
+        let fits = self.memory_bytes() + bytes <= self.room.load(Ordering::Relaxed);
+        fits.then(|| Charge::new(&self.store.indexes, bytes))
     }
 
     /// Sets what indexes and filters may take, and closes the tables that are too many.
@@ -117,6 +124,12 @@ impl TablePool {
 pub(crate) struct HeldTables {
     pool: Arc<TablePool>,
     tables: usize,
+}
+
+impl HeldTables {
+    pub(crate) fn pool(&self) -> &TablePool {
+        &self.pool
+    }
 }
 
 impl Drop for HeldTables {

@@ -2,6 +2,7 @@
 //! own. They share the log, the write buffer, the block cache, the workers and the order of writes.
 
 mod lifecycle;
+mod merge_turn;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::compaction::policy::Policy;
+use crate::db::keyspace::merge_turn::MergeTurn;
 use crate::db::pace::Pace;
 use crate::db::view::{View, ViewCell};
 use crate::error::{Error, ErrorKind, Result};
@@ -38,8 +39,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) view: ViewCell,
     /// Files that flushes and compactions append value segments to.
     pub(crate) growing: GrowingFiles,
-    /// Whether no segment merge was due when that was last looked at, and nothing changed since.
-    pub(crate) segments_settled: AtomicBool,
+    /// When its segments are looked at for a merge again.
+    pub(crate) merge_turn: MergeTurn,
     /// How slow its writes are to be.
     pub(crate) pace: Pace,
     dropped: AtomicBool,
@@ -84,7 +85,7 @@ impl KeyspaceState {
             tables: Arc::new(tables),
             view: ViewCell::new(View::of(parts.version)),
             growing: GrowingFiles::default(),
-            segments_settled: AtomicBool::new(false),
+            merge_turn: MergeTurn::default(),
             pace: Pace::default(),
             dropped: AtomicBool::new(false),
         })

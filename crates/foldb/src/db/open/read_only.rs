@@ -202,8 +202,9 @@ impl Looking {
                     Ok(open) => drop(self.open_segments.insert(number, open)),
                     // Removed by a writer who moved on: his manifest says where they lie now. If it
                     // says the same again they are lost, and reads of them alone fail.
-                    Err(error) if !self.lost.insert(number) => drop(error),
-                    Err(error) => return Err(error),
+                    Err(error) if error.kind() != ErrorKind::Corruption => return Err(error),
+                    Err(error) if self.lost.insert(number) => return Err(error),
+                    Err(_) => {}
                 }
             }
             for table in own.version.tables() {
@@ -226,7 +227,9 @@ impl Looking {
     ) -> Arc<Core> {
         let (fs, names) = (&self.options.env.fs, &self.names);
         let next_file = stored.next_file;
-        let tables = trees.values().map(|own| own.version.tables().count()).sum();
+        let files =
+            |own: &KeyspaceTree| own.version.tables().count() + own.version.segments.files().len();
+        let files = trees.values().map(files).sum();
         let core = Assembly {
             log: LogWriter::unwritable(fs, &names.log(next_file), next_file),
             manifest: Manifest::unwritable(fs, names, next_file),
@@ -236,7 +239,7 @@ impl Looking {
             trees,
             cache: Arc::clone(&self.cache),
             runtime: self.runtime.clone(),
-            held: Some(TablePool::hold(&self.runtime.ledger().tables, tables)),
+            held: Some(TablePool::hold(&self.runtime.ledger().tables, files)),
             trash,
             last_seqno,
             next_file,

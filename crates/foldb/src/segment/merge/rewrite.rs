@@ -4,7 +4,7 @@
 //! looked up for as many segments at a time as fit, values pass through a buffer, and a segment's hints
 //! are bounded when it is written. Records are checked on the way and copied as they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -111,13 +111,12 @@ impl<'a> Rewrite<'a> {
     fn live_stretches(&mut self, segments: &[&Segment]) -> Result<BTreeMap<SegmentId, Extents>> {
         let mut found: BTreeMap<SegmentId, Vec<Extent>> =
             segments.iter().map(|segment| (segment.placement.segment, Vec::new())).collect();
-        let mut files: Vec<u64> = Vec::new();
+        let mut files: HashSet<u64> = HashSet::new();
         for table in self.context.version.tables() {
             let wanted = table.file.references.iter().any(|(id, _)| found.contains_key(id));
-            if !wanted || files.contains(&table.file.number) {
+            if !wanted || !files.insert(table.file.number) {
                 continue;
             }
-            files.push(table.file.number);
             if planted(Fault::MergeDropsLiveValue) && files.len() == 1 {
                 continue;
             }

@@ -254,7 +254,10 @@ impl<'a> Survey<'a> {
             open.read_exact_at(&mut header, 0).map_err(failed)?;
             let Ok(header) = SegmentHeader::decode(&header) else { continue };
             let file = trash.segment_file(number);
-            let Ok(sections) = segments.sections(header.keyspace, &file, len) else { continue };
+            let sections = match segments.sections(header.keyspace, &file, len) {
+                Err(error) if error.kind() == ErrorKind::Corruption => continue,
+                sections => sections?,
+            };
             let own = self.sections.entry(header.keyspace).or_default();
             for section in sections {
                 own.entry(section.placement.segment).or_default().push(section);

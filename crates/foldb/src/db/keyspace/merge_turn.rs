@@ -1,0 +1,122 @@
+//! When a keyspace's value segments are looked at for a merge again: once something changed since there was
+//! last nothing to do, and not while what failed before is left in peace.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::error::Error;
+
+/// How long a merge that failed is left alone, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(64);
+
+/// A count of installs tells of each of them: a flag that a merge sets when it is done would hide a flush that
+/// was installed meanwhile.
+#[derive(Debug)]
+pub(crate) struct MergeTurn {
+    /// Installs so far.
+    changes: AtomicU64,
+    /// After how many of them there was last nothing to do.
+    settled_at: AtomicU64,
+    failing: Mutex<Failing>,
+}
+
+#[derive(Debug, Default)]
+struct Failing {
+    /// Merges in a row that failed.
+    times: u32,
+    /// Why the last one did.
+    error: Option<Error>,
+    /// By the environment's clock.
+    not_before: Duration,
+}
+
+impl Default for MergeTurn {
+    fn default() -> MergeTurn {
+        let (changes, settled_at) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+        MergeTurn { changes, settled_at, failing: Mutex::default() }
+    }
+}
+
+impl MergeTurn {
+    fn failing(&self) -> MutexGuard<'_, Failing> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something was installed.
+    pub(crate) fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// To be asked for before a look.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// There was nothing to do after so many changes.
+    pub(crate) fn settle_at(&self, changes: u64) {
+        self.settled_at.store(changes, Ordering::Release);
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled_at.load(Ordering::Acquire) == self.changes()
+    }
+
+    pub(crate) fn failed(&self, error: Error, now: Duration) {
+        let mut failing = self.failing();
+        let pause = FIRST_PAUSE.saturating_mul(1 << failing.times.min(16)).min(LONGEST_PAUSE);
+        failing.times = failing.times.saturating_add(1);
+        failing.not_before = now.saturating_add(pause);
+        failing.error = Some(error);
+    }
+
+    pub(crate) fn succeeded(&self) {
+        *self.failing() = Failing::default();
+    }
+
+    /// Why the last merge failed, if it did.
+    pub(crate) fn error(&self) -> Option<Error> {
+        self.failing().error.clone()
+    }
+
+    /// Whether what failed before was left alone for long enough.
+    pub(crate) fn may_try(&self, now: Duration) -> bool {
+        self.failing().not_before <= now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_install_during_a_merge_that_helped_nothing_is_not_slept_through() {
+        let turn = MergeTurn::default();
+        assert!(!turn.is_settled(), "nobody looked yet");
+        let seen = turn.changes();
+        turn.changed();
+        turn.settle_at(seen + 1);
+        assert!(turn.is_settled(), "that was the merge's own");
+        let seen = turn.changes();
+        turn.changed();
+        turn.changed();
+        turn.settle_at(seen + 1);
+        assert!(!turn.is_settled(), "a flush's was among them");
+    }
+
+    #[test]
+    fn merges_that_fail_are_tried_again_later_and_later() {
+        let (turn, mut now) = (MergeTurn::default(), Duration::ZERO);
+        for pause in [1, 2, 4, 8, 16, 32, 64, 64] {
+            assert!(turn.may_try(now));
+            turn.failed(Error::corruption("it"), now);
+            now += Duration::from_secs(pause);
+            assert!(!turn.may_try(now - Duration::from_millis(1)), "{pause} s");
+        }
+        turn.failed(Error::corruption("it"), now);
+        assert!(turn.error().is_some());
+        turn.succeeded();
+        assert!(turn.may_try(now) && turn.error().is_none());
+    }
+}
