@@ -110,7 +110,11 @@ fn a_manifest_is_made_of_what_the_other_files_tell() {
                     }
                 }
             }
-            put_all(&db, (0..20).filter(|n| (n + round as usize) % 3 == 0), round as usize);
+            put_all(
+                &db,
+                (0..20).filter(|n| (n + round as usize).is_multiple_of(3)),
+                round as usize,
+            );
             if round % 4 == 3 {
                 for log in files(&fs, ".log") {
                     logs.push((log.clone(), fs.read(&log).unwrap()));
@@ -146,7 +150,7 @@ fn a_manifest_is_made_of_what_the_other_files_tell() {
         for (n, &sum) in expected.iter().enumerate() {
             let found = support::count(&db, &format!("count{n:02}"));
             assert_eq!(found, sum, "count {n} after {steps_done} steps");
-            let last = (0..30).rev().find(|round| (n + round) % 3 == 0).unwrap();
+            let last = (0..30).rev().find(|round| (n + round).is_multiple_of(3)).unwrap();
             assert_eq!(db.get(key(n)).unwrap().map(Value::into_owned), Some(value(n, last)));
         }
         db.compact::<&str>(..).unwrap();

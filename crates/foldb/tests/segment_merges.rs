@@ -494,7 +494,7 @@ fn merges_beside_writers_readers_and_flushes() {
         scope.spawn(|| {
             until_stopped(&|count| {
                 db.flush().unwrap();
-                if count % 4 == 0 {
+                if count.is_multiple_of(4) {
                     db.compact::<&str>(..).unwrap();
                 }
             });
@@ -504,7 +504,7 @@ fn merges_beside_writers_readers_and_flushes() {
                 let n = count * 7 % KEYS;
                 let found = db.get(key(n)).unwrap().unwrap();
                 assert!(found.starts_with(format!("{n}.").as_bytes()), "{n}");
-                if count % 50 == 0 {
+                if count.is_multiple_of(50) {
                     assert_eq!(db.iter().unwrap().filter(Result::is_ok).count(), KEYS);
                 }
             });
@@ -514,7 +514,10 @@ fn merges_beside_writers_readers_and_flushes() {
                 let db = &db;
                 scope.spawn(move || {
                     for round in 1..=ROUNDS {
-                        for n in (writer..KEYS).step_by(WRITERS).filter(|n| (n + round) % 3 > 0) {
+                        for n in (writer..KEYS)
+                            .step_by(WRITERS)
+                            .filter(|n| !(n + round).is_multiple_of(3))
+                        {
                             db.put(key(n), value(n, round)).unwrap();
                             let found = db.get(key(n)).unwrap().unwrap();
                             assert!(found == value(n, round)[..], "{n} in round {round}");
@@ -528,7 +531,7 @@ fn merges_beside_writers_readers_and_flushes() {
         done.into_iter().for_each(|done| done.unwrap());
     });
     assert!(merged.load(Ordering::Relaxed) > 0);
-    let last = |n: usize| (1..=ROUNDS).rev().find(|round| (n + round) % 3 > 0);
+    let last = |n: usize| (1..=ROUNDS).rev().find(|round| !(n + round).is_multiple_of(3));
     check_all(&db, KEYS, last);
     drop(db);
     let db = open(&fs);
