@@ -52,16 +52,20 @@ impl Core {
         self.check_writable()?;
         let groups = self.sealed.oldest(MAX_TOGETHER);
         let newest = &groups[groups.len() - 1];
+        let (next_log, through) = (newest.next_log, newest.through);
         let clock = &self.options.env.clock;
         let start = clock.now();
         let flushed = self.write_groups(&groups)?;
-        self.install_flushed(flushed, newest.next_log, newest.through)?;
+        self.install_flushed(flushed, next_log, through)?;
         let memtables = groups.iter().flat_map(|group| &group.memtables);
         let bytes = memtables.map(|(_, memtable)| memtable.bytes()).sum();
         self.background.flushes.note(bytes, clock.now() - start);
         self.sealed.flushed(groups.len());
-        self.background.memtables_flushed(groups.iter().map(|group| group.log_bytes).sum());
-        self.remove_logs_below(newest.next_log);
+        let log_bytes = groups.iter().map(|group| group.log_bytes).sum();
+        drop(groups);
+        self.runtime.ledger().rest();
+        self.background.memtables_flushed(log_bytes);
+        self.remove_logs_below(next_log);
         Ok(true)
     }
 

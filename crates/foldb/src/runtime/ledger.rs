@@ -26,6 +26,9 @@ use crate::version::TablePool;
 /// Bytes that all databases write between two looks at the books.
 const LOOK_BYTES: u64 = 64 << 10;
 
+/// Spare memory that stays where nobody writes.
+const SPARE_AT_REST: usize = 1 << 20;
+
 /// Who has which memory.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -117,6 +120,22 @@ impl Ledger {
         Balance {
             seal: largest.filter(|_| is_shared && bytes.active > share / 2),
             is_over: is_shared && in_use > share,
+        }
+    }
+
+    /// Gives back what is spare if nobody writes: all that was written is in tables.
+    pub(crate) fn rest(&self) {
+        // Dropped after the lock: the last holder of a memtable gives its memory back.
+        let memtables: Vec<_> =
+            self.lock().iter().filter_map(|tracked| tracked.memtable.upgrade()).collect();
+        let is_flushed = |memtable: &Arc<Memtable>| {
+            let is_used = memtable.is_active() || memtable.is_waiting();
+            !is_used || memtable.is_empty()
+        };
+        let are_flushed = memtables.iter().all(is_flushed);
+        drop(memtables);
+        if are_flushed {
+            self.arenas.trim(SPARE_AT_REST);
         }
     }
 

@@ -51,6 +51,34 @@ fn spare_arenas_take_what_memtables_leave() {
     assert_eq!(spare(1), 0);
 }
 
+/// Who wrote much and now only reads has the memory of what was flushed for other things.
+#[test]
+fn spare_arenas_are_given_back_when_all_is_flushed() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || {
+        let options = Options { create_if_missing: true, ..Options::default() };
+        Db::open(directory.path(), options).unwrap()
+    };
+    let fill = |db: &Db| {
+        for n in 0..20_000 {
+            db.put(format!("key {n}"), [b'v'; 400]).unwrap();
+        }
+        assert!(db.memory().active_memtables > 8 << 20);
+    };
+    let assert_given_back = |db: &Db| {
+        let memory = db.memory();
+        assert!(memory.active_memtables + memory.spare_memtables <= 2 << 20, "{memory:?}");
+    };
+    let db = open();
+    fill(&db);
+    db.flush().unwrap();
+    assert_given_back(&db);
+    fill(&db);
+    db.close().unwrap();
+    // What the log held became tables.
+    assert_given_back(&open());
+}
+
 /// Indexes and filters give way when there is no room for them, and what is read stays right.
 #[test]
 fn open_tables_keep_to_the_budget() {

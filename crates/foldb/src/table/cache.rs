@@ -48,10 +48,25 @@ type Blocks =
     Cache<BlockKey, CachedBlock, BlockWeight, BlockHash, DefaultLifecycle<BlockKey, CachedBlock>>;
 
 /// What a cache holds.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum CachedBlock {
     Data(DataBlock),
     Directory(Arc<Index>),
+}
+
+/// Who looks a block up gets a clone, and searches it next: what the search begins with is asked for
+/// before the reference is counted, so that its cache misses are waited for together with that one.
+impl Clone for CachedBlock {
+    #[inline]
+    fn clone(&self) -> CachedBlock {
+        match self {
+            CachedBlock::Data(block) => {
+                block.prefetch_search();
+                CachedBlock::Data(block.clone())
+            }
+            CachedBlock::Directory(index) => CachedBlock::Directory(Arc::clone(index)),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

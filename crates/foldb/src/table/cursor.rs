@@ -163,7 +163,6 @@ impl TableCursor {
             return Ok(false);
         };
         self.enter(handle)?;
-        self.block.prefetch_search();
         Ok(true)
     }
 

@@ -105,11 +105,13 @@ impl DataBlock {
         self.entries_end as usize
     }
 
-    /// Asks for what a search looks at first: soon there is one.
+    /// Asks for what a search looks at first: soon there is one. Where there is nothing to search,
+    /// nothing is asked for.
     #[inline]
     pub fn prefetch_search(&self) {
-        prefetch(&self.bytes[..self.bytes.len().min(1)]);
-        prefetch(&self.bytes[self.entries_end()..]);
+        if self.restarts > 1 {
+            prefetch(&self.bytes[self.entries_end()..]);
+        }
     }
 
     /// Bytes it takes in memory.

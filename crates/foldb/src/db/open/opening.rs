@@ -135,6 +135,8 @@ impl Opening {
         }
         .into_core();
         core.take_over(&replayed, last_seqno, next_log)?;
+        drop(replayed);
+        core.runtime.ledger().rest();
         core.remove_leftovers(&present, next_log, manifest_number);
         Ok(core)
     }
