@@ -19,6 +19,7 @@ use crate::db::schedule::Claim;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
+use crate::hold::Hold;
 use crate::segment::merge::{Bound, Rewrite, RewriteContext, Rewritten, pick};
 use crate::segment::{FileUse, WriterContext};
 use crate::totals::Total;
@@ -101,6 +102,11 @@ pub struct MergeReport {
     /// Longest time that one of them held the tree, its sync included. Nobody who reads or writes
     /// waits for that.
     pub longest_install: Duration,
+    /// Longest time that a lock was held meanwhile, by this merge or another background work, for which a
+    /// get, an iterator, a write or a sync may wait.
+    pub longest_lock: Duration,
+    /// Longest processor time of a thread that held one; zero where the system does not tell.
+    pub longest_lock_cpu: Duration,
     /// Whether it was ended by [`MergeOptions::cancel`].
     pub cancelled: bool,
 }
@@ -205,6 +211,7 @@ impl Core {
         let start = clock.now();
         let before = self.segment_stats();
         let mut report = MergeReport { bytes_before: before.bytes, ..MergeReport::default() };
+        self.take_longest_hold();
         let bound = self.merge_bound(options.max_dead_fraction);
         let memory = options.memory_budget.unwrap_or(self.options.merge_memory_budget);
         if options.compact_first {
@@ -244,8 +251,21 @@ impl Core {
         }
         report.cancelled = cancelled();
         report.bytes_after = self.segment_stats().bytes;
+        let hold = self.take_longest_hold();
+        (report.longest_lock, report.longest_lock_cpu) = (hold.wall, hold.cpu);
         report.duration = clock.now() - start;
         Ok(report)
+    }
+
+    /// The longest time since the last call that a lock was held in the way of readers or writers: one
+    /// that views are changed under, or files opened.
+    fn take_longest_hold(&self) -> Hold {
+        let keyspaces = self.all_keyspaces();
+        let holds = keyspaces.iter().flat_map(|keyspace| {
+            let segments = keyspace.tables.segments();
+            [keyspace.view.longest_install.take(), segments.longest_open.take()]
+        });
+        holds.fold(Hold::default(), Hold::max)
     }
 
     /// Compacts trees whose overwritten values are not known as dead yet, where that may matter.
