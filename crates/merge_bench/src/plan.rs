@@ -170,7 +170,8 @@ mod tests {
     use super::*;
     use crate::dataset::{PATTERNS, STANDARD};
 
-    const HUNDRED: Dataset = Dataset { name: "hundred", entries: 100, value_len: 32, segment_size: 4096 };
+    const HUNDRED: Dataset =
+        Dataset { name: "hundred", entries: 100, value_len: 32, segment_size: 4096 };
 
     fn clustered(pattern: Pattern) -> Plan {
         Plan::new(HUNDRED, pattern, false)

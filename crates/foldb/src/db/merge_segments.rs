@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, TryLockError};
+use std::sync::{Arc, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
 use crate::compaction::policy::KeyRange as ShapeRange;
@@ -190,6 +190,10 @@ struct MergeStep {
     install: Duration,
 }
 
+/// Microseconds between looks whether readers have let go of replaced files.
+const MOMENTS: [u64; 12] =
+    [20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 30_000];
+
 impl MergeStep {
     /// Whether there is less to do after it. A file of which no more is dead than was known is not to be
     /// rewritten for ever.
@@ -212,6 +216,9 @@ impl Core {
         let before = self.segment_stats();
         let mut report = MergeReport { bytes_before: before.bytes, ..MergeReport::default() };
         self.take_longest_hold();
+        let replaced = self.all_keyspaces();
+        let replaced = replaced.iter().map(|own| Arc::downgrade(&own.view.load().version));
+        let replaced: Vec<Weak<Version>> = replaced.collect();
         let bound = self.merge_bound(options.max_dead_fraction);
         let memory = options.memory_budget.unwrap_or(self.options.merge_memory_budget);
         if options.compact_first {
@@ -249,12 +256,34 @@ impl Core {
                 }
             }
         }
+        self.remove_as_readers_let_go(&replaced);
         report.cancelled = cancelled();
         report.bytes_after = self.segment_stats().bytes;
         let hold = self.take_longest_hold();
         (report.longest_lock, report.longest_lock_cpu) = (hold.wall, hold.cpu);
         report.duration = clock.now() - start;
         Ok(report)
+    }
+
+    /// Removes the files of versions that were replaced. Reads in progress let go of them within moments,
+    /// and only note it; longer ones, like iterators, are not waited for.
+    fn remove_as_readers_let_go(&self, replaced: &[Weak<Version>]) {
+        for pause in MOMENTS.map(Duration::from_micros) {
+            let is_over = replaced.iter().all(|version| {
+                // What is in force is not replaced.
+                let in_force = |own: &Arc<KeyspaceState>| {
+                    std::ptr::eq(version.as_ptr(), Arc::as_ptr(&own.view.load().version))
+                };
+                version.strong_count() == 0 || self.all_keyspaces().iter().any(in_force)
+            });
+            let is_over = is_over && !self.trash.awaits_readers();
+            self.remove_unreferenced_tables();
+            if is_over {
+                return;
+            }
+            self.options.env.clock.sleep(pause);
+        }
+        self.remove_unreferenced_tables();
     }
 
     /// The longest time since the last call that a lock was held in the way of readers or writers: one
