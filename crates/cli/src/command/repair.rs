@@ -33,7 +33,11 @@ pub fn run(args: &Repair, common: &Common) -> Outcome {
 fn to_lines(report: &RepairReport) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(error) = &report.manifest {
-        lines.push(format!("the newest manifest that can be read is in force: {error}"));
+        let what = match report.rebuilt {
+            true => "a manifest was made of what tables and logs tell",
+            false => "the newest manifest that can be read is in force",
+        };
+        lines.push(format!("{what}: {error}"));
     }
     for log in &report.lost_logs {
         lines.push(format!("lost {}, and the writes in it", shown(log)));
@@ -77,6 +81,7 @@ fn to_json(report: &RepairReport) -> Value {
         })
     };
     json!({
+        "rebuilt": report.rebuilt,
         "manifest": report.manifest.as_ref().map(ToString::to_string),
         "tables": integer(report.tables),
         "lost_tables": report.lost_tables.iter().map(table).collect::<Vec<_>>(),

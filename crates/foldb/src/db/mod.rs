@@ -168,11 +168,12 @@ impl Db {
     /// lost nothing that was synced is. Of key ranges whose tables are lost it finds the separated values
     /// again, the newest of each key, by the hints of their segments, or by reading segments that have none
     /// ([`Options::value_hints`]); deletes, operands and other values that only those tables held are
-    /// unknown, so an older value may show. Operators and comparators must be given as to [`Db::open`].
+    /// unknown, so an older value may show. Where no manifest can be read one is made of what tables and logs
+    /// tell; names and options of keyspaces are lost then. Operators and comparators must be given as to [`Db::open`].
     ///
     /// # Errors
-    /// `DatabaseMissing` where no manifest is left, `Locked` while the database is open, `Corruption` where
-    /// no manifest can be read, or a log is damaged before its end; `Io`.
+    /// `DatabaseMissing` where nothing is, `Locked` while the database is open, `Corruption` where neither
+    /// manifest nor table nor log can be read, or a log is damaged before its end; `Io`.
     ///
     /// # Example
     /// ```
