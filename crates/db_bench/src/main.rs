@@ -23,7 +23,6 @@ mod recorder;
 mod report;
 mod session;
 mod settings;
-mod timeline;
 mod values;
 mod workload;
 

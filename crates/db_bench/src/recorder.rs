@@ -7,10 +7,10 @@ use std::io::IsTerminal as _;
 use std::time::{Duration, Instant, SystemTime};
 
 use foldb::Db;
+use foldb_report::timeline::Timeline;
 
 use crate::histogram::{Histograms, Operation};
 use crate::report::{Totals, stats_lines};
-use crate::timeline::Timeline;
 
 /// What is kept of each operation's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub struct Recorder {
 /// The times of operations.
 struct Times {
     histograms: Histograms,
-    timeline: Option<Timeline>,
+    timeline: Option<Timeline<u64>>,
     last_operation: Instant,
 }
 
@@ -111,7 +111,7 @@ impl Times {
         self.histograms.record(kind, now - self.last_operation);
         self.last_operation = now;
         if let Some(timeline) = &mut self.timeline {
-            timeline.record(now - started, operations);
+            timeline.record(now - started, &operations);
         }
     }
 }

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use foldb::Stats;
+use foldb_report::timeline::Timeline;
 
 use crate::histogram::Histograms;
-use crate::timeline::Timeline;
 
 /// The result of a benchmark over all its counted threads.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct Totals {
     /// How long operations took, if asked for.
     pub histograms: Option<Histograms>,
     /// When they were done, if asked for.
-    pub timeline: Option<Timeline>,
+    pub timeline: Option<Timeline<u64>>,
 }
 
 impl Totals {

@@ -34,6 +34,20 @@ impl Clock for SystemClock {
     }
 }
 
+/// Processor time that the calling thread has had: unlike time on a clock it does not grow while others
+/// have the processor. Zero on systems that do not tell.
+pub fn thread_cpu_time() -> Duration {
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "macos"))]
+    {
+        use rustix::time::{ClockId, clock_gettime};
+        Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "macos")))]
+    {
+        Duration::ZERO
+    }
+}
+
 /// A clock that stands still until it is moved: by [`ManualClock::advance`], or by somebody's
 /// [`Clock::sleep`], which moves it and returns at once.
 ///

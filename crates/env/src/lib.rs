@@ -19,7 +19,7 @@ pub mod threads;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{Clock, ManualClock, SystemClock, thread_cpu_time};
 pub use fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
 pub use mem::MemFs;
 pub use posix::PosixFs;

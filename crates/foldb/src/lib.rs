@@ -40,6 +40,7 @@ mod error;
 mod events;
 pub mod faults;
 mod fold;
+mod hold;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;

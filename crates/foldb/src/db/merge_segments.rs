@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, TryLockError};
+use std::sync::{Arc, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
 use crate::compaction::policy::KeyRange as ShapeRange;
@@ -20,6 +20,7 @@ use crate::db::schedule::Claim;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
+use crate::hold::Hold;
 use crate::segment::merge::{Bound, Rewrite, RewriteContext, Rewritten, pick};
 use crate::segment::{FileUse, WriterContext};
 use crate::totals::Total;
@@ -102,6 +103,11 @@ pub struct MergeReport {
     /// Longest time that one of them held the tree, its sync included. Nobody who reads or writes
     /// waits for that.
     pub longest_install: Duration,
+    /// Longest time that a lock was held meanwhile, by this merge or another background work, for which a
+    /// get, an iterator, a write or a sync may wait.
+    pub longest_lock: Duration,
+    /// Longest processor time of a thread that held one; zero where the system does not tell.
+    pub longest_lock_cpu: Duration,
     /// Whether it was ended by [`MergeOptions::cancel`].
     pub cancelled: bool,
 }
@@ -188,6 +194,10 @@ struct MergeStep {
     installed: bool,
 }
 
+/// Microseconds between looks whether readers have let go of replaced files.
+const MOMENTS: [u64; 12] =
+    [20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 30_000];
+
 impl MergeStep {
     /// Whether there is less to do after it. A file of which no more is dead than was known is not to be
     /// rewritten for ever.
@@ -209,6 +219,10 @@ impl Core {
         let start = clock.now();
         let before = self.segment_stats();
         let mut report = MergeReport { bytes_before: before.bytes, ..MergeReport::default() };
+        self.take_longest_hold();
+        let replaced = self.all_keyspaces();
+        let replaced = replaced.iter().map(|own| Arc::downgrade(&own.view.load().version));
+        let replaced: Vec<Weak<Version>> = replaced.collect();
         let bound = self.merge_bound(options.max_dead_fraction);
         let memory = options.memory_budget.unwrap_or(self.options.merge_memory_budget);
         if options.compact_first {
@@ -246,10 +260,45 @@ impl Core {
                 }
             }
         }
+        self.remove_as_readers_let_go(&replaced);
         report.cancelled = cancelled();
         report.bytes_after = self.segment_stats().bytes;
+        let hold = self.take_longest_hold();
+        (report.longest_lock, report.longest_lock_cpu) = (hold.wall, hold.cpu);
         report.duration = clock.now() - start;
         Ok(report)
+    }
+
+    /// Removes the files of versions that were replaced. Reads in progress let go of them within moments,
+    /// and only note it; longer ones, like iterators, are not waited for.
+    fn remove_as_readers_let_go(&self, replaced: &[Weak<Version>]) {
+        for pause in MOMENTS.map(Duration::from_micros) {
+            let is_over = replaced.iter().all(|version| {
+                // What is in force is not replaced.
+                let in_force = |own: &Arc<KeyspaceState>| {
+                    std::ptr::eq(version.as_ptr(), Arc::as_ptr(&own.view.load().version))
+                };
+                version.strong_count() == 0 || self.all_keyspaces().iter().any(in_force)
+            });
+            let is_over = is_over && !self.trash.awaits_readers();
+            self.remove_unreferenced_tables();
+            if is_over {
+                return;
+            }
+            self.options.env.clock.sleep(pause);
+        }
+        self.remove_unreferenced_tables();
+    }
+
+    /// The longest time since the last call that a lock was held in the way of readers or writers: one
+    /// that views are changed under, or files opened.
+    fn take_longest_hold(&self) -> Hold {
+        let keyspaces = self.all_keyspaces();
+        let holds = keyspaces.iter().flat_map(|keyspace| {
+            let segments = keyspace.tables.segments();
+            [keyspace.view.longest_install.take(), segments.longest_open.take()]
+        });
+        holds.fold(Hold::default(), Hold::max)
     }
 
     /// Compacts trees whose overwritten values are not known as dead yet, where that may matter.

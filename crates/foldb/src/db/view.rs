@@ -7,10 +7,11 @@
 //! read at 100 | a.MERGE.90 and a.MERGE.110 fold into a.MERGE.110 | load the view: 90 is gone
 //! ```
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 
+use crate::hold::LongestHold;
 use crate::key::SeqNo;
 use crate::memtable::Memtable;
 use crate::version::Version;
@@ -43,11 +44,17 @@ pub(crate) struct ViewCell {
     view: ArcSwap<View>,
     /// Held while the next view is made of the last one; never across I/O.
     change: Mutex<()>,
+    /// How long background work has held `change`. Writers wait for it when they begin or seal a memtable.
+    pub(crate) longest_install: LongestHold,
 }
 
 impl ViewCell {
     pub(crate) fn new(view: View) -> ViewCell {
-        ViewCell { view: ArcSwap::from_pointee(view), change: Mutex::new(()) }
+        ViewCell {
+            view: ArcSwap::from_pointee(view),
+            change: Mutex::new(()),
+            longest_install: LongestHold::default(),
+        }
     }
 
     #[inline]
@@ -87,11 +94,13 @@ impl ViewCell {
     /// Shows another version, without the sealed memtables that it contains: those sealed at
     /// `flushed_through` and before.
     pub(crate) fn install(&self, version: Arc<Version>, flushed_through: SeqNo) {
-        self.replace(|view| {
+        let _changing = self.lock();
+        let next = |view: &View| {
             let is_needed = |memtable: &&Arc<Memtable>| memtable.sealed_through() > flushed_through;
             let sealed = view.sealed.iter().filter(is_needed).cloned().collect();
             View { active: view.active.clone(), sealed, version }
-        });
+        };
+        self.longest_install.measure(|| self.change_to(next));
     }
 
     /// Shows nothing any more.
@@ -100,7 +109,16 @@ impl ViewCell {
     }
 
     fn replace(&self, next: impl FnOnce(&View) -> View) {
-        let _changing = self.change.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.lock();
+        self.change_to(next);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.change.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The caller holds the lock.
+    fn change_to(&self, next: impl FnOnce(&View) -> View) {
         let next = next(&self.view.load());
         self.view.store(Arc::new(next));
     }

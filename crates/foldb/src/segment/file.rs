@@ -84,6 +84,11 @@ impl SegmentFile {
         self.obsolete.store(obsolete, Ordering::Release);
     }
 
+    /// Whether nothing will ever be in it again.
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.is_obsolete() && !self.is_growing()
+    }
+
     pub(super) fn is_obsolete(&self) -> bool {
         self.obsolete.load(Ordering::Acquire)
     }

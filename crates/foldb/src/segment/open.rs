@@ -21,6 +21,7 @@ use super::format::{
 use super::map::{Placement, SegmentMap};
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
+use crate::hold::LongestHold;
 use crate::key::KeyspaceId;
 use crate::memory::Charge;
 use crate::table::BlockBytes;
@@ -169,6 +170,8 @@ pub(crate) struct OpenSegments {
     pool: Arc<TablePool>,
     /// Files that are open, in the order the eviction hand visits them (second chance).
     clock: Mutex<VecDeque<Weak<SegmentFile>>>,
+    /// How long somebody took to open one, for which others who want it wait.
+    pub(crate) longest_open: LongestHold,
 }
 
 /// Where a value's record lies.
@@ -211,7 +214,8 @@ impl OpenSegments {
         pool: Arc<TablePool>,
         database: u64,
     ) -> OpenSegments {
-        OpenSegments { fs, names, database, pool, clock: Mutex::default() }
+        let (clock, longest_open) = (Mutex::default(), LongestHold::default());
+        OpenSegments { fs, names, database, pool, clock, longest_open }
     }
 
     /// The value at an address, which the tree holds for `key`.
@@ -304,6 +308,11 @@ impl OpenSegments {
         if let Some(open) = file.open.load_full() {
             return Ok(open);
         }
+        self.longest_open.measure(|| self.open_alone(keyspace, file))
+    }
+
+    /// The caller holds the lock on opening it.
+    fn open_alone(&self, keyspace: KeyspaceId, file: &Arc<SegmentFile>) -> Result<Arc<OpenFile>> {
         let path = self.names.segment(file.number());
         let handle = self.fs.open(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {

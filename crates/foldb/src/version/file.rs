@@ -108,6 +108,15 @@ impl Trash {
         std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whether a segment file that no current version needs is still in somebody's hands.
+    pub(crate) fn awaits_readers(&self) -> bool {
+        let segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        let files: Vec<_> = segments.values().filter_map(Weak::upgrade).collect();
+        // Let go of without the lock: the last one to do so may be here.
+        drop(segments);
+        files.iter().any(|file| file.is_replaced())
+    }
+
     /// The segment file of this number: the one that is in use, or a new one.
     pub(crate) fn segment_file(self: &Arc<Trash>, number: u64) -> Arc<SegmentFile> {
         let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);

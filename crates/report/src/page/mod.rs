@@ -9,17 +9,20 @@
 //! Invariant: nothing is drawn that was not measured. A value that is missing is no point and a dash
 //! in its table; a series without values is left out.
 
-mod figures;
+pub(crate) mod figures;
+mod merges;
 mod overview;
 mod plot;
-mod rows;
+pub(crate) mod rows;
 mod surroundings;
 mod table;
 mod workload;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde::Serialize;
 
 use crate::results::Results;
+pub use merges::merges;
 use rows::Rows;
 
 /// What the browser may do for this page: apply the style it carries.
@@ -47,7 +50,19 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 /// ```
 pub fn html(results: &Results) -> String {
     let rows = Rows::of(results);
-    let title = title(results, &rows);
+    let main = html! {
+        (overview::section(&rows))
+        (growth(&rows))
+        @for row in &rows.all { (workload::section(row, &rows)) }
+        (surroundings::probes(&results.probes))
+        (surroundings::engines(results))
+        (surroundings::machine(results))
+    };
+    document(&title(results, &rows), &surroundings::summary(results), &main, &embedded(results))
+}
+
+/// A page with what it shows as JSON in it.
+fn document(title: &str, summary: &Markup, main: &Markup, json: &str) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -62,17 +77,10 @@ pub fn html(results: &Results) -> String {
             body {
                 header {
                     h1 { (title) }
-                    (surroundings::summary(results))
+                    (summary)
                 }
-                main {
-                    (overview::section(&rows))
-                    (growth(&rows))
-                    @for row in &rows.all { (workload::section(row, &rows)) }
-                    (surroundings::probes(&results.probes))
-                    (surroundings::engines(results))
-                    (surroundings::machine(results))
-                }
-                script type="application/json" id="results" { (PreEscaped(embedded(results))) }
+                main { (main) }
+                script type="application/json" id="results" { (PreEscaped(json)) }
             }
         }
     };
@@ -101,7 +109,7 @@ fn growth(rows: &Rows<'_>) -> Markup {
 
 /// The results as JSON that cannot end the element it stands in: `<`, `>` and `&` occur within strings
 /// only, and are written as escapes there.
-fn embedded(results: &Results) -> String {
+fn embedded(results: &impl Serialize) -> String {
     serde_json::to_string(results)
         .expect("results are numbers, strings and lists of them")
         .replace('<', "\\u003c")

@@ -3,5 +3,6 @@
 mod browser;
 mod expected;
 mod fixture;
+mod merges;
 mod page;
 mod results;

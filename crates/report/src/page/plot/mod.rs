@@ -4,9 +4,11 @@
 //! everything shrinks together. Colours are the style sheet's: `s0`, `s1`, ... for series.
 
 pub mod bars;
+pub mod budgets;
 mod frame;
 pub mod growth;
 pub mod latency;
+pub mod latency_through_time;
 pub mod probes;
 pub mod ratios;
 pub mod scale;
@@ -81,6 +83,21 @@ fn line(points: &[(f64, f64)]) -> Markup {
     html! { path class="line" d=(path) {} }
 }
 
+/// The steps of values that each hold from one place to another, which it touches.
+fn steps(values: impl IntoIterator<Item = (f64, f64, f64)>) -> String {
+    let mut path = String::new();
+    let mut end = f64::NAN;
+    for (from, to, y) in values {
+        match from == end {
+            true => path.push_str(&format!("V{}", px(y))),
+            false => path.push_str(&format!("M{} {}", px(from), px(y))),
+        }
+        path.push_str(&format!("H{}", px(to)));
+        end = to;
+    }
+    path
+}
+
 /// A name short enough to stand in a plot.
 fn shortened(name: &str, letters: usize) -> String {
     match name.chars().count() > letters {
@@ -122,6 +139,12 @@ mod tests {
         assert_eq!(spread(&[50.0, 10.0], 12.0, 0.0, 100.0), [50.0, 10.0]);
         assert_eq!(spread(&[50.0, 50.0, 49.0], 12.0, 0.0, 100.0), [61.0, 73.0, 49.0]);
         assert_eq!(spread(&[99.0, 98.0], 12.0, 0.0, 100.0), [100.0, 88.0]);
+    }
+
+    #[test]
+    fn steps_are_drawn_through_what_touches() {
+        let values = [(0.0, 1.0, 5.0), (1.0, 2.0, 6.0), (3.0, 4.0, 7.0)];
+        assert_eq!(steps(values), "M0 5H1V6H2M3 7H4");
     }
 
     #[test]

@@ -113,15 +113,9 @@ fn steps(
     x: &impl Fn(f64) -> f64,
     y: &impl Fn(&Interval) -> f64,
 ) -> Markup {
-    let mut path = String::new();
-    for (i, interval) in intervals.iter().enumerate() {
-        let y = px(y(interval));
-        match i {
-            0 => path.push_str(&format!("M{} {y}", px(x(interval.from)))),
-            _ => path.push_str(&format!("V{y}")),
-        }
-        path.push_str(&format!("H{}", px(x(interval.to))));
-    }
+    let path = super::steps(
+        intervals.iter().map(|interval| (x(interval.from), x(interval.to), y(interval))),
+    );
     let class = if strong { "steps" } else { "steps faint" };
     let content = html! { path class=(class) d=(path) {} };
     series(&name(contender, run), contender.slot, intervals.len(), &content)

@@ -1,77 +1,98 @@
-//! How many operations were done when.
+//! What was done when, as a program records it while it runs.
 //!
 //! Intervals begin at 8 ms and double whenever the run outgrows them, so that a timeline has a fixed
 //! size, recording never allocates, and each run has as fine a timeline as fits.
 
 use std::time::Duration;
 
-use foldb_report::results::Moment;
+use crate::results::Moment;
 
 /// Intervals at most.
 const INTERVALS: usize = 300;
 /// The finest interval is 2^23 ns.
 const FINEST: u32 = 23;
 
-/// Operations by time since the start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Timeline {
-    /// An interval is 2^`shift` ns.
-    shift: u32,
-    counts: Box<[u64; INTERVALS]>,
+/// What is kept of an interval.
+pub trait Tally: Default {
+    /// Adds what came in another interval, or of another thread.
+    fn add(&mut self, other: &Self);
 }
 
-impl Default for Timeline {
-    fn default() -> Timeline {
-        Timeline { shift: FINEST, counts: Box::new([0; INTERVALS]) }
+/// A number of operations.
+impl Tally for u64 {
+    #[inline]
+    fn add(&mut self, other: &u64) {
+        *self += other;
     }
 }
 
-impl Timeline {
-    /// Counts `operations` done at `time` since the start.
+/// What was done, by time since the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeline<T> {
+    /// An interval is 2^`shift` ns.
+    shift: u32,
+    tallies: Box<[T; INTERVALS]>,
+}
+
+impl<T: Tally> Default for Timeline<T> {
+    fn default() -> Timeline<T> {
+        Timeline { shift: FINEST, tallies: Box::new(std::array::from_fn(|_| T::default())) }
+    }
+}
+
+impl<T: Tally> Timeline<T> {
+    /// Adds what was done at `time` since the start.
     #[inline]
-    pub fn record(&mut self, time: Duration, operations: u64) {
+    pub fn record(&mut self, time: Duration, done: &T) {
         let nanos = nanos(time);
         while nanos >> self.shift >= INTERVALS as u64 {
             self.double();
         }
-        self.counts[(nanos >> self.shift) as usize] += operations;
+        self.tallies[(nanos >> self.shift) as usize].add(done);
     }
 
-    /// Adds another thread's operations; both began together.
-    pub fn merge(&mut self, other: &Timeline) {
+    /// Adds what another thread did; both began together.
+    pub fn merge(&mut self, other: &Timeline<T>) {
         while self.shift < other.shift {
             self.double();
         }
-        for (i, count) in other.counts.iter().enumerate() {
-            self.counts[i >> (self.shift - other.shift)] += count;
+        for (i, tally) in other.tallies.iter().enumerate() {
+            self.tallies[i >> (self.shift - other.shift)].add(tally);
         }
     }
 
-    /// The intervals of a run of `length`, the last one ending with it.
-    pub fn moments(mut self, length: Duration) -> Vec<Moment> {
+    /// The intervals of a run of `length`, each with the seconds at which it ends; the last one ends with
+    /// the run.
+    pub fn intervals(mut self, length: Duration) -> Vec<(f64, T)> {
         let end = nanos(length).max(1);
         while (end - 1) >> self.shift >= INTERVALS as u64 {
             self.double();
         }
         let last = ((end - 1) >> self.shift) as usize;
         // A thread that began a little later than the run ends a little later by its own clock.
-        self.counts[last] += self.counts[last + 1..].iter().sum::<u64>();
+        let (within, after) = self.tallies.split_at_mut(last + 1);
+        after.iter().for_each(|tally| within[last].add(tally));
         let ends = (1..=last as u64).map(|i| i << self.shift).chain([end]);
-        let moment = |(end, operations): (u64, &u64)| Moment {
-            at: end as f64 / 1e9,
-            operations: *operations,
-        };
-        ends.zip(self.counts.iter()).map(moment).collect()
+        ends.map(|end| end as f64 / 1e9).zip(*self.tallies).collect()
     }
 
     /// Makes intervals twice as long.
     #[cold]
     fn double(&mut self) {
         for i in 0..INTERVALS {
-            let pair = self.counts.get(2 * i..2 * i + 2);
-            self.counts[i] = pair.map_or(0, |pair| pair.iter().sum());
+            let mut both = T::default();
+            self.tallies.iter().skip(2 * i).take(2).for_each(|tally| both.add(tally));
+            self.tallies[i] = both;
         }
         self.shift += 1;
+    }
+}
+
+impl Timeline<u64> {
+    /// The intervals of a run of `length`, the last one ending with it.
+    pub fn moments(self, length: Duration) -> Vec<Moment> {
+        let intervals = self.intervals(length).into_iter();
+        intervals.map(|(at, operations)| Moment { at, operations }).collect()
     }
 }
 
@@ -93,8 +114,8 @@ mod tests {
 
     #[test]
     fn a_short_run_has_fine_intervals_and_ends_with_its_last() {
-        let mut timeline = Timeline::default();
-        (0..100).for_each(|i| timeline.record(Duration::from_millis(i), 2));
+        let mut timeline = Timeline::<u64>::default();
+        (0..100).for_each(|i| timeline.record(Duration::from_millis(i), &2));
         let moments = timeline.moments(seconds(0.1));
         assert_eq!(moments.len(), 12);
         assert_eq!(moments.last().unwrap().at, 0.1);
@@ -103,8 +124,8 @@ mod tests {
 
     #[test]
     fn a_long_run_has_no_more_than_300_intervals_and_loses_nothing() {
-        let mut timeline = Timeline::default();
-        (0..10_000).for_each(|i| timeline.record(Duration::from_millis(i * 7), 1));
+        let mut timeline = Timeline::<u64>::default();
+        (0..10_000).for_each(|i| timeline.record(Duration::from_millis(i * 7), &1));
         let moments = timeline.moments(seconds(70.0));
         assert!((150..=INTERVALS).contains(&moments.len()), "{}", moments.len());
         assert_eq!(total(&moments), 10_000);
@@ -115,8 +136,8 @@ mod tests {
 
     #[test]
     fn silence_at_the_end_is_part_of_the_run() {
-        let mut timeline = Timeline::default();
-        timeline.record(seconds(0.001), 5);
+        let mut timeline = Timeline::<u64>::default();
+        timeline.record(seconds(0.001), &5);
         let moments = timeline.moments(seconds(60.0));
         assert_eq!((moments[0].operations, total(&moments)), (5, 5));
         assert_eq!(moments.last().unwrap().at, 60.0);
@@ -124,15 +145,15 @@ mod tests {
 
     #[test]
     fn threads_add_up_whatever_their_intervals() {
-        let (mut short, mut long) = (Timeline::default(), Timeline::default());
-        short.record(seconds(0.5), 3);
-        long.record(seconds(0.5), 4);
-        long.record(seconds(50.0), 1);
+        let (mut short, mut long) = (Timeline::<u64>::default(), Timeline::<u64>::default());
+        short.record(seconds(0.5), &3);
+        long.record(seconds(0.5), &4);
+        long.record(seconds(50.0), &1);
         let mut other = long.clone();
         short.merge(&long);
         other.merge(&{
-            let mut short = Timeline::default();
-            short.record(seconds(0.5), 3);
+            let mut short = Timeline::<u64>::default();
+            short.record(seconds(0.5), &3);
             short
         });
         assert_eq!(short, other);
@@ -141,8 +162,8 @@ mod tests {
 
     #[test]
     fn what_ends_after_the_run_counts_in_its_last_interval() {
-        let mut timeline = Timeline::default();
-        timeline.record(seconds(0.0101), 1);
+        let mut timeline = Timeline::<u64>::default();
+        timeline.record(seconds(0.0101), &1);
         let moments = timeline.moments(seconds(0.005));
         assert_eq!(moments, [Moment { at: 0.005, operations: 1 }]);
     }

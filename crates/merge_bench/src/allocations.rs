@@ -1,0 +1,170 @@
+//! What the process asks of the allocator: how often, for how many bytes, and how much it has at once.
+//!
+//! Every request counts, of whatever thread. Each thread counts in one of some shards, so that threads that
+//! allocate at once do not wait for each other's cache lines: the load that is measured does. The peak is
+//! looked at whenever a shard has asked for [`LOOK_BYTES`] since the last look, so it may be low by as
+//! much for each shard. Memory that is mapped instead of allocated is not seen.
+
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+
+/// Shards of the counts.
+const SHARDS: usize = 16;
+/// Bytes that a shard asks for between two looks at the peak.
+const LOOK_BYTES: u64 = 32 << 10;
+
+/// The system's allocator, counted.
+pub struct Counting;
+
+/// What some of the threads asked for.
+#[repr(align(128))]
+struct Shard {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+    /// Allocated less freed; below zero where others allocated what is freed here.
+    held: AtomicI64,
+}
+
+static COUNTS: [Shard; SHARDS] = [const {
+    Shard { requests: AtomicU64::new(0), bytes: AtomicU64::new(0), held: AtomicI64::new(0) }
+}; SHARDS];
+/// The most that was held when somebody looked.
+static PEAK: AtomicI64 = AtomicI64::new(0);
+/// Threads that were given a shard.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The thread's shard plus one; 0 before it has one. Without a destructor, so it can be asked until the
+    /// thread has ended.
+    static SHARD: Cell<usize> = const { Cell::new(0) };
+}
+
+fn shard() -> &'static Shard {
+    SHARD.with(|own| {
+        if own.get() == 0 {
+            own.set(THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS + 1);
+        }
+        &COUNTS[own.get() - 1]
+    })
+}
+
+fn note_request(bytes: usize, freed: usize) {
+    let shard = shard();
+    shard.requests.fetch_add(1, Ordering::Relaxed);
+    let before = shard.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    shard.held.fetch_add(bytes as i64 - freed as i64, Ordering::Relaxed);
+    if (before + bytes as u64) / LOOK_BYTES != before / LOOK_BYTES {
+        PEAK.fetch_max(held(), Ordering::Relaxed);
+    }
+}
+
+fn held() -> i64 {
+    COUNTS.iter().map(|shard| shard.held.load(Ordering::Relaxed)).sum()
+}
+
+// SAFETY: every call is passed on to the system's allocator as it came, and its answer is given back as it
+// came; so this allocator keeps `GlobalAlloc`'s contract because that one does. Counting touches static
+// atomics and a thread-local `Cell` that needs neither initialisation nor destruction: it does not
+// allocate, does not panic, and does not unwind.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note_request(layout.size(), 0);
+        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note_request(layout.size(), 0);
+        // SAFETY: as for `alloc`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        note_request(new_size, layout.size());
+        // SAFETY: `pointer` came from this allocator, hence from the system's, with `layout`; the caller
+        // answers for `new_size`.
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        shard().held.fetch_sub(layout.size() as i64, Ordering::Relaxed);
+        // SAFETY: `pointer` came from this allocator, hence from the system's, with `layout`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// What was asked for since a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requested {
+    /// Requests.
+    pub requests: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The most that was held at once, above what was held at that moment.
+    pub peak: u64,
+}
+
+/// A moment from which on requests are counted. Only one at a time has a peak of its own.
+pub struct Since {
+    requests: u64,
+    bytes: u64,
+    held: i64,
+}
+
+impl Since {
+    /// Now.
+    pub fn now() -> Since {
+        let held = held();
+        PEAK.store(held, Ordering::Relaxed);
+        Since { requests: sum(|shard| &shard.requests), bytes: sum(|shard| &shard.bytes), held }
+    }
+
+    /// What was asked for since then.
+    pub fn requested(&self) -> Requested {
+        let peak = PEAK.load(Ordering::Relaxed).max(held());
+        Requested {
+            requests: sum(|shard| &shard.requests) - self.requests,
+            bytes: sum(|shard| &shard.bytes) - self.bytes,
+            peak: u64::try_from(peak - self.held).unwrap_or_default(),
+        }
+    }
+}
+
+fn sum(of: impl Fn(&Shard) -> &AtomicU64) -> u64 {
+    COUNTS.iter().map(|shard| of(shard).load(Ordering::Relaxed)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Other tests allocate meanwhile: what is asked for here is counted at least.
+    #[test]
+    fn requests_bytes_and_peak_are_counted() {
+        let _alone = crate::tests::alone();
+        let since = Since::now();
+        let large = std::hint::black_box(vec![1u8; 8 << 20]);
+        drop(large);
+        for _ in 0..100 {
+            std::hint::black_box(vec![1u8; 1000]);
+        }
+        let requested = since.requested();
+        assert!(requested.requests >= 101, "{requested:?}");
+        assert!(requested.bytes >= (8 << 20) + 100_000, "{requested:?}");
+        assert!(requested.peak >= (8 << 20) - LOOK_BYTES, "{requested:?}");
+    }
+
+    #[test]
+    fn what_another_thread_frees_is_not_held() {
+        let _alone = crate::tests::alone();
+        let before = held();
+        // Never touched, so it takes no memory; more than all other tests together.
+        let large = std::hint::black_box(Vec::<u8>::with_capacity(4 << 30));
+        assert!(held() - before > 2 << 30);
+        std::thread::spawn(move || drop(large)).join().unwrap();
+        assert!(held() - before < 2 << 30);
+    }
+}

@@ -1,0 +1,180 @@
+//! Where databases lie: the prepared one, and the copy of it that is measured.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::failure::Failure;
+
+/// The directory that everything happens in.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    /// Removed when this goes.
+    _temporary: Option<TempDir>,
+}
+
+impl Directory {
+    /// `given`, which must be empty or not there; without it a new one below the current directory, which
+    /// goes when this does.
+    ///
+    /// # Errors
+    /// If it cannot be made, or has something in it.
+    pub fn new(given: Option<&Path>) -> Result<Directory, Failure> {
+        let Some(path) = given else {
+            let here = Path::new(".");
+            let made = tempfile::Builder::new().prefix("merge_bench-").tempdir_in(here);
+            let temporary = made.map_err(Failure::with_file("create a directory in", here))?;
+            return Ok(Directory { path: temporary.path().into(), _temporary: Some(temporary) });
+        };
+        fs::create_dir_all(path).map_err(Failure::with_file("create", path))?;
+        let mut entries = fs::read_dir(path).map_err(Failure::with_file("read", path))?;
+        if entries.next().is_some() {
+            let message = format!("--db: {} is not empty; name a new directory", path.display());
+            return Err(Failure::new(message));
+        }
+        Ok(Directory { path: path.to_owned(), _temporary: None })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where a database is made.
+    pub fn prepared(&self) -> PathBuf {
+        self.path.join("prepared")
+    }
+
+    /// Where its copy is measured.
+    pub fn copy(&self) -> PathBuf {
+        self.path.join("copy")
+    }
+
+    /// Makes a copy of the prepared database that shares no file with it, and has it on disk: a merge is
+    /// to give back space of its own, and no sync of the load is to wait for it.
+    ///
+    /// # Errors
+    /// Of the file system.
+    pub fn make_copy(&self) -> Result<(), Failure> {
+        let (from, to) = (self.prepared(), self.copy());
+        self.remove_copy()?;
+        copy_files(&from, &to).map_err(Failure::with_file("copy the prepared database to", &to))
+    }
+
+    /// Removes the copy, if there is one.
+    ///
+    /// # Errors
+    /// Of the file system.
+    pub fn remove_copy(&self) -> Result<(), Failure> {
+        remove(&self.copy())
+    }
+
+    /// Removes the prepared database, if there is one.
+    ///
+    /// # Errors
+    /// Of the file system.
+    pub fn remove_prepared(&self) -> Result<(), Failure> {
+        remove(&self.prepared())
+    }
+}
+
+fn remove(path: &Path) -> Result<(), Failure> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Failure::with_file("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let copy = to.join(entry.file_name());
+        fs::copy(entry.path(), &copy)?;
+        File::open(copy)?.sync_all()?;
+    }
+    File::open(to)?.sync_all()
+}
+
+/// The files of a database and their bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Files {
+    /// Names of value segment files and tables: what a merge makes superfluous.
+    pub replaceable: BTreeSet<String>,
+    /// Bytes of all files.
+    pub bytes: u64,
+}
+
+impl Files {
+    /// Those that are there now.
+    ///
+    /// # Errors
+    /// Of the file system.
+    pub fn of(path: &Path) -> Result<Files, Failure> {
+        Files::read(path).map_err(Failure::with_file("read", path))
+    }
+
+    fn read(path: &Path) -> io::Result<Files> {
+        let mut files = Files::default();
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            // What has just been removed takes no space.
+            let Ok(metadata) = entry.metadata() else { continue };
+            files.bytes += metadata.len();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".seg") || name.ends_with(".tbl") {
+                files.replaceable.insert(name);
+            }
+        }
+        Ok(files)
+    }
+
+    /// How many of these, with that ending, are in `other` too.
+    pub fn left_in(&self, other: &Files, ending: &str) -> u64 {
+        let both = self.replaceable.intersection(&other.replaceable);
+        both.filter(|name| name.ends_with(ending)).count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_in_use_is_refused() {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("new/one");
+        Directory::new(Some(&path)).unwrap();
+        fs::write(path.join("file"), "kept").unwrap();
+        let Err(Failure::Message(message)) = Directory::new(Some(&path)) else { panic!("taken") };
+        assert!(message.ends_with("is not empty; name a new directory"), "{message}");
+        assert_eq!(fs::read(path.join("file")).unwrap(), b"kept");
+    }
+
+    #[test]
+    fn a_copy_has_the_same_files_and_shares_none() {
+        let temporary = tempfile::tempdir().unwrap();
+        let directory = Directory::new(Some(&temporary.path().join("d"))).unwrap();
+        fs::create_dir(directory.prepared()).unwrap();
+        fs::write(directory.prepared().join("000001.seg"), "values").unwrap();
+        fs::write(directory.prepared().join("CURRENT"), "7").unwrap();
+        directory.make_copy().unwrap();
+        let (prepared, copy) =
+            (Files::of(&directory.prepared()).unwrap(), Files::of(&directory.copy()).unwrap());
+        assert_eq!((prepared.clone(), copy.bytes), (copy.clone(), 7));
+        fs::write(directory.copy().join("000001.seg"), "").unwrap();
+        assert_eq!(Files::of(&directory.prepared()).unwrap(), prepared);
+        fs::remove_file(directory.copy().join("000001.seg")).unwrap();
+        assert_eq!(prepared.left_in(&copy, ".seg"), 1);
+        assert_eq!(prepared.left_in(&Files::of(&directory.copy()).unwrap(), ".seg"), 0);
+        directory.make_copy().unwrap();
+        directory.remove_copy().unwrap();
+        directory.remove_prepared().unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}

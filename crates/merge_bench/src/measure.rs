@@ -1,0 +1,119 @@
+//! The merge that is measured, from the call until the files are gone.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use foldb::{Db, MergeOptions, MergeReport};
+use foldb_report::merges::MergeFigures;
+
+use crate::allocations::{Requested, Since};
+use crate::dataset::Budget;
+use crate::directory::Files;
+use crate::failure::Failure;
+use crate::plan::Plan;
+
+/// Of the dead records at least so much must come back.
+const LEAST_RECLAIMED: f64 = 0.95;
+/// How long files may stay after the merge has returned before something must be wrong.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks whether they are gone.
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// What was there before a merge.
+struct Before {
+    files: Files,
+    /// Written to segment files until then.
+    written: u64,
+}
+
+/// Merges the segments of `db`, which lies at `path`.
+///
+/// # Errors
+/// Of the database, or if too little of the dead records came back.
+pub fn merge(db: &Db, path: &Path, plan: &Plan, budget: Budget) -> Result<MergeFigures, Failure> {
+    let options = MergeOptions {
+        max_dead_fraction: 0.0,
+        memory_budget: Some(budget.bytes as usize),
+        ..MergeOptions::default()
+    };
+    let before = Before { files: Files::of(path)?, written: db.stats().bytes_segments };
+    let since = Since::now();
+    let began = Instant::now();
+    let report = db.merge_segments(&options).map_err(Failure::during("merging segments"))?;
+    let requested = since.requested();
+    let after = wait_until_gone(db, path, &before.files)?;
+    let time = began.elapsed();
+    let figures = figures(db, plan, budget, (&before, &after), (report, requested, time));
+    check_reclaimed(plan, &figures)?;
+    Ok(figures)
+}
+
+/// Waits until no file is there that was before and that the database does not need any more.
+fn wait_until_gone(db: &Db, path: &Path, before: &Files) -> Result<Files, Failure> {
+    let began = Instant::now();
+    loop {
+        let now = Files::of(path)?;
+        let stats = db.stats();
+        let tables: u64 = stats.levels.iter().map(|level| level.tables).sum();
+        let segments = stats.segments.files;
+        let (left, tables_left) = (before.left_in(&now, ".seg"), before.left_in(&now, ".tbl"));
+        if left <= segments && tables_left <= tables {
+            return Ok(now);
+        }
+        if began.elapsed() > PATIENCE {
+            return Err(Failure::new(format!(
+                "the merge is done, but {left} old segment files (of {segments} in use) and \
+                 {tables_left} old tables (of {tables}) are still there"
+            )));
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn figures(
+    db: &Db,
+    plan: &Plan,
+    budget: Budget,
+    (before, after): (&Before, &Files),
+    (report, requested, time): (MergeReport, Requested, Duration),
+) -> MergeFigures {
+    let stats = db.stats();
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let micros = |time: Duration| time.as_secs_f64() * 1e6;
+    // What the load had flushed meanwhile came on top.
+    let flushed = stats.bytes_segments - before.written;
+    let reclaimed = (report.bytes_before + flushed).saturating_sub(report.bytes_after);
+    let shrunk = before.files.bytes as f64 - after.bytes as f64;
+    MergeFigures {
+        ms: time.as_secs_f64() * 1e3,
+        mib: mib(requested.bytes),
+        allocs: requested.requests,
+        peak_alloc_bytes: requested.peak,
+        peak_lookup_bytes: report.peak_lookup_bytes,
+        max_lock_hold_us: micros(report.longest_lock),
+        max_lock_hold_cpu_us: micros(report.longest_lock_cpu),
+        batch_count: report.commits,
+        reduction_ratio_pct: 100.0 * shrunk / before.files.bytes.max(1) as f64,
+        bytes_per_mb_budget: report.bytes_before as f64 / mib(budget.bytes),
+        bytes_before: before.files.bytes,
+        bytes_after: after.bytes,
+        dead_record_bytes: plan.dead_records() * plan.record_len(),
+        reclaimed_bytes: reclaimed,
+        segment_bytes_after: stats.segments.bytes,
+        live_bytes_after: stats.segments.live_bytes,
+        bytes_read: report.bytes_read,
+        bytes_written: report.bytes_written,
+    }
+}
+
+fn check_reclaimed(plan: &Plan, figures: &MergeFigures) -> Result<(), Failure> {
+    let least = LEAST_RECLAIMED * figures.dead_record_bytes as f64;
+    if (figures.reclaimed_bytes as f64) < least {
+        return Err(Failure::new(format!(
+            "the merge gave back {} bytes, expected at least {least:.0}: 95 % of the {} dead records",
+            figures.reclaimed_bytes,
+            plan.dead_records(),
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Whether every key is what it must be.
+
+use std::collections::BTreeMap;
+
+use foldb::Db;
+
+use crate::failure::Failure;
+use crate::load::HotKeys;
+use crate::plan::{Plan, key, told};
+
+/// What every key must be after plan and load.
+pub struct Expected<'a> {
+    plan: &'a Plan,
+    /// Generations of the keys that the load wrote.
+    written: BTreeMap<u64, u64>,
+}
+
+/// How many keys were found right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    pub live: u64,
+    pub deleted: u64,
+}
+
+impl Verified {
+    /// As every run ends.
+    pub fn sentence(self) -> String {
+        let Verified { live, deleted } = self;
+        format!("verified {live} live, {deleted} deleted keys after reopen: ok")
+    }
+}
+
+impl<'a> Expected<'a> {
+    pub fn new(plan: &'a Plan, hot: &HotKeys) -> Expected<'a> {
+        Expected { plan, written: hot.generations().collect() }
+    }
+
+    fn state(&self, index: u64) -> Option<u64> {
+        self.written.get(&index).copied().or_else(|| self.plan.state(index))
+    }
+
+    /// Reads every key there ever was, then walks through the database: it must have the live ones and
+    /// nothing else.
+    ///
+    /// # Errors
+    /// The first key that is wrong.
+    pub fn check_every_key(&self, db: &Db) -> Result<Verified, Failure> {
+        let (mut verified, mut expected) = (Verified::default(), Vec::new());
+        for index in 0..self.plan.keys() {
+            let found = db.get(key(index)).map_err(|error| unreadable(index, &error))?;
+            let state = self.state(index);
+            self.check(index, state, found.as_deref(), &mut expected)?;
+            match state {
+                Some(_) => verified.live += 1,
+                None => verified.deleted += 1,
+            }
+        }
+        self.check_in_order(db)?;
+        Ok(verified)
+    }
+
+    /// Walks through the database: it must have the live keys with their values and nothing else.
+    ///
+    /// # Errors
+    /// The first key that is wrong, missing or too many.
+    pub fn check_in_order(&self, db: &Db) -> Result<(), Failure> {
+        let failed = || Failure::during("walking through the database after the reopen");
+        let mut found = db.iter().map_err(failed())?;
+        let mut expected = Vec::new();
+        for index in (0..self.plan.keys()).filter(|&index| self.state(index).is_some()) {
+            let entry = found.next().transpose().map_err(|error| unreadable(index, &error))?;
+            let key = key(index);
+            let Some((_, value)) = entry.filter(|(found, _)| **found == key[..]) else {
+                return Err(wrong(index, self.state(index), "nothing at its place in the order"));
+            };
+            self.check(index, self.state(index), Some(&value), &mut expected)?;
+        }
+        match found.next().transpose().map_err(failed())? {
+            None => Ok(()),
+            Some((key, _)) => Err(Failure::new(format!(
+                "verification after reopen failed: key {} is there and must not be",
+                key.escape_ascii()
+            ))),
+        }
+    }
+
+    fn check(
+        &self,
+        index: u64,
+        state: Option<u64>,
+        found: Option<&[u8]>,
+        expected: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        let is_right = match (state, found) {
+            (None, None) => true,
+            (Some(generation), Some(found)) => {
+                self.plan.value(index, generation, expected);
+                expected == found
+            }
+            _ => false,
+        };
+        if is_right {
+            return Ok(());
+        }
+        let found = match found.map(told) {
+            None => "no value".to_owned(),
+            Some(Some((index, generation))) => {
+                format!("generation {generation} of key number {index}")
+            }
+            Some(None) => "another value".to_owned(),
+        };
+        Err(wrong(index, state, &found))
+    }
+}
+
+fn wrong(index: u64, state: Option<u64>, found: &str) -> Failure {
+    let expected = match state {
+        Some(generation) => format!("its value of generation {generation}"),
+        None => "no value, for it was deleted".to_owned(),
+    };
+    Failure::new(format!(
+        "verification after reopen failed: key {}: expected {expected}, found {found}",
+        key(index).escape_ascii()
+    ))
+}
+
+fn unreadable(index: u64, error: &foldb::Error) -> Failure {
+    Failure::new(format!(
+        "verification after reopen failed: key {}: {error}",
+        key(index).escape_ascii()
+    ))
+}
