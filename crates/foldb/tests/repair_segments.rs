@@ -189,7 +189,7 @@ fn a_segment_that_a_repair_cannot_make_use_of_is_put_aside() {
         fs.remove(&table).unwrap();
     }
     let report = Db::repair(PATH, by_hand(&fs)).unwrap();
-    assert_eq!(report.lost_segments, [path.clone()]);
+    assert_eq!(report.lost_segments, std::slice::from_ref(&path));
     assert_eq!(report.values_recovered, 0);
     let aside = PathBuf::from(format!("{}.unknown", path.display()));
     assert!(fs.exists(&aside), "{:?}", fs.list(Path::new(PATH)));
