@@ -5,7 +5,7 @@
 //! which keys of a case are overwritten and deleted and what every key must be afterwards, [`prepare`]
 //! makes a database of that once, and [`repetition`] measures copies of it: [`load`] reads and writes
 //! beside the merge that [`measure`] times. [`verify`] opens each copy anew and looks at every key.
-//! [`session`] does it case by case and [`print`] shows what [`foldb_report::merges`] makes of it.
+//! [`session`] does it case by case and [`mod@print`] shows what [`foldb_report::merges`] makes of it.
 //! `docs/merge_bench.md` tells what every figure means.
 #![deny(unsafe_code)]
 

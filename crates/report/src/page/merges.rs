@@ -27,7 +27,7 @@ const MEASURES: [Measure; 2] = [
     },
 ];
 
-/// The results of `merge_bench` as one HTML document, under the same promises as [`super::html`].
+/// The results of `merge_bench` as one HTML document, under the same promises as [`super::html()`].
 ///
 /// # Example
 /// ```
