@@ -14,7 +14,9 @@ use foldb::env::{Env, FileSystem, MemFs};
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options, ReadOptions, WriteBatch, WriteOptions};
 
 use support::meddled::Meddled;
-use support::{PATH, assert_error, count, error_of, number, open, options, reopen, steps, text};
+use support::{
+    PATH, RaisedAtEnd, assert_error, count, error_of, number, open, options, reopen, steps, text,
+};
 
 const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true, deadline: None };
 
@@ -579,6 +581,7 @@ fn readers_beside_a_busy_writer_see_whole_batches_and_all_that_returned() {
     };
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let _done = RaisedAtEnd(&done);
             for n in 0..30_000u64 {
                 let mut batch = WriteBatch::new();
                 batch.merge(format!("{}", n % 997), number(1));
@@ -587,7 +590,6 @@ fn readers_beside_a_busy_writer_see_whole_batches_and_all_that_returned() {
                 db.write_opt(&batch, &WriteOptions { sync, ..Default::default() }).unwrap();
                 returned.store(n + 1, Ordering::Release);
             }
-            done.store(true, Ordering::Release);
         });
         for _ in 0..2 {
             scope.spawn(|| {

@@ -18,7 +18,7 @@ use foldb::{Comparator, Db, ErrorKind, Options, Runtime, RuntimeOptions};
 use tempfile::TempDir;
 
 use support::steps::run_background;
-use support::{assert_error, count, number};
+use support::{RaisedAtEnd, assert_error, count, number};
 
 const MIB: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -247,10 +247,10 @@ fn the_budget_is_kept_under_writes_reads_and_compactions() {
     let key = |n: u64| format!("{:016x}", (n % KEYS).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     std::thread::scope(|threads| {
         threads.spawn(|| {
+            let _done = RaisedAtEnd(&done);
             for n in 0..5 * KEYS {
                 db.merge(key(n), number(1)).unwrap();
             }
-            done.store(true, SeqCst);
         });
         let mut n = 0;
         while !done.load(SeqCst) {

@@ -11,7 +11,7 @@ use foldb::env::{Env, MemFs, SystemClock, SystemThreads};
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteBatch, WriteOptions};
 
 use support::gates::GatedFs;
-use support::{PATH, assert_error, count, number, options, reopen};
+use support::{PATH, RaisedAtEnd, assert_error, count, number, options, reopen};
 
 const NOW: WriteOptions =
     WriteOptions { sync: false, disable_wal: false, deadline: Some(Duration::ZERO) };
@@ -191,6 +191,7 @@ fn h15_every_writer_gets_its_turn() {
                 }
             });
         }
+        let _stop = RaisedAtEnd(&stop);
         let start = Instant::now();
         let turns = || turns.iter().map(|turn| turn.load(Ordering::Relaxed));
         // Each gets hundreds in time, whatever else the machine does.
@@ -200,7 +201,6 @@ fn h15_every_writer_gets_its_turn() {
             assert!(waited < Duration::from_secs(30), "somebody starves: {so_far:?}");
             thread::sleep(Duration::from_millis(5));
         }
-        stop.store(true, Ordering::Relaxed);
     });
     let all: usize = turns.iter().map(|turn| turn.load(Ordering::Relaxed)).sum();
     assert_eq!(count(&db, "hot"), all as u64);
@@ -288,6 +288,7 @@ fn a_crash_under_a_mix_of_synced_and_unlogged_writers_leaves_a_prefix() {
             let (db, all, stop) = (&db, &all, &stop);
             scope.spawn(move || write_a_mix(db, writer, all, stop));
         }
+        let _stop = RaisedAtEnd(&stop);
         for seed in 0..30 {
             thread::sleep(Duration::from_millis(10));
             let durable = std::array::from_fn(|n| all[n].durable.load(Ordering::SeqCst));
@@ -297,7 +298,6 @@ fn a_crash_under_a_mix_of_synced_and_unlogged_writers_leaves_a_prefix() {
             lost += killed.0.saturating_sub(left.0);
             unlogged_left = unlogged_left.max(left.1);
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(lost > 0 && unlogged_left > 0, "nothing was proved: {lost} {unlogged_left}");
     drop(db);

@@ -11,6 +11,7 @@ pub mod segments;
 pub mod steps;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldb::env::{Env, MemFs};
 use foldb::{Db, Error, ErrorKind, Options, Result};
@@ -37,6 +38,16 @@ pub fn open(fs: &MemFs) -> Result<Db> {
 /// [`open`] where there must be a database.
 pub fn reopen(fs: &MemFs) -> Result<Db> {
     Db::open(PATH, Options { create_if_missing: false, ..options(fs) })
+}
+
+/// Raises the flag that ends other threads' loops when dropped: a thread that fails leaves nobody
+/// waiting for it, and the test ends.
+pub struct RaisedAtEnd<'a>(pub &'a AtomicBool);
+
+impl Drop for RaisedAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 /// A counter's bytes.
