@@ -58,6 +58,8 @@ struct MemtableBytes {
     active: usize,
     sealed: usize,
     pinned: usize,
+    /// In the pool while all the others were held: no arena is counted in two places.
+    spare: usize,
 }
 
 /// What has to be done for the sake of memory.
@@ -174,6 +176,7 @@ impl Ledger {
             true
         });
         drop(tracked);
+        bytes.spare = self.arenas.pooled_bytes();
         let largest = filling.into_iter().max_by_key(|&(_, filled)| filled);
         (bytes, largest.map(|(owner, _)| owner), is_shared)
     }
@@ -186,7 +189,7 @@ impl Ledger {
             active_memtables: memtables.active as u64,
             sealed_memtables: memtables.sealed as u64,
             pinned_memtables: memtables.pinned as u64,
-            spare_memtables: self.arenas.pooled_bytes() as u64,
+            spare_memtables: memtables.spare as u64,
             block_cache: self.blocks.used_bytes(),
             indexes: self.blocks.indexes.get() as u64,
             filters: self.blocks.filters.get() as u64,
