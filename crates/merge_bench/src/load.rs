@@ -45,6 +45,18 @@ impl HotKeys {
         HotKeys(hot.collect())
     }
 
+    /// Reads each once. A load is told from one without a merge, which goes on for seconds on the same
+    /// copy; what a copy that was just opened reads from its files is not the merge's doing.
+    ///
+    /// # Errors
+    /// Of a read.
+    pub fn warm(&self, db: &Db) -> Result<(), Failure> {
+        for hot in &self.0 {
+            db.get(key(hot.index)).map_err(Failure::during("reading the hot keys once"))?;
+        }
+        Ok(())
+    }
+
     /// Keys and the generations they have now.
     pub fn generations(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.iter().map(|hot| (hot.index, hot.generation.load(Ordering::Acquire)))

@@ -73,6 +73,9 @@ impl Bench<'_> {
         let db =
             Db::open(&copy, options(case.data, case.budget)).map_err(Failure::during("open"))?;
         check_all_is_there(&db, plan)?;
+        if case.has_load() {
+            hot.warm(&db)?;
+        }
         let baseline = match case.has_baseline && is_first {
             true => self.lengths.baseline,
             false => Duration::ZERO,

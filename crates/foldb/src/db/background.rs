@@ -227,8 +227,13 @@ impl Core {
         Ok(())
     }
 
-    /// Runs jobs of the caller's to their end, alone, until there is no next one.
-    pub(crate) fn run_alone(&self, next: impl Fn(&Core) -> Option<Claim>) -> Result<()> {
+    /// Runs jobs of the caller's to their end, alone, until there is no next one. `stepped` is called
+    /// after each slice.
+    pub(crate) fn run_alone(
+        &self,
+        next: impl Fn(&Core) -> Option<Claim>,
+        stepped: impl Fn(),
+    ) -> Result<()> {
         let _alone = self.background.alone.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_open()?;
         self.background.lock().manual += 1;
@@ -241,6 +246,7 @@ impl Core {
                 let outcome = self.compaction_step(&mut job.job);
                 self.background.stepped(Work::Compaction, &outcome.clone().map(|()| true));
                 outcome?;
+                stepped();
             }
         }
         Ok(())

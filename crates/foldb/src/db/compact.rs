@@ -132,14 +132,14 @@ impl Core {
         range: &impl RangeBounds<K>,
     ) -> Result<()> {
         self.flush()?;
-        self.compact_range(keyspace, widened(range, &*keyspace.comparator), 0)
+        self.compact_range(keyspace, widened(range, &*keyspace.comparator), 0, || ())
     }
 
     /// Folds all that can be folded of a keyspace, operands that nothing else would touch included.
     pub(crate) fn fold_all(&self, keyspace: &KeyspaceState) -> Result<()> {
         self.flush()?;
         // Tables written from now on are as folded as they can be.
-        self.compact_range(keyspace, ShapeRange::ALL, self.new_file_number())
+        self.compact_range(keyspace, ShapeRange::ALL, self.new_file_number(), || ())
     }
 
     pub(super) fn compact_range(
@@ -147,16 +147,18 @@ impl Core {
         keyspace: &KeyspaceState,
         range: ShapeRange,
         operands_below: u64,
+        stepped: impl Fn(),
     ) -> Result<()> {
         if range.is_empty(&*keyspace.comparator) {
             return Ok(());
         }
-        self.run_alone(|core| {
+        let next = |core: &Core| {
             let mut tree = core.lock_tree();
             let claim = core.pick_manual(&tree, keyspace.id, &range, operands_below)?;
             tree.claim(&claim);
             Some(claim)
-        })
+        };
+        self.run_alone(next, stepped)
     }
 }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use crate::compaction::policy::KeyRange as ShapeRange;
 use crate::db::Db;
 use crate::db::core::Core;
+use crate::db::give_way::Courtesy;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::schedule::Claim;
 use crate::db::tree::{KeyspaceTree, Tree};
@@ -140,7 +141,8 @@ impl Db {
     /// Gives back the space of separated values that were overwritten or deleted, until the options'
     /// bound holds in every keyspace. In the background this happens by itself
     /// ([`crate::Options::max_dead_fraction`]); this is for less dead space, or a moment of one's
-    /// choosing. Reads, writes and snapshots go on meanwhile. What is in memtables is not flushed.
+    /// choosing. Reads, writes and snapshots go on meanwhile; while there are any it works a third of the
+    /// time, so that they hardly notice. What is in memtables is not flushed.
     ///
     /// # Errors
     /// `InvalidArgument` for a fraction outside 0 to 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`. A
@@ -220,13 +222,14 @@ impl Core {
         let before = self.segment_stats();
         let mut report = MergeReport { bytes_before: before.bytes, ..MergeReport::default() };
         self.take_longest_hold();
+        let courtesy = Courtesy::new(self);
         let replaced = self.all_keyspaces();
         let replaced = replaced.iter().map(|own| Arc::downgrade(&own.view.load().version));
         let replaced: Vec<Weak<Version>> = replaced.collect();
         let bound = self.merge_bound(options.max_dead_fraction);
         let memory = options.memory_budget.unwrap_or(self.options.merge_memory_budget);
         if options.compact_first {
-            self.reveal_dead_values(bound.dead_fraction)?;
+            self.reveal_dead_values(bound.dead_fraction, &courtesy)?;
         }
         // Waits for a merge in the background to end its step.
         let _merging = self.background.merging.lock().unwrap_or_else(PoisonError::into_inner);
@@ -244,6 +247,7 @@ impl Core {
                             bytes_dead: now.dead_bytes,
                         });
                     }
+                    courtesy.give_way();
                     if cancelled() { Err(stopped()) } else { self.check_open() }
                 };
                 match self.merge_step(&keyspace, bound, memory, &progress) {
@@ -302,7 +306,7 @@ impl Core {
     }
 
     /// Compacts trees whose overwritten values are not known as dead yet, where that may matter.
-    fn reveal_dead_values(&self, fraction: f64) -> Result<()> {
+    fn reveal_dead_values(&self, fraction: f64, courtesy: &Courtesy<'_>) -> Result<()> {
         for keyspace in self.all_keyspaces() {
             let hides = {
                 let tree = self.lock_tree();
@@ -310,7 +314,7 @@ impl Core {
                 own.is_some_and(|own| own.is_worth_compacting_first(fraction))
             };
             if hides {
-                self.compact_range(&keyspace, ShapeRange::ALL, 0)?;
+                self.compact_range(&keyspace, ShapeRange::ALL, 0, || courtesy.give_way())?;
             }
         }
         Ok(())
@@ -333,7 +337,9 @@ impl Core {
         let bound = self.merge_bound(self.options.max_dead_fraction);
         let memory = self.options.merge_memory_budget;
         let start = self.options.env.clock.now();
+        let courtesy = Courtesy::new(self);
         let progress = |read: u64| {
+            courtesy.give_way();
             self.keep_to_io_budget(2 * read, start);
             if self.stopping() { Err(stopped()) } else { Ok(()) }
         };

@@ -9,6 +9,7 @@ mod compact;
 mod core;
 mod explain;
 mod flush;
+mod give_way;
 mod keyspace;
 mod merge_segments;
 mod multi_get;

@@ -1,0 +1,125 @@
+//! Giving way: work that nobody is in a hurry for rests while others read and write.
+//!
+//! A merge of segments gives space back, and whoever reads or writes meanwhile should hardly notice. It
+//! takes processor time, memory bandwidth and the disk's queue, in which a synced write stands behind
+//! what the merge wrote; and what it replaces is no longer in anybody's cache. How much of that others
+//! feel is a matter of the share of time in which it works:
+//!
+//! ```text
+//! nobody there     ██████████████████        as fast as it can
+//! reads, writes    ██░░░░██░░░░██░░░░        a third of the time
+//! ```
+//!
+//! Invariant: it rests only if there was an operation since it last looked, and then no longer than
+//! [`REST`] times what it has worked since: there is always an end.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use crate::db::core::Core;
+use crate::totals::Total;
+
+/// Time that it rests for each unit of time that it worked.
+const REST: u32 = 2;
+
+/// Longest rest without asking whether the database closes.
+const LONGEST_NAP: Duration = Duration::from_millis(20);
+
+/// Somebody who works and rests.
+pub(crate) struct Courtesy<'a> {
+    core: &'a Core,
+    /// Operations of others when it last looked.
+    operations: Cell<u64>,
+    /// When it began to work again.
+    since: Cell<Duration>,
+}
+
+impl<'a> Courtesy<'a> {
+    /// Of a work that begins now.
+    pub(crate) fn new(core: &'a Core) -> Courtesy<'a> {
+        let (operations, since) = (core.operations(), core.options.env.clock.now());
+        Courtesy { core, operations: Cell::new(operations), since: Cell::new(since) }
+    }
+
+    /// Call every few milliseconds, holding no lock.
+    pub(crate) fn give_way(&self) {
+        let clock = &self.core.options.env.clock;
+        let operations = self.core.operations();
+        if operations != self.operations.replace(operations) {
+            let now = clock.now();
+            let until = now + (now - self.since.get()) * REST;
+            while let Some(left) = until.checked_sub(clock.now()).filter(|left| !left.is_zero()) {
+                if self.core.stopping() || self.core.check_open().is_err() {
+                    break;
+                }
+                clock.sleep(left.min(LONGEST_NAP));
+            }
+            // What happens while it rests disturbs nobody.
+            self.operations.set(self.core.operations());
+        }
+        self.since.set(clock.now());
+    }
+}
+
+impl Core {
+    /// Writes, and reads that looked at a block of a table. Only that it grows is of interest.
+    fn operations(&self) -> u64 {
+        let writes = [Total::Puts, Total::Deletes, Total::Merges, Total::RangeDeletes];
+        let writes: u64 = writes.into_iter().map(|total| self.totals.get(total)).sum();
+        writes + self.cache.hits() + self.cache.misses()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use foldb_env::{Clock, Env, ManualClock, MemFs};
+
+    use super::*;
+    use crate::{Db, Options};
+
+    const WORK: Duration = Duration::from_millis(6);
+
+    /// A database on a clock that moves when somebody sleeps, with a table.
+    fn open() -> (Db, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::default());
+        let env = Env { clock: Arc::clone(&clock) as _, ..Env::in_memory(MemFs::new()) };
+        let options = Options { create_if_missing: true, env, ..Options::default() };
+        let db = Db::open("db", options).unwrap();
+        db.put("key", "value").unwrap();
+        db.flush().unwrap();
+        (db, clock)
+    }
+
+    /// How long it rests after `WORK` and what `meanwhile` does.
+    fn rest_after(courtesy: &Courtesy<'_>, clock: &ManualClock, meanwhile: impl Fn()) -> Duration {
+        meanwhile();
+        clock.advance(WORK);
+        let before = clock.now();
+        courtesy.give_way();
+        clock.now() - before
+    }
+
+    #[test]
+    fn it_rests_for_its_share_while_there_are_operations_and_never_without() {
+        let (db, clock) = open();
+        let courtesy = Courtesy::new(db.core());
+        let put = || db.put("other", "value").unwrap();
+        let read = || assert!(db.get("key").unwrap().is_some());
+        assert_eq!(rest_after(&courtesy, &clock, || ()), Duration::ZERO);
+        assert_eq!(rest_after(&courtesy, &clock, put), WORK * REST);
+        assert_eq!(rest_after(&courtesy, &clock, || ()), Duration::ZERO);
+        assert_eq!(rest_after(&courtesy, &clock, read), WORK * REST);
+        assert_eq!(rest_after(&courtesy, &clock, || ()), Duration::ZERO);
+    }
+
+    #[test]
+    fn it_does_not_rest_while_the_database_closes() {
+        let (db, clock) = open();
+        let courtesy = Courtesy::new(db.core());
+        db.put("other", "value").unwrap();
+        db.close().unwrap();
+        assert_eq!(rest_after(&courtesy, &clock, || ()), Duration::ZERO);
+    }
+}
