@@ -24,6 +24,7 @@ mod decision;
 mod estimate;
 mod extent;
 mod released;
+mod rest;
 mod settings;
 mod shape;
 mod slices;
@@ -92,6 +93,17 @@ impl Policy {
         cmp: &dyn Comparator,
     ) -> ManualStep {
         whole::manual(&self.view(tree, jobs, cmp), range)
+    }
+
+    /// A job for a tree that nobody writes to and that wants nothing else: what lies over a slice of the
+    /// last level goes into it where it is a good part of it. `None` when the tree is at rest.
+    pub fn at_rest(
+        &self,
+        tree: &TreeShape,
+        jobs: &[RunningJob],
+        cmp: &dyn Comparator,
+    ) -> Option<Pick> {
+        rest::at_rest(&self.view(tree, jobs, cmp))
     }
 
     /// A job for idle time, which makes reads meet fewer runs; `None` when no more than

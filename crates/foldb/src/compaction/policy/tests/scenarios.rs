@@ -39,6 +39,11 @@ fn manual_and_idle() {
 }
 
 #[test]
+fn at_rest() {
+    check("rest.txt", include_str!("../testdata/rest.txt"));
+}
+
+#[test]
 fn released() {
     check("released.txt", include_str!("../testdata/released.txt"));
 }
@@ -86,6 +91,9 @@ fn run(policy: &Policy, drawing: &Drawing, command: &str) -> String {
         Some("manual") => {
             let range = parse_range(words.next().expect("a range"));
             draw_step(&policy.manual(tree, jobs, &range, CMP))
+        }
+        Some("rest") => {
+            policy.at_rest(tree, jobs, CMP).as_ref().map_or("rest".to_owned(), draw_pick)
         }
         Some("idle") => {
             let target = words.next().and_then(|n| n.parse().ok()).expect("a depth");
