@@ -28,6 +28,7 @@ impl Core {
         let claim = self
             .pick(&mut tree)
             .or_else(|| self.pick_read_fold(&tree))
+            .or_else(|| self.pick_for_reads(&tree))
             .or_else(|| if idle { self.pick_when_idle(&tree) } else { None })
             .or_else(|| self.pick_revealing(&tree, is_idle));
         self.background.at_rest.store(claim.is_none() && is_idle, Ordering::Release);

@@ -18,6 +18,7 @@ mod operators;
 mod overlap;
 mod pace;
 mod read;
+mod read_credit;
 mod read_folds;
 mod replay;
 mod room;

@@ -156,7 +156,7 @@ impl Core {
         tree.keyspaces.values().map(|own| own.debt(&refold)).sum()
     }
 
-    fn claim_of(&self, id: KeyspaceId, pick: &Pick, tree: &Tree) -> Claim {
+    pub(super) fn claim_of(&self, id: KeyspaceId, pick: &Pick, tree: &Tree) -> Claim {
         let keyspace = Arc::clone(&tree.keyspaces[&id].keyspace);
         Claim { keyspace, job: self.job_of(pick, tree.next_run) }
     }
@@ -184,7 +184,7 @@ impl Core {
 }
 
 /// All keyspaces, those behind the last one served first.
-fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
+pub(super) fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
     let behind = (Bound::Excluded(tree.last_served), Bound::Unbounded);
     let ids: Vec<KeyspaceId> = tree
         .keyspaces
@@ -207,7 +207,7 @@ impl KeyspaceTree {
         policy.debt(&self.shape(refold), &self.running_jobs(), comparator)
     }
 
-    fn shape(&self, refold: &Refold) -> TreeShape {
+    pub(super) fn shape(&self, refold: &Refold) -> TreeShape {
         let busy = |id: RunId| {
             self.running.iter().any(|job| job.output_run == id || job.inputs.contains(&id))
         };
@@ -241,7 +241,7 @@ impl KeyspaceTree {
         }
     }
 
-    fn running_jobs(&self) -> Vec<RunningJob> {
+    pub(super) fn running_jobs(&self) -> Vec<RunningJob> {
         self.running.iter().map(|job| self.running_job(job)).collect()
     }
 

@@ -117,6 +117,7 @@ impl Core {
             old.mark_obsolete_files(&version);
             own.keyspace.growing.remove_obsolete();
             own.keyspace.merge_turn.changed();
+            own.keyspace.read_credit.tree_changed();
             self.set_pace(own);
         }
         if tree.manifest.is_long() {

@@ -23,6 +23,7 @@ mod dead_share;
 mod decision;
 mod estimate;
 mod extent;
+mod reads;
 mod released;
 mod rest;
 mod settings;
@@ -104,6 +105,17 @@ impl Policy {
         cmp: &dyn Comparator,
     ) -> Option<Pick> {
         rest::at_rest(&self.view(tree, jobs, cmp))
+    }
+
+    /// The job that is worth most for reads, and what they must have paid for it, in bytes that could be
+    /// merged in the time they lost. `None` where there is none.
+    pub fn for_reads(
+        &self,
+        tree: &TreeShape,
+        jobs: &[RunningJob],
+        cmp: &dyn Comparator,
+    ) -> Option<(u64, Pick)> {
+        reads::best(&self.view(tree, jobs, cmp))
     }
 
     /// A job for idle time, which makes reads meet fewer runs; `None` when no more than

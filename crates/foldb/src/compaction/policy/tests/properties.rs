@@ -290,6 +290,36 @@ proptest! {
         prop_assert!(false, "{MANY} jobs and no end");
     }
 
+    /// However much reads pay, they find nothing more to buy in the end, and each job's price is worth it.
+    #[test]
+    fn jobs_for_reads_end_when_no_run_is_too_many(
+        preset in presets(),
+        levels in 2..7usize,
+        events in events(),
+    ) {
+        let mut history = History::new(preset, levels);
+        events.iter().for_each(|event| history.happen(event));
+        for _ in 0..MANY {
+            history.come_to_rest();
+            let shape = history.tree.shape();
+            let Some((price, pick)) = history.policy.for_reads(&shape, &[], CMP) else {
+                if history.policy.preset == CompactionPreset::LazyLeveled {
+                    let mut filled = shape;
+                    // Of some references nothing is left but their bounds.
+                    for run in filled.levels.iter_mut().flatten() {
+                        run.tables.retain(|table| table.bytes > 0);
+                    }
+                    prop_assert!(depth(&filled, CMP) <= 1, "{filled:?}");
+                }
+                return Ok(());
+            };
+            prop_assert!(2 * price >= pick.bytes, "{price} for {pick:?}");
+            assert_keeps_order(&shape, &pick);
+            history.apply(&pick);
+        }
+        prop_assert!(false, "{MANY} jobs and no end");
+    }
+
     #[test]
     fn idle_time_brings_depth_down(
         preset in presets(),
