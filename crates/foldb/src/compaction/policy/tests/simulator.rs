@@ -1,7 +1,7 @@
 //! What a load costs under the real policy: write amplification, space, depth.
 //!
 //! ```text
-//! cargo test -p foldb --release --lib policy::tests::simulator -- --ignored --nocapture
+//! cargo test -p foldb --lib policy::tests::simulator -- --ignored --nocapture
 //! ```
 
 use super::sim_tree::{Record, SimTree};
