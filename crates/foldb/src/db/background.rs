@@ -37,6 +37,8 @@ pub(crate) struct Background {
     seal_requested: AtomicBool,
     /// Whether sealed memtables are to be flushed even if they are few.
     flush_soon: AtomicBool,
+    /// Whether nothing was left to do, not even what waits until nobody writes, and nothing happened since.
+    pub(crate) at_rest: AtomicBool,
     /// Held by who flushes: the same memtables flushed twice would be merged twice.
     pub(crate) flushing: Mutex<()>,
     /// Held by who merges value segments.
@@ -55,6 +57,8 @@ struct State {
     /// Callers that wait for a flush: while there are any, sealed memtables are flushed even if they
     /// are few.
     flush_waiters: usize,
+    /// Callers that wait for rest: while there are any, what is done when nobody writes is done at once.
+    rest_waiters: usize,
     /// Callers of `compact`: no job is begun while there are any.
     manual: usize,
     /// Steps done so far, so that nobody sleeps through one.
@@ -143,6 +147,15 @@ impl Background {
     /// a job of its own and then sees none running knows that none will be.
     pub(crate) fn may_begin_jobs(&self) -> bool {
         self.lock().manual == 0
+    }
+
+    /// Whether somebody waits for what is done when nobody writes.
+    pub(crate) fn is_rest_awaited(&self) -> bool {
+        self.lock().rest_waiters > 0
+    }
+
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.at_rest.load(Ordering::Acquire)
     }
 
     fn shutting_down(&self) -> bool {
@@ -281,12 +294,16 @@ impl Core {
         })
     }
 
-    /// Waits until there is nothing left to flush or compact.
+    /// Waits until there is nothing left to flush or compact, of what is done when nobody writes neither.
     pub(crate) fn wait_for_background(&self) -> Result<()> {
         self.check_open()?;
         if self.read_only {
             return Ok(());
         }
+        // While others write there is no rest to wait for.
+        let written = self.published();
+        self.background.lock().rest_waiters += 1;
+        let _waiter = RestWaiter(self);
         self.wait_while_flushing(|core| {
             if core.sealed.len() > 0 {
                 return Awaited::Work(Work::Flush);
@@ -296,6 +313,7 @@ impl Core {
             let is_compacted = is_idle
                 && (core.options.disable_auto_compactions
                     || (core.pick(&mut tree).is_none()
+                        && (core.published() != written || core.pick_when_idle(&tree).is_none())
                         && core.pick_revealing(&tree, false).is_none()));
             match (is_compacted, core.is_merge_due()) {
                 (true, false) => Awaited::Nothing,
@@ -406,6 +424,15 @@ impl Drop for ClaimGuard<'_> {
         if self.job.is_some() {
             self.core.end_job(&mut self.job);
         }
+    }
+}
+
+/// Somebody waits for rest.
+struct RestWaiter<'a>(&'a Core);
+
+impl Drop for RestWaiter<'_> {
+    fn drop(&mut self) {
+        self.0.background.lock().rest_waiters -= 1;
     }
 }
 

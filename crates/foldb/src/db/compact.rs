@@ -2,6 +2,7 @@
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::compaction::job::{JobContext, Slice, assert_inputs_in_order};
 use crate::compaction::policy::KeyRange as ShapeRange;
@@ -22,11 +23,16 @@ impl Core {
         if !self.background.may_begin_jobs() {
             return None;
         }
-        let claim = self.pick(&mut tree).or_else(|| self.pick_read_fold(&tree)).or_else(|| {
-            let is_idle = self.is_idle(&mut tree);
-            let idle = if is_idle { self.pick_idle(&tree) } else { None };
-            idle.or_else(|| self.pick_revealing(&tree, is_idle))
-        })?;
+        let is_idle = self.is_idle(&mut tree);
+        let idle = is_idle || self.background.is_rest_awaited();
+        let claim = self
+            .pick(&mut tree)
+            .or_else(|| self.pick_read_fold(&tree))
+            .or_else(|| self.pick_for_reads(&tree))
+            .or_else(|| if idle { self.pick_when_idle(&tree) } else { None })
+            .or_else(|| self.pick_revealing(&tree, is_idle));
+        self.background.at_rest.store(claim.is_none() && is_idle, Ordering::Release);
+        let claim = claim?;
         tree.claim(&claim);
         Some(claim)
     }

@@ -19,6 +19,7 @@ mod operators;
 mod overlap;
 mod pace;
 mod read;
+mod read_credit;
 mod read_folds;
 mod replay;
 mod room;
@@ -442,7 +443,8 @@ impl Db {
     }
 
     /// Waits until sealed memtables are flushed, and compactions and merges of value segments have nothing
-    /// left to do.
+    /// left to do. What compactions leave until nobody has written for a second is done at once for who waits, as long
+    /// as nobody writes meanwhile.
     ///
     /// # Errors
     /// As [`Db::flush`], and why a merge failed if it did.

@@ -8,6 +8,7 @@ use foldb_chains::Pins;
 
 use crate::db::core::Core;
 use crate::db::keyspace::{Keyspace, KeyspaceState};
+use crate::db::read_credit::Reader;
 use crate::db::read_folds::LONG_CHAIN;
 use crate::db::view::View;
 use crate::encoding::key_hash;
@@ -87,6 +88,7 @@ impl Core {
         options: &ReadOptions,
         chain: &mut Chain,
     ) -> Result<()> {
+        let mut looked_into = 0;
         for (_, run) in view.version.runs() {
             let Some(found) = run.table_of(&*keyspace.comparator, key) else { continue };
             if chain.is_covered_above(found.file.largest_seqno) {
@@ -102,13 +104,17 @@ impl Core {
                 continue;
             }
             let mut open = true;
+            looked_into += 1;
             table.get(key, seqno, point_read(options), |header, value| {
                 open = chain.push(header, value.to_value());
                 if open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
             if !open {
-                return Ok(());
+                break;
             }
+        }
+        if looked_into > 1 {
+            self.looked_into_more_runs(keyspace, looked_into - 1);
         }
         Ok(())
     }
@@ -197,7 +203,7 @@ impl Keyspace {
             totals: Arc::clone(&core.totals),
             report: options.report.clone(),
             values: keyspace.value_reader(&view.version),
-            _keep_alive: Arc::new((self.clone(), view)),
+            reader: Arc::new(Reader { keyspace: self.clone(), view }),
         }))
     }
 }

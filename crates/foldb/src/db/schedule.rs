@@ -13,6 +13,7 @@ use crate::db::keyspace::KeyspaceState;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::faults::{Fault, planted};
 use crate::key::{KeyspaceId, SeqNo};
+use crate::runtime::IDLE;
 use crate::version::{FileFacts, KeyRange, Run, RunId, TableRef, Upper};
 
 /// Which tables are worth writing anew where they stand, because more of them may fold now.
@@ -74,23 +75,34 @@ impl Core {
         Some(self.claim_of(id, &pick, tree))
     }
 
-    /// Whether nothing was written between two looks.
+    /// Whether nothing was written for a while, and what was is in tables. Who is stalled has not written
+    /// either, but is not waited for so long, or has sealed what he wrote.
     pub(crate) fn is_idle(&self, tree: &mut Tree) -> bool {
-        let written = self.published();
-        std::mem::replace(&mut tree.idle_since, written) == written
+        let (written, now) = (self.published(), self.options.env.clock.now());
+        match tree.unwritten_since {
+            Some((seqno, since)) if seqno == written => {
+                now.saturating_sub(since) >= IDLE && self.sealed.len() == 0
+            }
+            _ => {
+                tree.unwritten_since = Some((written, now));
+                false
+            }
+        }
     }
 
-    /// A job that makes reads of an idle database meet fewer runs.
-    pub(crate) fn pick_idle(&self, tree: &Tree) -> Option<Claim> {
-        if self.options.idle_runs == 0 {
-            return None;
-        }
+    /// A job for a database that nobody writes to: of the tree that is not at rest, or one that makes
+    /// reads meet fewer runs.
+    pub(crate) fn pick_when_idle(&self, tree: &Tree) -> Option<Claim> {
         let refold = self.refold();
         let (id, pick) = in_turn(tree).find_map(|id| {
             let own = &tree.keyspaces[&id];
             let (shape, jobs) = (own.shape(&refold), own.running_jobs());
-            let (policy, runs) = (&own.keyspace.policy, self.options.idle_runs);
-            Some((id, policy.idle(&shape, &jobs, runs, &*own.keyspace.comparator)?))
+            let (policy, comparator) = (&own.keyspace.policy, &*own.keyspace.comparator);
+            let pick = policy.at_rest(&shape, &jobs, comparator).or_else(|| {
+                let runs = self.options.idle_runs;
+                (runs > 0).then(|| policy.idle(&shape, &jobs, runs, comparator)).flatten()
+            })?;
+            Some((id, pick))
         })?;
         Some(self.claim_of(id, &pick, tree))
     }
@@ -144,7 +156,7 @@ impl Core {
         tree.keyspaces.values().map(|own| own.debt(&refold)).sum()
     }
 
-    fn claim_of(&self, id: KeyspaceId, pick: &Pick, tree: &Tree) -> Claim {
+    pub(super) fn claim_of(&self, id: KeyspaceId, pick: &Pick, tree: &Tree) -> Claim {
         let keyspace = Arc::clone(&tree.keyspaces[&id].keyspace);
         Claim { keyspace, job: self.job_of(pick, tree.next_run) }
     }
@@ -172,7 +184,7 @@ impl Core {
 }
 
 /// All keyspaces, those behind the last one served first.
-fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
+pub(super) fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
     let behind = (Bound::Excluded(tree.last_served), Bound::Unbounded);
     let ids: Vec<KeyspaceId> = tree
         .keyspaces
@@ -195,7 +207,7 @@ impl KeyspaceTree {
         policy.debt(&self.shape(refold), &self.running_jobs(), comparator)
     }
 
-    fn shape(&self, refold: &Refold) -> TreeShape {
+    pub(super) fn shape(&self, refold: &Refold) -> TreeShape {
         let busy = |id: RunId| {
             self.running.iter().any(|job| job.output_run == id || job.inputs.contains(&id))
         };
@@ -229,7 +241,7 @@ impl KeyspaceTree {
         }
     }
 
-    fn running_jobs(&self) -> Vec<RunningJob> {
+    pub(super) fn running_jobs(&self) -> Vec<RunningJob> {
         self.running.iter().map(|job| self.running_job(job)).collect()
     }
 

@@ -66,7 +66,7 @@ impl Tenant for Core {
     }
 
     fn compacts_when_idle(&self) -> bool {
-        self.options.idle_runs > 0 || self.merge_error().is_some()
+        !self.background.is_at_rest() || self.merge_error().is_some()
     }
 
     fn request_seal(&self) {

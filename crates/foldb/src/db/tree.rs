@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use crate::compaction::job::Job;
 use crate::compaction::policy::DeadShare;
@@ -27,8 +28,8 @@ pub(crate) struct Tree {
     pub(crate) next_keyspace: KeyspaceId,
     /// First log that is needed after a crash.
     pub(crate) log: u64,
-    /// Last sequence number when a worker last found nothing to do.
-    pub(crate) idle_since: SeqNo,
+    /// The last sequence number when it was last found to be another than before, and when that was.
+    pub(crate) unwritten_since: Option<(SeqNo, Duration)>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, KeyspaceTree>,
     /// The keyspace whose job was begun last: of equally urgent ones it is not the next again.
     pub(crate) last_served: KeyspaceId,
@@ -116,6 +117,7 @@ impl Core {
             old.mark_obsolete_files(&version);
             own.keyspace.growing.remove_obsolete();
             own.keyspace.merge_turn.changed();
+            own.keyspace.read_credit.tree_changed();
             self.set_pace(own);
         }
         if tree.manifest.is_long() {

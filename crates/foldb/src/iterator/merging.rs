@@ -30,6 +30,16 @@ pub(crate) struct MergingCursor {
     comparator: Arc<dyn Comparator>,
     bytewise: bool,
     direction: Direction,
+    effort: Effort,
+}
+
+/// What a cursor did that more sources make dearer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Effort {
+    /// Positionings of all sources.
+    pub(crate) seeks: u64,
+    /// Moves to the next record of several sources.
+    pub(crate) steps: u64,
 }
 
 /// Sources that most cursors have no more of: what is kept about each is then in the cursor itself.
@@ -63,7 +73,14 @@ impl MergingCursor {
             bytewise: comparator.bytewise_order(),
             comparator,
             direction: Direction::Forward,
+            effort: Effort::default(),
         }
+    }
+
+    /// What was done since it was last asked.
+    #[inline]
+    pub(crate) fn effort(&mut self) -> &mut Effort {
+        &mut self.effort
     }
 
     #[inline]
@@ -114,6 +131,7 @@ impl MergingCursor {
     /// To the newest record of the first key at or above `key`; moves forward from there.
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
         self.direction = Direction::Forward;
+        self.effort.seeks += 1;
         let mut unfinished: SmallVec<[usize; FEW]> = SmallVec::new();
         for index in 0..self.sources.len() {
             match self.sources[index].approach(key) {
@@ -146,6 +164,7 @@ impl MergingCursor {
         if let [only] = &mut self.sources[..] {
             return only.next();
         }
+        self.effort.steps += 1;
         let winner = self.winner();
         match self.sources[winner].next() {
             Ok(()) => self.replay(winner),
@@ -161,6 +180,7 @@ impl MergingCursor {
         if let [only] = &mut self.sources[..] {
             return only.prev();
         }
+        self.effort.steps += 1;
         let winner = self.winner();
         match self.sources[winner].prev() {
             Ok(()) => self.replay(winner),
@@ -180,6 +200,7 @@ impl MergingCursor {
         mut seek: impl FnMut(&mut Source) -> Result<()>,
     ) -> Result<()> {
         self.direction = direction;
+        self.effort.seeks += 1;
         for index in 0..self.sources.len() {
             if let Err(error) = seek(&mut self.sources[index]) {
                 return Err(self.fail(error));

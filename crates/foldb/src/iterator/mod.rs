@@ -12,8 +12,8 @@ mod tests;
 mod visible;
 
 pub(crate) use covers::{CoverSource, Covers};
-pub(crate) use merging::MergingCursor;
+pub(crate) use merging::{Effort, MergingCursor};
 pub(crate) use run::RunCursor;
 pub(crate) use source::Source;
-pub(crate) use visible::{Bounds, VisibleParts};
+pub(crate) use visible::{Bounds, Payee, VisibleParts};
 pub use visible::{Iter, Reversed};

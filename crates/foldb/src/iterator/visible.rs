@@ -10,7 +10,7 @@ use crate::encoding::copy_short;
 use crate::error::{Error, Result};
 use crate::fold::{CachedResolver, Chain, Usual, fold_usual};
 use crate::iterator::covers::Covers;
-use crate::iterator::merging::MergingCursor;
+use crate::iterator::merging::{Effort, MergingCursor};
 use crate::key::{Comparator, SeqNo};
 use crate::memtable;
 use crate::segment::ValueReader;
@@ -38,11 +38,34 @@ pub(crate) struct VisibleParts {
     pub(crate) resolver: CachedResolver,
     /// Finds separated values, if there may be any.
     pub(crate) values: Option<ValueReader>,
-    /// Whatever must live as long as the iterator.
-    pub(crate) _keep_alive: Arc<dyn Send + Sync>,
+    /// Whatever must live as long as the iterator; told what it did.
+    pub(crate) reader: Arc<dyn Payee>,
     pub(crate) totals: Arc<Totals>,
     /// Counts what the iterator costs, if somebody asks.
     pub(crate) report: Option<ReadReport>,
+}
+
+/// Who is told what iterators do.
+pub(crate) trait Payee: Send + Sync {
+    /// So much was done since the last time.
+    fn pay(&self, effort: Effort);
+}
+
+/// Seeks after which an iterator that lives on tells of them.
+const SEEKS_BETWEEN_PAYMENTS: u64 = 1024;
+
+impl VisibleParts {
+    /// Tells what was done.
+    fn settle_account(&mut self) {
+        let effort = std::mem::take(self.records.effort());
+        self.reader.pay(effort);
+    }
+}
+
+impl Drop for VisibleParts {
+    fn drop(&mut self) {
+        self.settle_account();
+    }
 }
 
 /// A cursor over the entries of a key range, in both directions.
@@ -145,6 +168,9 @@ impl Iter {
             return self.seek_to_first();
         }
         self.state = State::Exhausted;
+        if self.parts.records.effort().seeks >= SEEKS_BETWEEN_PAYMENTS {
+            self.parts.settle_account();
+        }
         self.parts.records.seek(key)?;
         self.find_forward()
     }
@@ -426,6 +452,9 @@ impl Iter {
 
     fn seek_to_or_before(&mut self, key: &[u8]) -> Result<bool> {
         self.state = State::Exhausted;
+        if self.parts.records.effort().seeks >= SEEKS_BETWEEN_PAYMENTS {
+            self.parts.settle_account();
+        }
         // The entry of the key itself, if it is there to be seen, else what lies before it.
         self.parts.records.seek(key)?;
         if self.parts.records.valid() && self.parts.records.key() == key && self.above_lower(key) {

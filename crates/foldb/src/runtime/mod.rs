@@ -21,7 +21,7 @@ use crate::memtable::Memtable;
 use crate::options::MemoryShares;
 
 pub(crate) use ledger::{Balance, Ledger};
-pub(crate) use workers::{Tenant, Work, Workers};
+pub(crate) use workers::{IDLE, Tenant, Work, Workers};
 
 /// What databases share that are opened with it: background threads, block cache, file handles of
 /// tables, and one budget of memory over all of them. Cheap to clone; all clones are the same.

@@ -44,6 +44,10 @@ pub enum Reason {
     Manual,
     /// Nothing else to do: fewer runs to read.
     Idle,
+    /// Reads have paid for meeting fewer runs.
+    Reads,
+    /// Nobody writes: the bytes over a slice of the last level are a good part of it.
+    Rest,
 }
 
 /// Whether bytes must be rewritten.

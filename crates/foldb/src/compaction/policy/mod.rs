@@ -23,7 +23,9 @@ mod dead_share;
 mod decision;
 mod estimate;
 mod extent;
+mod reads;
 mod released;
+mod rest;
 mod settings;
 mod shape;
 mod slices;
@@ -92,6 +94,28 @@ impl Policy {
         cmp: &dyn Comparator,
     ) -> ManualStep {
         whole::manual(&self.view(tree, jobs, cmp), range)
+    }
+
+    /// A job for a tree that nobody writes to and that wants nothing else: what lies over a slice of the
+    /// last level goes into it where it is a good part of it. `None` when the tree is at rest.
+    pub fn at_rest(
+        &self,
+        tree: &TreeShape,
+        jobs: &[RunningJob],
+        cmp: &dyn Comparator,
+    ) -> Option<Pick> {
+        rest::at_rest(&self.view(tree, jobs, cmp))
+    }
+
+    /// The job that is worth most for reads, and what they must have paid for it, in bytes that could be
+    /// merged in the time they lost. `None` where there is none.
+    pub fn for_reads(
+        &self,
+        tree: &TreeShape,
+        jobs: &[RunningJob],
+        cmp: &dyn Comparator,
+    ) -> Option<(u64, Pick)> {
+        reads::best(&self.view(tree, jobs, cmp))
     }
 
     /// A job for idle time, which makes reads meet fewer runs; `None` when no more than

@@ -143,7 +143,11 @@ impl Cells {
     pub fn slices(&self, bytes: u64) -> impl Iterator<Item = Slice> + '_ {
         let mut end = 0;
         let mut held = 0;
+        let mut is_last = false;
         (0..self.cells.len()).filter_map(move |start| {
+            if is_last {
+                return None;
+            }
             if start > 0 {
                 held -= self.cells[start - 1].below + self.cells[start - 1].above;
             }
@@ -151,6 +155,7 @@ impl Cells {
                 held += self.cells[end].below + self.cells[end].above;
                 end += 1;
             }
+            is_last = end == self.cells.len();
             let slice = self.slice(start..end);
             (slice.above > 0).then_some(slice)
         })

@@ -21,7 +21,7 @@ use crate::options::CompactionPreset;
 const FULL: f64 = 0.75;
 
 /// A merge into a sorted run must bring at least this fraction of the bytes that it rewrites.
-const LEAST_SHARE_OF_SORTED: u64 = 16;
+pub const LEAST_SHARE_OF_SORTED: u64 = 16;
 
 /// The runs of a tier that can go down now.
 struct Tier<'a> {

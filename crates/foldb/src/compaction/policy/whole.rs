@@ -2,6 +2,7 @@
 
 use crate::compaction::policy::decision::{Draft, Need, OutputRun, Pick, Reason, View};
 use crate::compaction::policy::released;
+use crate::compaction::policy::rest::to_bottom;
 use crate::compaction::policy::shape::{KeyRange, RunShape, depth};
 use crate::compaction::policy::slices::Cells;
 use crate::options::CompactionPreset;
@@ -55,19 +56,7 @@ pub fn manual(view: &View, range: &KeyRange) -> ManualStep {
     let cells = Cells::new(view, oldest, newer.iter().copied());
     let next = cells.first_in(range, view.policy.slice_bytes(), view.cmp);
     let Some(slice) = next else { return manual_refold(view, bottom, range) };
-    let here = |run: &RunShape| !run.tables_in(&slice.range, view.cmp).is_empty();
-    let from = (0..=bottom).find(|&level| view.runs(level).iter().any(here)).unwrap_or(bottom);
-    let newest = view.runs(from).iter().position(here).unwrap_or(0);
-    let count = view.runs(from).len();
-    let draft = Draft {
-        reason: Reason::Manual,
-        from,
-        runs: if from == bottom { newest..count - 1 } else { newest..count },
-        to: bottom,
-        output: view.oldest_target(bottom),
-        range: slice.range,
-        only_as_move: false,
-    };
+    let draft = to_bottom(view, bottom, &slice.range, Reason::Manual);
     view.decide(&draft).map_or(ManualStep::Wait, ManualStep::Run)
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::compaction::policy::Policy;
 use crate::db::keyspace::merge_turn::MergeTurn;
 use crate::db::pace::Pace;
+use crate::db::read_credit::ReadCredit;
 use crate::db::view::{View, ViewCell};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Operator, Registry};
@@ -43,6 +44,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) merge_turn: MergeTurn,
     /// How slow its writes are to be.
     pub(crate) pace: Pace,
+    /// What its reads paid for meeting several runs.
+    pub(crate) read_credit: ReadCredit,
     dropped: AtomicBool,
 }
 
@@ -87,6 +90,7 @@ impl KeyspaceState {
             growing: GrowingFiles::default(),
             merge_turn: MergeTurn::default(),
             pace: Pace::default(),
+            read_credit: ReadCredit::default(),
             dropped: AtomicBool::new(false),
         })
     }

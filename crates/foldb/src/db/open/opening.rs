@@ -190,7 +190,7 @@ impl Assembly {
                 next_run: stored.next_run,
                 next_keyspace: stored.next_keyspace,
                 log: log_number,
-                idle_since: last_seqno,
+                unwritten_since: None,
                 keyspaces: trees,
                 last_served: DEFAULT_KEYSPACE,
             }),

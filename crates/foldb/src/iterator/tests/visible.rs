@@ -8,6 +8,13 @@ use crate::key::SeqNo;
 use crate::testing::tree::read_events_in;
 use crate::totals::Totals;
 
+/// Nobody is told what iterators do.
+struct Nobody;
+
+impl crate::iterator::Payee for Nobody {
+    fn pay(&self, _: crate::iterator::Effort) {}
+}
+
 fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -> Iter {
     let (sources, covers) = sources_with_covers(bench, split);
     Iter::new(VisibleParts {
@@ -18,7 +25,7 @@ fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -
         comparator: Arc::clone(&bench.comparator),
         resolver: bench.registry.cached_resolver(),
         values: None,
-        _keep_alive: Arc::new(()),
+        reader: Arc::new(Nobody),
         totals: Arc::new(Totals::default()),
         report: None,
     })

@@ -257,6 +257,69 @@ proptest! {
         prop_assert!(false, "{MANY} steps and no end");
     }
 
+    /// However the tree came to be: the jobs done at rest end, wake no other rule for long, and leave no
+    /// slice under more dead bytes than allowed.
+    #[test]
+    fn at_rest_jobs_end_and_no_slice_is_left_under_much(
+        preset in presets(),
+        levels in 2..7usize,
+        events in events(),
+    ) {
+        let mut history = History::new(preset, levels);
+        events.iter().for_each(|event| history.happen(event));
+        for _ in 0..MANY {
+            history.come_to_rest();
+            let shape = history.tree.shape();
+            let Some(pick) = history.policy.at_rest(&shape, &[], CMP) else {
+                if history.policy.preset == CompactionPreset::LazyLeveled {
+                    let last = shape.level_bytes(levels - 1) as f64;
+                    let all: f64 = (0..levels).map(|level| shape.level_bytes(level) as f64).sum();
+                    // Slices are as large as four tables, and few.
+                    let bound = history.policy.staging_ratio * 2.0 / (1.0 + shape.dead_share);
+                    let runs = shape.levels.iter().map(Vec::len).sum::<usize>();
+                    prop_assert!(
+                        runs < 2 || all - last <= bound * last + 1.0,
+                        "{all} bytes, {last} of them in the last level"
+                    );
+                }
+                return Ok(());
+            };
+            assert_keeps_order(&shape, &pick);
+            history.apply(&pick);
+        }
+        prop_assert!(false, "{MANY} jobs and no end");
+    }
+
+    /// However much reads pay, they find nothing more to buy in the end, and each job's price is worth it.
+    #[test]
+    fn jobs_for_reads_end_when_no_run_is_too_many(
+        preset in presets(),
+        levels in 2..7usize,
+        events in events(),
+    ) {
+        let mut history = History::new(preset, levels);
+        events.iter().for_each(|event| history.happen(event));
+        for _ in 0..MANY {
+            history.come_to_rest();
+            let shape = history.tree.shape();
+            let Some((price, pick)) = history.policy.for_reads(&shape, &[], CMP) else {
+                if history.policy.preset == CompactionPreset::LazyLeveled {
+                    let mut filled = shape;
+                    // Of some references nothing is left but their bounds.
+                    for run in filled.levels.iter_mut().flatten() {
+                        run.tables.retain(|table| table.bytes > 0);
+                    }
+                    prop_assert!(depth(&filled, CMP) <= 1, "{filled:?}");
+                }
+                return Ok(());
+            };
+            prop_assert!(2 * price >= pick.bytes, "{price} for {pick:?}");
+            assert_keeps_order(&shape, &pick);
+            history.apply(&pick);
+        }
+        prop_assert!(false, "{MANY} jobs and no end");
+    }
+
     #[test]
     fn idle_time_brings_depth_down(
         preset in presets(),

@@ -39,6 +39,16 @@ fn manual_and_idle() {
 }
 
 #[test]
+fn at_rest() {
+    check("rest.txt", include_str!("../testdata/rest.txt"));
+}
+
+#[test]
+fn paid_by_reads() {
+    check("reads.txt", include_str!("../testdata/reads.txt"));
+}
+
+#[test]
 fn released() {
     check("released.txt", include_str!("../testdata/released.txt"));
 }
@@ -87,6 +97,15 @@ fn run(policy: &Policy, drawing: &Drawing, command: &str) -> String {
             let range = parse_range(words.next().expect("a range"));
             draw_step(&policy.manual(tree, jobs, &range, CMP))
         }
+        Some("rest") => {
+            policy.at_rest(tree, jobs, CMP).as_ref().map_or("rest".to_owned(), draw_pick)
+        }
+        Some("reads") => match policy.for_reads(tree, jobs, CMP) {
+            None => "nothing".to_owned(),
+            Some((price, pick)) => {
+                format!("{}, for {:.1} MiB", draw_pick(&pick), price as f64 / f64::from(1 << 20))
+            }
+        },
         Some("idle") => {
             let target = words.next().and_then(|n| n.parse().ok()).expect("a depth");
             policy.idle(tree, jobs, target, CMP).as_ref().map_or("rest".to_owned(), draw_pick)

@@ -1,7 +1,7 @@
 //! What a load costs under the real policy: write amplification, space, depth.
 //!
 //! ```text
-//! cargo test -p foldb --release --lib policy::tests::simulator -- --ignored --nocapture
+//! cargo test -p foldb --lib policy::tests::simulator -- --ignored --nocapture
 //! ```
 
 use super::sim_tree::{Record, SimTree};
@@ -25,6 +25,15 @@ struct Cost {
     space_max: f64,
     space_end: f64,
     depth_mean: f64,
+    depth_max: usize,
+}
+
+/// What it costs to come to rest after a stretch, and what is left then.
+#[derive(Debug)]
+struct Rest {
+    /// Added to the write amplification of the stretch.
+    write_amplification: f64,
+    space: f64,
     depth_max: usize,
 }
 
@@ -101,6 +110,24 @@ impl<'l> Simulation<'l> {
         self.tree.add(0, records)
     }
 
+    /// What would happen if nobody wrote any more.
+    fn at_rest(&self, count: u32) -> Rest {
+        let mut tree = self.tree.clone();
+        let mut written = 0;
+        loop {
+            let shape = tree.shape();
+            let pick = self.policy.pick(&shape, &[], &BytewiseComparator);
+            let next = pick.or_else(|| self.policy.at_rest(&shape, &[], &BytewiseComparator));
+            let Some(pick) = next else { break };
+            written += tree.apply(&pick).written;
+        }
+        Rest {
+            write_amplification: written as f64 / f64::from(count),
+            space: tree.len() as f64 / self.alive as f64,
+            depth_max: depth(&tree.shape(), &BytewiseComparator),
+        }
+    }
+
     /// Runs jobs until the policy rests; records written.
     fn rest(&mut self) -> u64 {
         let mut written = 0;
@@ -136,6 +163,20 @@ fn a_random_fill_writes_less_than_five_times_in_less_than_a_third_more_space() {
     let cost = Simulation::new(&loads[0]).write(loads[0].keys);
     assert!(cost.write_amplification < 5.0, "{cost:?}");
     assert!(cost.space_max < 1.3, "{cost:?}");
+}
+
+/// Whatever was done while writes came: a fill that ends leaves little above the last level, for less than
+/// one writing of all of it.
+#[test]
+fn a_random_fill_that_ends_comes_to_rest_in_little_space() {
+    let loads = loads();
+    let mut simulation = Simulation::new(&loads[0]);
+    for stretch in [1.0, 0.3, 0.7] {
+        let count = (f64::from(loads[0].keys) * stretch) as u32;
+        simulation.write(count);
+        let rest = simulation.at_rest(loads[0].keys);
+        assert!(rest.space < 1.2 && rest.write_amplification < 1.3, "{rest:?}");
+    }
 }
 
 #[test]
@@ -196,21 +237,27 @@ fn space_comes_back_after_deletes_without_new_writes() {
 #[test]
 #[ignore = "prints a table; about a minute in release mode"]
 fn table() {
-    println!("| load | | WA | space max | space end | depth mean/max |");
-    println!("| --- | --- | --- | --- | --- | --- |");
+    println!(
+        "| load | | WA | space max | space end | depth mean/max | at rest: WA | space | depth |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     let only = std::env::var("ONLY").unwrap_or_default();
     for load in loads().iter().filter(|load| load.name.contains(&only)) {
         let mut simulation = Simulation::new(load);
         for stretch in ["fill 1x", "then 1x more", "then 1x more"] {
             let cost = simulation.write(load.keys);
+            let rest = simulation.at_rest(load.keys);
             println!(
-                "| {} | {stretch} | {:.2} | {:.2} | {:.2} | {:.1}/{} |",
+                "| {} | {stretch} | {:.2} | {:.2} | {:.2} | {:.1}/{} | +{:.2} | {:.2} | {} |",
                 load.name,
                 cost.write_amplification,
                 cost.space_max,
                 cost.space_end,
                 cost.depth_mean,
-                cost.depth_max
+                cost.depth_max,
+                rest.write_amplification,
+                rest.space,
+                rest.depth_max
             );
         }
     }

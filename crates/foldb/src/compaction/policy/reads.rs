@@ -1,0 +1,87 @@
+//! Merges that reads pay for: fewer runs where reads met several.
+//!
+//! A job for reads is never needed. It has a price, about the work it is, and whoever runs jobs counts
+//! what reads paid ([`crate::db`]'s accounts); when they have paid the price it is done and taken off
+//! their account. So what is rewritten for reads stays in proportion to the reads, and a load of
+//! writes alone is never charged.
+//!
+//! ```text
+//! staging   c c c   b b b   a a a     upper runs weigh little beside the last level: they merge
+//! last      ---------------------     among themselves first, slice by slice, then
+//! staging   ---------                 what is left goes down, slice by slice
+//! last      ---------------------
+//! ```
+//!
+//! Invariant: each job leaves one run fewer over its slice, so reads find nothing to buy when each key
+//! lies in one run.
+
+use crate::compaction::policy::decision::{Draft, OutputRun, Pick, Reason, View};
+use crate::compaction::policy::rest::to_bottom;
+use crate::compaction::policy::shape::RunShape;
+use crate::compaction::policy::slices::Cells;
+use crate::options::CompactionPreset;
+
+/// Bytes whose merging takes as long as a record does, whatever its size: 130 ns at 2 ns a byte.
+const BYTES_PER_RECORD: u64 = 64;
+
+/// Reads must have paid this part of the work: those that come are expected to be as many.
+const SHARE: u64 = 2;
+
+/// The job that is worth most for reads, and its price. `None` where reads meet no run too many, and
+/// for `tiered`, which was chosen for writing little.
+pub fn best(view: &View) -> Option<(u64, Pick)> {
+    let draft = match view.policy.preset {
+        CompactionPreset::LazyLeveled => lazy(view),
+        CompactionPreset::Leveled => gathered(view, 1),
+        CompactionPreset::Tiered => None,
+    }?;
+    let pick = view.decide(&draft)?;
+    Some((work(view, &pick) / SHARE, pick))
+}
+
+/// Upper runs first while they are lighter than the last level, then all of them into it.
+fn lazy(view: &View) -> Option<Draft> {
+    let last = view.policy.num_levels - 1;
+    let above: u64 = (0..last).map(|level| view.tree.level_bytes(level)).sum();
+    let lowest = (0..last).rfind(|&level| !view.runs(level).is_empty())?;
+    let upper = if above < view.last_bytes() { gathered(view, lowest) } else { None };
+    upper.or_else(|| gathered(view, last))
+}
+
+/// Into the oldest run of a level, with what is newer, the slice with most runs for its bytes.
+fn gathered(view: &View, bottom: usize) -> Option<Draft> {
+    let runs = view.runs(bottom);
+    let (base, several) = match runs.split_last() {
+        Some((oldest, newer)) => (&oldest.tables[..], newer),
+        None => (&[][..], &[][..]),
+    };
+    let newer = view.tree.levels[..bottom].iter().flatten().chain(several);
+    // Without a base the oldest of the runs above is what the others merge with.
+    let least = if base.is_empty() { 2 } else { 1 };
+    let cells = Cells::new(view, base, newer);
+    let slices = cells.slices(view.policy.slice_bytes()).filter(|slice| slice.depth >= least);
+    let slice = slices.max_by(|a, b| {
+        let worth = |runs: usize, bytes: u64| runs as f64 / bytes.max(1) as f64;
+        worth(a.depth, a.above + a.below).total_cmp(&worth(b.depth, b.above + b.below))
+    })?;
+    Some(to_bottom(view, bottom, &slice.range, Reason::Reads))
+}
+
+/// What a job is to do, as the bytes that would take as long.
+fn work(view: &View, pick: &Pick) -> u64 {
+    let is_input = |level: usize, run: &RunShape| {
+        pick.inputs.iter().any(|input| input.level == level && input.runs.contains(&run.id))
+            || (level == pick.output_level && pick.output == OutputRun::Existing(run.id))
+    };
+    let mut records = 0;
+    for (level, runs) in view.tree.levels.iter().enumerate() {
+        for run in runs.iter().filter(|run| is_input(level, run)) {
+            let tables = run.tables_in(&pick.range, view.cmp);
+            let (all, inside) = (tables.iter(), view.bytes_in(tables, &pick.range));
+            let (bytes, entries) =
+                all.fold((0, 0), |(b, e), table| (b + table.bytes, e + table.entries));
+            records += (entries as u128 * inside as u128 / bytes.max(1) as u128) as u64;
+        }
+    }
+    pick.bytes + records * BYTES_PER_RECORD
+}
