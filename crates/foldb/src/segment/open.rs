@@ -15,11 +15,10 @@ use super::address::{Address, SegmentId};
 use super::extents::Extents;
 use super::file::SegmentFile;
 use super::format::{
-    FILE_HEADER_LEN, FileHeader, SECTION_HEADER_LEN, TAIL_OVERHEAD, Tail, check_record,
-    check_section_header, check_tail,
+    FILE_HEADER_LEN, FileHeader, SECTION_HEADER_LEN, check_record, check_section_header,
 };
 use super::map::{Placement, SegmentMap};
-use crate::encoding::ByteReader;
+use super::tails::Kept;
 use crate::error::{Error, Result};
 use crate::hold::LongestHold;
 use crate::key::KeyspaceId;
@@ -103,10 +102,11 @@ impl OpenFile {
         if let Some(moves) = self.moves.load().get(&key) {
             return Ok(Some(Arc::clone(moves)));
         }
-        let payload = self.read_tail(placement, Tail::Moves)?;
-        let kept = Extents::decode(&mut ByteReader::new(&payload))
-            .map_err(|error| error.at(&self.path, placement.records_end() + 1))?;
-        let mut moves = Moves::of(kept);
+        let (mut kept, mut stretches) = (Kept::new(self, placement), Vec::new());
+        while let Some((stretch, _)) = kept.next()? {
+            stretches.push(stretch);
+        }
+        let mut moves = Moves::of(Extents::of(stretches));
         let bytes = moves.kept.memory_bytes() + moves.starts.capacity() * size_of::<u64>();
         moves.charge = self.held.pool().charge_index(bytes);
         let moves = Arc::new(moves);
@@ -119,37 +119,6 @@ impl OpenFile {
             all
         });
         Ok(Some(moves))
-    }
-
-    /// A tail of a segment.
-    pub(crate) fn read_tail(&self, placement: &Placement, tail: Tail) -> Result<Vec<u8>> {
-        // The moves follow the zero behind the records, the hints the moves.
-        let mut offset = placement.records_end() + 1;
-        if tail == Tail::Hints {
-            offset += self.tail_len(placement, offset)?;
-        }
-        let len = self.tail_len(placement, offset)?;
-        let mut bytes = vec![0; len as usize];
-        self.read(&mut bytes, offset)?;
-        let payload = check_tail(&bytes, placement.segment, placement.flags, tail)
-            .map_err(|error| error.at(&self.path, offset))?
-            .len();
-        bytes.truncate(8 + payload);
-        bytes.drain(..8);
-        Ok(bytes)
-    }
-
-    /// Bytes of the tail at `offset`.
-    fn tail_len(&self, placement: &Placement, offset: u64) -> Result<u64> {
-        let mut len = [0; 8];
-        self.read(&mut len, offset)?;
-        let len = u64::from_le_bytes(len);
-        let room = placement.end().saturating_sub(offset).saturating_sub(TAIL_OVERHEAD);
-        if len > room {
-            let message = format!("tail of a segment: expected at most {room} bytes, found {len}");
-            return Err(Error::corruption(message).at(&self.path, offset));
-        }
-        Ok(len + TAIL_OVERHEAD)
     }
 
     /// Checks the header of a section.
@@ -363,4 +332,18 @@ pub(crate) fn about(error: Error, key: &[u8]) -> Error {
     let shown = &key[..key.len().min(64)];
     let dots = if shown.len() < key.len() { "…" } else { "" };
     error.prefixed(&format!("value of key '{}{dots}': ", shown.escape_ascii()))
+}
+
+/// A file that is open and has these bytes, for tests.
+#[cfg(test)]
+pub(super) fn in_memory(bytes: &[u8]) -> OpenFile {
+    use crate::table::BlockCache;
+    use std::path::Path;
+
+    let (fs, path) = (foldb_env::MemFs::new(), Path::new("1.seg"));
+    fs.create(path).unwrap().write_at(bytes, 0).unwrap();
+    let file = fs.open(path).unwrap();
+    let pool = Arc::new(TablePool::new(Arc::clone(BlockCache::new(0).store()), 100));
+    let held = TablePool::hold(&pool, 1);
+    OpenFile { file, path: path.to_owned(), moves: ArcSwap::default(), held }
 }
