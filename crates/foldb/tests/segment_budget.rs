@@ -104,7 +104,7 @@ fn a_merge_reads_the_references_to_its_segments_alone() {
             db.flush().unwrap();
         }
         db.compact::<&str>(..).unwrap();
-        let dead = |n: usize| n % 2 == 0 && n < victims * EACH;
+        let dead = |n: usize| n.is_multiple_of(2) && n < victims * EACH;
         (0..count).filter(|&n| dead(n)).for_each(|n| db.delete(key(scattered(n, count))).unwrap());
         db.compact::<&str>(..).unwrap();
         let tables: u64 = db.stats().levels.iter().map(|level| level.tables).sum();

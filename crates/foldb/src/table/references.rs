@@ -100,7 +100,7 @@ impl<'a> ReferencesReader<'a> {
     pub(crate) fn new(table: &'a TableReader) -> Result<ReferencesReader<'a>> {
         let Footer { properties, .. } = *table.footer();
         let directory = table.properties().references.unwrap_or(Handle { offset: 0, len: 0 });
-        if directory.end() > properties.offset || directory.len % ENTRY != 0 {
+        if directory.end() > properties.offset || !directory.len.is_multiple_of(ENTRY) {
             let message = format!(
                 "references: expected entries of {ENTRY} bytes before offset {}, found {} bytes at {}",
                 properties.offset, directory.len, directory.offset
