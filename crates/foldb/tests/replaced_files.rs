@@ -42,7 +42,7 @@ fn replaced_under_a_reader(fs: &MemFs, db: &Db) -> (Vec<PathBuf>, foldb::Iter) {
 }
 
 fn check(db: &Db) {
-    check_all(db, 300, |n| Some(usize::from(n % 2 == 0)));
+    check_all(db, 300, |n| Some(usize::from(n.is_multiple_of(2))));
 }
 
 #[test]

@@ -303,14 +303,14 @@ fn damaged_hints_do_not_keep_dead_space() {
     assert_eq!(db.stats().segments.dead_bytes, 0);
     let told = std::mem::take(&mut *told.0.lock().unwrap());
     assert!(!told.is_empty() && told.iter().all(|error| error.contains(".seg")), "{told:?}");
-    let generation = |n: usize| Some(usize::from(n % 2 == 0));
+    let generation = |n: usize| Some(usize::from(n.is_multiple_of(2)));
     check_all(&db, 300, generation);
     // What is not damaged any more is merged like others, and nothing is told again.
     put_all(&db, (0..300).step_by(3), 2);
     db.compact::<&str>(..).unwrap();
     db.merge_segments(&none_dead()).unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
-    check_all(&db, 300, |n| if n % 3 == 0 { Some(2) } else { generation(n) });
+    check_all(&db, 300, |n| if n.is_multiple_of(3) { Some(2) } else { generation(n) });
 }
 
 /// Errors of background work, as they were told.
