@@ -1,8 +1,8 @@
 //! A database of each format version is checked in, and every later foldb reads it.
 //!
-//! `format-0` was written when all formats were at version 0 and is never made anew. `keyspaces` and
-//! `segments` are of today: `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb --test format` writes them anew; only a format
-//! that is not frozen yet may need it (see `docs/format/README.md`).
+//! `format-0` was written when all formats were at version 0, `format-1` when they were frozen as version 1; neither is
+//! ever made anew (see `docs/format/README.md`). `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb --test format`
+//! writes a fixture that is not there yet, for the version to come.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,13 @@ use std::{env, fs};
 
 use foldb::env::{Env, FileSystem, MemFs};
 use foldb::{
-    CompactionPreset, Compression, Db, KeyspaceOptions, MergeOptions, Options, WriteBatch,
+    CompactionPreset, Compression, Db, ErrorKind, KeyspaceOptions, MergeOptions, Options,
+    WriteBatch,
 };
 
 const FORMAT_0: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-0");
-const KEYSPACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/keyspaces");
-const SEGMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/segments");
+const KEYSPACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-1/keyspaces");
+const SEGMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-1/segments");
 
 /// Where databases in memory live.
 const IN_MEMORY: &str = "db";
@@ -315,22 +316,22 @@ fn assert_holds_the_segments(db: &Db) {
     db.verify().unwrap();
 }
 
-/// Where the fixtures of today are; made anew first, once, if that is asked for.
+/// Where the fixtures of format 1 are.
 fn keyspaces_fixture() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| fixture_of_today(KEYSPACES, generate_keyspaces))
+    DIRECTORY.get_or_init(|| fixture_of(KEYSPACES, generate_keyspaces))
 }
 
 fn segments_fixture() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| fixture_of_today(SEGMENTS, generate_segments))
+    DIRECTORY.get_or_init(|| fixture_of(SEGMENTS, generate_segments))
 }
 
-fn fixture_of_today(directory: &str, generate: fn() -> MemFs) -> PathBuf {
+fn fixture_of(directory: &str, generate: fn() -> MemFs) -> PathBuf {
     let directory = PathBuf::from(directory);
     if env::var("FOLDB_REGENERATE_FIXTURE").is_ok_and(|wanted| wanted == "1") {
         if directory.exists() {
-            fs::remove_dir_all(&directory).unwrap();
+            return directory;
         }
         fs::create_dir_all(&directory).unwrap();
         for (name, bytes) in files(&generate()) {
@@ -462,7 +463,7 @@ fn assert_holds_the_keyspaces(db: &Db) {
 }
 
 #[test]
-fn keyspaces_are_read_and_written_to() {
+fn format_1_is_read_and_written_to() {
     let copy = copy_of(keyspaces_fixture());
     let db = Db::open(copy.path(), Options::default()).unwrap();
     assert_holds_the_keyspaces(&db);
@@ -491,7 +492,7 @@ fn keyspaces_regenerated_are_the_same_database() {
 }
 
 #[test]
-fn segments_are_read_and_written_to() {
+fn format_1_with_separated_values_is_read_and_written_to() {
     let copy = copy_of(segments_fixture());
     let db = Db::open(copy.path(), Options::default()).unwrap();
     assert_holds_the_segments(&db);
@@ -513,4 +514,30 @@ fn segments_regenerated_are_the_same_database() {
     assert_eq!(files(&made), files(&generate_segments()), "two fixtures of one history differ");
     let options = Options { env: Env::in_memory(made), ..Options::default() };
     assert_holds_the_segments(&Db::open(IN_MEMORY, options).unwrap());
+}
+
+/// Changes the bytes at an offset from the beginning of the fixture's first file of a kind, or from its end.
+fn changed(extension: &str, at: impl Fn(usize) -> usize, bytes: [u8; 4]) -> tempfile::TempDir {
+    let copy = copy_of(segments_fixture());
+    let names = checked_in(segments_fixture());
+    let name = names.iter().find(|name| name.ends_with(extension)).unwrap();
+    let path = copy.path().join(name);
+    let mut file = fs::read(&path).unwrap();
+    let at = at(file.len());
+    file[at..at + 4].copy_from_slice(&bytes);
+    fs::write(path, file).unwrap();
+    copy
+}
+
+/// Logs and manifests have their version inside a frame; what becomes of a newer one is tested there.
+#[test]
+fn a_file_of_a_newer_format_says_that_a_newer_foldb_is_needed() {
+    let newer = 2u32.to_le_bytes();
+    for copy in [changed(".tbl", |len| len - 12, newer), changed(".seg", |_| 8, newer)] {
+        let db = Db::open(copy.path(), Options::default());
+        let error = db.and_then(|db| db.verify()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert!(error.to_string().contains("use a newer foldb"), "{error}");
+        assert!(error.path().is_some(), "{error}");
+    }
 }

@@ -272,3 +272,55 @@ fn a_checkpoint_without_a_segment_file_says_so() {
     db.compact::<&str>(..).unwrap();
     db.checkpoint("copy").unwrap();
 }
+
+/// Hints serve repair alone: where they are damaged the values are moved without them, for else the dead space of
+/// the file would stay for good.
+#[test]
+fn damaged_hints_do_not_keep_dead_space() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, by_hand(&fs)).unwrap();
+    put_all(&db, 0..300, 0);
+    db.flush().unwrap();
+    put_all(&db, (0..300).step_by(2), 1);
+    db.compact::<&str>(..).unwrap();
+    drop(db);
+    // The first key of some chunk of hints stands there whole; values begin otherwise.
+    let mut damaged = 0;
+    for (name, mut bytes) in contents(&fs) {
+        let hint = bytes.windows(4).position(|bytes| bytes == b"key0");
+        if let Some(at) = hint.filter(|_| name.ends_with(".seg")) {
+            bytes[at] ^= 1;
+            fs.create(&Path::new(PATH).join(name)).unwrap().write_at(&bytes, 0).unwrap();
+            damaged += 1;
+        }
+    }
+    assert!(damaged > 2);
+    let told = Arc::new(Told::default());
+    let listeners: Vec<Arc<dyn EventListener>> = vec![Arc::clone(&told) as _];
+    let db = Db::open(PATH, Options { listeners, ..by_hand(&fs) }).unwrap();
+    db.verify().unwrap_err();
+    db.merge_segments(&none_dead()).unwrap();
+    assert_eq!(db.stats().segments.dead_bytes, 0);
+    let told = std::mem::take(&mut *told.0.lock().unwrap());
+    assert!(!told.is_empty() && told.iter().all(|error| error.contains(".seg")), "{told:?}");
+    let generation = |n: usize| Some(usize::from(n.is_multiple_of(2)));
+    check_all(&db, 300, generation);
+    // What is not damaged any more is merged like others, and nothing is told again.
+    put_all(&db, (0..300).step_by(3), 2);
+    db.compact::<&str>(..).unwrap();
+    db.merge_segments(&none_dead()).unwrap();
+    assert_eq!(db.stats().segments.dead_bytes, 0);
+    check_all(&db, 300, |n| if n.is_multiple_of(3) { Some(2) } else { generation(n) });
+}
+
+/// Errors of background work, as they were told.
+#[derive(Debug, Default)]
+struct Told(Mutex<Vec<String>>);
+
+impl EventListener for Told {
+    fn on_event(&self, event: &Event) {
+        if let Event::BackgroundError { error } = event {
+            self.0.lock().unwrap().push(error.to_string());
+        }
+    }
+}

@@ -78,6 +78,7 @@ fn to_json(report: &MergeReport) -> Value {
         "reduction_ratio": report.reduction_ratio(),
         "bytes_read": integer(report.bytes_read),
         "bytes_written": integer(report.bytes_written),
+        "references_read": integer(report.references_read),
         "files_rewritten": integer(report.files_rewritten),
         "peak_lookup_bytes": integer(report.peak_lookup_bytes),
         "commits": integer(report.commits),

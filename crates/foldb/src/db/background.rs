@@ -9,7 +9,7 @@
 //! not fail a write or a flush that can go on.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::db::core::Core;
@@ -39,6 +39,8 @@ pub(crate) struct Background {
     flush_soon: AtomicBool,
     /// Whether nothing was left to do, not even what waits until nobody writes, and nothing happened since.
     pub(crate) at_rest: AtomicBool,
+    /// Set when a file was let go of.
+    pub(crate) poke: Arc<AtomicBool>,
     /// Held by who flushes: the same memtables flushed twice would be merged twice.
     pub(crate) flushing: Mutex<()>,
     /// Held by who merges value segments.

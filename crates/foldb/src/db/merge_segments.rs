@@ -6,6 +6,7 @@
 //! said to have moved; what became of the others meanwhile stands.
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -95,6 +96,8 @@ pub struct MergeReport {
     pub bytes_read: u64,
     /// Bytes written to segments.
     pub bytes_written: u64,
+    /// Bytes of tables read to find which values are alive.
+    pub references_read: u64,
     /// Files that were rewritten.
     pub files_rewritten: u64,
     /// Most bytes held at once to find and move live values.
@@ -131,6 +134,7 @@ impl MergeReport {
         self.bytes_read += step.rewritten.bytes_read;
         self.bytes_written += step.rewritten.bytes_written;
         self.files_rewritten += step.files;
+        self.references_read += step.rewritten.references_read;
         self.peak_lookup_bytes = self.peak_lookup_bytes.max(step.rewritten.peak_memory as u64);
         self.commits += 1;
         self.longest_install = self.longest_install.max(step.install);
@@ -444,6 +448,7 @@ impl Core {
             read.set(read.get() + bytes);
             progress(read.get())
         };
+        let tell = |error| self.events.tell(&Event::BackgroundError { error });
         let mut rewrite = Rewrite::new(RewriteContext {
             writer: WriterContext {
                 fs: &self.options.env.fs,
@@ -458,6 +463,7 @@ impl Core {
             version: &version,
             memory,
             progress: &note_read,
+            damaged: &tell,
         });
         let outcome = rewrite.run(&segments);
         self.totals.add(Total::BytesSegmentMergesRead, read.get());
@@ -501,9 +507,10 @@ impl Core {
                 // It is a table's: which values are alive is not known where it refers to.
                 let mut tables = version.tables().map(|table| &table.file);
                 let table = tables.find(|file| is_of(self.names.table(file.number)));
+                let referred = table.iter().flat_map(|file| &*file.references);
+                let referred: HashSet<_> = referred.map(|(id, _)| *id).collect();
                 let refers = |victim: &&FileUse| {
-                    let mut referred = table.iter().flat_map(|file| &*file.references);
-                    table.is_none() || referred.any(|(id, _)| victim.segments.contains(id))
+                    table.is_none() || victim.segments.iter().any(|id| referred.contains(id))
                 };
                 victims.iter().filter(refers).for_each(|victim| victim.file.mark_damaged());
             }

@@ -1,5 +1,6 @@
 //! The database as a tenant of its runtime: what the workers ask of it, and how it comes and goes.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
 
 use crate::db::core::Core;
@@ -65,8 +66,16 @@ impl Tenant for Core {
         }
     }
 
-    fn compacts_when_idle(&self) -> bool {
-        !self.background.is_at_rest() || self.merge_error().is_some()
+    fn works_when_idle(&self, work: Work) -> bool {
+        match work {
+            // Files that readers hold are removed when these are done; the last one pokes.
+            Work::Flush => self.trash.is_expected(),
+            Work::Compaction => !self.background.is_at_rest() || self.merge_error().is_some(),
+        }
+    }
+
+    fn poke(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.background.poke)
     }
 
     fn request_seal(&self) {
@@ -86,6 +95,12 @@ impl Core {
         self.runtime.workers().add(self.member, tenant).map_err(|error| {
             Error::io(self.names.directory(), "start a background thread for", &error)
         })?;
+        let (workers, poke) = (Arc::downgrade(self.runtime.workers()), self.poke());
+        self.trash.listen(move || {
+            if let Some(workers) = workers.upgrade() {
+                workers.poke(&poke);
+            }
+        });
         self.lock_tree().keyspaces.values().for_each(|own| self.set_pace(own));
         Ok(())
     }

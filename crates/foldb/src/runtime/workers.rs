@@ -58,17 +58,20 @@ pub(crate) trait Tenant: Send + Sync {
     /// Threads that may compact at once.
     fn max_compactions(&self) -> usize;
 
-    /// Whether to ask for compactions also when nothing happened for [`IDLE`].
-    fn compacts_when_idle(&self) -> bool;
+    /// Whether to ask for this work also when nothing happened for [`IDLE`].
+    fn works_when_idle(&self, work: Work) -> bool;
 
     /// Wants its memtables sealed: memory is needed.
     fn request_seal(&self);
 
     /// Bytes of memory that its logs take.
     fn log_bytes(&self) -> usize;
+
+    /// What [`Workers::poke`] sets.
+    fn poke(&self) -> Arc<AtomicBool>;
 }
 
-/// How long a tenant that compacts when idle is left alone.
+/// How long a tenant that has work when idle is left alone.
 pub(crate) const IDLE: Duration = Duration::from_secs(1);
 
 /// How long work that failed is left alone.
@@ -85,6 +88,8 @@ pub(crate) struct Workers {
     /// Signalled when a worker is done with a tenant.
     left: Condvar,
     running: AtomicBool,
+    /// Whether somebody was poked who is not noted yet.
+    poked: AtomicBool,
 }
 
 #[derive(Default)]
@@ -102,6 +107,8 @@ struct State {
 struct Entry {
     id: u64,
     tenant: Arc<dyn Tenant>,
+    /// Set by [`Workers::poke`].
+    poke: Arc<AtomicBool>,
     /// Goes up with everything that may have made work.
     news: u64,
     flush: Lane,
@@ -142,6 +149,7 @@ impl Workers {
             work: Condvar::new(),
             left: Condvar::new(),
             running: AtomicBool::new(false),
+            poked: AtomicBool::new(false),
         })
     }
 
@@ -168,7 +176,8 @@ impl Workers {
             self.start(&mut state)?;
         }
         let (flush, compaction) = (Lane::default(), Lane::default());
-        state.tenants.push(Entry { id, tenant, news: 0, flush, compaction, leaving: false });
+        let (poke, news, leaving) = (tenant.poke(), 0, false);
+        state.tenants.push(Entry { id, tenant, poke, news, flush, compaction, leaving });
         drop(state);
         self.work.notify_all();
         Ok(())
@@ -214,6 +223,30 @@ impl Workers {
         self.work.notify_all();
     }
 
+    /// As [`Workers::wake`], but waits for no lock: the caller may hold any, this one's too. `poke` is the
+    /// tenant's own. Where somebody has the lock he sees it; if he has just looked it is seen when a tenant
+    /// that has work when idle is looked at.
+    pub(crate) fn poke(&self, poke: &AtomicBool) {
+        poke.store(true, Ordering::SeqCst);
+        self.poked.store(true, Ordering::SeqCst);
+        if let Ok(mut state) = self.state.try_lock() {
+            self.note_pokes(&mut state);
+            drop(state);
+            self.work.notify_all();
+        }
+    }
+
+    /// Whether anybody was poked since the last time.
+    fn note_pokes(&self, state: &mut State) -> bool {
+        let any = self.poked.swap(false, Ordering::SeqCst);
+        if any {
+            for entry in &mut state.tenants {
+                entry.news += u64::from(entry.poke.swap(false, Ordering::SeqCst));
+            }
+        }
+        any
+    }
+
     /// Wants a tenant's memtables sealed.
     pub(crate) fn request_seal(&self, id: u64) {
         if let Some(entry) = self.lock().entry(id) {
@@ -252,7 +285,7 @@ impl Workers {
                 step.unwrap_or_else(|panic| Err(tenant.panicked(work, message_of(&*panic))));
             // The tenant may be dropped as soon as nobody is at it.
             tenant.stepped(work, &outcome);
-            let looks_again = work == Work::Compaction && tenant.compacts_when_idle();
+            let looks_again = tenant.works_when_idle(work);
             drop(tenant);
             self.done(id, work, news, &outcome, looks_again);
         }
@@ -266,8 +299,13 @@ impl Workers {
                 return None;
             }
             let now = Instant::now();
+            self.note_pokes(&mut state);
             if let Some(task) = state.take(now, self.limit) {
                 return Some(task);
+            }
+            // To see who is most urgent is to let go of what was looked at.
+            if self.note_pokes(&mut state) {
+                continue;
             }
             state = match state.next_look(now) {
                 None => self.work.wait(state).unwrap_or_else(PoisonError::into_inner),

@@ -1,8 +1,11 @@
 //! Which bytes of a segment are meant: stretches of records, by position.
 //!
 //! ```text
-//! encoded:  stretches varint | per stretch: gap to the one before varint, length varint
+//! piece:  per stretch, ascending: gap to the end of the one before varint, length varint
 //! ```
+//!
+//! They are stored in pieces, so that nobody has to hold all of them: a piece ends with the stretch that brings
+//! it to [`PIECE`] bytes, the last one where they end. The first gap of each piece counts from 0.
 //!
 //! Records are written in key order and tables hold keys in order, so what a table refers to in a
 //! segment is a few stretches, each as long as nothing between was overwritten. Neighbours that touch
@@ -11,6 +14,12 @@
 
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
+
+/// Bytes at which a piece is ended, of stretches as of hints.
+pub(crate) const PIECE: usize = 2 << 10;
+
+/// Longest piece.
+pub(crate) const MOST_PIECE: usize = PIECE + 20;
 
 /// A stretch `[start, end)` of positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +53,10 @@ impl Extents {
         self.0.iter().copied()
     }
 
+    pub(crate) fn into_stretches(self) -> Vec<Extent> {
+        self.0
+    }
+
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.0.len()
@@ -65,35 +78,69 @@ impl Extents {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.0.capacity() * size_of::<Extent>()
     }
+}
 
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        put_varint(out, self.0.len() as u64);
-        let mut end = 0;
-        for extent in &self.0 {
-            put_varint(out, extent.start - end);
-            put_varint(out, extent.end - extent.start);
-            end = extent.end;
-        }
+/// Writes stretches in pieces.
+#[derive(Debug, Default)]
+pub(crate) struct PieceWriter {
+    piece: Vec<u8>,
+    end: u64,
+}
+
+impl PieceWriter {
+    /// Adds a stretch, which lies behind all before it. If it answers that the piece is full, it is to be taken.
+    pub(crate) fn add(&mut self, stretch: Extent) -> bool {
+        put_varint(&mut self.piece, stretch.start - self.end);
+        put_varint(&mut self.piece, stretch.end - stretch.start);
+        self.end = stretch.end;
+        self.piece.len() >= PIECE
     }
 
+    pub(crate) fn piece(&self) -> &[u8] {
+        &self.piece
+    }
+
+    /// Begins the next piece.
+    pub(crate) fn clear(&mut self) {
+        self.piece.clear();
+        self.end = 0;
+    }
+}
+
+/// Reads stretches, piece by piece.
+#[derive(Debug, Default)]
+pub(crate) struct PieceReader {
+    /// The end of the last stretch, and of the last one of this piece.
+    last: Option<u64>,
+    end: u64,
+}
+
+impl PieceReader {
+    /// What follows is the next piece.
+    pub(crate) fn begin(&mut self) {
+        self.end = 0;
+    }
+
+    /// The next stretch of a piece.
+    ///
     /// # Errors
-    /// `Corruption` for bytes that are none, or stretches that touch.
-    pub(crate) fn decode(bytes: &mut ByteReader<'_>) -> Result<Extents> {
-        let count = bytes.varint("number of stretches")?;
-        let wrong = || Error::corruption("stretches of a segment: expected ascending ones");
-        let mut extents: Vec<Extent> = Vec::new();
-        let mut end = 0_u64;
-        for _ in 0..count {
-            let gap = bytes.varint("gap before a stretch")?;
-            let len = bytes.varint("length of a stretch")?;
-            let start = end.checked_add(gap).ok_or_else(wrong)?;
-            end = start.checked_add(len).filter(|&end| end > start).ok_or_else(wrong)?;
-            if gap == 0 && !extents.is_empty() {
-                return Err(wrong());
-            }
-            extents.push(Extent { start, end });
-        }
-        Ok(Extents(extents))
+    /// `Corruption` for bytes that are none, or a stretch that does not lie behind the one before.
+    pub(crate) fn next(&mut self, piece: &mut ByteReader<'_>) -> Result<Extent> {
+        let gap = piece.varint("gap before a stretch")?;
+        let len = piece.varint("length of a stretch")?;
+        let start = self.end.checked_add(gap);
+        let found = start.and_then(|start| Some(Extent { start, end: start.checked_add(len)? }));
+        let lies_behind = |found: &Extent| self.last.is_none_or(|last| found.start > last);
+        let found = found.filter(|found| found.start < found.end && lies_behind(found));
+        let found = found.ok_or_else(|| {
+            Error::corruption(format!(
+                "expected a stretch behind position {}, found one of {len} bytes {gap} behind {}",
+                self.last.unwrap_or(0),
+                self.end
+            ))
+        })?;
+        (self.last, self.end) = (Some(found.end), found.end);
+        Ok(found)
     }
 }
 
@@ -143,16 +190,34 @@ mod tests {
             for (position, &set) in positions.iter().enumerate() {
                 prop_assert_eq!(extents.around(position as u64).is_some(), set);
             }
-            let mut bytes = Vec::new();
-            extents.encode(&mut bytes);
-            let mut reader = ByteReader::new(&bytes);
-            prop_assert_eq!(Extents::decode(&mut reader).unwrap(), extents);
-            prop_assert!(reader.is_empty());
+            let mut back = Vec::new();
+            let (mut writer, mut reader) = (PieceWriter::default(), PieceReader::default());
+            let mut stretches = extents.iter().peekable();
+            while let Some(stretch) = stretches.next() {
+                // Any cut into pieces will do.
+                if !(writer.add(stretch) || stretch.end % 3 == 0 || stretches.peek().is_none()) {
+                    continue;
+                }
+                reader.begin();
+                let mut piece = ByteReader::new(writer.piece());
+                while !piece.is_empty() {
+                    back.push(reader.next(&mut piece).unwrap());
+                }
+                writer.clear();
+            }
+            prop_assert_eq!(Extents::of(back.clone()), extents.clone());
+            prop_assert_eq!(back.len(), extents.len(), "each as it was");
         }
 
         #[test]
         fn any_bytes_are_stretches_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
-            let _never_panics = Extents::decode(&mut ByteReader::new(&bytes));
+            let (mut piece, mut reader) = (ByteReader::new(&bytes), PieceReader::default());
+            let mut last = 0;
+            while !piece.is_empty() {
+                let Ok(found) = reader.next(&mut piece) else { break };
+                prop_assert!(found.start < found.end && last <= found.start);
+                last = found.end;
+            }
         }
     }
 }

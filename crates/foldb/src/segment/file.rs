@@ -54,6 +54,15 @@ impl SegmentFile {
         self.number
     }
 
+    /// Closes it, unless it was used since the last time this was asked.
+    pub(crate) fn close_if_unused(&self) -> bool {
+        let is_unused = !self.used.swap(false, Ordering::Relaxed);
+        if is_unused {
+            self.open.store(None);
+        }
+        is_unused
+    }
+
     /// Whether segments may still be appended: then it must be copied, never linked (H12).
     pub(crate) fn is_growing(&self) -> bool {
         self.growing.load(Ordering::Acquire)

@@ -15,20 +15,25 @@
 //!           [key part, if the section is keyed:
 //!            key length varint | key | seqno varint | checksum u64 of the three]
 //!
-//! tail:     length u64 | payload | checksum u64 of both
+//! tail:     chunk | chunk | ... | a chunk of length 0
 //!
-//! moves:    stretches of positions, as in `extents`: the records that are here. Empty if all are
+//! chunk:    length u32 | payload | checksum u64 of both
+//!
+//! moves:    per chunk a piece of stretches of positions, as in `extents`: the records that are here.
+//!           None if all are
 //! hints:    per record: shared varint | unshared varint | rest of the key | seqno varint |
-//!           value length varint, each key without what it shares with the one before. Empty if the
-//!           section is keyed: then each record has its key with it.
+//!           value length varint, each key without what it shares with the one before in the chunk. None
+//!           if the section is keyed (then each record has its key with it) or unhinted
 //!
 //! flags:    1 moved: records were left out, positions are found by the moves
 //!           2 keyed: each record is followed by its key part
+//!           4 unhinted: its hints were found damaged when it was rewritten
 //! ```
 //!
 //! Checksums of records and tails are seeded with the segment and their position *as first written*
-//! (tails: the flags and 0 or 1 in place of a position), not with file and offset: a record is copied
-//! to another file as it is, and a record from elsewhere still fails. Sections stand on their own, so
+//! (chunks of tails: the flags, which tail, and how many chunks are before it), not with file and offset: a
+//! record is copied to another file as it is, and a record from elsewhere still fails. Tails are in chunks so
+//! that whoever writes or reads them holds little, however many values there are. Sections stand on their own, so
 //! a file may grow by one at each flush until it has `segment_size` bytes; what lies behind the last
 //! section that the manifest knows does not exist.
 
@@ -47,13 +52,17 @@ pub(crate) const SECTION_MAGIC: [u8; 4] = *b"sect";
 pub(crate) const FILE_HEADER_LEN: u64 = 40;
 /// Bytes of a section's header.
 pub(crate) const SECTION_HEADER_LEN: u64 = 24;
-/// Bytes of a tail beside its payload.
-pub(crate) const TAIL_OVERHEAD: u64 = 16;
+/// Bytes of a chunk of a tail beside its payload.
+pub(crate) const CHUNK_OVERHEAD: u64 = 12;
 
 /// Flag: records were left out.
 pub(crate) const MOVED: u32 = 1;
 /// Flag: each record is followed by its key part.
 pub(crate) const KEYED: u32 = 2;
+/// Flag: the hints were lost.
+pub(crate) const UNHINTED: u32 = 4;
+/// All flags that this code knows.
+const KNOWN_FLAGS: u32 = MOVED | KEYED | UNHINTED;
 
 /// What the header of a file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +121,7 @@ pub(crate) fn put_section_header(out: &mut Vec<u8>, segment: SegmentId, flags: u
     out.extend_from_slice(&sum.to_le_bytes());
 }
 
-/// What the header of a section says: its segment and flags; `None` if it is none.
+/// What the header of a section says: its segment and flags; `None` if it is none that can be read.
 pub(crate) fn parse_section_header(bytes: &[u8]) -> Option<(SegmentId, u32)> {
     let mut reader = ByteReader::new(bytes.strip_prefix(&SECTION_MAGIC)?);
     let flags = reader.u32("flags").ok()?;
@@ -123,12 +132,18 @@ pub(crate) fn parse_section_header(bytes: &[u8]) -> Option<(SegmentId, u32)> {
 /// Checks a section's header against what the manifest says of it.
 ///
 /// # Errors
-/// `Corruption`.
+/// `Corruption`; `Unsupported` for a flag of a newer foldb.
 pub(crate) fn check_section_header(bytes: &[u8], segment: SegmentId, flags: u32) -> Result<()> {
     let mut expected = Vec::new();
     put_section_header(&mut expected, segment, flags);
-    if bytes == expected {
+    if bytes == expected && flags & !KNOWN_FLAGS == 0 {
         return Ok(());
+    }
+    if bytes == expected {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("value segment with flags {flags:#x}: use a newer foldb to read it"),
+        ));
     }
     Err(Error::corruption(format!(
         "expected the beginning of segment {segment}, found \"{}\"",
@@ -143,41 +158,48 @@ pub(crate) enum Tail {
     Hints = 1,
 }
 
-fn tail_seed(segment: SegmentId, flags: u32, tail: Tail) -> u64 {
-    checksum_seed(segment, 1 << 63 | u64::from(flags) << 8 | tail as u64)
+/// Which chunk of which tail, counted from 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChunkOf {
+    pub(crate) segment: SegmentId,
+    pub(crate) flags: u32,
+    pub(crate) tail: Tail,
+    pub(crate) index: u64,
 }
 
-/// Appends a tail.
-pub(crate) fn put_tail(
-    out: &mut Vec<u8>,
-    segment: SegmentId,
-    flags: u32,
-    tail: Tail,
-    payload: &[u8],
-) {
-    let start = out.len();
-    out.extend_from_slice(&(payload.len() as u64).to_le_bytes());
-    out.extend_from_slice(payload);
-    let sum = checksum(tail_seed(segment, flags, tail), &out[start..]);
-    out.extend_from_slice(&sum.to_le_bytes());
-}
+impl ChunkOf {
+    fn seed(&self) -> u64 {
+        let tail = 1 << 63 | u64::from(self.flags) << 8 | self.tail as u64;
+        checksum_seed(checksum_seed(self.segment, tail), self.index)
+    }
 
-/// The payload of a tail.
-///
-/// # Errors
-/// `Corruption`.
-pub(crate) fn check_tail(
-    bytes: &[u8],
-    segment: SegmentId,
-    flags: u32,
-    tail: Tail,
-) -> Result<&[u8]> {
-    let mut reader = ByteReader::new(bytes);
-    let len = usize::try_from(reader.u64("length of a tail")?).unwrap_or(usize::MAX);
-    let payload = reader.take(len, "tail")?;
-    let found = checksum(tail_seed(segment, flags, tail), &bytes[..reader.position()]);
-    check_sum("tail", reader.u64("checksum of a tail")?, found)?;
-    Ok(payload)
+    /// Appends it. One without a payload ends the tail.
+    pub(crate) fn put(&self, out: &mut Vec<u8>, payload: &[u8]) {
+        let start = out.len();
+        let len = u32::try_from(payload.len()).expect("a chunk is small but for a key's length");
+        out.extend_from_slice(&len.to_le_bytes());
+        out.extend_from_slice(payload);
+        let sum = checksum(self.seed(), &out[start..]);
+        out.extend_from_slice(&sum.to_le_bytes());
+    }
+
+    /// Bytes of the chunk that begins with these four.
+    pub(crate) fn len(head: [u8; 4]) -> u64 {
+        u64::from(u32::from_le_bytes(head)) + CHUNK_OVERHEAD
+    }
+
+    /// The payload of a whole chunk.
+    ///
+    /// # Errors
+    /// `Corruption`.
+    pub(crate) fn check<'a>(&self, chunk: &'a [u8]) -> Result<&'a [u8]> {
+        let mut reader = ByteReader::new(chunk);
+        let len = reader.u32("length of a chunk")?;
+        let payload = reader.take(len as usize, "chunk")?;
+        let found = checksum(self.seed(), &chunk[..reader.position()]);
+        check_sum("chunk", reader.u64("checksum of a chunk")?, found)?;
+        Ok(payload)
+    }
 }
 
 /// Seed of the checksum of the record at a position of a segment.

@@ -3,41 +3,63 @@
 //! Drawn in [`super::format`]. There is one hint per record, in the order of the records, so a
 //! record's position follows from the lengths before it and the section's moves.
 
-use super::address::{CHECKSUM_LEN, head_len};
-use super::extents::Extents;
+use super::address::{CHECKSUM_LEN, SegmentId, head_len};
+use super::extents::PIECE;
+use super::format::Tail;
+use super::map::Placement;
+use super::open::OpenFile;
+use super::tails::{Kept, TailReader, TailWriter};
 use crate::encoding::{ByteReader, common_prefix, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
 use crate::key::SeqNo;
 
 /// Hints being written.
-#[derive(Debug, Default)]
-pub(crate) struct HintsBuilder {
-    bytes: Vec<u8>,
+#[derive(Debug)]
+pub(crate) struct HintsWriter {
+    tail: TailWriter,
+    /// The chunk that is not full yet.
+    chunk: Vec<u8>,
     last_key: Vec<u8>,
 }
 
-impl HintsBuilder {
-    pub(crate) fn add(&mut self, key: &[u8], seqno: SeqNo, value_len: u64) {
+impl HintsWriter {
+    pub(super) fn new(segment: SegmentId, flags: u32) -> HintsWriter {
+        let tail = TailWriter::new(segment, flags, Tail::Hints);
+        HintsWriter { tail, chunk: Vec::new(), last_key: Vec::new() }
+    }
+
+    /// Adds the hint of the next record. Chunks go to `out` as they get full.
+    pub(super) fn add(&mut self, key: &[u8], seqno: SeqNo, value_len: u64, out: &mut Vec<u8>) {
+        if self.chunk.len() + key.len() > PIECE {
+            self.end_chunk(out);
+        }
         let shared = common_prefix(&self.last_key, key);
-        put_varint(&mut self.bytes, shared as u64);
-        put_length_delimited(&mut self.bytes, &key[shared..]);
-        put_varint(&mut self.bytes, seqno);
-        put_varint(&mut self.bytes, value_len);
+        put_varint(&mut self.chunk, shared as u64);
+        put_length_delimited(&mut self.chunk, &key[shared..]);
+        put_varint(&mut self.chunk, seqno);
+        put_varint(&mut self.chunk, value_len);
         self.last_key.truncate(shared);
         self.last_key.extend_from_slice(&key[shared..]);
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    fn end_chunk(&mut self, out: &mut Vec<u8>) {
+        self.tail.put(out, &self.chunk);
+        self.chunk.clear();
+        self.last_key.clear();
     }
 
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.bytes.capacity() + self.last_key.capacity()
+    pub(super) fn end(mut self, out: &mut Vec<u8>) {
+        self.end_chunk(out);
+        self.tail.end(out);
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.chunk.capacity() + self.last_key.capacity()
     }
 }
 
 /// A value and whose it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hint {
     pub(crate) key: Vec<u8>,
     pub(crate) seqno: SeqNo,
@@ -45,74 +67,155 @@ pub(crate) struct Hint {
     pub(crate) position: u64,
 }
 
-/// Visits the hints of a section whose records have these positions; all from 0 on if `None`.
-///
-/// # Errors
-/// `Corruption` for bytes that are no hints; those of `visit`.
-pub(crate) fn visit_hints(
-    payload: &[u8],
-    moves: Option<&Extents>,
-    mut visit: impl FnMut(&Hint) -> Result<()>,
-) -> Result<()> {
-    let mut bytes = ByteReader::new(payload);
-    let mut hint = Hint { key: Vec::new(), seqno: 0, value_len: 0, position: 0 };
-    let mut stretches = moves.map(|moves| moves.iter().peekable());
-    while !bytes.is_empty() {
-        let shared = bytes.varint("hint: shared bytes")?;
-        let suffix = bytes.length_delimited("hint: key")?;
-        if shared > hint.key.len() as u64 {
-            return Err(Error::corruption("a hint shares more than the key before it has"));
-        }
-        hint.key.truncate(shared as usize);
-        hint.key.extend_from_slice(suffix);
-        hint.seqno = bytes.varint("hint: seqno")?;
-        hint.value_len = bytes.varint("hint: value length")?;
-        if let Some(stretches) = &mut stretches {
-            while stretches.next_if(|stretch| stretch.end <= hint.position).is_some() {}
-            let stretch =
-                stretches.peek().ok_or_else(|| Error::corruption("hints of no record"))?;
-            hint.position = hint.position.max(stretch.start);
-        }
-        visit(&hint)?;
-        let len = hint.value_len.saturating_add(head_len(hint.value_len.min(1 << 60)));
-        hint.position = hint.position.saturating_add(len).saturating_add(CHECKSUM_LEN);
+/// The hints of a section, one after another.
+pub(super) struct Hints<'a> {
+    tail: TailReader<'a>,
+    kept: Kept<'a>,
+    chunk: Vec<u8>,
+    at: usize,
+    hint: Hint,
+    /// Where the next record begins, unless some between were left out.
+    next: u64,
+}
+
+impl<'a> Hints<'a> {
+    /// # Errors
+    /// `Corruption`, `Io`.
+    pub(super) fn new(file: &'a OpenFile, placement: &Placement) -> Result<Hints<'a>> {
+        Ok(Hints {
+            tail: TailReader::hints(file, placement)?,
+            kept: Kept::new(file, placement),
+            chunk: Vec::new(),
+            at: 0,
+            hint: Hint::default(),
+            next: 0,
+        })
     }
+
+    /// The next one.
+    ///
+    /// # Errors
+    /// `Corruption` naming file and offset for bytes that are no hints; `Io`.
+    pub(super) fn next(&mut self) -> Result<Option<&Hint>> {
+        if self.at == self.chunk.len() {
+            let Some(chunk) = self.tail.next()? else { return Ok(None) };
+            self.chunk.clear();
+            self.chunk.extend_from_slice(chunk);
+            self.at = 0;
+            self.hint.key.clear();
+        }
+        let mut bytes = ByteReader::new(&self.chunk[self.at..]);
+        decode(&mut bytes, &mut self.hint).map_err(|error| self.tail.locate(error))?;
+        self.at += bytes.position();
+        let Some((stretch, _)) = self.kept.behind(self.next)? else {
+            return Err(self.tail.locate(Error::corruption("expected no more hints, found one")));
+        };
+        self.hint.position = self.next.max(stretch.start);
+        let len = self.hint.value_len;
+        let len = len.saturating_add(head_len(len.min(1 << 60)) + CHECKSUM_LEN);
+        self.next = self.hint.position.saturating_add(len);
+        Ok(Some(&self.hint))
+    }
+
+    /// The one that [`Hints::next`] answered last.
+    pub(super) fn last(&self) -> &Hint {
+        &self.hint
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        let key = self.hint.key.capacity();
+        self.tail.memory_bytes() + self.kept.memory_bytes() + self.chunk.capacity() + key
+    }
+}
+
+fn decode(bytes: &mut ByteReader<'_>, hint: &mut Hint) -> Result<()> {
+    let shared = bytes.varint("hint: shared bytes")?;
+    let suffix = bytes.length_delimited("hint: key")?;
+    if shared > hint.key.len() as u64 {
+        return Err(Error::corruption("a hint shares more than the key before it has"));
+    }
+    hint.key.truncate(shared as usize);
+    hint.key.extend_from_slice(suffix);
+    hint.seqno = bytes.varint("hint: seqno")?;
+    hint.value_len = bytes.varint("hint: value length")?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::extents::Extent;
+    use crate::segment::extents::{Extent, PieceWriter};
+    use crate::segment::format::{MOVED, put_section_header};
+    use crate::segment::open::in_memory;
+
+    /// A section without records that has hints of as many records as there are keys, of 100 bytes each.
+    fn section(keys: &[&str], moves: &[Extent]) -> (Placement, Vec<u8>) {
+        let flags = if moves.is_empty() { 0 } else { MOVED };
+        let mut out = Vec::new();
+        put_section_header(&mut out, 7, flags);
+        let records_len = 100 * keys.len() as u64;
+        out.resize(out.len() + records_len as usize + 1, 0);
+        let (mut tail, mut pieces) =
+            (TailWriter::new(7, flags, Tail::Moves), PieceWriter::default());
+        moves.iter().for_each(|&stretch| assert!(!pieces.add(stretch)));
+        tail.put(&mut out, pieces.piece());
+        tail.end(&mut out);
+        let (mut hints, mut done) = (HintsWriter::new(7, flags), Vec::new());
+        for (seqno, key) in keys.iter().enumerate() {
+            hints.add(key.as_bytes(), seqno as u64, 91, &mut done);
+        }
+        hints.end(&mut done);
+        out.extend_from_slice(&done);
+        let values = keys.len() as u64;
+        let len = out.len() as u64;
+        (Placement { segment: 7, file: 1, offset: 0, len, records_len, values, flags }, out)
+    }
+
+    fn found(placement: &Placement, bytes: &[u8]) -> Result<Vec<(String, u64, u64)>> {
+        let file = in_memory(bytes);
+        let mut kept = Kept::new(&file, placement);
+        while kept.next()?.is_some() {}
+        let mut hints = Hints::new(&file, placement)?;
+        let mut found = Vec::new();
+        while let Some(hint) = hints.next()? {
+            let key = String::from_utf8_lossy(&hint.key).into_owned();
+            found.push((key, hint.seqno, hint.position));
+        }
+        Ok(found)
+    }
 
     #[test]
     fn hints_come_back_with_their_positions() {
-        let mut builder = HintsBuilder::default();
-        let keys = ["apple", "apply", "b", "bee"];
-        for (seqno, key) in keys.iter().enumerate() {
-            builder.add(key.as_bytes(), seqno as u64, 91);
-        }
-        let mut found = Vec::new();
-        visit_hints(builder.bytes(), None, |hint| {
-            found.push((hint.key.clone(), hint.seqno, hint.position));
-            Ok(())
-        })
-        .unwrap();
-        let expected = keys.iter().enumerate();
-        let expected: Vec<_> =
-            expected.map(|(i, key)| (key.as_bytes().to_vec(), i as u64, i as u64 * 100)).collect();
-        assert_eq!(found, expected);
+        let long: String = "x".repeat(3000);
+        let keys = ["apple", "apply", "b", &format!("{long}a"), &format!("{long}b"), "y"];
+        let (placement, bytes) = section(&keys, &[]);
+        let positions = (0..).step_by(100);
+        let expected: Vec<_> = keys
+            .iter()
+            .zip(0..)
+            .zip(positions)
+            .map(|((k, n), at)| (k.to_string(), n, at))
+            .collect();
+        assert_eq!(found(&placement, &bytes).unwrap(), expected, "of several chunks");
 
         // The same records, two left out before the first and one before the last.
-        let moves =
-            Extents::of(vec![Extent { start: 200, end: 500 }, Extent { start: 600, end: 700 }]);
-        let mut positions = Vec::new();
-        visit_hints(builder.bytes(), Some(&moves), |hint| {
-            positions.push(hint.position);
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!(positions, [200, 300, 400, 600]);
-        assert!(visit_hints(&builder.bytes()[1..], None, |_| Ok(())).is_err());
+        let moves = [Extent { start: 200, end: 700 }, Extent { start: 800, end: 900 }];
+        let (placement, bytes) = section(&keys, &moves);
+        let found_moved = found(&placement, &bytes).unwrap();
+        let positions: Vec<u64> = found_moved.iter().map(|(_, _, position)| *position).collect();
+        assert_eq!(positions, [200, 300, 400, 500, 600, 800]);
+    }
+
+    /// Each bit that is changed in a tail is noticed, and the error says where.
+    #[test]
+    fn damaged_hints_are_noticed() {
+        let moves = [Extent { start: 200, end: 300 }, Extent { start: 800, end: 900 }];
+        let (placement, bytes) = section(&["apple", "apply"], &moves);
+        for at in placement.records_end() as usize + 1..bytes.len() {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 0x10;
+            let error = found(&placement, &bytes).unwrap_err();
+            assert!(error.path().is_some() && error.offset().is_some(), "{error}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::address::SegmentId;
 use super::file::SegmentFile;
-use super::format::{FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN};
+use super::format::{FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN, UNHINTED};
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
 
@@ -62,6 +62,10 @@ impl Placement {
 
     pub(crate) fn is_keyed(&self) -> bool {
         self.flags & KEYED != 0
+    }
+
+    pub(crate) fn is_unhinted(&self) -> bool {
+        self.flags & UNHINTED != 0
     }
 
     /// As the manifest has it: seven varints in the order of the fields.

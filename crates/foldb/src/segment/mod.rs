@@ -30,18 +30,22 @@ mod record_check;
 mod references;
 mod salvage;
 mod scan;
+mod section;
 mod sections;
+mod tails;
 #[cfg(test)]
 mod tests;
 mod verify;
 mod writer;
 
 pub(crate) use address::{Address, SegmentId};
+pub(crate) use extents::{Extent, Extents, MOST_PIECE, PIECE};
 pub(crate) use file::SegmentFile;
 pub(crate) use format::{FILE_HEADER_LEN as SEGMENT_HEADER_LEN, FileHeader as SegmentHeader};
 pub(crate) use map::{FileUse, Placement, SegmentMap};
 pub(crate) use open::{OpenFile as OpenSegment, OpenSegments};
-pub(crate) use references::{References, ReferencesBuilder};
+pub(crate) use references::{References, ReferencesBuilder, ReferencesEntry, SegmentPieces};
 pub(crate) use scan::ValueReader;
+pub(crate) use section::WriterContext;
 pub(crate) use sections::FoundSection;
-pub(crate) use writer::{GrowingFiles, NewSegments, Separation, ValueWriter, WriterContext};
+pub(crate) use writer::{GrowingFiles, NewSegments, Separation, ValueWriter};

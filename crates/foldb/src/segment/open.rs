@@ -3,10 +3,10 @@
 //!
 //! Invariant: a value is handed out only after its checksum held, which is seeded with its address.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError};
 
 use arc_swap::ArcSwap;
 use foldb_env::{FileSystem, RandomAccessFile};
@@ -15,11 +15,10 @@ use super::address::{Address, SegmentId};
 use super::extents::Extents;
 use super::file::SegmentFile;
 use super::format::{
-    FILE_HEADER_LEN, FileHeader, SECTION_HEADER_LEN, TAIL_OVERHEAD, Tail, check_record,
-    check_section_header, check_tail,
+    FILE_HEADER_LEN, FileHeader, SECTION_HEADER_LEN, check_record, check_section_header,
 };
 use super::map::{Placement, SegmentMap};
-use crate::encoding::ByteReader;
+use super::tails::Kept;
 use crate::error::{Error, Result};
 use crate::hold::LongestHold;
 use crate::key::KeyspaceId;
@@ -27,9 +26,6 @@ use crate::memory::Charge;
 use crate::table::BlockBytes;
 use crate::value::Value;
 use crate::version::{FileNames, HeldTables, TablePool};
-
-/// The share of the open files of a database that may be segments, as a divisor.
-const SHARE: usize = 4;
 
 /// An open segment file.
 #[derive(Debug)]
@@ -103,10 +99,11 @@ impl OpenFile {
         if let Some(moves) = self.moves.load().get(&key) {
             return Ok(Some(Arc::clone(moves)));
         }
-        let payload = self.read_tail(placement, Tail::Moves)?;
-        let kept = Extents::decode(&mut ByteReader::new(&payload))
-            .map_err(|error| error.at(&self.path, placement.records_end() + 1))?;
-        let mut moves = Moves::of(kept);
+        let (mut kept, mut stretches) = (Kept::new(self, placement), Vec::new());
+        while let Some((stretch, _)) = kept.next()? {
+            stretches.push(stretch);
+        }
+        let mut moves = Moves::of(Extents::of(stretches));
         let bytes = moves.kept.memory_bytes() + moves.starts.capacity() * size_of::<u64>();
         moves.charge = self.held.pool().charge_index(bytes);
         let moves = Arc::new(moves);
@@ -119,37 +116,6 @@ impl OpenFile {
             all
         });
         Ok(Some(moves))
-    }
-
-    /// A tail of a segment.
-    pub(crate) fn read_tail(&self, placement: &Placement, tail: Tail) -> Result<Vec<u8>> {
-        // The moves follow the zero behind the records, the hints the moves.
-        let mut offset = placement.records_end() + 1;
-        if tail == Tail::Hints {
-            offset += self.tail_len(placement, offset)?;
-        }
-        let len = self.tail_len(placement, offset)?;
-        let mut bytes = vec![0; len as usize];
-        self.read(&mut bytes, offset)?;
-        let payload = check_tail(&bytes, placement.segment, placement.flags, tail)
-            .map_err(|error| error.at(&self.path, offset))?
-            .len();
-        bytes.truncate(8 + payload);
-        bytes.drain(..8);
-        Ok(bytes)
-    }
-
-    /// Bytes of the tail at `offset`.
-    fn tail_len(&self, placement: &Placement, offset: u64) -> Result<u64> {
-        let mut len = [0; 8];
-        self.read(&mut len, offset)?;
-        let len = u64::from_le_bytes(len);
-        let room = placement.end().saturating_sub(offset).saturating_sub(TAIL_OVERHEAD);
-        if len > room {
-            let message = format!("tail of a segment: expected at most {room} bytes, found {len}");
-            return Err(Error::corruption(message).at(&self.path, offset));
-        }
-        Ok(len + TAIL_OVERHEAD)
     }
 
     /// Checks the header of a section.
@@ -168,8 +134,6 @@ pub(crate) struct OpenSegments {
     names: FileNames,
     database: u64,
     pool: Arc<TablePool>,
-    /// Files that are open, in the order the eviction hand visits them (second chance).
-    clock: Mutex<VecDeque<Weak<SegmentFile>>>,
     /// How long somebody took to open one, for which others who want it wait.
     pub(crate) longest_open: LongestHold,
 }
@@ -214,8 +178,7 @@ impl OpenSegments {
         pool: Arc<TablePool>,
         database: u64,
     ) -> OpenSegments {
-        let (clock, longest_open) = (Mutex::default(), LongestHold::default());
-        OpenSegments { fs, names, database, pool, clock, longest_open }
+        OpenSegments { fs, names, database, pool, longest_open: LongestHold::default() }
     }
 
     /// The value at an address, which the tree holds for `key`.
@@ -334,26 +297,8 @@ impl OpenSegments {
         let open = Arc::new(open);
         file.open.store(Some(Arc::clone(&open)));
         file.used.store(true, Ordering::Relaxed);
-        self.note_open(file);
+        self.pool.note_segment(file);
         Ok(open)
-    }
-
-    /// Notes an open file, and closes others that are too many.
-    fn note_open(&self, file: &Arc<SegmentFile>) {
-        let limit = (self.pool.limit() / SHARE).max(1);
-        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut seen = 2 * clock.len();
-        while clock.len() >= limit && seen > 0 {
-            seen -= 1;
-            let Some(candidate) = clock.pop_front() else { break };
-            let Some(other) = candidate.upgrade() else { continue };
-            if other.used.swap(false, Ordering::Relaxed) {
-                clock.push_back(candidate);
-            } else {
-                other.open.store(None);
-            }
-        }
-        clock.push_back(Arc::downgrade(file));
     }
 }
 
@@ -363,4 +308,53 @@ pub(crate) fn about(error: Error, key: &[u8]) -> Error {
     let shown = &key[..key.len().min(64)];
     let dots = if shown.len() < key.len() { "…" } else { "" };
     error.prefixed(&format!("value of key '{}{dots}': ", shown.escape_ascii()))
+}
+
+/// A file that is open and has these bytes, for tests.
+#[cfg(test)]
+pub(super) fn in_memory(bytes: &[u8]) -> OpenFile {
+    use crate::table::BlockCache;
+    use std::path::Path;
+
+    let (fs, path) = (foldb_env::MemFs::new(), Path::new("1.seg"));
+    fs.create(path).unwrap().write_at(bytes, 0).unwrap();
+    let file = fs.open(path).unwrap();
+    let pool = Arc::new(TablePool::new(Arc::clone(BlockCache::new(0).store()), 100));
+    let held = TablePool::hold(&pool, 1);
+    OpenFile { file, path: path.to_owned(), moves: ArcSwap::default(), held }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use foldb_env::MemFs;
+
+    use super::*;
+    use crate::table::BlockCache;
+    use crate::version::Trash;
+
+    /// The share is of all that a pool may have open, however many databases it is for.
+    #[test]
+    fn databases_of_one_pool_share_the_handles_of_segment_files() {
+        let pool = Arc::new(TablePool::new(Arc::clone(BlockCache::new(0).store()), 16));
+        let mut opened = Vec::new();
+        for database in 0..3 {
+            let (fs, names, trash) =
+                (MemFs::new(), FileNames::new(Path::new("db")), Arc::<Trash>::default());
+            fs.create_dir_all(names.directory()).unwrap();
+            let shared: Arc<dyn FileSystem> = Arc::new(fs.clone());
+            let segments = OpenSegments::new(shared, names.clone(), Arc::clone(&pool), database);
+            for file in 1..=4 {
+                let mut header = Vec::new();
+                FileHeader { file, database, keyspace: 0 }.encode(&mut header);
+                fs.create(&names.segment(file)).unwrap().write_at(&header, 0).unwrap();
+                let file = trash.segment_file(file);
+                segments.get(0, &file).unwrap();
+                opened.push(file);
+            }
+        }
+        let open = opened.iter().filter(|file| file.open.load().is_some()).count();
+        assert_eq!(open, 4, "a quarter of 16");
+    }
 }

@@ -1,8 +1,16 @@
 //! What a table refers to in value segments.
 //!
 //! ```text
-//! frame in a table:  segments varint | per segment, ascending: segment varint, stretches
+//! in a table:  piece  piece  ...  entry  entry  ...          each a frame of its own
+//!
+//! piece:       stretches of one segment, as in `extents`; pieces are ordered by segment, then position
+//! entry:       segment u64 | offset of a piece u64 | bytes of it u32; one a piece, in their order
 //! ```
+//!
+//! The entries are the *directory*, which the table's properties point to. They are of one length, so that
+//! one is found and checked without a look at the others: a merge of some segments reads the entries and
+//! pieces of these, however many more the table refers to. That a piece is small keeps small what somebody
+//! who reads them has to hold.
 //!
 //! Which values are alive is the union of these over the tables of a version: found without looking
 //! up a key, and never a matter of counting that could drift. A trimmed table counts in full until
@@ -11,9 +19,42 @@
 use std::collections::BTreeMap;
 
 use super::address::{Address, SegmentId};
-use super::extents::{Extents, ExtentsBuilder};
-use crate::encoding::{ByteReader, put_varint};
-use crate::error::{Error, Result};
+use super::extents::{Extent, Extents, ExtentsBuilder, PieceReader, PieceWriter};
+use crate::encoding::ByteReader;
+use crate::error::Result;
+
+/// Where a piece of the references to a segment lies in its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReferencesEntry {
+    pub(crate) segment: SegmentId,
+    pub(crate) offset: u64,
+    /// Bytes of the piece's frame.
+    pub(crate) len: u32,
+}
+
+impl ReferencesEntry {
+    /// Bytes of one.
+    pub(crate) const LEN: usize = 20;
+
+    pub(crate) fn encode(&self) -> [u8; ReferencesEntry::LEN] {
+        let mut out = [0; ReferencesEntry::LEN];
+        out[..8].copy_from_slice(&self.segment.to_le_bytes());
+        out[8..16].copy_from_slice(&self.offset.to_le_bytes());
+        out[16..].copy_from_slice(&self.len.to_le_bytes());
+        out
+    }
+
+    /// # Errors
+    /// `Corruption` for bytes that are none.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<ReferencesEntry> {
+        let mut bytes = ByteReader::new(bytes);
+        Ok(ReferencesEntry {
+            segment: bytes.u64("references: segment")?,
+            offset: bytes.u64("references: offset")?,
+            len: bytes.u32("references: length")?,
+        })
+    }
+}
 
 /// The values that a table refers to, by segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,38 +74,50 @@ impl References {
         self.0.iter().map(|(&segment, extents)| (segment, extents.bytes())).collect()
     }
 
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.0.values().map(|extents| 64 + extents.memory_bytes()).sum()
-    }
-
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        put_varint(&mut out, self.0.len() as u64);
-        for (&segment, extents) in &self.0 {
-            put_varint(&mut out, segment);
-            extents.encode(&mut out);
+    /// Visits the pieces that they are stored in, in order.
+    ///
+    /// # Errors
+    /// Those of `put`.
+    pub(crate) fn pieces(&self, mut put: impl FnMut(SegmentId, &[u8]) -> Result<()>) -> Result<()> {
+        let mut writer = PieceWriter::default();
+        for (segment, extents) in self.iter() {
+            for stretch in extents.iter() {
+                if writer.add(stretch) {
+                    put(segment, writer.piece())?;
+                    writer.clear();
+                }
+            }
+            if !writer.piece().is_empty() {
+                put(segment, writer.piece())?;
+                writer.clear();
+            }
         }
-        out
+        Ok(())
     }
+}
 
+impl FromIterator<(SegmentId, Extents)> for References {
+    fn from_iter<I: IntoIterator<Item = (SegmentId, Extents)>>(all: I) -> References {
+        References(all.into_iter().collect())
+    }
+}
+
+/// Reads the pieces of one segment, in order.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentPieces(PieceReader);
+
+impl SegmentPieces {
+    /// Visits the stretches of the next piece.
+    ///
     /// # Errors
     /// `Corruption` for bytes that are none.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<References> {
-        let mut bytes = ByteReader::new(bytes);
-        let mut all = BTreeMap::new();
-        for _ in 0..bytes.varint("number of segments")? {
-            let segment = bytes.varint("segment")?;
-            let extents = Extents::decode(&mut bytes)?;
-            if all.last_key_value().is_some_and(|(&last, _)| last >= segment) {
-                return Err(Error::corruption("references: expected ascending segments"));
-            }
-            all.insert(segment, extents);
+    pub(crate) fn visit(&mut self, piece: &[u8], mut visit: impl FnMut(Extent)) -> Result<()> {
+        let mut piece = ByteReader::new(piece);
+        self.0.begin();
+        while !piece.is_empty() {
+            visit(self.0.next(&mut piece)?);
         }
-        if !bytes.is_empty() {
-            let left = bytes.remaining();
-            return Err(Error::corruption(format!("references: found {left} bytes too many")));
-        }
-        Ok(References(all))
+        Ok(())
     }
 }
 
@@ -103,10 +156,23 @@ mod tests {
         let references = builder.finish();
         assert_eq!(references.totals(), [(3, len), (9, 3 * len)]);
         assert_eq!(references.of(9).unwrap().len(), 2, "neighbours are one stretch");
-        let bytes = references.encode();
-        assert_eq!(References::decode(&bytes).unwrap(), references);
-        for cut in 0..bytes.len() {
-            assert!(References::decode(&bytes[..cut]).is_err());
-        }
+        let (mut found, mut pieces) = (BTreeMap::new(), 0);
+        references
+            .pieces(|segment, piece| {
+                pieces += 1;
+                let all: &mut (SegmentPieces, Vec<Extent>) = found.entry(segment).or_default();
+                all.0.visit(piece, |stretch| all.1.push(stretch))
+            })
+            .unwrap();
+        let found = found.into_iter().map(|(segment, (_, all))| (segment, Extents::of(all)));
+        assert_eq!(found.collect::<References>(), references);
+        assert_eq!(pieces, 2, "one a segment");
+    }
+
+    #[test]
+    fn an_entry_comes_back() {
+        let entry = ReferencesEntry { segment: 7, offset: 1 << 40, len: 9 };
+        assert_eq!(ReferencesEntry::decode(&entry.encode()).unwrap(), entry);
+        assert!(ReferencesEntry::decode(&entry.encode()[1..]).is_err());
     }
 }

@@ -1,11 +1,11 @@
 //! Whose values a segment holds: from its hints, or where it has none by walking its records.
 
 use super::address::{Address, CHECKSUM_LEN, head_len};
-use super::extents::{Extent, Extents};
-use super::format::{Tail, check_sum, record_seed};
-use super::hints::{Hint, visit_hints};
+use super::format::{check_sum, record_seed};
+use super::hints::{Hint, Hints};
 use super::map::{Placement, Segment};
 use super::open::{OpenFile, OpenSegments};
+use super::tails::Kept;
 use crate::encoding::{checksum, decode_varint};
 use crate::error::{Error, Result};
 use crate::key::{KeyspaceId, SeqNo};
@@ -31,20 +31,21 @@ impl OpenSegments {
         let file = self.get(keyspace, &segment.file)?;
         let placement = &segment.placement;
         file.check_section(placement)?;
-        let moves = file.moves(placement)?;
-        let kept = moves.as_deref().map(|moves| &moves.kept);
         if placement.is_keyed() {
-            return walk(&file, placement, kept, &mut visit)
+            return walk(&file, placement, &mut visit)
                 .map_err(|error| error.at(file.path(), placement.offset));
         }
-        let payload = file.read_tail(placement, Tail::Hints)?;
-        visit_hints(&payload, kept, |hint| {
-            let Hint { key, seqno, value_len, position } = hint;
+        if placement.is_unhinted() {
+            let message = "expected hints, found that they were lost before";
+            return Err(Error::corruption(message).at(file.path(), placement.records_end()));
+        }
+        let mut hints = Hints::new(&file, placement)?;
+        while let Some(Hint { key, seqno, value_len, position }) = hints.next()? {
             let segment = placement.segment;
             let (position, len) = (*position, *value_len);
-            visit(key, *seqno, Address { segment, position, len, key_part: 0 })
-        })
-        .map_err(|error| error.at(file.path(), placement.records_end()))
+            visit(key, *seqno, Address { segment, position, len, key_part: 0 })?;
+        }
+        Ok(())
     }
 }
 
@@ -52,13 +53,12 @@ impl OpenSegments {
 fn walk(
     file: &OpenFile,
     placement: &Placement,
-    kept: Option<&Extents>,
     visit: &mut impl FnMut(&[u8], SeqNo, Address) -> Result<()>,
 ) -> Result<()> {
-    let whole = Extents::of(vec![Extent { start: 0, end: placement.records_len }]);
     let mut bytes = Window { file, end: placement.end(), bytes: Vec::new(), offset: 0 };
     let mut offset = placement.records_at();
-    for stretch in kept.unwrap_or(&whole).iter() {
+    let mut kept = Kept::new(file, placement);
+    while let Some((stretch, _)) = kept.next()? {
         let mut position = stretch.start;
         while position < stretch.end {
             let (len, _) = bytes.varint(offset)?;

@@ -3,7 +3,11 @@
 //! Values are written in key order, so a walk over keys that were flushed together meets them as they
 //! lie in the file. Once it has read two that way, stretches of growing length are read at once and
 //! values handed out of them as they are, each keeping its stretch alive. A value elsewhere is read
-//! alone.
+//! alone. Keys that were flushed at several times lie in several files, in each as they follow each other:
+//!
+//! ```text
+//! keys   a b c d e f        file 3: a c f        file 5: b d e        one stream each
+//! ```
 
 use std::sync::Arc;
 
@@ -17,6 +21,9 @@ use crate::value::Value;
 const FIRST_STRETCH: u64 = 16 << 10;
 const LONGEST_STRETCH: u64 = 256 << 10;
 
+/// Files that are read ahead of at the same time; together they hold what one may.
+const STREAMS: usize = 6;
+
 /// Bytes between two values, at most, that are read with them.
 const MOST_SKIPPED: u64 = 16 << 10;
 
@@ -25,8 +32,15 @@ pub(crate) struct ValueReader {
     segments: Arc<OpenSegments>,
     keyspace: KeyspaceId,
     map: SegmentMap,
-    /// Where the last value ended: file and offset.
-    last: (u64, u64),
+    /// The files that values were found in last, the latest one last.
+    streams: Vec<Stream>,
+}
+
+/// A walk through one file.
+struct Stream {
+    file: u64,
+    /// Where the last value ended.
+    end: u64,
     /// How many values came one after another.
     streak: u32,
     stretch: Option<Stretch>,
@@ -34,7 +48,6 @@ pub(crate) struct ValueReader {
 
 /// Bytes of a file that were read at once.
 struct Stretch {
-    file: u64,
     offset: u64,
     bytes: Arc<[u8]>,
 }
@@ -46,7 +59,7 @@ impl ValueReader {
         map: &SegmentMap,
     ) -> ValueReader {
         let (segments, map) = (Arc::clone(segments), map.clone());
-        ValueReader { segments, keyspace, map, last: (0, 0), streak: 0, stretch: None }
+        ValueReader { segments, keyspace, map, streams: Vec::new() }
     }
 
     /// The value at an address, which the tree holds for `key`.
@@ -55,28 +68,51 @@ impl ValueReader {
     /// As [`OpenSegments::value`].
     pub(crate) fn value(&mut self, address: &[u8], key: &[u8]) -> Result<Value> {
         let located = self.segments.locate(self.keyspace, &self.map, address, key)?;
+        let walking = self.streams.iter().filter(|stream| stream.stretch.is_some()).count();
+        let longest = LONGEST_STRETCH / walking.max(1) as u64;
+        self.stream_of(located.number).value(&located, longest, key)
+    }
+
+    /// The stream of a file, in place of the one that was left the longest ago if there are many.
+    fn stream_of(&mut self, file: u64) -> &mut Stream {
+        let known = self.streams.iter().position(|stream| stream.file == file);
+        match known {
+            Some(at) => self.streams[at..].rotate_left(1),
+            None => {
+                if self.streams.len() == STREAMS {
+                    self.streams.remove(0);
+                }
+                self.streams.push(Stream { file, end: 0, streak: 0, stretch: None });
+            }
+        }
+        self.streams.last_mut().expect("it is there now")
+    }
+}
+
+impl Stream {
+    /// The next value, with no more than `longest` bytes read ahead of it.
+    fn value(&mut self, located: &Located, longest: u64, key: &[u8]) -> Result<Value> {
         let (offset, end) = (located.offset, located.offset + located.len());
-        let follows = self.last.0 == located.number
-            && (self.last.1..=self.last.1 + MOST_SKIPPED).contains(&offset);
-        self.last = (located.number, end);
+        let follows = self.end > 0 && (self.end..=self.end + MOST_SKIPPED).contains(&offset);
+        self.end = end;
         self.streak = if follows { self.streak + 1 } else { 0 };
         if let Some(stretch) = &self.stretch
-            && let Some(start) = stretch.find(&located)
+            && let Some(start) = stretch.find(located)
         {
             return located.value_in(&stretch.bytes, start, key);
         }
         let ahead = match self.streak {
             0 | 1 => 0,
-            streak => (FIRST_STRETCH << (streak - 2).min(8)).min(LONGEST_STRETCH),
+            streak => (FIRST_STRETCH << (streak - 2).min(8)).min(longest),
         };
         let len = located.len().max(ahead).min(located.records_end - offset);
         let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len as usize).collect();
         let buffer = Arc::get_mut(&mut bytes).expect("a new Arc is not shared");
         located.file.read(buffer, offset).map_err(|error| about(error, key))?;
         let value = located.value_in(&bytes, 0, key);
-        self.stretch = (ahead > 0).then_some(Stretch { file: located.number, offset, bytes });
+        self.stretch = (ahead > 0).then_some(Stretch { offset, bytes });
         if ahead > 0 {
-            located.file.will_need(offset + len, LONGEST_STRETCH);
+            located.file.will_need(offset + len, longest);
         }
         value
     }
@@ -85,8 +121,91 @@ impl ValueReader {
 impl Stretch {
     /// Where a record begins in it, if it has all of it.
     fn find(&self, located: &Located) -> Option<usize> {
-        let start = located.offset.checked_sub(self.offset).filter(|_| self.file == located.number);
-        let start = start?;
+        let start = located.offset.checked_sub(self.offset)?;
         (start + located.len() <= self.bytes.len() as u64).then_some(start as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use foldb_env::{FileSystem, MemFs};
+
+    use super::*;
+    use crate::segment::address::Address;
+    use crate::segment::format::put_record;
+    use crate::segment::hints::HintsWriter;
+    use crate::segment::section::{Section, WriterContext};
+    use crate::table::BlockCache;
+    use crate::version::{FileNames, TablePool, Trash};
+
+    const FILES: u64 = 4;
+    const VALUES: u64 = 600;
+    const LEN: u64 = 500;
+
+    /// Files with a segment each, of values that say which they are.
+    fn written() -> (Arc<OpenSegments>, SegmentMap) {
+        let (fs, names, trash) =
+            (MemFs::new(), FileNames::new(Path::new("db")), Arc::<Trash>::default());
+        fs.create_dir_all(names.directory()).unwrap();
+        let fs: Arc<dyn FileSystem> = Arc::new(fs);
+        let mut map = SegmentMap::default();
+        for number in 1..=FILES {
+            let context = WriterContext {
+                fs: &fs,
+                names: &names,
+                trash: &trash,
+                next_number: &|| number,
+                database: 0xdb,
+                keyspace: 0,
+            };
+            let mut section = Section::begin(number, 0, context.create().unwrap(), &context);
+            for n in 0..VALUES {
+                let (mut record, value) = (Vec::new(), [n as u8 ^ number as u8; LEN as usize]);
+                put_record(&mut record, number, address(number, n).position, &value);
+                section.append(&record, 1 << 20, &names).unwrap();
+            }
+            section.end_first(HintsWriter::new(number, 0), &[]);
+            let (placement, _) = section.finish(&names).unwrap();
+            map.place(placement, trash.segment_file(number)).unwrap();
+        }
+        let pool = Arc::new(TablePool::new(Arc::clone(BlockCache::new(0).store()), 100));
+        (Arc::new(OpenSegments::new(fs, names, pool, 0xdb)), map)
+    }
+
+    fn address(segment: u64, n: u64) -> Address {
+        let first = Address { segment, position: 0, len: LEN, key_part: 0 };
+        Address { position: n * first.record_len(), ..first }
+    }
+
+    /// Keys that were flushed at several times alternate between files; each file is read ahead all the same,
+    /// and all that is read ahead is no more than of one.
+    #[test]
+    fn a_walk_reads_ahead_in_several_files() {
+        let (segments, map) = written();
+        let mut reader = ValueReader::new(&segments, 0, &map);
+        let mut stretches = std::collections::BTreeSet::new();
+        for n in 0..VALUES {
+            for file in (1..=FILES).filter(|file| (n * 7 + file) % 5 > 0) {
+                let mut bytes = Vec::new();
+                address(file, n).encode(&mut bytes);
+                let value = reader.value(&bytes, b"key").unwrap();
+                assert_eq!(value, [n as u8 ^ file as u8; LEN as usize]);
+                let held = reader.streams.iter().filter_map(|stream| stream.stretch.as_ref());
+                assert!(
+                    held.map(|held| held.bytes.len() as u64).sum::<u64>() <= 2 * LONGEST_STRETCH
+                );
+                let latest = reader.streams.last().unwrap();
+                stretches.extend(latest.stretch.as_ref().map(|held| (file, held.offset)));
+            }
+        }
+        assert_eq!(reader.streams.len() as u64, FILES);
+        assert!(
+            stretches.len() < 40,
+            "{} stretches for {} values",
+            stretches.len(),
+            FILES * VALUES
+        );
     }
 }

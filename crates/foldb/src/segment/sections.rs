@@ -1,11 +1,11 @@
 //! The sections of a file, found by walking it: for who has nothing but the file.
 
 use super::address::SegmentId;
-use super::extents::{Extent, Extents};
+use super::extents::{Extent, Extents, PieceReader};
 use super::file::SegmentFile;
 use super::format::{
-    FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN, SECTION_MAGIC, TAIL_OVERHEAD, Tail,
-    check_tail, parse_section_header,
+    ChunkOf, FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN, SECTION_MAGIC, Tail,
+    parse_section_header,
 };
 use super::map::Placement;
 use super::open::{OpenFile, OpenSegments};
@@ -113,31 +113,45 @@ impl Walk<'_> {
         }
         let records_len = offset - records_at;
         let mut end = offset + 1;
-        let moves = self.tail(&mut end, segment, flags, Tail::Moves)?;
+        let mut stretches = (PieceReader::default(), Vec::new());
+        self.tail(&mut end, segment, flags, Tail::Moves, |piece| {
+            stretches.0.begin();
+            let mut piece = ByteReader::new(piece);
+            while !piece.is_empty() {
+                stretches.1.push(stretches.0.next(&mut piece).ok()?);
+            }
+            Some(())
+        })?;
         let kept = match flags & MOVED != 0 {
-            true => Extents::decode(&mut ByteReader::new(moves)).ok()?,
+            true => Extents::of(stretches.1),
             false => Extents::of(vec![Extent { start: 0, end: records_len }]),
         };
-        self.tail(&mut end, segment, flags, Tail::Hints)?;
+        self.tail(&mut end, segment, flags, Tail::Hints, |_| Some(()))?;
         let len = end - start;
         let placement = Placement { segment, file, offset: start, len, records_len, values, flags };
         (kept.bytes() == records_len).then_some(FoundSection { placement, kept })
     }
 
-    /// The payload of the tail at `offset`, which is set behind it.
+    /// Visits the chunks of the tail at `offset`, which is set behind it.
     fn tail(
         &mut self,
         offset: &mut u64,
         segment: SegmentId,
         flags: u32,
         tail: Tail,
-    ) -> Option<&[u8]> {
-        let start = *offset;
-        let len = u64::from_le_bytes(self.at(start, 8)?.try_into().ok()?);
-        let len = len.checked_add(TAIL_OVERHEAD)?;
-        let bytes = self.at(start, len)?;
-        *offset = start + len;
-        check_tail(bytes, segment, flags, tail).ok()
+        mut visit: impl FnMut(&[u8]) -> Option<()>,
+    ) -> Option<()> {
+        for index in 0.. {
+            let len = ChunkOf::len(self.at(*offset, 4)?.try_into().ok()?);
+            let chunk = self.at(*offset, len)?;
+            let payload = ChunkOf { segment, flags, tail, index }.check(chunk).ok()?;
+            *offset += len;
+            if payload.is_empty() {
+                break;
+            }
+            visit(payload)?;
+        }
+        Some(())
     }
 
     fn at(&mut self, offset: u64, len: u64) -> Option<&[u8]> {

@@ -1,12 +1,13 @@
 //! A walk over every byte of a segment.
 
 use super::extents::Extent;
-use super::format::{FILE_HEADER_LEN, Tail};
-use super::hints::visit_hints;
+use super::format::FILE_HEADER_LEN;
+use super::hints::Hints;
 use super::map::{Segment, SegmentMap};
 use super::open::{OpenFile, OpenSegments};
 use super::record_check::RecordCheck;
 use super::references::References;
+use super::tails::Kept;
 use crate::error::{Error, Result};
 use crate::key::KeyspaceId;
 
@@ -70,16 +71,11 @@ impl OpenSegments {
 fn verify_segment(file: &OpenFile, segment: &Segment) -> Result<()> {
     let placement = &segment.placement;
     file.check_section(placement)?;
-    let moves = file.moves(placement)?;
     let mut check = RecordCheck::new(placement.segment, placement.is_keyed());
-    let whole = [(0, placement.records_len)];
-    let stretches: Vec<(u64, u64)> = match &moves {
-        None => whole.to_vec(),
-        Some(moves) => moves.kept.iter().map(|stretch| (stretch.start, stretch.end)).collect(),
-    };
+    let mut kept = Kept::new(file, placement);
     let mut offset = placement.records_at();
     let mut buffer = Vec::new();
-    for (start, end) in stretches {
+    while let Some((Extent { start, end }, _)) = kept.next()? {
         check.begin(start)?;
         let mut left = end - start;
         while left > 0 {
@@ -101,17 +97,16 @@ fn verify_segment(file: &OpenFile, segment: &Segment) -> Result<()> {
             placement.records_end()
         )));
     }
-    let mut hints = 0;
-    let payload = file.read_tail(placement, Tail::Hints)?;
-    visit_hints(&payload, moves.as_deref().map(|moves| &moves.kept), |_| {
-        hints += 1;
-        Ok(())
-    })?;
-    if !placement.is_keyed() && hints != placement.values {
-        return Err(Error::corruption(format!(
-            "expected {} hints, found {hints}",
-            placement.values
-        )));
+    let (mut hints, mut count) = (Hints::new(file, placement)?, 0);
+    while hints.next()?.is_some() {
+        count += 1;
+    }
+    let expected = match placement.is_keyed() || placement.is_unhinted() {
+        true => 0,
+        false => placement.values,
+    };
+    if count != expected {
+        return Err(Error::corruption(format!("expected {expected} hints, found {count}")));
     }
     Ok(())
 }

@@ -15,26 +15,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use foldb_env::{FileSystem, WritableFile};
-
-use super::address::{Address, SegmentId};
+use super::address::Address;
 use super::file::SegmentFile;
-use super::format::{
-    FILE_HEADER_LEN, FileHeader, KEYED, SECTION_HEADER_LEN, Tail, put_key_part, put_record,
-    put_section_header, put_tail,
-};
-use super::hints::HintsBuilder;
+use super::format::{KEYED, put_key_part, put_record};
+use super::hints::HintsWriter;
 use super::map::Placement;
-use crate::error::{Error, Result};
-use crate::key::{KeyspaceId, SeqNo};
+use super::section::{Growing, Section, WRITE_STEP, WriterContext};
+use crate::error::Result;
+use crate::key::SeqNo;
 use crate::memory::Charge;
-use crate::version::{FileNames, Trash};
-
-/// Bytes gathered before they are written.
-const WRITE_STEP: usize = 256 << 10;
-
-/// Bytes written between two syncs, so that a sync of the log does not wait behind many (H23).
-const SYNC_STEP: u64 = 1 << 20;
 
 /// How values of a keyspace are separated.
 #[derive(Clone, Copy, Debug)]
@@ -74,26 +63,6 @@ pub(crate) struct NewSegments {
 #[derive(Debug, Default)]
 pub(crate) struct GrowingFiles(Mutex<Vec<Growing>>);
 
-/// A file that sections may be appended to.
-#[derive(Debug)]
-pub(super) struct Growing {
-    meta: Arc<SegmentFile>,
-    file: Arc<dyn WritableFile>,
-    /// Where the next section begins.
-    end: u64,
-}
-
-impl Growing {
-    pub(super) fn meta(&self) -> &Arc<SegmentFile> {
-        &self.meta
-    }
-
-    /// Nothing more is appended to it.
-    pub(super) fn seal(self) {
-        self.meta.set_growing(false);
-    }
-}
-
 impl GrowingFiles {
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Growing>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -123,7 +92,7 @@ impl GrowingFiles {
 
     /// Whether nobody appends to a file at the moment.
     pub(crate) fn may_retire(&self, file: &SegmentFile) -> bool {
-        let is_it = |growing: &Growing| growing.meta.number() == file.number();
+        let is_it = |growing: &Growing| growing.meta().number() == file.number();
         !file.is_growing() || self.lock().iter().any(is_it)
     }
 
@@ -133,7 +102,7 @@ impl GrowingFiles {
             return true;
         }
         let mut files = self.lock();
-        let Some(at) = files.iter().position(|growing| growing.meta.number() == file.number())
+        let Some(at) = files.iter().position(|growing| growing.meta().number() == file.number())
         else {
             return false;
         };
@@ -143,153 +112,17 @@ impl GrowingFiles {
     }
 }
 
-/// What a writer of values needs from its surroundings.
-#[derive(Clone, Copy)]
-pub(crate) struct WriterContext<'a> {
-    pub(crate) fs: &'a Arc<dyn FileSystem>,
-    pub(crate) names: &'a FileNames,
-    pub(crate) trash: &'a Arc<Trash>,
-    pub(crate) next_number: &'a dyn Fn() -> u64,
-    pub(crate) database: u64,
-    pub(crate) keyspace: KeyspaceId,
+/// A section of values that nobody wrote before, and their hints.
+struct NewSection {
+    section: Section,
+    hints: HintsWriter,
+    /// Whole chunks of hints.
+    done: Vec<u8>,
 }
 
-impl WriterContext<'_> {
-    /// A new file, which only the caller knows of.
-    pub(super) fn create(&self) -> Result<Growing> {
-        let number = (self.next_number)();
-        let path = self.names.segment(number);
-        let file = self
-            .fs
-            .create(&path)
-            .map_err(|error| Error::io(&path, "create the value segment", &error))?;
-        let meta = self.trash.segment_file(number);
-        meta.set_growing(true);
-        Ok(Growing { meta, file, end: 0 })
-    }
-}
-
-/// Bytes on their way to the end of a file.
-pub(super) struct Appender {
-    pub(super) growing: Growing,
-    /// Gathered bytes, and where in the file they belong.
-    buffer: Vec<u8>,
-    at: u64,
-    unsynced: u64,
-    pub(super) written: u64,
-}
-
-impl Appender {
-    fn new(growing: Growing) -> Appender {
-        let at = growing.end;
-        Appender { growing, buffer: Vec::new(), at, unsynced: 0, written: 0 }
-    }
-
-    /// Where the next byte goes.
-    fn position(&self) -> u64 {
-        self.at + self.buffer.len() as u64
-    }
-
-    fn write_if_full(&mut self, most: usize, names: &FileNames) -> Result<()> {
-        if self.buffer.len() < most {
-            return Ok(());
-        }
-        self.write(names)?;
-        if self.unsynced >= SYNC_STEP {
-            self.sync(names)?;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, names: &FileNames) -> Result<()> {
-        let failed = |error| {
-            let path = names.segment(self.growing.meta.number());
-            Error::io(&path, "write the value segment", &error)
-        };
-        self.growing.file.write_at(&self.buffer, self.at).map_err(failed)?;
-        let len = self.buffer.len() as u64;
-        (self.at, self.unsynced, self.written) =
-            (self.at + len, self.unsynced + len, self.written + len);
-        self.buffer.clear();
-        self.buffer.shrink_to(2 * WRITE_STEP);
-        Ok(())
-    }
-
-    fn sync(&mut self, names: &FileNames) -> Result<()> {
-        let path = || names.segment(self.growing.meta.number());
-        let synced = self.growing.file.sync();
-        synced.map_err(|error| Error::io(&path(), "sync the value segment", &error))?;
-        self.unsynced = 0;
-        Ok(())
-    }
-}
-
-/// A section being written.
-pub(super) struct Section {
-    id: SegmentId,
-    /// Of its header.
-    offset: u64,
-    flags: u32,
-    pub(super) values: u64,
-    pub(super) hints: HintsBuilder,
-    appender: Appender,
-}
-
-impl Section {
-    pub(super) fn begin(
-        id: SegmentId,
-        flags: u32,
-        growing: Growing,
-        context: &WriterContext<'_>,
-    ) -> Section {
-        let mut appender = Appender::new(growing);
-        if appender.at == 0 {
-            let file = appender.growing.meta.number();
-            let (database, keyspace) = (context.database, context.keyspace);
-            FileHeader { file, database, keyspace }.encode(&mut appender.buffer);
-            debug_assert_eq!(appender.buffer.len() as u64, FILE_HEADER_LEN);
-        }
-        let offset = appender.position();
-        put_section_header(&mut appender.buffer, id, flags);
-        Section { id, offset, flags, values: 0, hints: HintsBuilder::default(), appender }
-    }
-
-    /// Appends bytes of records, of which at most `most` are gathered.
-    pub(super) fn append(&mut self, bytes: &[u8], most: usize, names: &FileNames) -> Result<()> {
-        self.appender.buffer.extend_from_slice(bytes);
-        self.appender.write_if_full(most, names)
-    }
-
-    /// Bytes of records so far.
-    fn records_len(&self) -> u64 {
-        self.appender.position() - self.offset - SECTION_HEADER_LEN
-    }
-
-    /// Ends and syncs it. The file's next section begins behind it.
-    pub(super) fn finish(
-        mut self,
-        moves: &[u8],
-        names: &FileNames,
-    ) -> Result<(Placement, Appender)> {
-        let records_len = self.records_len();
-        let (id, flags, out) = (self.id, self.flags, &mut self.appender.buffer);
-        out.push(0);
-        put_tail(out, id, flags, Tail::Moves, moves);
-        put_tail(out, id, flags, Tail::Hints, self.hints.bytes());
-        let end = self.appender.position();
-        self.appender.write(names)?;
-        self.appender.sync(names)?;
-        self.appender.growing.end = end;
-        let placement = Placement {
-            segment: id,
-            file: self.appender.growing.meta.number(),
-            offset: self.offset,
-            len: end - self.offset,
-            records_len,
-            values: self.values,
-            flags,
-        };
-        Ok((placement, self.appender))
+impl NewSection {
+    fn hint_bytes(&self) -> usize {
+        self.hints.memory_bytes() + self.done.capacity()
     }
 }
 
@@ -298,7 +131,7 @@ pub(crate) struct ValueWriter<'a> {
     context: WriterContext<'a>,
     separation: Separation,
     growing: &'a GrowingFiles,
-    section: Option<Section>,
+    section: Option<NewSection>,
     finished: NewSegments,
     /// Files to be given back: not before all went well, so that nobody else knows of those that
     /// were created here.
@@ -340,31 +173,33 @@ impl<'a> ValueWriter<'a> {
         if self.section.is_none() {
             self.section = Some(self.begin_section()?);
         }
-        let section = self.section.as_mut().expect("a section was begun");
+        let NewSection { section, hints, done } =
+            self.section.as_mut().expect("a section was begun");
         let position = section.records_len();
-        let (id, out) = (section.id, &mut section.appender.buffer);
+        let (id, out) = (section.id(), &mut section.appender.buffer);
         put_record(out, id, position, value);
         let mut key_part = 0;
         if self.separation.hints {
-            section.hints.add(key, seqno, value.len() as u64);
+            hints.add(key, seqno, value.len() as u64, done);
         } else {
             key_part = put_key_part(out, id, position, key, seqno);
         }
         section.values += 1;
         section.appender.write_if_full(WRITE_STEP, self.context.names)?;
         if section.values.is_multiple_of(1024) {
-            self.charge.set(section.hints.memory_bytes() + 2 * WRITE_STEP);
+            let hints = self.section.as_ref().map_or(0, NewSection::hint_bytes);
+            self.charge.set(hints + 2 * WRITE_STEP);
         }
         Ok(Address { segment: id, position, len: value.len() as u64, key_part })
     }
 
-    fn is_full(&self, section: &Section) -> bool {
-        section.appender.position() >= self.separation.segment_size
-            || section.hints.memory_bytes() >= self.separation.most_hints
-            || section.values >= self.separation.most_values()
+    fn is_full(&self, new: &NewSection) -> bool {
+        new.section.appender.position() >= self.separation.segment_size
+            || new.hint_bytes() >= self.separation.most_hints
+            || new.section.values >= self.separation.most_values()
     }
 
-    fn begin_section(&mut self) -> Result<Section> {
+    fn begin_section(&mut self) -> Result<NewSection> {
         let growing = match self.kept.pop().or_else(|| self.growing.take()) {
             Some(growing) => growing,
             None => {
@@ -374,13 +209,18 @@ impl<'a> ValueWriter<'a> {
             }
         };
         let flags = if self.separation.hints { 0 } else { KEYED };
-        Ok(Section::begin((self.context.next_number)(), flags, growing, &self.context))
+        let id = (self.context.next_number)();
+        let section = Section::begin(id, flags, growing, &self.context);
+        Ok(NewSection { section, hints: HintsWriter::new(id, flags), done: Vec::new() })
     }
 
     fn end_section(&mut self) -> Result<()> {
-        let Some(section) = self.section.take() else { return Ok(()) };
+        let Some(NewSection { mut section, hints, done }) = self.section.take() else {
+            return Ok(());
+        };
         let meta = Arc::clone(&section.appender.growing.meta);
-        let finished = section.finish(&[], self.context.names);
+        section.end_first(hints, &done);
+        let finished = section.finish(self.context.names);
         let (placement, appender) = finished.inspect_err(|_| meta.set_growing(false))?;
         self.finished.bytes += appender.written;
         self.finished.placed.push(placement);
@@ -411,7 +251,7 @@ impl<'a> ValueWriter<'a> {
 impl Drop for ValueWriter<'_> {
     fn drop(&mut self) {
         // What was written lies behind the last section that anybody knows, and may be half of one.
-        let section = self.section.take().map(|section| section.appender.growing);
+        let section = self.section.take().map(|new| new.section.appender.growing);
         for growing in section.into_iter().chain(self.kept.drain(..)) {
             growing.meta.set_growing(false);
         }

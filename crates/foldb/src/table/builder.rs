@@ -26,6 +26,7 @@ use super::key_buffer::KeyBuffer;
 use super::order::KeyOrder;
 use super::pages::HashList;
 use super::properties::{Properties, Surroundings};
+use super::references::write_references;
 use super::samples::Sampler;
 use super::separator::short_separator;
 use super::tombstone_block::encode_tombstones;
@@ -35,7 +36,7 @@ use crate::fold::Definition;
 use crate::key::{Comparator, KeyspaceId, Kind, OperatorId, RecordHeader, SeqNo};
 use crate::options::Compression;
 use crate::range_tombstone::{Edge, RangeTombstone};
-use crate::segment::{Address, References, ReferencesBuilder};
+use crate::segment::{Address, ReferencesBuilder};
 
 /// Bytes of records in a sub-block, unless the block size is smaller.
 const SUB_BLOCK_LEN: usize = 4096;
@@ -265,7 +266,7 @@ impl TableBuilder {
             self.end_block()?;
         }
         let references = std::mem::take(&mut self.references).finish();
-        let handle = self.write_references(&references)?;
+        let handle = write_references(&mut self.writer, &references)?;
         let properties = self.properties(handle)?;
         let footer = Footer {
             tombstones: self.write_tombstones()?,
@@ -413,13 +414,6 @@ impl TableBuilder {
             })
         };
         self.operators.iter().map(definition).collect()
-    }
-
-    fn write_references(&mut self, references: &References) -> Result<Option<Handle>> {
-        if *references == References::default() {
-            return Ok(None);
-        }
-        self.write_frame(&references.encode()).map(Some)
     }
 
     fn write_tombstones(&mut self) -> Result<Option<Handle>> {

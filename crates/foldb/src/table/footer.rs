@@ -5,13 +5,16 @@
 //!  16  filter      offset u64, length u64      72  read-compatible features  u64
 //!  32  properties  offset u64, length u64      80  incompatible features     u64
 //!  48  tombstones  offset u64, length u64      88  file number               u64
-//!  96  checksum of the 96 bytes before it, seeded with file number and footer offset, u64
+//!  96  checksum of the 96 bytes before it, seeded with file number, footer offset and format version, u64
 //! 104  checksum type u8, three zero bytes      108  format version u32       112  magic "foldbtbl"
 //! ```
 //!
 //! A handle of length 0 is absent. Who meets an unknown *compatible* feature ignores it; an unknown
 //! *read-compatible* one allows reading (a table is never written again); an unknown *incompatible*
 //! one refuses the table. Incompatible feature 1: values of records are separated.
+//!
+//! Version 1 is as version 0 was, but for the checksum, whose seed had no version, and for how references to value
+//! segments are stored: tables of version 0 that have some are refused.
 
 use super::frame::{FRAME_TRAILER, Handle};
 use crate::encoding::{ByteReader, ChecksumKind, checksum, checksum_seed};
@@ -21,7 +24,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub const FOOTER_LEN: usize = 120;
 
 /// Version of the table format this code writes, and the newest it reads.
-pub const FORMAT_VERSION: u32 = 0;
+pub const FORMAT_VERSION: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"foldbtbl";
 const CHECKED: usize = 96;
@@ -58,7 +61,7 @@ impl Footer {
         for word in [0, 0, incompatible, file_number] {
             out.extend_from_slice(&u64::to_le_bytes(word));
         }
-        let sum = checksum(checksum_seed(file_number, offset), &out);
+        let sum = checksum(seed(file_number, offset, FORMAT_VERSION), &out);
         out.extend_from_slice(&sum.to_le_bytes());
         out.extend_from_slice(&[ChecksumKind::Xxh3 as u8, 0, 0, 0]);
         out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -90,7 +93,15 @@ impl Footer {
             return Err(unsupported("format version", u64::from(version)));
         }
         let ChecksumKind::Xxh3 = ChecksumKind::from_u8(checksum_kind)?;
-        Footer::decode_checked(checked, expected, file_number, offset)
+        let footer = Footer::decode_checked(checked, expected, file_number, offset, version)?;
+        if version == 0 && footer.separated {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "table of format version 0 with separated values, from before formats were fixed: copy \
+                 its entries with the foldb that wrote it",
+            ));
+        }
+        Ok(footer)
     }
 
     fn decode_checked(
@@ -98,6 +109,7 @@ impl Footer {
         expected: u64,
         file_number: u64,
         offset: u64,
+        version: u32,
     ) -> Result<Footer> {
         let mut reader = ByteReader::new(checked);
         let mut handle = || Ok((reader.u64("footer: offset")?, reader.u64("footer: length")?));
@@ -106,7 +118,7 @@ impl Footer {
         let _read_compatible = reader.u64("footer: features")?;
         let incompatible = reader.u64("footer: features")?;
         let written_as = reader.u64("footer: file number")?;
-        let found = checksum(checksum_seed(written_as, offset), checked);
+        let found = checksum(seed(written_as, offset, version), checked);
         if found != expected {
             return Err(Error::corruption(format!(
                 "footer checksum: expected {expected:016x}, found {found:016x}"
@@ -129,6 +141,14 @@ impl Footer {
             tombstones: optional(tombstones, "tombstones", offset)?,
             separated: incompatible & SEPARATED != 0,
         })
+    }
+}
+
+/// Seed of the checksum of a footer.
+pub(super) fn seed(file_number: u64, offset: u64, version: u32) -> u64 {
+    match (checksum_seed(file_number, offset), version) {
+        (seed, 0) => seed,
+        (seed, version) => checksum_seed(seed, version.into()),
     }
 }
 

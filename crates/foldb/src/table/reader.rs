@@ -24,7 +24,6 @@ use crate::error::{Error, Result};
 use crate::key::{Comparator, RecordHeader, SeqNo};
 use crate::memory::Charge;
 use crate::range_tombstone::{RangeTombstone, RangeTombstones};
-use crate::segment::References;
 use crate::stats::ReadReport;
 
 /// A table open for reading. Any number of threads may use it; it takes no lock but the cache's.
@@ -163,21 +162,6 @@ impl TableReader {
         Ok(self.filter.get_or_init(|| LoadedFilter { filter, _charge }))
     }
 
-    /// What it refers to in value segments, read anew each time.
-    ///
-    /// # Errors
-    /// `Corruption` or `Io` when that cannot be read.
-    pub(crate) fn references(&self) -> Result<References> {
-        let Some(handle) = self.properties.references else { return Ok(References::default()) };
-        if handle.end() > self.footer.properties.offset {
-            let error = Error::corruption("references: expected a frame before the properties");
-            return Err(self.locate(error, self.footer.properties));
-        }
-        let mut buffers = FrameBuffers::default();
-        let payload = self.file.read_frame(handle, &mut buffers)?;
-        References::decode(payload).map_err(|error| self.locate(error, handle))
-    }
-
     /// Its range tombstones, if there are any. The filter knows nothing of what they cover.
     #[inline]
     pub(crate) fn range_tombstones(&self) -> Option<&RangeTombstones> {
@@ -229,6 +213,10 @@ impl TableReader {
             return Err(self.locate(Error::corruption(error), footer.properties));
         }
         Ok(footer)
+    }
+
+    pub(super) fn file(&self) -> &TableFile {
+        &self.file
     }
 
     pub(super) fn footer(&self) -> &Footer {

@@ -30,6 +30,13 @@ pub struct FrameBuffers {
     payload: Vec<u8>,
 }
 
+impl FrameBuffers {
+    /// Bytes they take in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.frame.capacity() + self.payload.capacity()
+    }
+}
+
 impl TableFile {
     /// Fills `buf` from `offset`.
     pub fn read(&self, buf: &mut [u8], offset: u64) -> Result<()> {

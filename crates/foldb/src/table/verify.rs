@@ -53,8 +53,9 @@ impl TableReader {
         let footer = self.check_metadata()?;
         let metadata =
             [footer.tombstones, footer.filter, Some(footer.properties), Some(footer.index)];
-        for handle in std::iter::once(self.properties().references).chain(metadata) {
-            handle.map_or(Ok(()), |handle| tiles.follow(handle))?;
+        let references = self.reference_frames()?;
+        for handle in references.into_iter().chain(metadata.into_iter().flatten()) {
+            tiles.follow(handle)?;
         }
         let footer_offset = self.file_len() - FOOTER_LEN as u64;
         tiles.follow(Handle { offset: footer_offset, len: FOOTER_LEN as u32 })?;

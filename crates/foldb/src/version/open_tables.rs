@@ -13,7 +13,7 @@ use foldb_env::FileSystem;
 use crate::error::{Error, Result};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
 use crate::memory::Charge;
-use crate::segment::OpenSegments;
+use crate::segment::{OpenSegments, SegmentFile};
 use crate::table::{BlockCache, BlockStore, TableReader};
 use crate::version::file::FileMeta;
 use crate::version::file_names::FileNames;
@@ -41,12 +41,34 @@ pub(crate) struct TablePool {
     held: AtomicUsize,
     /// Files whose slot is filled, in the order the eviction hand visits them (second chance).
     clock: Mutex<VecDeque<Weak<FileMeta>>>,
+    /// Segment files that are open, likewise.
+    segments: Mutex<VecDeque<Weak<SegmentFile>>>,
 }
+
+/// The share of the open files that may be segments, as a divisor.
+const SEGMENTS_SHARE: usize = 4;
 
 impl TablePool {
     pub(crate) fn new(store: Arc<BlockStore>, limit: usize) -> TablePool {
         let (room, held) = (AtomicUsize::new(usize::MAX), AtomicUsize::new(0));
-        TablePool { store, limit, room, held, clock: Mutex::default() }
+        let (clock, segments) = (Mutex::default(), Mutex::default());
+        TablePool { store, limit, room, held, clock, segments }
+    }
+
+    /// Notes an open segment file, and closes others that are too many, whichever database they are of.
+    pub(crate) fn note_segment(&self, file: &Arc<SegmentFile>) {
+        let limit = (self.limit / SEGMENTS_SHARE).max(1);
+        let mut clock = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = 2 * clock.len();
+        while clock.len() >= limit && seen > 0 {
+            seen -= 1;
+            let Some(candidate) = clock.pop_front() else { break };
+            let Some(other) = candidate.upgrade() else { continue };
+            if !other.close_if_unused() {
+                clock.push_back(candidate);
+            }
+        }
+        clock.push_back(Arc::downgrade(file));
     }
 
     /// Counts tables that another pool keeps open whatever the limit is: there is less left for these.
@@ -54,11 +76,6 @@ impl TablePool {
         pool.held.fetch_add(tables, Ordering::Relaxed);
         pool.evict(&mut pool.lock(), 0);
         HeldTables { pool: Arc::clone(pool), tables }
-    }
-
-    /// Most files open at once.
-    pub(crate) fn limit(&self) -> usize {
-        self.limit
     }
 
     /// Bytes that indexes and filters take.

@@ -98,7 +98,10 @@ impl LogHeader {
         }
         Err(Error::new(
             ErrorKind::Unsupported,
-            format!("{what} format {} is not known, only up to {newest}", self.format),
+            format!(
+                "{what} format {} is not known, only up to {newest}: use a newer foldb to read it",
+                self.format
+            ),
         ))
     }
 }

@@ -27,8 +27,11 @@ impl Tenant for Fake {
     fn max_compactions(&self) -> usize {
         1
     }
-    fn compacts_when_idle(&self) -> bool {
+    fn works_when_idle(&self, _: Work) -> bool {
         false
+    }
+    fn poke(&self) -> Arc<AtomicBool> {
+        Arc::default()
     }
     fn request_seal(&self) {}
     fn log_bytes(&self) -> usize {

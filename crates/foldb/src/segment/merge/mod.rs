@@ -9,8 +9,11 @@
 //! written meanwhile, the rewritten segment holds every value that any later version may ask for, and
 //! there is no write to be compared with or undone. The switch is one edit.
 //!
-//! [`pick`] says which files (pure), [`rewrite`] does it in bounded memory.
+//! [`pick`] says which files (pure), [`lookup`] which of their records are alive, [`copy`] copies these, and
+//! [`rewrite`] does it all in bounded memory.
 
+mod copy;
+mod lookup;
 mod pick;
 mod rewrite;
 

@@ -1,27 +1,36 @@
 //! Rewriting segments without their dead values.
 //!
-//! Memory is what the budget says, however large files and values are: which stretches are alive is
-//! looked up for as many segments at a time as fit, values pass through a buffer, and a segment's hints
-//! are bounded when it is written. Records are checked on the way and copied as they are.
+//! Memory is what the budget says, however large files, values and what tables refer to are: which stretches
+//! are alive is looked up for as many segments at a time as fit; of one that does not fit alone, a part at a
+//! time ([`super::lookup`]). Values, moves and hints pass through buffers. Records are checked on the way and
+//! copied as they are.
+//!
+//! ```text
+//! budget 64    lookups 0..32    values 8    moves, hints 2 each
+//! 7: 20  8: 9  9: 40            look up 7 and 8 together, then 9 in three parts
+//! ```
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::copy::Copy;
+use super::lookup::{Lookup, Part};
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::segment::address::SegmentId;
-use crate::segment::extents::{Extent, Extents};
+use crate::segment::extents::{Extent, Extents, PieceWriter};
 use crate::segment::file::SegmentFile;
-use crate::segment::format::{MOVED, Tail};
-use crate::segment::hints::{HintsBuilder, visit_hints};
+use crate::segment::format::{MOVED, Tail, UNHINTED};
+use crate::segment::hints::{Hints, HintsWriter};
 use crate::segment::map::{Placement, Segment};
-use crate::segment::open::{Moves, OpenFile, OpenSegments};
-use crate::segment::record_check::RecordCheck;
-use crate::segment::writer::{Section, WriterContext};
+use crate::segment::open::{OpenFile, OpenSegments};
+use crate::segment::section::{Growing, Section, WriterContext};
+use crate::segment::tails::{TailReader, TailWriter};
+use crate::table::ReferencesReader;
 use crate::version::{OpenTables, Version};
 
-/// Bytes between two stretches, at most, that are read with them.
-const MOST_SKIPPED: u64 = 16 << 10;
+/// The least that it takes to work at all; smaller budgets are taken for this one.
+const LEAST_MEMORY: usize = 64 << 10;
 
 /// What a rewrite needs from its surroundings.
 pub(crate) struct RewriteContext<'a> {
@@ -34,6 +43,8 @@ pub(crate) struct RewriteContext<'a> {
     pub(crate) memory: usize,
     /// Told how many bytes were read and written; an error ends the rewrite.
     pub(crate) progress: &'a dyn Fn(u64) -> Result<()>,
+    /// Told of damage that costs no value.
+    pub(crate) damaged: &'a dyn Fn(Error),
 }
 
 /// What became of files.
@@ -45,6 +56,8 @@ pub(crate) struct Rewritten {
     pub(crate) file: Option<Arc<SegmentFile>>,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
+    /// Bytes of tables read to find what is alive.
+    pub(crate) references_read: u64,
     /// Most bytes held at once to find and move live values.
     pub(crate) peak_memory: usize,
 }
@@ -54,13 +67,14 @@ pub(crate) struct Rewrite<'a> {
     context: RewriteContext<'a>,
     out: Option<Growing>,
     done: Rewritten,
+    /// Bytes of what was looked up and is not needed any more only when the group is done.
     held: usize,
 }
 
-type Growing = crate::segment::writer::Growing;
-
 impl<'a> Rewrite<'a> {
     pub(crate) fn new(context: RewriteContext<'a>) -> Rewrite<'a> {
+        let memory = context.memory.max(LEAST_MEMORY);
+        let context = RewriteContext { memory, ..context };
         Rewrite { context, out: None, done: Rewritten::default(), held: 0 }
     }
 
@@ -74,15 +88,24 @@ impl<'a> Rewrite<'a> {
             segments.iter().filter_map(|&id| version.segments.get(id)).collect();
         let mut rest = &found[..];
         while !rest.is_empty() {
-            let count = self.fitting(rest);
+            let count = self.fitting(rest).max(1);
             let (group, behind) = rest.split_at(count);
-            let live = self.live_stretches(group)?;
-            for segment in group {
-                if let Some(live) = live.get(&segment.placement.segment) {
-                    self.rewrite_segment(segment, live)?;
-                }
+            let most = self.lookup_room();
+            let room = |segment: &&Segment| Lookup::most_of(&segment.placement);
+            let fits = room(&group[0]) <= most;
+            let lookups = group.iter().map(|segment| {
+                // One that does not fit is held in parts, the first and the one in hand.
+                let room = if fits { room(segment) } else { most / 2 };
+                Lookup::new(segment.placement.segment, 0, room)
+            });
+            let parts = self.look_up(lookups.collect())?;
+            self.held = parts.iter().map(|part| part.live.memory_bytes()).sum();
+            for (segment, part) in group.iter().zip(parts) {
+                let bytes = part.live.memory_bytes();
+                self.rewrite_segment(segment, &part)?;
+                drop(part);
+                self.held -= bytes;
             }
-            self.held = 0;
             rest = behind;
         }
         Ok(())
@@ -96,84 +119,125 @@ impl<'a> Rewrite<'a> {
         std::mem::take(&mut self.done)
     }
 
-    /// How many of these segments are looked up together.
-    fn fitting(&self, segments: &[&Segment]) -> usize {
-        let mut bytes = 0;
-        let fit = segments.iter().take_while(|segment| {
-            // Every record in another table than its neighbours is the most stretches there can be.
-            bytes += segment.placement.values as usize * size_of::<Extent>();
-            bytes <= self.context.memory / 4
-        });
-        fit.count().max(1)
+    /// Stretches that may be held at once.
+    fn lookup_room(&self) -> usize {
+        self.context.memory / 2 / Lookup::bytes_of(1)
     }
 
-    /// What the version's tables refer to in these segments.
-    fn live_stretches(&mut self, segments: &[&Segment]) -> Result<BTreeMap<SegmentId, Extents>> {
-        let mut found: BTreeMap<SegmentId, Vec<Extent>> =
-            segments.iter().map(|segment| (segment.placement.segment, Vec::new())).collect();
+    /// How many of these segments are looked up together.
+    fn fitting(&self, segments: &[&Segment]) -> usize {
+        let mut room = 0_usize;
+        let fit = segments.iter().take_while(|segment| {
+            room = room.saturating_add(Lookup::most_of(&segment.placement));
+            room <= self.lookup_room()
+        });
+        fit.count()
+    }
+
+    /// Finds what the version's tables refer to in segments, which ascend.
+    fn look_up(&mut self, mut lookups: Vec<Lookup>) -> Result<Vec<Part>> {
         let mut files: HashSet<u64> = HashSet::new();
+        let mut bytes = 0;
         for table in self.context.version.tables() {
-            let wanted = table.file.references.iter().any(|(id, _)| found.contains_key(id));
-            if !wanted || !files.insert(table.file.number) {
+            let references = &table.file.references;
+            let wanted = lookups.iter_mut().filter_map(|lookup| {
+                let skipped = references.binary_search_by_key(&lookup.segment, |(id, _)| *id);
+                skipped.ok().map(|skipped| (skipped, lookup))
+            });
+            let mut wanted = wanted.peekable();
+            if wanted.peek().is_none() || !files.insert(table.file.number) {
                 continue;
             }
             if planted(Fault::MergeDropsLiveValue) && files.len() == 1 {
                 continue;
             }
-            let reader = self.context.tables.get_owned(&table.file)?;
-            let references = reader.references()?;
-            self.note_memory(references.memory_bytes() + stretch_bytes(&found));
-            for (id, stretches) in &mut found {
-                stretches.extend(references.of(*id).into_iter().flat_map(Extents::iter));
+            let open = self.context.tables.get_owned(&table.file)?;
+            let mut reader = ReferencesReader::new(&open)?;
+            let mut peak = 0;
+            for (skipped, lookup) in wanted {
+                let (segment, before) = (lookup.segment, lookup.memory_bytes());
+                let visit = |stretch| {
+                    let grown = lookup.add(stretch).unwrap_or(0);
+                    peak = peak.max((bytes + grown).saturating_sub(before));
+                };
+                reader.stretches(segment, skipped, visit)?;
+                bytes = bytes + lookup.memory_bytes() - before;
             }
-            // Tables share what slices have not carved out yet.
-            for stretches in found.values_mut() {
-                if stretches.capacity() > 2 * stretches.len() {
-                    stretches.shrink_to_fit();
-                }
+            self.note_memory(peak.max(bytes) + reader.memory_bytes());
+            self.done.references_read += reader.read;
+        }
+        Ok(lookups.into_iter().map(Lookup::finish).collect())
+    }
+
+    /// Visits the live stretches of a segment part by part, from the first one on.
+    fn each_part(
+        &mut self,
+        segment: SegmentId,
+        first: &Part,
+        mut visit: impl FnMut(&mut Self, &Extents) -> Result<()>,
+    ) -> Result<()> {
+        visit(self, &first.live)?;
+        let mut next = first.until;
+        while let Some(from) = next {
+            let lookup = Lookup::new(segment, from, self.lookup_room() / 2);
+            let parts = self.look_up(vec![lookup])?;
+            for Part { live, until } in parts {
+                let bytes = live.memory_bytes();
+                self.held += bytes;
+                visit(self, &live)?;
+                self.held -= bytes;
+                next = until;
             }
         }
-        self.held = stretch_bytes(&found);
-        self.note_memory(0);
-        Ok(found.into_iter().map(|(id, stretches)| (id, Extents::of(stretches))).collect())
+        Ok(())
     }
 
     fn note_memory(&mut self, more: usize) {
         self.done.peak_memory = self.done.peak_memory.max(self.held + more);
     }
 
-    /// Bytes of values held at once.
-    fn chunk(&self) -> u64 {
-        (self.context.memory as u64 / 8).clamp(16 << 10, 1 << 20)
+    /// Bytes of values read at once, and as many gathered before they are written.
+    fn chunk(&self) -> usize {
+        (self.context.memory / 16).clamp(4 << 10, 1 << 20)
     }
 
     /// A file that is missing or damaged is marked as such.
-    fn rewrite_segment(&mut self, segment: &Segment, live: &Extents) -> Result<()> {
+    fn rewrite_segment(&mut self, segment: &Segment, first: &Part) -> Result<()> {
         let from = segment.placement;
         let file = self.context.segments.get(self.context.writer.keyspace, &segment.file);
-        let rewritten = file.and_then(|file| self.copy_section(&file, &from, live));
-        let (to, read, written) = rewritten.inspect_err(|error| {
-            if error.kind() == ErrorKind::Corruption {
+        let rewritten = file.and_then(|file| self.copy_section(&file, &from, first));
+        let is_of_it = |error: &Error| {
+            error.path().is_none_or(|path| *path == self.context.writer.names.segment(from.file))
+        };
+        let to = rewritten.inspect_err(|error| {
+            if error.kind() == ErrorKind::Corruption && is_of_it(error) {
                 segment.file.mark_damaged();
             }
         })?;
-        self.done.bytes_read += read;
-        self.done.bytes_written += written;
         self.done.placed.push((to, from));
         Ok(())
     }
 
-    /// Writes a section of the live records of another; answers where, and the bytes read and written.
+    /// Writes a section of the live records of another; answers where.
     fn copy_section(
         &mut self,
         file: &OpenFile,
         from: &Placement,
-        live: &Extents,
-    ) -> Result<(Placement, u64, u64)> {
+        first: &Part,
+    ) -> Result<Placement> {
         file.check_section(from)?;
-        let moves = file.moves(from)?;
-        let whole = moves.is_none() && live.bytes() == from.records_len;
-        let flags = if whole { from.flags } else { from.flags | MOVED };
+        let is_whole = first.until.is_none() && first.live.bytes() == from.records_len;
+        let mut flags = if is_whole { from.flags } else { from.flags | MOVED };
+        if !from.is_keyed()
+            && let Err(error) = check_hints(file, from)
+        {
+            if error.kind() != ErrorKind::Corruption {
+                return Err(error);
+            }
+            // They serve repair alone; to keep them would be to keep the dead values, too.
+            (self.context.damaged)(error);
+            flags |= UNHINTED;
+        }
         let out = match self.out.take() {
             Some(out) => out,
             None => {
@@ -183,52 +247,120 @@ impl<'a> Rewrite<'a> {
             }
         };
         let mut section = Section::begin(from.segment, flags, out, &self.context.writer);
-        section.hints = self.live_hints(file, from, moves.as_deref(), live)?;
-        let chunk = self.chunk();
-        self.note_memory(section.hints.memory_bytes() + 3 * chunk as usize);
-        let mut copy = Copy {
-            file,
-            from,
-            moves: moves.as_deref(),
-            chunk,
-            check: RecordCheck::new(from.segment, from.is_keyed()),
-            read: 0,
-        };
-        copy.run(live, &mut section, &self.context)?;
-        section.values = copy.check.end()?;
-        let mut tail = Vec::new();
-        if flags & MOVED != 0 {
-            live.encode(&mut tail);
-        }
-        let (placement, appender) = section.finish(&tail, self.context.writer.names)?;
-        let written = appender.written;
+        self.copy_records(file, from, first, &mut section)?;
+        self.write_moves(from.segment, flags, first, &mut section)?;
+        self.write_hints(file, from, flags, first, &mut section)?;
+        let (placement, appender) = section.finish(self.context.writer.names)?;
+        self.done.bytes_written += appender.written;
         self.out = Some(appender.growing);
-        Ok((placement, copy.read, written))
+        Ok(placement)
     }
 
-    /// The hints of live records.
-    fn live_hints(
+    fn copy_records(
         &mut self,
         file: &OpenFile,
         from: &Placement,
-        moves: Option<&Moves>,
-        live: &Extents,
-    ) -> Result<HintsBuilder> {
-        let mut hints = HintsBuilder::default();
-        if from.is_keyed() {
-            return Ok(hints);
-        }
-        let payload = file.read_tail(from, Tail::Hints)?;
-        visit_hints(&payload, moves.map(|moves| &moves.kept), |hint| {
-            if live.around(hint.position).is_some() {
-                hints.add(&hint.key, hint.seqno, hint.value_len);
-            }
+        first: &Part,
+        section: &mut Section,
+    ) -> Result<()> {
+        let mut copy = Copy::new(file, from, self.chunk() as u64);
+        self.each_part(from.segment, first, |rewrite, live| {
+            let RewriteContext { writer, progress, .. } = &rewrite.context;
+            copy.run(live, section, writer.names, progress)?;
+            rewrite.note_memory(copy.memory_bytes());
             Ok(())
-        })
-        .map_err(|error| error.at(file.path(), from.records_end()))?;
-        self.note_memory(payload.len() + hints.memory_bytes());
-        Ok(hints)
+        })?;
+        section.values = copy.end()?;
+        section.end_records();
+        self.done.bytes_read += copy.read;
+        Ok(())
     }
+
+    /// Says which stretches are left, unless all are.
+    fn write_moves(
+        &mut self,
+        segment: SegmentId,
+        flags: u32,
+        first: &Part,
+        section: &mut Section,
+    ) -> Result<()> {
+        let (names, most) = (self.context.writer.names, self.chunk());
+        let (mut tail, mut out) = (TailWriter::new(segment, flags, Tail::Moves), Vec::new());
+        if flags & MOVED != 0 {
+            let (mut pieces, mut last) = (PieceWriter::default(), None::<Extent>);
+            self.each_part(segment, first, |rewrite, live| {
+                for stretch in live.iter() {
+                    // What a part ends with and the next one begins with may be neighbours.
+                    match &mut last {
+                        Some(last) if last.end == stretch.start => last.end = stretch.end,
+                        last => {
+                            if let Some(before) = last.replace(stretch)
+                                && pieces.add(before)
+                            {
+                                tail.put(&mut out, pieces.piece());
+                                pieces.clear();
+                                section.append(&out, most, names)?;
+                                out.clear();
+                            }
+                        }
+                    }
+                }
+                rewrite.note_memory(most + out.capacity());
+                Ok(())
+            })?;
+            last.map(|last| pieces.add(last));
+            tail.put(&mut out, pieces.piece());
+        }
+        tail.end(&mut out);
+        section.append(&out, most, names)
+    }
+
+    /// Writes the hints of live records.
+    fn write_hints(
+        &mut self,
+        file: &OpenFile,
+        from: &Placement,
+        flags: u32,
+        first: &Part,
+        section: &mut Section,
+    ) -> Result<()> {
+        let (names, most) = (self.context.writer.names, self.chunk());
+        let (mut writer, mut out) = (HintsWriter::new(from.segment, flags), Vec::new());
+        if !from.is_keyed() && flags & UNHINTED == 0 {
+            let mut hints = Hints::new(file, from)?;
+            let mut is_left = hints.next()?.is_some();
+            self.each_part(from.segment, first, |rewrite, live| {
+                for stretch in live.iter() {
+                    while is_left && hints.last().position < stretch.end {
+                        let hint = hints.last();
+                        if hint.position >= stretch.start {
+                            writer.add(&hint.key, hint.seqno, hint.value_len, &mut out);
+                        }
+                        is_left = hints.next()?.is_some();
+                        if !out.is_empty() {
+                            section.append(&out, most, names)?;
+                            out.clear();
+                        }
+                    }
+                }
+                let passing = writer.memory_bytes() + out.capacity() + hints.memory_bytes();
+                rewrite.note_memory(most + passing);
+                Ok(())
+            })?;
+        }
+        writer.end(&mut out);
+        section.append(&out, most, names)
+    }
+}
+
+/// Reads all hints of a section.
+///
+/// # Errors
+/// `Corruption` if they are damaged, or were lost before.
+fn check_hints(file: &OpenFile, from: &Placement) -> Result<()> {
+    let mut tail = TailReader::hints(file, from)?;
+    while tail.next()?.is_some() {}
+    Ok(())
 }
 
 impl Drop for Rewrite<'_> {
@@ -238,104 +370,4 @@ impl Drop for Rewrite<'_> {
             file.set_obsolete(true);
         }
     }
-}
-
-/// The bytes of one segment on their way.
-struct Copy<'a> {
-    file: &'a OpenFile,
-    from: &'a Placement,
-    moves: Option<&'a Moves>,
-    chunk: u64,
-    check: RecordCheck,
-    read: u64,
-}
-
-impl Copy<'_> {
-    fn run(
-        &mut self,
-        live: &Extents,
-        section: &mut Section,
-        context: &RewriteContext<'_>,
-    ) -> Result<()> {
-        let mut window = Window::default();
-        let mut stretches = live.iter().peekable();
-        while let Some(stretch) = stretches.next() {
-            let start = self.offset_of(stretch)?;
-            let end = start + (stretch.end - stretch.start);
-            self.check.begin(stretch.start)?;
-            let mut at = start;
-            while at < end {
-                if !window.has(at) {
-                    // Until the next gap that is worth skipping.
-                    let mut until = end;
-                    for next in stretches.clone() {
-                        let next_start = self.offset_of(next)?;
-                        if next_start > until + MOST_SKIPPED || next_start > at + self.chunk {
-                            break;
-                        }
-                        until = next_start + (next.end - next.start);
-                    }
-                    let len = (until - at).min(self.chunk);
-                    window.fill(self.file, at, len)?;
-                    self.read += len;
-                    (context.progress)(len)?;
-                    self.file.will_need(at + len, self.chunk);
-                }
-                let bytes = window.from(at, end);
-                self.check.feed(bytes).map_err(|error| error.at(self.file.path(), at))?;
-                section.append(bytes, self.chunk as usize, context.writer.names)?;
-                at += bytes.len() as u64;
-            }
-        }
-        Ok(())
-    }
-
-    /// Where a live stretch lies in the file.
-    fn offset_of(&self, stretch: Extent) -> Result<u64> {
-        let place = match self.moves {
-            None => Some(stretch.start).filter(|_| stretch.end <= self.from.records_len),
-            Some(moves) => moves.find(stretch.start, stretch.end),
-        };
-        let place = place.ok_or_else(|| {
-            let message = format!(
-                "expected records from position {} to {} of segment {}, found none",
-                stretch.start, stretch.end, self.from.segment
-            );
-            Error::corruption(message).at(self.file.path(), self.from.offset)
-        })?;
-        Ok(self.from.records_at() + place)
-    }
-}
-
-/// Bytes that were read at once.
-#[derive(Default)]
-struct Window {
-    bytes: Vec<u8>,
-    offset: u64,
-}
-
-impl Window {
-    fn has(&self, offset: u64) -> bool {
-        (self.offset..self.offset + self.bytes.len() as u64).contains(&offset)
-    }
-
-    fn fill(&mut self, file: &OpenFile, offset: u64, len: u64) -> Result<()> {
-        self.bytes.resize(len as usize, 0);
-        self.offset = offset;
-        let read = file.read(&mut self.bytes, offset);
-        if read.is_err() {
-            self.bytes.clear();
-        }
-        read
-    }
-
-    /// What it has of `[start, end)` from `start` on.
-    fn from(&self, start: u64, end: u64) -> &[u8] {
-        let (first, last) = ((start - self.offset) as usize, (end - self.offset) as usize);
-        &self.bytes[first..last.min(self.bytes.len())]
-    }
-}
-
-fn stretch_bytes(found: &BTreeMap<SegmentId, Vec<Extent>>) -> usize {
-    found.values().map(|stretches| stretches.capacity() * size_of::<Extent>()).sum()
 }

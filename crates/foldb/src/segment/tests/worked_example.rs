@@ -6,12 +6,13 @@ use std::sync::Arc;
 use foldb_env::{FileSystem, MemFs};
 
 use crate::segment::address::Address;
-use crate::segment::extents::{Extent, Extents};
+use crate::segment::extents::{Extent, Extents, PieceWriter};
 use crate::segment::format::{KEYED, MOVED, Tail, put_key_part, put_record};
-use crate::segment::hints::visit_hints;
+use crate::segment::hints::{Hints, HintsWriter};
 use crate::segment::map::{Placement, SegmentMap};
 use crate::segment::open::OpenSegments;
-use crate::segment::writer::{Section, WriterContext};
+use crate::segment::section::{Section, WriterContext};
+use crate::segment::tails::TailWriter;
 use crate::table::BlockCache;
 use crate::testing::worked_example::{assert_page_shows, bytes_on_the_page};
 use crate::version::{FileNames, TablePool, Trash};
@@ -48,16 +49,22 @@ fn write(mem: &MemFs) -> [Placement; 2] {
         keyspace: 0,
     };
     let mut section = Section::begin(8, MOVED, context.create().unwrap(), &context);
+    let (mut hints, mut tails) = (HintsWriter::new(8, MOVED), Vec::new());
     for (key, seqno, position, value) in FIRST {
         let mut record = Vec::new();
         put_record(&mut record, 8, position, value.as_bytes());
         section.append(&record, 1 << 20, &names).unwrap();
-        section.hints.add(key.as_bytes(), seqno, value.len() as u64);
+        hints.add(key.as_bytes(), seqno, value.len() as u64, &mut tails);
         section.values += 1;
     }
-    let mut moves = Vec::new();
-    kept().encode(&mut moves);
-    let (first, appender) = section.finish(&moves, &names).unwrap();
+    let (mut moves, mut pieces) = (TailWriter::new(8, MOVED, Tail::Moves), PieceWriter::default());
+    kept().iter().for_each(|stretch| assert!(!pieces.add(stretch), "it is not full"));
+    moves.put(&mut tails, pieces.piece());
+    moves.end(&mut tails);
+    hints.end(&mut tails);
+    section.end_records();
+    section.append(&tails, 1 << 20, &names).unwrap();
+    let (first, appender) = section.finish(&names).unwrap();
     let mut section = Section::begin(11, KEYED, appender.growing, &context);
     let (key, seqno, position, value) = SECOND;
     let mut record = Vec::new();
@@ -65,7 +72,8 @@ fn write(mem: &MemFs) -> [Placement; 2] {
     put_key_part(&mut record, 11, position, key.as_bytes(), seqno);
     section.append(&record, 1 << 20, &names).unwrap();
     section.values += 1;
-    let (second, _) = section.finish(&[], &names).unwrap();
+    section.end_first(HintsWriter::new(11, KEYED), &[]);
+    let (second, _) = section.finish(&names).unwrap();
     [first, second]
 }
 
@@ -103,13 +111,10 @@ fn page_can_be_read() {
 
     let segment = map.get(8).unwrap();
     let file = segments.get(0, &segment.file).unwrap();
-    let payload = file.read_tail(&segment.placement, Tail::Hints).unwrap();
-    let mut hints = Vec::new();
-    visit_hints(&payload, Some(&kept()), |hint| {
+    let (mut found, mut hints) = (Hints::new(&file, &segment.placement).unwrap(), Vec::new());
+    while let Some(hint) = found.next().unwrap() {
         hints.push((hint.key.clone(), hint.seqno, hint.position));
-        Ok(())
-    })
-    .unwrap();
+    }
     let expected =
         FIRST.map(|(key, seqno, position, _)| (key.as_bytes().to_vec(), seqno, position));
     assert_eq!(hints, expected);

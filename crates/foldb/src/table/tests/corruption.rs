@@ -6,6 +6,7 @@ use super::super::data_block::DataBlock;
 use super::*;
 use crate::ErrorKind;
 use crate::encoding::{checksum, checksum_seed, key_hash};
+use crate::table::footer;
 use crate::table::frame::{FRAME_TRAILER, Handle};
 use crate::table::order::KeyOrder;
 use crate::table::properties::Properties;
@@ -155,7 +156,9 @@ fn another_comparator_is_refused() {
 /// Seals the footer again after a change, so that only the change can be noticed.
 fn reseal_footer(bytes: &mut [u8]) {
     let offset = bytes.len() - 120;
-    let sum = checksum(checksum_seed(FILE_NUMBER, offset as u64), &bytes[offset..offset + 96]);
+    let version = u32::from_le_bytes(bytes[offset + 108..offset + 112].try_into().unwrap());
+    let seed = footer::seed(FILE_NUMBER, offset as u64, version);
+    let sum = checksum(seed, &bytes[offset..offset + 96]);
     bytes[offset + 96..offset + 104].copy_from_slice(&sum.to_le_bytes());
 }
 
@@ -192,8 +195,26 @@ fn h10_tombstones_are_not_overlooked() {
 fn newer_format_version_is_unsupported() {
     let (records, mut bytes) = small_table(Compression::None);
     let len = bytes.len();
-    bytes[len - 12] = 1;
-    assert_eq!(read_all(bytes, &records).unwrap_err().kind(), ErrorKind::Unsupported);
+    bytes[len - 12] = footer::FORMAT_VERSION as u8 + 1;
+    let error = read_all(bytes, &records).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("use a newer foldb"), "{error}");
+}
+
+/// Version 0 differs by its seal alone, unless it has separated values: nobody is promised to read those.
+#[test]
+fn format_version_0_is_read_unless_values_are_separated() {
+    let (records, mut bytes) = small_table(Compression::None);
+    let len = bytes.len();
+    bytes[len - 12] = 0;
+    assert_eq!(read_all(bytes.clone(), &records).unwrap_err().kind(), ErrorKind::Corruption);
+    reseal_footer(&mut bytes);
+    read_all(bytes.clone(), &records).unwrap();
+    bytes[len - 120 + 80] = 1;
+    reseal_footer(&mut bytes);
+    let error = read_all(bytes, &records).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("with the foldb that wrote it"), "{error}");
 }
 
 /// C2: each flag bit has a meaning to come; a record with one is refused, not misread.

@@ -4,6 +4,7 @@ mod corruption;
 mod faults;
 mod memory_file;
 mod model;
+mod references;
 mod round_trip;
 mod size;
 mod tombstones;

@@ -21,7 +21,7 @@ fn deleted() -> RangeTombstone {
     tombstone("apricot", ">fig", 6)
 }
 
-/// Format version 0, byte for byte. If this fails the format changed: raise its version.
+/// Format version 1, byte for byte. If this fails the format changed: raise its version.
 #[test]
 fn page_shows_what_is_written() {
     let (records, options) = example();

@@ -1,0 +1,212 @@
+//! A section on its way to the end of a file.
+
+use std::sync::Arc;
+
+use foldb_env::{FileSystem, WritableFile};
+
+use super::address::SegmentId;
+use super::file::SegmentFile;
+use super::format::{FILE_HEADER_LEN, FileHeader, SECTION_HEADER_LEN, Tail, put_section_header};
+use super::hints::HintsWriter;
+use super::map::Placement;
+use super::tails::TailWriter;
+use crate::error::{Error, Result};
+use crate::key::KeyspaceId;
+use crate::version::{FileNames, Trash};
+
+/// Bytes gathered before they are written.
+pub(super) const WRITE_STEP: usize = 256 << 10;
+
+/// Bytes written between two syncs, so that a sync of the log does not wait behind many (H23).
+const SYNC_STEP: u64 = 1 << 20;
+
+/// A file that sections may be appended to.
+#[derive(Debug)]
+pub(super) struct Growing {
+    pub(super) meta: Arc<SegmentFile>,
+    file: Arc<dyn WritableFile>,
+    /// Where the next section begins.
+    pub(super) end: u64,
+}
+
+impl Growing {
+    pub(super) fn meta(&self) -> &Arc<SegmentFile> {
+        &self.meta
+    }
+
+    /// Nothing more is appended to it.
+    pub(super) fn seal(self) {
+        self.meta.set_growing(false);
+    }
+}
+
+/// What a writer of values needs from its surroundings.
+#[derive(Clone, Copy)]
+pub(crate) struct WriterContext<'a> {
+    pub(crate) fs: &'a Arc<dyn FileSystem>,
+    pub(crate) names: &'a FileNames,
+    pub(crate) trash: &'a Arc<Trash>,
+    pub(crate) next_number: &'a dyn Fn() -> u64,
+    pub(crate) database: u64,
+    pub(crate) keyspace: KeyspaceId,
+}
+
+impl WriterContext<'_> {
+    /// A new file, which only the caller knows of.
+    pub(super) fn create(&self) -> Result<Growing> {
+        let number = (self.next_number)();
+        let path = self.names.segment(number);
+        let file = self
+            .fs
+            .create(&path)
+            .map_err(|error| Error::io(&path, "create the value segment", &error))?;
+        let meta = self.trash.segment_file(number);
+        meta.set_growing(true);
+        Ok(Growing { meta, file, end: 0 })
+    }
+}
+
+/// Bytes on their way to the end of a file.
+pub(super) struct Appender {
+    pub(super) growing: Growing,
+    /// Gathered bytes, and where in the file they belong.
+    pub(super) buffer: Vec<u8>,
+    at: u64,
+    unsynced: u64,
+    pub(super) written: u64,
+}
+
+impl Appender {
+    fn new(growing: Growing) -> Appender {
+        let at = growing.end;
+        Appender { growing, buffer: Vec::new(), at, unsynced: 0, written: 0 }
+    }
+
+    /// Where the next byte goes.
+    pub(super) fn position(&self) -> u64 {
+        self.at + self.buffer.len() as u64
+    }
+
+    pub(super) fn write_if_full(&mut self, most: usize, names: &FileNames) -> Result<()> {
+        if self.buffer.len() < most {
+            return Ok(());
+        }
+        self.write(names)?;
+        if self.unsynced >= SYNC_STEP {
+            self.sync(names)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, names: &FileNames) -> Result<()> {
+        let failed = |error| {
+            let path = names.segment(self.growing.meta.number());
+            Error::io(&path, "write the value segment", &error)
+        };
+        self.growing.file.write_at(&self.buffer, self.at).map_err(failed)?;
+        let len = self.buffer.len() as u64;
+        (self.at, self.unsynced, self.written) =
+            (self.at + len, self.unsynced + len, self.written + len);
+        self.buffer.clear();
+        self.buffer.shrink_to(2 * WRITE_STEP);
+        Ok(())
+    }
+
+    fn sync(&mut self, names: &FileNames) -> Result<()> {
+        let path = || names.segment(self.growing.meta.number());
+        let synced = self.growing.file.sync();
+        synced.map_err(|error| Error::io(&path(), "sync the value segment", &error))?;
+        self.unsynced = 0;
+        Ok(())
+    }
+}
+
+/// A section being written.
+pub(super) struct Section {
+    id: SegmentId,
+    /// Of its header.
+    offset: u64,
+    flags: u32,
+    pub(super) values: u64,
+    records_len: Option<u64>,
+    pub(super) appender: Appender,
+}
+
+impl Section {
+    pub(super) fn begin(
+        id: SegmentId,
+        flags: u32,
+        growing: Growing,
+        context: &WriterContext<'_>,
+    ) -> Section {
+        let mut appender = Appender::new(growing);
+        if appender.at == 0 {
+            let file = appender.growing.meta.number();
+            let (database, keyspace) = (context.database, context.keyspace);
+            FileHeader { file, database, keyspace }.encode(&mut appender.buffer);
+            debug_assert_eq!(appender.buffer.len() as u64, FILE_HEADER_LEN);
+        }
+        let offset = appender.position();
+        put_section_header(&mut appender.buffer, id, flags);
+        Section { id, offset, flags, values: 0, records_len: None, appender }
+    }
+
+    pub(super) fn id(&self) -> SegmentId {
+        self.id
+    }
+
+    /// Appends bytes of records or of tails, of which at most `most` are gathered.
+    pub(super) fn append(&mut self, bytes: &[u8], most: usize, names: &FileNames) -> Result<()> {
+        let buffer = &mut self.appender.buffer;
+        if buffer.len() + bytes.len() > most && !buffer.is_empty() {
+            self.appender.write(names)?;
+        }
+        let buffer = &mut self.appender.buffer;
+        if buffer.capacity() < buffer.len() + bytes.len() {
+            // No more than was asked for: doubling may exceed what the caller has.
+            let wanted = (2 * buffer.capacity()).min(most).max(buffer.len() + bytes.len());
+            buffer.reserve_exact(wanted - buffer.len());
+        }
+        buffer.extend_from_slice(bytes);
+        self.appender.write_if_full(most, names)
+    }
+
+    /// Bytes of records so far.
+    pub(super) fn records_len(&self) -> u64 {
+        self.appender.position() - self.offset - SECTION_HEADER_LEN
+    }
+
+    /// Ends the records. The two tails follow, moves first.
+    pub(super) fn end_records(&mut self) {
+        self.records_len = Some(self.records_len());
+        self.appender.buffer.push(0);
+    }
+
+    /// Ends the records of one that is as it was first written, and appends its tails.
+    pub(super) fn end_first(&mut self, hints: HintsWriter, done: &[u8]) {
+        self.end_records();
+        let out = &mut self.appender.buffer;
+        TailWriter::new(self.id, self.flags, Tail::Moves).end(out);
+        out.extend_from_slice(done);
+        hints.end(out);
+    }
+
+    /// Syncs it. The file's next section begins behind it.
+    pub(super) fn finish(mut self, names: &FileNames) -> Result<(Placement, Appender)> {
+        let records_len = self.records_len.expect("the records were ended");
+        let end = self.appender.position();
+        self.appender.write(names)?;
+        self.appender.sync(names)?;
+        self.appender.growing.end = end;
+        let placement = Placement {
+            segment: self.id,
+            file: self.appender.growing.meta.number(),
+            offset: self.offset,
+            len: end - self.offset,
+            records_len,
+            values: self.values,
+            flags: self.flags,
+        };
+        Ok((placement, self.appender))
+    }
+}

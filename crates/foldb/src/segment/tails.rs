@@ -1,0 +1,228 @@
+//! The tails of a section, chunk by chunk: nobody who writes or reads one holds all of it.
+//!
+//! Drawn in [`super::format`]. A tail is found by walking over what is before it: the moves begin behind
+//! the zero that ends the records, the hints behind the moves.
+
+use super::address::SegmentId;
+use super::extents::{Extent, PIECE, PieceReader};
+use super::format::{CHUNK_OVERHEAD, ChunkOf, Tail};
+use super::map::Placement;
+use super::open::OpenFile;
+use crate::encoding::ByteReader;
+use crate::error::{Error, Result};
+
+/// Bytes read at once.
+const STEP: u64 = 2 * PIECE as u64;
+
+/// Writes the chunks of a tail.
+#[derive(Debug)]
+pub(super) struct TailWriter(ChunkOf);
+
+impl TailWriter {
+    pub(super) fn new(segment: SegmentId, flags: u32, tail: Tail) -> TailWriter {
+        TailWriter(ChunkOf { segment, flags, tail, index: 0 })
+    }
+
+    /// Appends a chunk; none of nothing, for that would end the tail.
+    pub(super) fn put(&mut self, out: &mut Vec<u8>, payload: &[u8]) {
+        if !payload.is_empty() {
+            self.0.put(out, payload);
+            self.0.index += 1;
+        }
+    }
+
+    pub(super) fn end(self, out: &mut Vec<u8>) {
+        self.0.put(out, &[]);
+    }
+}
+
+/// Reads the chunks of a tail.
+pub(super) struct TailReader<'a> {
+    file: &'a OpenFile,
+    of: ChunkOf,
+    /// Where the last chunk and the next one begin, and where the section ends.
+    last: u64,
+    offset: u64,
+    end: u64,
+    ended: bool,
+    window: Vec<u8>,
+    window_at: u64,
+}
+
+impl<'a> TailReader<'a> {
+    fn new(file: &'a OpenFile, placement: &Placement, tail: Tail, offset: u64) -> TailReader<'a> {
+        let (segment, flags) = (placement.segment, placement.flags);
+        TailReader {
+            file,
+            of: ChunkOf { segment, flags, tail, index: 0 },
+            last: offset,
+            offset,
+            end: placement.end(),
+            ended: false,
+            window: Vec::new(),
+            window_at: 0,
+        }
+    }
+
+    fn moves(file: &'a OpenFile, placement: &Placement) -> TailReader<'a> {
+        TailReader::new(file, placement, Tail::Moves, placement.records_end() + 1)
+    }
+
+    /// # Errors
+    /// `Corruption` where the moves before them do not lead there.
+    pub(super) fn hints(file: &'a OpenFile, placement: &Placement) -> Result<TailReader<'a>> {
+        let mut moves = TailReader::moves(file, placement);
+        while moves.skip()? {}
+        Ok(TailReader::new(file, placement, Tail::Hints, moves.offset))
+    }
+
+    /// The payload of the next chunk.
+    ///
+    /// # Errors
+    /// `Corruption` naming file and offset; `Io`.
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>> {
+        if self.ended {
+            return Ok(None);
+        }
+        let (of, offset, path) = (self.of, self.offset, self.file.path());
+        let len = self.chunk_len()?;
+        self.pass(len);
+        let chunk = self.bytes(offset, len)?;
+        let payload = of.check(chunk).map_err(|error| error.at(path, offset))?;
+        let range = payload.len();
+        self.ended = range == 0;
+        let start = (offset - self.window_at) as usize + 4;
+        Ok((range > 0).then(|| &self.window[start..start + range]))
+    }
+
+    /// Passes over a chunk without a look at it; whether there was one.
+    fn skip(&mut self) -> Result<bool> {
+        let len = self.chunk_len()?;
+        self.pass(len);
+        Ok(len > CHUNK_OVERHEAD)
+    }
+
+    fn pass(&mut self, len: u64) {
+        self.last = self.offset;
+        self.offset += len;
+        self.of.index += 1;
+    }
+
+    /// Bytes of the next chunk, all of them in the section.
+    fn chunk_len(&mut self) -> Result<u64> {
+        let room = self.end.saturating_sub(self.offset);
+        let mut len = CHUNK_OVERHEAD;
+        if len <= room {
+            let head = self.bytes(self.offset, 4)?;
+            len = ChunkOf::len(head.try_into().expect("as many as asked for"));
+        }
+        if len > room {
+            let message = format!("tail of a segment: expected at most {room} bytes, found {len}");
+            return Err(Error::corruption(message).at(self.file.path(), self.offset));
+        }
+        Ok(len)
+    }
+
+    fn bytes(&mut self, offset: u64, len: u64) -> Result<&[u8]> {
+        let held = self.window_at..self.window_at + self.window.len() as u64;
+        if offset < held.start || offset + len > held.end {
+            let step = len.max(STEP).min(self.end - offset);
+            self.window.resize(step as usize, 0);
+            self.window_at = offset;
+            let read = self.file.read(&mut self.window, offset);
+            read.inspect_err(|_| self.window.clear())?;
+        }
+        let start = (offset - self.window_at) as usize;
+        Ok(&self.window[start..start + len as usize])
+    }
+}
+
+/// The stretches of a segment that a section has, one after another, and where each lies.
+pub(super) struct Kept<'a> {
+    /// `None` if all is where it was written.
+    moves: Option<TailReader<'a>>,
+    piece: Vec<u8>,
+    at: usize,
+    reader: PieceReader,
+    current: Option<(Extent, u64)>,
+    /// Where the next stretch lies, from the first record on.
+    place: u64,
+}
+
+impl<'a> Kept<'a> {
+    pub(super) fn new(file: &'a OpenFile, placement: &Placement) -> Kept<'a> {
+        let whole = Extent { start: 0, end: placement.records_len };
+        let moves = placement.is_moved().then(|| TailReader::moves(file, placement));
+        Kept {
+            current: (moves.is_none() && placement.records_len > 0).then_some((whole, 0)),
+            moves,
+            piece: Vec::new(),
+            at: 0,
+            reader: PieceReader::default(),
+            place: 0,
+        }
+    }
+
+    /// The next stretch, and where it lies.
+    ///
+    /// # Errors
+    /// `Corruption` naming file and offset; `Io`.
+    pub(super) fn next(&mut self) -> Result<Option<(Extent, u64)>> {
+        let Some(moves) = &mut self.moves else { return Ok(self.current.take()) };
+        while self.at == self.piece.len() {
+            let Some(piece) = moves.next()? else { return Ok(None) };
+            self.piece.clear();
+            self.piece.extend_from_slice(piece);
+            self.at = 0;
+            self.reader.begin();
+        }
+        let mut piece = ByteReader::new(&self.piece[self.at..]);
+        let stretch = self.reader.next(&mut piece);
+        let stretch = stretch.map_err(|error| moves.locate(error))?;
+        self.at += piece.position();
+        let place = self.place;
+        self.place += stretch.end - stretch.start;
+        Ok(Some((stretch, place)))
+    }
+
+    /// The first stretch that ends behind a position; positions must ascend.
+    ///
+    /// # Errors
+    /// As [`Kept::next`].
+    pub(super) fn behind(&mut self, position: u64) -> Result<Option<(Extent, u64)>> {
+        while self.current.is_none_or(|(stretch, _)| stretch.end <= position) {
+            self.current = None;
+            match self.next()? {
+                None => return Ok(None),
+                found => self.current = found,
+            }
+        }
+        Ok(self.current)
+    }
+
+    /// Where `[start, end)` lies, from the first record on; `None` if it was not kept. Starts must ascend.
+    ///
+    /// # Errors
+    /// As [`Kept::next`].
+    pub(super) fn find(&mut self, start: u64, end: u64) -> Result<Option<u64>> {
+        let found = self.behind(start)?;
+        let found = found.filter(|(stretch, _)| stretch.start <= start && end <= stretch.end);
+        Ok(found.map(|(stretch, place)| place + (start - stretch.start)))
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.piece.capacity() + self.moves.as_ref().map_or(0, TailReader::memory_bytes)
+    }
+}
+
+impl TailReader<'_> {
+    /// Adds to an error about the last chunk where it lies.
+    #[cold]
+    pub(super) fn locate(&self, error: Error) -> Error {
+        error.at(self.file.path(), self.last)
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.window.capacity()
+    }
+}
