@@ -299,14 +299,12 @@ impl Core {
     }
 
     /// The longest time since the last call that a lock was held in the way of readers or writers: one
-    /// that views are changed under, or files opened.
+    /// that views are changed under, or the one on the list of open segment files.
     fn take_longest_hold(&self) -> Hold {
+        let of_files = self.runtime.ledger().tables.longest_segments_hold.take();
         let keyspaces = self.all_keyspaces();
-        let holds = keyspaces.iter().flat_map(|keyspace| {
-            let segments = keyspace.tables.segments();
-            [keyspace.view.longest_install.take(), segments.longest_open.take()]
-        });
-        holds.fold(Hold::default(), Hold::max)
+        let installs = keyspaces.iter().map(|keyspace| keyspace.view.longest_install.take());
+        installs.fold(of_files, Hold::max)
     }
 
     /// Compacts trees whose overwritten values are not known as dead yet, where that may matter.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use arc_swap::ArcSwapOption;
@@ -21,8 +20,6 @@ pub(crate) struct SegmentFile {
     pub(super) open: ArcSwapOption<OpenFile>,
     /// Set at each use, cleared as the eviction hand passes.
     pub(super) used: AtomicBool,
-    /// Held by who opens it.
-    pub(super) opening: Mutex<()>,
     /// Whether segments may still be appended. Once it is not it never is again.
     growing: AtomicBool,
     /// Whether it, or what tells of its values, was found damaged: merges leave it alone.
@@ -34,6 +31,10 @@ pub(crate) struct SegmentFile {
     trash: Arc<Trash>,
 }
 
+/// The file was used since somebody asked.
+#[derive(Debug)]
+pub(crate) struct InUse;
+
 impl SegmentFile {
     /// To be made by [`Trash::segment_file`] alone.
     pub(crate) fn new(number: u64, trash: &Arc<Trash>) -> SegmentFile {
@@ -41,7 +42,6 @@ impl SegmentFile {
             number,
             open: ArcSwapOption::empty(),
             used: AtomicBool::new(false),
-            opening: Mutex::new(()),
             growing: AtomicBool::new(false),
             damaged: AtomicBool::new(false),
             failures: AtomicU32::new(0),
@@ -54,13 +54,16 @@ impl SegmentFile {
         self.number
     }
 
-    /// Closes it, unless it was used since the last time this was asked.
-    pub(crate) fn close_if_unused(&self) -> bool {
-        let is_unused = !self.used.swap(false, Ordering::Relaxed);
-        if is_unused {
-            self.open.store(None);
+    /// Keeps it open no longer, unless it was used since the last time this was asked. What is let go of
+    /// is closed when the caller drops it.
+    ///
+    /// # Errors
+    /// It was used.
+    pub(crate) fn let_go_if_unused(&self) -> std::result::Result<Option<Arc<OpenFile>>, InUse> {
+        match self.used.swap(false, Ordering::Relaxed) {
+            true => Err(InUse),
+            false => Ok(self.open.swap(None)),
         }
-        is_unused
     }
 
     /// Whether segments may still be appended: then it must be copied, never linked (H12).

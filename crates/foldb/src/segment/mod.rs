@@ -40,7 +40,7 @@ mod writer;
 
 pub(crate) use address::{Address, SegmentId};
 pub(crate) use extents::{Extent, Extents, MOST_PIECE, PIECE};
-pub(crate) use file::SegmentFile;
+pub(crate) use file::{InUse, SegmentFile};
 pub(crate) use format::{FILE_HEADER_LEN as SEGMENT_HEADER_LEN, FileHeader as SegmentHeader};
 pub(crate) use map::{FileUse, Placement, SegmentMap};
 pub(crate) use open::{OpenFile as OpenSegment, OpenSegments};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use foldb_env::{FileSystem, RandomAccessFile};
@@ -20,7 +20,6 @@ use super::format::{
 use super::map::{Placement, SegmentMap};
 use super::tails::Kept;
 use crate::error::{Error, Result};
-use crate::hold::LongestHold;
 use crate::key::KeyspaceId;
 use crate::memory::Charge;
 use crate::table::BlockBytes;
@@ -134,8 +133,6 @@ pub(crate) struct OpenSegments {
     names: FileNames,
     database: u64,
     pool: Arc<TablePool>,
-    /// How long somebody took to open one, for which others who want it wait.
-    pub(crate) longest_open: LongestHold,
 }
 
 /// Where a value's record lies.
@@ -178,7 +175,7 @@ impl OpenSegments {
         pool: Arc<TablePool>,
         database: u64,
     ) -> OpenSegments {
-        OpenSegments { fs, names, database, pool, longest_open: LongestHold::default() }
+        OpenSegments { fs, names, database, pool }
     }
 
     /// The value at an address, which the tree holds for `key`.
@@ -265,17 +262,21 @@ impl OpenSegments {
         file.open.store(Some(open));
     }
 
+    /// Without a lock: of two who open it at once the first one's handle stays, and nobody waits for the
+    /// system.
     #[cold]
     fn open(&self, keyspace: KeyspaceId, file: &Arc<SegmentFile>) -> Result<Arc<OpenFile>> {
-        let _opening = file.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = file.open.load_full() {
-            return Ok(open);
+        let own = self.open_own(keyspace, file)?;
+        let before = file.open.compare_and_swap(&None::<Arc<OpenFile>>, Some(Arc::clone(&own)));
+        if let Some(first) = before.as_ref() {
+            return Ok(Arc::clone(first));
         }
-        self.longest_open.measure(|| self.open_alone(keyspace, file))
+        file.used.store(true, Ordering::Relaxed);
+        self.pool.note_segment(file);
+        Ok(own)
     }
 
-    /// The caller holds the lock on opening it.
-    fn open_alone(&self, keyspace: KeyspaceId, file: &Arc<SegmentFile>) -> Result<Arc<OpenFile>> {
+    fn open_own(&self, keyspace: KeyspaceId, file: &SegmentFile) -> Result<Arc<OpenFile>> {
         let path = self.names.segment(file.number());
         let handle = self.fs.open(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
@@ -294,11 +295,7 @@ impl OpenSegments {
             let message = format!("expected the value segment {expected:?}, found {found:?}");
             return Err(Error::corruption(message).at(&open.path, 0));
         }
-        let open = Arc::new(open);
-        file.open.store(Some(Arc::clone(&open)));
-        file.used.store(true, Ordering::Relaxed);
-        self.pool.note_segment(file);
-        Ok(open)
+        Ok(Arc::new(open))
     }
 }
 

@@ -11,9 +11,10 @@ use arc_swap::{ArcSwapOption, Guard};
 use foldb_env::FileSystem;
 
 use crate::error::{Error, Result};
+use crate::hold::LongestHold;
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
 use crate::memory::Charge;
-use crate::segment::{OpenSegments, SegmentFile};
+use crate::segment::{InUse, OpenSegments, SegmentFile};
 use crate::table::{BlockCache, BlockStore, TableReader};
 use crate::version::file::FileMeta;
 use crate::version::file_names::FileNames;
@@ -43,6 +44,8 @@ pub(crate) struct TablePool {
     clock: Mutex<VecDeque<Weak<FileMeta>>>,
     /// Segment files that are open, likewise.
     segments: Mutex<VecDeque<Weak<SegmentFile>>>,
+    /// How long somebody held their lock.
+    pub(crate) longest_segments_hold: LongestHold,
 }
 
 /// The share of the open files that may be segments, as a divisor.
@@ -52,23 +55,34 @@ impl TablePool {
     pub(crate) fn new(store: Arc<BlockStore>, limit: usize) -> TablePool {
         let (room, held) = (AtomicUsize::new(usize::MAX), AtomicUsize::new(0));
         let (clock, segments) = (Mutex::default(), Mutex::default());
-        TablePool { store, limit, room, held, clock, segments }
+        let longest_segments_hold = LongestHold::default();
+        TablePool { store, limit, room, held, clock, segments, longest_segments_hold }
     }
 
     /// Notes an open segment file, and closes others that are too many, whichever database they are of.
     pub(crate) fn note_segment(&self, file: &Arc<SegmentFile>) {
         let limit = (self.limit / SEGMENTS_SHARE).max(1);
+        // Closed, and perhaps removed, after the lock.
+        let mut let_go = Vec::new();
         let mut clock = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut seen = 2 * clock.len();
-        while clock.len() >= limit && seen > 0 {
-            seen -= 1;
-            let Some(candidate) = clock.pop_front() else { break };
-            let Some(other) = candidate.upgrade() else { continue };
-            if !other.close_if_unused() {
-                clock.push_back(candidate);
+        self.longest_segments_hold.measure(|| {
+            let mut seen = 2 * clock.len();
+            while clock.len() >= limit && seen > 0 {
+                seen -= 1;
+                let Some(candidate) = clock.pop_front() else { break };
+                let Some(other) = candidate.upgrade() else { continue };
+                match other.let_go_if_unused() {
+                    Ok(open) => let_go.push((other, open)),
+                    Err(InUse) => {
+                        clock.push_back(candidate);
+                        let_go.push((other, None));
+                    }
+                }
             }
-        }
-        clock.push_back(Arc::downgrade(file));
+            clock.push_back(Arc::downgrade(file));
+        });
+        drop(clock);
+        drop(let_go);
     }
 
     /// Counts tables that another pool keeps open whatever the limit is: there is less left for these.
