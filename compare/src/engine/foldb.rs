@@ -141,12 +141,14 @@ fn options(nominal: &Nominal) -> Options {
         max_bytes_for_level_base: shape.level_base,
         max_background_compactions: shape.background.unwrap_or(own.max_background_compactions),
         disable_auto_compactions: !nominal.compactions,
+        value_separation_min: nominal.separated.then_some(0),
         ..own
     }
 }
 
 fn written(stats: &Stats) -> u64 {
-    stats.bytes_log + stats.bytes_flush + stats.bytes_compaction + stats.bytes_manifest
+    let tree = stats.bytes_log + stats.bytes_flush + stats.bytes_compaction + stats.bytes_manifest;
+    tree + stats.bytes_segments + stats.bytes_segment_merges
 }
 
 fn walk(db: &Db, scan: Scan<'_>, mut visit: impl FnMut(&[u8], &[u8]) -> bool) -> foldb::Result<()> {
@@ -182,6 +184,9 @@ impl EventListener for Listener {
             Event::Flush { bytes_written, duration, .. } => ("flush", *bytes_written, *duration),
             Event::Compaction { bytes_written, duration, .. } => {
                 ("compaction", *bytes_written, *duration)
+            }
+            Event::SegmentMerge { bytes_written, duration, .. } => {
+                ("segment merge", *bytes_written, *duration)
             }
             _ => return,
         };

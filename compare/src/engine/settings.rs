@@ -25,6 +25,8 @@ pub struct Nominal {
     pub statistics: bool,
     /// Flush, and compact on its own.
     pub compactions: bool,
+    /// Values lie outside the tree, where an engine can do that.
+    pub separated: bool,
 }
 
 /// Levels and when they are compacted, in RocksDB's words.
@@ -79,6 +81,7 @@ impl Nominal {
             },
             statistics: false,
             compactions: true,
+            separated: false,
         };
         match preset {
             Preset::Defaults => defaults,
@@ -136,6 +139,8 @@ impl Nominal {
             ("max_background_compactions", shape.background),
             ("statistics", self.statistics.then_some(1)),
             ("disable_auto_compactions", (!self.compactions).then_some(1)),
+            ("enable_blob_files", self.separated.then_some(1)),
+            ("enable_blob_garbage_collection", self.separated.then_some(1)),
         ];
         for (name, value) in optional {
             if let Some(value) = value {
@@ -152,7 +157,7 @@ impl Nominal {
         format!(
             "operator={} wal={} write_buffer={} cache={} block={} bloom_bits={} open_files={} \
              levels={} level0={}/{}/{} level_base={} min_level_to_compress={} compactions={} \
-             statistics={} auto_compactions={}",
+             statistics={} auto_compactions={} separated={}",
             self.operator.map_or("none", Operator::name),
             if self.wal { "unsynced" } else { "off" },
             self.write_buffer,
@@ -169,6 +174,7 @@ impl Nominal {
             optional(shape.background),
             u8::from(self.statistics),
             u8::from(self.compactions),
+            u8::from(self.separated),
         )
     }
 }

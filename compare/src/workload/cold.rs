@@ -10,7 +10,7 @@ use super::{Job, Sizes};
 use crate::data::{Draws, Values};
 use crate::engine::{Engine, used};
 use crate::failure::Result;
-use crate::measure::{Recorder, Written, drop_machines_page_cache, drop_page_cache};
+use crate::measure::{Recorded, Recorder, Written, drop_machines_page_cache, drop_page_cache};
 
 /// The stream of draws of the reads.
 const READS: u64 = 1000;
@@ -22,17 +22,7 @@ const READS: u64 = 1000;
 /// Of the engine.
 pub fn fill_then_read<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<Vec<Run>> {
     let mut session = Session::<E>::open(sizes, directory)?;
-    let values = Values::new(sizes.value, sizes.compressed);
-    session.wrote(sizes.operations);
-    let filled = session.timed(1, sizes.operations, |thread, engine, recorder| {
-        let mut draws = Draws::new(thread);
-        let mut values = values.clone();
-        for _ in 0..sizes.operations {
-            engine.put(&draws.key(sizes.keys), values.take())?;
-            recorder.finished();
-        }
-        Ok(())
-    })?;
+    let filled = fill_random(&mut session, sizes)?;
     let loaded = session.stopped();
     let rested = session.rested()?;
     let filling = run(row(job, 0), filled, loaded.clone(), rested.clone());
@@ -56,6 +46,24 @@ pub fn fill_then_read<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> 
     reading.notes.extend(cost.notes());
     note_load(&mut reading, &loaded);
     session.finish(vec![filling, reading])
+}
+
+/// Puts to random keys (LevelDB: `FillRandom`).
+///
+/// # Errors
+/// Of the engine.
+pub fn fill_random<E: Engine>(session: &mut Session<E>, sizes: &Sizes) -> Result<Recorded> {
+    let values = Values::new(sizes.value, sizes.compressed);
+    session.wrote(sizes.operations);
+    session.timed(1, sizes.operations, |thread, engine, recorder| {
+        let mut draws = Draws::new(thread);
+        let mut values = values.clone();
+        for _ in 0..sizes.operations {
+            engine.put(&draws.key(sizes.keys), values.take())?;
+            recorder.finished();
+        }
+        Ok(())
+    })
 }
 
 /// What reads cost, apart from looking at it.

@@ -45,6 +45,8 @@ pub struct Job {
     pub compressed: f64,
     /// Block cache, where it is not the preset's.
     pub cache: Option<usize>,
+    /// Whether values lie outside the tree, in engines that can do that.
+    pub separated: bool,
     /// Who runs it.
     pub engines: &'static [Name],
     /// The rows it gives.
@@ -67,6 +69,8 @@ pub enum Task {
     MergeThenRead,
     /// Random puts, then random reads of what is not in memory.
     FillThenReadCold,
+    /// Random puts, then passes over all entries.
+    FillThenScan,
     /// Passes over operands of `max`.
     Max {
         /// From the block cache, not from the memtable.
@@ -136,8 +140,9 @@ impl Job {
             operator: match self.task {
                 Task::Merge { .. } | Task::MergeThenRead => Some(Operator::Add),
                 Task::Max { .. } => Some(Operator::Max),
-                Task::Update | Task::FillThenReadCold | Task::Scans => None,
+                Task::Update | Task::FillThenReadCold | Task::FillThenScan | Task::Scans => None,
             },
+            separated: self.separated,
             ..preset
         };
         match self.task {
@@ -173,6 +178,9 @@ impl Job {
                 "fillrandom,readrandom --num={keys} --reads={} --compression_ratio=1",
                 sizes.reads
             ),
+            Task::FillThenScan => {
+                format!("fillrandom,readseq --num={keys} --compression_ratio=1")
+            }
             Task::Max { .. } => format!(
                 "mergerandom,readseq --merge_operator=max --num={operations} --merge_keys={keys}"
             ),

@@ -29,6 +29,7 @@ pub fn run<E: Engine>(job: &Job, scale: Scale, directory: &Path) -> Result<Vec<R
         Task::Update => writes::update::<E>(job, &sizes, directory),
         Task::MergeThenRead => writes::merge_then_read::<E>(job, &sizes, directory),
         Task::FillThenReadCold => cold::fill_then_read::<E>(job, &sizes, directory),
+        Task::FillThenScan => passes::fill_then_scan::<E>(job, &sizes, directory),
         Task::Max { cached, .. } => passes::max::<E>(job, &sizes, cached, directory),
         Task::Scans => passes::scans::<E>(job, &sizes, directory),
     }

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use foldb_report::results::Run;
 
-use super::session::{Session, row, run};
+use super::cold::fill_random;
+use super::session::{Session, note_load, row, run};
 use super::{Job, Sizes};
 use crate::data::{Draws, Values, each_once, key};
 use crate::engine::{Engine, Scan, used};
@@ -71,6 +72,23 @@ pub fn scans<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<Ve
     let seeks = seek_random(&mut session, sizes)?;
     runs.push(run(row(job, 2), seeks, session.stopped(), rested));
     session.finish(runs)
+}
+
+/// Puts to random keys until background work rests, then passes over all of them.
+///
+/// # Errors
+/// Of the engine.
+pub fn fill_then_scan<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<Vec<Run>> {
+    let mut session = Session::<E>::open(sizes, directory)?;
+    let filled = fill_random(&mut session, sizes)?;
+    let loaded = session.stopped();
+    let rested = session.rested()?;
+    let filling = run(row(job, 0), filled, loaded.clone(), rested.clone());
+    let forward = passes(&session.engine, Scan::Forward, sizes.passes)?;
+    let mut reading = run(row(job, 1), forward, session.stopped(), rested);
+    reading.written = None;
+    note_load(&mut reading, &loaded);
+    session.finish(vec![filling, reading])
 }
 
 /// One pass that is not counted, then the median of `count`.

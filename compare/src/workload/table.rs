@@ -18,6 +18,8 @@ const COMPACTING: &[Name] = &[
     Name::Fjall,
     Name::MergeDb,
 ];
+/// Those that keep large values outside the tree, and who does not.
+const SEPARATING: &[Name] = &[Name::Foldb, Name::RocksDb, Name::LevelDb];
 /// A cache that holds all of what is read.
 const AMPLE: Option<usize> = Some(1 << 30);
 
@@ -56,6 +58,7 @@ const COUNTERS: Job = Job {
     value: 8,
     compressed: 0.5,
     cache: None,
+    separated: false,
     engines: MERGING,
     rows: &[],
     seconds: 0.0,
@@ -64,6 +67,19 @@ const COUNTERS: Job = Job {
 const HOT: Job = Job { operations: 20 * M, keys: 1000, keys_scale: false, ..COUNTERS };
 
 const MAX: Job = Job { wal: true, operations: 10_000, value: 10_240, seconds: 3.0, ..COUNTERS };
+
+const SEPARATED: Job = Job {
+    task: Task::FillThenScan,
+    wal: true,
+    operations: 2 * M,
+    keys: 2 * M,
+    value: 4096,
+    compressed: 1.0,
+    separated: true,
+    engines: SEPARATING,
+    seconds: 400.0,
+    ..COUNTERS
+};
 
 const GROWTH: Job = Job { task: Task::MergeThenRead, reads: M, ..COUNTERS };
 
@@ -251,6 +267,27 @@ pub const JOBS: &[Job] = &[
         ..COUNTERS
     },
     Job {
+        name: "separated-4k/2mb",
+        preset: Preset::SmallBuffer,
+        rows: &[
+            row("separated-4k/fill-2mb", "the puts of fill-4k with values outside the tree")
+                .needs_no_less(Name::LevelDb, 5.0),
+            row("separated-4k/readseq-2mb", "all of them in key order, at rest")
+                .needs_no_less(Name::RocksDb, 1.0),
+        ],
+        ..SEPARATED
+    },
+    Job {
+        name: "separated-4k/defaults",
+        rows: &[
+            row("separated-4k/fill-defaults", "the same with a write buffer of 64 MB")
+                .needs_no_less(Name::RocksDb, 1.0),
+            row("separated-4k/readseq-defaults", "all of them in key order, at rest")
+                .needs_no_less(Name::RocksDb, 1.0),
+        ],
+        ..SEPARATED
+    },
+    Job {
         name: "growth/1m",
         operations: M,
         keys: M,
@@ -372,8 +409,8 @@ mod tests {
         assert_eq!(
             select(&["fillseq".to_owned()]).unwrap_err().to_string(),
             "unknown workload fillseq; there are all, merge-random, hot-counters, hot-counters-4, \
-             update-random, read-after-merge, readseq-max, scan-8b, fill-4k, read-cold, growth and \
-             their rows"
+             update-random, read-after-merge, readseq-max, scan-8b, fill-4k, read-cold, separated-4k, \
+             growth and their rows"
         );
     }
 

@@ -36,6 +36,11 @@ pub fn options(nominal: &Nominal, universal: bool) -> Result<Options> {
     if nominal.statistics {
         options.enable_statistics();
     }
+    if nominal.separated {
+        // Its garbage collection is off by default, and would then give no space back at all.
+        options.set_enable_blob_files(true);
+        options.set_enable_blob_gc(true);
+    }
     set_shape(&mut options, nominal);
     if let Some(operator) = nominal.operator {
         set_operator(&mut options, operator.name())?;
