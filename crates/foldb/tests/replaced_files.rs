@@ -11,6 +11,7 @@ use foldb::{Db, MergeOptions, Options};
 
 use support::PATH;
 use support::segments::{check_all, key, put_all, separating};
+use support::slow_removal::SlowRemoval;
 
 fn tables_and_segments(fs: &MemFs) -> Vec<PathBuf> {
     let names = fs.list(Path::new(PATH)).unwrap().into_iter();
@@ -76,4 +77,25 @@ fn one_step_of_background_work_removes_what_readers_let_go_of() {
     let left = tables_and_segments(&fs);
     assert!(held.iter().all(|file| !left.contains(file)), "{held:?} of {left:?}");
     check(&db);
+}
+
+/// The last merge of a worker replaced files: they are gone too, however long that takes.
+#[test]
+fn who_waits_for_background_work_finds_replaced_files_gone() {
+    let fs = MemFs::new();
+    let slow = SlowRemoval(fs.clone(), Duration::from_millis(5));
+    let (threads, clock) = (Arc::new(SystemThreads), Arc::new(SystemClock::default()));
+    let env = Env { fs: Arc::new(slow), threads, clock, ..Env::in_memory(fs.clone()) };
+    let db =
+        Db::open(PATH, Options { env, create_if_missing: true, ..Options::default() }).unwrap();
+    for round in 0..10u8 {
+        for _ in 0..3 {
+            (0..300).for_each(|n| db.put(key(n), [round; 100]).unwrap());
+            db.flush().unwrap();
+        }
+        db.wait_for_background().unwrap();
+        let stats = db.stats();
+        let tables: u64 = stats.levels.iter().map(|level| level.tables).sum();
+        assert_eq!(tables_and_segments(&fs).len() as u64, tables, "in round {round}: {stats:?}");
+    }
 }

@@ -322,7 +322,9 @@ impl Core {
                 (true, true) => Awaited::Merges,
                 (false, _) => Awaited::Work(Work::Compaction),
             }
-        })
+        })?;
+        self.remove_unreferenced_tables();
+        Ok(())
     }
 
     fn wait_while_flushing(&self, awaited: impl Fn(&Core) -> Awaited) -> Result<()> {

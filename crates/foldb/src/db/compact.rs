@@ -39,11 +39,14 @@ impl Core {
 
     /// Gives up the claim of a job, if there is one.
     pub(crate) fn end_job(&self, claim: &mut Option<Claim>) {
-        if let Some(Claim { keyspace, job }) = claim.take()
-            && let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id)
-        {
-            own.running.retain(|other| other.output_run != job.output_run);
-            own.settled = false;
+        if let Some(Claim { keyspace, job }) = claim.take() {
+            let output_run = job.output_run;
+            // It holds what it read. Who waits for its end then finds that thrown away.
+            drop(job);
+            if let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id) {
+                own.running.retain(|other| other.output_run != output_run);
+                own.settled = false;
+            }
         }
         self.remove_unreferenced_tables();
     }

@@ -187,9 +187,13 @@ impl Core {
     /// Unlinks files, unless the lock was let go: then they are somebody else's.
     fn unlink(&self, files: impl Iterator<Item = FileKind>) {
         let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if lock.is_none() {
-            return;
+        if lock.is_some() {
+            self.unlink_locked(files);
         }
+    }
+
+    /// The caller holds the database's lock, which is there.
+    fn unlink_locked(&self, files: impl Iterator<Item = FileKind>) {
         for file in files {
             let path = match file {
                 FileKind::Segment(number) => self.names.segment(number),
@@ -212,11 +216,13 @@ impl Core {
 
     /// Unlinks files that nobody refers to any more. After a failed sync they stay: an edit that may be on
     /// the medium may refer to them.
+    /// When it returns they are gone, whoever unlinks them.
     pub(crate) fn remove_unreferenced_tables(&self) {
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         // In this order: who fails says so before he lets go of what he wrote.
         let files = self.trash.empty();
-        if self.poison.get().is_none() && !files.is_empty() {
-            self.unlink(files.into_iter());
+        if self.poison.get().is_none() && lock.is_some() {
+            self.unlink_locked(files.into_iter());
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod model;
 pub mod operators;
 pub mod quiet;
 pub mod segments;
+pub mod slow_removal;
 pub mod steps;
 
 use std::path::Path;
