@@ -76,6 +76,8 @@ pub(crate) struct Core {
     pub(crate) totals: Arc<Totals>,
     pub(crate) events: Events,
     pub(crate) read_folds: ReadFolds,
+    /// How often somebody waited for a log to be durable.
+    pub(crate) syncs: AtomicU64,
 
     /// Whether it was opened by [`crate::Db::open_read_only`]: nothing is written then, and `env.fs`
     /// could not.

@@ -8,19 +8,27 @@
 //! ```text
 //! nobody there     ██████████████████        as fast as it can
 //! reads, writes    ██░░░░██░░░░██░░░░        a third of the time
+//! writes that sync ██░░░░░░░░░░██░░░░        a sixth
 //! ```
 //!
+//! A write that syncs hardly gets through while a merge fills the disk's queue: it takes the whole of
+//! the time that the merge works.
+//!
 //! Invariant: it rests only if there was an operation since it last looked, and then no longer than
-//! [`REST`] times what it has worked since: there is always an end.
+//! [`REST_FOR_SYNCS`] times what it has worked since: there is always an end.
 
 use std::cell::Cell;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::db::core::Core;
 use crate::totals::Total;
 
-/// Time that it rests for each unit of time that it worked.
+/// Time that it rests for each unit of time that it worked beside reads and writes.
 const REST: u32 = 2;
+
+/// And beside writes that sync.
+const REST_FOR_SYNCS: u32 = 5;
 
 /// Longest rest without asking whether the database closes.
 const LONGEST_NAP: Duration = Duration::from_millis(20);
@@ -30,6 +38,8 @@ pub(crate) struct Courtesy<'a> {
     core: &'a Core,
     /// Operations of others when it last looked.
     operations: Cell<u64>,
+    /// How many of them had synced.
+    syncs: Cell<u64>,
     /// When it began to work again.
     since: Cell<Duration>,
 }
@@ -37,17 +47,32 @@ pub(crate) struct Courtesy<'a> {
 impl<'a> Courtesy<'a> {
     /// Of a work that begins now.
     pub(crate) fn new(core: &'a Core) -> Courtesy<'a> {
-        let (operations, since) = (core.operations(), core.options.env.clock.now());
-        Courtesy { core, operations: Cell::new(operations), since: Cell::new(since) }
+        let since = Cell::new(core.options.env.clock.now());
+        let courtesy = Courtesy { core, operations: Cell::new(0), syncs: Cell::new(0), since };
+        courtesy.rest_due();
+        courtesy
+    }
+
+    /// How long it has to rest for each unit of time that it worked since this was last asked.
+    fn rest_due(&self) -> u32 {
+        let (operations, syncs) = (self.core.operations(), self.core.syncs.load(Ordering::Relaxed));
+        if self.syncs.replace(syncs) != syncs {
+            self.operations.set(operations);
+            REST_FOR_SYNCS
+        } else if self.operations.replace(operations) != operations {
+            REST
+        } else {
+            0
+        }
     }
 
     /// Call every few milliseconds, holding no lock.
     pub(crate) fn give_way(&self) {
         let clock = &self.core.options.env.clock;
-        let operations = self.core.operations();
-        if operations != self.operations.replace(operations) {
+        let due = self.rest_due();
+        if due > 0 {
             let now = clock.now();
-            let until = now + (now - self.since.get()) * REST;
+            let until = now + (now - self.since.get()) * due;
             while let Some(left) = until.checked_sub(clock.now()).filter(|left| !left.is_zero()) {
                 if self.core.stopping() || self.core.check_open().is_err() {
                     break;
@@ -55,7 +80,7 @@ impl<'a> Courtesy<'a> {
                 clock.sleep(left.min(LONGEST_NAP));
             }
             // What happens while it rests disturbs nobody.
-            self.operations.set(self.core.operations());
+            self.rest_due();
         }
         self.since.set(clock.now());
     }
@@ -111,6 +136,9 @@ mod tests {
         assert_eq!(rest_after(&courtesy, &clock, put), WORK * REST);
         assert_eq!(rest_after(&courtesy, &clock, || ()), Duration::ZERO);
         assert_eq!(rest_after(&courtesy, &clock, read), WORK * REST);
+        let synced = crate::WriteOptions { sync: true, ..Default::default() };
+        let put_synced = || db.put_opt("other", "value", &synced).unwrap();
+        assert_eq!(rest_after(&courtesy, &clock, put_synced), WORK * REST_FOR_SYNCS);
         assert_eq!(rest_after(&courtesy, &clock, || ()), Duration::ZERO);
     }
 

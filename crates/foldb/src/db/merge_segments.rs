@@ -146,7 +146,7 @@ impl Db {
     /// bound holds in every keyspace. In the background this happens by itself
     /// ([`crate::Options::max_dead_fraction`]); this is for less dead space, or a moment of one's
     /// choosing. Reads, writes and snapshots go on meanwhile; while there are any it works a third of the
-    /// time, so that they hardly notice. What is in memtables is not flushed.
+    /// time, or a sixth beside writes that sync, so that they hardly notice. What is in memtables is not flushed.
     ///
     /// # Errors
     /// `InvalidArgument` for a fraction outside 0 to 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`. A

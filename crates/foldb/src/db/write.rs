@@ -7,6 +7,7 @@
 
 use std::ops::RangeBounds;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::batch::{Operation, WriteBatch, check_range, encode_range};
@@ -21,7 +22,7 @@ use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, Se
 use crate::memtable::{Folding, record_bytes};
 use crate::options::WriteOptions;
 use crate::totals::Total;
-use crate::wal::{BatchHeader, LogWriter};
+use crate::wal::{BatchHeader, LogSync, LogWriter};
 
 /// What the one who writes has in hand. Not on a cache line with the lock around it, which those
 /// who wait for it look at.
@@ -198,7 +199,7 @@ impl Core {
         }
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
         drop(writer);
-        sync.sync_through(frame).inspect_err(|error| self.poison(error))
+        self.sync_through(&sync, frame)
     }
 
     fn log(
@@ -286,7 +287,13 @@ impl Core {
             let writer = self.lock_writer();
             (Arc::clone(writer.log.sync_handle()), writer.log.frames())
         };
-        sync.sync_through(frame).inspect_err(|error| self.poison(error))
+        self.sync_through(&sync, frame)
+    }
+
+    /// Makes a log durable up to a frame.
+    fn sync_through(&self, log: &LogSync, frame: u64) -> Result<()> {
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        log.sync_through(frame).inspect_err(|error| self.poison(error))
     }
 }
 

@@ -204,6 +204,7 @@ impl Assembly {
             background: Background::default(),
             totals: stored.totals,
             read_folds: ReadFolds::default(),
+            syncs: AtomicU64::new(0),
             events: Events::new(options.listeners.clone()),
             read_only: self.lock.is_none(),
             poison: OnceLock::new(),
