@@ -51,7 +51,7 @@ fn merges_are_shaded_and_latencies_drawn() {
     let page = page::merges(&MergeResults { format: 1, runs, ..MergeResults::default() });
     assert_eq!(page.matches("data-plot=\"latency-through-time\"").count(), 1);
     assert_eq!(page.matches("class=\"shade\"").count(), 1);
-    assert_eq!(page.matches("data-series=\"reads, longest\" data-points=\"2\"").count(), 1);
+    assert_eq!(page.matches("data-series=\"reads, max\" data-points=\"2\"").count(), 1);
     assert!(!page.contains("data-series=\"writes"), "there were none");
     assert!(!page.contains("<small>"), "names are escaped");
     assert!(page.contains("3 (n=18)"), "beside each percentile the operations of all repetitions");

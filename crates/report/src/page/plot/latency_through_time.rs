@@ -27,9 +27,9 @@ pub fn figure(run: &str, repetition: &MergeRepetition) -> Option<Markup> {
     let (mean, max) =
         (|moment: &LatencyMoment| moment.mean_us, |moment: &LatencyMoment| moment.max_us);
     let curves = [
-        Curve { name: "reads, longest", slot: 0, of: max, moments: reads },
+        Curve { name: "reads, max", slot: 0, of: max, moments: reads },
         Curve { name: "reads, mean", slot: 6, of: mean, moments: reads },
-        Curve { name: "writes, longest", slot: 1, of: max, moments: writes },
+        Curve { name: "writes, max", slot: 1, of: max, moments: writes },
         Curve { name: "writes, mean", slot: 4, of: mean, moments: writes },
     ];
     let curves = curves.into_iter().filter(|curve| intervals(curve).next().is_some());
