@@ -122,6 +122,8 @@ impl Runtime {
 
     /// Where the memory of all its databases is.
     pub fn memory(&self) -> MemoryUsage {
+        // A flush may have ended since a writer last looked: what it made spare is given back first.
+        self.balance();
         MemoryUsage { logs: self.log_bytes() as u64, ..self.0.ledger.usage() }
     }
 
