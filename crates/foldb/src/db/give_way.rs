@@ -47,10 +47,16 @@ pub(crate) struct Courtesy<'a> {
 impl<'a> Courtesy<'a> {
     /// Of a work that begins now.
     pub(crate) fn new(core: &'a Core) -> Courtesy<'a> {
-        let since = Cell::new(core.options.env.clock.now());
-        let courtesy = Courtesy { core, operations: Cell::new(0), syncs: Cell::new(0), since };
-        courtesy.rest_due();
+        let (operations, syncs) = (Cell::new(0), Cell::new(0));
+        let courtesy = Courtesy { core, operations, syncs, since: Cell::default() };
+        courtesy.resume();
         courtesy
+    }
+
+    /// It begins to work again: what happened before disturbed nobody, for it waited.
+    pub(crate) fn resume(&self) {
+        self.rest_due();
+        self.since.set(self.core.options.env.clock.now());
     }
 
     /// How long it has to rest for each unit of time that it worked since this was last asked.
@@ -66,7 +72,7 @@ impl<'a> Courtesy<'a> {
         }
     }
 
-    /// Call every few milliseconds, holding no lock.
+    /// Call every few milliseconds, holding no lock that readers or writers wait for.
     pub(crate) fn give_way(&self) {
         let clock = &self.core.options.env.clock;
         let due = self.rest_due();
@@ -79,10 +85,8 @@ impl<'a> Courtesy<'a> {
                 }
                 clock.sleep(left.min(LONGEST_NAP));
             }
-            // What happens while it rests disturbs nobody.
-            self.rest_due();
         }
-        self.since.set(clock.now());
+        self.resume();
     }
 }
 
@@ -140,6 +144,18 @@ mod tests {
         let put_synced = || db.put_opt("other", "value", &synced).unwrap();
         assert_eq!(rest_after(&courtesy, &clock, put_synced), WORK * REST_FOR_SYNCS);
         assert_eq!(rest_after(&courtesy, &clock, || ()), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_it_waited_for_others_is_not_work() {
+        let (db, clock) = open();
+        let courtesy = Courtesy::new(db.core());
+        let wait = || {
+            db.put("other", "value").unwrap();
+            clock.advance(WORK * 100);
+            courtesy.resume();
+        };
+        assert_eq!(rest_after(&courtesy, &clock, wait), Duration::ZERO);
     }
 
     #[test]

@@ -237,6 +237,7 @@ impl Core {
         }
         // Waits for a merge in the background to end its step.
         let _merging = self.background.merging.lock().unwrap_or_else(PoisonError::into_inner);
+        courtesy.resume();
         let cancelled =
             || options.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed));
         for keyspace in self.all_keyspaces() {
@@ -343,6 +344,7 @@ impl Core {
         let progress = |read: u64| {
             courtesy.give_way();
             self.keep_to_io_budget(2 * read, start);
+            courtesy.resume();
             if self.stopping() { Err(stopped()) } else { Ok(()) }
         };
         for keyspace in self.all_keyspaces() {
