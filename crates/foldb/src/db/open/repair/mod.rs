@@ -16,6 +16,7 @@
 //! The new manifest takes effect as every manifest does, by `CURRENT`; until then the database is as it
 //! was. Damaged tables are put aside under another name, for whoever can do more with them.
 
+mod logs;
 mod rebuild;
 mod values;
 

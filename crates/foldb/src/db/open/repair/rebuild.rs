@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
+use super::logs::LogsTell;
 use crate::db::open::files::{highest_number, logs_in};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
@@ -31,7 +32,6 @@ use crate::version::{
     Edit, FileFacts, FileKind, FileNames, Key, KeyRange, KeyspaceEdit, Recovered, TablePool,
     TableRef, Trash, TreeEdit, Upper, Version,
 };
-use crate::wal::{LogReader, LogRecord};
 
 /// A table, as it tells of itself.
 struct Told {
@@ -55,6 +55,7 @@ pub(super) struct Survey<'a> {
     operators: BTreeMap<u32, crate::fold::Definition>,
     told: Vec<Told>,
     sections: Sections,
+    logs: LogsTell,
     /// Tables that are damaged.
     pub(super) damaged: Vec<(PathBuf, Error)>,
 }
@@ -80,6 +81,7 @@ impl<'a> Survey<'a> {
             operators: BTreeMap::new(),
             told: Vec::new(),
             sections: BTreeMap::new(),
+            logs: LogsTell::default(),
             damaged: Vec::new(),
         };
         for kind in present {
@@ -92,9 +94,8 @@ impl<'a> Survey<'a> {
                 }
             }
         }
-        if survey.database.is_none() {
-            survey.database = survey.database_of_logs()?;
-        }
+        survey.logs = LogsTell::of(&**fs, names, &logs_in(present))?;
+        survey.database = survey.database.or(survey.logs.database);
         survey.find_sections()?;
         Ok(survey)
     }
@@ -174,6 +175,7 @@ impl<'a> Survey<'a> {
         let next_file = self.next_number();
         let sections = std::mem::take(&mut self.sections);
         let mut ids: Vec<KeyspaceId> = self.told.iter().map(|told| told.keyspace).collect();
+        ids.extend(&self.logs.keyspaces);
         ids.push(DEFAULT_KEYSPACE);
         ids.sort_unstable();
         ids.dedup();
@@ -206,29 +208,6 @@ impl<'a> Survey<'a> {
             ..Edit::default()
         };
         Ok(Recovered { number: next_file, edits: vec![edit] })
-    }
-
-    /// Whose logs these are, if there is one that can be read.
-    fn database_of_logs(&self) -> Result<Option<u64>> {
-        for number in logs_in(self.present) {
-            match self.database_of_log(number) {
-                Ok(None) => {}
-                Err(error) if error.kind() == ErrorKind::Corruption => {}
-                told => return told,
-            }
-        }
-        Ok(None)
-    }
-
-    fn database_of_log(&self, number: u64) -> Result<Option<u64>> {
-        let mut log = LogReader::open(&**self.fs, &self.names.log(number), number)?;
-        let mut record = Vec::new();
-        if log.next(&mut record)?
-            && let LogRecord::Header(header) = LogRecord::decode(&record)?
-        {
-            return Ok(Some(header.database));
-        }
-        Ok(None)
     }
 
     /// Finds the sections of all segment files.
