@@ -37,14 +37,17 @@ pub struct MergeOptions {
     /// Most bytes of value segments that may be dead when it is done, as a fraction. Default: 0.05.
     /// 0: none that is known to be.
     pub max_dead_fraction: f64,
-    /// Bytes that it may take in memory. Default: [`crate::Options::merge_memory_budget`].
+    /// Bytes that it may take in memory. Default: [`crate::Options::merge_memory_budget`]. It takes 64 KiB in any
+    /// case.
     pub memory_budget: Option<usize>,
     /// Whether the tree is compacted first where values that nobody reads any more are not known as
     /// dead yet, and the tree is small beside its values. Default: true.
     pub compact_first: bool,
-    /// Called as it goes on, on the thread that merges. Default: nobody is told.
+    /// Called as values are moved, on the thread that merges; it must not merge segments itself. Default: nobody
+    /// is told.
     pub progress: Option<Arc<OnMergeProgress>>,
-    /// Set to true from any thread, the merge ends soon; what was done until then stands.
+    /// Set to true from any thread, the merge ends soon, within a slice while it compacts; what was done until then
+    /// stands.
     pub cancel: Option<Arc<AtomicBool>>,
 }
 
@@ -232,14 +235,22 @@ impl Core {
         let replaced: Vec<Weak<Version>> = replaced.collect();
         let bound = self.merge_bound(options.max_dead_fraction);
         let memory = options.memory_budget.unwrap_or(self.options.merge_memory_budget);
+        let cancelled =
+            || options.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed));
+        let go_on = || if cancelled() { Err(stopped()) } else { self.check_open() };
         if options.compact_first {
-            self.reveal_dead_values(bound.dead_fraction, &courtesy)?;
+            let between_slices = || {
+                courtesy.give_way();
+                go_on()
+            };
+            match self.reveal_dead_values(bound.dead_fraction, &between_slices) {
+                Err(_) if cancelled() => {}
+                revealed => revealed?,
+            }
         }
         // Waits for a merge in the background to end its step.
         let _merging = self.background.merging.lock().unwrap_or_else(PoisonError::into_inner);
         courtesy.resume();
-        let cancelled =
-            || options.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed));
         for keyspace in self.all_keyspaces() {
             while !cancelled() {
                 let done = report;
@@ -253,7 +264,7 @@ impl Core {
                         });
                     }
                     courtesy.give_way();
-                    if cancelled() { Err(stopped()) } else { self.check_open() }
+                    go_on()
                 };
                 match self.merge_step(&keyspace, bound, memory, &progress) {
                     Ok(Merged::Rewritten(step)) => {
@@ -308,8 +319,13 @@ impl Core {
         installs.fold(of_files, Hold::max)
     }
 
-    /// Compacts trees whose overwritten values are not known as dead yet, where that may matter.
-    fn reveal_dead_values(&self, fraction: f64, courtesy: &Courtesy<'_>) -> Result<()> {
+    /// Compacts trees whose overwritten values are not known as dead yet, where that may matter. An error
+    /// of `between_slices` ends it.
+    fn reveal_dead_values(
+        &self,
+        fraction: f64,
+        between_slices: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
         for keyspace in self.all_keyspaces() {
             let hides = {
                 let tree = self.lock_tree();
@@ -317,7 +333,8 @@ impl Core {
                 own.is_some_and(|own| own.is_worth_compacting_first(fraction))
             };
             if hides {
-                self.compact_range(&keyspace, ShapeRange::ALL, 0, || courtesy.give_way())?;
+                between_slices()?;
+                self.compact_range(&keyspace, ShapeRange::ALL, 0, between_slices)?;
             }
         }
         Ok(())
