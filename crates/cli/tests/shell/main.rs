@@ -10,6 +10,7 @@ mod keyspaces;
 mod kill;
 mod load;
 mod locations;
+mod merge_segments;
 mod options;
 mod output;
 mod points;
