@@ -14,6 +14,7 @@ mod merge_segments;
 mod options;
 mod output;
 mod points;
+mod repair;
 mod resume;
 mod scan;
 mod usage;
