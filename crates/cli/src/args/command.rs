@@ -172,7 +172,8 @@ Examples:
 Opening never repairs: it names the file that is missing or damaged. Restoring that from a copy is
 better. A repair takes tables that cannot be read out of the tree, finds separated values again by
 what their segments say, and passes over logs that are missing. Damaged tables are kept beside the
-others as NNNNNN.tbl.damaged.
+others as NNNNNN.tbl.damaged. Without a manifest one is made, in which keyspaces are called
+keyspace-1 and so on.
 
 Examples:
   foldb repair words.db

@@ -34,7 +34,9 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(error) = &report.manifest {
         let what = match report.rebuilt {
-            true => "a manifest was made of what tables and logs tell",
+            true => {
+                "a manifest was made of what the other files tell, in which keyspaces are called keyspace-1 and so on"
+            }
             false => "the newest manifest that can be read is in force",
         };
         lines.push(format!("{what}: {error}"));

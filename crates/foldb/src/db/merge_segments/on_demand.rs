@@ -13,6 +13,7 @@ use crate::db::merge_segments::step::{Merged, stopped};
 use crate::db::merge_segments::{MergeOptions, MergeProgress, MergeReport};
 use crate::error::{Error, Result};
 use crate::hold::Hold;
+use crate::segment::merge::Bound;
 use crate::version::Version;
 
 /// Microseconds between looks whether readers have let go of replaced files.
@@ -28,7 +29,7 @@ impl Db {
     ///
     /// # Errors
     /// `InvalidArgument` for a fraction outside 0 to 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`. A
-    /// segment file that is found damaged is left alone, and told as an [`Event::BackgroundError`].
+    /// segment file that is found damaged is left alone, and told as an [`crate::Event::BackgroundError`].
     ///
     /// # Example
     /// ```
@@ -66,81 +67,121 @@ impl Core {
                 options.max_dead_fraction
             )));
         }
-        let clock = &self.options.env.clock;
-        let start = clock.now();
-        let before = self.segment_stats();
-        let mut report = MergeReport { bytes_before: before.bytes, ..MergeReport::default() };
-        self.take_longest_hold();
-        let courtesy = Courtesy::new(self);
-        let replaced = self.all_keyspaces();
-        let replaced = replaced.iter().map(|own| Arc::downgrade(&own.view.load().version));
-        let replaced: Vec<Weak<Version>> = replaced.collect();
-        let bound = self.merge_bound(options.max_dead_fraction);
-        let memory = options.memory_budget.unwrap_or(self.options.merge_memory_budget);
-        let cancelled =
-            || options.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed));
-        let go_on = || if cancelled() { Err(stopped()) } else { self.check_open() };
-        if options.compact_first {
-            let between_slices = || {
-                courtesy.give_way();
-                go_on()
-            };
-            match self.reveal_dead_values(bound.dead_fraction, &between_slices) {
-                Err(_) if cancelled() => {}
+        OnDemand {
+            core: self,
+            options,
+            courtesy: Courtesy::new(self),
+            bytes_before: self.segment_stats().bytes,
+            bound: self.merge_bound(options.max_dead_fraction),
+        }
+        .run()
+    }
+}
+
+/// A merge that somebody asked for.
+struct OnDemand<'a> {
+    core: &'a Core,
+    options: &'a MergeOptions,
+    courtesy: Courtesy<'a>,
+    bytes_before: u64,
+    bound: Bound,
+}
+
+impl OnDemand<'_> {
+    fn run(&self) -> Result<MergeReport> {
+        let core = self.core;
+        let start = core.options.env.clock.now();
+        core.take_longest_hold();
+        let versions = core.versions_in_force();
+        if self.options.compact_first {
+            match core.reveal_dead_values(self.bound.dead_fraction, &|| self.pause()) {
+                Err(_) if self.is_cancelled() => {}
                 revealed => revealed?,
             }
         }
-        // Waits for a merge in the background to end its step.
-        let _merging = self.background.merging.lock().unwrap_or_else(PoisonError::into_inner);
-        courtesy.resume();
-        for keyspace in self.all_keyspaces() {
-            while !cancelled() {
-                let done = report;
-                let progress = |read: u64| {
-                    if let Some(progress) = &options.progress {
-                        let now = self.segment_stats();
-                        progress(&MergeProgress {
-                            bytes_read: done.bytes_read + read,
-                            bytes_reclaimed: before.bytes.saturating_sub(now.bytes),
-                            bytes_dead: now.dead_bytes,
-                        });
-                    }
-                    courtesy.give_way();
-                    go_on()
-                };
-                match self.merge_step(&keyspace, bound, memory, &progress) {
-                    Ok(Merged::Rewritten(step)) => {
-                        report.add(&step);
-                        if !step.helped() {
-                            break;
-                        }
-                    }
-                    Ok(Merged::LeftAlone) => {}
-                    Ok(Merged::Nothing) => break,
-                    Err(_) if cancelled() => break,
-                    Err(error) => return Err(error),
-                }
+        let mut report = MergeReport { bytes_before: self.bytes_before, ..MergeReport::default() };
+        {
+            // Waits for a merge in the background to end its step.
+            let _merging = core.background.merging.lock().unwrap_or_else(PoisonError::into_inner);
+            self.courtesy.resume();
+            for keyspace in core.all_keyspaces() {
+                self.merge(&keyspace, &mut report)?;
             }
+            core.remove_as_readers_let_go(&versions);
         }
-        self.remove_as_readers_let_go(&replaced);
-        report.cancelled = cancelled();
-        report.bytes_after = self.segment_stats().bytes;
-        let hold = self.take_longest_hold();
+        report.cancelled = self.is_cancelled();
+        report.bytes_after = core.segment_stats().bytes;
+        let hold = core.take_longest_hold();
         (report.longest_lock, report.longest_lock_cpu) = (hold.wall, hold.cpu);
-        report.duration = clock.now() - start;
+        report.duration = core.options.env.clock.now() - start;
         Ok(report)
     }
 
-    /// Removes the files of versions that were replaced. Reads in progress let go of them within moments,
+    /// Merges files of a keyspace until its bound holds, or nothing helps any more.
+    fn merge(&self, keyspace: &Arc<KeyspaceState>, report: &mut MergeReport) -> Result<()> {
+        let memory = self.options.memory_budget.unwrap_or(self.core.options.merge_memory_budget);
+        while !self.is_cancelled() {
+            let read_before = report.bytes_read;
+            let progress = |read| {
+                self.tell(read_before + read);
+                self.pause()
+            };
+            match self.core.merge_step(keyspace, self.bound, memory, &progress) {
+                Ok(Merged::Rewritten(step)) => {
+                    report.add(&step);
+                    if !step.helped() {
+                        break;
+                    }
+                }
+                Ok(Merged::LeftAlone) => {}
+                Ok(Merged::Nothing) => break,
+                Err(_) if self.is_cancelled() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&self, bytes_read: u64) {
+        if let Some(progress) = &self.options.progress {
+            let now = self.core.segment_stats();
+            let bytes_reclaimed = self.bytes_before.saturating_sub(now.bytes);
+            progress(&MergeProgress { bytes_read, bytes_reclaimed, bytes_dead: now.dead_bytes });
+        }
+    }
+
+    /// Gives way to others.
+    ///
+    /// # Errors
+    /// If it is not to go on.
+    fn pause(&self) -> Result<()> {
+        self.courtesy.give_way();
+        if self.is_cancelled() { Err(stopped()) } else { self.core.check_open() }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.options.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+    }
+}
+
+/// Versions, and whose they are.
+type Versions = [(Arc<KeyspaceState>, Weak<Version>)];
+
+impl Core {
+    fn versions_in_force(&self) -> Vec<(Arc<KeyspaceState>, Weak<Version>)> {
+        let keyspaces = self.all_keyspaces();
+        let version = |own: &Arc<KeyspaceState>| Arc::downgrade(&own.view.load().version);
+        keyspaces.iter().map(|own| (Arc::clone(own), version(own))).collect()
+    }
+
+    /// Removes the files of those versions that were replaced. Reads in progress let go of them within moments,
     /// and only note it; longer ones, like iterators, are not waited for.
-    fn remove_as_readers_let_go(&self, replaced: &[Weak<Version>]) {
+    fn remove_as_readers_let_go(&self, versions: &Versions) {
         for pause in MOMENTS.map(Duration::from_micros) {
-            let is_over = replaced.iter().all(|version| {
+            let is_over = versions.iter().all(|(own, version)| {
                 // What is in force is not replaced.
-                let in_force = |own: &Arc<KeyspaceState>| {
-                    std::ptr::eq(version.as_ptr(), Arc::as_ptr(&own.view.load().version))
-                };
-                version.strong_count() == 0 || self.all_keyspaces().iter().any(in_force)
+                let in_force = Arc::as_ptr(&own.view.load().version);
+                version.strong_count() == 0 || std::ptr::eq(version.as_ptr(), in_force)
             });
             let is_over = is_over && !self.trash.awaits_readers();
             self.remove_unreferenced_tables();

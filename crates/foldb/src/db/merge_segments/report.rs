@@ -34,7 +34,7 @@ pub struct MergeReport {
     pub longest_lock: Duration,
     /// Longest processor time of a thread that held one; zero where the system does not tell.
     pub longest_lock_cpu: Duration,
-    /// Whether it was ended by [`MergeOptions::cancel`].
+    /// Whether it was ended by [`crate::MergeOptions::cancel`].
     pub cancelled: bool,
 }
 
