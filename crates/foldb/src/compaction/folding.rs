@@ -238,6 +238,9 @@ impl<'a> Folder<'a> {
             return Ok(());
         }
         let below = self.below(stripe)?;
+        if below == Below::Unknown && self.pass_on_alone(stripe, sink)? {
+            return Ok(());
+        }
         let mut apart = self.settle_separated_base(below)?;
         let under = if apart.is_some() { Below::Unknown } else { below };
         let folded = self.chain.fold(&self.key, under, self.operators, &mut self.scratch);
@@ -263,6 +266,22 @@ impl<'a> Folder<'a> {
             self.counts.records_out += emit(&self.key, below, base.header, &base.value, sink)?;
         }
         Ok(())
+    }
+
+    /// Passes on an operand that has no company, over something unknown: nothing folds with it. Where
+    /// keys are many most operands are like that in all levels but the last. Whether it was one.
+    #[inline]
+    fn pass_on_alone(&mut self, stripe: usize, sink: &mut impl RecordSink) -> Result<bool> {
+        if self.operators.has_upgrades() || self.chain.alone().is_none() {
+            return Ok(false);
+        }
+        self.note_left(stripe, Kind::Merge)?;
+        if let Some(Record { header, value }) = self.chain.alone() {
+            sink.add(&self.key, *header, value)?;
+            self.counts.records_out += 1;
+        }
+        self.chain.clear();
+        Ok(true)
     }
 
     /// Reads the separated value that the chain stands on, or takes its record out of the chain to be
@@ -363,6 +382,9 @@ pub(crate) struct OlderTables {
     comparator: Arc<dyn Comparator>,
     /// Per run, its tables in key order, and the first that does not end before the last key asked.
     runs: Vec<(Vec<TableRef>, usize)>,
+    /// Keys from the last one asked on whose first eight bytes are less than this lie in the table that
+    /// it was found in.
+    found_below: u64,
 }
 
 impl OlderTables {
@@ -381,7 +403,7 @@ impl OlderTables {
             .map(|run| (run.overlapping(&**comparator, range).cloned().collect::<Vec<_>>(), 0))
             .filter(|(tables, _)| !tables.is_empty())
             .collect();
-        OlderTables { comparator: Arc::clone(comparator), runs }
+        OlderTables { comparator: Arc::clone(comparator), runs, found_below: 0 }
     }
 
     /// Whether there are none.
@@ -443,12 +465,22 @@ impl OlderTables {
     /// Whether an older record of `key` may exist. Keys must be asked in ascending order.
     #[inline]
     pub(super) fn may_hold(&mut self, key: &[u8]) -> bool {
+        key_prefix(key) < self.found_below || self.finds(key)
+    }
+
+    fn finds(&mut self, key: &[u8]) -> bool {
         let comparator = &*self.comparator;
-        self.runs.iter_mut().any(|(tables, next)| {
+        let found = self.runs.iter_mut().find_map(|(tables, next)| {
             while *next < tables.len() && !tables[*next].hi.admits(comparator, key) {
                 *next += 1;
             }
-            tables.get(*next).is_some_and(|table| comparator.compare(&table.lo, key).is_le())
-        })
+            tables.get(*next).filter(|table| comparator.compare(&table.lo, key).is_le())
+        });
+        if let Some(table) = found
+            && comparator.bytewise_order()
+        {
+            self.found_below = key_prefix(table.hi.key());
+        }
+        found.is_some()
     }
 }
