@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use foldb_chains::{Chains, PinnedBytes, ValueBytes, Version};
 
+use crate::encoding::copy_short;
 use crate::table::BlockBytes;
 
 /// Longest value that is copied instead of pinned.
@@ -68,7 +69,7 @@ impl Value {
             return None;
         }
         let mut bytes = InlineBytes([0; INLINE_LEN]);
-        bytes.0[..value.len()].copy_from_slice(value);
+        copy_short(&mut bytes.0, value);
         Some(Value(Repr::Inline { len: value.len(), bytes }))
     }
 

@@ -26,6 +26,7 @@ use crate::iterator::{Covers, MergingCursor};
 use crate::key::{Comparator, Kind, MAX_SEQNO, OperatorId, RecordHeader, SeqNo};
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::segment::{Address, ValueReader};
+use crate::value::Value;
 use crate::version::{Key, KeyRange, TableRef, Version};
 
 /// Takes the records that a flush or compaction keeps, in order.
@@ -144,6 +145,18 @@ impl<'a> Folder<'a> {
         let (mut stripe, mut cover) = (usize::MAX, 0);
         // Whether older records of the stripe still matter.
         let mut open = true;
+        if let Some(operand) = self.short_operand(records) {
+            records.next()?;
+            stripe = self.stripe_of(operand.header.seqno);
+            let alone = !self.has_more(records);
+            if alone && self.below(stripe)? == Below::Unknown {
+                return self.pass_on(stripe, &operand, sink);
+            }
+            open = self.chain.push(operand.header, operand.value);
+            if alone {
+                return self.finish_key(stripe, sink);
+            }
+        }
         loop {
             let header = records.header();
             self.counts.records_in += 1;
@@ -165,13 +178,57 @@ impl<'a> Folder<'a> {
                 }
             }
             records.next()?;
-            if !records.valid() || !same_bytes(records.key(), &self.key) {
-                self.finish_stripe(stripe, sink)?;
-                if self.kept_apart > 0 {
-                    sink.keep_apart(self.kept_apart);
-                }
-                return Ok(());
+            if !self.has_more(records) {
+                return self.finish_key(stripe, sink);
             }
+        }
+    }
+
+    /// Whether there are more records of the key.
+    #[inline]
+    fn has_more(&self, records: &MergingCursor) -> bool {
+        records.valid() && same_bytes(records.key(), &self.key)
+    }
+
+    /// The newest record of the key, if it is a short operand that nothing is known to cover. Where keys
+    /// are many most of those have no company: above the bottom nothing folds with them.
+    #[inline]
+    fn short_operand(&mut self, records: &MergingCursor) -> Option<Record> {
+        let header = records.header();
+        if header.kind != Kind::Merge || self.covers.is_some() || self.operators.has_upgrades() {
+            return None;
+        }
+        let value = Value::inline(&records.value())?;
+        self.counts.records_in += 1;
+        Some(Record { header, value })
+    }
+
+    /// Passes on an operand as it is.
+    #[inline]
+    fn pass_on(
+        &mut self,
+        stripe: usize,
+        operand: &Record,
+        sink: &mut impl RecordSink,
+    ) -> Result<()> {
+        self.note_left(stripe, Kind::Merge)?;
+        sink.add(&self.key, operand.header, &operand.value)?;
+        self.counts.records_out += 1;
+        self.tell_kept_apart(sink);
+        Ok(())
+    }
+
+    /// Folds what is left of the key.
+    fn finish_key(&mut self, stripe: usize, sink: &mut impl RecordSink) -> Result<()> {
+        self.finish_stripe(stripe, sink)?;
+        self.tell_kept_apart(sink);
+        Ok(())
+    }
+
+    #[inline]
+    fn tell_kept_apart(&self, sink: &mut impl RecordSink) {
+        if self.kept_apart > 0 {
+            sink.keep_apart(self.kept_apart);
         }
     }
 
@@ -238,9 +295,6 @@ impl<'a> Folder<'a> {
             return Ok(());
         }
         let below = self.below(stripe)?;
-        if below == Below::Unknown && self.pass_on_alone(stripe, sink)? {
-            return Ok(());
-        }
         let mut apart = self.settle_separated_base(below)?;
         let under = if apart.is_some() { Below::Unknown } else { below };
         let folded = self.chain.fold(&self.key, under, self.operators, &mut self.scratch);
@@ -266,22 +320,6 @@ impl<'a> Folder<'a> {
             self.counts.records_out += emit(&self.key, below, base.header, &base.value, sink)?;
         }
         Ok(())
-    }
-
-    /// Passes on an operand that has no company, over something unknown: nothing folds with it. Where
-    /// keys are many most operands are like that in all levels but the last. Whether it was one.
-    #[inline]
-    fn pass_on_alone(&mut self, stripe: usize, sink: &mut impl RecordSink) -> Result<bool> {
-        if self.operators.has_upgrades() || self.chain.alone().is_none() {
-            return Ok(false);
-        }
-        self.note_left(stripe, Kind::Merge)?;
-        if let Some(Record { header, value }) = self.chain.alone() {
-            sink.add(&self.key, *header, value)?;
-            self.counts.records_out += 1;
-        }
-        self.chain.clear();
-        Ok(true)
     }
 
     /// Reads the separated value that the chain stands on, or takes its record out of the chain to be

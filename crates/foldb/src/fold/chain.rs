@@ -143,15 +143,6 @@ impl Chain {
         self.operands.is_empty() && self.base.is_none()
     }
 
-    /// The operand, if it is all there is.
-    #[inline]
-    pub(crate) fn alone(&self) -> Option<&Record> {
-        match &self.operands[..] {
-            [alone] if self.base.is_none() && self.covered == 0 => Some(alone),
-            _ => None,
-        }
-    }
-
     /// How many operands were collected.
     pub(crate) fn operands(&self) -> usize {
         self.operands.len()
