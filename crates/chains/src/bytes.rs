@@ -10,10 +10,17 @@ use std::ops::Deref;
 #[derive(Clone, Copy)]
 pub enum ValueBytes<'a> {
     /// A value of 8 bytes, as it was when it was looked at.
-    Word([u8; 8]),
+    Word(WordBytes),
     /// Any other.
     Lent(&'a [u8]),
 }
+
+/// The 8 bytes of a word, where a word is read and written whole. As a plain array they would lie at an
+/// odd address behind the tag of [`ValueBytes`], and whoever copies one that was just written would wait
+/// until both of the words it overlaps are in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(8))]
+pub struct WordBytes(pub [u8; 8]);
 
 impl Deref for ValueBytes<'_> {
     type Target = [u8];
@@ -21,7 +28,7 @@ impl Deref for ValueBytes<'_> {
     #[inline]
     fn deref(&self) -> &[u8] {
         match self {
-            ValueBytes::Word(word) => word,
+            ValueBytes::Word(WordBytes(bytes)) => bytes,
             ValueBytes::Lent(bytes) => bytes,
         }
     }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::arena::{Arena, ArenaPool};
-use crate::bytes::ValueBytes;
+use crate::bytes::{ValueBytes, WordBytes};
 use crate::cursor::Cursor;
 use crate::index::{Index, Probe};
 use crate::layout::{
@@ -277,7 +277,7 @@ impl<'a> Node<'a> {
         // a word of its own, which is accessed atomically only.
         unsafe {
             if len == UNIT {
-                return ValueBytes::Word(self.record.word.load(from));
+                return ValueBytes::Word(WordBytes(self.record.word.load(from)));
             }
             ValueBytes::Lent(std::slice::from_raw_parts(from, len))
         }
@@ -321,7 +321,7 @@ impl<'a> Node<'a> {
         unsafe {
             let (record, from) = (self.version(unit), self.value_at(unit));
             if record.value_len as usize == UNIT {
-                return ValueBytes::Word(record.word.load(from));
+                return ValueBytes::Word(WordBytes(record.word.load(from)));
             }
             ValueBytes::Lent(std::slice::from_raw_parts(from, record.value_len as usize))
         }

@@ -71,7 +71,7 @@ mod versions;
 mod writer;
 
 pub use arena::ArenaPool;
-pub use bytes::ValueBytes;
+pub use bytes::{ValueBytes, WordBytes};
 pub use chains::{Chains, Node};
 pub use cursor::Cursor;
 pub use foldable::Foldable;

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::bytes::ValueBytes;
+use crate::bytes::{ValueBytes, WordBytes};
 use crate::chains::Chains;
 use crate::versions::Version;
 
@@ -16,7 +16,7 @@ pub struct PinnedBytes(Repr);
 
 #[derive(Clone)]
 enum Repr {
-    Word([u8; 8]),
+    Word(WordBytes),
     Pinned { bytes: NonNull<[u8]>, chains: Arc<Chains> },
 }
 
@@ -81,7 +81,7 @@ impl Deref for PinnedBytes {
     #[inline]
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Repr::Word(word) => word,
+            Repr::Word(WordBytes(bytes)) => bytes,
             // SAFETY: a reference to them existed, so they were written and published, and are no
             // accumulator; other memory inside the arena is never written twice, and freed only
             // after the last `Arc<Chains>`.

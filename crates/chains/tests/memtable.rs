@@ -53,7 +53,7 @@ fn h2_small_values_are_aligned_words() {
         put(&mut writer, key, seqno, &[3; 8][..value_len]).unwrap();
         let node = chains.find(xxh3_64(key), key).unwrap();
         match node.versions(u64::MAX).next().unwrap().value {
-            ValueBytes::Word(word) => assert_eq!((value_len, word), (8, [3; 8])),
+            ValueBytes::Word(word) => assert_eq!((value_len, word.0), (8, [3; 8])),
             ValueBytes::Lent(bytes) => assert_eq!(bytes.as_ptr().addr() % 8, 0),
         }
         let record = NewRecord { seqno: seqno + 1, kind: PUT, operator: 0, value: &[1; 8] };

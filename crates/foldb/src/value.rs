@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use foldb_chains::{Chains, PinnedBytes, ValueBytes, Version};
 
+use crate::encoding::copy_short;
 use crate::table::BlockBytes;
 
 /// Longest value that is copied instead of pinned.
@@ -32,18 +33,24 @@ pub struct Value(Repr);
 
 #[derive(Clone)]
 enum Repr {
-    Inline { len: u8, bytes: [u8; INLINE_LEN] },
+    Inline { len: usize, bytes: InlineBytes },
     Memtable(PinnedBytes),
     Block(BlockBytes),
     Heap(Arc<Vec<u8>>),
 }
+
+/// Bytes of a small value. Like their length they are words, so that values are moved word by word: what
+/// moves one that was just made, in pieces that straddle its words, waits until those are in the cache.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+struct InlineBytes([u8; INLINE_LEN]);
 
 impl Value {
     /// The bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         match &self.0 {
-            Repr::Inline { len, bytes } => &bytes[..usize::from(*len)],
+            Repr::Inline { len, bytes } => &bytes.0[..*len],
             Repr::Memtable(bytes) => bytes,
             Repr::Block(bytes) => bytes,
             Repr::Heap(bytes) => bytes,
@@ -61,9 +68,9 @@ impl Value {
         if value.len() > INLINE_LEN {
             return None;
         }
-        let mut bytes = [0; INLINE_LEN];
-        bytes[..value.len()].copy_from_slice(value);
-        Some(Value(Repr::Inline { len: value.len() as u8, bytes }))
+        let mut bytes = InlineBytes([0; INLINE_LEN]);
+        copy_short(&mut bytes.0, value);
+        Some(Value(Repr::Inline { len: value.len(), bytes }))
     }
 
     /// The value of a version in a memtable: pinned, or copied if small.
@@ -110,7 +117,7 @@ impl From<Vec<u8>> for Value {
 impl Default for Value {
     /// The empty value.
     fn default() -> Value {
-        Value(Repr::Inline { len: 0, bytes: [0; INLINE_LEN] })
+        Value(Repr::Inline { len: 0, bytes: InlineBytes([0; INLINE_LEN]) })
     }
 }
 

@@ -26,6 +26,7 @@ use crate::iterator::{Covers, MergingCursor};
 use crate::key::{Comparator, Kind, MAX_SEQNO, OperatorId, RecordHeader, SeqNo};
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::segment::{Address, ValueReader};
+use crate::value::Value;
 use crate::version::{Key, KeyRange, TableRef, Version};
 
 /// Takes the records that a flush or compaction keeps, in order.
@@ -144,6 +145,18 @@ impl<'a> Folder<'a> {
         let (mut stripe, mut cover) = (usize::MAX, 0);
         // Whether older records of the stripe still matter.
         let mut open = true;
+        if let Some(operand) = self.short_operand(records) {
+            records.next()?;
+            stripe = self.stripe_of(operand.header.seqno);
+            let alone = !self.has_more(records);
+            if alone && self.below(stripe)? == Below::Unknown {
+                return self.pass_on(stripe, &operand, sink);
+            }
+            open = self.chain.push(operand.header, operand.value);
+            if alone {
+                return self.finish_key(stripe, sink);
+            }
+        }
         loop {
             let header = records.header();
             self.counts.records_in += 1;
@@ -165,13 +178,57 @@ impl<'a> Folder<'a> {
                 }
             }
             records.next()?;
-            if !records.valid() || !same_bytes(records.key(), &self.key) {
-                self.finish_stripe(stripe, sink)?;
-                if self.kept_apart > 0 {
-                    sink.keep_apart(self.kept_apart);
-                }
-                return Ok(());
+            if !self.has_more(records) {
+                return self.finish_key(stripe, sink);
             }
+        }
+    }
+
+    /// Whether there are more records of the key.
+    #[inline]
+    fn has_more(&self, records: &MergingCursor) -> bool {
+        records.valid() && same_bytes(records.key(), &self.key)
+    }
+
+    /// The newest record of the key, if it is a short operand that nothing is known to cover. Where keys
+    /// are many most of those have no company: above the bottom nothing folds with them.
+    #[inline]
+    fn short_operand(&mut self, records: &MergingCursor) -> Option<Record> {
+        let header = records.header();
+        if header.kind != Kind::Merge || self.covers.is_some() || self.operators.has_upgrades() {
+            return None;
+        }
+        let value = Value::inline(&records.value())?;
+        self.counts.records_in += 1;
+        Some(Record { header, value })
+    }
+
+    /// Passes on an operand as it is.
+    #[inline]
+    fn pass_on(
+        &mut self,
+        stripe: usize,
+        operand: &Record,
+        sink: &mut impl RecordSink,
+    ) -> Result<()> {
+        self.note_left(stripe, Kind::Merge)?;
+        sink.add(&self.key, operand.header, &operand.value)?;
+        self.counts.records_out += 1;
+        self.tell_kept_apart(sink);
+        Ok(())
+    }
+
+    /// Folds what is left of the key.
+    fn finish_key(&mut self, stripe: usize, sink: &mut impl RecordSink) -> Result<()> {
+        self.finish_stripe(stripe, sink)?;
+        self.tell_kept_apart(sink);
+        Ok(())
+    }
+
+    #[inline]
+    fn tell_kept_apart(&self, sink: &mut impl RecordSink) {
+        if self.kept_apart > 0 {
+            sink.keep_apart(self.kept_apart);
         }
     }
 
@@ -363,6 +420,9 @@ pub(crate) struct OlderTables {
     comparator: Arc<dyn Comparator>,
     /// Per run, its tables in key order, and the first that does not end before the last key asked.
     runs: Vec<(Vec<TableRef>, usize)>,
+    /// Keys from the last one asked on whose first eight bytes are less than this lie in the table that
+    /// it was found in.
+    found_below: u64,
 }
 
 impl OlderTables {
@@ -381,7 +441,7 @@ impl OlderTables {
             .map(|run| (run.overlapping(&**comparator, range).cloned().collect::<Vec<_>>(), 0))
             .filter(|(tables, _)| !tables.is_empty())
             .collect();
-        OlderTables { comparator: Arc::clone(comparator), runs }
+        OlderTables { comparator: Arc::clone(comparator), runs, found_below: 0 }
     }
 
     /// Whether there are none.
@@ -443,12 +503,22 @@ impl OlderTables {
     /// Whether an older record of `key` may exist. Keys must be asked in ascending order.
     #[inline]
     pub(super) fn may_hold(&mut self, key: &[u8]) -> bool {
+        key_prefix(key) < self.found_below || self.finds(key)
+    }
+
+    fn finds(&mut self, key: &[u8]) -> bool {
         let comparator = &*self.comparator;
-        self.runs.iter_mut().any(|(tables, next)| {
+        let found = self.runs.iter_mut().find_map(|(tables, next)| {
             while *next < tables.len() && !tables[*next].hi.admits(comparator, key) {
                 *next += 1;
             }
-            tables.get(*next).is_some_and(|table| comparator.compare(&table.lo, key).is_le())
-        })
+            tables.get(*next).filter(|table| comparator.compare(&table.lo, key).is_le())
+        });
+        if let Some(table) = found
+            && comparator.bytewise_order()
+        {
+            self.found_below = key_prefix(table.hi.key());
+        }
+        found.is_some()
     }
 }

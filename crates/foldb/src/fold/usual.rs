@@ -39,53 +39,61 @@ pub(crate) fn fold_usual<'a>(
     operators: impl FnOnce() -> &'a Resolver,
     scratch: &mut Vec<u8>,
 ) -> Option<(Usual<'a>, usize)> {
-    let chain = UsualChain::collect(versions)?;
-    if chain.operands.is_empty() {
-        return Some((chain.base.map_or(Usual::Absent, Usual::Lent), 0));
+    // Filled where it lies: it is large, and this is asked for each key of a scan.
+    let mut operands = Newest::new();
+    let Under { operator, base } = collect(versions, &mut operands)?;
+    if operands.is_empty() {
+        return Some((base.map_or(Usual::Absent, Usual::Lent), 0));
     }
     let operators = operators();
     if operators.has_upgrades() {
         return None;
     }
-    let implementation = operators.implementation(chain.operator)?;
-    let operands: Operands<'_> = chain.operands.iter().rev().map(|value| &**value).collect();
-    let answer = match full(implementation, key, chain.base.as_deref(), &operands, scratch) {
+    let implementation = operators.implementation(operator)?;
+    let mut oldest_first = Operands::new();
+    oldest_first.extend(operands.iter().rev().map(|value| &**value));
+    let answer = match full(implementation, key, base.as_deref(), &oldest_first, scratch) {
         Full::Value => Usual::Made(take_output(scratch)),
-        Full::Operand(index) => Usual::Lent(*chain.operands.iter().rev().nth(index)?),
-        Full::Existing => chain.base.map_or(Usual::Absent, Usual::Lent),
+        Full::Operand(index) => Usual::Lent(*operands.iter().rev().nth(index)?),
+        Full::Existing => base.map_or(Usual::Absent, Usual::Lent),
         Full::Delete => Usual::Absent,
         Full::Fail => return None,
     };
     Some((answer, operands.len()))
 }
 
-struct UsualChain<'a> {
+/// Operands, newest first.
+type Newest<'a> = SmallVec<[ValueBytes<'a>; MOST_OPERANDS]>;
+
+/// What lies under the operands of a usual chain.
+struct Under<'a> {
+    /// Whose operands they are.
     operator: u32,
-    /// Newest first.
-    operands: SmallVec<[ValueBytes<'a>; MOST_OPERANDS]>,
     /// The value below them; none if that is a delete or nothing.
     base: Option<ValueBytes<'a>>,
 }
 
-impl<'a> UsualChain<'a> {
-    #[inline]
-    fn collect(versions: impl Iterator<Item = Version<'a>>) -> Option<UsualChain<'a>> {
-        let mut chain = UsualChain { operator: 0, operands: SmallVec::new(), base: None };
-        for version in versions {
-            let header = memtable::version_header(&version);
-            if header.kind.is_base() {
-                chain.base = (header.kind == Kind::Put).then_some(version.value);
-                break;
-            }
-            if chain.operands.is_empty() {
-                chain.operator = header.operator;
-            }
-            if header.operator != chain.operator || chain.operands.len() == MOST_OPERANDS {
-                return None;
-            }
-            chain.operands.push(version.value);
+/// Takes in the operands of a usual chain; `None` if it is not one.
+#[inline]
+fn collect<'a>(
+    versions: impl Iterator<Item = Version<'a>>,
+    operands: &mut Newest<'a>,
+) -> Option<Under<'a>> {
+    let mut under = Under { operator: 0, base: None };
+    for version in versions {
+        let header = memtable::version_header(&version);
+        if header.kind.is_base() {
+            under.base = (header.kind == Kind::Put).then_some(version.value);
+            break;
         }
-        let faults = [Fault::StopChainEarly, Fault::WrongOperandOrder];
-        (!faults.into_iter().any(planted)).then_some(chain)
+        if operands.is_empty() {
+            under.operator = header.operator;
+        }
+        if header.operator != under.operator || operands.len() == MOST_OPERANDS {
+            return None;
+        }
+        operands.push(version.value);
     }
+    let faults = [Fault::StopChainEarly, Fault::WrongOperandOrder];
+    (!faults.into_iter().any(planted)).then_some(under)
 }
