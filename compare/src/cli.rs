@@ -22,6 +22,7 @@ Workloads, each a row of the table or several:
   merge-random (5m, 50m)        hot-counters (wal-off, wal-on)   hot-counters-4 (wal-off, wal-on)
   update-random                 read-after-merge                 scan-8b (readseq, readreverse, seekrandom)
   readseq-max (memtable-1, memtable-10, cache-1, cache-10)       fill-4k, read-cold
+  separated-4k (fill-2mb, readseq-2mb, fill-defaults, readseq-defaults)
   growth (merge-1m, read-1m, merge-10m, read-10m, merge-50m, read-50m)
 
 Examples:
@@ -70,7 +71,10 @@ pub fn main() -> ExitCode {
     if let Some(order) = child::order() {
         return told(child::obey(&order));
     }
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return explained(&error),
+    };
     if let Some(results) = &arguments.tables {
         return told(show(results, arguments.into.as_deref()));
     }
@@ -81,6 +85,20 @@ pub fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Help and version as they are; what could not be understood in one line.
+fn explained(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let _nobody_reads = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let rendered = error.render().to_string();
+    let lines = rendered.lines().map(str::trim).take_while(|line| !line.is_empty());
+    let line = lines.collect::<Vec<_>>().join(" ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    eprintln!("foldb-compare: {line}; --help lists all flags");
+    ExitCode::from(2)
 }
 
 fn told(outcome: Result<()>) -> ExitCode {
@@ -102,7 +120,7 @@ fn request(arguments: &Arguments) -> Result<Request> {
     if let Some(program) = arguments.mergedb.as_ref().filter(|program| !program.is_file()) {
         return Err(Failure::new(format!("--mergedb: there is no file {}", program.display())));
     }
-    Ok(Request {
+    let request = Request {
         jobs: workload::select(&arguments.workload)?,
         engines,
         scale,
@@ -110,7 +128,9 @@ fn request(arguments: &Arguments) -> Result<Request> {
         out: arguments.out.clone(),
         databases: arguments.databases.clone(),
         mergedb: arguments.mergedb.clone(),
-    })
+    };
+    request.check()?;
+    Ok(request)
 }
 
 fn compare(request: &Request) -> Result<()> {

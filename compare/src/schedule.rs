@@ -120,6 +120,22 @@ pub fn doubtful_statistics(results: &Results) -> Vec<String> {
 }
 
 impl Request {
+    /// That there is anything to run.
+    ///
+    /// # Errors
+    /// None of the engines is there and takes part in a job, with why.
+    pub fn check(&self) -> Result<()> {
+        if self.jobs.iter().any(|job| !self.engines_of(job).is_empty()) {
+            return Ok(());
+        }
+        let why = self.engines.iter().map(|engine| {
+            let absent = engine.describe(self.mergedb.is_some()).absent;
+            let why = absent.unwrap_or_else(|| "takes no part in these workloads".to_owned());
+            format!("{}: {why}", engine.as_str())
+        });
+        Err(Failure::new(format!("nothing to run; {}", why.collect::<Vec<_>>().join("; "))))
+    }
+
     /// Who takes part in `job`.
     fn engines_of(&self, job: &Job) -> Vec<Name> {
         let there = |engine: &Name| engine.describe(self.mergedb.is_some()).absent.is_none();

@@ -109,6 +109,13 @@ fn commands_that_make_no_sense_are_answered_in_one_line() {
         (["--scale", "huge"], "unknown scale huge; there are tiny, small, medium, full"),
         (["--engines", "sqlite"], "unknown engine sqlite; there are foldb, rocksdb, "),
         (["--mergedb", "/nowhere"], "--mergedb: there is no file /nowhere"),
+        (
+            ["--engines", "mergedb"],
+            "nothing to run; mergedb: not run (--mergedb gives its db_bench)",
+        ),
+        (["--reps", "0"], "invalid value '0' for '--reps <N>': 0 is not in 1..=100; --help "),
+        (["--into", "page.md"], "required arguments were not provided: --tables <RESULTS.json>; "),
+        (["--nonsense", "x"], "unexpected argument '--nonsense' found; --help lists all flags"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_foldb-compare"))
             .args(arguments)
@@ -122,6 +129,20 @@ fn commands_that_make_no_sense_are_answered_in_one_line() {
         assert!(stderr.contains(told), "{stderr}");
     }
     assert!(!out.path().join("never").exists());
+}
+
+#[test]
+fn help_names_every_workload() {
+    let output = Command::new(env!("CARGO_BIN_EXE_foldb-compare")).arg("--help").output().unwrap();
+    assert!(output.status.success());
+    let help = text(&output.stdout);
+    for job in foldb_compare::workload::JOBS {
+        for row in job.rows {
+            for name in row.name.split('/') {
+                assert!(help.contains(name), "{} is not in the help", row.name);
+            }
+        }
+    }
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl Engine for Foldb {
             db,
             write,
             listener,
-            before: written(&stats),
+            before: stats.bytes_written(),
             log_before: Logged::of(&stats),
             maps_log,
         })
@@ -107,7 +107,7 @@ impl Engine for Foldb {
         State {
             owed: Some(stats.compaction_debt + stats.memtable_bytes),
             runs_per_read: u32::try_from(stats.runs_per_read()).ok(),
-            own: Some(written(&stats) - self.before),
+            own: Some(stats.bytes_written() - self.before),
             mapped: if maps_log { Logged::of(&stats).mapped_since(self.log_before) } else { 0 },
         }
     }
@@ -144,11 +144,6 @@ fn options(nominal: &Nominal) -> Options {
         value_separation_min: nominal.separated.then_some(0),
         ..own
     }
-}
-
-fn written(stats: &Stats) -> u64 {
-    let tree = stats.bytes_log + stats.bytes_flush + stats.bytes_compaction + stats.bytes_manifest;
-    tree + stats.bytes_segments + stats.bytes_segment_merges
 }
 
 fn walk(db: &Db, scan: Scan<'_>, mut visit: impl FnMut(&[u8], &[u8]) -> bool) -> foldb::Result<()> {

@@ -55,7 +55,7 @@ mod tests {
         fs::create_dir(directory.path().join("inner")).unwrap();
         let file = directory.path().join("inner/file");
         fs::write(&file, vec![1; 10_000]).unwrap();
-        assert_eq!(files(directory.path()).unwrap(), [file.clone()]);
+        assert_eq!(files(directory.path()).unwrap(), std::slice::from_ref(&file));
         drop_page_cache(directory.path()).unwrap();
         assert_eq!(fs::read(file).unwrap(), vec![1; 10_000]);
     }

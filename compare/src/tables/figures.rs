@@ -1,11 +1,8 @@
 //! What a row says: medians over the repetitions, and how foldb stands.
 
-use foldb_report::results::{Results, Run, Workload};
+use foldb_report::results::{MEMORY_RULE, Results, Run, Workload};
 
 use crate::engine::Name;
-
-/// How much more memory than its peer foldb may take.
-pub const MEMORY_RULE: f64 = 1.25;
 
 /// Medians of an engine's repetitions of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -112,11 +109,13 @@ impl Standing {
         })
     }
 
-    /// Whether the bar is cleared, the aim reached.
+    /// Whether the bar is cleared, the aim reached. A rate that took too much memory reaches neither.
     pub fn verdict(&self) -> &'static str {
         let reached = |goal: Option<f64>| goal.is_some_and(|goal| self.ratio >= goal);
+        let is_too_large = self.memory.is_some_and(|memory| memory > MEMORY_RULE);
         match (self.bar, self.aim) {
             (None, None) => "",
+            _ if is_too_large && reached(self.bar.or(self.aim)) => "too much memory",
             _ if reached(self.aim) => "aim",
             _ if reached(self.bar) => "bar",
             _ => "below",

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use foldb_report::results::{Results, Workload};
+use foldb_report::results::{MEMORY_RULE, Results, Workload};
 
-use super::figures::{Figures, MEMORY_RULE, Standing, megabytes, optional, short};
+use super::figures::{Figures, Standing, megabytes, optional, short};
 use crate::engine::Name;
 
 /// Between these stands the table.

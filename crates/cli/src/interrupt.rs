@@ -6,11 +6,12 @@
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use crate::exit::{Exit, Outcome};
 
 static WATCHED: AtomicBool = AtomicBool::new(false);
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Makes Ctrl-C exit with 130.
 pub fn install() -> Outcome {
@@ -35,6 +36,11 @@ impl Watch {
     pub fn start() -> Watch {
         WATCHED.store(true, Ordering::SeqCst);
         Watch(())
+    }
+
+    /// What Ctrl-C sets to true, for who can be cancelled by that.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&INTERRUPTED)
     }
 
     /// Whether Ctrl-C was pressed.

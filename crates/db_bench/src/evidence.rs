@@ -165,9 +165,7 @@ impl Evidence {
     fn written(&self, stats: &Stats) -> Option<Written> {
         let since = |of: fn(&Stats) -> u64| of(stats).saturating_sub(of(&self.before.stats));
         let user = since(|stats| stats.bytes_user);
-        let own = since(|stats| {
-            stats.bytes_log + stats.bytes_flush + stats.bytes_compaction + stats.bytes_manifest
-        });
+        let own = since(Stats::bytes_written);
         let moved = Moved::now()?.since(self.before.moved?);
         // What the database wrote and no call did went through the log's mapped window.
         let mapped = own.saturating_sub(moved.calls);

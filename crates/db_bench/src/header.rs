@@ -92,6 +92,9 @@ fn print_engine(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     writeln!(out, "Compaction: {compaction}{}", own(flags.compaction_style.is_none()))?;
     writeln!(out, "Buffer:     {} bytes", options.write_buffer_size)?;
     writeln!(out, "Cache:      {} bytes", options.block_cache_size)?;
+    if let Some(least) = options.value_separation_min {
+        writeln!(out, "Separated:  values of {least} bytes and more")?;
+    }
     match &options.merge_operator {
         None => writeln!(out, "Operator:   none")?,
         Some(operator) if plan.lenient => writeln!(

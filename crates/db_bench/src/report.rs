@@ -91,6 +91,11 @@ pub fn stats_lines(stats: &Stats) -> String {
     }
     line(&mut text, format_args!("space_amplification: {:.2}", stats.space_amplification()));
     line(&mut text, format_args!("runs_per_read: {}", stats.runs_per_read()));
+    let segments = &stats.segments;
+    if segments.files > 0 {
+        let (files, bytes, live) = (segments.files, segments.bytes, segments.live_bytes);
+        line(&mut text, format_args!("segments: files {files} bytes {bytes} live {live}"));
+    }
     for (name, value) in bytes_written(stats) {
         line(&mut text, format_args!("{name}: {value}"));
     }
@@ -115,7 +120,7 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
     writeln!(text, "{content}").expect("writing to a String does not fail");
 }
 
-fn counters(stats: &Stats) -> [(&'static str, u64); 21] {
+fn counters(stats: &Stats) -> [(&'static str, u64); 26] {
     [
         ("puts", stats.puts),
         ("deletes", stats.deletes),
@@ -138,6 +143,11 @@ fn counters(stats: &Stats) -> [(&'static str, u64); 21] {
         ("memtable_bytes", stats.memtable_bytes),
         ("bytes_compaction_read", stats.bytes_compaction_read),
         ("bytes_manifest", stats.bytes_manifest),
+        ("segment_merges", stats.segment_merges),
+        ("bytes_segments", stats.bytes_segments),
+        ("bytes_segment_merges", stats.bytes_segment_merges),
+        ("bytes_segment_merges_read", stats.bytes_segment_merges_read),
+        ("bytes_reclaimed", stats.bytes_reclaimed),
     ]
 }
 

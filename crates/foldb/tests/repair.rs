@@ -176,6 +176,36 @@ fn a_manifest_is_made_of_a_log_alone() {
     check_all(&open_with(&fs, true), 20, |_| Some(0));
 }
 
+/// So is a keyspace that was not: one that no table tells of, and no manifest.
+#[test]
+fn keyspaces_that_only_logs_tell_of_come_back() {
+    let fs = MemFs::new();
+    let db = open_with(&fs, true);
+    put_all(&db, 0..20, 0);
+    let flushed = db.create_keyspace("flushed", Default::default()).unwrap();
+    flushed.put("a", "in a table").unwrap();
+    db.flush().unwrap();
+    let logged = db.create_keyspace("logged", Default::default()).unwrap();
+    logged.put("b", "in the log").unwrap();
+    db.sync().unwrap();
+    drop((flushed, logged, db));
+    for file in files(&fs, "MANIFEST").into_iter().chain(files(&fs, "CURRENT")) {
+        fs.remove(&file).unwrap();
+    }
+    let report = repair(&fs);
+    assert!(report.rebuilt && report.lost_tables.is_empty(), "{report:?}");
+    let db = open_with(&fs, true);
+    check_all(&db, 20, |_| Some(0));
+    for (name, key, value) in [("keyspace-1", "a", "in a table"), ("keyspace-2", "b", "in the log")]
+    {
+        let found = db.keyspace(name).unwrap().get(key).unwrap().map(Value::into_owned);
+        assert_eq!(found.as_deref(), Some(value.as_bytes()), "{name}");
+    }
+    // Ids of keyspaces are never given twice.
+    let own = db.create_keyspace("new", Default::default()).unwrap();
+    assert!(own.iter().unwrap().next().is_none());
+}
+
 /// Nothing synced is lost with no table lost.
 #[test]
 fn a_lost_current_is_written_again() {

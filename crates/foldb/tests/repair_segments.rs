@@ -197,6 +197,82 @@ fn a_segment_that_a_repair_cannot_make_use_of_is_put_aside() {
     assert_eq!(fs.read(&aside).unwrap(), bytes);
 }
 
+/// Manifest and tables are gone: the newest value of each key is found by what segments say, with and without
+/// hints, also where no log is left to tell whose database it was.
+#[test]
+fn values_are_found_again_without_manifest_and_tables() {
+    for (hints, logs) in [(true, true), (false, true), (true, false)] {
+        let fs = MemFs::new();
+        let options = Options { value_hints: hints, ..by_hand(&fs) };
+        let db = Db::open(PATH, options.clone()).unwrap();
+        let other = foldb::KeyspaceOptions::default();
+        let other = db.create_keyspace("other", other).unwrap();
+        put_all(&db, 0..100, 0);
+        put_all(&db, 0..50, 1);
+        other.put(key(7), value(7, 3)).unwrap();
+        db.flush().unwrap();
+        put_all(&db, 30..60, 2);
+        db.flush().unwrap();
+        drop((db, other));
+        remove_manifest(&fs);
+        let gone = files(&fs, ".tbl").into_iter();
+        let gone = gone.chain(files(&fs, ".log").into_iter().filter(|_| !logs));
+        gone.for_each(|file| fs.remove(&file).unwrap());
+        let report = rebuild(options.clone());
+        assert_eq!((report.tables, report.values_recovered), (0, 101), "{report:?}");
+        assert_eq!(report.incomplete_keyspaces, ["default", "keyspace-1"]);
+        let db = Db::open(PATH, options.clone()).unwrap();
+        check_all(&db, 100, |n| match n {
+            30..60 => Some(2),
+            _ => Some(usize::from(n < 50)),
+        });
+        let other = db.keyspace("keyspace-1").unwrap();
+        assert_eq!(other.get(key(7)).unwrap().unwrap().into_owned(), value(7, 3));
+        // What is written from now on is newer.
+        put_all(&db, 0..100, 4);
+        db.flush().unwrap();
+        check_all(&db, 100, |_| Some(4));
+        db.compact::<&str>(..).unwrap();
+        check_all(&db, 100, |_| Some(4));
+        db.verify().unwrap();
+        drop((db, other));
+        assert!(Db::repair(PATH, options).unwrap().found_nothing());
+    }
+}
+
+/// Of a damaged table nobody knows without a manifest what it showed. What tables show that are left is not
+/// touched by what is found again.
+#[test]
+fn a_damaged_table_without_a_manifest_has_its_values_found_again() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, by_hand(&fs)).unwrap();
+    put_all(&db, 0..100, 0);
+    db.flush().unwrap();
+    let damaged = files(&fs, ".tbl").pop().unwrap();
+    put_all(&db, 50..80, 1);
+    (80..90).for_each(|n| db.delete(key(n)).unwrap());
+    db.put(key(90), "inline").unwrap();
+    db.flush().unwrap();
+    drop(db);
+    remove_manifest(&fs);
+    let mut bytes = fs.read(&damaged).unwrap();
+    bytes[10] ^= 1;
+    write(&fs, &damaged, &bytes);
+    let report = rebuild(by_hand(&fs));
+    assert_eq!((report.lost_tables.len(), &*report.lost_tables[0].file), (1, &*damaged));
+    assert_eq!((report.tables, report.values_recovered), (1, 59), "{report:?}");
+    assert_eq!(report.incomplete_keyspaces, ["default"]);
+    let db = Db::open(PATH, by_hand(&fs)).unwrap();
+    assert_eq!(db.get(key(90)).unwrap().unwrap(), b"inline");
+    db.put(key(90), value(90, 0)).unwrap();
+    check_all(&db, 100, |n| match n {
+        50..80 => Some(1),
+        80..90 => None,
+        _ => Some(0),
+    });
+    db.verify().unwrap();
+}
+
 /// A manifest of before the last open was never removed; the one in force is gone. Since then there was a flush,
 /// or segments moved.
 #[test]

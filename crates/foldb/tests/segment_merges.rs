@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use foldb::env::mem::Fault;
-use foldb::env::{Env, FileSystem, MemFs, SystemClock, SystemThreads};
+use foldb::env::{Clock, Env, FileSystem, ManualClock, MemFs, SystemClock, SystemThreads};
 use foldb::{Db, ErrorKind, Event, EventListener, MergeOptions, Options};
 
 use support::deeds::DeedFs;
@@ -341,9 +341,10 @@ fn a_crash_at_each_step_of_a_merge_leaves_the_old_or_the_new_state() {
             check_all(&db, 300, &generation);
             db.verify().unwrap();
             let used: Vec<_> = segment_files(&fs);
+            assert_eq!(used.len() as u64, db.stats().segments.files, "no orphan after the open");
             drop(db);
             let db = open(&fs);
-            assert_eq!(segment_files(&fs), used, "no orphan after the first open");
+            assert_eq!(segment_files(&fs), used);
             check_all(&db, 300, &generation);
         }
         if reached_end {
@@ -460,6 +461,80 @@ fn a_merge_can_be_cancelled() {
     let report = db.merge_segments(&MergeOptions::default()).unwrap();
     assert!(!report.cancelled && report.commits > 0, "{report:?}");
     check_all(&db, 300, &generation);
+}
+
+/// Cancels a merge when a slice was compacted, and counts slices.
+#[derive(Debug, Default)]
+struct CancelsAtSlice {
+    cancel: Arc<AtomicBool>,
+    slices: AtomicU64,
+}
+
+impl EventListener for CancelsAtSlice {
+    fn on_event(&self, event: &Event) {
+        if let Event::Compaction { .. } = event {
+            self.slices.fetch_add(1, Ordering::Relaxed);
+            self.cancel.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The tree is compacted first, which may take longer than the merge.
+#[test]
+fn a_merge_can_be_cancelled_while_it_compacts() {
+    let fs = MemFs::new();
+    let listener = Arc::new(CancelsAtSlice::default());
+    let listeners: Vec<Arc<dyn EventListener>> = vec![listener.clone()];
+    let small = Options { target_file_size: 600, block_size: 256, ..by_hand(&fs) };
+    let (db, generation) =
+        half_dead_in(Options { listeners, disable_auto_compactions: true, ..small });
+    let cancellable =
+        MergeOptions { cancel: Some(Arc::clone(&listener.cancel)), ..MergeOptions::default() };
+    let report = db.merge_segments(&cancellable).unwrap();
+    assert!(report.cancelled && report.commits == 0, "{report:?}");
+    assert_eq!(listener.slices.load(Ordering::Relaxed), 1);
+    check_all(&db, 300, &generation);
+    // Cancelled from the beginning it does nothing at all.
+    assert!(db.merge_segments(&cancellable).unwrap().cancelled);
+    assert_eq!(listener.slices.load(Ordering::Relaxed), 1);
+    let report = db.merge_segments(&MergeOptions::default()).unwrap();
+    assert!(!report.cancelled && report.bytes_reclaimed() > 0, "{report:?}");
+    assert!(listener.slices.load(Ordering::Relaxed) > 2, "{listener:?}");
+    check_all(&db, 300, &generation);
+    db.verify().unwrap();
+}
+
+/// In the background no more bytes are read and written in a time than the budget allows.
+#[test]
+fn merges_in_the_background_keep_to_their_io_budget() {
+    const BUDGET: u64 = 10_000;
+    let fs = MemFs::new();
+    let (db, generation) = half_dead(&fs);
+    db.compact::<&str>(..).unwrap();
+    drop(db);
+    for merge_io_budget in [0, BUDGET] {
+        let fs = fs.kill();
+        let clock = Arc::new(ManualClock::default());
+        let env = Env { clock: clock.clone(), ..Env::in_memory(fs.clone()) };
+        let options = Options { env, merge_io_budget, max_dead_fraction: 0.05, ..separating(&fs) };
+        let db = Db::open(PATH, options).unwrap();
+        let before = db.stats();
+        let start = clock.now();
+        while db.step_background().unwrap() {}
+        let took = clock.now() - start;
+        let after = db.stats();
+        assert!(after.segment_merges > before.segment_merges);
+        let moved = after.bytes_segment_merges_read + after.bytes_segment_merges
+            - before.bytes_segment_merges_read
+            - before.bytes_segment_merges;
+        assert!(moved > BUDGET, "{moved}");
+        if merge_io_budget == 0 {
+            assert!(took.is_zero(), "{took:?}");
+        } else {
+            assert!(took.as_secs_f64() >= moved as f64 / BUDGET as f64, "{moved} in {took:?}");
+        }
+        check_all(&db, 300, &generation);
+    }
 }
 
 /// Writers, a reader, flushes, compactions and merges at once, on threads: each writer finds what it wrote

@@ -117,10 +117,10 @@ struct Line {
     #[arg(long, default_value = "on", value_parser = ["on", "off"])]
     sync: String,
     /// Repetitions; figures are medians
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     reps: u32,
     /// Time one operation of so many
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
     sample_every: u64,
     /// Directory for the databases, empty or not there [default: a new one here, removed afterwards]
     #[arg(long, value_name = "DIR")]
@@ -194,6 +194,7 @@ fn explain(error: &clap::Error) -> Result<Request, Failure> {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             return Ok(Request::Answer(error.render().to_string()));
         }
+        ErrorKind::InvalidValue if valid.is_empty() => format!("{name} needs a value behind it"),
         ErrorKind::InvalidValue => {
             let given = texts(ContextKind::InvalidValue).join(" ");
             format!("{name} cannot be '{}'; valid are {valid}", given.escape_debug())
@@ -318,6 +319,18 @@ mod tests {
             ),
         ] {
             assert_eq!(refusal(words), line);
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_missing_or_out_of_range_is_called_so() {
+        for (words, told) in [
+            ("--reps", "--reps needs a value behind it"),
+            ("--reps -1", "'-1' for '--reps <N>': -1 is not in 1..=1000"),
+            ("--sample-every 0", "'0' for '--sample-every <N>': 0 is not in 1.."),
+        ] {
+            let line = refusal(&format!("merge_bench standard {words}"));
+            assert!(line.contains(told), "{words}: {line}");
         }
     }
 

@@ -4,6 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How many times the peak memory of its peer an engine may take: a rate reached with more does not count.
+pub const MEMORY_RULE: f64 = 1.25;
+
 /// Everything one call of a benchmark measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {

@@ -1,53 +1,67 @@
 //! `merge-segments`: the space of overwritten and deleted values comes back.
 
 use std::io::{self, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use foldb::{MergeOptions, MergeProgress, MergeReport};
+use foldb::{Event, EventListener, MergeOptions, MergeProgress, MergeReport, Options};
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 
 use crate::args::{Common, MergeSegments};
 use crate::exit::{Exit, Outcome};
+use crate::form::escape::one_line;
 use crate::form::json::integer;
 use crate::interrupt::Watch;
 use crate::location;
 use crate::output::Output;
 use crate::progress;
 
+/// What the merge found damaged, and left as it is or did without.
+#[derive(Debug, Default)]
+struct Found(Mutex<Vec<String>>);
+
+impl EventListener for Found {
+    fn on_event(&self, event: &Event) {
+        if let Event::BackgroundError { error } = event {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
+        }
+    }
+}
+
 /// Merges, and says what came back.
 pub fn run(args: &MergeSegments, common: &Common) -> Outcome {
-    let db = location::open(&args.db, common.options())?;
+    let found = Arc::new(Found::default());
+    let listeners: Vec<Arc<dyn EventListener>> = vec![Arc::clone(&found) as _];
+    let db = location::open(&args.db, Options { listeners, ..common.options() })?;
     let watch = Watch::start();
-    let cancel = Arc::new(AtomicBool::new(false));
     let bar = progress::bar(
         db.stats().segments.dead_bytes,
         "merging value segments",
         "{prefix} {wide_bar} {bytes} of {total_bytes} given back, {elapsed}",
     );
-    let (shown, stop) = (bar.clone(), Arc::clone(&cancel));
+    let shown = bar.clone();
     let tell = move |progress: &MergeProgress| {
         shown.set_length(progress.bytes_reclaimed + progress.bytes_dead);
         shown.set_position(progress.bytes_reclaimed);
-        if watch.interrupted() {
-            stop.store(true, Ordering::Relaxed);
-        }
     };
     let options = MergeOptions {
         max_dead_fraction: f64::from(args.dead) / 100.0,
         progress: Some(Arc::new(tell)),
-        cancel: Some(cancel),
+        cancel: Some(watch.flag()),
         ..MergeOptions::default()
     };
     let report = db.merge_segments(&options);
     bar.finish_and_clear();
     let report = report?;
+    let found = std::mem::take(&mut *found.0.lock().unwrap_or_else(PoisonError::into_inner));
     if common.json {
         let mut output = Output::new();
-        output.json(&to_json(&report))?;
+        output.json(&to_json(&report, &found))?;
         output.flush()?;
     } else {
+        for error in found {
+            let _ = writeln!(io::stderr(), "found: {}", one_line(&error));
+        }
         let _ = writeln!(io::stderr(), "{}", to_text(&report));
     }
     db.close()?;
@@ -69,7 +83,7 @@ fn to_text(report: &MergeReport) -> String {
     )
 }
 
-fn to_json(report: &MergeReport) -> Value {
+fn to_json(report: &MergeReport, found: &[String]) -> Value {
     json!({
         "duration_micros": integer(u64::try_from(report.duration.as_micros()).unwrap_or(u64::MAX)),
         "bytes_before": integer(report.bytes_before),
@@ -83,5 +97,6 @@ fn to_json(report: &MergeReport) -> Value {
         "peak_lookup_bytes": integer(report.peak_lookup_bytes),
         "commits": integer(report.commits),
         "cancelled": report.cancelled,
+        "found": found,
     })
 }

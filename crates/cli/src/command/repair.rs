@@ -34,7 +34,9 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(error) = &report.manifest {
         let what = match report.rebuilt {
-            true => "a manifest was made of what tables and logs tell",
+            true => {
+                "a manifest was made of what the other files tell, in which keyspaces are called keyspace-1 and so on"
+            }
             false => "the newest manifest that can be read is in force",
         };
         lines.push(format!("{what}: {error}"));
@@ -43,6 +45,15 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
         lines.push(format!("lost {}, and the writes in it", shown(log)));
     }
     for table in &report.lost_tables {
+        if table.keyspace.is_empty() {
+            // No manifest tells what it was.
+            lines.push(format!(
+                "lost {}, whatever keys it held: {}",
+                shown(&table.file),
+                table.error
+            ));
+            continue;
+        }
         lines.push(format!(
             "lost {} of keyspace {}, keys {} to {}; what only it held of them is unknown, deletes too, but \
              for separated values: {}",
@@ -53,13 +64,20 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
             table.error,
         ));
     }
+    for name in &report.incomplete_keyspaces {
+        lines.push(format!(
+            "tables of keyspace {} are lost; what only they held of its keys is unknown, deletes too, but for \
+             separated values",
+            quoted(name.as_bytes())
+        ));
+    }
     for segment in &report.lost_segments {
         lines.push(format!("lost {}: reads of the values in it fail", shown(segment)));
     }
     let s = if report.tables == 1 { " is" } else { "s are" };
-    lines.push(match report.lost_tables.len() {
-        0 => format!("{} table{s} whole", report.tables),
-        _ => format!(
+    lines.push(match report.lost_tables.is_empty() && report.incomplete_keyspaces.is_empty() {
+        true => format!("{} table{s} whole", report.tables),
+        false => format!(
             "{} table{s} whole, {} separated values were found again",
             report.tables, report.values_recovered
         ),
@@ -85,6 +103,7 @@ fn to_json(report: &RepairReport) -> Value {
         "manifest": report.manifest.as_ref().map(ToString::to_string),
         "tables": integer(report.tables),
         "lost_tables": report.lost_tables.iter().map(table).collect::<Vec<_>>(),
+        "incomplete_keyspaces": report.incomplete_keyspaces,
         "lost_logs": paths(&report.lost_logs),
         "lost_segments": paths(&report.lost_segments),
         "values_recovered": integer(report.values_recovered),

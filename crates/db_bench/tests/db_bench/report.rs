@@ -54,6 +54,32 @@ fn every_benchmark_is_a_series_of_the_page() {
     assert!(!stdout.contains("Microseconds per"), "only --histogram prints them");
 }
 
+/// What goes to value segments is written, too.
+#[test]
+fn what_a_load_wrote_to_segments_is_told() {
+    let (_, _, stdout) = report(&[
+        "--benchmarks=fillseq,compact,stats",
+        "--num=2000",
+        "--value_size=1000",
+        "--enable_blob_files=1",
+        "--min_blob_size=500",
+    ]);
+    assert!(stdout.contains("\nSeparated:  values of 500 bytes and more\n"), "{stdout}");
+    let told = |name: &str| -> u64 {
+        let line = stdout.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap().split(' ').next().unwrap().parse().unwrap()
+    };
+    assert!(told("bytes_segments: ") > 2_000_000, "{stdout}");
+    assert!(told("segments: files 1 bytes ") > 2_000_000, "{stdout}");
+    let small = "--write_buffer_size=65536";
+    let benchmarks = "--benchmarks=fillseq,waitforcompaction";
+    let (_, results, _) =
+        report(&[benchmarks, "--num=2000", "--value_size=1000", "--enable_blob_files=1", small]);
+    let written = results.runs[0].written.clone().unwrap();
+    let (own, seen) = (written.own.unwrap(), written.calls + written.mapped);
+    assert!(own > 4_000_000 && own.abs_diff(seen) < own / 50 + 65_536, "{written:?}");
+}
+
 #[test]
 fn what_a_load_wrote_and_took_is_told() {
     let (page, results, _) = report(&[

@@ -243,11 +243,11 @@ impl Core {
     }
 
     /// Runs jobs of the caller's to their end, alone, until there is no next one. `stepped` is called
-    /// after each slice.
+    /// after each slice; an error of it is the last of them, and what was done until then stands.
     pub(crate) fn run_alone(
         &self,
         next: impl Fn(&Core) -> Option<Claim>,
-        stepped: impl Fn(),
+        stepped: impl Fn() -> Result<()>,
     ) -> Result<()> {
         let _alone = self.background.alone.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_open()?;
@@ -261,7 +261,7 @@ impl Core {
                 let outcome = self.compaction_step(&mut job.job);
                 self.background.stepped(Work::Compaction, &outcome.clone().map(|()| true));
                 outcome?;
-                stepped();
+                stepped()?;
             }
         }
         Ok(())

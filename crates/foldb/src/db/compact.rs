@@ -141,14 +141,14 @@ impl Core {
         range: &impl RangeBounds<K>,
     ) -> Result<()> {
         self.flush()?;
-        self.compact_range(keyspace, widened(range, &*keyspace.comparator), 0, || ())
+        self.compact_range(keyspace, widened(range, &*keyspace.comparator), 0, || Ok(()))
     }
 
     /// Folds all that can be folded of a keyspace, operands that nothing else would touch included.
     pub(crate) fn fold_all(&self, keyspace: &KeyspaceState) -> Result<()> {
         self.flush()?;
         // Tables written from now on are as folded as they can be.
-        self.compact_range(keyspace, ShapeRange::ALL, self.new_file_number(), || ())
+        self.compact_range(keyspace, ShapeRange::ALL, self.new_file_number(), || Ok(()))
     }
 
     pub(super) fn compact_range(
@@ -156,7 +156,7 @@ impl Core {
         keyspace: &KeyspaceState,
         range: ShapeRange,
         operands_below: u64,
-        stepped: impl Fn(),
+        stepped: impl Fn() -> Result<()>,
     ) -> Result<()> {
         if range.is_empty(&*keyspace.comparator) {
             return Ok(());

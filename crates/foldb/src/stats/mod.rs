@@ -102,16 +102,19 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Bytes written to log, tables, value segments and manifest per byte of keys and values accepted; 0 before
-    /// the first write.
-    pub fn write_amplification(&self) -> f64 {
-        let written = self.bytes_log
+    /// Bytes written to log, tables, value segments and manifest.
+    pub fn bytes_written(&self) -> u64 {
+        self.bytes_log
             + self.bytes_flush
             + self.bytes_compaction
             + self.bytes_segments
             + self.bytes_segment_merges
-            + self.bytes_manifest;
-        ratio(written, self.bytes_user)
+            + self.bytes_manifest
+    }
+
+    /// [`Stats::bytes_written`] per byte of keys and values accepted; 0 before the first write.
+    pub fn write_amplification(&self) -> f64 {
+        ratio(self.bytes_written(), self.bytes_user)
     }
 
     /// Bytes written into a level by flushes and compactions per byte of keys and values accepted; 0

@@ -91,6 +91,7 @@ pub fn verdict(row: &Row<'_>, verdict: Option<Verdict>) -> Markup {
         @match (verdict, &row.workload.peer) {
             (Some(Verdict::Aim), _) => span class="good" { "aim reached" },
             (Some(Verdict::Bar), _) => span class="good" { "bar reached" },
+            (Some(Verdict::TooMuchMemory), _) => span class="below" { "too much memory" },
             (Some(Verdict::Below), _) => span class="below" { "below the bar" },
             (None, Some(_)) => "peer did not run",
             _ => (NONE),

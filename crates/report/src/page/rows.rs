@@ -2,7 +2,7 @@
 //!
 //! Runs of a workload or an engine that the results do not list are shown too, after those they do.
 
-use crate::results::{Results, Run, Workload};
+use crate::results::{MEMORY_RULE, Results, Run, Workload};
 
 /// All workloads, and who is compared.
 pub struct Rows<'a> {
@@ -42,6 +42,8 @@ pub struct Ratio {
     pub least: f64,
     /// Of the fastest repetition over the other's slowest.
     pub most: f64,
+    /// Peak memory over the other's, of medians, if that is another engine.
+    pub memory: Option<f64>,
 }
 
 /// What a ratio says of its workload's bar and aim.
@@ -51,6 +53,8 @@ pub enum Verdict {
     Open,
     /// It is missed.
     Below,
+    /// It would be reached, but with more memory than the rule allows.
+    TooMuchMemory,
     /// The bar is reached.
     Bar,
     /// The aim is reached.
@@ -84,7 +88,11 @@ impl<'a> Rows<'a> {
 
     /// How the subject compares with what `row`'s bar is set against; `None` if one has no rate.
     pub fn ratio(&self, row: &Row<'_>) -> Option<Ratio> {
-        Ratio::of(&row.contender(self.subject)?.rates(), &self.peer_rates(row)?)
+        let ours = row.contender(self.subject)?;
+        let ratio = Ratio::of(&ours.rates(), &self.peer_rates(row)?)?;
+        let peer = row.contender(row.workload.peer.as_deref()?);
+        let memory = peer.and_then(|peer| Some(ours.peak_memory()? / peer.peak_memory()?.max(1.0)));
+        Some(Ratio { memory, ..ratio })
     }
 }
 
@@ -154,6 +162,11 @@ impl Contender<'_> {
         self.values(|run| Some(run.rate()))
     }
 
+    /// Median of the peaks of resident memory, bytes.
+    fn peak_memory(&self) -> Option<f64> {
+        median(&self.values(|run| Some(run.peak_memory? as f64)))
+    }
+
     /// The run whose rate is the median, the slower of the middle two.
     pub fn typical(&self) -> usize {
         let mut order: Vec<usize> = (0..self.runs.len()).collect();
@@ -173,11 +186,21 @@ impl Ratio {
             median: over(median(ours), median(theirs))?,
             least: over(least(ours), most(theirs))?,
             most: over(most(ours), least(theirs))?,
+            memory: None,
         })
     }
 
     /// What it says of `workload`'s bar and aim.
     pub fn verdict(&self, workload: &Workload) -> Verdict {
+        let is_too_large = self.memory.is_some_and(|memory| memory > MEMORY_RULE);
+        match self.reached(workload) {
+            Verdict::Bar | Verdict::Aim if is_too_large => Verdict::TooMuchMemory,
+            reached => reached,
+        }
+    }
+
+    /// The same of rates alone.
+    fn reached(&self, workload: &Workload) -> Verdict {
         match (workload.bar, workload.aim) {
             (_, Some(aim)) if self.median >= aim => Verdict::Aim,
             (Some(bar), _) if self.median >= bar => Verdict::Bar,
@@ -262,6 +285,24 @@ mod tests {
         assert_eq!(ratio.median, 2.0);
         assert_eq!((ratio.least, ratio.most), (200.0 / 300.0, 6.0));
         assert_eq!(ratio.verdict(&rows.all[0].workload), Verdict::Bar);
+    }
+
+    #[test]
+    fn a_rate_that_took_too_much_memory_reaches_nothing() {
+        let verdict = |ours: u64, bar: f64| {
+            let mut results = results();
+            for run in &mut results.runs {
+                run.peak_memory = Some(if run.engine == "foldb" { ours } else { 100 });
+            }
+            let (peer, bar) = (Some("rocksdb".into()), Some(bar));
+            let workload = Workload { name: "w".into(), peer, bar, ..Workload::default() };
+            results.workloads = vec![workload];
+            let rows = Rows::of(&results);
+            rows.ratio(&rows.all[0]).unwrap().verdict(&rows.all[0].workload)
+        };
+        assert_eq!(verdict(125, 2.0), Verdict::Bar);
+        assert_eq!(verdict(126, 2.0), Verdict::TooMuchMemory);
+        assert_eq!(verdict(126, 3.0), Verdict::Below);
     }
 
     #[test]

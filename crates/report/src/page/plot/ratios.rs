@@ -56,7 +56,7 @@ pub fn figure(rows: &Rows<'_>) -> Option<Markup> {
 fn heading(row: &Row<'_>, ratio: &Ratio, top: f64) -> Markup {
     let value = figures::times(ratio.median);
     let class = match ratio.verdict(&row.workload) {
-        Verdict::Below => "value below",
+        Verdict::Below | Verdict::TooMuchMemory => "value below",
         _ => "value",
     };
     html! {

@@ -10,22 +10,29 @@
 //!   again the separated values whose segments it referred to, the newest of each key ([`values`]);
 //!   what else it held (other values, operands, deletes) is not known, so an older value may show.
 //! - A log that is missing is passed over. What it held is lost; what stands in later ones is kept.
+//!   Without a manifest nobody knows which tables are lost: where none is left, or a damaged one may be anybody's, all
+//!   that segments hold is looked at.
 //! - Segments need nothing: reads of values that are lost say so. One that nothing refers to any more
 //!   because a table is lost is put aside, for it may hold more of the table than could be read.
 //!
 //! The new manifest takes effect as every manifest does, by `CURRENT`; until then the database is as it
 //! was. Damaged tables are put aside under another name, for whoever can do more with them.
 
+mod logs;
 mod rebuild;
+mod report;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
-use self::rebuild::Survey;
+pub use self::report::{LostTable, RepairReport};
+
+use self::rebuild::{Rebuilt, Survey};
+use self::values::Sought;
 use crate::db::keyspace::KeyspaceParts;
 use crate::db::open::files::{MISSING_TABLE, highest_number, list_files, logs_in};
 use crate::db::open::opening::{keyspace_parts, keyspace_trees};
@@ -35,67 +42,13 @@ use crate::db::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::KeyspaceId;
 use crate::options::Options;
+use crate::segment::Placement;
 use crate::table::BlockCache;
 use crate::version::{
     Edit, FileKind, FileNames, KeyRange, Manifest, OpenTables, Recovered, TableRef, Trash,
     TreeEdit, Upper, Version, manifest_in_force,
 };
 use crate::wal::LogWriter;
-
-/// What a repair found and did.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct RepairReport {
-    /// Why the manifest that was in force could not be read, if it could not; an older one was then.
-    pub manifest: Option<Error>,
-    /// Whether no manifest could be read that knows of all tables, and one was made of what they tell.
-    pub rebuilt: bool,
-    /// Tables that are whole.
-    pub tables: u64,
-    /// Tables that are missing or damaged.
-    pub lost_tables: Vec<LostTable>,
-    /// Logs that are missing.
-    pub lost_logs: Vec<PathBuf>,
-    /// Files of value segments that are missing, or could not be read where that was needed.
-    pub lost_segments: Vec<PathBuf>,
-    /// Separated values that were found again.
-    pub values_recovered: u64,
-}
-
-impl RepairReport {
-    /// Whether nothing was missing or damaged.
-    pub fn found_nothing(&self) -> bool {
-        self.manifest.is_none()
-            && self.lost_tables.is_empty()
-            && self.lost_logs.is_empty()
-            && self.lost_segments.is_empty()
-    }
-}
-
-/// A table that is gone. Of the keys from `first_key` to `last_key` deletes, operands and values that
-/// were not separated are unknown as far as only this table held them.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct LostTable {
-    /// Name of the keyspace.
-    pub keyspace: String,
-    /// The table's file.
-    pub file: PathBuf,
-    /// What is wrong with it.
-    pub error: Error,
-    /// First key of what it showed.
-    pub first_key: Vec<u8>,
-    /// Where that ends; the key itself may not be part of it.
-    pub last_key: Vec<u8>,
-}
-
-impl LostTable {
-    /// One of which nobody knows what it held.
-    fn unknown((file, error): (PathBuf, Error)) -> LostTable {
-        let (keyspace, first_key, last_key) = Default::default();
-        LostTable { keyspace, file, error, first_key, last_key }
-    }
-}
 
 /// Repairs the database at `path`, and opens it once to see that it does.
 pub(crate) fn repair(path: &Path, options: Options) -> Result<RepairReport> {
@@ -119,19 +72,24 @@ pub(crate) fn repair(path: &Path, options: Options) -> Result<RepairReport> {
     }
     let locked = lock(&*fs, &names)?;
     let mut report = RepairReport::default();
+    let mut unclaimed = BTreeMap::new();
     let (recovered, next_number) = match manifest(&*fs, &names) {
         Ok(recovered) => (recovered, highest_number(&present) + 1),
         Err(error) if error.kind() == ErrorKind::Corruption => {
             report.manifest = Some(error);
             let survey = Survey::take(&fs, &names, &present, &options)?;
             let next_number = survey.next_number();
-            (older_or_rebuilt(&*fs, &names, &present, survey, &mut report)?, next_number)
+            let rebuilt = older_or_rebuilt(&*fs, &names, &present, survey, &mut report)?;
+            unclaimed = rebuilt.unclaimed;
+            (rebuilt.recovered, next_number)
         }
         Err(error) => return Err(error),
     };
     let mut stored = Stored::recover(recovered, &options, &names)?;
     stored.next_file = stored.next_file.max(next_number);
-    Repair { options: options.clone(), names, fs, present, stored, report: &mut report }.run()?;
+    let report_to = &mut report;
+    Repair { options: options.clone(), names, fs, present, stored, unclaimed, report: report_to }
+        .run()?;
     drop(locked);
     open(path, options)?.close()?;
     Ok(report)
@@ -149,9 +107,9 @@ fn older_or_rebuilt(
     fs: &dyn FileSystem,
     names: &FileNames,
     present: &[FileKind],
-    mut survey: Survey<'_>,
+    survey: Survey<'_>,
     report: &mut RepairReport,
-) -> Result<Recovered> {
+) -> Result<Rebuilt> {
     let manifests = present.iter().filter_map(|kind| match kind {
         FileKind::Manifest(number) => Some(*number),
         _ => None,
@@ -161,12 +119,11 @@ fn older_or_rebuilt(
     if let Some(older) = older {
         let next_file = older.edits.iter().rev().find_map(|edit| edit.next_file);
         if !survey.has_work_since(next_file.unwrap_or(0)) {
-            return Ok(older);
+            return Ok(Rebuilt { recovered: older, unclaimed: BTreeMap::new() });
         }
     }
     report.rebuilt = true;
-    let damaged = std::mem::take(&mut survey.damaged);
-    report.lost_tables = damaged.into_iter().map(LostTable::unknown).collect();
+    report.lost_tables = survey.damaged.iter().cloned().map(LostTable::unknown).collect();
     survey.rebuild()
 }
 
@@ -176,6 +133,8 @@ struct Repair<'a> {
     fs: Arc<dyn FileSystem>,
     present: Vec<FileKind>,
     stored: Stored,
+    /// Segments to be searched for all there is.
+    unclaimed: BTreeMap<KeyspaceId, Vec<Placement>>,
     report: &'a mut RepairReport,
 }
 
@@ -304,13 +263,20 @@ impl Repair<'_> {
         }
         let comparator = &*own.comparator;
         let without = before.apply(&edits, comparator, trash)?;
-        if lost.is_empty() {
-            return Ok(without);
-        }
-        let found = self.find_values(own, &lost, &without, &tables)?;
+        let unclaimed = self.unclaimed.remove(&own.id).unwrap_or_default();
+        let sought = match unclaimed.is_empty() {
+            true => Sought::Of(&lost),
+            false => Sought::All(&unclaimed),
+        };
+        let found = self.find_values(own, &sought, &without, &tables)?;
         if found.is_empty() {
             return Ok(without);
         }
+        if !unclaimed.is_empty() {
+            self.report.incomplete_keyspaces.push(own.name.to_string());
+        }
+        let unplaced = |at: &&Placement| before.segments.get(at.segment).is_none();
+        edits.extend(unclaimed.iter().filter(unplaced).copied().map(TreeEdit::Place));
         self.report.values_recovered += found.len() as u64;
         let files = self.write_table(own, found)?;
         let run = self.stored.next_run;

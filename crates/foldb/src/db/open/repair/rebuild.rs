@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
+use super::logs::LogsTell;
 use crate::db::open::files::{highest_number, logs_in};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
@@ -31,7 +32,6 @@ use crate::version::{
     Edit, FileFacts, FileKind, FileNames, Key, KeyRange, KeyspaceEdit, Recovered, TablePool,
     TableRef, Trash, TreeEdit, Upper, Version,
 };
-use crate::wal::{LogReader, LogRecord};
 
 /// A table, as it tells of itself.
 struct Told {
@@ -44,6 +44,14 @@ struct Told {
 /// The whole sections of each segment, by keyspace; those in later files behind the others.
 type Sections = BTreeMap<KeyspaceId, BTreeMap<SegmentId, Vec<FoundSection>>>;
 
+/// A manifest, and what it does without.
+pub(super) struct Rebuilt {
+    pub(super) recovered: Recovered,
+    /// Of each keyspace of which tables are lost that nobody knows any more, the segments that are there: they
+    /// tell whose the values are.
+    pub(super) unclaimed: BTreeMap<KeyspaceId, Vec<Placement>>,
+}
+
 /// What all files but manifests tell.
 pub(super) struct Survey<'a> {
     fs: &'a Arc<dyn FileSystem>,
@@ -55,6 +63,7 @@ pub(super) struct Survey<'a> {
     operators: BTreeMap<u32, crate::fold::Definition>,
     told: Vec<Told>,
     sections: Sections,
+    logs: LogsTell,
     /// Tables that are damaged.
     pub(super) damaged: Vec<(PathBuf, Error)>,
 }
@@ -80,6 +89,7 @@ impl<'a> Survey<'a> {
             operators: BTreeMap::new(),
             told: Vec::new(),
             sections: BTreeMap::new(),
+            logs: LogsTell::default(),
             damaged: Vec::new(),
         };
         for kind in present {
@@ -92,9 +102,11 @@ impl<'a> Survey<'a> {
                 }
             }
         }
-        if survey.database.is_none() {
-            survey.database = survey.database_of_logs()?;
-        }
+        survey.logs = LogsTell::of(&**fs, names, &logs_in(present))?;
+        survey.database = match survey.database.or(survey.logs.database) {
+            None => survey.database_of_segments()?,
+            database => database,
+        };
         survey.find_sections()?;
         Ok(survey)
     }
@@ -164,33 +176,44 @@ impl<'a> Survey<'a> {
     /// What a manifest would say.
     ///
     /// # Errors
-    /// `Corruption` where there is no table or log to tell whose files these are, and where tables
+    /// `Corruption` where there is no file to tell whose files these are, and where tables
     /// contradict each other.
-    pub(super) fn rebuild(mut self) -> Result<Recovered> {
+    pub(super) fn rebuild(mut self) -> Result<Rebuilt> {
         let database = self.database.ok_or_else(|| {
-            let error = Error::corruption("no manifest, table or log that can be read is left");
+            let message = "no manifest, table, log or value segment that can be read is left";
+            let error = Error::corruption(message);
             error.in_file(self.names.directory())
         })?;
         let next_file = self.next_number();
         let sections = std::mem::take(&mut self.sections);
         let mut ids: Vec<KeyspaceId> = self.told.iter().map(|told| told.keyspace).collect();
+        ids.extend(&self.logs.keyspaces);
+        ids.extend(sections.keys());
         ids.push(DEFAULT_KEYSPACE);
         ids.sort_unstable();
         ids.dedup();
         let (mut keyspaces, mut next_run, mut last_seqno) = (Vec::new(), 1, 0);
+        let mut unclaimed = BTreeMap::new();
         for &id in &ids {
             let own = self.told.iter().filter(|told| told.keyspace == id);
             let flushed = own.clone().filter_map(|told| told.surroundings.as_ref());
             let flushed_through = flushed.map(|told| told.flushed_through).max().unwrap_or(0);
             let largest = own.map(|told| told.facts.largest_seqno).max().unwrap_or(0);
             last_seqno = largest.max(flushed_through).max(last_seqno);
+            let placements = self.placements(id, &sections);
+            if self.lacks_tables(id) {
+                // Those that are there: others are placed where tables look for them in vain.
+                let there = sections.get(&id).into_iter().flat_map(BTreeMap::keys);
+                let there = there.filter_map(|segment| placements.get(segment));
+                unclaimed.insert(id, there.copied().collect());
+            }
             keyspaces.push(KeyspaceEdit {
                 id,
                 name: (id != DEFAULT_KEYSPACE).then(|| format!("keyspace-{id}")),
                 comparator: Some(self.options.comparator.name().to_owned()),
                 num_levels: Some(self.options.num_levels as u64),
                 flushed_through: Some(flushed_through),
-                tree: self.tree(id, self.placements(id, &sections), &mut next_run)?,
+                tree: self.tree(id, placements, &mut next_run)?,
                 ..KeyspaceEdit::default()
             });
         }
@@ -205,30 +228,31 @@ impl<'a> Survey<'a> {
             keyspaces,
             ..Edit::default()
         };
-        Ok(Recovered { number: next_file, edits: vec![edit] })
+        let recovered = Recovered { number: next_file, edits: vec![edit] };
+        Ok(Rebuilt { recovered, unclaimed })
     }
 
-    /// Whose logs these are, if there is one that can be read.
-    fn database_of_logs(&self) -> Result<Option<u64>> {
-        for number in logs_in(self.present) {
-            match self.database_of_log(number) {
-                Ok(None) => {}
-                Err(error) if error.kind() == ErrorKind::Corruption => {}
-                told => return told,
+    /// Whose segment files these are, if the header of one can be read.
+    fn database_of_segments(&self) -> Result<Option<u64>> {
+        for kind in self.present {
+            let FileKind::Segment(number) = *kind else { continue };
+            let path = self.names.segment(number);
+            let failed = |error| Error::io(&path, "read the value segment", &error);
+            let file = self.fs.open(&path).map_err(failed)?;
+            let mut header = [0; SEGMENT_HEADER_LEN as usize];
+            if file.len().map_err(failed)? >= SEGMENT_HEADER_LEN {
+                file.read_exact_at(&mut header, 0).map_err(failed)?;
+                if let Ok(header) = SegmentHeader::decode(&header) {
+                    return Ok(Some(header.database));
+                }
             }
         }
         Ok(None)
     }
 
-    fn database_of_log(&self, number: u64) -> Result<Option<u64>> {
-        let mut log = LogReader::open(&**self.fs, &self.names.log(number), number)?;
-        let mut record = Vec::new();
-        if log.next(&mut record)?
-            && let LogRecord::Header(header) = LogRecord::decode(&record)?
-        {
-            return Ok(Some(header.database));
-        }
-        Ok(None)
+    /// Whether tables of a keyspace are lost: none is left, or there are damaged ones, which may be anybody's.
+    fn lacks_tables(&self, id: KeyspaceId) -> bool {
+        !self.damaged.is_empty() || self.told.iter().all(|told| told.keyspace != id)
     }
 
     /// Finds the sections of all segment files.

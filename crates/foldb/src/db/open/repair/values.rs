@@ -5,6 +5,9 @@
 //! left: L2   b.PUT.12                                   found: a.PUT.5
 //! ```
 //!
+//! Where no manifest is left to tell of lost tables ([`Sought::All`]), all that segments hold is looked at: as far as
+//! tables are left that show it, or something newer, it is hidden.
+//!
 //! `n` lay outside, and `b` is hidden by something newer. Whether `a` was deleted since, by a record of the lost
 //! table, is not known: it shows (H26).
 
@@ -17,14 +20,13 @@ use crate::compaction::memory::WorkMemory;
 use crate::compaction::output::TableOutput;
 use crate::db::keyspace::KeyspaceParts;
 use crate::error::{ErrorKind, Result};
-use crate::key::{Kind, MAX_SEQNO, NO_OPERATOR, RecordHeader, SeqNo};
+use crate::key::{Comparator, Kind, MAX_SEQNO, NO_OPERATOR, RecordHeader, SeqNo};
 use crate::options::Compression;
-use crate::segment::{Address, SegmentId};
+use crate::segment::{Address, Placement, SegmentMap};
 use crate::table::{CursorOptions, TableBuilderOptions};
-use crate::version::{FileFacts, OpenTables, TableRef, Version};
+use crate::version::{FileFacts, OpenTables, TableRef, Trash, Version};
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -35,25 +37,52 @@ pub(super) struct Found {
     address: Address,
 }
 
+/// Where to look for values, and of which keys.
+pub(super) enum Sought<'a> {
+    /// Of the ranges of these tables, in the segments that they referred to.
+    Of(&'a [TableRef]),
+    /// Of all keys: which tables there were is not known.
+    All(&'a [Placement]),
+}
+
+impl Sought<'_> {
+    fn segments(&self, version: &Version) -> Result<SegmentMap> {
+        let (mut segments, trash) = (SegmentMap::default(), Arc::<Trash>::default());
+        let mut place = |at: Placement| segments.place(at, trash.segment_file(at.file));
+        match self {
+            Sought::All(placements) => placements.iter().try_for_each(|&at| place(at))?,
+            Sought::Of(tables) => {
+                let referred = tables.iter().flat_map(|table| &*table.file.references);
+                let known = referred.filter_map(|(id, _)| version.segments.get(*id));
+                known.map(|segment| segment.placement).try_for_each(place)?;
+            }
+        }
+        Ok(segments)
+    }
+
+    fn is_in_range(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
+        match self {
+            Sought::All(_) => true,
+            Sought::Of(tables) => tables.iter().any(|table| table.contains(comparator, key)),
+        }
+    }
+}
+
 impl Repair<'_> {
-    /// The newest separated value of each key in the ranges of lost tables, where nothing that is left
+    /// The newest separated value of each key that is sought, where nothing that is left
     /// is newer; in the order of the keys.
     pub(super) fn find_values(
         &mut self,
         own: &KeyspaceParts,
-        lost: &[TableRef],
+        sought: &Sought<'_>,
         left: &Version,
         tables: &OpenTables,
     ) -> Result<Vec<Found>> {
         let comparator = &*own.comparator;
-        let referred = |table: &TableRef| table.file.references.iter().map(|(id, _)| *id).collect();
-        let segments: BTreeSet<SegmentId> =
-            lost.iter().flat_map(|table| -> Vec<SegmentId> { referred(table) }).collect();
         let mut found: Vec<Found> = Vec::new();
-        for id in segments {
-            let Some(segment) = own.version.segments.get(id) else { continue };
+        for segment in sought.segments(&own.version)?.iter() {
             let visited = tables.segments().visit_values(own.id, segment, |key, seqno, address| {
-                if lost.iter().any(|table| table.contains(comparator, key)) {
+                if sought.is_in_range(comparator, key) {
                     found.push(Found { key: key.to_vec(), seqno, address });
                 }
                 Ok(())
@@ -80,6 +109,9 @@ impl Repair<'_> {
                 newest.push(value);
             }
         }
+        // Readers see what is not above the last number of all.
+        let last = newest.iter().map(|value| value.seqno).max().unwrap_or(0);
+        self.stored.last_seqno = self.stored.last_seqno.max(last);
         Ok(newest)
     }
 

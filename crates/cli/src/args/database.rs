@@ -1,0 +1,108 @@
+//! Arguments of the commands that are about a database as a whole, and of those about none.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use clap_complete::Shell;
+
+use super::Within;
+
+/// `stats`.
+#[derive(Debug, Args)]
+pub struct Stats {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// Count the keys exactly, by a scan
+    #[arg(long)]
+    pub keys: bool,
+}
+
+/// `keyspaces`.
+#[derive(Debug, Args)]
+pub struct Keyspaces {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// Create a keyspace, and the database where there is none
+    #[arg(long, value_name = "NAME")]
+    pub create: Option<String>,
+    /// Merge operator of the keyspace that is created, NAME or NAME:PARAM; it stays
+    #[arg(long, value_name = "OP", requires = "create")]
+    pub operator: Option<String>,
+    /// Separate its values of BYTES bytes and more from the tree; it stays
+    #[arg(long, value_name = "BYTES", requires = "create")]
+    pub separate: Option<usize>,
+    /// Drop a keyspace, with all that is in it
+    #[arg(long, value_name = "NAME", conflicts_with = "create")]
+    pub drop: Option<String>,
+}
+
+/// `options`.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: Option<PathBuf>,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
+}
+
+/// `compact`.
+#[derive(Debug, Args)]
+pub struct Compact {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// Only this keyspace
+    #[arg(long, value_name = "NAME")]
+    pub keyspace: Option<String>,
+}
+
+/// `merge-segments`.
+#[derive(Debug, Args)]
+pub struct MergeSegments {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// Most bytes of value segments that may be left dead, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 5,
+          value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub dead: u8,
+}
+
+/// `repair`.
+#[derive(Debug, Args)]
+pub struct Repair {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+}
+
+/// `finalize`.
+#[derive(Debug, Args)]
+pub struct Finalize {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+}
+
+/// `checkpoint`.
+#[derive(Debug, Args)]
+pub struct Checkpoint {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub db: PathBuf,
+    /// Directory of the checkpoint
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}
+
+/// `completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}

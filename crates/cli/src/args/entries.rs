@@ -1,0 +1,126 @@
+//! Arguments of the commands that look at entries or change one.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::ValueParser;
+use clap::{Args, ValueHint};
+
+use super::whole_number;
+use crate::keyspace;
+
+/// The keyspace in which a command works.
+#[derive(Debug, Args)]
+pub struct Within {
+    /// The keyspace in which to work (foldb keyspaces lists them)
+    #[arg(long, value_name = "NAME", default_value = keyspace::DEFAULT)]
+    pub keyspace: String,
+}
+
+/// `get`.
+#[derive(Debug, Args)]
+pub struct Get {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// The key
+    #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
+    pub key: OsString,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
+}
+
+/// `put`.
+#[derive(Debug, Args)]
+pub struct Put {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// The key
+    #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
+    pub key: OsString,
+    /// The value
+    #[arg(value_name = "VALUE", value_parser = ValueParser::os_string())]
+    pub value: OsString,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
+}
+
+/// `delete`.
+#[derive(Debug, Args)]
+pub struct Delete {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// The key
+    #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
+    pub key: OsString,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
+}
+
+/// `merge`.
+#[derive(Debug, Args)]
+pub struct Merge {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// The key
+    #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
+    pub key: OsString,
+    /// What is merged into it
+    #[arg(value_name = "OPERAND", value_parser = ValueParser::os_string())]
+    pub operand: OsString,
+    /// Merge operator, NAME or NAME:PARAM; by default the database's own
+    #[arg(long, value_name = "OP")]
+    pub operator: Option<String>,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
+}
+
+/// `scan`.
+#[derive(Debug, Args)]
+pub struct Scan {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// First key, included
+    #[arg(long, value_name = "K", value_parser = ValueParser::os_string())]
+    pub from: Option<OsString>,
+    /// Last key, excluded
+    #[arg(long, value_name = "K", value_parser = ValueParser::os_string())]
+    pub to: Option<OsString>,
+    /// Only keys that begin with P
+    #[arg(long, value_name = "P", value_parser = ValueParser::os_string())]
+    pub prefix: Option<OsString>,
+    /// At most N entries
+    #[arg(long, value_name = "N", value_parser = |text: &str| whole_number(text, 0..=u64::MAX))]
+    pub limit: Option<u64>,
+    /// From the last key to the first
+    #[arg(long)]
+    pub reverse: bool,
+    /// Print how many entries there are instead of them
+    #[arg(long)]
+    pub count: bool,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
+}
+
+/// `explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// The key
+    #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
+    pub key: OsString,
+    /// Where in the database.
+    #[command(flatten)]
+    pub within: Within,
+}

@@ -1,0 +1,124 @@
+//! Merging by itself: when there is something to do, one step at a time, and no faster than it may read and write.
+
+use std::sync::{Arc, TryLockError};
+use std::time::Duration;
+
+use crate::compaction::policy::KeyRange as ShapeRange;
+use crate::db::core::Core;
+use crate::db::give_way::Courtesy;
+use crate::db::merge_segments::step::{Merged, candidates, stopped};
+use crate::db::schedule::Claim;
+use crate::db::tree::{KeyspaceTree, Tree};
+use crate::error::{Error, Result};
+use crate::events::Event;
+use crate::segment::merge::pick;
+
+impl Core {
+    /// One merge of the background's; whether there was one to do.
+    pub(crate) fn merge_work(&self) -> Result<bool> {
+        if !self.merges_by_itself() {
+            return Ok(false);
+        }
+        let _merging = match self.background.merging.try_lock() {
+            Ok(merging) => merging,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(false),
+        };
+        let bound = self.merge_bound(self.options.max_dead_fraction);
+        let memory = self.options.merge_memory_budget;
+        let start = self.options.env.clock.now();
+        let courtesy = Courtesy::new(self);
+        let progress = |read: u64| {
+            courtesy.give_way();
+            self.keep_to_io_budget(2 * read, start);
+            courtesy.resume();
+            if self.stopping() { Err(stopped()) } else { Ok(()) }
+        };
+        for keyspace in self.all_keyspaces() {
+            let turn = &keyspace.merge_turn;
+            // In this order: what changes after the first line is looked at the next time.
+            let seen = turn.changes();
+            if turn.is_settled() || !turn.may_try(start) {
+                continue;
+            }
+            let merged = self.merge_step(&keyspace, bound, memory, &progress);
+            if merged.is_ok() {
+                turn.succeeded();
+            }
+            match merged {
+                Ok(Merged::Nothing) => turn.settle_at(seen),
+                Ok(Merged::Rewritten(step)) => {
+                    if !step.helped() {
+                        turn.settle_at(seen + u64::from(step.installed));
+                    }
+                    return Ok(true);
+                }
+                Ok(Merged::LeftAlone) => return Ok(true),
+                Err(_) if self.stopping() => return Ok(false),
+                Err(error) if self.check_writable().is_err() => return Err(error),
+                Err(error) => {
+                    // It stops nobody else: not the merges of other keyspaces, and nobody who writes.
+                    turn.failed(error.clone(), self.options.env.clock.now());
+                    self.events.tell(&Event::BackgroundError { error });
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn merges_by_itself(&self) -> bool {
+        self.options.max_dead_fraction < 1.0
+            && !self.options.disable_auto_compactions
+            && self.background.may_begin_jobs()
+    }
+
+    /// Whether the background has a merge to do.
+    pub(crate) fn is_merge_due(&self) -> bool {
+        let bound = self.merge_bound(self.options.max_dead_fraction);
+        self.merges_by_itself()
+            && self.all_keyspaces().iter().any(|keyspace| {
+                !keyspace.merge_turn.is_settled() && {
+                    let version = Arc::clone(&keyspace.view.load().version);
+                    !pick(candidates(keyspace, &version), bound).is_empty()
+                }
+            })
+    }
+
+    /// Why a merge in the background failed that was not done since.
+    pub(crate) fn merge_error(&self) -> Option<Error> {
+        self.all_keyspaces().iter().find_map(|keyspace| keyspace.merge_turn.error())
+    }
+
+    /// Waits until no more bytes were moved since `start` than the budget allows.
+    fn keep_to_io_budget(&self, bytes: u64, start: Duration) {
+        let budget = self.options.merge_io_budget;
+        if budget == 0 {
+            return;
+        }
+        let clock = &self.options.env.clock;
+        let due = start + Duration::from_secs_f64(bytes as f64 / budget as f64);
+        while let Some(left) = due.checked_sub(clock.now()).filter(|left| !left.is_zero()) {
+            if self.stopping() {
+                return;
+            }
+            clock.sleep(left.min(Duration::from_millis(50)));
+        }
+    }
+
+    /// A job that makes dead values known, where not knowing them is all that keeps the bound from
+    /// being met (H21).
+    ///
+    /// While somebody writes a job must make many known, for each compacts all of the tree; once nobody
+    /// does the bound is met.
+    pub(crate) fn pick_revealing(&self, tree: &Tree, is_idle: bool) -> Option<Claim> {
+        let bound = self.options.max_dead_fraction;
+        if bound >= 1.0 {
+            return None;
+        }
+        let least = if is_idle { 0.0 } else { bound / 4.0 };
+        let hides =
+            |own: &&KeyspaceTree| own.running.is_empty() && own.hides_dead_values(bound, least);
+        let own = tree.keyspaces.values().find(hides)?;
+        self.pick_manual(tree, own.keyspace.id, &ShapeRange::ALL, 0)
+    }
+}
