@@ -95,6 +95,12 @@ impl KeyspaceState {
         })
     }
 
+    /// Bytes from which a value is separated; `usize::MAX` where none is.
+    #[inline]
+    pub(crate) fn separates_from(&self) -> usize {
+        self.settings.value_separation_min.unwrap_or(usize::MAX)
+    }
+
     /// Refuses what is done through a handle of a dropped keyspace. Asked *after* the view was
     /// loaded: who saw it emptied by the drop is told so.
     ///
