@@ -319,6 +319,26 @@ fn a_crash_at_any_moment_of_an_adoption_loses_nothing_and_leaves_nothing() {
     assert!(moment > 8, "link, cut, sync, table, its sync, directory, edit, its sync: {moment}");
 }
 
+/// Neither is where nobody wants it; the next open may want it.
+#[test]
+fn without_adoption_values_are_copied() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, Options { adopt_logs: false, ..adopting(&fs) }).unwrap();
+    put_all(&db, 50, 0);
+    assert!(!is_adopted(&db));
+    drop(db);
+    let db = open(&fs);
+    put_all(&db, 25, 1);
+    assert!(is_adopted(&db));
+    drop(db);
+    let db = Db::open(PATH, Options { adopt_logs: false, ..adopting(&fs) }).unwrap();
+    check_all(&db, 50, |n| usize::from(n < 25));
+    db.compact::<&str>(..).unwrap();
+    db.merge_segments(&none_dead()).unwrap();
+    check_all(&db, 50, |n| usize::from(n < 25));
+    db.verify().unwrap();
+}
+
 #[test]
 fn where_files_cannot_have_two_names_values_are_copied() {
     let fs = MemFs::new();

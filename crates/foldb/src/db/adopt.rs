@@ -56,7 +56,7 @@ impl Core {
             if candidates.is_empty() {
                 break;
             }
-            if keyspace.is_dropped() || keyspace.separates_from() == usize::MAX {
+            if keyspace.is_dropped() || keyspace.separable_from == usize::MAX {
                 continue;
             }
             candidates.iter_mut().for_each(|candidate| candidate.kept = 0);

@@ -111,9 +111,9 @@ impl Buffers {
         self.find(id).ok().map(|at| &mut self.others[at])
     }
 
-    /// Bytes from which a value of a keyspace is separated.
-    pub(crate) fn separates_from(&self, id: KeyspaceId) -> usize {
-        self.get(id).map_or(usize::MAX, |buffer| buffer.keyspace.separates_from())
+    /// See [`KeyspaceState::separable_from`].
+    pub(crate) fn separable_from(&self, id: KeyspaceId) -> usize {
+        self.get(id).map_or(usize::MAX, |buffer| buffer.keyspace.separable_from)
     }
 
     /// Whether a keyspace can be written to.

@@ -116,12 +116,12 @@ impl Writes<'_> {
     fn may_be_separable(&self, buffers: &Buffers) -> bool {
         match self {
             Writes::One(keyspace, operation) => {
-                operation.value.len() >= keyspace.separates_from()
+                operation.value.len() >= keyspace.separable_from
                     && operation.kind == Kind::Put
                     && is_separable(operation.key.len(), operation.value.len())
             }
             Writes::Batch(batch) => {
-                batch.largest_put() >= LEAST_SEPARABLE && batch_separates(batch, buffers)
+                batch.largest_put() >= LEAST_SEPARABLE && batch_may_be_separable(batch, buffers)
             }
         }
     }
@@ -137,9 +137,9 @@ impl Writes<'_> {
 }
 
 #[inline(never)]
-fn batch_separates(batch: &WriteBatch, buffers: &Buffers) -> bool {
+fn batch_may_be_separable(batch: &WriteBatch, buffers: &Buffers) -> bool {
     let keyspaces = std::iter::once(DEFAULT_KEYSPACE).chain(batch.named_keyspaces());
-    let least = keyspaces.map(|id| buffers.separates_from(id)).min();
+    let least = keyspaces.map(|id| buffers.separable_from(id)).min();
     least.is_some_and(|least| batch.largest_put() >= least)
 }
 
@@ -161,7 +161,7 @@ fn append_separable(
             for (operation, seqno) in batch.operations().zip(header.first_seqno..) {
                 let Operation { kind, keyspace, key, value, .. } = operation;
                 if kind == Kind::Put
-                    && value.len() >= buffers.separates_from(keyspace)
+                    && value.len() >= buffers.separable_from(keyspace)
                     && is_separable(key.len(), value.len())
                 {
                     separable.put(frame, &operation, seqno, place);

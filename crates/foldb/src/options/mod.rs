@@ -211,6 +211,12 @@ pub struct Options {
     /// Whether value segments end with the keys of their values, so that a repair need not read the
     /// values. Default: true. false: each value has its key beside it. RocksDB: none.
     pub value_hints: bool,
+    /// Whether a log of almost nothing but separated values becomes a value segment as it is, instead of
+    /// having them copied into one by the flush. Default: true. false: values are written twice, and lie in the
+    /// order of keys, so that scans over values that came in another order take about half as long. It needs logs of a
+    /// quarter of `segment_size` and more, values that are large beside what a log adds to them (about 64 bytes and
+    /// the key), and a file system with hard links; else values are copied. RocksDB: none.
+    pub adopt_logs: bool,
     /// Most bytes of value segments that may be dead, as a fraction, before they are merged in the
     /// background: rewritten without them. Default: 0.25; 1: never, until [`crate::Db::merge_segments`]
     /// asks for it. More: less rewriting. Less: less space. RocksDB:
@@ -268,6 +274,7 @@ impl Default for Options {
             value_separation_min: None,
             segment_size: 64 << 20,
             value_hints: true,
+            adopt_logs: true,
             max_dead_fraction: 0.25,
             merge_memory_budget: 64 << 20,
             merge_io_budget: 0,

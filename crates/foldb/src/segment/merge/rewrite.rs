@@ -373,7 +373,7 @@ fn check_hints(file: &OpenFile, from: &Placement, step: usize) -> Result<()> {
 
 /// Whose the values of a section are: its hints, or what stands with them in a log.
 enum SectionHints<'a> {
-    Tail(Hints<'a>),
+    Tail(Box<Hints<'a>>),
     Log(LoggedValues<'a>),
 }
 
@@ -381,7 +381,7 @@ impl<'a> SectionHints<'a> {
     fn new(file: &'a OpenFile, from: &Placement, step: usize) -> Result<SectionHints<'a>> {
         Ok(match from.is_adopted() {
             true => SectionHints::Log(LoggedValues::new(file, from, step)),
-            false => SectionHints::Tail(Hints::new(file, from)?),
+            false => SectionHints::Tail(Box::new(Hints::new(file, from)?)),
         })
     }
 
