@@ -201,6 +201,7 @@ impl Core {
             records_in: counts.records_in,
             records_out: counts.records_out,
             bytes_written: bytes,
+            bytes_adopted: segments.adopted,
             duration: self.options.env.clock.now() - start,
         });
         self.tell_failures(keyspace, &folder.failures);

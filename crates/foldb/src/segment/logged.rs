@@ -132,6 +132,11 @@ impl<'a> LoggedValues<'a> {
         &self.value
     }
 
+    /// Bytes behind the walk.
+    pub(super) fn passed(&self) -> u64 {
+        self.at
+    }
+
     /// Where the frame begins that the walk is in.
     pub(super) fn frame_start(&self) -> u64 {
         self.frame.start

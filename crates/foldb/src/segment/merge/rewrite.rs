@@ -232,7 +232,7 @@ impl<'a> Rewrite<'a> {
         // What is copied of a log stands in a section like any other.
         flags &= !ADOPTED;
         if !from.is_keyed()
-            && let Err(error) = check_hints(file, from, self.chunk())
+            && let Err(error) = self.check_hints(file, from)
         {
             if error.kind() != ErrorKind::Corruption {
                 return Err(error);
@@ -257,6 +257,35 @@ impl<'a> Rewrite<'a> {
         self.done.bytes_written += appender.written;
         self.out = Some(appender.growing);
         Ok(placement)
+    }
+
+    /// Reads all hints of a section, or all of a log.
+    ///
+    /// # Errors
+    /// `Corruption` if they are damaged, or were lost before.
+    fn check_hints(&mut self, file: &OpenFile, from: &Placement) -> Result<()> {
+        if !from.is_adopted() {
+            let mut tail = TailReader::hints(file, from)?;
+            while tail.next()?.is_some() {}
+            return Ok(());
+        }
+        let (mut values, mut told) = (LoggedValues::new(file, from, self.chunk()), 0);
+        while values.next()?.is_some() {
+            self.tell_passed(&mut told, values.passed())?;
+        }
+        self.note_memory(values.memory_bytes());
+        Ok(())
+    }
+
+    /// Tells how much of a log was read, now and then.
+    fn tell_passed(&mut self, told: &mut u64, passed: u64) -> Result<()> {
+        let new = passed - *told;
+        if new < self.chunk() as u64 {
+            return Ok(());
+        }
+        *told = passed;
+        self.done.bytes_read += new;
+        (self.context.progress)(new)
     }
 
     fn copy_records(
@@ -331,7 +360,7 @@ impl<'a> Rewrite<'a> {
         let (mut writer, mut out) = (HintsWriter::new(from.segment, flags), Vec::new());
         if !from.is_keyed() && flags & UNHINTED == 0 {
             let mut hints = SectionHints::new(file, from, most)?;
-            let mut is_left = hints.advance()?;
+            let (mut is_left, mut told) = (hints.advance()?, 0);
             self.each_part(from.segment, first, |rewrite, live| {
                 for stretch in live.iter() {
                     while is_left && hints.last().position < stretch.end {
@@ -340,6 +369,7 @@ impl<'a> Rewrite<'a> {
                             writer.add(&hint.key, hint.seqno, hint.value_len, &mut out);
                         }
                         is_left = hints.advance()?;
+                        rewrite.tell_passed(&mut told, hints.passed())?;
                         if !out.is_empty() {
                             section.append(&out, most, names)?;
                             out.clear();
@@ -356,31 +386,16 @@ impl<'a> Rewrite<'a> {
     }
 }
 
-/// Reads all hints of a section.
-///
-/// # Errors
-/// `Corruption` if they are damaged, or were lost before.
-fn check_hints(file: &OpenFile, from: &Placement, step: usize) -> Result<()> {
-    if from.is_adopted() {
-        let mut values = LoggedValues::new(file, from, step);
-        while values.next()?.is_some() {}
-        return Ok(());
-    }
-    let mut tail = TailReader::hints(file, from)?;
-    while tail.next()?.is_some() {}
-    Ok(())
-}
-
 /// Whose the values of a section are: its hints, or what stands with them in a log.
 enum SectionHints<'a> {
     Tail(Box<Hints<'a>>),
-    Log(LoggedValues<'a>),
+    Log(Box<LoggedValues<'a>>),
 }
 
 impl<'a> SectionHints<'a> {
     fn new(file: &'a OpenFile, from: &Placement, step: usize) -> Result<SectionHints<'a>> {
         Ok(match from.is_adopted() {
-            true => SectionHints::Log(LoggedValues::new(file, from, step)),
+            true => SectionHints::Log(Box::new(LoggedValues::new(file, from, step))),
             false => SectionHints::Tail(Box::new(Hints::new(file, from)?)),
         })
     }
@@ -391,6 +406,14 @@ impl<'a> SectionHints<'a> {
             SectionHints::Tail(hints) => hints.next()?.is_some(),
             SectionHints::Log(values) => values.next()?.is_some(),
         })
+    }
+
+    /// Bytes of a log that were passed; hints are few.
+    fn passed(&self) -> u64 {
+        match self {
+            SectionHints::Tail(_) => 0,
+            SectionHints::Log(values) => values.passed(),
+        }
     }
 
     fn last(&self) -> &Hint {
