@@ -57,6 +57,8 @@ use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, Op
 pub struct WriteBatch {
     encoded: Vec<u8>,
     len: usize,
+    /// Bytes of the largest value put.
+    largest_put: usize,
     /// Who gave operators and keyspaces their ids, if any is named.
     registry: Option<Arc<Registry>>,
     /// The keyspaces named, by id, and what they are called.
@@ -341,6 +343,17 @@ impl WriteBatch {
         !self.keyspaces.is_empty()
     }
 
+    /// Bytes of the largest value put.
+    #[inline]
+    pub(crate) fn largest_put(&self) -> usize {
+        self.largest_put
+    }
+
+    /// The keyspaces that are written to, but for the default one, which may be.
+    pub(crate) fn named_keyspaces(&self) -> impl Iterator<Item = KeyspaceId> {
+        self.keyspaces.iter().map(|(id, _)| *id)
+    }
+
     /// What a keyspace of the batch is called.
     pub(crate) fn keyspace_name(&self, id: KeyspaceId) -> &str {
         self.find_keyspace(id).map_or(DEFAULT_NAME, |at| &self.keyspaces[at].1)
@@ -360,6 +373,7 @@ impl WriteBatch {
     pub fn clear(&mut self) {
         self.encoded.clear();
         self.len = 0;
+        self.largest_put = 0;
         self.registry = None;
         self.keyspaces.clear();
         self.mistake = None;
@@ -438,6 +452,9 @@ impl WriteBatch {
     ) -> &mut Self {
         Operation { kind, keyspace, operator, key, value }.encode(&mut self.encoded);
         self.len += 1;
+        if kind == Kind::Put {
+            self.largest_put = self.largest_put.max(value.len());
+        }
         self
     }
 }

@@ -27,6 +27,8 @@ pub enum Event {
         records_out: u64,
         /// Bytes of the tables written.
         bytes_written: u64,
+        /// Bytes of values in logs that became value segments as they are.
+        bytes_adopted: u64,
         /// How long it took.
         duration: Duration,
     },
@@ -159,8 +161,25 @@ impl Events {
 
 fn trace(event: &Event) {
     match event {
-        Event::Flush { keyspace, memtables, records_in, records_out, bytes_written, duration } => {
-            tracing::debug!(%keyspace, memtables, records_in, records_out, bytes_written, ?duration, "flush");
+        Event::Flush {
+            keyspace,
+            memtables,
+            records_in,
+            records_out,
+            bytes_written,
+            bytes_adopted,
+            duration,
+        } => {
+            tracing::debug!(
+                %keyspace,
+                memtables,
+                records_in,
+                records_out,
+                bytes_written,
+                bytes_adopted,
+                ?duration,
+                "flush"
+            );
         }
         Event::Compaction { keyspace, output_level, bytes_read, bytes_written, duration } => {
             tracing::debug!(

@@ -45,6 +45,10 @@ pub enum Fault {
     FlushFoldedWhole,
     /// A segment merge forgets what one of the tables refers to.
     MergeDropsLiveValue,
+    /// A flush makes a segment of a log without asking how much of it is dead.
+    AdoptUnexamined,
+    /// A log that became a segment goes when nobody needs the log.
+    UnlinkAdoptedLog,
 }
 
 #[cfg(debug_assertions)]

@@ -37,9 +37,10 @@ pub(crate) enum Total {
     BytesSegmentMergesRead,
     SegmentMerges,
     BytesReclaimed,
+    BytesAdopted,
 }
 
-const COUNT: usize = Total::BytesReclaimed as usize + 1;
+const COUNT: usize = Total::BytesAdopted as usize + 1;
 
 /// Totals since the database was created. What the manifest stores is the bytes written into each
 /// of [`MAX_LEVELS`] levels, then these in order, so that new ones can go to the end.
@@ -137,6 +138,7 @@ impl Totals {
             bytes_segment_merges_read: get(Total::BytesSegmentMergesRead),
             segment_merges: get(Total::SegmentMerges),
             bytes_reclaimed: get(Total::BytesReclaimed),
+            bytes_adopted: get(Total::BytesAdopted),
             ..Stats::default()
         }
     }

@@ -1,6 +1,7 @@
 //! A database of each format version is checked in, and every later foldb reads it.
 //!
-//! `format-0` was written when all formats were at version 0, `format-1` when they were frozen as version 1; neither is
+//! `format-0` was written when all formats were at version 0, `format-1` when they were frozen as version 1, `format-2` when
+//! logs got version 2; none is
 //! ever made anew (see `docs/format/README.md`). `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb --test format`
 //! writes a fixture that is not there yet, for the version to come.
 
@@ -18,6 +19,7 @@ use foldb::{
 const FORMAT_0: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-0");
 const KEYSPACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-1/keyspaces");
 const SEGMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-1/segments");
+const ADOPTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-2");
 
 /// Where databases in memory live.
 const IN_MEMORY: &str = "db";
@@ -316,6 +318,55 @@ fn assert_holds_the_segments(db: &Db) {
     db.verify().unwrap();
 }
 
+/// Logs that became segments: one that is as it was, one that was rewritten; the last values are in the log.
+fn generate_adopted() -> MemFs {
+    let fs = MemFs::new();
+    let options = Options {
+        value_separation_min: Some(300),
+        segment_size: 8192,
+        disable_auto_compactions: true,
+        ..options_of(&fs)
+    };
+    let db = Db::open(IN_MEMORY, options).unwrap();
+    (0..12).rev().for_each(|n| db.put(format!("{n:02}"), adopted(n, "first")).unwrap());
+    db.flush().unwrap();
+    let mut batch = WriteBatch::new();
+    for n in 0..6 {
+        batch.put(format!("{n:02}"), adopted(n, "second"));
+    }
+    batch.put("small", "inline").delete("11");
+    db.write(&batch).unwrap();
+    db.compact::<&str>(..).unwrap();
+    db.merge_segments(&MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() }).unwrap();
+    (12..20).rev().for_each(|n| db.put(format!("{n:02}"), adopted(n, "third")).unwrap());
+    db.flush().unwrap();
+    (18..22).for_each(|n| db.put(format!("{n:02}"), adopted(n, "fourth")).unwrap());
+    db.sync().unwrap();
+    db.close().unwrap();
+    fs
+}
+
+fn adopted(n: usize, round: &str) -> String {
+    format!("{round} value number {n}, ") + &"which is large. ".repeat(25)
+}
+
+fn assert_holds_the_adopted(db: &Db) {
+    for n in 0..22usize {
+        let expected = match n {
+            0..6 => Some(adopted(n, "second")),
+            11 => None,
+            6..12 => Some(adopted(n, "first")),
+            12..18 => Some(adopted(n, "third")),
+            _ => Some(adopted(n, "fourth")),
+        };
+        let found = db.get(format!("{n:02}")).unwrap();
+        assert_eq!(found.as_deref(), expected.as_deref().map(str::as_bytes), "{n}");
+    }
+    assert_eq!(db.get("small").unwrap().unwrap(), b"inline");
+    assert_eq!(db.iter().unwrap().filter(Result::is_ok).count(), 22);
+    db.verify().unwrap();
+}
+
 /// Where the fixtures of format 1 are.
 fn keyspaces_fixture() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
@@ -325,6 +376,11 @@ fn keyspaces_fixture() -> &'static Path {
 fn segments_fixture() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| fixture_of(SEGMENTS, generate_segments))
+}
+
+fn adopted_fixture() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| fixture_of(ADOPTED, generate_adopted))
 }
 
 fn fixture_of(directory: &str, generate: fn() -> MemFs) -> PathBuf {
@@ -514,6 +570,37 @@ fn segments_regenerated_are_the_same_database() {
     assert_eq!(files(&made), files(&generate_segments()), "two fixtures of one history differ");
     let options = Options { env: Env::in_memory(made), ..Options::default() };
     assert_holds_the_segments(&Db::open(IN_MEMORY, options).unwrap());
+}
+
+#[test]
+fn format_2_with_adopted_logs_is_read_and_written_to() {
+    let copy = copy_of(adopted_fixture());
+    let adopted = |file: &fs::DirEntry| {
+        let is_segment = file.path().extension().is_some_and(|extension| extension == "seg");
+        is_segment && !fs::read(file.path()).unwrap().starts_with(b"foldbseg")
+    };
+    let files = fs::read_dir(copy.path()).unwrap().map(Result::unwrap);
+    assert_eq!(files.filter(adopted).count(), 1, "of the two that were logs one was rewritten");
+    let db = Db::open(copy.path(), Options::default()).unwrap();
+    assert_holds_the_adopted(&db);
+    db.compact::<&str>(..).unwrap();
+    let none_dead = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
+    db.merge_segments(&none_dead).unwrap();
+    assert_eq!(db.stats().segments.dead_bytes, 0);
+    assert_holds_the_adopted(&db);
+    drop(db);
+    assert_holds_the_adopted(&Db::open(copy.path(), Options::default()).unwrap());
+}
+
+/// As for the other fixtures: one of today is no other.
+#[test]
+fn adopted_logs_regenerated_are_the_same_database() {
+    let made = generate_adopted();
+    let names: Vec<String> = files(&made).keys().cloned().collect();
+    assert_eq!(names, checked_in(adopted_fixture()));
+    assert_eq!(files(&made), files(&generate_adopted()), "two fixtures of one history differ");
+    let options = Options { env: Env::in_memory(made), ..Options::default() };
+    assert_holds_the_adopted(&Db::open(IN_MEMORY, options).unwrap());
 }
 
 /// Changes the bytes at an offset from the beginning of the fixture's first file of a kind, or from its end.

@@ -63,6 +63,8 @@ struct Reached {
     failed_merges: Cell<u64>,
     /// Merged value segments.
     segments_merged: Cell<u64>,
+    /// Made a segment of a log.
+    adopted: Cell<u64>,
     /// Ended with tables in several keyspaces.
     keyspaces: Cell<u64>,
 }
@@ -76,6 +78,7 @@ impl Reached {
             (&self.keyspaces, keyspaces >= 2),
             (&self.flushed, stats.flushes > 0),
             (&self.segments_merged, stats.segment_merges > 0),
+            (&self.adopted, stats.bytes_adopted > 0),
             (&self.folded, stats.compaction_records_out < stats.compaction_records_in),
             (&self.compacted, stats.compactions > 0),
             (&self.sliced, stats.compaction_slices > stats.compactions + stats.trivial_moves),
@@ -97,6 +100,7 @@ impl Reached {
             &self.three_levels,
             &self.failed_merges,
             &self.segments_merged,
+            &self.adopted,
             &self.keyspaces,
         ] {
             assert!(counter.get() > 0, "the programs leave something out: {self:?}");

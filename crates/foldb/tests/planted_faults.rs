@@ -380,6 +380,38 @@ fn verify_notices_that_a_segment_merge_dropped_a_live_value() {
     });
 }
 
+/// A database that makes segments of its logs.
+fn adopting(fs: &MemFs) -> Db {
+    let options =
+        Options { value_separation_min: Some(500), segment_size: 16 << 10, ..options(fs) };
+    Db::open(PATH, options).unwrap()
+}
+
+#[test]
+fn a_log_that_goes_though_it_became_a_segment_is_noticed() {
+    assert_noticed(Fault::UnlinkAdoptedLog, || {
+        let fs = MemFs::new();
+        let db = adopting(&fs);
+        (0..20).for_each(|n| db.put([n], [n; 1000]).unwrap());
+        db.flush().unwrap();
+        assert!(db.stats().bytes_adopted > 0);
+        drop(db);
+        let db = adopting(&fs);
+        (0..20).for_each(|n| assert_eq!(db.get([n]).unwrap().unwrap(), [n; 1000]));
+    });
+}
+
+#[test]
+fn a_log_that_becomes_a_segment_though_it_is_mostly_dead_is_noticed() {
+    assert_noticed(Fault::AdoptUnexamined, || {
+        let db = adopting(&MemFs::new());
+        (0..40).for_each(|n| db.put([n % 4], [n; 1000]).unwrap());
+        db.flush().unwrap();
+        let segments = db.stats().segments;
+        assert!(segments.dead_bytes * 4 <= segments.bytes, "{segments:?}");
+    });
+}
+
 /// Programs among which each fault must be noticed.
 const PROGRAMS: u64 = 2000;
 

@@ -92,6 +92,7 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
                     Bytes(stats.bytes_compaction_read),
                 ),
                 ("bytes_segments", "written to value segments", Bytes(stats.bytes_segments)),
+                ("bytes_adopted", "in logs that became segments", Bytes(stats.bytes_adopted)),
                 (
                     "bytes_segment_merges",
                     "written by segment merges",

@@ -27,6 +27,7 @@ use crate::db::keyspace::KeyspaceState;
 use crate::db::pace::Pauses;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::memtable::{Folding, Memtable, MemtableWriter};
+use crate::wal::SealedLog;
 
 const READY: &str = "the caller made room";
 
@@ -108,6 +109,11 @@ impl Buffers {
             return Some(&mut self.default);
         }
         self.find(id).ok().map(|at| &mut self.others[at])
+    }
+
+    /// See [`KeyspaceState::separable_from`].
+    pub(crate) fn separable_from(&self, id: KeyspaceId) -> usize {
+        self.get(id).map_or(usize::MAX, |buffer| buffer.keyspace.separable_from)
     }
 
     /// Whether a keyspace can be written to.
@@ -294,6 +300,8 @@ pub(crate) struct SealedGroup {
     pub(crate) next_log: u64,
     /// Whether some of its writes are in no log.
     pub(crate) unlogged: bool,
+    /// The log that holds the others, if there are any.
+    pub(crate) log: Option<SealedLog>,
     pub(crate) memtables: Vec<(Arc<KeyspaceState>, Arc<Memtable>)>,
 }
 

@@ -339,7 +339,7 @@ fn refuse_used(fs: &dyn FileSystem, directory: &Path, counts: fn(&str) -> bool) 
 }
 
 /// Whether a link failed because there are none between these places, and not for the file's sake.
-fn is_no_link(error: &io::Error) -> bool {
+pub(crate) fn is_no_link(error: &io::Error) -> bool {
     use io::ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
     matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)
 }

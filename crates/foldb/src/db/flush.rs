@@ -22,12 +22,15 @@ use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
 use crate::key::{KeyspaceId, SeqNo};
 use crate::memtable::Memtable;
 use crate::range_tombstone::Edge;
-use crate::segment::NewSegments;
+use crate::segment::{AdoptedLog, NewSegments};
 use crate::totals::Total;
 use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Version};
 
 /// Most groups flushed together.
 const MAX_TOGETHER: usize = 8;
+
+/// What was sealed of a keyspace, newest first.
+pub(super) type Sealed = (Arc<KeyspaceState>, Vec<Arc<Memtable>>);
 
 /// The tables made of what was sealed of a keyspace.
 pub(crate) type Flushed = (Arc<KeyspaceState>, Written);
@@ -71,20 +74,22 @@ impl Core {
 
     /// Writes what sealed groups, oldest first, hold of each keyspace that still exists.
     fn write_groups(&self, groups: &[Arc<SealedGroup>]) -> Result<Vec<Flushed>> {
-        let mut memtables: BTreeMap<KeyspaceId, (Arc<KeyspaceState>, Vec<_>)> = BTreeMap::new();
+        let mut memtables: BTreeMap<KeyspaceId, Sealed> = BTreeMap::new();
         for (keyspace, memtable) in groups.iter().rev().flat_map(|group| &group.memtables) {
             let (_, own) =
                 memtables.entry(keyspace.id).or_insert_with(|| (keyspace.clone(), Vec::new()));
             own.push(Arc::clone(memtable));
         }
         let through = groups.last().map_or(0, |newest| newest.through);
+        let mut adopted = self.adopt_logs(groups, &memtables)?;
         let mut flushed = Vec::new();
         for (keyspace, memtables) in memtables.into_values() {
             if keyspace.is_dropped() {
                 continue;
             }
             let version = Arc::clone(&keyspace.view.load().version);
-            match self.write_memtables(&keyspace, &memtables, &version, through) {
+            let logs = adopted.extract_if(.., |log| log.keyspace == keyspace.id).collect();
+            match self.write_memtables(&keyspace, &memtables, &version, through, logs) {
                 Ok(files) => flushed.push((keyspace, files)),
                 Err(error) => {
                     // They are written anew when the flush is tried again.
@@ -139,13 +144,14 @@ impl Core {
         self.discard_segments(tree, keyspace.id, &written.segments.placed);
     }
 
-    /// Folds memtables of a keyspace, newest first, into tables.
+    /// Folds memtables of a keyspace, newest first, into tables. Values that lie in these logs stay there.
     pub(crate) fn write_memtables(
         &self,
         keyspace: &KeyspaceState,
         memtables: &[Arc<Memtable>],
         version: &Version,
         through: SeqNo,
+        logs: Vec<AdoptedLog>,
     ) -> Result<Written> {
         if memtables.is_empty() {
             return Ok(Written::default());
@@ -166,7 +172,7 @@ impl Core {
         let memory = self.work_memory();
         let mut output = TableOutput::new(fs, &self.names, &next_number, options, &memory);
         if let Some(values) = self.value_writer(keyspace, &next_number, &memory) {
-            output = output.separating(values);
+            output = output.separating(values.adopting(logs));
         }
         let tombstones = tombstones_to_pass_on(keyspace, &folder, &mut records)?;
         output.set_tombstones(tombstones, &folder.older);
@@ -184,6 +190,7 @@ impl Core {
         self.totals.add(Total::Flushes, memtables.len() as u64);
         self.totals.add(Total::BytesFlush, bytes);
         self.totals.add(Total::BytesSegments, segments.bytes);
+        self.totals.add(Total::BytesAdopted, segments.adopted);
         self.totals.add_level_bytes(0, bytes);
         self.totals.add(Total::FlushRecordsIn, counts.records_in);
         self.totals.add(Total::FlushRecordsOut, counts.records_out);
@@ -194,6 +201,7 @@ impl Core {
             records_in: counts.records_in,
             records_out: counts.records_out,
             bytes_written: bytes,
+            bytes_adopted: segments.adopted,
             duration: self.options.env.clock.now() - start,
         });
         self.tell_failures(keyspace, &folder.failures);
@@ -209,6 +217,9 @@ impl Core {
         for (log, _) in &done {
             // A log that cannot be unlinked now is removed at the next open.
             let _best_effort = self.options.env.fs.remove(&self.names.log(*log));
+            if planted(Fault::UnlinkAdoptedLog) {
+                let _segment = self.options.env.fs.remove(&self.names.segment(*log));
+            }
         }
     }
 }
@@ -227,7 +238,7 @@ pub(crate) fn new_level0_run(run: u64, written: Written) -> Vec<TreeEdit> {
 }
 
 /// The range tombstones of memtables, stripe by stripe.
-fn covers_of(
+pub(super) fn covers_of(
     keyspace: &KeyspaceState,
     memtables: &[Arc<Memtable>],
     snapshots: &[SeqNo],

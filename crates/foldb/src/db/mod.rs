@@ -1,5 +1,6 @@
 //! The handles, and what stands behind each of its calls.
 
+mod adopt;
 mod approximate;
 mod background;
 mod buffers;

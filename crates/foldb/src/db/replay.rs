@@ -240,7 +240,7 @@ impl Replayer<'_> {
         }
         let mut bytes = ByteReader::new(operations);
         for index in 0..u64::from(header.count) {
-            let mut operation = Operation::decode(&mut bytes)?;
+            let mut operation = Operation::decode_logged(&mut bytes)?;
             if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                 operation.operator = header.default_operator;
             }

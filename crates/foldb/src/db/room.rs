@@ -244,20 +244,23 @@ impl Core {
 
     /// Seals all memtables that hold something, together, and begins a new log.
     pub(crate) fn seal(&self, writer: &mut WriterState) -> Result<()> {
-        let mut log_bytes = 0;
+        let mut log = None;
         if writer.log_used {
-            log_bytes = writer.log.len();
             let next = self.next_log(&writer.log)?;
-            std::mem::replace(&mut writer.log, next).sync_handle().rest();
+            let sealed = std::mem::replace(&mut writer.log, next);
+            let values = Arc::new(std::mem::take(&mut writer.separable));
+            log = Some(sealed.seal(values));
             writer.log_used = false;
         }
+        let log_bytes = log.as_ref().map_or(0, |log| log.len);
         let through = self.published();
         let bytes = writer.buffers.used();
         let memtables = writer.buffers.seal(through);
         writer.filling_since = None;
         let unlogged = std::mem::take(&mut writer.unlogged);
         let next_log = writer.log.number();
-        self.sealed.push(SealedGroup { through, bytes, log_bytes, next_log, unlogged, memtables });
+        let group = SealedGroup { through, bytes, log_bytes, next_log, unlogged, log, memtables };
+        self.sealed.push(group);
         self.background.memtables_sealed(log_bytes);
         self.wake();
         Ok(())

@@ -22,7 +22,9 @@ use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, Se
 use crate::memtable::{Folding, record_bytes};
 use crate::options::WriteOptions;
 use crate::totals::Total;
-use crate::wal::{BatchHeader, LogSync, LogWriter};
+use crate::wal::{
+    BatchHeader, LEAST_SEPARABLE, LogSync, LogWriter, SeparableValues, is_one_frame, is_separable,
+};
 
 /// What the one who writes has in hand. Not on a cache line with the lock around it, which those
 /// who wait for it look at.
@@ -32,6 +34,8 @@ pub(crate) struct WriterState {
     pub(crate) log: LogWriter,
     /// Whether the log holds a batch.
     pub(crate) log_used: bool,
+    /// Where in the log values lie that a flush may leave there.
+    pub(crate) separable: SeparableValues,
     /// Whether the memtables hold writes that are in no log.
     pub(crate) unlogged: bool,
     /// When the first memtable was begun after the last seal.
@@ -44,8 +48,17 @@ pub(crate) struct WriterState {
 impl WriterState {
     pub(crate) fn new(buffers: Buffers, log: LogWriter, operators: CachedResolver) -> WriterState {
         let (log_used, unlogged, since_look) = (false, false, 0);
-        let filling_since = None;
-        WriterState { buffers, log, log_used, unlogged, filling_since, since_look, operators }
+        let (filling_since, separable) = (None, SeparableValues::default());
+        WriterState {
+            buffers,
+            log,
+            log_used,
+            separable,
+            unlogged,
+            filling_since,
+            since_look,
+            operators,
+        }
     }
 }
 
@@ -95,6 +108,79 @@ impl Writes<'_> {
         }
         needs
     }
+}
+
+impl Writes<'_> {
+    /// Whether a value may be written so that a flush can leave it in the log. Cheap where none is.
+    #[inline(always)]
+    fn may_be_separable(&self, buffers: &Buffers) -> bool {
+        match self {
+            Writes::One(keyspace, operation) => {
+                operation.value.len() >= keyspace.separable_from
+                    && operation.kind == Kind::Put
+                    && is_separable(operation.key.len(), operation.value.len())
+            }
+            Writes::Batch(batch) => {
+                batch.largest_put() >= LEAST_SEPARABLE && batch_may_be_separable(batch, buffers)
+            }
+        }
+    }
+
+    /// Appends the operations as they are.
+    #[inline(always)]
+    fn encode(&self, record: &mut Vec<u8>) {
+        match self {
+            Writes::One(_, operation) => operation.encode(record),
+            Writes::Batch(batch) => record.extend_from_slice(batch.encoded()),
+        }
+    }
+}
+
+#[inline(never)]
+fn batch_may_be_separable(batch: &WriteBatch, buffers: &Buffers) -> bool {
+    let keyspaces = std::iter::once(DEFAULT_KEYSPACE).chain(batch.named_keyspaces());
+    let least = keyspaces.map(|id| buffers.separable_from(id)).min();
+    least.is_some_and(|least| batch.largest_put() >= least)
+}
+
+/// Appends a record in which large values stand as in a segment, and notes where.
+#[inline(never)]
+fn append_separable(
+    writer: &mut WriterState,
+    writes: Writes<'_>,
+    header: &BatchHeader,
+) -> Result<()> {
+    let WriterState { buffers, log, separable, .. } = writer;
+    let mark = separable.mark();
+    let place = (log.number(), log.len());
+    let frame = log.begin();
+    header.encode(frame);
+    match writes {
+        Writes::One(_, operation) => separable.put(frame, &operation, header.first_seqno, place),
+        Writes::Batch(batch) => {
+            for (operation, seqno) in batch.operations().zip(header.first_seqno..) {
+                let Operation { kind, keyspace, key, value, .. } = operation;
+                if kind == Kind::Put
+                    && value.len() >= buffers.separable_from(keyspace)
+                    && is_separable(key.len(), value.len())
+                {
+                    separable.put(frame, &operation, seqno, place);
+                } else {
+                    operation.encode(frame);
+                }
+            }
+        }
+    }
+    if !is_one_frame(frame) {
+        // In several frames the headers of these would lie in values.
+        separable.forget_behind(mark);
+        let frame = log.begin();
+        header.encode(frame);
+        writes.encode(frame);
+    }
+    log.append().inspect_err(|_| separable.forget_behind(mark))?;
+    log.sync_handle().note_memory(separable.memory_bytes());
+    Ok(())
 }
 
 impl Core {
@@ -212,13 +298,15 @@ impl Core {
         let count = u32::try_from(writes.count())
             .map_err(|_| Error::invalid_argument("a batch holds at most 2^32 - 1 writes"))?;
         let before = writer.log.len();
-        let record = writer.log.begin();
-        BatchHeader { default_operator, first_seqno, count }.encode(record);
-        match writes {
-            Writes::One(_, operation) => operation.encode(record),
-            Writes::Batch(batch) => record.extend_from_slice(batch.encoded()),
+        let header = BatchHeader { default_operator, first_seqno, count };
+        if writes.may_be_separable(&writer.buffers) {
+            append_separable(writer, writes, &header)?;
+        } else {
+            let record = writer.log.begin();
+            header.encode(record);
+            writes.encode(record);
+            writer.log.append()?;
         }
-        writer.log.append()?;
         writer.log_used = true;
         self.totals.add_exclusive(Total::BytesLog, writer.log.len() - before);
         Ok(())

@@ -262,6 +262,7 @@ impl Options {
             row!(self.segment_size, "bytes",
                  "More: fewer files. Less: smaller steps of segment merges."),
             row!(self.value_hints, "", "false: each value has its key beside it."),
+            row!(self.adopt_logs, "", "false: values are written twice, and lie in the order of keys"),
             row!(self.max_dead_fraction, "of the segments",
                  "More: less rewriting. Less: less space."),
             row!(self.merge_memory_budget, "bytes",

@@ -203,7 +203,8 @@ pub struct Options {
     /// Bytes from which a value is separated: written to a value segment once and left there, while the
     /// tree moves its address. Default: none, values stay in the tree. Less: compactions write less, and
     /// reads of those values and scans over them take a read more. Values of a few hundred bytes and
-    /// more gain. RocksDB: `enable_blob_files`, `min_blob_size`.
+    /// more gain; where the log holds almost nothing else it becomes the segment, and they are written no second
+    /// time ([`Options::adopt_logs`]). RocksDB: `enable_blob_files`, `min_blob_size`.
     pub value_separation_min: Option<usize>,
     /// Bytes of a value segment file, which grows over as many flushes as it takes. Default: 64 MiB.
     /// More: fewer files. Less: smaller steps of segment merges. RocksDB: `blob_file_size`.
@@ -211,6 +212,12 @@ pub struct Options {
     /// Whether value segments end with the keys of their values, so that a repair need not read the
     /// values. Default: true. false: each value has its key beside it. RocksDB: none.
     pub value_hints: bool,
+    /// Whether a log of almost nothing but separated values becomes a value segment as it is, instead of
+    /// having them copied into one by the flush. Default: true. false: values are written twice, and lie in the
+    /// order of keys, so that scans over values that came in another order take about half as long. It needs logs of a
+    /// quarter of `segment_size` and more, values that are large beside what a log adds to them (about 64 bytes and
+    /// the key), and a file system with hard links; else values are copied. RocksDB: none.
+    pub adopt_logs: bool,
     /// Most bytes of value segments that may be dead, as a fraction, before they are merged in the
     /// background: rewritten without them. Default: 0.25; 1: never, until [`crate::Db::merge_segments`]
     /// asks for it. More: less rewriting. Less: less space. RocksDB:
@@ -268,6 +275,7 @@ impl Default for Options {
             value_separation_min: None,
             segment_size: 64 << 20,
             value_hints: true,
+            adopt_logs: true,
             max_dead_fraction: 0.25,
             merge_memory_budget: 64 << 20,
             merge_io_budget: 0,

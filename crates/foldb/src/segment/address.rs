@@ -12,6 +12,7 @@
 //! values keeps the positions of the others and says where they lie now (`moves`), so a rewrite
 //! changes no address, and a segment that never was rewritten needs no index at all.
 
+use super::format::SECTION_HEADER_LEN;
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
 
@@ -34,6 +35,12 @@ pub(crate) struct Address {
 }
 
 impl Address {
+    /// The position of a record that begins here in a log: as if the file began with a section's header.
+    #[inline]
+    pub(crate) fn position_in_log(offset: u64) -> u64 {
+        offset - SECTION_HEADER_LEN
+    }
+
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.segment);
         put_varint(out, self.position);

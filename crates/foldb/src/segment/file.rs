@@ -22,6 +22,8 @@ pub(crate) struct SegmentFile {
     pub(super) used: AtomicBool,
     /// Whether segments may still be appended. Once it is not it never is again.
     growing: AtomicBool,
+    /// Whether it is a log. Once it is it always is.
+    adopted: AtomicBool,
     /// Whether it, or what tells of its values, was found damaged: merges leave it alone.
     damaged: AtomicBool,
     /// How often a merge failed to read it.
@@ -43,6 +45,7 @@ impl SegmentFile {
             open: ArcSwapOption::empty(),
             used: AtomicBool::new(false),
             growing: AtomicBool::new(false),
+            adopted: AtomicBool::new(false),
             damaged: AtomicBool::new(false),
             failures: AtomicU32::new(0),
             obsolete: AtomicBool::new(false),
@@ -73,6 +76,15 @@ impl SegmentFile {
 
     pub(super) fn set_growing(&self, growing: bool) {
         self.growing.store(growing, Ordering::Release);
+    }
+
+    /// Whether it is a log that became a segment.
+    pub(crate) fn is_adopted(&self) -> bool {
+        self.adopted.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_adopted(&self) {
+        self.adopted.store(true, Ordering::Release);
     }
 
     pub(crate) fn is_damaged(&self) -> bool {

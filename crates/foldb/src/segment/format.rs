@@ -28,6 +28,7 @@
 //! flags:    1 moved: records were left out, positions are found by the moves
 //!           2 keyed: each record is followed by its key part
 //!           4 unhinted: its hints were found damaged when it was rewritten
+//!           8 adopted: in the manifest alone. No section, but a log (`super::logged`)
 //! ```
 //!
 //! Checksums of records and tails are seeded with the segment and their position *as first written*
@@ -36,6 +37,8 @@
 //! that whoever writes or reads them holds little, however many values there are. Sections stand on their own, so
 //! a file may grow by one at each flush until it has `segment_size` bytes; what lies behind the last
 //! section that the manifest knows does not exist.
+
+use xxhash_rust::xxh3::Xxh3;
 
 use super::address::{CHECKSUM_LEN, SegmentId};
 use crate::encoding::{ByteReader, checksum, checksum_seed, put_varint};
@@ -61,7 +64,9 @@ pub(crate) const MOVED: u32 = 1;
 pub(crate) const KEYED: u32 = 2;
 /// Flag: the hints were lost.
 pub(crate) const UNHINTED: u32 = 4;
-/// All flags that this code knows.
+/// Flag of a placement alone: the file is a log, whose frames hold the records (`super::logged`).
+pub(crate) const ADOPTED: u32 = 8;
+/// All flags that a section may have.
 const KNOWN_FLAGS: u32 = MOVED | KEYED | UNHINTED;
 
 /// What the header of a file says.
@@ -208,14 +213,30 @@ pub(crate) fn record_seed(segment: SegmentId, position: u64) -> u64 {
     checksum_seed(segment, position)
 }
 
-/// Appends a record.
+/// Appends a record, and answers its checksum.
 #[inline]
-pub(crate) fn put_record(out: &mut Vec<u8>, segment: SegmentId, position: u64, value: &[u8]) {
+pub(crate) fn put_record(
+    out: &mut Vec<u8>,
+    segment: SegmentId,
+    position: u64,
+    value: &[u8],
+) -> u64 {
     let start = out.len();
     put_varint(out, value.len() as u64 + 1);
     out.extend_from_slice(value);
     let sum = checksum(record_seed(segment, position), &out[start..]);
     out.extend_from_slice(&sum.to_le_bytes());
+    sum
+}
+
+/// The checksum that the record of a value has at this position.
+pub(crate) fn record_checksum(segment: SegmentId, position: u64, value: &[u8]) -> u64 {
+    let mut hasher = Xxh3::with_seed(record_seed(segment, position));
+    let mut head = Vec::with_capacity(10);
+    put_varint(&mut head, value.len() as u64 + 1);
+    hasher.update(&head);
+    hasher.update(value);
+    hasher.digest()
 }
 
 /// Appends a key part, and answers its length.

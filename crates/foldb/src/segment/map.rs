@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::address::SegmentId;
 use super::file::SegmentFile;
-use super::format::{FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN, UNHINTED};
+use super::format::{ADOPTED, FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN, UNHINTED};
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
 
@@ -41,6 +41,18 @@ impl Placement {
         Placement { segment, file, offset, len, records_len, values: 0, flags: 0 }
     }
 
+    /// A log of so many bytes that became a segment: all that is in it beside the records of values is dead
+    /// from birth.
+    pub(crate) fn adopted(log: u64, len: u64, values: u64) -> Placement {
+        let (segment, file, records_len) = (log, log, len - SECTION_HEADER_LEN);
+        Placement { segment, file, offset: 0, len, records_len, values, flags: ADOPTED }
+    }
+
+    /// The beginning of a log, up to where a frame ends.
+    pub(super) fn up_to(&self, end: u64) -> Placement {
+        Placement { len: end, ..*self }
+    }
+
     /// Where its records begin in the file.
     pub(crate) fn records_at(&self) -> u64 {
         self.offset + SECTION_HEADER_LEN
@@ -66,6 +78,11 @@ impl Placement {
 
     pub(crate) fn is_unhinted(&self) -> bool {
         self.flags & UNHINTED != 0
+    }
+
+    /// Whether it is a log.
+    pub(crate) fn is_adopted(&self) -> bool {
+        self.flags & ADOPTED != 0
     }
 
     /// As the manifest has it: seven varints in the order of the fields.
@@ -99,6 +116,11 @@ impl Placement {
         let end = placement.offset.checked_add(placement.len);
         if rest > placement.len || end.is_none_or(|end| end > 1 << 62) {
             return Err(Error::corruption("a segment that is shorter than its records"));
+        }
+        let whole_log = || Placement::adopted(placement.segment, placement.len, placement.values);
+        if placement.is_adopted() && placement != whole_log() {
+            let message = "expected a whole log as a segment, found a part of a file";
+            return Err(Error::corruption(message));
         }
         Ok(placement)
     }
@@ -203,6 +225,9 @@ impl SegmentMap {
     /// would be read in place of its own, and their checksums would hold.
     pub(crate) fn place(&mut self, placement: Placement, file: Arc<SegmentFile>) -> Result<()> {
         let segments = Arc::make_mut(&mut self.0);
+        if placement.is_adopted() {
+            file.set_adopted();
+        }
         match segments.get_mut(&placement.segment) {
             Some(segment) => {
                 let before = segment.placement;

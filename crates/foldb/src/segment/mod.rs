@@ -19,10 +19,12 @@
 //! [`open`], [`scan`], [`merge`].
 
 mod address;
+mod adopted;
 mod extents;
 mod file;
 mod format;
 mod hints;
+mod logged;
 mod map;
 pub(crate) mod merge;
 mod open;
@@ -39,9 +41,12 @@ mod verify;
 mod writer;
 
 pub(crate) use address::{Address, SegmentId};
+pub(crate) use adopted::AdoptedLog;
 pub(crate) use extents::{Extent, Extents, MOST_PIECE, PIECE};
 pub(crate) use file::{InUse, SegmentFile};
-pub(crate) use format::{FILE_HEADER_LEN as SEGMENT_HEADER_LEN, FileHeader as SegmentHeader};
+pub(crate) use format::{
+    FILE_HEADER_LEN as SEGMENT_HEADER_LEN, FileHeader as SegmentHeader, put_record, record_checksum,
+};
 pub(crate) use map::{FileUse, Placement, SegmentMap};
 pub(crate) use open::{OpenFile as OpenSegment, OpenSegments};
 pub(crate) use references::{References, ReferencesBuilder, ReferencesEntry, SegmentPieces};

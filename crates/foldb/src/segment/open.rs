@@ -17,6 +17,7 @@ use super::file::SegmentFile;
 use super::format::{
     FILE_HEADER_LEN, FileHeader, SECTION_HEADER_LEN, check_record, check_section_header,
 };
+use super::logged;
 use super::map::{Placement, SegmentMap};
 use super::tails::Kept;
 use crate::error::{Error, Result};
@@ -117,8 +118,11 @@ impl OpenFile {
         Ok(Some(moves))
     }
 
-    /// Checks the header of a section.
+    /// Checks the header of a section; a log has none.
     pub(crate) fn check_section(&self, placement: &Placement) -> Result<()> {
+        if placement.is_adopted() {
+            return Ok(());
+        }
         let mut header = [0; SECTION_HEADER_LEN as usize];
         self.read(&mut header, placement.offset)?;
         check_section_header(&header, placement.segment, placement.flags)
@@ -287,6 +291,10 @@ impl OpenSegments {
         })?;
         let held = TablePool::hold(&self.pool, 1);
         let open = OpenFile { file: handle, path, moves: ArcSwap::default(), held };
+        if file.is_adopted() {
+            logged::check_header(&open, file.number(), self.database)?;
+            return Ok(Arc::new(open));
+        }
         let mut header = [0; FILE_HEADER_LEN as usize];
         open.read(&mut header, 0)?;
         let found = FileHeader::decode(&header).map_err(|error| error.at(&open.path, 0))?;

@@ -3,11 +3,12 @@
 use super::address::{Address, CHECKSUM_LEN, head_len};
 use super::format::{check_sum, record_seed};
 use super::hints::{Hint, Hints};
+use super::logged::{LoggedValue, LoggedValues};
 use super::map::{Placement, Segment};
 use super::open::{OpenFile, OpenSegments};
 use super::tails::Kept;
 use crate::encoding::{checksum, decode_varint};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::key::{KeyspaceId, SeqNo};
 
 /// Bytes read at once.
@@ -31,6 +32,9 @@ impl OpenSegments {
         let file = self.get(keyspace, &segment.file)?;
         let placement = &segment.placement;
         file.check_section(placement)?;
+        if placement.is_adopted() {
+            return visit_logged(keyspace, &file, placement, &mut visit);
+        }
         if placement.is_keyed() {
             return walk(&file, placement, &mut visit)
                 .map_err(|error| error.at(file.path(), placement.offset));
@@ -47,6 +51,34 @@ impl OpenSegments {
         }
         Ok(())
     }
+}
+
+/// Visits a keyspace's values in the whole frames of a log, up to the first that is damaged.
+fn visit_logged(
+    keyspace: KeyspaceId,
+    file: &OpenFile,
+    placement: &Placement,
+    visit: &mut impl FnMut(&[u8], SeqNo, Address) -> Result<()>,
+) -> Result<()> {
+    // What stands in a frame is known to be so when the walk is behind it.
+    let mut check = LoggedValues::new(file, placement, STEP as usize);
+    let damage = loop {
+        match check.next() {
+            Ok(Some(_)) => {}
+            Ok(None) => break None,
+            Err(error) if error.kind() == ErrorKind::Corruption => break Some(error),
+            Err(error) => return Err(error),
+        }
+    };
+    let whole = damage.as_ref().map_or(placement.end(), |_| check.frame_start());
+    let mut values = LoggedValues::new(file, &placement.up_to(whole), STEP as usize);
+    while let Some(LoggedValue { keyspace: own, hint }) = values.next()? {
+        if *own == keyspace {
+            let (segment, position, len) = (placement.segment, hint.position, hint.value_len);
+            visit(&hint.key, hint.seqno, Address { segment, position, len, key_part: 0 })?;
+        }
+    }
+    damage.map_or(Ok(()), Err)
 }
 
 /// Walks the records of a section that have their keys with them.

@@ -7,11 +7,12 @@ use super::format::{
     ChunkOf, FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN, SECTION_MAGIC, Tail,
     parse_section_header,
 };
+use super::logged::LoggedValues;
 use super::map::Placement;
 use super::open::{OpenFile, OpenSegments};
 use crate::encoding::{ByteReader, decode_varint};
-use crate::error::{Error, Result};
-use crate::key::KeyspaceId;
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::{DEFAULT_KEYSPACE, KeyspaceId};
 
 use std::sync::Arc;
 
@@ -40,6 +41,37 @@ impl FoundSection {
 }
 
 impl OpenSegments {
+    /// A log that became a segment, if this file is one; whatever it holds whole.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn adopted_log(
+        &self,
+        file: &Arc<SegmentFile>,
+        len: u64,
+    ) -> Result<Option<FoundSection>> {
+        file.set_adopted();
+        let open = match self.get(DEFAULT_KEYSPACE, file) {
+            Err(error) if error.kind() == ErrorKind::Corruption => return Ok(None),
+            open => open?,
+        };
+        let mut placement = Placement::adopted(file.number(), len, 0);
+        let mut values = LoggedValues::new(&open, &placement, STEP as usize);
+        let mut count = 0;
+        loop {
+            match values.next() {
+                Ok(Some(_)) => count += 1,
+                Ok(None) => break,
+                // Values behind what is damaged can be read all the same.
+                Err(error) if error.kind() == ErrorKind::Corruption => break,
+                Err(error) => return Err(error),
+            }
+        }
+        placement.values = count;
+        let kept = Extents::of(vec![Extent { start: 0, end: placement.records_len }]);
+        Ok(Some(FoundSection { placement, kept }))
+    }
+
     /// The whole sections of a file, in order. What is damaged or was cut short is passed over: a section
     /// begins wherever a header of one is whole, and ends with tails that are.
     ///

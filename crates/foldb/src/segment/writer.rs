@@ -16,6 +16,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::address::Address;
+use super::adopted::AdoptedLog;
 use super::file::SegmentFile;
 use super::format::{KEYED, put_key_part, put_record};
 use super::hints::HintsWriter;
@@ -56,6 +57,8 @@ pub(crate) struct NewSegments {
     pub(crate) placed: Vec<Placement>,
     /// Bytes written, headers and hints included.
     pub(crate) bytes: u64,
+    /// Bytes of values in logs that became segments instead.
+    pub(crate) adopted: u64,
     files: Vec<Arc<SegmentFile>>,
 }
 
@@ -137,6 +140,8 @@ pub(crate) struct ValueWriter<'a> {
     /// were created here.
     kept: Vec<Growing>,
     created: Vec<Arc<SegmentFile>>,
+    /// Logs that become segments.
+    adopted: Vec<AdoptedLog>,
     charge: Charge,
 }
 
@@ -155,8 +160,15 @@ impl<'a> ValueWriter<'a> {
             finished: NewSegments::default(),
             kept: Vec::new(),
             created: Vec::new(),
+            adopted: Vec::new(),
             charge,
         }
+    }
+
+    /// Refers to what lies in these logs instead of writing it.
+    pub(crate) fn adopting(mut self, logs: Vec<AdoptedLog>) -> ValueWriter<'a> {
+        self.adopted = logs;
+        self
     }
 
     /// Whether a value of so many bytes goes to a segment.
@@ -167,6 +179,9 @@ impl<'a> ValueWriter<'a> {
 
     /// Writes a value. Its address holds once the edit with [`ValueWriter::finish`]'s answer does.
     pub(crate) fn add(&mut self, key: &[u8], seqno: SeqNo, value: &[u8]) -> Result<Address> {
+        if let Some(address) = self.adopted.iter_mut().find_map(|log| log.take(seqno, value)) {
+            return Ok(address);
+        }
         if self.section.as_ref().is_some_and(|section| self.is_full(section)) {
             self.end_section()?;
         }
@@ -237,6 +252,11 @@ impl<'a> ValueWriter<'a> {
     pub(crate) fn finish(&mut self) -> Result<NewSegments> {
         self.end_section()?;
         self.charge.set(0);
+        for log in self.adopted.iter_mut().filter(|log| log.used > 0) {
+            self.finished.adopted += log.used;
+            self.finished.placed.push(log.placement);
+            self.finished.files.extend(log.file.clone());
+        }
         Ok(std::mem::take(&mut self.finished))
     }
 
@@ -244,6 +264,9 @@ impl<'a> ValueWriter<'a> {
     /// step that fails again and again would add to a file what nobody refers to each time.
     pub(crate) fn give_back(mut self) {
         self.created.clear();
+        for mut log in self.adopted.drain(..).filter(|log| log.used > 0) {
+            drop(log.file.take());
+        }
         self.kept.drain(..).for_each(|growing| self.growing.give_back(growing));
     }
 }

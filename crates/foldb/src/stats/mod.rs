@@ -45,6 +45,8 @@ pub struct Stats {
     pub bytes_manifest: u64,
     /// Written to value segments by flushes and compactions.
     pub bytes_segments: u64,
+    /// Values in logs that became value segments as they are: not written again.
+    pub bytes_adopted: u64,
     /// Written to value segments by segment merges.
     pub bytes_segment_merges: u64,
     /// Read from value segments by segment merges.

@@ -38,7 +38,7 @@ impl Stats {
         text
     }
 
-    fn counters(&self) -> [(&'static str, &'static str, u64); 27] {
+    fn counters(&self) -> [(&'static str, &'static str, u64); 28] {
         [
             ("puts", "Puts accepted.", self.puts),
             ("deletes", "Deletes accepted.", self.deletes),
@@ -51,6 +51,7 @@ impl Stats {
             ("compaction_read_bytes", "Read by compactions.", self.bytes_compaction_read),
             ("manifest_bytes", "Written to the manifest.", self.bytes_manifest),
             ("segment_bytes", "Written to value segments.", self.bytes_segments),
+            ("adopted_bytes", "Values in logs that became segments.", self.bytes_adopted),
             ("segment_merge_bytes", "Written by segment merges.", self.bytes_segment_merges),
             ("segment_merge_read_bytes", "Read by segment merges.", self.bytes_segment_merges_read),
             ("segment_merges", "Segment merges installed.", self.segment_merges),

@@ -34,6 +34,7 @@
 //!                       segment varint | bytes of the records there varint
 //!  24 segment          a value segment lies here: segment varint | file varint | offset varint |
 //!                       length varint | bytes of its records varint | values varint | flags varint
+//!  25 adopted log      the same of a segment that is a log: an older program would not know its file
 //! ```
 //!
 //! Unknown tags are refused: an older program must not lose what it does not understand.
@@ -110,6 +111,7 @@ pub(super) mod tag {
     pub(crate) const KEPT_APART: u64 = 22;
     pub(crate) const REFERENCES: u64 = 23;
     pub(crate) const SEGMENT: u64 = 24;
+    pub(crate) const ADOPTED_LOG: u64 = 25;
 }
 
 impl Edit {
@@ -245,7 +247,9 @@ impl TreeEdit {
                 }
             }
             TreeEdit::Place(placement) => {
-                fields.add(tag::SEGMENT, |body| placement.encode(body));
+                let is_log = placement.is_adopted();
+                let tag = if is_log { tag::ADOPTED_LOG } else { tag::SEGMENT };
+                fields.add(tag, |body| placement.encode(body));
             }
             TreeEdit::Carve { run, range } => fields.add(tag::CARVE, |body| {
                 put_varint(body, *run);
@@ -278,7 +282,13 @@ impl TreeEdit {
                 hi: read_upper(body)?
                     .ok_or_else(|| Error::corruption("a table without an upper bound"))?,
             }),
-            tag::SEGMENT => Ok(TreeEdit::Place(Placement::decode(body)?)),
+            tag::SEGMENT | tag::ADOPTED_LOG => {
+                let placement = Placement::decode(body)?;
+                if placement.is_adopted() == (tag == tag::ADOPTED_LOG) {
+                    return Ok(TreeEdit::Place(placement));
+                }
+                Err(Error::corruption(format!("segment of flags {:#x}", placement.flags)))
+            }
             _ => {
                 let run = body.varint("run")?;
                 let lo = match body.u8("lower bound")? {

@@ -90,7 +90,12 @@ impl KeyspaceEdit {
                 }
                 self.flushed_through = Some(body.varint("flushed through")?);
             }
-            tag::NEW_RUN | tag::INSERT | tag::INSERT_WITH_RANGES | tag::CARVE | tag::SEGMENT => {
+            tag::NEW_RUN
+            | tag::INSERT
+            | tag::INSERT_WITH_RANGES
+            | tag::CARVE
+            | tag::SEGMENT
+            | tag::ADOPTED_LOG => {
                 self.tree.push(TreeEdit::decode(tag, body)?);
             }
             tag::KEPT_APART => {

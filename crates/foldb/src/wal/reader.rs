@@ -8,6 +8,7 @@
 //! frames 1 2 3 x 5(synced 4) …    damage: frame 4 was on the medium when 5 was written
 //! ```
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -195,6 +196,26 @@ impl LogReader {
         Ok(header.verify(frame, offset).then_some((header, length)))
     }
 
+    /// Reads ahead from `offset`. The space reserved behind the last frame may have been given back since the
+    /// log was opened: it reads as the zeroes that it was.
+    fn fill(&mut self, offset: u64, length: usize) -> io::Result<()> {
+        self.window_offset = offset;
+        let mut read = length;
+        loop {
+            self.window.clear();
+            self.window.resize(length, 0);
+            let Err(error) = self.file.read_exact_at(&mut self.window[..read], offset) else {
+                return Ok(());
+            };
+            self.window.clear();
+            let left = self.file.len()?.saturating_sub(offset);
+            if error.kind() != io::ErrorKind::UnexpectedEof || left >= read as u64 {
+                return Err(error);
+            }
+            read = left as usize;
+        }
+    }
+
     /// Bytes of the file, through the window. They must exist.
     fn bytes(&mut self, offset: u64, length: usize) -> Result<&[u8]> {
         debug_assert!(length <= HEADER_LEN + MAX_PAYLOAD);
@@ -202,12 +223,8 @@ impl LogReader {
             && offset + length as u64 <= self.window_offset + self.window.len() as u64;
         if !inside {
             let wanted = (length.max(WINDOW) as u64).min(self.len - offset) as usize;
-            self.window.resize(wanted, 0);
-            self.window_offset = offset;
-            if let Err(error) = self.file.read_exact_at(&mut self.window, offset) {
-                self.window.clear();
-                return Err(Error::io(&self.path, "read the log", &error));
-            }
+            self.fill(offset, wanted)
+                .map_err(|error| Error::io(&self.path, "read the log", &error))?;
         }
         let start = (offset - self.window_offset) as usize;
         Ok(&self.window[start..start + length])

@@ -7,6 +7,8 @@
 //! definition: 2 | definition (see `fold::definition`)
 //! ```
 //!
+//! Operations are those of batches, but for puts whose values lie as in a value segment (`separable`).
+//!
 //! The header is the first frame of every log. It names the log before it (0: none), so that a
 //! missing end of that one is noticed. A definition stands before the first batch that uses its
 //! operator, so a log can be read without the manifest (H27).
@@ -17,8 +19,9 @@ use crate::fold::Definition;
 use crate::key::{MAX_SEQNO, OperatorId, SeqNo};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"foldblog");
-/// Version of the log's format. Version 1 added range deletes; version 0 is read.
-pub(crate) const LOG_FORMAT: u32 = 1;
+/// Version of the log's format. Version 1 added range deletes, version 2 separable puts; both older ones are
+/// read.
+pub(crate) const LOG_FORMAT: u32 = 2;
 
 const TAG_HEADER: u8 = 0;
 const TAG_BATCH: u8 = 1;
@@ -56,6 +59,9 @@ pub(crate) enum LogRecord<'a> {
 }
 
 impl LogHeader {
+    /// Bytes of one, its tag included.
+    pub(crate) const LEN: usize = 53;
+
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.push(TAG_HEADER);
         out.extend_from_slice(&MAGIC.to_le_bytes());
@@ -107,6 +113,36 @@ impl LogHeader {
 }
 
 impl BatchHeader {
+    /// Bytes of one, its tag included.
+    pub(crate) const LEN: usize = 17;
+
+    /// The header of a record of which at least these bytes are there, if it is a batch.
+    ///
+    /// # Errors
+    /// `Corruption`.
+    pub(crate) fn of_record(record: &[u8]) -> Result<Option<BatchHeader>> {
+        let mut bytes = ByteReader::new(record);
+        match bytes.u8("record tag")? {
+            TAG_BATCH => BatchHeader::decode(&mut bytes).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn decode(bytes: &mut ByteReader<'_>) -> Result<BatchHeader> {
+        let header = BatchHeader {
+            default_operator: bytes.u32("default operator")?,
+            first_seqno: bytes.u64("first seqno")?,
+            count: bytes.u32("operation count")?,
+        };
+        if header.first_seqno > MAX_SEQNO - SeqNo::from(header.count) {
+            return Err(Error::corruption(format!(
+                "expected sequence numbers of at most {MAX_SEQNO}, found {} from {} on",
+                header.count, header.first_seqno
+            )));
+        }
+        Ok(header)
+    }
+
     #[inline]
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.push(TAG_BATCH);
@@ -133,17 +169,7 @@ impl<'a> LogRecord<'a> {
             TAG_HEADER => LogHeader::decode(&mut bytes).map(LogRecord::Header),
             TAG_DEFINITION => Definition::decode(&mut bytes).map(LogRecord::Definition),
             TAG_BATCH => {
-                let header = BatchHeader {
-                    default_operator: bytes.u32("default operator")?,
-                    first_seqno: bytes.u64("first seqno")?,
-                    count: bytes.u32("operation count")?,
-                };
-                if header.first_seqno > MAX_SEQNO - SeqNo::from(header.count) {
-                    return Err(Error::corruption(format!(
-                        "expected sequence numbers of at most {MAX_SEQNO}, found {} from {} on",
-                        header.count, header.first_seqno
-                    )));
-                }
+                let header = BatchHeader::decode(&mut bytes)?;
                 let operations = bytes.take(bytes.remaining(), "operations")?;
                 Ok(LogRecord::Batch(header, operations))
             }

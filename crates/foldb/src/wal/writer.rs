@@ -5,7 +5,7 @@
 //! appending, and one `fdatasync` serves everybody whose frames were written before it began.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use foldb_env::{FileSystem, UnwritableFile, WritableFile};
@@ -13,6 +13,7 @@ use foldb_env::{FileSystem, UnwritableFile, WritableFile};
 use crate::error::{Error, Result};
 use crate::wal::format::{FrameHeader, HEADER_LEN, MAX_PAYLOAD, Part};
 use crate::wal::record::{LOG_FORMAT, LogHeader};
+use crate::wal::separable::{SealedLog, SeparableValues};
 
 /// First reservation of a log's blocks; each next one is as large as all before, up to the step.
 const FIRST_RESERVATION: u64 = 256 << 10;
@@ -40,6 +41,8 @@ pub(crate) struct LogSync {
     written: AtomicU64,
     /// Last frame known to be on the medium.
     synced: AtomicU64,
+    /// Bytes of memory that tell where values lie in it.
+    noted: AtomicUsize,
     progress: Mutex<SyncProgress>,
 }
 
@@ -117,6 +120,7 @@ impl LogWriter {
             fs: Arc::clone(fs),
             written: AtomicU64::new(0),
             synced: AtomicU64::new(0),
+            noted: AtomicUsize::new(0),
             progress: Mutex::new(progress),
         });
         LogWriter { sync, number, offset: 0, reserved: 0, frames: 0, buffer: Vec::new() }
@@ -219,12 +223,15 @@ impl LogWriter {
         Ok(())
     }
 
+    /// Ends it: it is not written to any more.
+    pub(crate) fn seal(self, values: Arc<SeparableValues>) -> SealedLog {
+        self.sync.rest();
+        SealedLog { number: self.number, len: self.offset, sync: self.sync, values }
+    }
+
     /// Gives back the reserved space behind the last frame.
     pub(crate) fn trim(&mut self) -> Result<()> {
-        self.sync
-            .file
-            .truncate(self.offset)
-            .map_err(|error| Error::io(&self.sync.path, "trim the log", &error))?;
+        self.sync.trim(self.offset)?;
         self.reserved = self.offset;
         Ok(())
     }
@@ -233,11 +240,39 @@ impl LogWriter {
 impl LogSync {
     /// Bytes of memory that writing to the log takes now.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.file.memory_bytes()
+        self.file.memory_bytes() + self.noted.load(Ordering::Relaxed)
+    }
+
+    /// Has so many bytes counted that tell where values lie in the log.
+    #[inline]
+    pub(crate) fn note_memory(&self, bytes: usize) {
+        self.noted.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Gives back the reserved space behind the last frame, where nobody appends any more.
+    pub(crate) fn trim(&self, len: u64) -> Result<()> {
+        let trimmed = self.file.truncate(len);
+        trimmed.map_err(|error| Error::io(&self.path, "trim the log", &error))
+    }
+
+    /// Makes the log's bytes durable, whatever is of the logs before it. Its name is left to whoever gives
+    /// it another one.
+    ///
+    /// # Errors
+    /// `Io`. What is durable is unknown then, and every later sync fails too.
+    pub(crate) fn sync_bytes(&self) -> Result<()> {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = &progress.failed {
+            return Err(error.clone());
+        }
+        let synced = self.file.sync();
+        let synced = synced.map_err(|error| Error::io(&self.path, "sync the log", &error));
+        progress.failed = synced.as_ref().err().cloned();
+        synced
     }
 
     /// The log is not written to any more.
-    pub(crate) fn rest(&self) {
+    fn rest(&self) {
         self.file.rest();
     }
 

@@ -34,6 +34,9 @@ pub(crate) struct KeyspaceState {
     /// Its id, known even where nobody gave the operator at open.
     default_id: Option<OperatorId>,
     pub(crate) settings: KeyspaceSettings,
+    /// Bytes from which a value may be logged so that a flush can leave it in the log; `usize::MAX`: none
+    /// may.
+    pub(crate) separable_from: usize,
     pub(crate) num_levels: usize,
     pub(crate) policy: Policy,
     pub(crate) tables: Arc<OpenTables>,
@@ -74,6 +77,7 @@ impl KeyspaceState {
             num_levels,
             ..options.clone()
         });
+        let separable_from = parts.settings.value_separation_min.filter(|_| options.adopt_logs);
         let tables = tables.for_keyspace(parts.id, Arc::clone(&parts.comparator));
         Arc::new(KeyspaceState {
             id: parts.id,
@@ -83,6 +87,7 @@ impl KeyspaceState {
             default_operator: parts.default_operator,
             default_id: parts.default_id,
             settings: parts.settings,
+            separable_from: separable_from.unwrap_or(usize::MAX),
             num_levels,
             policy,
             tables: Arc::new(tables),

@@ -53,7 +53,9 @@ fn flush_alone(db: &Db, keyspace: &Keyspace) {
     let (core, state) = (db.core(), keyspace.state());
     let view = state.view.load_full();
     let memtable = view.active.clone().unwrap();
-    let files = core.write_memtables(state, &[memtable], &view.version, core.published()).unwrap();
+    let files = core
+        .write_memtables(state, &[memtable], &view.version, core.published(), Vec::new())
+        .unwrap();
     let mut tree = core.lock_tree();
     let mut change = KeyspaceEdit::of_tree(state.id, new_level0_run(tree.next_run, files));
     change.flushed_through = Some(core.published());

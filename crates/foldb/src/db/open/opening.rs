@@ -308,7 +308,8 @@ impl Core {
         for keyspace in self.all_keyspaces() {
             let memtables = replayed.memtables.get(&keyspace.id).map_or(&[][..], Vec::as_slice);
             let version = Arc::clone(&keyspace.view.load().version);
-            let files = self.write_memtables(&keyspace, memtables, &version, last_seqno)?;
+            let files =
+                self.write_memtables(&keyspace, memtables, &version, last_seqno, Vec::new())?;
             flushed.push((keyspace, files));
         }
         self.install_flushed(flushed, log, last_seqno)

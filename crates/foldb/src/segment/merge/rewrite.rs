@@ -20,8 +20,9 @@ use crate::faults::{Fault, planted};
 use crate::segment::address::SegmentId;
 use crate::segment::extents::{Extent, Extents, PieceWriter};
 use crate::segment::file::SegmentFile;
-use crate::segment::format::{MOVED, Tail, UNHINTED};
-use crate::segment::hints::{Hints, HintsWriter};
+use crate::segment::format::{ADOPTED, MOVED, Tail, UNHINTED};
+use crate::segment::hints::{Hint, Hints, HintsWriter};
+use crate::segment::logged::LoggedValues;
 use crate::segment::map::{Placement, Segment};
 use crate::segment::open::{OpenFile, OpenSegments};
 use crate::segment::section::{Growing, Section, WriterContext};
@@ -228,8 +229,10 @@ impl<'a> Rewrite<'a> {
         file.check_section(from)?;
         let is_whole = first.until.is_none() && first.live.bytes() == from.records_len;
         let mut flags = if is_whole { from.flags } else { from.flags | MOVED };
+        // What is copied of a log stands in a section like any other.
+        flags &= !ADOPTED;
         if !from.is_keyed()
-            && let Err(error) = check_hints(file, from)
+            && let Err(error) = self.check_hints(file, from)
         {
             if error.kind() != ErrorKind::Corruption {
                 return Err(error);
@@ -254,6 +257,35 @@ impl<'a> Rewrite<'a> {
         self.done.bytes_written += appender.written;
         self.out = Some(appender.growing);
         Ok(placement)
+    }
+
+    /// Reads all hints of a section, or all of a log.
+    ///
+    /// # Errors
+    /// `Corruption` if they are damaged, or were lost before.
+    fn check_hints(&mut self, file: &OpenFile, from: &Placement) -> Result<()> {
+        if !from.is_adopted() {
+            let mut tail = TailReader::hints(file, from)?;
+            while tail.next()?.is_some() {}
+            return Ok(());
+        }
+        let (mut values, mut told) = (LoggedValues::new(file, from, self.chunk()), 0);
+        while values.next()?.is_some() {
+            self.tell_passed(&mut told, values.passed())?;
+        }
+        self.note_memory(values.memory_bytes());
+        Ok(())
+    }
+
+    /// Tells how much of a log was read, now and then.
+    fn tell_passed(&mut self, told: &mut u64, passed: u64) -> Result<()> {
+        let new = passed - *told;
+        if new < self.chunk() as u64 {
+            return Ok(());
+        }
+        *told = passed;
+        self.done.bytes_read += new;
+        (self.context.progress)(new)
     }
 
     fn copy_records(
@@ -327,8 +359,8 @@ impl<'a> Rewrite<'a> {
         let (names, most) = (self.context.writer.names, self.chunk());
         let (mut writer, mut out) = (HintsWriter::new(from.segment, flags), Vec::new());
         if !from.is_keyed() && flags & UNHINTED == 0 {
-            let mut hints = Hints::new(file, from)?;
-            let mut is_left = hints.next()?.is_some();
+            let mut hints = SectionHints::new(file, from, most)?;
+            let (mut is_left, mut told) = (hints.advance()?, 0);
             self.each_part(from.segment, first, |rewrite, live| {
                 for stretch in live.iter() {
                     while is_left && hints.last().position < stretch.end {
@@ -336,7 +368,8 @@ impl<'a> Rewrite<'a> {
                         if hint.position >= stretch.start {
                             writer.add(&hint.key, hint.seqno, hint.value_len, &mut out);
                         }
-                        is_left = hints.next()?.is_some();
+                        is_left = hints.advance()?;
+                        rewrite.tell_passed(&mut told, hints.passed())?;
                         if !out.is_empty() {
                             section.append(&out, most, names)?;
                             out.clear();
@@ -353,14 +386,49 @@ impl<'a> Rewrite<'a> {
     }
 }
 
-/// Reads all hints of a section.
-///
-/// # Errors
-/// `Corruption` if they are damaged, or were lost before.
-fn check_hints(file: &OpenFile, from: &Placement) -> Result<()> {
-    let mut tail = TailReader::hints(file, from)?;
-    while tail.next()?.is_some() {}
-    Ok(())
+/// Whose the values of a section are: its hints, or what stands with them in a log.
+enum SectionHints<'a> {
+    Tail(Box<Hints<'a>>),
+    Log(Box<LoggedValues<'a>>),
+}
+
+impl<'a> SectionHints<'a> {
+    fn new(file: &'a OpenFile, from: &Placement, step: usize) -> Result<SectionHints<'a>> {
+        Ok(match from.is_adopted() {
+            true => SectionHints::Log(Box::new(LoggedValues::new(file, from, step))),
+            false => SectionHints::Tail(Box::new(Hints::new(file, from)?)),
+        })
+    }
+
+    /// Moves to the next one; whether there is one.
+    fn advance(&mut self) -> Result<bool> {
+        Ok(match self {
+            SectionHints::Tail(hints) => hints.next()?.is_some(),
+            SectionHints::Log(values) => values.next()?.is_some(),
+        })
+    }
+
+    /// Bytes of a log that were passed; hints are few.
+    fn passed(&self) -> u64 {
+        match self {
+            SectionHints::Tail(_) => 0,
+            SectionHints::Log(values) => values.passed(),
+        }
+    }
+
+    fn last(&self) -> &Hint {
+        match self {
+            SectionHints::Tail(hints) => hints.last(),
+            SectionHints::Log(values) => &values.last().hint,
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        match self {
+            SectionHints::Tail(hints) => hints.memory_bytes(),
+            SectionHints::Log(values) => values.memory_bytes(),
+        }
+    }
 }
 
 impl Drop for Rewrite<'_> {

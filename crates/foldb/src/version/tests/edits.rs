@@ -63,15 +63,48 @@ fn tree_edit() -> impl Strategy<Value = TreeEdit> {
 }
 
 fn placement() -> impl Strategy<Value = Placement> {
-    (any::<[u32; 6]>(), any::<u64>()).prop_map(|(numbers, segment)| Placement {
+    let section = (any::<[u32; 6]>(), any::<u64>()).prop_map(|(numbers, segment)| Placement {
         segment,
         file: u64::from(numbers[0]),
         offset: u64::from(numbers[1]),
         len: u64::from(numbers[2]) + 100,
         records_len: u64::from(numbers[2]).min(u64::from(numbers[3])),
         values: u64::from(numbers[4]),
-        flags: numbers[5],
-    })
+        // What else a flag may say is refused where the file is read.
+        flags: numbers[5] & !8,
+    });
+    let log = any::<[u32; 3]>().prop_map(|[log, len, values]| {
+        Placement::adopted(log.into(), u64::from(len) + 100, values.into())
+    });
+    prop_oneof![section, log]
+}
+
+/// An older program would take the file of a log for a damaged segment: it does not know the field.
+#[test]
+fn an_adopted_log_has_a_field_of_its_own() {
+    let placed = |placement: Placement| {
+        let change = KeyspaceEdit::of_tree(0, vec![TreeEdit::Place(placement)]);
+        let mut bytes = Vec::new();
+        Edit::of_keyspace(change).encode(&mut bytes);
+        bytes
+    };
+    let log = Placement::adopted(7, 1000, 3);
+    let mut bytes = placed(log);
+    // Behind the keyspace's field.
+    let tag = bytes.iter().position(|&byte| byte == 25).unwrap();
+    assert!(Edit::decode(&bytes).is_ok());
+    bytes[tag] = 24;
+    assert_eq!(Edit::decode(&bytes).unwrap_err().kind(), ErrorKind::Corruption);
+    for other in [
+        Placement { flags: 0, ..log },
+        Placement { offset: 1, ..log },
+        Placement { file: 8, ..log },
+    ] {
+        let mut bytes = placed(other);
+        let tag = bytes.iter().position(|&byte| byte == 24 || byte == 25).unwrap();
+        bytes[tag] = 25;
+        assert_eq!(Edit::decode(&bytes).unwrap_err().kind(), ErrorKind::Corruption, "{other:?}");
+    }
 }
 
 fn definition() -> impl Strategy<Value = Definition> {

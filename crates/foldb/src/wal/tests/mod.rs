@@ -3,6 +3,7 @@
 
 mod damage;
 mod round_trip;
+mod separable;
 mod sync;
 mod worked_example;
 

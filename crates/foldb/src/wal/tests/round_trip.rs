@@ -106,7 +106,7 @@ fn other_formats_are_refused() {
     let mut bytes = Vec::new();
     LogHeader::default().encode(&mut bytes);
     let mut later = bytes.clone();
-    later[9] = 2;
+    later[9] = 3;
     let LogRecord::Header(header) = LogRecord::decode(&later).unwrap() else {
         panic!("a header");
     };
@@ -114,7 +114,7 @@ fn other_formats_are_refused() {
     assert_eq!(error.kind(), crate::ErrorKind::Unsupported);
     let message = error.to_string();
     assert!(
-        message.starts_with("log format 2 is not known, only up to 1: use a newer foldb"),
+        message.starts_with("log format 3 is not known, only up to 2: use a newer foldb"),
         "{message}"
     );
     bytes[1] ^= 1;

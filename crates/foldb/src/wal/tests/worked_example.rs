@@ -11,7 +11,7 @@ use crate::testing::worked_example::{assert_page_shows, bytes_on_the_page};
 const PAGE: &str = include_str!("../../../../../docs/format/log.md");
 
 /// Where the example's frames begin.
-const FRAMES: [usize; 4] = [0, 85, 136, 202];
+const FRAMES: [usize; 5] = [0, 85, 136, 202, 309];
 
 fn definition() -> Definition {
     Definition { id: 128, name: "stringappend".to_owned(), version: 0, parameters: b";".to_vec() }
@@ -38,6 +38,12 @@ fn second_batch() -> (BatchHeader, Vec<Operation<'static>>) {
     (header, operations)
 }
 
+/// A put whose value may stay where it is.
+fn third_batch() -> (BatchHeader, Operation<'static>) {
+    let header = BatchHeader { default_operator: 1, first_seqno: 306, count: 1 };
+    (header, operation(Kind::Put, 0, b"plum", b"violet"))
+}
+
 fn append_batch(log: &mut LogWriter, (header, operations): (BatchHeader, Vec<Operation<'_>>)) {
     let record = log.begin();
     header.encode(record);
@@ -45,7 +51,7 @@ fn append_batch(log: &mut LogWriter, (header, operations): (BatchHeader, Vec<Ope
     log.append().unwrap();
 }
 
-/// Log 7, behind log 4 of 2 frames; synced when it had 3.
+/// Log 7, behind log 4 of 2 frames; synced when it had 3, and 4.
 fn example() -> Vec<u8> {
     let fs = MemFs::new();
     let before = Path::new("000004.log");
@@ -57,11 +63,17 @@ fn example() -> Vec<u8> {
     append_batch(&mut log, first_batch());
     log.sync_handle().sync_all().unwrap();
     append_batch(&mut log, second_batch());
+    log.sync_handle().sync_all().unwrap();
+    let ((header, operation), place) = (third_batch(), (log.number(), log.len()));
+    let record = log.begin();
+    header.encode(record);
+    SeparableValues::default().put(record, &operation, header.first_seqno, place);
+    log.append().unwrap();
     log.trim().unwrap();
     fs.read(path()).unwrap()
 }
 
-/// Format version 1, byte for byte. If this fails the format changed: raise its version.
+/// Format version 2, byte for byte. If this fails the format changed: raise its version.
 #[test]
 fn page_shows_what_is_written() {
     assert_page_shows(PAGE, &example());
@@ -89,12 +101,18 @@ fn page_can_be_read() {
         assert_eq!(read, header);
         let mut bytes = ByteReader::new(bytes);
         for operation in operations {
-            assert_eq!(Operation::decode(&mut bytes).unwrap(), operation);
+            assert_eq!(Operation::decode_logged(&mut bytes).unwrap(), operation);
         }
         assert!(bytes.is_empty());
     }
+    assert!(reader.next(&mut record).unwrap());
+    let LogRecord::Batch(read, bytes) = LogRecord::decode(&record).unwrap() else { panic!() };
+    let (header, operation) = third_batch();
+    assert_eq!(read, header);
+    assert_eq!(Operation::decode_logged(&mut ByteReader::new(bytes)).unwrap(), operation);
+    assert!(Operation::decode(&mut ByteReader::new(bytes)).is_err(), "of logs alone");
     assert!(!reader.next(&mut record).unwrap());
-    assert_eq!(reader.end().unwrap(), LogEnd { offset: 309, frames: 4, max_synced: 3 });
+    assert_eq!(reader.end().unwrap(), LogEnd { offset: 380, frames: 5, max_synced: 4 });
 }
 
 /// What the page says of broken bytes: in the last frame they are a torn tail, in any other damage.
@@ -111,9 +129,9 @@ fn page_says_what_broken_bytes_mean() {
             let mut record = Vec::new();
             while reader.next(&mut record).unwrap() {}
             match reader.end() {
-                Ok(end) => assert_eq!((number, end.frames, end.offset), (3, 3, start as u64)),
+                Ok(end) => assert_eq!((number, end.frames, end.offset), (4, 4, start as u64)),
                 Err(error) => {
-                    assert!(number < 3, "{error}");
+                    assert!(number < 4, "{error}");
                     assert_eq!(error.kind(), ErrorKind::Corruption);
                     assert_eq!(error.offset(), Some(start as u64));
                 }

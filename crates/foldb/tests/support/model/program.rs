@@ -228,6 +228,12 @@ pub enum Step {
         count: u8,
         snapshot_after: Option<u8>,
     },
+    /// Large values for so many keys: a log of them may become a value segment.
+    LargePuts {
+        place: Place,
+        text: Text,
+        count: u8,
+    },
     Get(Place, Key),
     /// Through a snapshot, if there is one of that number. A key may come more than once.
     MultiGet {
@@ -439,12 +445,18 @@ fn step() -> impl Strategy<Value = Step> {
             snapshot_after,
         },
     );
+    let large_puts = (place(), text(), 1..KEYS).prop_map(|(place, text, count)| Step::LargePuts {
+        place,
+        text,
+        count,
+    });
     let keyspaces = prop_oneof![
         3 => place().prop_map(Step::CreateKeyspace),
         1 => place().prop_map(Step::DropKeyspace),
     ];
     prop_oneof![
         3 => merges,
+        2 => large_puts,
         40 => (place(), draft(), synced())
             .prop_map(|(place, write, sync)| Step::Write { place, write, sync }),
         14 => (vec((place(), draft()), 0..12), synced())

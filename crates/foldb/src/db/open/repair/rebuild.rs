@@ -276,8 +276,13 @@ impl<'a> Survey<'a> {
                 continue;
             }
             open.read_exact_at(&mut header, 0).map_err(failed)?;
-            let Ok(header) = SegmentHeader::decode(&header) else { continue };
             let file = trash.segment_file(number);
+            let Ok(header) = SegmentHeader::decode(&header) else {
+                if let Some(log) = segments.adopted_log(&file, len)? {
+                    self.note_adopted(log);
+                }
+                continue;
+            };
             let sections = match segments.sections(header.keyspace, &file, len) {
                 Err(error) if error.kind() == ErrorKind::Corruption => continue,
                 sections => sections?,
@@ -288,6 +293,16 @@ impl<'a> Survey<'a> {
             }
         }
         Ok(())
+    }
+
+    /// A log does not say of which keyspace it is a segment; the tables that refer to it do.
+    fn note_adopted(&mut self, log: FoundSection) {
+        let id = log.placement.segment;
+        let refers = |told: &&Told| told.references.of(id).is_some();
+        if let Some(told) = self.told.iter().find(refers) {
+            let own = self.sections.entry(told.keyspace).or_default();
+            own.entry(id).or_default().push(log);
+        }
     }
 
     /// Where the segments of a keyspace lie. Of several whole sections the one that has most of what tables

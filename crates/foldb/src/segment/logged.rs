@@ -1,0 +1,324 @@
+//! A log as a segment: the records of its values stand where they were logged, between what else its
+//! frames hold.
+//!
+//! ```text
+//! log 7:   header  | frame: batch, a.PUT.5, [record] | frame: batch, b.PUT.6, [record] | ...
+//! segment 7, addresses:               (7, 120)                           (7, 4300)
+//! ```
+//!
+//! A position is the record's place in the file less the bytes of a section's header, so a read finds it as
+//! in any section that was never rewritten. Whose the values are stands before them, in the frames: a walk over
+//! these takes the place of hints. A merge copies what is alive into an ordinary section.
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::address::{Address, CHECKSUM_LEN};
+use super::format::{check_sum, record_seed};
+use super::hints::Hint;
+use super::map::Placement;
+use super::open::OpenFile;
+use crate::encoding::{checksum_seed, decode_varint};
+use crate::error::{Error, Result};
+use crate::key::{KeyspaceId, Kind, SeqNo};
+use crate::wal::format::{FrameHeader, HEADER_LEN, Part};
+use crate::wal::{BatchHeader, LOG_FORMAT, LogHeader, LogRecord, SEPARABLE_PUT};
+
+/// Most bytes read at once.
+const MOST_STEP: usize = 256 << 10;
+
+/// Longest varint.
+const MOST_HEAD: u64 = 10;
+
+/// Checks that a file is a log of this number and database.
+///
+/// # Errors
+/// `Corruption` naming the file; `Unsupported`; `Io`.
+pub(super) fn check_header(file: &OpenFile, log: u64, database: u64) -> Result<()> {
+    let header = log_header(file, log)?;
+    header.check_format("log", LOG_FORMAT).map_err(|error| error.at(file.path(), 0))?;
+    if (header.log, header.database) == (log, database) {
+        return Ok(());
+    }
+    let message = format!(
+        "expected log {log} of database {database:016x} as a value segment, found log {} of {:016x}",
+        header.log, header.database
+    );
+    Err(Error::corruption(message).at(file.path(), 0))
+}
+
+/// The header that a log begins with.
+fn log_header(file: &OpenFile, log: u64) -> Result<LogHeader> {
+    let mut frame = vec![0; HEADER_LEN + LogHeader::LEN];
+    file.read(&mut frame, 0)?;
+    let parsed = frame.first_chunk().and_then(FrameHeader::parse);
+    let is_whole = parsed.is_some_and(|(header, length)| {
+        length == LogHeader::LEN && header.log == log && header.verify(&frame, 0)
+    });
+    let record = is_whole.then(|| LogRecord::decode(&frame[HEADER_LEN..])).transpose();
+    match record.map_err(|error| error.at(file.path(), 0))? {
+        Some(LogRecord::Header(header)) => Ok(header),
+        _ => {
+            let message = format!("expected the header of log {log}, found other bytes");
+            Err(Error::corruption(message).at(file.path(), 0))
+        }
+    }
+}
+
+/// A value of a log, and whose it is.
+#[derive(Debug, Default)]
+pub(super) struct LoggedValue {
+    pub(super) keyspace: KeyspaceId,
+    pub(super) hint: Hint,
+}
+
+/// A walk over the separable values of a log. Little is held, however long frames, keys and values are but
+/// for one key.
+pub(super) struct LoggedValues<'a> {
+    file: &'a OpenFile,
+    log: u64,
+    end: u64,
+    window: Vec<u8>,
+    window_at: u64,
+    step: usize,
+    /// The next byte.
+    at: u64,
+    frames: u64,
+    frame: Frame,
+    value: LoggedValue,
+}
+
+/// The frame under the walk.
+struct Frame {
+    start: u64,
+    end: u64,
+    sum: u32,
+    hasher: Xxh3,
+    /// Operations that are to come, and the sequence number of the next.
+    left: u32,
+    seqno: SeqNo,
+}
+
+impl<'a> LoggedValues<'a> {
+    pub(super) fn new(file: &'a OpenFile, placement: &Placement, step: usize) -> LoggedValues<'a> {
+        LoggedValues {
+            file,
+            log: placement.segment,
+            end: placement.end(),
+            window: Vec::new(),
+            window_at: 0,
+            step: step.min(MOST_STEP),
+            at: 0,
+            frames: 0,
+            frame: Frame { start: 0, end: 0, sum: 0, hasher: Xxh3::new(), left: 0, seqno: 0 },
+            value: LoggedValue::default(),
+        }
+    }
+
+    /// The next value, whose own checksum held; that of its frame is known to hold when the walk has come behind
+    /// it.
+    ///
+    /// # Errors
+    /// `Corruption` naming file and offset for bytes that are not as they were logged; `Io`.
+    pub(super) fn next(&mut self) -> Result<Option<&LoggedValue>> {
+        let found = self.find_next().map_err(|error| match error.path() {
+            Some(_) => error,
+            None => error.at(self.file.path(), self.frame.start),
+        })?;
+        Ok(found.then_some(&self.value))
+    }
+
+    /// The one that [`LoggedValues::next`] answered last.
+    pub(super) fn last(&self) -> &LoggedValue {
+        &self.value
+    }
+
+    /// Bytes behind the walk.
+    pub(super) fn passed(&self) -> u64 {
+        self.at
+    }
+
+    /// Where the frame begins that the walk is in.
+    pub(super) fn frame_start(&self) -> u64 {
+        self.frame.start
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.window.capacity() + self.value.hint.key.capacity()
+    }
+
+    fn find_next(&mut self) -> Result<bool> {
+        loop {
+            while self.frame.left > 0 {
+                self.frame.left -= 1;
+                self.frame.seqno += 1;
+                if self.operation()? {
+                    return Ok(true);
+                }
+            }
+            self.end_frame()?;
+            if self.at == self.end {
+                return Ok(false);
+            }
+            self.begin_frame()?;
+        }
+    }
+
+    fn begin_frame(&mut self) -> Result<()> {
+        let start = self.at;
+        self.frame = Frame {
+            start,
+            end: self.end,
+            sum: 0,
+            hasher: Xxh3::with_seed(checksum_seed(self.log, start)),
+            left: 0,
+            seqno: 0,
+        };
+        let log = self.log;
+        let head = *self.peek(HEADER_LEN as u64)?.first_chunk().expect("as many as asked for");
+        let expected = self.frames + 1;
+        let parsed = FrameHeader::parse(&head).filter(|(header, length)| {
+            let end = start + (HEADER_LEN + length) as u64;
+            (header.log, header.frame) == (log, expected) && end <= self.end
+        });
+        let Some((header, length)) = parsed else {
+            let message = format!("expected frame {expected} of log {log}, found other bytes");
+            return Err(Error::corruption(message));
+        };
+        self.frames = expected;
+        let (sum, rest) = head.split_at(4);
+        self.frame.sum = sum.iter().rev().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
+        self.frame.hasher.update(rest);
+        self.at += HEADER_LEN as u64;
+        self.frame.end = self.at + length as u64;
+        // What is in several frames has no separable values.
+        if header.part != Part::Whole || length < BatchHeader::LEN {
+            return Ok(());
+        }
+        if let Some(batch) = BatchHeader::of_record(self.peek(BatchHeader::LEN as u64)?)? {
+            self.pass(BatchHeader::LEN as u64, |_| {})?;
+            // Counted up before each operation, from the one before the first.
+            (self.frame.left, self.frame.seqno) = (batch.count, batch.first_seqno.wrapping_sub(1));
+        }
+        Ok(())
+    }
+
+    fn end_frame(&mut self) -> Result<()> {
+        if self.frame.end == 0 {
+            return Ok(());
+        }
+        self.pass(self.frame.end - self.at, |_| {})?;
+        let found = self.frame.hasher.digest() as u32;
+        check_sum("frame", u64::from(self.frame.sum), u64::from(found))
+    }
+
+    /// Passes an operation; whether it has a separable value.
+    fn operation(&mut self) -> Result<bool> {
+        let mut kind = 0;
+        self.pass(1, |byte| kind = byte[0])?;
+        let is_separable = kind == SEPARABLE_PUT;
+        let known = if is_separable { Some(Kind::Put) } else { Kind::of_operation(kind) };
+        let Some(known) = known else {
+            return Err(Error::corruption(format!("operation kind {kind} is not known")));
+        };
+        let keyspace = self.varint()?;
+        if known == Kind::Merge {
+            self.varint()?;
+        }
+        let key_len = self.varint()?;
+        if !is_separable {
+            self.pass(key_len, |_| {})?;
+            if known != Kind::Delete {
+                let value_len = self.varint()?;
+                self.pass(value_len, |_| {})?;
+            }
+            return Ok(false);
+        }
+        let mut key = std::mem::take(&mut self.value.hint.key);
+        key.clear();
+        self.pass(key_len, |bytes| key.extend_from_slice(bytes))?;
+        let keyspace = KeyspaceId::try_from(keyspace);
+        let keyspace = keyspace.map_err(|_| Error::corruption("expected a keyspace"))?;
+        let position = Address::position_in_log(self.at);
+        let value_len = self.record(position)?;
+        let seqno = self.frame.seqno;
+        self.value = LoggedValue { keyspace, hint: Hint { key, seqno, value_len, position } };
+        Ok(true)
+    }
+
+    /// Passes a record, and answers the length of its value.
+    fn record(&mut self, position: u64) -> Result<u64> {
+        let mut hasher = Xxh3::with_seed(record_seed(self.log, position));
+        let (len, head) = self.peek_varint()?;
+        self.pass(head, |bytes| hasher.update(bytes))?;
+        let no_record = || Error::corruption(format!("expected a record at position {position}"));
+        let len = len.checked_sub(1).ok_or_else(no_record)?;
+        self.pass(len, |bytes| hasher.update(bytes))?;
+        let mut sum = Vec::with_capacity(CHECKSUM_LEN as usize);
+        self.pass(CHECKSUM_LEN, |bytes| sum.extend_from_slice(bytes))?;
+        let expected = sum.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+        check_sum("value", expected, hasher.digest())?;
+        Ok(len)
+    }
+
+    fn varint(&mut self) -> Result<u64> {
+        let (number, len) = self.peek_varint()?;
+        self.pass(len, |_| {})?;
+        Ok(number)
+    }
+
+    /// The number that is next, and how many bytes it has.
+    fn peek_varint(&mut self) -> Result<(u64, u64)> {
+        let room = (self.frame.end - self.at).min(MOST_HEAD);
+        let found = decode_varint(self.peek(room)?);
+        let (number, len) = found.ok_or_else(|| Error::corruption("expected a number"))?;
+        Ok((number, len as u64))
+    }
+
+    /// The next bytes, few, all of them in the frame.
+    fn peek(&mut self, len: u64) -> Result<&[u8]> {
+        self.check_room(len)?;
+        let start = self.at.wrapping_sub(self.window_at);
+        if self.at < self.window_at || start + len > self.window.len() as u64 {
+            self.fill(len as usize)?;
+        }
+        let start = (self.at - self.window_at) as usize;
+        Ok(&self.window[start..start + len as usize])
+    }
+
+    /// Passes bytes of the frame, piece by piece.
+    fn pass(&mut self, len: u64, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        self.check_room(len)?;
+        let end = self.at + len;
+        while self.at < end {
+            let window_end = self.window_at + self.window.len() as u64;
+            if self.at < self.window_at || self.at >= window_end {
+                self.fill(1)?;
+            }
+            let start = (self.at - self.window_at) as usize;
+            let piece = &self.window[start..];
+            let piece = &piece[..piece.len().min((end - self.at) as usize)];
+            self.frame.hasher.update(piece);
+            visit(piece);
+            self.at += piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn check_room(&self, len: u64) -> Result<()> {
+        let room = self.frame.end - self.at;
+        if len <= room {
+            return Ok(());
+        }
+        let message = format!("expected {len} more bytes of the frame, found {room}");
+        Err(Error::corruption(message))
+    }
+
+    /// Reads ahead from the next byte, at least so many.
+    fn fill(&mut self, least: usize) -> Result<()> {
+        let len = (least.max(self.step) as u64).min(self.end - self.at) as usize;
+        self.window.resize(len, 0);
+        self.window_at = self.at;
+        let read = self.file.read(&mut self.window, self.at);
+        read.inspect_err(|_| self.window.clear())
+    }
+}

@@ -1,0 +1,133 @@
+//! Walks over logs that became segments: every value is met with its key and number, and no damage passes.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use foldb_env::{FileSystem, MemFs};
+use proptest::prelude::*;
+
+use crate::batch::Operation;
+use crate::error::{ErrorKind, Result};
+use crate::key::{KeyspaceId, Kind, NO_OPERATOR};
+use crate::segment::address::Address;
+use crate::segment::logged::LoggedValues;
+use crate::segment::map::Placement;
+use crate::segment::open::in_memory;
+use crate::wal::{BatchHeader, LogWriter, SeparableValues};
+
+const LOG: u64 = 7;
+
+/// A value that was met: keyspace, key, number, length, position.
+type Met = (KeyspaceId, Vec<u8>, u64, u64, u64);
+
+/// What a program wrote in one record.
+#[derive(Clone, Debug)]
+enum Record {
+    Batch(Vec<(Kind, bool, KeyspaceId, Vec<u8>, usize)>),
+    Other(usize),
+}
+
+/// The bytes of a log, and its separable values.
+fn logged(records: &[Record]) -> (Vec<u8>, Vec<Met>) {
+    let fs = MemFs::new();
+    let handle: Arc<dyn FileSystem> = Arc::new(fs.clone());
+    let path = Path::new("000007.log");
+    let mut log = LogWriter::create(&handle, path, LOG, 0xdb, None).unwrap();
+    let (mut values, mut met, mut seqno) = (SeparableValues::default(), Vec::new(), 100);
+    for record in records {
+        let place = (log.number(), log.len());
+        let frame = log.begin();
+        match record {
+            // Longer than a frame, or a definition.
+            Record::Other(len) => {
+                frame.push(2);
+                frame.resize(frame.len() + len, 9);
+            }
+            Record::Batch(operations) => {
+                let count = operations.len() as u32;
+                BatchHeader { default_operator: 0, first_seqno: seqno, count }.encode(frame);
+                for (kind, is_separable, keyspace, key, len) in operations {
+                    let mut value = vec![*len as u8; *len];
+                    if *kind == Kind::DeleteRange {
+                        value = b"\x09z".to_vec();
+                    }
+                    let (kind, keyspace, operator) = (*kind, *keyspace, NO_OPERATOR);
+                    let operation = Operation { kind, keyspace, operator, key, value: &value };
+                    if *is_separable && kind == Kind::Put {
+                        values.put(frame, &operation, seqno, place);
+                        let Address { position, len, .. } =
+                            values.address(LOG, seqno, &value).unwrap();
+                        met.push((keyspace, key.clone(), seqno, len, position));
+                    } else {
+                        operation.encode(frame);
+                    }
+                    seqno += 1;
+                }
+            }
+        }
+        log.append().unwrap();
+    }
+    log.trim().unwrap();
+    (fs.read(path).unwrap(), met)
+}
+
+fn walk(bytes: &[u8], step: usize) -> Result<Vec<Met>> {
+    let file = in_memory(bytes);
+    let placement = Placement::adopted(LOG, bytes.len() as u64, 0);
+    let (mut values, mut met) = (LoggedValues::new(&file, &placement, step), Vec::new());
+    while let Some(found) = values.next()? {
+        let hint = &found.hint;
+        let key = hint.key.clone();
+        met.push((found.keyspace, key, hint.seqno, hint.value_len, hint.position));
+    }
+    assert!(values.memory_bytes() <= 2 * step.max(64) + 100);
+    Ok(met)
+}
+
+fn record() -> impl Strategy<Value = Record> {
+    let kind = prop_oneof![
+        4 => Just(Kind::Put),
+        1 => Just(Kind::Delete),
+        1 => Just(Kind::Merge),
+        1 => Just(Kind::DeleteRange),
+    ];
+    let key = proptest::collection::vec(any::<u8>(), 0..20);
+    let operation = (kind, any::<bool>(), 0..300u32, key, 0..400usize);
+    prop_oneof![
+        8 => proptest::collection::vec(operation, 0..6).prop_map(Record::Batch),
+        1 => (0..50usize).prop_map(Record::Other),
+    ]
+}
+
+proptest! {
+    /// However little is read at once all values are met, in order; and a changed bit anywhere is noticed, at
+    /// the latest behind its frame.
+    #[test]
+    fn every_value_of_a_log_is_met_and_no_damage_passes(
+        records in proptest::collection::vec(record(), 0..12),
+        step in prop_oneof![Just(1), 1..100usize, Just(1 << 20)],
+        flip in any::<proptest::sample::Index>(),
+        bit in 0..8u8,
+    ) {
+        let (bytes, expected) = logged(&records);
+        prop_assert_eq!(&walk(&bytes, step).unwrap(), &expected);
+        let mut damaged = bytes.clone();
+        damaged[flip.index(bytes.len())] ^= 1 << bit;
+        let error = walk(&damaged, step).unwrap_err();
+        prop_assert_eq!(error.kind(), ErrorKind::Corruption);
+        prop_assert!(error.path().is_some() && error.offset().is_some(), "{}", error);
+        let cut = flip.index(bytes.len());
+        let cut = walk(&bytes[..cut.max(24)], step);
+        prop_assert!(cut.is_err() || cut.unwrap().len() <= expected.len());
+    }
+}
+
+#[test]
+fn records_of_several_frames_are_passed_over() {
+    let large = |key: &[u8]| Record::Batch(vec![(Kind::Put, true, 0, key.to_vec(), 5000)]);
+    let (bytes, expected) = logged(&[large(b"a"), Record::Other(3 << 20), large(b"b")]);
+    assert_eq!(expected.len(), 2);
+    for step in [4 << 10, 1 << 20] {
+        assert_eq!(walk(&bytes, step).unwrap(), expected);
+    }
+}

@@ -1,0 +1,167 @@
+//! Values that lie in a log as a value segment has them, so that a flush can make the log one instead of
+//! copying them.
+//!
+//! ```text
+//! separable put:
+//! +------+-----------+---------+-----+--------------------------------------------------+
+//! | 4    | keyspace  | key len | key | record: value length + 1 varint | value | checksum |
+//! | u8   | varint    | varint  |     |                                          u64      |
+//! +------+-----------+---------+-----+--------------------------------------------------+
+//!   record: as in a value segment (`segment::format`). Its segment is the log's number, its position
+//!           is where it begins in the file, less the bytes of a section's header
+//! ```
+//!
+//! An operation of logs alone: a batch of the program's has puts. It stands for a put whose record is
+//! one whole frame, so nothing lies between the bytes of a value.
+
+use std::sync::Arc;
+
+use crate::batch::Operation;
+use crate::encoding::{ByteReader, put_length_delimited, put_varint};
+use crate::error::{Error, Result};
+use crate::key::{Kind, NO_OPERATOR, SeqNo};
+use crate::segment::{Address, put_record, record_checksum};
+use crate::wal::format::{HEADER_LEN, MAX_PAYLOAD};
+use crate::wal::record::BatchHeader;
+
+/// The number of a separable put among the kinds of operations. On disk: never renumber.
+pub(crate) const SEPARABLE_PUT: u8 = 4;
+
+/// Bytes of a log that go with a value: the frame's and the batch's header, the operation's fields. With
+/// its key these are to be no more than a quarter of it all; a log of smaller values would be adopted for
+/// the sake of bytes that are dead from birth.
+const OVERHEAD: usize = 64;
+const LEAST_SHARE: usize = 3;
+
+/// No smaller value is separable.
+pub(crate) const LEAST_SEPARABLE: usize = LEAST_SHARE * OVERHEAD;
+
+/// Whether a put of these lengths, alone in its record, is worth being written so.
+#[inline]
+pub(crate) fn is_separable(key: usize, value: usize) -> bool {
+    value >= LEAST_SHARE * (OVERHEAD + key) && key + value + OVERHEAD <= MAX_PAYLOAD
+}
+
+/// Where a value lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SeparableValue {
+    seqno: SeqNo,
+    position: u64,
+    /// Of its record.
+    checksum: u64,
+}
+
+/// The separable values of a log, in the order of their sequence numbers.
+#[derive(Debug, Default)]
+pub(crate) struct SeparableValues {
+    values: Vec<SeparableValue>,
+    /// Bytes of their records.
+    bytes: u64,
+}
+
+impl SeparableValues {
+    pub(crate) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Bytes of their records.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.values.capacity() * size_of::<SeparableValue>()
+    }
+
+    /// Appends a put to a frame that will begin at `offset` of log `log`, and notes its value.
+    pub(crate) fn put(
+        &mut self,
+        frame: &mut Vec<u8>,
+        operation: &Operation<'_>,
+        seqno: SeqNo,
+        (log, offset): (u64, u64),
+    ) {
+        debug_assert_eq!(operation.kind, Kind::Put);
+        frame.push(SEPARABLE_PUT);
+        put_varint(frame, u64::from(operation.keyspace));
+        put_length_delimited(frame, operation.key);
+        let start = frame.len();
+        let position = Address::position_in_log(offset + start as u64);
+        let checksum = put_record(frame, log, position, operation.value);
+        self.bytes += (frame.len() - start) as u64;
+        self.values.push(SeparableValue { seqno, position, checksum });
+    }
+
+    /// Forgets what was noted behind the first so many, of so many bytes: it was not written.
+    pub(crate) fn forget_behind(&mut self, (len, bytes): (usize, u64)) {
+        self.values.truncate(len);
+        self.bytes = bytes;
+    }
+
+    /// What [`SeparableValues::forget_behind`] takes to come back to this moment.
+    pub(crate) fn mark(&self) -> (usize, u64) {
+        (self.values.len(), self.bytes)
+    }
+
+    /// Whether a value of this write lies here.
+    pub(crate) fn contains(&self, seqno: SeqNo) -> bool {
+        self.find(seqno).is_some()
+    }
+
+    fn find(&self, seqno: SeqNo) -> Option<&SeparableValue> {
+        let (first, last) = (self.values.first()?.seqno, self.values.last()?.seqno);
+        if !(first..=last).contains(&seqno) {
+            return None;
+        }
+        let at = self.values.binary_search_by_key(&seqno, |value| value.seqno).ok()?;
+        Some(&self.values[at])
+    }
+
+    /// Where the value of this write lies in log `log`, if it is this very value: a fold may leave another
+    /// under the number of the put it began with.
+    pub(crate) fn address(&self, log: u64, seqno: SeqNo, value: &[u8]) -> Option<Address> {
+        let SeparableValue { position, checksum, .. } = *self.find(seqno)?;
+        let is_it = record_checksum(log, position, value) == checksum;
+        let len = value.len() as u64;
+        is_it.then_some(Address { segment: log, position, len, key_part: 0 })
+    }
+}
+
+/// A log that was sealed, and what of it a value segment could have.
+#[derive(Debug)]
+pub(crate) struct SealedLog {
+    pub(crate) number: u64,
+    /// Where its last frame ends.
+    pub(crate) len: u64,
+    pub(crate) sync: Arc<crate::wal::LogSync>,
+    pub(crate) values: Arc<SeparableValues>,
+}
+
+impl<'a> Operation<'a> {
+    /// Reads the next operation of a log.
+    ///
+    /// # Errors
+    /// `Corruption`, naming the field.
+    pub(crate) fn decode_logged(bytes: &mut ByteReader<'a>) -> Result<Operation<'a>> {
+        let mut ahead = bytes.clone();
+        if ahead.u8("operation kind")? != SEPARABLE_PUT {
+            return Operation::decode(bytes);
+        }
+        let keyspace = ahead.varint32("keyspace")?;
+        let key = ahead.length_delimited("key")?;
+        let len = ahead.varint("length of a separable value")?.checked_sub(1);
+        let len = len.ok_or_else(|| Error::corruption("expected a separable value, found none"))?;
+        let value = ahead.take(usize::try_from(len).unwrap_or(usize::MAX), "separable value")?;
+        // Its own checksum is for those who read it alone; here the frame's held.
+        ahead.u64("checksum of a separable value")?;
+        *bytes = ahead;
+        Ok(Operation { kind: Kind::Put, keyspace, operator: NO_OPERATOR, key, value })
+    }
+}
+
+/// Whether a record with its frame's header before it is one whole frame.
+pub(crate) fn is_one_frame(frame: &[u8]) -> bool {
+    frame.len() - HEADER_LEN <= MAX_PAYLOAD
+}
+
+const _: () = assert!(OVERHEAD >= HEADER_LEN + BatchHeader::LEN);
