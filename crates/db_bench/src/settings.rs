@@ -1,6 +1,6 @@
 //! From flags to the engine's options, with the checks of what makes sense.
 
-use foldb::{CompactionPreset, Compression, Options, Profile};
+use foldb::{CompactionPreset, Compression, LogAdoption, Options, Profile};
 
 use crate::failure::Failure;
 use crate::flags::Flags;
@@ -72,6 +72,7 @@ pub fn options(flags: &Flags, operator: Option<String>) -> Result<Options, Failu
             .max_bytes_for_level_multiplier
             .unwrap_or(own.max_bytes_for_level_multiplier),
         value_separation_min: separation(flags, own.value_separation_min),
+        adopt_logs: adoption(flags, own.adopt_logs)?,
         disable_auto_compactions: flags.disable_auto_compactions,
         max_background_compactions: background_compactions(flags, own.max_background_compactions),
         ..own
@@ -111,6 +112,11 @@ fn compaction(flags: &Flags, own: CompactionPreset) -> Result<CompactionPreset, 
             "--compaction_style must be 0 (leveled) or 1 (tiered), not {other}"
         ))),
     }
+}
+
+fn adoption(flags: &Flags, own: LogAdoption) -> Result<LogAdoption, Failure> {
+    let Some(name) = &flags.adopt_logs else { return Ok(own) };
+    name.parse().map_err(|error: foldb::Error| Failure::new(format!("--adopt_logs: {error}")))
 }
 
 fn separation(flags: &Flags, own: Option<usize>) -> Option<usize> {
@@ -230,6 +236,17 @@ mod tests {
         assert_eq!(separated(&["--enable_blob_files=0"]), None);
         assert_eq!(separated(&["--enable_blob_files"]), Some(0));
         assert_eq!(separated(&["--enable_blob_files=1", "--min_blob_size=4096"]), Some(4096));
+    }
+
+    #[test]
+    fn logs_are_adopted_as_is_asked_for() {
+        assert_eq!(from(&[]).unwrap().adopt_logs, LogAdoption::InKeyOrder);
+        assert_eq!(from(&["--adopt_logs=always"]).unwrap().adopt_logs, LogAdoption::Always);
+        let Err(Failure::Message(message)) = from(&["--adopt_logs=yes"]) else { panic!("taken") };
+        assert_eq!(
+            message,
+            "--adopt_logs: logs are not adopted 'yes', only never, in_key_order, always"
+        );
     }
 
     #[test]

@@ -83,8 +83,8 @@ pub use iterator::{Iter, Reversed};
 pub use key::{BytewiseComparator, Comparator};
 pub use memory::MemoryUsage;
 pub use options::{
-    CompactionPreset, Compression, ExplainedOption, KeyspaceOptions, OptionSource, OptionValue,
-    Options, Profile, ReadOptions, WriteOptions,
+    CompactionPreset, Compression, ExplainedOption, KeyspaceOptions, LogAdoption, OptionSource,
+    OptionValue, Options, Profile, ReadOptions, WriteOptions,
 };
 pub use runtime::{Runtime, RuntimeOptions};
 pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, SegmentStats, Stats};

@@ -8,7 +8,8 @@ use std::path::Path;
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
 use foldb::{
-    Db, ErrorKind, KeyspaceOptions, MergeOptions, Options, Value, WriteBatch, WriteOptions,
+    Db, ErrorKind, KeyspaceOptions, LogAdoption, MergeOptions, Options, Value, WriteBatch,
+    WriteOptions,
 };
 
 use support::segments::{key, segment_files};
@@ -19,6 +20,7 @@ fn adopting(fs: &MemFs) -> Options {
     Options {
         value_separation_min: Some(500),
         segment_size: 16 << 10,
+        adopt_logs: LogAdoption::Always,
         disable_auto_compactions: true,
         ..support::options(fs)
     }
@@ -323,7 +325,7 @@ fn a_crash_at_any_moment_of_an_adoption_loses_nothing_and_leaves_nothing() {
 #[test]
 fn without_adoption_values_are_copied() {
     let fs = MemFs::new();
-    let db = Db::open(PATH, Options { adopt_logs: false, ..adopting(&fs) }).unwrap();
+    let db = Db::open(PATH, Options { adopt_logs: LogAdoption::Never, ..adopting(&fs) }).unwrap();
     put_all(&db, 50, 0);
     assert!(!is_adopted(&db));
     drop(db);
@@ -331,11 +333,37 @@ fn without_adoption_values_are_copied() {
     put_all(&db, 25, 1);
     assert!(is_adopted(&db));
     drop(db);
-    let db = Db::open(PATH, Options { adopt_logs: false, ..adopting(&fs) }).unwrap();
+    let db = Db::open(PATH, Options { adopt_logs: LogAdoption::Never, ..adopting(&fs) }).unwrap();
     check_all(&db, 50, |n| usize::from(n < 25));
     db.compact::<&str>(..).unwrap();
     db.merge_segments(&none_dead()).unwrap();
     check_all(&db, 50, |n| usize::from(n < 25));
+    db.verify().unwrap();
+}
+
+/// Unless all are, only logs are that walks over keys meet as they lie.
+#[test]
+fn logs_out_of_key_order_are_copied_by_default() {
+    let options = |fs: &MemFs| Options { adopt_logs: LogAdoption::default(), ..adopting(fs) };
+    let fs = MemFs::new();
+    let db = Db::open(PATH, options(&fs)).unwrap();
+    put_all(&db, 50, 0);
+    assert!(!is_adopted(&db));
+    (0..50).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
+    assert!(is_adopted(&db));
+    // One of ten came late, then one of five.
+    (0..50).filter(|n| n % 10 > 0).for_each(|n| db.put(key(n), value(n, 2)).unwrap());
+    (0..50).step_by(10).for_each(|n| db.put(key(n), value(n, 2)).unwrap());
+    assert!(is_adopted(&db));
+    (0..50).filter(|n| n % 5 > 0).for_each(|n| db.put(key(n), value(n, 3)).unwrap());
+    (0..50).step_by(5).for_each(|n| db.put(key(n), value(n, 3)).unwrap());
+    assert!(!is_adopted(&db));
+    // Backwards is no order of walks that begin at the first key.
+    (0..50).rev().for_each(|n| db.put(key(n), value(n, 4)).unwrap());
+    assert!(!is_adopted(&db));
+    drop(db);
+    let db = Db::open(PATH, options(&fs)).unwrap();
+    check_all(&db, 50, |_| 4);
     db.verify().unwrap();
 }
 
@@ -607,6 +635,45 @@ fn a_rebuilt_manifest_knows_adopted_logs() {
         put_all(&db, 60, 3);
         assert!(is_adopted(&db));
         check_all(&db, 60, |_| 3);
+    }
+}
+
+/// Nothing but the log that became a segment is left: it tells whose it is.
+#[test]
+fn repair_finds_the_values_of_adopted_logs_without_manifest_tables_and_logs() {
+    for logs in [true, false] {
+        let fs = MemFs::new();
+        let db = open(&fs);
+        let own = KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() };
+        let other = db.create_keyspace("other", own).unwrap();
+        other.put(key(1), value(1, 5)).unwrap();
+        (0..60).for_each(|n| other.put(key(n), value(n, 1)).unwrap());
+        assert!(is_adopted(&db));
+        // Of a keyspace that only a log knows.
+        let late = db.create_keyspace(
+            "late",
+            KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() },
+        );
+        late.unwrap().put(key(2), value(2, 7)).unwrap();
+        drop((db, other));
+        for part in ["MANIFEST", "CURRENT", ".tbl"] {
+            remove(&fs, part);
+        }
+        if !logs {
+            remove(&fs, ".log");
+        }
+        let report = Db::repair(PATH, adopting(&fs)).unwrap();
+        assert_eq!((report.tables, report.values_recovered), (0, 60), "{report:?}");
+        let db = open(&fs);
+        let other = db.keyspace("keyspace-1").unwrap();
+        for n in 0..60 {
+            assert_eq!(other.get(key(n)).unwrap().unwrap().into_owned(), value(n, 1));
+        }
+        if logs {
+            let late = db.keyspace("keyspace-2").unwrap();
+            assert_eq!(late.get(key(2)).unwrap().unwrap().into_owned(), value(2, 7));
+        }
+        db.verify().unwrap();
     }
 }
 

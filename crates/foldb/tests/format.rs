@@ -12,8 +12,8 @@ use std::{env, fs};
 
 use foldb::env::{Env, FileSystem, MemFs};
 use foldb::{
-    CompactionPreset, Compression, Db, ErrorKind, KeyspaceOptions, MergeOptions, Options,
-    WriteBatch,
+    CompactionPreset, Compression, Db, ErrorKind, KeyspaceOptions, LogAdoption, MergeOptions,
+    Options, WriteBatch,
 };
 
 const FORMAT_0: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-0");
@@ -324,6 +324,7 @@ fn generate_adopted() -> MemFs {
     let options = Options {
         value_separation_min: Some(300),
         segment_size: 8192,
+        adopt_logs: LogAdoption::Always,
         disable_auto_compactions: true,
         ..options_of(&fs)
     };

@@ -144,6 +144,8 @@ honoured! {
         "Separate values of --min_blob_size bytes and more; not given: foldb's own.";
     min_blob_size: u64 = 0, "Options::value_separation_min",
         "Bytes from which values are separated, with --enable_blob_files.";
+    adopt_logs: Option<String> = None, "Options::adopt_logs",
+        "never, in_key_order or always: logs that become value segments as they are; not given: foldb's own.";
     disable_auto_compactions: bool = false, "Options::disable_auto_compactions",
         "Flush, but do not compact until asked.";
     compaction_style: Option<i64> = None, "Options::compaction",

@@ -10,6 +10,9 @@
 //! still the log, and its second name a file of nobody; behind the edit it is a segment, and nobody needs its
 //! first name. What it holds beside values that are kept is dead from birth, and counts as dead: a log
 //! is adopted where that is no more than may be dead anyway.
+//!
+//! Values of a log lie in the order in which they came. Where that is not the order of their keys, walks over keys
+//! pay for it ever after, so such a log is copied unless [`LogAdoption::Always`] asks for the opposite.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,6 +28,7 @@ use crate::faults::{Fault, planted};
 use crate::iterator::{MergingCursor, Source};
 use crate::key::{KeyspaceId, Kind, MAX_SEQNO};
 use crate::memtable::Memtable;
+use crate::options::LogAdoption;
 use crate::segment::AdoptedLog;
 use crate::wal::SealedLog;
 
@@ -34,10 +38,37 @@ const MOST_DEAD: f64 = 0.5;
 /// Smaller logs than this part of a full segment file are copied: files would get many.
 const LEAST_PART: u64 = 4;
 
-/// A log that may be worth it, and the bytes of its values that a keyspace keeps.
+/// Values whose next one in key order must lie behind them in a log that is in key order: as parts of this,
+/// all but one.
+const IN_ORDER_PARTS: u64 = 8;
+
+/// A log that may be worth it, and its values that a keyspace keeps.
 struct Candidate<'a> {
     log: &'a SealedLog,
-    kept: u64,
+    kept: Kept,
+}
+
+/// Values of a log that a keyspace keeps, as they are met in key order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Kept {
+    bytes: u64,
+    values: u64,
+    /// How many lie behind the one that was met before.
+    in_order: u64,
+    last_position: u64,
+}
+
+impl Kept {
+    fn note(&mut self, position: u64, bytes: u64) {
+        self.bytes += bytes;
+        self.values += 1;
+        self.in_order += u64::from(position >= self.last_position);
+        self.last_position = position;
+    }
+
+    fn is_in_key_order(&self) -> bool {
+        (self.values - self.in_order) * IN_ORDER_PARTS <= self.values
+    }
 }
 
 impl Core {
@@ -50,7 +81,8 @@ impl Core {
     ) -> Result<Vec<AdoptedLog>> {
         let logs = groups.iter().filter_map(|group| group.log.as_ref());
         let may_do = logs.filter(|log| self.is_worth_adopting(log, log.values.bytes()));
-        let mut candidates: Vec<_> = may_do.map(|log| Candidate { log, kept: 0 }).collect();
+        let candidate = |log| Candidate { log, kept: Kept::default() };
+        let mut candidates: Vec<_> = may_do.map(candidate).collect();
         let mut adopted = Vec::new();
         for (keyspace, memtables) in memtables.values() {
             if candidates.is_empty() {
@@ -59,11 +91,11 @@ impl Core {
             if keyspace.is_dropped() || keyspace.separable_from == usize::MAX {
                 continue;
             }
-            candidates.iter_mut().for_each(|candidate| candidate.kept = 0);
+            candidates.iter_mut().for_each(|candidate| candidate.kept = Kept::default());
             count_kept(keyspace, memtables, &mut candidates)?;
             // It is more than half of the log, so no other keyspace has as much.
-            let is_worth = |candidate: &mut Candidate<'_>| {
-                self.is_worth_adopting(candidate.log, candidate.kept)
+            let is_worth = |Candidate { log, kept }: &mut Candidate<'_>| {
+                self.is_worth_adopting(log, kept.bytes) && self.is_adopted_in_order_of(kept)
             };
             for candidate in candidates.extract_if(.., is_worth) {
                 adopted.extend(self.adopt(keyspace.id, candidate.log)?);
@@ -80,6 +112,14 @@ impl Core {
         let most_dead = self.options.max_dead_fraction.min(MOST_DEAD);
         log.len >= self.options.segment_size / LEAST_PART
             && (log.len - kept) as f64 <= most_dead * log.len as f64
+    }
+
+    fn is_adopted_in_order_of(&self, kept: &Kept) -> bool {
+        match self.options.adopt_logs {
+            LogAdoption::Never => false,
+            LogAdoption::InKeyOrder => kept.is_in_key_order(),
+            LogAdoption::Always => true,
+        }
     }
 
     /// `None` where files cannot have two names.
@@ -121,9 +161,10 @@ fn count_kept(
             let covered =
                 covers.as_mut().map_or(Ok(0), |covers| covers.of(known).map(|all| all[0]))?;
             if header.kind == Kind::Put && header.seqno > covered {
-                let candidates = candidates.iter_mut();
-                for candidate in candidates.filter(|one| one.log.values.contains(header.seqno)) {
-                    candidate.kept += records.value().len() as u64;
+                for Candidate { log, kept } in candidates.iter_mut() {
+                    if let Some(position) = log.values.position(header.seqno) {
+                        kept.note(position, records.value().len() as u64);
+                    }
                 }
             }
         }

@@ -6,6 +6,7 @@
 mod derived;
 mod explain;
 mod keyspace;
+mod log_adoption;
 mod memory;
 mod profile;
 mod read_write;
@@ -25,6 +26,7 @@ use crate::runtime::Runtime;
 pub use explain::{ExplainedOption, OptionSource, OptionValue};
 pub use keyspace::KeyspaceOptions;
 pub(crate) use keyspace::KeyspaceSettings;
+pub use log_adoption::LogAdoption;
 pub(crate) use memory::MemoryShares;
 pub use profile::Profile;
 pub use read_write::{ReadOptions, WriteOptions};
@@ -212,12 +214,11 @@ pub struct Options {
     /// Whether value segments end with the keys of their values, so that a repair need not read the
     /// values. Default: true. false: each value has its key beside it. RocksDB: none.
     pub value_hints: bool,
-    /// Whether a log of almost nothing but separated values becomes a value segment as it is, instead of
-    /// having them copied into one by the flush. Default: true. false: values are written twice, and lie in the
-    /// order of keys, so that scans over values that came in another order take about half as long. It needs logs of a
+    /// Which logs of almost nothing but separated values become value segments as they are, instead of having
+    /// the values copied into one by the flush. Default: [`LogAdoption::InKeyOrder`]. `Always`: values are written once in whatever order, and scans take about twice as long. It needs logs of a
     /// quarter of `segment_size` and more, values that are large beside what a log adds to them (about 64 bytes and
     /// the key), and a file system with hard links; else values are copied. RocksDB: none.
-    pub adopt_logs: bool,
+    pub adopt_logs: LogAdoption,
     /// Most bytes of value segments that may be dead, as a fraction, before they are merged in the
     /// background: rewritten without them. Default: 0.25; 1: never, until [`crate::Db::merge_segments`]
     /// asks for it. More: less rewriting. Less: less space. RocksDB:
@@ -275,7 +276,7 @@ impl Default for Options {
             value_separation_min: None,
             segment_size: 64 << 20,
             value_hints: true,
-            adopt_logs: true,
+            adopt_logs: LogAdoption::default(),
             max_dead_fraction: 0.25,
             merge_memory_budget: 64 << 20,
             merge_io_budget: 0,

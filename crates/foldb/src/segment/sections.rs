@@ -7,13 +7,14 @@ use super::format::{
     ChunkOf, FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN, SECTION_MAGIC, Tail,
     parse_section_header,
 };
-use super::logged::LoggedValues;
+use super::logged::{LoggedValue, LoggedValues};
 use super::map::Placement;
 use super::open::{OpenFile, OpenSegments};
 use crate::encoding::{ByteReader, decode_varint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId};
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Bytes read at once.
@@ -41,7 +42,7 @@ impl FoundSection {
 }
 
 impl OpenSegments {
-    /// A log that became a segment, if this file is one; whatever it holds whole.
+    /// A log that became a segment, if this file is one, and the keyspace whose it is: that of most of its values.
     ///
     /// # Errors
     /// `Io`.
@@ -49,7 +50,7 @@ impl OpenSegments {
         &self,
         file: &Arc<SegmentFile>,
         len: u64,
-    ) -> Result<Option<FoundSection>> {
+    ) -> Result<Option<(KeyspaceId, FoundSection)>> {
         file.set_adopted();
         let open = match self.get(DEFAULT_KEYSPACE, file) {
             Err(error) if error.kind() == ErrorKind::Corruption => return Ok(None),
@@ -57,19 +58,22 @@ impl OpenSegments {
         };
         let mut placement = Placement::adopted(file.number(), len, 0);
         let mut values = LoggedValues::new(&open, &placement, STEP as usize);
-        let mut count = 0;
+        let mut bytes_of: BTreeMap<KeyspaceId, u64> = BTreeMap::new();
         loop {
             match values.next() {
-                Ok(Some(_)) => count += 1,
+                Ok(Some(LoggedValue { keyspace, hint })) => {
+                    placement.values += 1;
+                    *bytes_of.entry(*keyspace).or_default() += hint.value_len;
+                }
                 Ok(None) => break,
                 // Values behind what is damaged can be read all the same.
                 Err(error) if error.kind() == ErrorKind::Corruption => break,
                 Err(error) => return Err(error),
             }
         }
-        placement.values = count;
         let kept = Extents::of(vec![Extent { start: 0, end: placement.records_len }]);
-        Ok(Some(FoundSection { placement, kept }))
+        let most = bytes_of.into_iter().max_by_key(|(_, bytes)| *bytes);
+        Ok(most.map(|(keyspace, _)| (keyspace, FoundSection { placement, kept })))
     }
 
     /// The whole sections of a file, in order. What is damaged or was cut short is passed over: a section

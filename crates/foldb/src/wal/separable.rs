@@ -103,9 +103,9 @@ impl SeparableValues {
         (self.values.len(), self.bytes)
     }
 
-    /// Whether a value of this write lies here.
-    pub(crate) fn contains(&self, seqno: SeqNo) -> bool {
-        self.find(seqno).is_some()
+    /// Where the value of a write lies, if it lies here.
+    pub(crate) fn position(&self, seqno: SeqNo) -> Option<u64> {
+        self.find(seqno).map(|value| value.position)
     }
 
     fn find(&self, seqno: SeqNo) -> Option<&SeparableValue> {

@@ -12,7 +12,7 @@ use crate::db::view::{View, ViewCell};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Operator, Registry};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId};
-use crate::options::{KeyspaceSettings, Options};
+use crate::options::{KeyspaceSettings, LogAdoption, Options};
 use crate::segment::GrowingFiles;
 use crate::version::{KeyspaceEdit, OpenTables, Version};
 
@@ -77,7 +77,8 @@ impl KeyspaceState {
             num_levels,
             ..options.clone()
         });
-        let separable_from = parts.settings.value_separation_min.filter(|_| options.adopt_logs);
+        let adopts = options.adopt_logs != LogAdoption::Never;
+        let separable_from = parts.settings.value_separation_min.filter(|_| adopts);
         let tables = tables.for_keyspace(parts.id, Arc::clone(&parts.comparator));
         Arc::new(KeyspaceState {
             id: parts.id,

@@ -8,8 +8,8 @@ use std::ops::Bound;
 
 use foldb::env::{Env, MemFs};
 use foldb::{
-    Base, CompactionPreset, Db, ErrorKind, Keyspace, KeyspaceOptions, MergeOptions, Options,
-    ReadOptions, Snapshot, Stats, WriteBatch, WriteOptions,
+    Base, CompactionPreset, Db, ErrorKind, Keyspace, KeyspaceOptions, LogAdoption, MergeOptions,
+    Options, ReadOptions, Snapshot, Stats, WriteBatch, WriteOptions,
 };
 
 use super::compare::{assert_get, check_keyspace, check_snapshot, is_between, scan};
@@ -526,6 +526,7 @@ fn options(fs: &MemFs, settings: Settings) -> Options {
         value_separation_min: settings.separation,
         segment_size: settings.segment_size,
         value_hints: settings.hints,
+        adopt_logs: LogAdoption::Always,
         max_dead_fraction: settings.dead_fraction,
         ..Options::default()
     }

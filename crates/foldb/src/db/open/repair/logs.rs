@@ -57,7 +57,7 @@ impl LogsTell {
                 LogRecord::Batch(header, operations) => {
                     let mut bytes = ByteReader::new(operations);
                     for _ in 0..header.count {
-                        self.keyspaces.insert(Operation::decode(&mut bytes)?.keyspace);
+                        self.keyspaces.insert(Operation::decode_logged(&mut bytes)?.keyspace);
                     }
                 }
             }

@@ -32,6 +32,7 @@ use crate::version::{
     Edit, FileFacts, FileKind, FileNames, Key, KeyRange, KeyspaceEdit, Recovered, TablePool,
     TableRef, Trash, TreeEdit, Upper, Version,
 };
+use crate::wal::{LogReader, LogRecord};
 
 /// A table, as it tells of itself.
 struct Told {
@@ -245,6 +246,14 @@ impl<'a> Survey<'a> {
                 if let Ok(header) = SegmentHeader::decode(&header) {
                     return Ok(Some(header.database));
                 }
+                // Or is it a log that became one?
+                let mut record = Vec::new();
+                let is_read = LogReader::open(&**self.fs, &path, number)?.next(&mut record);
+                if let Ok(true) = is_read
+                    && let Ok(LogRecord::Header(header)) = LogRecord::decode(&record)
+                {
+                    return Ok(Some(header.database));
+                }
             }
         }
         Ok(None)
@@ -278,8 +287,10 @@ impl<'a> Survey<'a> {
             open.read_exact_at(&mut header, 0).map_err(failed)?;
             let file = trash.segment_file(number);
             let Ok(header) = SegmentHeader::decode(&header) else {
-                if let Some(log) = segments.adopted_log(&file, len)? {
-                    self.note_adopted(log);
+                if let Some((keyspace, log)) = segments.adopted_log(&file, len)? {
+                    let id = log.placement.segment;
+                    let own = self.sections.entry(keyspace).or_default();
+                    own.entry(id).or_default().push(log);
                 }
                 continue;
             };
@@ -293,16 +304,6 @@ impl<'a> Survey<'a> {
             }
         }
         Ok(())
-    }
-
-    /// A log does not say of which keyspace it is a segment; the tables that refer to it do.
-    fn note_adopted(&mut self, log: FoundSection) {
-        let id = log.placement.segment;
-        let refers = |told: &&Told| told.references.of(id).is_some();
-        if let Some(told) = self.told.iter().find(refers) {
-            let own = self.sections.entry(told.keyspace).or_default();
-            own.entry(id).or_default().push(log);
-        }
     }
 
     /// Where the segments of a keyspace lie. Of several whole sections the one that has most of what tables
