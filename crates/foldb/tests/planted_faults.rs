@@ -16,7 +16,7 @@ use std::time::Duration;
 use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{MemFs, SystemClock};
 use foldb::faults::{Fault, plant};
-use foldb::{CompactionPreset, Db, MergeOptions, Options, WriteBatch};
+use foldb::{CompactionPreset, Db, LogAdoption, MergeOptions, Options, WriteBatch};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -382,8 +382,12 @@ fn verify_notices_that_a_segment_merge_dropped_a_live_value() {
 
 /// A database that makes segments of its logs.
 fn adopting(fs: &MemFs) -> Db {
-    let options =
-        Options { value_separation_min: Some(500), segment_size: 16 << 10, ..options(fs) };
+    let options = Options {
+        value_separation_min: Some(500),
+        segment_size: 16 << 10,
+        adopt_logs: LogAdoption::Always,
+        ..options(fs)
+    };
     Db::open(PATH, options).unwrap()
 }
 

@@ -12,7 +12,9 @@
 //! is adopted where that is no more than may be dead anyway.
 //!
 //! Values of a log lie in the order in which they came. Where that is not the order of their keys, walks over keys
-//! pay for it ever after, so such a log is copied unless [`LogAdoption::Always`] asks for the opposite.
+//! pay for it ever after; where its frames are more than a twentieth of it, a merge would copy it all the same, after
+//! a walk over the frames that is slower than one over hints. Such logs are copied unless [`LogAdoption::Always`] asks
+//! for the opposite.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -34,6 +36,10 @@ use crate::wal::SealedLog;
 
 /// Most of a log that may be dead from birth, whatever of segments may be.
 const MOST_DEAD: f64 = 0.5;
+
+/// The same where adoption is to cost nothing: no more than merges on demand leave, so that none rewrites
+/// a log for the sake of what its frames add.
+const MOST_DEAD_FOR_NOTHING: f64 = 0.05;
 
 /// Smaller logs than this part of a full segment file are copied: files would get many.
 const LEAST_PART: u64 = 4;
@@ -109,7 +115,10 @@ impl Core {
         if planted(Fault::AdoptUnexamined) {
             return log.values.bytes() > 0;
         }
-        let most_dead = self.options.max_dead_fraction.min(MOST_DEAD);
+        let most_dead = self.options.max_dead_fraction.min(match self.options.adopt_logs {
+            LogAdoption::Always => MOST_DEAD,
+            LogAdoption::InKeyOrder | LogAdoption::Never => MOST_DEAD_FOR_NOTHING,
+        });
         log.len >= self.options.segment_size / LEAST_PART
             && (log.len - kept) as f64 <= most_dead * log.len as f64
     }

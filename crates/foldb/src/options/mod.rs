@@ -216,8 +216,7 @@ pub struct Options {
     pub value_hints: bool,
     /// Which logs of almost nothing but separated values become value segments as they are, instead of having
     /// the values copied into one by the flush. Default: [`LogAdoption::InKeyOrder`]. `Always`: values are written once in whatever order, and scans take about twice as long. It needs logs of a
-    /// quarter of `segment_size` and more, values that are large beside what a log adds to them (about 64 bytes and
-    /// the key), and a file system with hard links; else values are copied. RocksDB: none.
+    /// quarter of `segment_size` and more, and a file system with hard links; else values are copied. RocksDB: none.
     pub adopt_logs: LogAdoption,
     /// Most bytes of value segments that may be dead, as a fraction, before they are merged in the
     /// background: rewritten without them. Default: 0.25; 1: never, until [`crate::Db::merge_segments`]

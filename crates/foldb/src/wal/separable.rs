@@ -33,6 +33,9 @@ pub(crate) const SEPARABLE_PUT: u8 = 4;
 const OVERHEAD: usize = 64;
 const LEAST_SHARE: usize = 3;
 
+/// No smaller value makes up nineteen parts of twenty of a log.
+pub(crate) const LEAST_FOR_NOTHING: usize = 19 * OVERHEAD;
+
 /// No smaller value is separable.
 pub(crate) const LEAST_SEPARABLE: usize = LEAST_SHARE * OVERHEAD;
 

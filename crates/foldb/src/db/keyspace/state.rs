@@ -15,6 +15,7 @@ use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId};
 use crate::options::{KeyspaceSettings, LogAdoption, Options};
 use crate::segment::GrowingFiles;
 use crate::version::{KeyspaceEdit, OpenTables, Version};
+use crate::wal::LEAST_FOR_NOTHING;
 
 /// Name of the keyspace that every database has.
 pub(crate) const DEFAULT_NAME: &str = "default";
@@ -77,8 +78,12 @@ impl KeyspaceState {
             num_levels,
             ..options.clone()
         });
-        let adopts = options.adopt_logs != LogAdoption::Never;
-        let separable_from = parts.settings.value_separation_min.filter(|_| adopts);
+        let separable_from =
+            parts.settings.value_separation_min.and_then(|least| match options.adopt_logs {
+                LogAdoption::Never => None,
+                LogAdoption::InKeyOrder => Some(least.max(LEAST_FOR_NOTHING)),
+                LogAdoption::Always => Some(least),
+            });
         let tables = tables.for_keyspace(parts.id, Arc::clone(&parts.comparator));
         Arc::new(KeyspaceState {
             id: parts.id,
