@@ -258,7 +258,7 @@ impl Options {
             row!(self.max_background_compactions, "threads",
                  "More: keeps up with more writing, for processor time and memory."),
             row!(self.value_separation_min, "bytes",
-                 "Less: compactions write less, and reads of those values and scans over them take a read more."),
+                 "Less: less is written and random reads are faster, scans are slower."),
             row!(self.segment_size, "bytes",
                  "More: fewer files. Less: smaller steps of segment merges."),
             row!(self.value_hints, "", "false: each value has its key beside it."),
