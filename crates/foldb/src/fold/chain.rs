@@ -196,12 +196,34 @@ impl Chain {
             let base = self.base.take();
             return Ok(base.filter(|base| base.header.kind == Kind::Put).map(|base| base.value));
         }
+        if self.operands.len() == 1 && self.base.is_none() && !operators.has_upgrades() {
+            return self.value_of_one(key, operators, scratch);
+        }
         let mut folded = self.fold(key, Below::Nothing, operators, scratch);
         if let Some(operator) = folded.failed {
             return Err(merge_failed(key, operator, operators));
         }
         let newest = folded.records.pop();
         Ok(newest.filter(|record| record.header.kind == Kind::Put).map(|record| record.value))
+    }
+
+    /// What the only operand makes of nothing: most of what there is to fold in a walk over merges.
+    #[inline]
+    fn value_of_one(
+        &mut self,
+        key: &[u8],
+        operators: &Resolver,
+        scratch: &mut Vec<u8>,
+    ) -> Result<Option<Value>, Error> {
+        let Some(Record { header, value }) = self.operands.pop() else { return Ok(None) };
+        let failed = || merge_failed(key, header.operator, operators);
+        let implementation = operators.implementation(header.operator).ok_or_else(failed)?;
+        match full(implementation, key, None, &[&value], scratch) {
+            Full::Value => Ok(Some(take_output(scratch))),
+            Full::Operand(0) => Ok(Some(value)),
+            Full::Existing | Full::Delete => Ok(None),
+            Full::Operand(_) | Full::Fail => Err(failed()),
+        }
     }
 
     /// Folds the chain as far as its laws allow and empties it. Below a cover is nothing.

@@ -326,3 +326,24 @@ fn h10_what_is_covered_is_not_folded() {
     assert_eq!(folded(8), "a.PUT.9(,c)");
     assert_eq!(folded(10), "");
 }
+
+/// The short cut of one operand over nothing against the routine that it cuts short, operators that fail, delete or
+/// nobody knows included.
+#[test]
+fn one_operand_reads_as_it_folds() {
+    let mut outcomes = std::collections::BTreeSet::new();
+    for operand in ["+1", "-1", "#1", ",x", "~x", "=1", "!", ".", "*", "?"] {
+        let history = history::parse(&format!("a.MERGE.5({operand})"));
+        let folded = collected(&history).fold(b"a", Below::Nothing, &resolver(), &mut Vec::new());
+        let expected = match folded.records.last() {
+            _ if folded.failed.is_some() => "!".to_owned(),
+            Some(record) if record.header.kind == crate::key::Kind::Put => {
+                record.value.escape_ascii().to_string()
+            }
+            _ => "-".to_owned(),
+        };
+        assert_eq!(seen(collected(&history)), expected, "{operand}");
+        outcomes.insert(expected);
+    }
+    assert!(outcomes.contains("!") && outcomes.contains("-") && outcomes.len() > 4, "{outcomes:?}");
+}
