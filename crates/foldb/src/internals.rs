@@ -2,7 +2,8 @@
 
 use std::hint::black_box;
 
-use crate::compaction::folding::{FoldCounts, Folder, OlderTables, RecordSink};
+use crate::compaction::folding::{FoldCounts, Folder, RecordSink};
+use crate::compaction::older_tables::OlderTables;
 use crate::compaction::output::TableOutput;
 use crate::db::Db;
 use crate::error::Result;

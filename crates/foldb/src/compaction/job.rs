@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
-use crate::compaction::folding::{FoldCounts, Folder, OlderTables, stripe_ends};
+use crate::compaction::folding::{FoldCounts, Folder, stripe_ends};
 use crate::compaction::memory::WorkMemory;
+use crate::compaction::older_tables::OlderTables;
 use crate::compaction::output::TableOutput;
 use crate::compaction::range_deletes::{PassedOn, passed_on};
 use crate::error::Result;

@@ -16,8 +16,9 @@ use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
-use crate::compaction::folding::{OlderTables, RecordSink};
+use crate::compaction::folding::RecordSink;
 use crate::compaction::memory::WorkMemory;
+use crate::compaction::older_tables::OlderTables;
 use crate::compaction::range_deletes::PassedOn;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};

@@ -11,7 +11,7 @@
 //! passed on            [b, m]@9 (if the job keeps b..) [d, m]@3
 //! ```
 
-use crate::compaction::folding::OlderTables;
+use crate::compaction::older_tables::OlderTables;
 use crate::key::{Comparator, SeqNo};
 use crate::range_tombstone::{Edge, RangeTombstone, skyline};
 

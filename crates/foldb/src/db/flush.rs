@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use crate::compaction::folding::{Folder, OlderTables, stripe_ends};
+use crate::compaction::folding::{Folder, stripe_ends};
+use crate::compaction::older_tables::OlderTables;
 use crate::compaction::output::TableOutput;
 use crate::compaction::range_deletes::{PassedOn, passed_on};
 use crate::db::buffers::SealedGroup;

@@ -18,8 +18,9 @@ use foldb_env::{FileSystem, MemFs};
 
 use super::history::{self, Event};
 use super::toys;
-use crate::compaction::folding::{OlderTables, RecordSink};
+use crate::compaction::folding::RecordSink;
 use crate::compaction::memory::WorkMemory;
+use crate::compaction::older_tables::OlderTables;
 use crate::compaction::output::TableOutput;
 use crate::compaction::range_deletes::PassedOn;
 use crate::fold::{Chain, Definition, Registry};

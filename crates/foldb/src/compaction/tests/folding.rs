@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::compaction::folding::{FoldCounts, Folder, OlderTables, RecordSink, stripe_ends};
+use crate::compaction::folding::{FoldCounts, Folder, RecordSink, stripe_ends};
+use crate::compaction::older_tables::OlderTables;
 use crate::compaction::range_deletes::passed_on;
 use crate::error::Result;
 use crate::faults::{self, Fault};
