@@ -344,7 +344,7 @@ fn without_adoption_values_are_copied() {
 /// Unless all are, only logs are that walks over keys meet as they lie, and that no merge would copy to be rid
 /// of what is not a value.
 #[test]
-fn logs_are_adopted_by_default_where_it_costs_nothing() {
+fn logs_are_adopted_by_default_in_key_order_and_of_large_values() {
     let options = |fs: &MemFs| Options { adopt_logs: LogAdoption::default(), ..adopting(fs) };
     let large = |n: usize, generation| value(n, generation).repeat(3);
     let fs = MemFs::new();

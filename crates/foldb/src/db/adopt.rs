@@ -37,9 +37,9 @@ use crate::wal::SealedLog;
 /// Most of a log that may be dead from birth, whatever of segments may be.
 const MOST_DEAD: f64 = 0.5;
 
-/// The same where adoption is to cost nothing: no more than merges on demand leave, so that none rewrites
-/// a log for the sake of what its frames add.
-const MOST_DEAD_FOR_NOTHING: f64 = 0.05;
+/// The same by default: no more than merges on demand leave, so that none rewrites a log for the sake of
+/// what its frames add.
+const MOST_DEAD_BY_DEFAULT: f64 = 0.05;
 
 /// Smaller logs than this part of a full segment file are copied: files would get many.
 const LEAST_PART: u64 = 4;
@@ -117,7 +117,7 @@ impl Core {
         }
         let most_dead = self.options.max_dead_fraction.min(match self.options.adopt_logs {
             LogAdoption::Always => MOST_DEAD,
-            LogAdoption::InKeyOrder | LogAdoption::Never => MOST_DEAD_FOR_NOTHING,
+            LogAdoption::InKeyOrder | LogAdoption::Never => MOST_DEAD_BY_DEFAULT,
         });
         log.len >= self.options.segment_size / LEAST_PART
             && (log.len - kept) as f64 <= most_dead * log.len as f64

@@ -26,7 +26,7 @@ pub enum LogAdoption {
     /// None: values are logged without the checksum that a segment needs, and copied by the flush.
     Never,
     /// Logs whose values came in the order of their keys, but for one in eight, and are all but a twentieth of the
-    /// log (from about 1.3 KiB on): nothing is paid for those.
+    /// log (from about 1.3 KiB on): scans read ahead in those as in a segment, and merges have no reason to copy them.
     #[default]
     InKeyOrder,
     /// Whatever order the values came in, if they are large beside what a log adds to them (about 64 bytes and the

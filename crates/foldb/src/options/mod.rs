@@ -203,10 +203,11 @@ pub struct Options {
     pub max_background_compactions: usize,
 
     /// Bytes from which a value is separated: written to a value segment once and left there, while the
-    /// tree moves its address. Default: none, values stay in the tree. Less: less is written and random reads are faster, scans are slower.
-    /// `docs/performance.md` has both by size: from 1024 bytes on values that are looked up rather than scanned gain, from 4096 on
-    /// nearly all do, for up to `max_dead_fraction` more space. Where the log holds almost nothing else it becomes the segment, and
-    /// they are written no second time ([`Options::adopt_logs`]). RocksDB: `enable_blob_files`, `min_blob_size`.
+    /// tree moves its address. Default: none, values stay in the tree. Less: less is written and random
+    /// reads are faster, scans are slower. `docs/performance.md` has both by size: from 1024 bytes on values
+    /// that are looked up rather than scanned gain, for up to `max_dead_fraction` more space. Where the log
+    /// holds almost nothing else it becomes the segment, and they are written no second time
+    /// ([`Options::adopt_logs`]). RocksDB: `enable_blob_files`, `min_blob_size`.
     pub value_separation_min: Option<usize>,
     /// Bytes of a value segment file, which grows over as many flushes as it takes. Default: 64 MiB.
     /// More: fewer files. Less: smaller steps of segment merges. RocksDB: `blob_file_size`.

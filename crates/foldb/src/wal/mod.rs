@@ -14,7 +14,7 @@ mod writer;
 pub(crate) use reader::{LogEnd, LogReader};
 pub(crate) use record::{BatchHeader, LOG_FORMAT, LogHeader, LogRecord, encode_definition};
 pub(crate) use separable::{
-    LEAST_FOR_NOTHING, LEAST_SEPARABLE, SEPARABLE_PUT, SealedLog, SeparableValues, is_one_frame,
+    LEAST_BY_DEFAULT, LEAST_SEPARABLE, SEPARABLE_PUT, SealedLog, SeparableValues, is_one_frame,
     is_separable,
 };
 pub(crate) use writer::{LogSync, LogWriter};

@@ -34,7 +34,7 @@ const OVERHEAD: usize = 64;
 const LEAST_SHARE: usize = 3;
 
 /// No smaller value makes up nineteen parts of twenty of a log.
-pub(crate) const LEAST_FOR_NOTHING: usize = 19 * OVERHEAD;
+pub(crate) const LEAST_BY_DEFAULT: usize = 19 * OVERHEAD;
 
 /// No smaller value is separable.
 pub(crate) const LEAST_SEPARABLE: usize = LEAST_SHARE * OVERHEAD;

@@ -15,7 +15,7 @@ use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId};
 use crate::options::{KeyspaceSettings, LogAdoption, Options};
 use crate::segment::GrowingFiles;
 use crate::version::{KeyspaceEdit, OpenTables, Version};
-use crate::wal::LEAST_FOR_NOTHING;
+use crate::wal::LEAST_BY_DEFAULT;
 
 /// Name of the keyspace that every database has.
 pub(crate) const DEFAULT_NAME: &str = "default";
@@ -81,7 +81,7 @@ impl KeyspaceState {
         let separable_from =
             parts.settings.value_separation_min.and_then(|least| match options.adopt_logs {
                 LogAdoption::Never => None,
-                LogAdoption::InKeyOrder => Some(least.max(LEAST_FOR_NOTHING)),
+                LogAdoption::InKeyOrder => Some(least.max(LEAST_BY_DEFAULT)),
                 LogAdoption::Always => Some(least),
             });
         let tables = tables.for_keyspace(parts.id, Arc::clone(&parts.comparator));

@@ -29,11 +29,16 @@ enum Record {
 
 /// The bytes of a log, and its separable values.
 fn logged(records: &[Record]) -> (Vec<u8>, Vec<Met>) {
+    logged_from(100, records)
+}
+
+/// The same, of writes whose numbers begin with this one.
+fn logged_from(mut seqno: u64, records: &[Record]) -> (Vec<u8>, Vec<Met>) {
     let fs = MemFs::new();
     let handle: Arc<dyn FileSystem> = Arc::new(fs.clone());
     let path = Path::new("000007.log");
     let mut log = LogWriter::create(&handle, path, LOG, 0xdb, None).unwrap();
-    let (mut values, mut met, mut seqno) = (SeparableValues::default(), Vec::new(), 100);
+    let (mut values, mut met) = (SeparableValues::default(), Vec::new());
     for record in records {
         let place = (log.number(), log.len());
         let frame = log.begin();
@@ -120,6 +125,15 @@ proptest! {
         let cut = walk(&bytes[..cut.max(24)], step);
         prop_assert!(cut.is_err() || cut.unwrap().len() <= expected.len());
     }
+}
+
+/// No writer begins with 0, but a damaged frame may say so.
+#[test]
+fn numbers_that_begin_with_zero_are_counted() {
+    let put = |key: &[u8]| (Kind::Put, true, 0, key.to_vec(), 300);
+    let (bytes, expected) = logged_from(0, &[Record::Batch(vec![put(b"a"), put(b"b")])]);
+    assert_eq!(expected.iter().map(|met| met.2).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(walk(&bytes, 64).unwrap(), expected);
 }
 
 #[test]
