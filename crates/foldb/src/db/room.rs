@@ -32,9 +32,9 @@ pub(crate) struct Patience {
     until: Option<Duration>,
 }
 
-/// How long a write whose patience has ended still waits for the lock: others that write, one after
-/// the other, are not what a deadline is about.
-const TURN: Duration = Duration::from_millis(1);
+/// How long a write whose patience has ended still waits for the writer lock. A deadline is about
+/// backlog, and the lock is held for one write; only a slow disk holds it for longer.
+const LOCK_HOLD: Duration = Duration::from_millis(100);
 
 impl Patience {
     pub(crate) const ENDLESS: Patience = Patience { until: None };
@@ -112,7 +112,7 @@ impl Core {
     #[cold]
     fn lock_writer_in_time(&self, patience: Patience) -> Result<MutexGuard<'_, WriterState>> {
         let left = patience.left(&*self.options.env.clock).unwrap_or(Duration::MAX);
-        let locked = self.writer.try_lock_for(left.max(TURN));
+        let locked = self.writer.try_lock_for(left, LOCK_HOLD);
         locked.ok_or_else(|| busy("another call has held the writers' lock for long"))
     }
 

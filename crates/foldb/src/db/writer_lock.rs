@@ -1,17 +1,34 @@
 //! The writers' lock: held for tens of nanoseconds, and kept from going back and forth.
 //!
-//! What a write touches (heads of chains, the log's window, the sequence numbers) lies in the cache of
-//! the processor that wrote last. To take that over costs more than the write itself, so threads that
-//! pass the lock back and forth are slower than one alone; and a queue of sleepers is worse, for then
-//! each unlock has to wake one (H15). Therefore:
+//! A write touches the heads of chains, the log's window and the sequence numbers. They lie in the
+//! cache of the processor that wrote last. To move them to another processor costs more than the
+//! write itself, so threads that pass the lock back and forth are slower than one thread alone. A
+//! queue of sleepers is worse: each unlock then has to wake one (H15). But a thread that writes now
+//! and then must not wait for threads that write all the time. Therefore a waiter does one of three
+//! things:
 //!
-//! - Of those who wait only the first looks at the lock; the others sleep behind it.
-//! - Who finds the lock held now and then, takes it when it is free: a moment later.
-//! - Who finds it held most of the time leaves the holder alone for what remains of its turn: at most
-//!   [`TURN`], then the lock changes hands. So a thread that writes all the time writes for a
-//!   turn and waits for the turns of the others, in the order in which they came.
+//! ```text
+//!               ┌ waited here lately? ┐ no
+//!  lock is held ┤                     ├───► press: writers step aside, for one write
+//!               └─────────┬───────────┘
+//!                     yes │
+//!              ┌ owner of the turn? ┐ yes
+//!              ┤                    ├─────► regain: the lock comes back after that one write
+//!              └──────────┬─────────┘
+//!                      no └───────────────► queue: a turn of TURN in the order of arrival
+//! ```
+//!
+//! - *Press.* A waiter that has not waited for this lock within [`PRESS_EVERY`] announces itself.
+//!   Every other writer sees that before its next write and leaves the lock to it.
+//! - *Queue.* A waiter that comes again at once writes all the time. It sleeps in a queue. The first
+//!   in the queue leaves the owner alone for the rest of its turn, then presses and is the owner.
+//! - *Regain.* The owner of the turn goes on with it as soon as the pressing waiter has written.
+//!
+//! Invariant: a waiter that presses waits for the write in progress and for others that press. It
+//! never waits for a turn.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,67 +36,117 @@ use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) type WriterGuard<'a, T> = MutexGuard<'a, T>;
 
-/// How long a thread writes on while others want to, if all write all the time: tens of thousands of
-/// writes, against a hundred microseconds for the caches to follow.
-const TURN: Duration = Duration::from_millis(3);
+/// How long the owner of a turn writes on while others wait, if all write all the time. It is
+/// thousands of writes, against some microseconds for the caches to follow.
+const TURN: Duration = Duration::from_millis(1);
+/// How often a thread may press. A thread that writes more often waits for its turns.
+const PRESS_EVERY: Duration = Duration::from_micros(100);
 /// Between two looks at the lock: a few writes.
 const LOOK_EVERY: Duration = Duration::from_nanos(400);
-/// How often the first of those who wait looks so soon again: in vain if the holder has lost its
-/// processor.
-const QUICK_LOOKS: usize = 32;
-/// Between two looks after those. Who sleeps with a clock wakes where a processor is idle; who waits to
-/// be woken by the holder often wakes behind it.
+/// How often a waiter looks so soon again. More looks are in vain: the holder has lost its
+/// processor, or waits for a disk.
+const QUICK_LOOKS: u32 = 32;
+/// Between two looks after those. A waiter that sleeps with a timer wakes where a processor is idle;
+/// a waiter that the holder has to wake often wakes on the holder's processor, behind it.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
-/// How long it looks before it sleeps until it is woken.
-const LOOK_FOR: Duration = Duration::from_millis(10);
-/// What is left of a deadline when a thread stops waiting for its turn.
-const PUSH_IN: Duration = Duration::from_millis(1);
 
-/// The lock around what one writer at a time has in hand.
+thread_local! {
+    /// The lock that this thread waited for last, and when it got it.
+    static LAST_WAIT: Cell<Option<(usize, Instant)>> = const { Cell::new(None) };
+}
+
+/// What tells threads apart. A thread that has ended may pass it on, which costs one turn at most.
+fn this_thread() -> usize {
+    LAST_WAIT.with(|last| std::ptr::from_ref(last).addr())
+}
+
+/// The lock around the state of the current writer.
 pub(crate) struct WriterLock<T> {
     mutex: Mutex<T>,
     waiting: Waiting,
 }
 
-/// What those who wait know of each other; not on a cache line that the holder writes to.
+/// What waiters tell each other and the owner; not on a cache line that the holder writes to.
 #[repr(align(128))]
 struct Waiting {
+    /// Waiters that press.
+    pressing: AtomicU32,
+    /// Held by the first waiter in the queue; the others sleep behind it.
     first: Mutex<()>,
     born: Instant,
-    /// When the lock was last given to one who had waited, nanoseconds since `born`.
-    handed: AtomicU64,
-    /// How much of the time the lock is held, of [`ALWAYS`]: an average over the last looks.
-    held: AtomicU32,
+    /// The thread whose turn it is; 0 before the first turn.
+    owner: AtomicUsize,
+    /// When the turn began, nanoseconds since `born`.
+    turn_began: AtomicU64,
 }
 
-const ALWAYS: u32 = 1 << 16;
-
 impl Waiting {
-    /// Notes what a look at the lock saw. Whether it is held most of the time.
-    fn saw(&self, is_held: bool) -> bool {
-        let average = self.held.load(Ordering::Relaxed);
-        let now = average - average / 8 + if is_held { ALWAYS / 8 } else { 0 };
-        self.held.store(now, Ordering::Relaxed);
-        now > ALWAYS / 5 * 2
+    fn rest_of_turn(&self) -> Duration {
+        let began = Duration::from_nanos(self.turn_began.load(Ordering::Relaxed));
+        (began + TURN).saturating_sub(self.born.elapsed())
     }
 
-    /// What is left of the holder's turn.
-    fn rest_of_turn(&self) -> Duration {
-        let handed = Duration::from_nanos(self.handed.load(Ordering::Relaxed));
-        (handed + TURN).saturating_sub(self.born.elapsed())
+    fn begin_turn(&self) {
+        let now = u64::try_from(self.born.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.turn_began.store(now, Ordering::Relaxed);
+        self.owner.store(this_thread(), Ordering::Relaxed);
+    }
+
+    fn is_pressed(&self) -> bool {
+        self.pressing.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// Counts a waiter among those that press for as long as it lives.
+struct Press<'a>(&'a AtomicU32);
+
+impl<'a> Press<'a> {
+    fn begin(waiting: &'a Waiting) -> Press<'a> {
+        waiting.pressing.fetch_add(1, Ordering::Relaxed);
+        Press(&waiting.pressing)
+    }
+}
+
+impl Drop for Press<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How long a waiter waits: until the lock is there, or until a moment.
+#[derive(Clone, Copy)]
+struct Limit(Option<Instant>);
+
+impl Limit {
+    fn is_over(self) -> bool {
+        self.0.is_some_and(|end| Instant::now() >= end)
+    }
+
+    fn at_most(self, time: Duration) -> Duration {
+        self.0.map_or(time, |end| time.min(end.saturating_duration_since(Instant::now())))
     }
 }
 
 impl<T> WriterLock<T> {
     pub(crate) fn new(state: T) -> WriterLock<T> {
-        let (handed, held) = (AtomicU64::new(0), AtomicU32::new(0));
-        let waiting = Waiting { first: Mutex::new(()), born: Instant::now(), handed, held };
+        let waiting = Waiting {
+            pressing: AtomicU32::new(0),
+            first: Mutex::new(()),
+            born: Instant::now(),
+            owner: AtomicUsize::new(0),
+            turn_began: AtomicU64::new(0),
+        };
         WriterLock { mutex: Mutex::new(state), waiting }
     }
 
     #[inline]
     pub(crate) fn lock(&self) -> WriterGuard<'_, T> {
-        self.mutex.try_lock().unwrap_or_else(|| self.wait())
+        self.lock_unless_pressed().unwrap_or_else(|| self.wait())
+    }
+
+    #[inline]
+    fn lock_unless_pressed(&self) -> Option<WriterGuard<'_, T>> {
+        if self.waiting.is_pressed() { None } else { self.mutex.try_lock() }
     }
 
     #[inline]
@@ -87,68 +154,94 @@ impl<T> WriterLock<T> {
         self.mutex.try_lock()
     }
 
-    /// The lock, unless it takes longer than a time.
-    pub(crate) fn try_lock_for(&self, time: Duration) -> Option<WriterGuard<'_, T>> {
-        self.mutex.try_lock().or_else(|| self.wait_at_most(time))
+    /// The lock, unless `queueing` passes in the queue and `holding` behind one holder. Turns of
+    /// others are no reason to refuse a write, so a waiter that has queued for long enough presses.
+    pub(crate) fn try_lock_for(
+        &self,
+        queueing: Duration,
+        holding: Duration,
+    ) -> Option<WriterGuard<'_, T>> {
+        self.lock_unless_pressed().or_else(|| {
+            let now = Instant::now();
+            let end = |time| Limit(now.checked_add(time));
+            self.wait_within(end(queueing), end(queueing.max(holding)))
+        })
     }
 
     #[cold]
     fn wait(&self) -> WriterGuard<'_, T> {
-        let first = self.waiting.first.lock();
-        let guard = self.take_soon(LOOK_FOR).unwrap_or_else(|| self.mutex.lock());
-        self.hand_over(first);
+        let guard = self.wait_within(Limit(None), Limit(None));
+        guard.expect("a wait without a limit ends with the lock")
+    }
+
+    #[cold]
+    fn wait_within(&self, queueing: Limit, holding: Limit) -> Option<WriterGuard<'_, T>> {
+        let this_lock = std::ptr::from_ref(self).addr();
+        let waited_lately = LAST_WAIT
+            .get()
+            .is_some_and(|(lock, when)| lock == this_lock && when.elapsed() < PRESS_EVERY);
+        let is_owner = || self.waiting.owner.load(Ordering::Relaxed) == this_thread();
+        let guard = if is_owner() && !self.waiting.rest_of_turn().is_zero() {
+            self.regain(holding)
+        } else if waited_lately {
+            self.queue(queueing, holding)
+        } else {
+            self.press(holding)
+        };
+        LAST_WAIT.set(Some((this_lock, Instant::now())));
         guard
     }
 
-    /// Waits its turn as the others do while there is time for that, then pushes in: the turns of
-    /// others are no reason to refuse a write.
-    #[cold]
-    fn wait_at_most(&self, time: Duration) -> Option<WriterGuard<'_, T>> {
-        let begun = Instant::now();
-        let patient = time.saturating_sub(PUSH_IN);
-        let first = self.waiting.first.try_lock_for(patient);
-        let soon = match &first {
-            Some(_) => self.take_soon(patient.saturating_sub(begun.elapsed())),
-            None => None,
+    /// Takes the lock before all writers that do not press.
+    fn press(&self, limit: Limit) -> Option<WriterGuard<'_, T>> {
+        let _pressing = Press::begin(&self.waiting);
+        self.look_until(limit, || self.mutex.try_lock())
+    }
+
+    /// Takes the lock back once those that press have written.
+    fn regain(&self, limit: Limit) -> Option<WriterGuard<'_, T>> {
+        self.look_until(limit, || self.lock_unless_pressed())
+    }
+
+    /// Waits for a turn, and begins it. A waiter whose time in the queue has passed presses.
+    fn queue(&self, queueing: Limit, holding: Limit) -> Option<WriterGuard<'_, T>> {
+        let first = match queueing.0 {
+            None => Some(self.waiting.first.lock()),
+            Some(end) => self.waiting.first.try_lock_until(end),
         };
-        let left = || time.saturating_sub(begun.elapsed());
-        let guard = soon.or_else(|| self.mutex.try_lock_for(left()))?;
+        if first.is_some() {
+            let rest = queueing.at_most(self.waiting.rest_of_turn());
+            if !rest.is_zero() {
+                thread::sleep(rest);
+            }
+        }
+        let guard = self.press(holding)?;
         if let Some(first) = first {
-            self.hand_over(first);
+            self.waiting.begin_turn();
+            MutexGuard::unlock_fair(first);
         }
         Some(guard)
     }
 
-    /// Looks at the lock now and then for a time, and takes it as soon as that slows nobody down.
-    fn take_soon(&self, time: Duration) -> Option<WriterGuard<'_, T>> {
-        let begun = Instant::now();
-        let mut looks = 0;
-        while begun.elapsed() < time {
-            if looks < QUICK_LOOKS {
-                spin_for(LOOK_EVERY)
-            } else {
-                thread::sleep(LOOK_AGAIN)
-            }
-            looks += 1;
-            if self.waiting.saw(self.mutex.is_locked()) {
-                let left = time.saturating_sub(begun.elapsed());
-                let rest = self.waiting.rest_of_turn().min(left);
-                if !rest.is_zero() {
-                    thread::sleep(rest);
-                }
-            }
-            if let Some(guard) = self.mutex.try_lock() {
+    /// Looks at the lock until it is there: often at first, then now and then.
+    fn look_until<'a>(
+        &'a self,
+        limit: Limit,
+        mut look: impl FnMut() -> Option<WriterGuard<'a, T>>,
+    ) -> Option<WriterGuard<'a, T>> {
+        for _ in 0..QUICK_LOOKS {
+            if let Some(guard) = look() {
                 return Some(guard);
             }
+            spin_for(LOOK_EVERY);
         }
-        None
-    }
-
-    /// Begins the turn of who has just got the lock, and makes the next of those who wait the first.
-    fn hand_over(&self, first: MutexGuard<'_, ()>) {
-        let now = u64::try_from(self.waiting.born.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.waiting.handed.store(now, Ordering::Relaxed);
-        MutexGuard::unlock_fair(first);
+        loop {
+            match look() {
+                None if limit.is_over() => return None,
+                None => thread::sleep(limit.at_most(LOOK_AGAIN)),
+                guard => return guard,
+            }
+        }
     }
 }
 
@@ -198,40 +291,71 @@ mod tests {
     fn a_deadline_ends_the_wait_for_a_lock_that_is_held() {
         let lock = WriterLock::new(());
         let held = lock.lock();
+        let lock = &lock;
         assert!(thread::scope(|scope| {
-            let waiter = scope.spawn(|| lock.try_lock_for(Duration::from_millis(5)).is_none());
+            let time = Duration::from_millis(5);
+            let waiter = scope.spawn(move || lock.try_lock_for(Duration::ZERO, time).is_none());
             waiter.join().expect("no panic")
         }));
         drop(held);
-        assert!(lock.try_lock_for(Duration::ZERO).is_some());
+        assert!(lock.try_lock_for(Duration::ZERO, Duration::ZERO).is_some());
+        assert!(lock.try_lock().is_some(), "a waiter that gave up presses no more");
+        drop(lock.lock());
+    }
+
+    /// Threads that take the lock all the time, each for some microseconds, count what they write.
+    /// `rarely` runs beside them.
+    fn beside_busy_threads(lock: &WriterLock<()>, rarely: impl FnOnce(&AtomicU64)) {
+        let (writes, writes_on) = (AtomicU64::new(0), AtomicBool::new(true));
+        thread::scope(|scope| {
+            let write = || {
+                while writes_on.load(Ordering::Relaxed) {
+                    let _guard = lock.lock();
+                    spin_for(Duration::from_micros(10));
+                    writes.fetch_add(1, Ordering::Relaxed);
+                }
+            };
+            (0..3).for_each(|_| drop(scope.spawn(write)));
+            rarely(&writes);
+            writes_on.store(false, Ordering::Relaxed);
+        });
     }
 
     #[test]
     fn the_turns_of_others_are_no_reason_to_refuse() {
-        let lock = WriterLock::new(0_u64);
-        let writes_on = AtomicBool::new(true);
-        let (mut taken, mut refused) = (0, 0);
-        thread::scope(|scope| {
-            let write = || {
-                while writes_on.load(Ordering::Relaxed) {
-                    *lock.lock() += 1;
+        let lock = WriterLock::new(());
+        beside_busy_threads(&lock, |_| {
+            for write in 0..100 {
+                // Now and then, then all the time: both get the lock, for its holders are quick.
+                if write < 50 {
+                    thread::sleep(Duration::from_millis(1));
                 }
-            };
-            (0..3).for_each(|_| drop(scope.spawn(write)));
-            for _ in 0..30 {
-                // Less than one turn, and three may come before its own.
-                match lock.try_lock_for(TURN / 2) {
-                    Some(_) => taken += 1,
-                    None => refused += 1,
-                }
+                let guard = lock.try_lock_for(Duration::ZERO, Duration::from_secs(10));
+                assert!(guard.is_some(), "write {write}");
             }
-            writes_on.store(false, Ordering::Relaxed);
         });
-        assert!(taken > refused, "taken {taken}, refused {refused}");
     }
 
     #[test]
-    fn who_holds_it_for_long_is_waited_for() {
+    fn a_rare_writer_waits_for_writes_and_not_for_turns() {
+        let lock = WriterLock::new(());
+        let mut waited_for = Vec::new();
+        beside_busy_threads(&lock, |writes| {
+            for _ in 0..200 {
+                thread::sleep(Duration::from_millis(1));
+                let before = writes.load(Ordering::Relaxed);
+                let _guard = lock.lock();
+                waited_for.push(writes.load(Ordering::Relaxed) - before);
+            }
+        });
+        waited_for.sort_unstable();
+        // A turn is 100 such writes. The machine may give the processors to others meanwhile, so the
+        // median is what counts.
+        assert!(waited_for[100] <= 5, "{waited_for:?}");
+    }
+
+    #[test]
+    fn a_lock_that_is_held_for_long_is_waited_for() {
         let lock = WriterLock::new(false);
         let mut held = lock.lock();
         thread::scope(|scope| {
