@@ -2,7 +2,8 @@
 //!
 //! They exist in builds with debug assertions only; elsewhere `planted` is a constant `false` and
 //! the branches vanish. A fault is planted for one thread, so a test that runs background work
-//! on its own thread sees it everywhere and its neighbours see nothing.
+//! on its own thread sees it everywhere and its neighbours see nothing. A program of its own plants
+//! it for all threads.
 
 /// A bug the engine could have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,14 +52,54 @@ pub enum Fault {
     UnlinkAdoptedLog,
 }
 
+impl Fault {
+    /// All of them.
+    pub const ALL: [Fault; 21] = [
+        Fault::StopChainEarly,
+        Fault::FoldAcrossSnapshot,
+        Fault::KeepUsedUpSlice,
+        Fault::MovePastOlderRun,
+        Fault::ReplayFlushed,
+        Fault::DropTombstoneEarly,
+        Fault::SkipDirSync,
+        Fault::PublishBeforeApply,
+        Fault::WrongOperandOrder,
+        Fault::LoseLastLogRecord,
+        Fault::RangeDeleteByLevel,
+        Fault::RangeDeleteBehindFilter,
+        Fault::RangeDeleteCutShort,
+        Fault::FoldAcrossRangeDelete,
+        Fault::DropRangeDeleteEarly,
+        Fault::WrongOperator,
+        Fault::FoldInPlaceUnderSnapshot,
+        Fault::FlushFoldedWhole,
+        Fault::MergeDropsLiveValue,
+        Fault::AdoptUnexamined,
+        Fault::UnlinkAdoptedLog,
+    ];
+
+    /// The fault of a name, as [`std::fmt::Debug`] writes it.
+    pub fn from_name(name: &str) -> Option<Fault> {
+        Fault::ALL.into_iter().find(|fault| format!("{fault:?}") == name)
+    }
+}
+
 #[cfg(debug_assertions)]
 mod planting {
     use std::cell::Cell;
+    use std::sync::OnceLock;
 
     use super::Fault;
 
     thread_local! {
         static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
+    }
+
+    static PLANTED_EVERYWHERE: OnceLock<Fault> = OnceLock::new();
+
+    /// Plants a fault in everything this process does from now on. Whether it is the first one.
+    pub fn plant_everywhere(fault: Fault) -> bool {
+        PLANTED_EVERYWHERE.set(fault).is_ok()
     }
 
     /// Plants a fault in everything this thread does from now on; `None` takes it out.
@@ -68,7 +109,7 @@ mod planting {
 
     #[inline]
     pub(crate) fn planted(fault: Fault) -> bool {
-        PLANTED.get() == Some(fault)
+        PLANTED.get() == Some(fault) || PLANTED_EVERYWHERE.get() == Some(&fault)
     }
 }
 
@@ -80,6 +121,6 @@ mod planting {
     }
 }
 
-#[cfg(debug_assertions)]
-pub use planting::plant;
 pub(crate) use planting::planted;
+#[cfg(debug_assertions)]
+pub use planting::{plant, plant_everywhere};

@@ -1,0 +1,75 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Kills a working database at random moments and checks what it left.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Runs workers, kills them and checks; exits with 1 at the first wrong answer.
+    ///
+    /// A run is made of databases. Each has its own settings and features, drawn from the seed, and
+    /// is killed several times. To see one database again, give its seed with `--databases 1`.
+    Run(Run),
+    /// What `run` starts: one life of one database.
+    #[command(hide = true)]
+    Worker(Life),
+}
+
+/// A whole run.
+#[derive(Args, Clone, Debug)]
+pub struct Run {
+    /// Where the databases are made; a temporary directory unless given. A database that failed its
+    /// check stays there.
+    #[arg(long)]
+    pub directory: Option<PathBuf>,
+    /// The seed of the first database; the next one has the next seed.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// How many databases are worked on, one after the other.
+    #[arg(long, default_value_t = 100)]
+    pub databases: u64,
+    /// How often each is killed.
+    #[arg(long, default_value_t = 10)]
+    pub kills: u32,
+    /// Longest life of a worker after its check, in milliseconds.
+    #[arg(long, default_value_t = 1000)]
+    pub life: u64,
+    /// A bug to plant in the engine, to see that the run finds it (builds with debug assertions only).
+    #[arg(long, value_name = "FAULT")]
+    pub plant: Option<String>,
+    /// Succeed although something that should happen never did, as in short runs.
+    #[arg(long)]
+    pub allow_gaps: bool,
+}
+
+/// One life of one database.
+#[derive(Args, Clone, Debug)]
+pub struct Life {
+    /// Where the database is.
+    #[arg(long)]
+    pub database: PathBuf,
+    /// Its seed.
+    #[arg(long)]
+    pub seed: u64,
+    /// How often it was killed before.
+    #[arg(long)]
+    pub life: u32,
+    /// Writes that each thread had acknowledged in earlier lives.
+    #[arg(long, value_delimiter = ',')]
+    pub acknowledged: Vec<u64>,
+    /// End after the check, in a clean close.
+    #[arg(long)]
+    pub check_only: bool,
+    /// A bug to plant in the engine.
+    #[arg(long)]
+    pub plant: Option<String>,
+}

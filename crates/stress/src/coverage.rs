@@ -1,0 +1,94 @@
+//! How often things happened that a run is there to make happen.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use foldb::{Event, EventListener};
+
+/// What is counted. A run in which one of them never happened fails: it proved less than it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counted {
+    Write,
+    Batch,
+    RangeDelete,
+    SyncedWrite,
+    Add,
+    Max,
+    Min,
+    Append,
+    Put,
+    Flush,
+    Compaction,
+    SegmentMerge,
+    AdoptedLog,
+    Stall,
+    SnapshotCheck,
+    IteratorCheck,
+    CheckpointCheck,
+    ReadOnlyCheck,
+    Verify,
+    InterruptedWriteKept,
+}
+
+impl Counted {
+    pub const ALL: [Counted; 20] = [
+        Counted::Write,
+        Counted::Batch,
+        Counted::RangeDelete,
+        Counted::SyncedWrite,
+        Counted::Add,
+        Counted::Max,
+        Counted::Min,
+        Counted::Append,
+        Counted::Put,
+        Counted::Flush,
+        Counted::Compaction,
+        Counted::SegmentMerge,
+        Counted::AdoptedLog,
+        Counted::Stall,
+        Counted::SnapshotCheck,
+        Counted::IteratorCheck,
+        Counted::CheckpointCheck,
+        Counted::ReadOnlyCheck,
+        Counted::Verify,
+        Counted::InterruptedWriteKept,
+    ];
+
+    pub fn name(self) -> String {
+        format!("{self:?}")
+    }
+}
+
+/// The counts of one worker.
+#[derive(Debug, Default)]
+pub struct Counts([AtomicU64; Counted::ALL.len()]);
+
+impl Counts {
+    pub fn add(&self, counted: Counted) {
+        self.0[counted as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn get(&self, counted: Counted) -> u64 {
+        self.0[counted as usize].load(Ordering::Relaxed)
+    }
+}
+
+impl EventListener for Counts {
+    fn on_event(&self, event: &Event) {
+        match event {
+            Event::Flush { bytes_adopted, .. } => {
+                self.add(Counted::Flush);
+                if *bytes_adopted > 0 {
+                    self.add(Counted::AdoptedLog);
+                }
+            }
+            Event::Compaction { .. } => self.add(Counted::Compaction),
+            Event::SegmentMerge { .. } => self.add(Counted::SegmentMerge),
+            Event::Stall { .. } => self.add(Counted::Stall),
+            _ => {}
+        }
+    }
+}
+
+/// The counts of a whole run, by name.
+pub type Totals = BTreeMap<String, u64>;

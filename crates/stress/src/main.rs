@@ -1,0 +1,47 @@
+//! `foldb-stress`: works on a database with several threads, kills the process, and checks what is
+//! left. For hours, on the real file system.
+//!
+//! ```text
+//!  supervisor ── starts ──► worker: opens, checks, writes with several threads
+//!      ▲                       │
+//!      └── acknowledgements ───┘ killed at a random moment; the next worker opens what is left
+//! ```
+//!
+//! Every write is a function of the seed, its thread and its number, so neither process has to
+//! store what it expects. The supervisor counts acknowledged writes. A new worker replays as many
+//! into a model and compares the whole database with it. Of each thread at most one more write may
+//! be there: the one that the kill interrupted.
+//!
+//! Invariant: threads own disjoint keys, so what a thread wrote last is what it must read.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod check;
+mod coverage;
+mod features;
+mod model;
+mod report;
+mod supervisor;
+mod worker;
+mod write;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::arguments::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Run(run) => supervisor::run(&run),
+        Command::Worker(life) => worker::run(&life),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("foldb-stress: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What a thread's keys hold after its first writes.
+
+use std::collections::BTreeMap;
+
+use crate::features::{Features, Operator};
+use crate::write::{Operation, TALLIES, Write};
+
+pub type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// The keys of one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// One for each keyspace.
+    pub keyspaces: Vec<Map>,
+    /// What the thread added to each tally.
+    pub tallies: [u64; TALLIES as usize],
+}
+
+impl Model {
+    pub fn new(features: &Features) -> Model {
+        let keyspaces = vec![Map::new(); features.operators.len()];
+        Model { keyspaces, tallies: [0; TALLIES as usize] }
+    }
+
+    /// The model after the first writes of a thread.
+    pub fn after(features: &Features, thread: u8, writes: u64) -> Model {
+        let mut model = Model::new(features);
+        for number in 0..writes {
+            model.apply(features, &features.write(thread, number));
+        }
+        model
+    }
+
+    pub fn apply(&mut self, features: &Features, write: &Write) {
+        for operation in &write.operations {
+            match operation {
+                Operation::Put { keyspace, key, value } => {
+                    self.keyspaces[*keyspace].insert(key.clone(), value.clone());
+                }
+                Operation::Delete { keyspace, key } => {
+                    self.keyspaces[*keyspace].remove(key);
+                }
+                Operation::Merge { keyspace, key, operand } => {
+                    let map = &mut self.keyspaces[*keyspace];
+                    let merged = match map.remove(key) {
+                        None => operand.clone(),
+                        Some(value) => merge(features.operators[*keyspace], value, operand),
+                    };
+                    map.insert(key.clone(), merged);
+                }
+                Operation::DeleteRange { keyspace, range } => {
+                    let map = &mut self.keyspaces[*keyspace];
+                    let keys: Vec<_> =
+                        map.range(range.clone()).map(|(key, _)| key.clone()).collect();
+                    for key in keys {
+                        map.remove(&key);
+                    }
+                }
+                Operation::Tally { slot } => self.tallies[usize::from(*slot)] += 1,
+            }
+        }
+    }
+}
+
+/// What an operator makes of a value and an operand, in a few words of its own.
+fn merge(operator: Operator, mut value: Vec<u8>, operand: &[u8]) -> Vec<u8> {
+    let number = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word.copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    };
+    match operator {
+        Operator::Add => (number(&value) + number(operand)).to_le_bytes().to_vec(),
+        Operator::Max => value.max(operand.to_vec()),
+        Operator::Min => value.min(operand.to_vec()),
+        Operator::Put => operand.to_vec(),
+        Operator::Append => {
+            value.push(b',');
+            value.extend_from_slice(operand);
+            value
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_and_models_are_functions_of_the_seed() {
+        for seed in 0..20 {
+            let features = Features::draw(seed);
+            let (once, again) =
+                (Model::after(&features, 0, 200), Model::after(&Features::draw(seed), 0, 200));
+            assert_eq!(once, again, "seed {seed}");
+            assert!(once.keyspaces.iter().any(|map| !map.is_empty()), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn threads_own_disjoint_keys() {
+        for seed in 0..20 {
+            let features = Features::draw(seed);
+            for thread in 0..4 {
+                let model = Model::after(&features, thread, 200);
+                let mut keys = model.keyspaces.iter().flat_map(Map::keys);
+                assert!(keys.all(|key| crate::write::owner(key) == Some(thread)), "seed {seed}");
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Starts workers, kills them, and keeps what they acknowledged.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::arguments::Run;
+use crate::coverage::{Counted, Totals};
+use crate::features::{Features, draws};
+use crate::report::Line;
+
+/// A worker that has not compared the database by then hangs.
+const LONGEST_CHECK: Duration = Duration::from_secs(120);
+
+/// Runs all databases of a run.
+///
+/// # Errors
+/// The first wrong answer, with the seed and the directory to look into; or, unless gaps are allowed,
+/// what never happened.
+pub fn run(run: &Run) -> Result<(), String> {
+    let temporary;
+    let directory = match &run.directory {
+        Some(directory) => directory.clone(),
+        None => {
+            temporary = tempfile::tempdir().map_err(|error| error.to_string())?;
+            temporary.path().to_owned()
+        }
+    };
+    std::fs::create_dir_all(&directory)
+        .map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
+    let progress = ProgressBar::new(run.databases * u64::from(run.kills));
+    let style = "{elapsed_precise} [{bar:30}] {pos}/{len} kills, {per_sec}, {eta} left; {msg}";
+    if let Ok(style) = ProgressStyle::with_template(style) {
+        progress.set_style(style);
+    }
+    let begun = Instant::now();
+    let (mut totals, mut kills) = (Totals::new(), 0);
+    for seed in run.seed..run.seed.saturating_add(run.databases) {
+        progress.set_message(format!("seed {seed}"));
+        let mut database = Database::new(run, &directory, seed);
+        let outcome = database.run(&progress);
+        kills += database.kills;
+        for (name, count) in &database.totals {
+            *totals.entry(name.clone()).or_default() += count;
+        }
+        if let Err(message) = outcome {
+            progress.abandon();
+            if run.directory.is_none() {
+                let kept = PathBuf::from(format!("foldb-stress-{seed}"));
+                let _best_effort = copy(&database.path, &kept);
+                return Err(format!(
+                    "seed {seed}: {message}; the database is in {}",
+                    kept.display()
+                ));
+            }
+            let path = database.path.display();
+            return Err(format!("seed {seed}: {message}; the database is in {path}"));
+        }
+        database.remove()?;
+    }
+    progress.finish_and_clear();
+    print_summary(run, kills, begun.elapsed(), &totals);
+    match gaps(&totals) {
+        gaps if gaps.is_empty() || run.allow_gaps => Ok(()),
+        gaps => Err(format!(
+            "nothing wrong was seen, but this never happened: {}; run longer, or pass --allow-gaps",
+            gaps.join(", ")
+        )),
+    }
+}
+
+fn print_summary(run: &Run, kills: u64, took: Duration, totals: &Totals) {
+    let last = run.seed.saturating_add(run.databases).saturating_sub(1);
+    println!("seeds {} to {last}: {kills} kills survived in {:.0} s", run.seed, took.as_secs_f64());
+    for counted in Counted::ALL {
+        println!("{:>12}  {}", totals.get(&counted.name()).unwrap_or(&0), counted.name());
+    }
+}
+
+/// What never happened.
+fn gaps(totals: &Totals) -> Vec<String> {
+    let names = Counted::ALL.into_iter().map(Counted::name);
+    names.filter(|name| totals.get(name).is_none_or(|&count| count == 0)).collect()
+}
+
+/// Copies the files of a directory.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        std::fs::copy(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// One database and its lives.
+struct Database<'a> {
+    run: &'a Run,
+    seed: u64,
+    path: PathBuf,
+    rng: fastrand::Rng,
+    /// Writes of each thread that were acknowledged.
+    acknowledged: Vec<u64>,
+    totals: Totals,
+    kills: u64,
+}
+
+impl<'a> Database<'a> {
+    fn new(run: &'a Run, directory: &Path, seed: u64) -> Database<'a> {
+        let threads = usize::from(Features::draw(seed).threads);
+        Database {
+            run,
+            seed,
+            path: directory.join(format!("seed-{seed}")),
+            rng: draws(seed, "kills", &[]),
+            acknowledged: vec![0; threads],
+            totals: Totals::new(),
+            kills: 0,
+        }
+    }
+
+    fn run(&mut self, progress: &ProgressBar) -> Result<(), String> {
+        for life in 0..self.run.kills {
+            // Many short lives, for opens are where most goes on.
+            let longest = self.run.life.max(2);
+            let time = self.rng.u64(1..=self.rng.clone().u64(1..longest));
+            self.live(life, Some(Duration::from_millis(time)))?;
+            self.kills += 1;
+            progress.inc(1);
+        }
+        self.live(self.run.kills, None)?;
+        // After a clean close too.
+        self.live(self.run.kills + 1, None)
+    }
+
+    /// Starts a worker and kills it some time after its check; `None`: it checks and closes.
+    fn live(&mut self, life: u32, time: Option<Duration>) -> Result<(), String> {
+        let mut child = self.spawn(life, time.is_none())?;
+        let stdout = child.stdout.take().ok_or("the worker has no output")?;
+        let (begun, has_begun) = mpsc::channel();
+        let before = self.acknowledged.clone();
+        let reader = thread::spawn(move || read_lines(stdout, before, &begun));
+        if let Some(time) = time
+            && has_begun.recv_timeout(LONGEST_CHECK).is_ok()
+        {
+            thread::sleep(time);
+        }
+        if time.is_some() || !ends_within(&mut child, LONGEST_CHECK) {
+            let _it_has_ended_already = child.kill();
+        }
+        child.wait().map_err(|error| format!("cannot wait for the worker: {error}"))?;
+        let told = reader.join().map_err(|_| "the reader of the worker's output panicked")?;
+        if let Some(message) = told.wrong {
+            return Err(format!("life {life}: {message}"));
+        }
+        if !told.checked {
+            return Err(format!("life {life}: the worker ended or hung before its check was done"));
+        }
+        self.acknowledged = told.acknowledged;
+        for (name, count) in told.counts {
+            *self.totals.entry(name).or_default() += count;
+        }
+        Ok(())
+    }
+
+    fn spawn(&self, life: u32, check_only: bool) -> Result<Child, String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let counts: Vec<_> = self.acknowledged.iter().map(u64::to_string).collect();
+        let mut command = Command::new(program);
+        command.arg("worker").arg("--database").arg(&self.path);
+        command.args(["--seed", &self.seed.to_string(), "--life", &life.to_string()]);
+        command.args(["--acknowledged", &counts.join(",")]);
+        if check_only {
+            command.arg("--check-only");
+        }
+        if let Some(fault) = &self.run.plant {
+            command.args(["--plant", fault]);
+        }
+        command.stdout(Stdio::piped());
+        command.spawn().map_err(|error| format!("cannot start a worker: {error}"))
+    }
+
+    /// Removes the database, and checkpoints that a kill left.
+    fn remove(&self) -> Result<(), String> {
+        let Some(directory) = self.path.parent() else { return Ok(()) };
+        let prefix = format!("seed-{}", self.seed);
+        let entries = std::fs::read_dir(directory).map_err(|error| error.to_string())?;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name == prefix || name.starts_with(&format!("{prefix}.")) {
+                std::fs::remove_dir_all(entry.path()).map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ends_within(child: &mut Child, time: Duration) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        if let Ok(Some(_)) = child.try_wait() {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    false
+}
+
+/// What a worker told in its life.
+struct Told {
+    acknowledged: Vec<u64>,
+    counts: Totals,
+    checked: bool,
+    wrong: Option<String>,
+}
+
+fn read_lines(
+    output: impl std::io::Read,
+    acknowledged: Vec<u64>,
+    begun: &mpsc::Sender<()>,
+) -> Told {
+    let mut found = 0;
+    let mut told = Told { acknowledged, counts: Totals::new(), checked: false, wrong: None };
+    for line in BufReader::new(output).split(b'\n') {
+        let Ok(line) = line else { break };
+        match Line::parse(&String::from_utf8_lossy(&line)) {
+            Some(Line::Found { thread, writes }) => {
+                told.acknowledged[thread] = writes;
+                found += 1;
+                told.checked = found == told.acknowledged.len();
+            }
+            Some(Line::Begun) => {
+                let _the_supervisor_gave_up = begun.send(());
+            }
+            Some(Line::Acknowledged { thread }) => told.acknowledged[thread] += 1,
+            Some(Line::Count { name, count }) => {
+                told.counts.insert(name, count);
+            }
+            Some(Line::Wrong { message }) => told.wrong = Some(message),
+            None => {}
+        }
+    }
+    told
+}

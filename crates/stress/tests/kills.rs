@@ -1,0 +1,71 @@
+//! Short runs of the program: it passes on a sound engine, and notices one that is not.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn stress(arguments: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_foldb-stress");
+    Command::new(program).args(arguments).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn run(directory: &Path, more: &[&str]) -> Output {
+    let directory = directory.to_str().expect("a path in UTF-8");
+    let own = ["run", "--directory", directory, "--kills", "3", "--life", "300", "--allow-gaps"];
+    stress(&[&own, more].concat())
+}
+
+#[test]
+fn kills_lose_nothing_that_was_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let outcome = run(directory.path(), &["--databases", "4"]);
+    assert!(outcome.status.success(), "{}", text(&outcome.stderr));
+    assert!(text(&outcome.stdout).contains("12 kills survived"), "{}", text(&outcome.stdout));
+    let left = std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(left, 0, "databases that passed are removed");
+}
+
+#[test]
+fn a_write_that_was_acknowledged_and_is_not_there_is_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("database");
+    let database = database.to_str().unwrap();
+    // Nothing was written, and a hundred writes of each thread are expected.
+    let outcome = stress(&[
+        "worker",
+        "--database",
+        database,
+        "--seed",
+        "1",
+        "--life",
+        "0",
+        "--acknowledged",
+        "100,100,100,100",
+        "--check-only",
+    ]);
+    assert!(!outcome.status.success());
+    assert!(text(&outcome.stdout).contains("wrong thread 0 after 100"), "{outcome:?}");
+}
+
+#[test]
+fn a_gap_fails_the_run_unless_allowed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let outcome =
+        stress(&["run", "--directory", path, "--databases", "1", "--kills", "1", "--life", "10"]);
+    assert!(!outcome.status.success());
+    assert!(text(&outcome.stderr).contains("never happened"), "{}", text(&outcome.stderr));
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_planted_fault_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let planted = ["--databases", "20", "--plant", "LoseLastLogRecord"];
+    let outcome = run(directory.path(), &planted);
+    assert!(!outcome.status.success(), "twenty databases without their last records pass");
+    assert!(text(&outcome.stderr).contains("acknowledged writes"), "{}", text(&outcome.stderr));
+}
