@@ -604,24 +604,45 @@ fn adopted_logs_regenerated_are_the_same_database() {
     assert_holds_the_adopted(&Db::open(IN_MEMORY, options).unwrap());
 }
 
-/// Changes the bytes at an offset from the beginning of the fixture's first file of a kind, or from its end.
-fn changed(extension: &str, at: impl Fn(usize) -> usize, bytes: [u8; 4]) -> tempfile::TempDir {
+/// The fixture with its first file of a kind changed; the change gets the file and its number.
+fn changed(extension: &str, change: impl Fn(&mut [u8], u64)) -> tempfile::TempDir {
     let copy = copy_of(segments_fixture());
     let names = checked_in(segments_fixture());
     let name = names.iter().find(|name| name.ends_with(extension)).unwrap();
     let path = copy.path().join(name);
     let mut file = fs::read(&path).unwrap();
-    let at = at(file.len());
-    file[at..at + 4].copy_from_slice(&bytes);
+    change(&mut file, name[..6].parse().unwrap());
     fs::write(path, file).unwrap();
     copy
+}
+
+/// The checksum of `bytes` that belong at `offset` of a file, as every format version has it.
+fn checksum(seed: u64, bytes: &[u8]) -> [u8; 8] {
+    xxhash_rust::xxh3::xxh3_64_with_seed(bytes, seed).to_le_bytes()
+}
+
+fn seed(file: u64, offset: u64) -> u64 {
+    file.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
+        ^ offset.wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
+fn newer_table(file: &mut [u8], number: u64) {
+    let footer = file.len() - 120;
+    file[footer + 108..footer + 112].copy_from_slice(&2u32.to_le_bytes());
+    let sum = checksum(seed(seed(number, footer as u64), 2), &file[footer..footer + 96]);
+    file[footer + 96..footer + 104].copy_from_slice(&sum);
+}
+
+fn newer_segment(file: &mut [u8], number: u64) {
+    file[8..12].copy_from_slice(&2u32.to_le_bytes());
+    let sum = checksum(seed(number, 0), &file[..32]);
+    file[32..40].copy_from_slice(&sum);
 }
 
 /// Logs and manifests have their version inside a frame; what becomes of a newer one is tested there.
 #[test]
 fn a_file_of_a_newer_format_says_that_a_newer_foldb_is_needed() {
-    let newer = 2u32.to_le_bytes();
-    for copy in [changed(".tbl", |len| len - 12, newer), changed(".seg", |_| 8, newer)] {
+    for copy in [changed(".tbl", newer_table), changed(".seg", newer_segment)] {
         let db = Db::open(copy.path(), Options::default());
         let error = db.and_then(|db| db.verify()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");

@@ -6,7 +6,7 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 /// Which function a checksum is. The numbers are on disk: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,14 +20,12 @@ impl ChecksumKind {
     /// The kind of this number.
     ///
     /// # Errors
-    /// `Unsupported` for a number this version does not know.
+    /// `Corruption` for another number. A file with checksums of another kind is of a newer format,
+    /// which its footer or header says under a checksum of this kind.
     pub fn from_u8(byte: u8) -> Result<ChecksumKind> {
         match byte {
             1 => Ok(ChecksumKind::Xxh3),
-            _ => Err(Error::new(
-                ErrorKind::Unsupported,
-                format!("checksum type {byte} is not one this version reads (expected 1)"),
-            )),
+            _ => Err(Error::corruption(format!("checksum type: expected 1, found {byte}"))),
         }
     }
 }

@@ -102,16 +102,16 @@ impl FileHeader {
             )));
         }
         let version = reader.u32("format version")?;
+        let keyspace = reader.u32("keyspace")?;
+        let (file, database) = (reader.u64("file number")?, reader.u64("database")?);
+        let found = checksum(checksum_seed(file, 0), &bytes[..reader.position()]);
+        check_sum("header", reader.u64("checksum")?, found)?;
         if version > FORMAT_VERSION {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 format!("value segment of format version {version}: use a newer foldb to read it"),
             ));
         }
-        let keyspace = reader.u32("keyspace")?;
-        let (file, database) = (reader.u64("file number")?, reader.u64("database")?);
-        let found = checksum(checksum_seed(file, 0), &bytes[..reader.position()]);
-        check_sum("header", reader.u64("checksum")?, found)?;
         Ok(FileHeader { file, database, keyspace })
     }
 }

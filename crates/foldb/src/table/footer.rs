@@ -13,6 +13,9 @@
 //! *read-compatible* one allows reading (a table is never written again); an unknown *incompatible*
 //! one refuses the table. Incompatible feature 1: values of records are separated.
 //!
+//! Every version keeps length, magic and checksum of the footer as they are drawn. So a footer whose
+//! checksum does not hold is damage, whatever version or features its bytes claim.
+//!
 //! Version 1 is as version 0 was, but for the checksum, whose seed had no version, and for how references to value
 //! segments are stored: tables of version 0 that have some are refused.
 
@@ -89,10 +92,12 @@ impl Footer {
                 magic.escape_ascii()
             )));
         }
-        if version > FORMAT_VERSION || padding != [0; 3] {
-            return Err(unsupported("format version", u64::from(version)));
-        }
         let ChecksumKind::Xxh3 = ChecksumKind::from_u8(checksum_kind)?;
+        if padding != [0; 3] {
+            return Err(Error::corruption(format!(
+                "footer: expected three zero bytes behind the checksum type, found {padding:02x?}"
+            )));
+        }
         let footer = Footer::decode_checked(checked, expected, file_number, offset, version)?;
         if version == 0 && footer.separated {
             return Err(Error::new(
@@ -121,8 +126,12 @@ impl Footer {
         let found = checksum(seed(written_as, offset, version), checked);
         if found != expected {
             return Err(Error::corruption(format!(
-                "footer checksum: expected {expected:016x}, found {found:016x}"
+                "footer checksum: expected {expected:016x}, found {found:016x} as of format \
+                 version {version}"
             )));
+        }
+        if version > FORMAT_VERSION {
+            return Err(unsupported("format version", u64::from(version)));
         }
         if written_as != file_number {
             return Err(Error::corruption(format!(

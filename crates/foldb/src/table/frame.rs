@@ -57,8 +57,8 @@ pub fn checksum_bytes(checksum: u64) -> [u8; FRAME_TRAILER - 1] {
 /// Splits a frame read at `offset` of file `file_number` into payload and codec.
 ///
 /// # Errors
-/// `Corruption` if its checksum does not hold, `Unsupported` for a codec or checksum type this
-/// version does not know.
+/// `Corruption` if its checksum does not hold, `Unsupported` for a codec that this version or build
+/// does not know.
 pub fn check_frame(frame: &[u8], file_number: u64, offset: u64) -> Result<(&[u8], Compression)> {
     let Some((covered, rest)) = frame.split_at_checked(frame.len().saturating_sub(9)) else {
         return Err(short_frame(frame.len()));

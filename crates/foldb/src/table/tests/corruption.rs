@@ -196,9 +196,33 @@ fn newer_format_version_is_unsupported() {
     let (records, mut bytes) = small_table(Compression::None);
     let len = bytes.len();
     bytes[len - 12] = footer::FORMAT_VERSION as u8 + 1;
+    reseal_footer(&mut bytes);
     let error = read_all(bytes, &records).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("use a newer foldb"), "{error}");
+}
+
+/// Zeros, 0xff and single bits in the footer looked like a newer format: open and repair both refused
+/// the table, and nothing could be done about it.
+#[test]
+fn damage_is_never_taken_for_a_newer_format() {
+    let (records, bytes) = small_table(Compression::None);
+    let kind = |damaged| read_all(damaged, &records).unwrap_err().kind();
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << bit;
+            assert_eq!(kind(damaged), ErrorKind::Corruption, "byte {at}, bit {bit}");
+        }
+        for (fill, len) in [(0, 4), (0xff, 4), (0, 64), (0xff, 64)] {
+            let mut damaged = bytes.clone();
+            let end = bytes.len().min(at + len);
+            damaged[at..end].fill(fill);
+            if damaged != bytes {
+                assert_eq!(kind(damaged), ErrorKind::Corruption, "{len} times {fill} at {at}");
+            }
+        }
+    }
 }
 
 /// Version 0 differs by its seal alone, unless it has separated values: nobody is promised to read those.
