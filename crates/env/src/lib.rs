@@ -5,13 +5,15 @@
 //! moves one step at a time.
 //!
 //! Reading order: [`fs`] (the traits), [`posix`] (the real thing), [`mem`] (in memory, with crashes
-//! and injected errors), [`read_only`] (nothing can be changed), [`clock`], [`threads`].
+//! and injected errors), [`read_only`] (nothing can be changed), [`overlay`] (changes
+//! are kept in memory), [`clock`], [`threads`].
 
 #![deny(unsafe_code)]
 
 pub mod clock;
 pub mod fs;
 pub mod mem;
+pub mod overlay;
 pub mod posix;
 pub mod read_only;
 pub mod threads;
@@ -22,6 +24,7 @@ use std::sync::Arc;
 pub use clock::{Clock, ManualClock, SystemClock, thread_cpu_time};
 pub use fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
 pub use mem::MemFs;
+pub use overlay::OverlayFs;
 pub use posix::PosixFs;
 pub use read_only::{ReadOnlyFs, UnwritableFile};
 pub use threads::{Stepped, SystemThreads, Threads};

@@ -68,9 +68,10 @@ pub struct ReadmeExample;
 
 pub use batch::{BatchOp, WriteBatch};
 pub use db::{
-    ApproximateCount, Base, CheckpointReport, Db, Explained, ExplainedRecord, Finalized, Keyspace,
-    LostTable, MergeOptions, MergeProgress, MergeReport, OnMergeProgress, Operand, Operands, Place,
-    RecordKind, RepairReport, Snapshot, Unfolded,
+    ApproximateCount, Base, CheckpointReport, CutLog, Db, Explained, ExplainedRecord, Finalized,
+    Keyspace, LogCut, LostRange, LostTable, MergeOptions, MergeProgress, MergeReport,
+    OnMergeProgress, Operand, Operands, Place, RecordKind, RepairOptions, RepairReport, Snapshot,
+    Unfolded,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Event, EventListener, FailedMerge, StallReason};

@@ -256,7 +256,8 @@ fn a_damaged_table_without_a_manifest_has_its_values_found_again() {
     drop(db);
     remove_manifest(&fs);
     let mut bytes = fs.read(&damaged).unwrap();
-    bytes[10] ^= 1;
+    // Nothing of it can be salvaged.
+    bytes.fill(0xa5);
     write(&fs, &damaged, &bytes);
     let report = rebuild(by_hand(&fs));
     assert_eq!((report.lost_tables.len(), &*report.lost_tables[0].file), (1, &*damaged));

@@ -321,7 +321,11 @@ impl Drop for Target {
 }
 
 /// Refuses a directory with something in it that counts, and a file.
-fn refuse_used(fs: &dyn FileSystem, directory: &Path, counts: fn(&str) -> bool) -> Result<()> {
+pub(crate) fn refuse_used(
+    fs: &dyn FileSystem,
+    directory: &Path,
+    counts: fn(&str) -> bool,
+) -> Result<()> {
     if !fs.is_dir(directory) {
         return Err(Error::invalid_argument("this is a file, not a directory").in_file(directory));
     }
@@ -333,8 +337,7 @@ fn refuse_used(fs: &dyn FileSystem, directory: &Path, counts: fn(&str) -> bool) 
         true => (ErrorKind::DatabaseExists, "is a database already"),
         false => (ErrorKind::InvalidArgument, "has files in it"),
     };
-    let message =
-        format!("the directory {what}: a checkpoint needs one that is empty or not there");
+    let message = format!("the directory {what}: it must be empty or not there");
     Err(Error::new(kind, message).in_file(directory))
 }
 
@@ -345,7 +348,7 @@ pub(crate) fn is_no_link(error: &io::Error) -> bool {
 }
 
 /// Copies a file that does not change, durably but for its name.
-fn copy_file(fs: &dyn FileSystem, from: &Path, to: &Path, len: u64) -> Result<()> {
+pub(crate) fn copy_file(fs: &dyn FileSystem, from: &Path, to: &Path, len: u64) -> Result<()> {
     let failed = |path: &Path, doing: &'static str| {
         let path: PathBuf = path.to_owned();
         move |error: io::Error| Error::io(&path, doing, &error)

@@ -57,7 +57,7 @@ pub use explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};
 pub(crate) use keyspace::DEFAULT_NAME;
 pub use keyspace::Keyspace;
 pub use merge_segments::{MergeOptions, MergeProgress, MergeReport, OnMergeProgress};
-pub use open::{LostTable, RepairReport};
+pub use open::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport};
 pub use operands::{Base, Operand, Operands};
 pub use operators::Finalized;
 pub use snapshot::Snapshot;
@@ -168,8 +168,8 @@ impl Db {
     ///
     /// Opening never repairs. A repair reads all tables and the manifest, takes what cannot be read out of
     /// the tree, and puts a new manifest in force; a database that opens comes out as it was. With no table
-    /// lost nothing that was synced is. Of key ranges whose tables are lost it finds the separated values
-    /// again, the newest of each key, by the hints of their segments, or by reading segments that have none
+    /// damaged nothing that was synced is lost. Every block of a damaged table that can be read is written
+    /// anew; the report has the ranges of keys that are lost. Of these it finds the separated values again, the newest of each key, by the hints of their segments, or by reading segments that have none
     /// ([`Options::value_hints`]); deletes, operands and other values that only those tables held are
     /// unknown, so an older value may show. Where no manifest can be read one is made of what tables and logs
     /// tell; names and options of keyspaces are lost then. Operators and comparators must be given as to [`Db::open`].
@@ -194,7 +194,20 @@ impl Db {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn repair(path: impl AsRef<Path>, options: Options) -> Result<RepairReport> {
-        open::repair(path.as_ref(), options)
+        open::repair(path.as_ref(), options, &RepairOptions::default())
+    }
+
+    /// [`Db::repair`] of a copy, without changing anything, or giving up the end of a damaged log.
+    ///
+    /// # Errors
+    /// As [`Db::repair`]; `DatabaseExists` or `InvalidArgument` for a directory of a copy with something in
+    /// it; `InvalidArgument` for a log to be cut that is not there.
+    pub fn repair_with(
+        path: impl AsRef<Path>,
+        options: Options,
+        how: &RepairOptions,
+    ) -> Result<RepairReport> {
+        open::repair(path.as_ref(), options, how)
     }
 
     /// Reads a key.

@@ -331,7 +331,7 @@ fn only_sub_blocks(directory: Index) -> Result<Index> {
     Ok(directory)
 }
 
-fn read_footer(file: &TableFile, file_len: u64) -> Result<Footer> {
+pub(super) fn read_footer(file: &TableFile, file_len: u64) -> Result<Footer> {
     let Some(offset) = file_len.checked_sub(FOOTER_LEN as u64) else {
         return Err(file.locate(
             Error::corruption(format!(
@@ -368,13 +368,18 @@ fn read_properties(file: &TableFile, handle: Handle, order: &KeyOrder) -> Result
     checked.map_err(|e| file.locate(e, handle.offset))
 }
 
-fn read_index(file: &TableFile, handle: Handle, order: &KeyOrder, limit: u64) -> Result<Index> {
+pub(super) fn read_index(
+    file: &TableFile,
+    handle: Handle,
+    order: &KeyOrder,
+    limit: u64,
+) -> Result<Index> {
     let mut buffers = FrameBuffers::default();
     let payload = file.read_frame(handle, &mut buffers)?;
     Index::parse(payload, order, limit).map_err(|e| file.locate(e, handle.offset))
 }
 
-fn read_tombstones(
+pub(super) fn read_tombstones(
     file: &TableFile,
     handle: Option<Handle>,
     order: &KeyOrder,

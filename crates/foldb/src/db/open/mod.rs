@@ -30,7 +30,7 @@ use crate::version::{FileKind, FileNames, Manifest, refuse_foreign};
 
 pub(crate) use read_only::open_read_only;
 pub(crate) use repair::repair;
-pub use repair::{LostTable, RepairReport};
+pub use repair::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport};
 
 /// Opens a database, with its workers not started yet.
 pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {

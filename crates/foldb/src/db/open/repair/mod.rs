@@ -6,33 +6,43 @@
 //! - The manifest is the one that `CURRENT` names; if that cannot be read, the newest that can; if none can,
 //!   or tables are newer than all it knows of, one is made of what the tables tell ([`rebuild`]). What such a
 //!   one does not know of is put aside instead of being removed as a leftover.
-//! - A table that is missing or damaged is taken out of the tree. Of the keys in its range are found
-//!   again the separated values whose segments it referred to, the newest of each key ([`values`]);
-//!   what else it held (other values, operands, deletes) is not known, so an older value may show.
+//! - What can be read of a damaged table is written anew and takes its place ([`tables`]). Of the keys
+//!   that are lost with the rest, or with a missing table, are found again the separated values whose
+//!   segments it referred to, the newest of each key ([`values`]); what else it held of them (other
+//!   values, operands, deletes) is not known, so an older value may show.
 //! - A log that is missing is passed over. What it held is lost; what stands in later ones is kept.
 //!   Without a manifest nobody knows which tables are lost: where none is left, or a damaged one may be anybody's, all
 //!   that segments hold is looked at.
 //! - Segments need nothing: reads of values that are lost say so. One that nothing refers to any more
 //!   because a table is lost is put aside, for it may hold more of the table than could be read.
 //!
+//! A repair can work on a copy ([`copy`]), in memory only (a dry run), and cut a damaged log ([`cut`]).
+//!
 //! The new manifest takes effect as every manifest does, by `CURRENT`; until then the database is as it
 //! was. Damaged tables are put aside under another name, for whoever can do more with them.
 
+mod copy;
+mod cut;
 mod logs;
+mod options;
 mod rebuild;
 mod report;
+mod tables;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use foldb_env::FileSystem;
+use foldb_env::{FileSystem, OverlayFs};
 
-pub use self::report::{LostTable, RepairReport};
+pub use self::options::{LogCut, RepairOptions};
+pub use self::report::{CutLog, LostRange, LostTable, RepairReport};
 
+use self::copy::Copy;
+use self::cut::{cut_log, with_ending};
 use self::rebuild::{Rebuilt, Survey};
-use self::values::Sought;
+use self::values::{LostPart, Sought};
 use crate::db::keyspace::KeyspaceParts;
 use crate::db::open::files::{MISSING_TABLE, highest_number, list_files, logs_in};
 use crate::db::open::opening::{keyspace_parts, keyspace_trees};
@@ -45,13 +55,44 @@ use crate::options::Options;
 use crate::segment::Placement;
 use crate::table::BlockCache;
 use crate::version::{
-    Edit, FileKind, FileNames, KeyRange, Manifest, OpenTables, Recovered, TableRef, Trash,
-    TreeEdit, Upper, Version, manifest_in_force,
+    Edit, FileFacts, FileKind, FileNames, KeyRange, Manifest, OpenTables, Recovered, TableRef,
+    Trash, TreeEdit, Upper, Version, manifest_in_force,
 };
 use crate::wal::LogWriter;
 
-/// Repairs the database at `path`, and opens it once to see that it does.
-pub(crate) fn repair(path: &Path, options: Options) -> Result<RepairReport> {
+/// Repairs the database at `path`, or a copy of it, and opens it once to see that it does.
+pub(crate) fn repair(
+    path: &Path,
+    mut options: Options,
+    how: &RepairOptions,
+) -> Result<RepairReport> {
+    if how.dry_run {
+        options.env.fs = Arc::new(OverlayFs::new(options.env.fs));
+        return repair_in_place(path, options, how);
+    }
+    let Some(to) = &how.copy_to else { return repair_in_place(path, options, how) };
+    check_is_database(&*options.env.fs, path)?;
+    let copy = Copy::make(&options.env.fs, path, to)?;
+    let mut report = repair_in_place(to, options, how)?;
+    copy.keep();
+    report.copy = Some(to.clone());
+    Ok(report)
+}
+
+/// The files of the database that is at `path`, or what is left of one.
+fn check_is_database(fs: &dyn FileSystem, path: &Path) -> Result<Vec<FileKind>> {
+    let missing = |why: &str| Error::new(ErrorKind::DatabaseMissing, why).in_file(path);
+    if !fs.is_dir(path) {
+        return Err(missing("there is no such directory"));
+    }
+    let present = list_files(fs, &FileNames::new(path))?;
+    if !present.iter().any(|kind| !matches!(kind, FileKind::Lock | FileKind::Temporary)) {
+        return Err(missing("the directory holds no database"));
+    }
+    Ok(present)
+}
+
+fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result<RepairReport> {
     let options = Options {
         create_if_missing: false,
         error_if_exists: false,
@@ -61,17 +102,14 @@ pub(crate) fn repair(path: &Path, options: Options) -> Result<RepairReport> {
     options.validate()?;
     let names = FileNames::new(path);
     let fs = Arc::clone(&options.env.fs);
-    if !fs.is_dir(path) {
-        let error = Error::new(ErrorKind::DatabaseMissing, "there is no such directory");
-        return Err(error.in_file(path));
-    }
-    let present = list_files(&*fs, &names)?;
-    if !present.iter().any(|kind| !matches!(kind, FileKind::Lock | FileKind::Temporary)) {
-        let error = Error::new(ErrorKind::DatabaseMissing, "the directory holds no database");
-        return Err(error.in_file(path));
-    }
+    check_is_database(&*fs, path)?;
     let locked = lock(&*fs, &names)?;
     let mut report = RepairReport::default();
+    let mut present = list_files(&*fs, &names)?;
+    if let Some(cut) = &how.cut_log {
+        report.cut_log = Some(cut_log(&*fs, &names, &present, cut)?);
+        present = list_files(&*fs, &names)?;
+    }
     let mut unclaimed = BTreeMap::new();
     let (recovered, next_number) = match manifest(&*fs, &names) {
         Ok(recovered) => (recovered, highest_number(&present) + 1),
@@ -124,7 +162,10 @@ fn older_or_rebuilt(
     }
     report.rebuilt = true;
     report.lost_tables = survey.damaged.iter().cloned().map(LostTable::unknown).collect();
-    survey.rebuild()
+    let rebuilt = survey.rebuild()?;
+    let keyspaces = rebuilt.recovered.edits.iter().flat_map(|edit| &edit.keyspaces);
+    report.lost_keyspace_names = keyspaces.count() > 1;
+    Ok(rebuilt)
 }
 
 struct Repair<'a> {
@@ -237,7 +278,7 @@ impl Repair<'_> {
         trash: &Arc<Trash>,
     ) -> Result<Version> {
         let tables = tables.for_keyspace(own.id, Arc::clone(&own.comparator));
-        let before = &own.version;
+        let (before, comparator) = (&own.version, &*own.comparator);
         for (number, file) in before.segments.files() {
             if !self.present.contains(&FileKind::Segment(number)) {
                 self.report.lost_segments.push(self.names.segment(file.file.number()));
@@ -250,18 +291,24 @@ impl Repair<'_> {
                     self.report.tables += 1;
                     continue;
                 };
+                edits.push(TreeEdit::Carve { run: run.id, range: range_of(table) });
+                let flushed_through = self.stored.keyspaces[&own.id].flushed_through;
+                let surroundings = before.surroundings(&edits, comparator, flushed_through)?;
+                let found = self.salvage_table(own, table, surroundings)?;
+                edits.extend(found.files.into_iter().map(|file| whole_file(run.id, file)));
                 self.report.lost_tables.push(LostTable {
                     keyspace: own.name.to_string(),
                     file: self.names.table(table.file.number),
                     error,
                     first_key: table.lo.to_vec(),
                     last_key: table.hi.key().to_vec(),
+                    records_salvaged: found.records,
+                    lost: found.lost.clone(),
+                    lost_range_deletes: found.lost_range_deletes,
                 });
-                edits.push(TreeEdit::Carve { run: run.id, range: range_of(table) });
-                lost.push(table.clone());
+                lost.push(LostPart { table: table.clone(), ranges: found.lost });
             }
         }
-        let comparator = &*own.comparator;
         let without = before.apply(&edits, comparator, trash)?;
         let unclaimed = self.unclaimed.remove(&own.id).unwrap_or_default();
         let sought = match unclaimed.is_empty() {
@@ -278,16 +325,11 @@ impl Repair<'_> {
         let unplaced = |at: &&Placement| before.segments.get(at.segment).is_none();
         edits.extend(unclaimed.iter().filter(unplaced).copied().map(TreeEdit::Place));
         self.report.values_recovered += found.len() as u64;
-        let files = self.write_table(own, found)?;
+        let files = self.write_found(own, found)?;
         let run = self.stored.next_run;
         self.stored.next_run += 1;
         edits.push(TreeEdit::NewRun { level: 0, run, before: None });
-        edits.extend(files.into_iter().map(|file| TreeEdit::Insert {
-            run,
-            lo: Arc::clone(&file.smallest),
-            hi: file.end.clone(),
-            file,
-        }));
+        edits.extend(files.into_iter().map(|file| whole_file(run, file)));
         // From the beginning: the segments that only lost tables referred to are still there.
         before.apply(&edits, comparator, trash)
     }
@@ -311,9 +353,7 @@ impl Repair<'_> {
         if !self.fs.exists(file) {
             return Ok(());
         }
-        let mut aside = file.to_owned().into_os_string();
-        aside.push(format!(".{why}"));
-        let renamed = self.fs.rename(file, Path::new(&aside));
+        let renamed = self.fs.rename(file, &with_ending(file, why));
         renamed.map_err(|error| Error::io(file, "put aside", &error))
     }
 
@@ -343,6 +383,11 @@ impl Repair<'_> {
 /// Numbers of the files that a version has segments in.
 fn segment_files(version: &Version) -> impl Iterator<Item = u64> {
     version.segments.iter().map(|segment| segment.placement.file)
+}
+
+/// The edit that shows all of a file in a run.
+fn whole_file(run: u64, file: FileFacts) -> TreeEdit {
+    TreeEdit::Insert { run, lo: Arc::clone(&file.smallest), hi: file.end.clone(), file }
 }
 
 fn range_of(table: &TableRef) -> KeyRange {

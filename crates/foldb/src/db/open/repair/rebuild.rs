@@ -140,7 +140,11 @@ impl<'a> Survey<'a> {
             self.fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
         let order = Arc::clone(&self.options.comparator);
         let table = TableReader::open(file, &path, number, order, Arc::clone(&self.cache))?;
-        table.verify()?;
+        match table.verify() {
+            // What can be read of it is salvaged when the tree is known.
+            Err(error) if error.kind() == ErrorKind::Corruption => {}
+            verified => drop(verified?),
+        }
         let properties = table.properties();
         let database = *self.database.get_or_insert(properties.database_id);
         if properties.database_id != database || properties.file_number != number {

@@ -14,20 +14,15 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use super::Repair;
+use super::{LostRange, Repair};
 use crate::compaction::folding::RecordSink;
-use crate::compaction::memory::WorkMemory;
-use crate::compaction::output::TableOutput;
 use crate::db::keyspace::KeyspaceParts;
 use crate::error::{ErrorKind, Result};
 use crate::key::{Comparator, Kind, MAX_SEQNO, NO_OPERATOR, RecordHeader, SeqNo};
-use crate::options::Compression;
 use crate::segment::{Address, Placement, SegmentMap};
-use crate::table::{CursorOptions, TableBuilderOptions};
+use crate::table::CursorOptions;
 use crate::version::{FileFacts, OpenTables, TableRef, Trash, Version};
 
-use std::cell::Cell;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A value and whose it is.
@@ -39,10 +34,26 @@ pub(super) struct Found {
 
 /// Where to look for values, and of which keys.
 pub(super) enum Sought<'a> {
-    /// Of the ranges of these tables, in the segments that they referred to.
-    Of(&'a [TableRef]),
+    /// Of these parts of tables, in the segments that the tables referred to.
+    Of(&'a [LostPart]),
     /// Of all keys: which tables there were is not known.
     All(&'a [Placement]),
+}
+
+/// The part of a table that is lost.
+pub(super) struct LostPart {
+    pub(super) table: TableRef,
+    pub(super) ranges: Vec<LostRange>,
+}
+
+impl LostPart {
+    fn contains(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
+        self.table.contains(comparator, key)
+            && self.ranges.iter().any(|range| {
+                comparator.compare(&range.first_key, key).is_le()
+                    && comparator.compare(key, &range.last_key).is_le()
+            })
+    }
 }
 
 impl Sought<'_> {
@@ -51,8 +62,9 @@ impl Sought<'_> {
         let mut place = |at: Placement| segments.place(at, trash.segment_file(at.file));
         match self {
             Sought::All(placements) => placements.iter().try_for_each(|&at| place(at))?,
-            Sought::Of(tables) => {
-                let referred = tables.iter().flat_map(|table| &*table.file.references);
+            Sought::Of(parts) => {
+                let parts = parts.iter().filter(|part| !part.ranges.is_empty());
+                let referred = parts.flat_map(|part| &*part.table.file.references);
                 let known = referred.filter_map(|(id, _)| version.segments.get(*id));
                 known.map(|segment| segment.placement).try_for_each(place)?;
             }
@@ -63,7 +75,7 @@ impl Sought<'_> {
     fn is_in_range(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
         match self {
             Sought::All(_) => true,
-            Sought::Of(tables) => tables.iter().any(|table| table.contains(comparator, key)),
+            Sought::Of(parts) => parts.iter().any(|part| part.contains(comparator, key)),
         }
     }
 }
@@ -116,40 +128,26 @@ impl Repair<'_> {
     }
 
     /// Writes what was found into tables, which are durable but for their names.
-    pub(super) fn write_table(
+    pub(super) fn write_found(
         &mut self,
         own: &KeyspaceParts,
         found: Vec<Found>,
     ) -> Result<Vec<FileFacts>> {
-        let options = TableBuilderOptions {
-            path: PathBuf::new(),
-            file_number: 0,
-            database_id: self.stored.database,
-            keyspace: own.id,
-            comparator: Arc::clone(&own.comparator),
-            block_size: self.options.block_size,
-            compression: Compression::None,
-            filter_bits: own.settings.filter_bits(own.version.levels.len(), 0),
-            operators: self.stored.registry.resolver().definitions().cloned().collect(),
-        };
-        let next = Cell::new(self.stored.next_file);
-        let next_number = || next.replace(next.get() + 1);
-        let memory = WorkMemory::new(Arc::default(), self.options.compaction_memory_budget);
-        let mut output = TableOutput::new(&self.fs, &self.names, &next_number, options, &memory);
-        let mut address = Vec::new();
-        for value in found {
-            if output.is_full(self.options.target_file_size(), 0) {
-                output.cut_before(&value.key)?;
+        let target = self.options.target_file_size();
+        self.write_tables(own, 0, |output| {
+            let mut address = Vec::new();
+            for value in found {
+                if output.is_full(target, 0) {
+                    output.cut_before(&value.key)?;
+                }
+                address.clear();
+                value.address.encode(&mut address);
+                let kind = Kind::Separated;
+                let header = RecordHeader { seqno: value.seqno, kind, operator: NO_OPERATOR };
+                output.add(&value.key, header, &address)?;
             }
-            address.clear();
-            value.address.encode(&mut address);
-            let kind = Kind::Separated;
-            let header = RecordHeader { seqno: value.seqno, kind, operator: NO_OPERATOR };
-            output.add(&value.key, header, &address)?;
-        }
-        let files = output.finish()?;
-        self.stored.next_file = next.get();
-        Ok(files)
+            Ok(())
+        })
     }
 }
 

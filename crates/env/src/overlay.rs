@@ -1,0 +1,278 @@
+//! A file system over another one, which it leaves as it is: what is changed is kept in memory.
+//!
+//! ```text
+//! create b, remove c         over      a b c
+//! shows  a b'                          a b c, unchanged
+//! ```
+//!
+//! Invariant: no call that changes anything is passed on, but for the lock of a file that is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile, check_same_directory};
+use crate::mem::MemFs;
+
+/// See the module. Syncs do nothing; what was written is gone with the last handle.
+///
+/// ```
+/// use std::path::Path;
+/// use std::sync::Arc;
+/// use foldb_env::{FileSystem, MemFs, OverlayFs};
+///
+/// let below = MemFs::new();
+/// below.create(Path::new("file"))?;
+/// let over = OverlayFs::new(Arc::new(below.clone()));
+/// over.remove(Path::new("file"))?;
+/// assert!(!over.exists(Path::new("file")));
+/// assert!(below.exists(Path::new("file")));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct OverlayFs {
+    below: Arc<dyn FileSystem>,
+    above: MemFs,
+    changes: Mutex<Changes>,
+}
+
+/// What names stand for now, beside those of files above.
+#[derive(Debug, Default)]
+struct Changes {
+    /// Files below by names that they got here.
+    renamed: BTreeMap<PathBuf, PathBuf>,
+    /// Names below that stand for nothing.
+    hidden: BTreeSet<PathBuf>,
+}
+
+/// Where a file is.
+enum Place {
+    Above,
+    Below(PathBuf),
+}
+
+impl OverlayFs {
+    /// Nothing changed yet over `below`.
+    pub fn new(below: Arc<dyn FileSystem>) -> OverlayFs {
+        OverlayFs { below, above: MemFs::new(), changes: Mutex::default() }
+    }
+
+    fn changes(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, path: &Path, changes: &Changes) -> io::Result<Place> {
+        if self.above.exists(path) && !self.above.is_dir(path) {
+            return Ok(Place::Above);
+        }
+        if let Some(below) = changes.renamed.get(path) {
+            return Ok(Place::Below(below.clone()));
+        }
+        if changes.hidden.contains(path) || !self.below.exists(path) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(Place::Below(path.to_owned()))
+    }
+
+    /// Makes a name of a directory below one above, so that files can be created in it.
+    fn prepare(&self, path: &Path) -> io::Result<()> {
+        match path.parent() {
+            Some(parent) if self.below.is_dir(parent) => self.above.create_dir_all(parent),
+            _ => Ok(()),
+        }
+    }
+
+    /// The name stands for what is above, or for nothing.
+    fn hide(path: &Path, changes: &mut Changes) {
+        changes.renamed.remove(path);
+        changes.hidden.insert(path.to_owned());
+    }
+}
+
+impl FileSystem for OverlayFs {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
+        let mut changes = self.changes();
+        self.prepare(path)?;
+        let file = self.above.create(path)?;
+        OverlayFs::hide(path, &mut changes);
+        Ok(file)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
+        let place = self.find(path, &self.changes())?;
+        match place {
+            Place::Above => self.above.open(path),
+            Place::Below(path) => self.below.open(&path),
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        check_same_directory(from, to)?;
+        let mut changes = self.changes();
+        match self.find(from, &changes)? {
+            Place::Above => {
+                self.above.rename(from, to)?;
+                OverlayFs::hide(to, &mut changes);
+            }
+            Place::Below(file) => {
+                if let Ok(Place::Above) = self.find(to, &changes) {
+                    self.above.remove(to)?;
+                }
+                changes.renamed.insert(to.to_owned(), file);
+            }
+        }
+        OverlayFs::hide(from, &mut changes);
+        Ok(())
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut changes = self.changes();
+        if self.find(to, &changes).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        match self.find(from, &changes)? {
+            Place::Above => {
+                self.prepare(to)?;
+                self.above.hard_link(from, to)
+            }
+            Place::Below(file) => {
+                changes.renamed.insert(to.to_owned(), file);
+                Ok(())
+            }
+        }
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut changes = self.changes();
+        if let Place::Above = self.find(path, &changes)? {
+            self.above.remove(path)?;
+        }
+        OverlayFs::hide(path, &mut changes);
+        Ok(())
+    }
+
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        self.above.create_dir_all(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.above.remove_dir(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        let changes = self.changes();
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        if self.below.is_dir(path) {
+            names.extend(self.below.list(path)?);
+        }
+        if self.above.is_dir(path) {
+            names.extend(self.above.list(path)?);
+        }
+        let renamed = changes.renamed.keys().filter(|name| name.parent() == Some(path));
+        let renamed = renamed.filter_map(|name| name.file_name()?.to_str());
+        names.extend(renamed.map(str::to_owned));
+        names.retain(|name| {
+            let path = path.join(name);
+            self.find(&path, &changes).is_ok() || self.above.is_dir(&path)
+        });
+        Ok(names.into_iter().collect())
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.above.is_dir(path) || self.find(path, &self.changes()).is_ok()
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        self.above.is_dir(path) || self.below.is_dir(path)
+    }
+
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        let place = self.find(path, &self.changes())?;
+        match place {
+            Place::Above => self.above.len(path),
+            Place::Below(path) => self.below.len(&path),
+        }
+    }
+
+    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The lock of a file below, so that nothing else changes it meanwhile; where that cannot be had
+    /// because nothing may be written there, or there is no such file, one above.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
+        let place = self.find(path, &self.changes());
+        if let Ok(Place::Below(path)) = place {
+            match self.below.lock(&path) {
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => {}
+                locked => return locked,
+            }
+        }
+        self.prepare(path)?;
+        self.above.lock(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(fs: &dyn FileSystem, name: &str, text: &str) {
+        fs.create(Path::new(name)).unwrap().write_at(text.as_bytes(), 0).unwrap();
+    }
+
+    fn shown(fs: &dyn FileSystem) -> Vec<(String, String)> {
+        let mut names = fs.list(Path::new("dir")).unwrap();
+        names.sort();
+        let read = |name: &String| fs.read(&Path::new("dir").join(name)).unwrap();
+        names.iter().map(|name| (name.clone(), String::from_utf8(read(name)).unwrap())).collect()
+    }
+
+    /// Every pair of changes on three names does over another file system what it does on one.
+    #[test]
+    fn it_behaves_as_the_file_system_below_and_leaves_that_alone() {
+        type Change = fn(&dyn FileSystem) -> io::Result<()>;
+        const NAMES: [&str; 3] = ["dir/a", "dir/b", "dir/new"];
+        let changes: [Change; 9] = [
+            |fs| fs.create(Path::new(NAMES[0]))?.write_at(b"created", 0),
+            |fs| fs.create(Path::new(NAMES[2]))?.write_at(b"created", 0),
+            |fs| fs.rename(Path::new(NAMES[0]), Path::new(NAMES[1])),
+            |fs| fs.rename(Path::new(NAMES[1]), Path::new(NAMES[2])),
+            |fs| fs.rename(Path::new(NAMES[2]), Path::new(NAMES[0])),
+            |fs| fs.hard_link(Path::new(NAMES[0]), Path::new(NAMES[2])),
+            |fs| fs.hard_link(Path::new(NAMES[2]), Path::new(NAMES[1])),
+            |fs| fs.remove(Path::new(NAMES[0])),
+            |fs| fs.remove(Path::new(NAMES[2])),
+        ];
+        let begin = || {
+            let fs = MemFs::new();
+            fs.create_dir_all(Path::new("dir")).unwrap();
+            NAMES[..2].iter().for_each(|name| write(&fs, name, name));
+            fs
+        };
+        for case in 0..9usize.pow(3) {
+            let (plain, below) = (begin(), begin());
+            let over = OverlayFs::new(Arc::new(below.clone()));
+            for step in [case % 9, case / 9 % 9, case / 81] {
+                let (expected, found) = (changes[step](&plain), changes[step](&over));
+                let kind = |result: io::Result<()>| result.map_err(|error| error.kind());
+                assert_eq!(kind(found), kind(expected), "case {case}, step {step}");
+            }
+            assert_eq!(shown(&over), shown(&plain), "case {case}");
+            assert_eq!(shown(&below), shown(&begin()), "case {case}");
+        }
+    }
+
+    #[test]
+    fn it_locks_what_is_below() {
+        let below = MemFs::new();
+        write(&below, "LOCK", "");
+        let over = OverlayFs::new(Arc::new(below.clone()));
+        let held = below.lock(Path::new("LOCK")).unwrap();
+        assert_eq!(over.lock(Path::new("LOCK")).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        drop(held);
+        let _held = over.lock(Path::new("LOCK")).unwrap();
+        assert!(below.lock(Path::new("LOCK")).is_err());
+    }
+}
