@@ -243,12 +243,12 @@ impl<'a> Folder<'a> {
         if self.snapshots.is_empty() {
             return Ok(());
         }
-        if self.covers.is_some() {
-            for newer in (stripe + 1..=self.snapshots.len()).rev() {
-                if self.cover_of(newer)? > 0 {
-                    self.kept_apart = self.kept_apart.max(self.snapshots[newer - 1]);
-                }
-            }
+        if let Some(covers) = &mut self.covers
+            && !planted(Fault::FoldAcrossRangeDelete)
+            && let Some(newest) = covers.newest_stripe(&self.key)?
+            && newest > stripe
+        {
+            self.kept_apart = self.kept_apart.max(self.snapshots[newest - 1]);
         }
         let newer = self.left_in.replace(stripe);
         let waits = |folder: &mut Folder<'_>| {
@@ -280,9 +280,7 @@ impl<'a> Folder<'a> {
         if planted(Fault::FoldAcrossRangeDelete) {
             return Ok(0);
         }
-        let cover = covers.of(&self.key)?[stripe];
-        let is_of_older = stripe.checked_sub(1).is_some_and(|older| cover <= self.snapshots[older]);
-        Ok(if is_of_older { 0 } else { cover })
+        covers.in_stripe(&self.key, stripe)
     }
 
     /// Folds what was collected of a stripe.

@@ -35,7 +35,8 @@ pub(crate) fn passed_on(
     tombstones.sort_by_key(|tombstone| tombstone.seqno);
     let (mut kept, mut kept_apart) = (Vec::new(), 0);
     let mut rest = &tombstones[..];
-    for stripe in 0..=snapshots.len() {
+    while let Some(oldest) = rest.first() {
+        let stripe = snapshots.partition_point(|&snapshot| snapshot < oldest.seqno);
         let end = snapshots.get(stripe).copied().unwrap_or(SeqNo::MAX);
         let (here, newer) = rest.split_at(rest.partition_point(|t| t.seqno <= end));
         rest = newer;

@@ -167,8 +167,7 @@ fn count_kept(
             known.clear();
             known.extend_from_slice(records.key());
             let header = records.header();
-            let covered =
-                covers.as_mut().map_or(Ok(0), |covers| covers.of(known).map(|all| all[0]))?;
+            let covered = covers.as_mut().map_or(Ok(0), |covers| covers.of(known))?;
             if header.kind == Kind::Put && header.seqno > covered {
                 for Candidate { log, kept } in candidates.iter_mut() {
                     if let Some(position) = log.values.position(header.seqno) {

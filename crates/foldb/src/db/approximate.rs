@@ -254,7 +254,7 @@ impl Walked {
 /// Whether a key's records up to `seqno` are deleted. A table of range tombstones that cannot be read
 /// deletes nothing here: the read that needs it says so.
 fn is_covered(covers: &mut Option<Covers>, key: &[u8], seqno: SeqNo) -> bool {
-    covers.as_mut().is_some_and(|covers| covers.of(key).is_ok_and(|cover| seqno < cover[0]))
+    covers.as_mut().is_some_and(|covers| covers.of(key).is_ok_and(|cover| seqno < cover))
 }
 
 /// Whether the memtable has range tombstones in a range.

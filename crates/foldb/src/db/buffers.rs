@@ -54,6 +54,8 @@ pub(crate) struct Buffers {
     default: Buffer,
     /// Of the other keyspaces, by id.
     others: Vec<Buffer>,
+    /// Those of them that have a memtable, in no order: many keyspaces may be idle.
+    begun: Vec<KeyspaceId>,
     /// What those of the other keyspaces take.
     elsewhere: usize,
     /// What all may take together: the write buffer, or more for a batch that is larger.
@@ -71,8 +73,9 @@ impl Buffers {
     ) -> Buffers {
         let capacity = if small_first { first_capacity(write_buffer) } else { write_buffer };
         let default = Buffer::new(default, capacity);
-        let (others, elsewhere) = (Vec::new(), 0);
-        Buffers { default, others, elsewhere, budget: write_buffer, write_buffer, small_first }
+        let (others, begun, elsewhere) = (Vec::new(), Vec::new(), 0);
+        let budget = write_buffer;
+        Buffers { default, others, begun, elsewhere, budget, write_buffer, small_first }
     }
 
     /// Takes a keyspace in.
@@ -87,6 +90,7 @@ impl Buffers {
         if let Ok(at) = self.find(id) {
             let buffer = self.others.remove(at);
             if let Some(memtable) = buffer.memtable {
+                self.begun.retain(|begun| *begun != id);
                 self.elsewhere -= memtable.grown();
                 memtable.memtable.release();
             }
@@ -204,7 +208,10 @@ impl Buffers {
             let writer = MemtableWriter::create(arenas, capacity, &buffer.keyspace.comparator);
             track(&writer.memtable);
             buffer.keyspace.view.begin(Arc::clone(&writer.memtable));
-            buffer.memtable = Some(writer);
+            let before = buffer.memtable.replace(writer);
+            if before.is_none() && id != DEFAULT_KEYSPACE {
+                self.begun.push(id);
+            }
         }
     }
 
@@ -240,9 +247,17 @@ impl Buffers {
     pub(crate) fn seal(&mut self, through: SeqNo) -> Vec<(Arc<KeyspaceState>, Arc<Memtable>)> {
         let mut sealed = Vec::new();
         let (most, small_first) = (self.write_buffer, self.small_first);
-        for buffer in std::iter::once(&mut self.default).chain(&mut self.others) {
+        let mut begun = std::mem::take(&mut self.begun);
+        begun.sort_unstable();
+        for id in std::iter::once(DEFAULT_KEYSPACE).chain(begun) {
+            let Some(buffer) = self.get_mut(id) else { continue };
             let written = |writer: &mut MemtableWriter| !writer.memtable.is_empty();
-            let Some(writer) = buffer.memtable.take_if(written) else { continue };
+            let Some(writer) = buffer.memtable.take_if(written) else {
+                if id != DEFAULT_KEYSPACE && buffer.memtable.is_some() {
+                    self.begun.push(id);
+                }
+                continue;
+            };
             writer.memtable.seal(through);
             buffer.pauses.sealed(writer.grown());
             buffer.keyspace.view.seal();
@@ -258,7 +273,8 @@ impl Buffers {
 
     /// The keyspaces that have a memtable: their level 0 is what the next flush adds to.
     pub(crate) fn written(&self) -> Vec<Arc<KeyspaceState>> {
-        let buffers = std::iter::once(&self.default).chain(&self.others);
+        let begun = self.begun.iter().filter_map(|id| self.get(*id));
+        let buffers = std::iter::once(&self.default).chain(begun);
         let written = buffers.filter(|buffer| buffer.memtable.is_some());
         written.map(|buffer| Arc::clone(&buffer.keyspace)).collect()
     }

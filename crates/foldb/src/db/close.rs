@@ -24,6 +24,7 @@ impl Core {
         let written = self.write_last_edit();
         // With the tree locked: who installs something has the lock until it is done.
         let tree = self.lock_tree();
+        self.default.tables.note_closed();
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(tree);
         flushed.and(written)

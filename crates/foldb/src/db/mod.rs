@@ -534,7 +534,9 @@ impl Db {
     }
 
     /// Closes the database: background work ends, later calls answer `Closed`. What was written
-    /// without a log is flushed first. Closing twice is no error. Iterators that exist go on. A
+    /// without a log is flushed first. Closing twice is no error. Iterators that exist go on, until
+    /// one needs a file that was removed meanwhile, as happens when the path is opened again or
+    /// destroyed: then it answers `Closed`. A
     /// compaction or merge that another thread asked for ends at its next step, and is waited for: so
     /// this must not be called by an [`crate::EventListener`] or by what is told of a merge's progress.
     ///

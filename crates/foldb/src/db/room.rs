@@ -163,8 +163,9 @@ impl Core {
                 if is_flush { StallReason::Memtables } else { StallReason::CompactionDebt };
             return Ok(Room::Paused(until, reason));
         }
+        let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
         if !std::mem::replace(looked, true)
-            && let Some(until) = self.look_at_memory(writer)?
+            && let Some(until) = self.look_at_memory(writer, is_full)?
         {
             return Ok(Room::Paused(until, StallReason::Memory));
         }
@@ -274,10 +275,10 @@ impl Core {
 
     /// Does what memory asks for: seals where this database fills most of what several may fill, asks
     /// another one to. When to go on, while memtables take more than they may.
-    fn look_at_memory(&self, writer: &mut WriterState) -> Result<Option<Duration>> {
+    fn look_at_memory(&self, writer: &mut WriterState, is_full: bool) -> Result<Option<Duration>> {
         let bytes = std::mem::take(&mut writer.since_look);
         // Where the write buffer is full, whoever's turn it is.
-        if !self.runtime.ledger().wrote(bytes) && bytes >= self.look_every() {
+        if !self.runtime.ledger().wrote(bytes) && !is_full {
             return Ok(None);
         }
         let Balance { seal, is_over } = self.runtime.balance();

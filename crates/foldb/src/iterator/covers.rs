@@ -16,15 +16,27 @@ use crate::version::{KeyRange, OpenTables, Run, TableRef};
 
 /// Answers, for key after key, up to which sequence number it is deleted: for one reader, or for
 /// the readers at the upper ends of several stripes.
+///
+/// Live snapshots may be many, and few of their stripes have a tombstone around a given key. So a
+/// search goes from the newest stripe with one to the next older stripe with one, and passes over
+/// all in between: it takes one step more than there are such stripes, however many snapshots live.
 pub(crate) struct Covers {
     sources: Vec<CoverSource>,
     comparator: Arc<dyn Comparator>,
     /// The readers, oldest first.
     readers: SmallVec<[SeqNo; 2]>,
-    /// What each of them finds, between `start` and `end`.
-    covers: SmallVec<[SeqNo; 2]>,
+    /// The stripes with a tombstone around the keys between `start` and `end`, newest first.
+    covers: SmallVec<[StripeCover; 2]>,
     start: Edge,
     end: Edge,
+}
+
+/// The newest tombstone of one stripe.
+#[derive(Clone, Copy, Debug)]
+struct StripeCover {
+    /// Index of the reader at the stripe's upper end.
+    stripe: usize,
+    seqno: SeqNo,
 }
 
 /// Where range tombstones come from.
@@ -50,38 +62,33 @@ impl CoverSource {
         (!refs.is_empty()).then(|| CoverSource::Run { refs, tables: Arc::clone(tables) })
     }
 
-    /// Raises each reader's cover of `key`.
+    /// The cover of `key` for a reader.
     fn search(
         &self,
         comparator: &dyn Comparator,
         key: &[u8],
-        readers: &[SeqNo],
-        covers: &mut [SeqNo],
+        reader: SeqNo,
         narrow: &mut impl FnMut(&Edge, &Edge),
-    ) -> Result<()> {
+    ) -> Result<SeqNo> {
         let (refs, tables) = match self {
-            CoverSource::Memtable(set) => {
-                search_set(set, comparator, key, readers, covers, narrow);
-                return Ok(());
-            }
+            CoverSource::Memtable(set) => return Ok(set.search(comparator, key, reader, narrow)),
             CoverSource::Run { refs, tables } => (refs, tables),
         };
         let index = refs.partition_point(|table| !table.hi.admits(comparator, key));
         match refs.get(index) {
             Some(table) if table.contains(comparator, key) => {
                 narrow(&Edge::Before(Arc::clone(&table.lo)), &table.hi.edge());
-                let reader = tables.get_owned(&table.file)?;
-                if let Some(set) = reader.range_tombstones() {
-                    search_set(set, comparator, key, readers, covers, narrow);
-                }
+                let table = tables.get_owned(&table.file)?;
+                let set = table.range_tombstones();
+                Ok(set.map_or(0, |set| set.search(comparator, key, reader, narrow)))
             }
             next => {
                 let before = index.checked_sub(1).map_or(Edge::Lowest, |at| refs[at].hi.edge());
                 let behind = next.map_or(Edge::Highest, |t| Edge::Before(Arc::clone(&t.lo)));
                 narrow(&before, &behind);
+                Ok(0)
             }
         }
-        Ok(())
     }
 
     /// Appends the tombstones between two edges, clipped to them and to the bounds of their tables.
@@ -117,21 +124,6 @@ impl CoverSource {
     }
 }
 
-fn search_set(
-    set: &RangeTombstones,
-    comparator: &dyn Comparator,
-    key: &[u8],
-    readers: &[SeqNo],
-    covers: &mut [SeqNo],
-    narrow: &mut impl FnMut(&Edge, &Edge),
-) {
-    for (&reader, cover) in readers.iter().zip(covers) {
-        let found = set.search(comparator, key, reader, narrow);
-        let by_level = found > 0 && planted(Fault::RangeDeleteByLevel);
-        *cover = if by_level { MAX_SEQNO } else { found.max(*cover) };
-    }
-}
-
 impl Covers {
     /// For readers at these sequence numbers, oldest first; `None` without sources.
     pub(crate) fn new(
@@ -144,7 +136,7 @@ impl Covers {
         }
         let readers: SmallVec<[SeqNo; 2]> = readers.into_iter().collect();
         Some(Covers {
-            covers: SmallVec::from_elem(0, readers.len()),
+            covers: SmallVec::new(),
             readers,
             sources,
             comparator: Arc::clone(comparator),
@@ -154,12 +146,36 @@ impl Covers {
         })
     }
 
-    /// The cover of a key for each reader.
+    /// The cover of a key for the newest reader; 0 for none.
     ///
     /// # Errors
     /// Those of opening a table.
     #[inline]
-    pub(crate) fn of(&mut self, key: &[u8]) -> Result<&[SeqNo]> {
+    pub(crate) fn of(&mut self, key: &[u8]) -> Result<SeqNo> {
+        Ok(self.stripes(key)?.first().map_or(0, |newest| newest.seqno))
+    }
+
+    /// The newest tombstone around a key in one stripe; 0 for none.
+    ///
+    /// # Errors
+    /// Those of opening a table.
+    pub(crate) fn in_stripe(&mut self, key: &[u8], stripe: usize) -> Result<SeqNo> {
+        let covers = self.stripes(key)?;
+        let at = covers.partition_point(|cover| cover.stripe > stripe);
+        let here = covers.get(at).filter(|cover| cover.stripe == stripe);
+        Ok(here.map_or(0, |cover| cover.seqno))
+    }
+
+    /// The newest stripe with a tombstone around a key.
+    ///
+    /// # Errors
+    /// Those of opening a table.
+    pub(crate) fn newest_stripe(&mut self, key: &[u8]) -> Result<Option<usize>> {
+        Ok(self.stripes(key)?.first().map(|newest| newest.stripe))
+    }
+
+    #[inline]
+    fn stripes(&mut self, key: &[u8]) -> Result<&[StripeCover]> {
         let comparator = &*self.comparator;
         if !self.start.is_before(comparator, key) || self.end.is_before(comparator, key) {
             self.search(key)?;
@@ -170,7 +186,7 @@ impl Covers {
     fn search(&mut self, key: &[u8]) -> Result<()> {
         let Covers { sources, comparator, readers, covers, start, end } = self;
         let comparator = &**comparator;
-        covers.fill(0);
+        covers.clear();
         let (mut from, mut to) = (Edge::Lowest, Edge::Highest);
         // If a source fails, what was kept holds for no key.
         (*start, *end) = (Edge::Highest, Edge::Highest);
@@ -182,8 +198,19 @@ impl Covers {
                 to = b.clone();
             }
         };
-        for source in sources.iter() {
-            source.search(comparator, key, readers, covers, &mut narrow)?;
+        let mut left = &readers[..];
+        while let Some(&reader) = left.last() {
+            let mut found = 0;
+            for source in sources.iter() {
+                found = source.search(comparator, key, reader, &mut narrow)?.max(found);
+            }
+            if found == 0 {
+                break;
+            }
+            let stripe = left.partition_point(|&reader| reader < found);
+            let seqno = if planted(Fault::RangeDeleteByLevel) { MAX_SEQNO } else { found };
+            covers.push(StripeCover { stripe, seqno });
+            left = &left[..stripe];
         }
         (*start, *end) = (from, to);
         Ok(())

@@ -296,7 +296,7 @@ impl Iter {
     fn begin_chain(&mut self) -> Result<()> {
         self.chain.clear();
         if let Some(covers) = &mut self.parts.covers {
-            self.chain.cover(covers.of(&self.key)?[0]);
+            self.chain.cover(covers.of(&self.key)?);
         }
         Ok(())
     }

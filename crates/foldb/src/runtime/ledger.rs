@@ -23,8 +23,16 @@ use crate::options::MemoryShares;
 use crate::table::BlockStore;
 use crate::version::TablePool;
 
-/// Bytes that all databases write between two looks at the books.
+/// Bytes that all databases write between two looks at the books, at least.
 const LOOK_BYTES: u64 = 64 << 10;
+
+/// The same for each memtable that a look meets. A memtable takes 32 KiB from its first write on, so
+/// the books lag by a small part of what they hold, and a look costs a write the same however many
+/// memtables there are.
+const LOOK_BYTES_EACH: u64 = 1 << 10;
+
+/// What a new memtable counts as of written bytes.
+const NEW_MEMTABLE_BYTES: u64 = 32 << 10;
 
 /// Spare memory that stays where nobody writes.
 const SPARE_AT_REST: usize = 1 << 20;
@@ -41,6 +49,13 @@ pub(crate) struct Ledger {
     /// Bytes written by all databases so far.
     written: AtomicU64,
     memtables: Mutex<Vec<Tracked>>,
+    /// Memtables that looks at the books have met so far, for tests.
+    #[cfg(test)]
+    pub(super) met: AtomicU64,
+    /// Bytes written when it was last time for a look.
+    looked_at: AtomicU64,
+    /// Bytes between two looks, by how many memtables the last one met.
+    look_bytes: AtomicU64,
 }
 
 /// A memtable and its owner.
@@ -81,6 +96,10 @@ impl Ledger {
             background: Arc::default(),
             written: AtomicU64::new(0),
             memtables: Mutex::default(),
+            #[cfg(test)]
+            met: AtomicU64::new(0),
+            looked_at: AtomicU64::new(0),
+            look_bytes: AtomicU64::new(LOOK_BYTES),
             shares,
         };
         ledger.tables.set_room(ledger.room(0));
@@ -94,14 +113,21 @@ impl Ledger {
     /// Enters a new memtable of a database.
     pub(crate) fn track(&self, owner: u64, memtable: &Arc<Memtable>) {
         let chains = Arc::downgrade(memtable.chains());
+        self.written.fetch_add(NEW_MEMTABLE_BYTES, Ordering::Relaxed);
         self.lock().push(Tracked { owner, memtable: Arc::downgrade(memtable), chains });
     }
 
     /// Notes so many bytes of writes. Whether it is time to look at the books again: for one of all who
     /// write.
     pub(crate) fn wrote(&self, bytes: u64) -> bool {
-        let before = self.written.fetch_add(bytes, Ordering::Relaxed);
-        before / LOOK_BYTES != (before + bytes) / LOOK_BYTES
+        let written = self.written.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let looked_at = self.looked_at.load(Ordering::Relaxed);
+        let is_due = written.saturating_sub(looked_at) >= self.look_bytes.load(Ordering::Relaxed);
+        is_due
+            && self
+                .looked_at
+                .compare_exchange(looked_at, written, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
     }
 
     /// Gives back what is spare and closes open tables until all fits, and says what else must be done.
@@ -175,6 +201,10 @@ impl Ledger {
             held.push((memtable, chains));
             true
         });
+        let each = LOOK_BYTES_EACH * tracked.len() as u64;
+        self.look_bytes.store(each.max(LOOK_BYTES), Ordering::Relaxed);
+        #[cfg(test)]
+        self.met.fetch_add(tracked.len() as u64, Ordering::Relaxed);
         drop(tracked);
         bytes.spare = self.arenas.pooled_bytes();
         let largest = filling.into_iter().max_by_key(|&(_, filled)| filled);

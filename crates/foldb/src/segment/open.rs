@@ -19,13 +19,13 @@ use super::format::{
 };
 use super::logged;
 use super::map::{Placement, SegmentMap};
-use super::tails::Kept;
+use super::tails::{Kept, MoveChunks};
 use crate::error::{Error, Result};
 use crate::key::KeyspaceId;
 use crate::memory::Charge;
 use crate::table::BlockBytes;
 use crate::value::Value;
-use crate::version::{FileNames, HeldTables, TablePool};
+use crate::version::{Closed, FileNames, HeldTables, TablePool};
 
 /// An open segment file.
 #[derive(Debug)]
@@ -33,9 +33,17 @@ pub(crate) struct OpenFile {
     file: Arc<dyn RandomAccessFile>,
     path: PathBuf,
     /// Where the records of moved segments lie, of those that were asked for.
-    moves: ArcSwap<BTreeMap<(SegmentId, u64), Arc<Moves>>>,
+    moves: ArcSwap<BTreeMap<(SegmentId, u64), Known>>,
     /// It counts among the open tables, and its moves among their indexes.
     held: HeldTables,
+}
+
+/// What is held in memory of where a segment's records lie.
+#[derive(Clone, Debug)]
+enum Known {
+    Moves(Arc<Moves>),
+    /// There was no room for more.
+    Chunks(Arc<(MoveChunks, Charge)>),
 }
 
 /// Where the records of a segment lie that was rewritten.
@@ -46,6 +54,10 @@ pub(crate) struct Moves {
     starts: Vec<u64>,
     /// While it is kept for the next reader.
     charge: Option<Charge>,
+}
+
+fn key_of(placement: &Placement) -> (SegmentId, u64) {
+    (placement.segment, placement.offset)
 }
 
 impl Moves {
@@ -95,27 +107,52 @@ impl OpenFile {
         if !placement.is_moved() {
             return Ok(None);
         }
-        let key = (placement.segment, placement.offset);
-        if let Some(moves) = self.moves.load().get(&key) {
+        if let Some(Known::Moves(moves)) = self.moves.load().get(&key_of(placement)) {
             return Ok(Some(Arc::clone(moves)));
         }
+        self.read_moves(placement).map(Some)
+    }
+
+    /// Where `[position, end)` of a moved segment lies, if it was kept.
+    pub(crate) fn find_moved(
+        &self,
+        placement: &Placement,
+        position: u64,
+        end: u64,
+    ) -> Result<Option<u64>> {
+        match self.moves.load().get(&key_of(placement)) {
+            Some(Known::Moves(moves)) => Ok(moves.find(position, end)),
+            Some(Known::Chunks(chunks)) => chunks.0.find(self, placement, position, end),
+            None => Ok(self.read_moves(placement)?.find(position, end)),
+        }
+    }
+
+    /// Reads where records lie, and holds all of that, or where there is no room, where in the file to
+    /// read a part of it.
+    #[cold]
+    fn read_moves(&self, placement: &Placement) -> Result<Arc<Moves>> {
         let (mut kept, mut stretches) = (Kept::new(self, placement), Vec::new());
-        while let Some((stretch, _)) = kept.next()? {
+        let mut chunks = MoveChunks::default();
+        while let Some((stretch, place)) = kept.next()? {
+            chunks.note(&kept, stretch, place);
             stretches.push(stretch);
         }
         let mut moves = Moves::of(Extents::of(stretches));
         let bytes = moves.kept.memory_bytes() + moves.starts.capacity() * size_of::<u64>();
         moves.charge = self.held.pool().charge_index(bytes);
         let moves = Arc::new(moves);
-        if moves.charge.is_none() {
-            return Ok(Some(moves));
-        }
+        let known = if moves.charge.is_some() {
+            Known::Moves(Arc::clone(&moves))
+        } else {
+            let charge = self.held.pool().charge_small_index(chunks.memory_bytes());
+            Known::Chunks(Arc::new((chunks, charge)))
+        };
         self.moves.rcu(|all| {
             let mut all = BTreeMap::clone(all);
-            all.insert(key, Arc::clone(&moves));
+            all.insert(key_of(placement), known.clone());
             all
         });
-        Ok(Some(moves))
+        Ok(moves)
     }
 
     /// Checks the header of a section; a log has none.
@@ -137,6 +174,7 @@ pub(crate) struct OpenSegments {
     names: FileNames,
     database: u64,
     pool: Arc<TablePool>,
+    closed: Arc<Closed>,
 }
 
 /// Where a value's record lies.
@@ -178,8 +216,9 @@ impl OpenSegments {
         names: FileNames,
         pool: Arc<TablePool>,
         database: u64,
+        closed: Arc<Closed>,
     ) -> OpenSegments {
-        OpenSegments { fs, names, database, pool }
+        OpenSegments { fs, names, database, pool, closed }
     }
 
     /// The value at an address, which the tree holds for `key`.
@@ -218,11 +257,12 @@ impl OpenSegments {
         })?;
         let file = self.get(keyspace, &segment.file).map_err(|error| about(error, key))?;
         let placement = &segment.placement;
-        let moves = file.moves(placement).map_err(|error| about(error, key))?;
         let end = address.end();
-        let place = match &moves {
-            None => Some(address.position).filter(|_| end <= placement.records_len),
-            Some(moves) => moves.find(address.position, end),
+        let place = if placement.is_moved() {
+            let found = file.find_moved(placement, address.position, end);
+            found.map_err(|error| about(error, key))?
+        } else {
+            Some(address.position).filter(|_| end <= placement.records_len)
         };
         let place = place.filter(|place| place + address.record_len() <= placement.records_len);
         let Some(place) = place else {
@@ -270,7 +310,7 @@ impl OpenSegments {
     /// system.
     #[cold]
     fn open(&self, keyspace: KeyspaceId, file: &Arc<SegmentFile>) -> Result<Arc<OpenFile>> {
-        let own = self.open_own(keyspace, file)?;
+        let own = self.open_own(keyspace, file).map_err(|error| self.closed.explain(error))?;
         let before = file.open.compare_and_swap(&None::<Arc<OpenFile>>, Some(Arc::clone(&own)));
         if let Some(first) = before.as_ref() {
             return Ok(Arc::clone(first));
@@ -349,7 +389,8 @@ mod tests {
                 (MemFs::new(), FileNames::new(Path::new("db")), Arc::<Trash>::default());
             fs.create_dir_all(names.directory()).unwrap();
             let shared: Arc<dyn FileSystem> = Arc::new(fs.clone());
-            let segments = OpenSegments::new(shared, names.clone(), Arc::clone(&pool), database);
+            let (own_pool, closed) = (Arc::clone(&pool), Arc::default());
+            let segments = OpenSegments::new(shared, names.clone(), own_pool, database, closed);
             for file in 1..=4 {
                 let mut header = Vec::new();
                 FileHeader { file, database, keyspace: 0 }.encode(&mut header);

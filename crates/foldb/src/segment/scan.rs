@@ -171,7 +171,7 @@ mod tests {
             map.place(placement, trash.segment_file(number)).unwrap();
         }
         let pool = Arc::new(TablePool::new(Arc::clone(BlockCache::new(0).store()), 100));
-        (Arc::new(OpenSegments::new(fs, names, pool, 0xdb)), map)
+        (Arc::new(OpenSegments::new(fs, names, pool, 0xdb, Arc::default())), map)
     }
 
     fn address(segment: u64, n: u64) -> Address {

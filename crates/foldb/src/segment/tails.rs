@@ -153,14 +153,13 @@ impl<'a> Kept<'a> {
     pub(super) fn new(file: &'a OpenFile, placement: &Placement) -> Kept<'a> {
         let whole = Extent { start: 0, end: placement.records_len };
         let moves = placement.is_moved().then(|| TailReader::moves(file, placement));
-        Kept {
-            current: (moves.is_none() && placement.records_len > 0).then_some((whole, 0)),
-            moves,
-            piece: Vec::new(),
-            at: 0,
-            reader: PieceReader::default(),
-            place: 0,
-        }
+        let current = (moves.is_none() && placement.records_len > 0).then_some((whole, 0));
+        Kept { current, ..Kept::of(moves) }
+    }
+
+    fn of(moves: Option<TailReader<'a>>) -> Kept<'a> {
+        let (piece, at, reader) = (Vec::new(), 0, PieceReader::default());
+        Kept { moves, piece, at, reader, current: None, place: 0 }
     }
 
     /// The next stretch, and where it lies.
@@ -210,6 +209,11 @@ impl<'a> Kept<'a> {
         Ok(found.map(|(stretch, place)| place + (start - stretch.start)))
     }
 
+    /// Index of the chunk that the last stretch came from, and where that lies.
+    pub(super) fn chunk(&self) -> Option<(u64, u64)> {
+        self.moves.as_ref().map(|moves| (moves.of.index - 1, moves.last))
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         self.piece.capacity() + self.moves.as_ref().map_or(0, TailReader::memory_bytes)
     }
@@ -224,5 +228,53 @@ impl TailReader<'_> {
 
     pub(super) fn memory_bytes(&self) -> usize {
         self.window.capacity()
+    }
+}
+
+/// Where the chunks of a segment's moves lie. It takes 24 bytes for each 2 KiB of them, so it is
+/// kept where the moves themselves find no room; a stretch is then found by reading one chunk.
+#[derive(Debug, Default)]
+pub(crate) struct MoveChunks(Vec<ChunkStart>);
+
+/// The beginning of a chunk.
+#[derive(Debug)]
+struct ChunkStart {
+    /// Where its first stretch was written, and where that lies.
+    position: u64,
+    place: u64,
+    /// Of the chunk in the file.
+    offset: u64,
+}
+
+impl MoveChunks {
+    /// Takes in what [`Kept::next`] answered last. All are to be taken in, from the first on.
+    pub(super) fn note(&mut self, kept: &Kept<'_>, stretch: Extent, place: u64) {
+        let Some((index, offset)) = kept.chunk() else { return };
+        if index == self.0.len() as u64 {
+            self.0.push(ChunkStart { position: stretch.start, place, offset });
+        }
+    }
+
+    /// Where `[start, end)` lies, from the first record on; `None` if it was not kept.
+    ///
+    /// # Errors
+    /// As [`Kept::next`].
+    pub(super) fn find(
+        &self,
+        file: &OpenFile,
+        placement: &Placement,
+        start: u64,
+        end: u64,
+    ) -> Result<Option<u64>> {
+        let behind = self.0.partition_point(|chunk| chunk.position <= start);
+        let Some(index) = behind.checked_sub(1) else { return Ok(None) };
+        let chunk = &self.0[index];
+        let mut moves = TailReader::new(file, placement, Tail::Moves, chunk.offset);
+        moves.of.index = index as u64;
+        Kept { place: chunk.place, ..Kept::of(Some(moves)) }.find(start, end)
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.0.capacity() * size_of::<ChunkStart>()
     }
 }

@@ -25,6 +25,7 @@ use super::key_buffer::KeyBuffer;
 use super::order::KeyOrder;
 use crate::encoding::{common_prefix, key_prefix};
 use crate::error::{Error, Result};
+use crate::key::SeqNo;
 
 /// Entries from one restart to the next.
 pub const RESTART_INTERVAL: usize = 16;
@@ -225,6 +226,32 @@ impl DataBlock {
         } else {
             self.scan_ordered(start, target, order, scratch)
         }
+    }
+
+    /// Whether the first record is a version of `key` behind `seqno`.
+    ///
+    /// # Errors
+    /// `Corruption` or `Unsupported` for bytes that are no record.
+    pub fn begins_behind(&self, key: &[u8], seqno: SeqNo) -> Result<bool> {
+        self.is_behind(0, key, seqno)
+    }
+
+    /// Passes over versions of `key` behind `seqno`, without looking at most of them. `at` is one of
+    /// those, as is the answer, and less than two restart intervals of them follow.
+    ///
+    /// # Errors
+    /// `Corruption` or `Unsupported` for bytes that are no records.
+    pub fn pass_behind(&self, at: usize, key: &[u8], seqno: SeqNo) -> Result<usize> {
+        let passed = lower_bound(0..self.restarts as usize, |index| {
+            let restart = self.restart(index);
+            Ok::<_, Error>(restart <= at || self.is_behind(restart, key, seqno)?)
+        })?;
+        Ok(self.restart(passed.saturating_sub(1)).max(at))
+    }
+
+    fn is_behind(&self, restart: usize, key: &[u8], seqno: SeqNo) -> Result<bool> {
+        let entry = self.restart_entry(restart)?;
+        Ok(entry.header.seqno > seqno && self.suffix(&entry) == key)
     }
 
     fn restart_entry(&self, at: usize) -> Result<Entry> {

@@ -123,6 +123,21 @@ impl Index {
         self.lower_bound(low, high, |separator| separator < rest)
     }
 
+    /// The first child whose separator is behind `key`: no later one holds a version of it.
+    /// [`Index::len`] if there is none.
+    pub fn search_behind(&self, key: &[u8], order: &KeyOrder) -> usize {
+        let all = self.len();
+        if !order.is_bytewise() {
+            return self.lower_bound(0, all, |separator| order.compare(separator, key).is_le());
+        }
+        let (head, rest) = key.split_at(key.len().min(self.common.len()));
+        match head.cmp(&self.common) {
+            std::cmp::Ordering::Less => 0,
+            std::cmp::Ordering::Greater => all,
+            std::cmp::Ordering::Equal => self.lower_bound(0, all, |separator| separator <= rest),
+        }
+    }
+
     /// Bytes it takes in memory.
     pub fn memory_bytes(&self) -> usize {
         self.keys.len()

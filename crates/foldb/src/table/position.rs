@@ -6,6 +6,7 @@ use super::frame::Handle;
 use super::index::Index;
 use super::reader::{Fetch, TableReader};
 use crate::error::Result;
+use crate::key::SeqNo;
 
 /// A sub-block of a table. Every move returns its handle, or `None` beyond either end.
 #[derive(Debug, Default)]
@@ -73,6 +74,35 @@ impl BlockPosition {
         self.enter_at_end(table, before, fetch)
     }
 
+    /// Passes over sub-blocks full of versions of `key` behind `seqno`. The place is on one that has
+    /// some and moves to the last that begins with one, if there is such a one behind it. It looks
+    /// at the first record of as many as a binary search does.
+    pub fn pass_behind(
+        &mut self,
+        table: &TableReader,
+        key: &[u8],
+        seqno: SeqNo,
+        fetch: &mut Fetch,
+    ) -> Result<Handle> {
+        let (index, order) = (table.index(), table.order());
+        let end = (index.search_behind(key, order) + 1).min(index.len());
+        let top = last_that(self.top, end, |top| {
+            let mut there = BlockPosition::default();
+            there.enter(table, top, fetch)?;
+            table.begins_behind(there.handle(table), key, seqno, fetch)
+        })?;
+        if top != self.top {
+            self.enter(table, top, fetch)?;
+        }
+        if let Some(directory) = &self.directory {
+            let end = (directory.search_behind(key, order) + 1).min(directory.len());
+            self.sub = last_that(self.sub, end, |sub| {
+                table.begins_behind(directory.child(sub).handle, key, seqno, fetch)
+            })?;
+        }
+        Ok(self.handle(table))
+    }
+
     /// Enters the block at `top` of the top index at its first sub-block; `false`, and nothing
     /// happens, if there is none.
     #[inline]
@@ -113,4 +143,23 @@ impl BlockPosition {
             None => table.index().child(self.top).handle,
         }
     }
+}
+
+/// The last of `first..end` of which `holds` is true. It is of `first`, and of none behind one of
+/// which it is not.
+fn last_that(
+    first: usize,
+    end: usize,
+    mut holds: impl FnMut(usize) -> Result<bool>,
+) -> Result<usize> {
+    let (mut low, mut high) = (first, end.max(first + 1));
+    while high - low > 1 {
+        let middle = usize::midpoint(low, high);
+        if holds(middle)? {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
 }

@@ -249,6 +249,18 @@ impl TableReader {
         }
     }
 
+    /// Whether the sub-block of this handle begins with a version of `key` behind `seqno`.
+    pub(super) fn begins_behind(
+        &self,
+        handle: Handle,
+        key: &[u8],
+        seqno: SeqNo,
+        fetch: &mut Fetch,
+    ) -> Result<bool> {
+        let block = self.fetch_data(handle, fetch)?;
+        block.begins_behind(key, seqno).map_err(|error| self.locate(error, handle))
+    }
+
     /// The directory of this handle.
     #[inline]
     pub(super) fn fetch_directory(&self, handle: Handle, fetch: &mut Fetch) -> Result<Arc<Index>> {

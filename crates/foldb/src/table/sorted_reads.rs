@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use super::cursor::CursorOptions;
-use super::data_block::{DataBlock, Found};
+use super::data_block::{DataBlock, Found, RESTART_INTERVAL};
 use super::frame::Handle;
 use super::key_buffer::KeyBuffer;
 use super::pinned::EntryValue;
@@ -14,6 +14,10 @@ use super::position::BlockPosition;
 use super::reader::{Fetch, TableReader};
 use crate::error::Result;
 use crate::key::{RecordHeader, SeqNo};
+
+/// Versions too new for a reader that are passed one by one. Behind so many a search takes over: a
+/// key may have a version for each live snapshot.
+const PASSED_SINGLY: usize = RESTART_INTERVAL;
 
 /// Point reads of a table that share what they fetch.
 #[derive(Debug)]
@@ -51,15 +55,27 @@ impl<'t> SortedReads<'t> {
         let found = block
             .seek(key, table.order(), &mut KeyBuffer::default())
             .map_err(|e| table.locate(e, handle))?;
-        let Some(Found { mut entry, equal: true, .. }) = found else {
+        let Some(Found { mut at, mut entry, equal: true }) = found else {
             return Ok(());
         };
+        let mut passed = 0;
         loop {
             let value = EntryValue::new(block.bytes(), entry.key_end, entry.end);
-            if entry.header.seqno <= max_seqno && visit(entry.header, value).is_break() {
+            if entry.header.seqno > max_seqno {
+                passed += 1;
+                if passed == PASSED_SINGLY {
+                    let there = position.pass_behind(table, key, max_seqno, fetch)?;
+                    let from = if there == handle { at } else { 0 };
+                    handle = there;
+                    block = hold(held, table, handle, fetch)?;
+                    let locate = |error| table.locate(error, handle);
+                    at = block.pass_behind(from, key, max_seqno).map_err(locate)?;
+                    entry = block.checked_entry(at).map_err(locate)?;
+                }
+            } else if visit(entry.header, value).is_break() {
                 return Ok(());
             }
-            let mut at = entry.end;
+            at = entry.end;
             if at == block.entries_end() {
                 let Some(next) = position.next(table, fetch)? else {
                     return Ok(());

@@ -27,5 +27,5 @@ pub(crate) use level::{Level, Run, RunId, TableRef, Version};
 #[cfg(test)]
 pub(crate) use manifest::FORMAT;
 pub(crate) use manifest::{Manifest, Recovered, manifest_in_force, refuse_foreign};
-pub(crate) use open_tables::{HeldTables, OpenTables, TablePool};
+pub(crate) use open_tables::{Closed, HeldTables, OpenTables, TablePool};
 pub(crate) use order::{check_order, check_structure};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use arc_swap::{ArcSwapOption, Guard};
 use foldb_env::FileSystem;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::hold::LongestHold;
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
 use crate::memory::Charge;
@@ -101,6 +101,11 @@ impl TablePool {
     pub(crate) fn charge_index(&self, bytes: usize) -> Option<Charge> {
         let fits = self.memory_bytes() + bytes <= self.room.load(Ordering::Relaxed);
         fits.then(|| Charge::new(&self.store.indexes, bytes))
+    }
+
+    /// Counts an index that is kept even where there is no room: it must be small beside what it is of.
+    pub(crate) fn charge_small_index(&self, bytes: usize) -> Charge {
+        Charge::new(&self.store.indexes, bytes)
     }
 
     /// Sets what indexes and filters may take, and closes the tables that are too many.
@@ -195,6 +200,27 @@ struct Shared {
     database: u64,
     /// The value segments that tables refer to.
     segments: Arc<OpenSegments>,
+    closed: Arc<Closed>,
+}
+
+/// Whether the database was closed. From then on its files are another opener's, who may remove
+/// them: an iterator that needs one which is not open finds it as it was, or learns why it does not.
+#[derive(Debug, Default)]
+pub(crate) struct Closed(AtomicBool);
+
+impl Closed {
+    /// What a failure to open a file means.
+    #[cold]
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        if !self.0.load(Ordering::Acquire) {
+            return error;
+        }
+        let message = format!(
+            "the database was closed, and a file that is still needed cannot be opened; close it \
+             after its iterators: {error}"
+        );
+        Error::new(ErrorKind::Closed, message)
+    }
 }
 
 impl OpenTables {
@@ -207,11 +233,16 @@ impl OpenTables {
         pool: Arc<TablePool>,
         database: u64,
     ) -> OpenTables {
-        let of_segments = (Arc::clone(&fs), names.clone(), Arc::clone(&pool));
-        let (segment_fs, segment_names, segment_pool) = of_segments;
-        let segments = OpenSegments::new(segment_fs, segment_names, segment_pool, database);
+        let closed = Arc::default();
+        let segments = OpenSegments::new(
+            Arc::clone(&fs),
+            names.clone(),
+            Arc::clone(&pool),
+            database,
+            Arc::clone(&closed),
+        );
         let segments = Arc::new(segments);
-        let shared = Shared { fs, names, cache, pool, database, segments };
+        let shared = Shared { fs, names, cache, pool, database, segments, closed };
         OpenTables { shared: Arc::new(shared), keyspace: DEFAULT_KEYSPACE, comparator }
     }
 
@@ -222,6 +253,11 @@ impl OpenTables {
         comparator: Arc<dyn Comparator>,
     ) -> OpenTables {
         OpenTables { shared: Arc::clone(&self.shared), keyspace, comparator }
+    }
+
+    /// Notes that the database is closed, in all its keyspaces. Called before its lock is let go.
+    pub(crate) fn note_closed(&self) {
+        self.shared.closed.0.store(true, Ordering::Release);
     }
 
     /// The value segments that tables refer to.
@@ -278,16 +314,22 @@ impl OpenTables {
         if file.slot.table.load().is_some() {
             return Ok(());
         }
+        let table = self.open_own(file).map_err(|error| shared.closed.explain(error))?;
+        file.slot.table.store(Some(table));
+        file.slot.used.store(true, Ordering::Relaxed);
+        shared.pool.add(file);
+        Ok(())
+    }
+
+    fn open_own(&self, file: &FileMeta) -> Result<Arc<TableReader>> {
+        let shared = &*self.shared;
         let path = shared.names.table(file.number);
         let handle =
             shared.fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
         let (comparator, cache) = (Arc::clone(&self.comparator), Arc::clone(&shared.cache));
         let table = TableReader::open(handle, &path, file.number, comparator, cache)?;
         self.check_identity(file, &table).map_err(|error| error.in_file(&path))?;
-        file.slot.table.store(Some(table));
-        file.slot.used.store(true, Ordering::Relaxed);
-        shared.pool.add(file);
-        Ok(())
+        Ok(table)
     }
 
     /// Whether the table is the one the manifest means.

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use foldb_env::FileSystem;
 
+use crate::db::keyspace::KeyspaceParts;
 use crate::error::{Error, Result};
-use crate::version::{FileKind, FileNames, Version};
+use crate::version::{FileKind, FileNames};
 
 /// The files of a database's directory.
 pub(super) fn list_files(fs: &dyn FileSystem, names: &FileNames) -> Result<Vec<FileKind>> {
@@ -18,9 +19,9 @@ pub(super) fn list_files(fs: &dyn FileSystem, names: &FileNames) -> Result<Vec<F
 pub(super) const MISSING_TABLE: &str =
     "the table is missing; restore it from a copy, or run `foldb repair`";
 
-/// Refuses a tree with a table missing.
+/// Refuses trees with a table missing.
 pub(super) fn check_tables(
-    version: &Version,
+    keyspaces: &[KeyspaceParts],
     present: &[FileKind],
     names: &FileNames,
 ) -> Result<()> {
@@ -31,7 +32,8 @@ pub(super) fn check_tables(
             _ => None,
         })
         .collect();
-    match version.tables().find(|table| !present.contains(&table.file.number)) {
+    let mut tables = keyspaces.iter().flat_map(|own| own.version.tables());
+    match tables.find(|table| !present.contains(&table.file.number)) {
         None => Ok(()),
         Some(table) => {
             Err(Error::corruption(MISSING_TABLE).in_file(&names.table(table.file.number)))

@@ -56,9 +56,7 @@ impl Opening {
         }
         let trash = Arc::default();
         let parts = keyspace_parts(&stored, &options, &names, &trash)?;
-        for own in &parts {
-            check_tables(&own.version, &present, &names)?;
-        }
+        check_tables(&parts, &present, &names)?;
         if !stored.fresh {
             check_first_log(stored.log, &present, &names)?;
         }

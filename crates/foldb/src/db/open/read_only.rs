@@ -133,9 +133,7 @@ impl Looking {
         let logs = open_logs(&*fs, &names, stored.log, &logs_in(&present))?;
         let trash = Arc::default();
         let parts = keyspace_parts(&stored, &options, &names, &trash)?;
-        for own in &parts {
-            check_tables(&own.version, &present, &names)?;
-        }
+        check_tables(&parts, &present, &names)?;
         let replayed_keyspaces = replayed_keyspaces(&stored, &parts);
         let trees = self.open_tables(parts, &stored)?;
 

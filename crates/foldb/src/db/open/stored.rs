@@ -1,6 +1,6 @@
 //! What the manifest says, edit by edit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::db::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name};
@@ -26,6 +26,8 @@ pub(super) struct Stored {
     pub(super) registry: Arc<Registry>,
     pub(super) totals: Arc<Totals>,
     pub(super) keyspaces: BTreeMap<KeyspaceId, StoredKeyspace>,
+    /// The names of those.
+    taken: HashSet<String>,
 }
 
 /// What is stored of a keyspace.
@@ -56,6 +58,7 @@ impl Stored {
             last_seqno: 0,
             registry: Arc::new(Registry::new(options.operators.clone())),
             totals: Arc::default(),
+            taken: HashSet::from([default.name.clone()]),
             keyspaces: BTreeMap::from([(DEFAULT_KEYSPACE, default)]),
         }
     }
@@ -99,11 +102,13 @@ impl Stored {
             self.keyspace(&change)?.absorb(change);
         }
         for id in edit.dropped {
-            if id == DEFAULT_KEYSPACE || self.keyspaces.remove(&id).is_none() {
+            let found = (id != DEFAULT_KEYSPACE).then(|| self.keyspaces.remove(&id)).flatten();
+            let Some(dropped) = found else {
                 return Err(Error::corruption(format!(
                     "expected the drop of a keyspace that is there, found one of {id}"
                 )));
-            }
+            };
+            self.taken.remove(&dropped.name);
         }
         Ok(())
     }
@@ -118,8 +123,7 @@ impl Stored {
                     self.next_keyspace
                 )));
             }
-            let is_named = |own: &StoredKeyspace| own.name == *name;
-            if check_name(name).is_err() || self.keyspaces.values().any(is_named) {
+            if check_name(name).is_err() || !self.taken.insert(name.clone()) {
                 return Err(Error::corruption(format!(
                     "expected a name that no keyspace has, found '{}'",
                     name.escape_debug()

@@ -95,7 +95,7 @@ fn page_can_be_read() {
         map.place(placed, trash.segment_file(FILE)).unwrap();
     }
     let pool = Arc::new(TablePool::new(Arc::clone(BlockCache::new(0).store()), 100));
-    let segments = OpenSegments::new(Arc::new(fs), names(), pool, DATABASE);
+    let segments = OpenSegments::new(Arc::new(fs), names(), pool, DATABASE, Arc::default());
     let read = |segment, (key, _, position, value): (&str, u64, u64, &str), key_part| {
         let address = Address { segment, position, len: value.len() as u64, key_part };
         let mut bytes = Vec::new();

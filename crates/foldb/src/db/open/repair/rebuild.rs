@@ -273,7 +273,7 @@ impl<'a> Survey<'a> {
         let Some(database) = self.database else { return Ok(()) };
         let (fs, names) = (Arc::clone(self.fs), self.names.clone());
         let pool = Arc::new(TablePool::new(Arc::clone(self.cache.store()), 100));
-        let segments = OpenSegments::new(fs, names, pool, database);
+        let segments = OpenSegments::new(fs, names, pool, database, Arc::default());
         let trash: Arc<Trash> = Arc::default();
         let numbers = self.present.iter().filter_map(|kind| match kind {
             FileKind::Segment(number) => Some(*number),
