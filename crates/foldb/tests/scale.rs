@@ -9,6 +9,7 @@ mod support;
 use std::cmp::Ordering as Order;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use foldb::env::MemFs;
 use foldb::{Comparator, Db, ErrorKind, MergeOptions, Options, ReadOptions, ReadReport, Snapshot};
@@ -254,4 +255,49 @@ fn iterators_that_outlive_the_close_go_on_while_their_files_are_there() {
     let iter = db.iter().unwrap();
     db.close().unwrap();
     assert_eq!(read_on(iter), (ENTRIES, None));
+}
+
+/// Time of gets of values in a segment that was rewritten with every other value left out, under a
+/// budget in which the places of what is left find room or not; and of gets before that.
+fn gets_of_moved_values(memory_budget: usize) -> (Duration, Duration) {
+    let fs = MemFs::new();
+    let options = Options {
+        value_separation_min: Some(0),
+        memory_budget,
+        segment_size: 256 << 20,
+        write_buffer_size: 32 << 20,
+        block_cache_size: 1 << 20,
+        max_dead_fraction: 1.0,
+        disable_auto_compactions: true,
+        adopt_logs: foldb::LogAdoption::Never,
+        ..options(&fs)
+    };
+    let db = Db::open(PATH, options).unwrap();
+    const KEYS: u64 = 300_000;
+    (0..KEYS).for_each(|n| db.put(n.to_be_bytes(), [7; 16]).unwrap());
+    db.flush().unwrap();
+    (0..KEYS).step_by(2).for_each(|n| db.delete(n.to_be_bytes()).unwrap());
+    db.compact::<&[u8]>(..).unwrap();
+    let gets = || {
+        let start = Instant::now();
+        for n in 0..1000u64 {
+            let key = (n * 7919 % KEYS) | 1;
+            assert_eq!(db.get(key.to_be_bytes()).unwrap().unwrap(), [7; 16]);
+        }
+        start.elapsed()
+    };
+    gets();
+    let before = gets();
+    db.merge_segments(&MergeOptions { max_dead_fraction: 0.0, ..Default::default() }).unwrap();
+    gets();
+    (before, gets())
+}
+
+/// Where there is no room for the places of moved values, each get read all of them.
+#[test]
+fn gets_of_moved_values_read_a_small_part_of_where_they_lie() {
+    let (before, after) = gets_of_moved_values(8 << 20);
+    println!("{before:?} before, {after:?} after");
+    // Reading all of them takes a hundred times as long as a get.
+    assert!(after < 20 * before + Duration::from_millis(20), "{before:?} before, {after:?} after");
 }
