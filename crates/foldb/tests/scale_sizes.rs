@@ -101,9 +101,11 @@ fn many_databases(count: u64) {
             all.iter().for_each(|db| db.put(n.to_be_bytes(), [n as u8; 100]).unwrap());
         }
     });
-    let (memory, opened) = (runtime.memory().total(), handles() - before);
-    println!("  memory: {} KiB of {}, handles: {opened}", memory >> 10, budget >> 10);
-    assert!(memory <= budget as u64 + (budget as u64 >> 2), "{memory} bytes");
+    let (memory, opened) = (runtime.memory(), handles() - before);
+    println!("  memory: {memory:?}, handles: {opened}");
+    // Beside the budget each has a log window of up to 256 KiB, and one that is made ready.
+    let most = budget as u64 + count * (512 << 10);
+    assert!(memory.total() <= most, "{} bytes, budget {budget}", memory.total());
     // Lock, log, manifest, and the log that is made ready; 200 tables.
     assert!(opened as u64 <= 5 * count + 250, "{opened} handles");
     timed("close", || drop(all));
