@@ -128,7 +128,7 @@ fn reads_at_old_snapshots_find_their_version_by_search() {
         let values = several.unwrap();
         assert_eq!(values[1].as_ref().unwrap().as_deref().unwrap(), number(at as u64));
     }
-    // Over a hundred blocks hold them; a search looks into two a step.
+    // Seventy blocks hold them; a search looks into two a step.
     assert!(most <= 40, "{most} blocks looked into");
     drop(held);
     db.compact::<&str>(..).unwrap();
@@ -286,11 +286,10 @@ fn gets_of_moved_values(memory_budget: usize) -> (Duration, Duration) {
         }
         start.elapsed()
     };
-    gets();
-    let before = gets();
+    let least = || (0..4).map(|_| gets()).min().unwrap();
+    let before = least();
     db.merge_segments(&MergeOptions { max_dead_fraction: 0.0, ..Default::default() }).unwrap();
-    gets();
-    (before, gets())
+    (before, least())
 }
 
 /// Where there is no room for the places of moved values, each get read all of them.
@@ -298,6 +297,6 @@ fn gets_of_moved_values(memory_budget: usize) -> (Duration, Duration) {
 fn gets_of_moved_values_read_a_small_part_of_where_they_lie() {
     let (before, after) = gets_of_moved_values(8 << 20);
     println!("{before:?} before, {after:?} after");
-    // Reading all of them takes a hundred times as long as a get.
-    assert!(after < 20 * before + Duration::from_millis(20), "{before:?} before, {after:?} after");
+    // It is six times as long as a get of a value that was not moved; reading all of them 150 times.
+    assert!(after < 10 * before + Duration::from_millis(100), "{before:?} before, {after:?} after");
 }
