@@ -26,8 +26,12 @@ use crate::encoding::put_varint;
 use crate::error::{Error, Result};
 use crate::fold::{Operator, Registry};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
+use crate::limits;
+use crate::memtable::{range_delete_bytes, record_bytes};
 
 /// Writes that are applied together or not at all, in the order they were added.
+///
+/// How large one may be is said in [`crate::limits`]; a larger one is refused when it is written.
 ///
 /// # Example
 /// ```
@@ -59,6 +63,8 @@ pub struct WriteBatch {
     len: usize,
     /// Bytes of the largest value put.
     largest_put: usize,
+    /// See [`WriteBatch::memtable_bytes`].
+    memtable_bytes: usize,
     /// Who gave operators and keyspaces their ids, if any is named.
     registry: Option<Arc<Registry>>,
     /// The keyspaces named, by id, and what they are called.
@@ -162,6 +168,36 @@ impl<'a> Operation<'a> {
             operation.decode_range()?;
         }
         Ok(operation)
+    }
+
+    /// Upper bound of what it takes of a memtable, in bytes.
+    #[inline]
+    pub(crate) fn memtable_bytes(&self) -> usize {
+        match self.kind {
+            Kind::DeleteRange => range_delete_bytes(self.key.len(), self.value.len()),
+            Kind::Put | Kind::Separated | Kind::Delete | Kind::Merge => {
+                record_bytes(self.key.len(), self.value.len())
+            }
+        }
+    }
+
+    /// Refuses what is too long to be stored.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming the limit.
+    #[inline]
+    pub(crate) fn check_limits(&self) -> Result<()> {
+        if self.kind == Kind::DeleteRange {
+            return self.check_range_limits();
+        }
+        limits::check_key("a key", self.key)?;
+        limits::check_value(self.value)
+    }
+
+    #[cold]
+    fn check_range_limits(&self) -> Result<()> {
+        limits::check_key("the start of a range", self.key)?;
+        limits::check_key("the end of a range", self.value.get(1..).unwrap_or_default())
     }
 
     /// The range of a range delete.
@@ -374,6 +410,7 @@ impl WriteBatch {
         self.encoded.clear();
         self.len = 0;
         self.largest_put = 0;
+        self.memtable_bytes = 0;
         self.registry = None;
         self.keyspaces.clear();
         self.mistake = None;
@@ -392,6 +429,19 @@ impl WriteBatch {
     /// Bytes of keys, values and framing so far.
     pub fn byte_len(&self) -> usize {
         self.encoded.len()
+    }
+
+    /// Bytes of memtables that the writes so far take at most: 64 a write, and its key and value where
+    /// they are longer than 32 bytes together. [`crate::limits::max_batch_bytes`] bounds it.
+    ///
+    /// # Example
+    /// ```
+    /// let mut batch = foldb::WriteBatch::new();
+    /// batch.put("key", [0; 1000]);
+    /// assert_eq!(batch.memtable_bytes(), 1064);
+    /// ```
+    pub fn memtable_bytes(&self) -> usize {
+        self.memtable_bytes
     }
 
     /// The writes, in order.
@@ -450,8 +500,10 @@ impl WriteBatch {
         key: &[u8],
         value: &[u8],
     ) -> &mut Self {
-        Operation { kind, keyspace, operator, key, value }.encode(&mut self.encoded);
+        let operation = Operation { kind, keyspace, operator, key, value };
+        operation.encode(&mut self.encoded);
         self.len += 1;
+        self.memtable_bytes += operation.memtable_bytes();
         if kind == Kind::Put {
             self.largest_put = self.largest_put.max(value.len());
         }

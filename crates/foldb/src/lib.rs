@@ -46,6 +46,7 @@ mod hold;
 pub mod internals;
 mod iterator;
 mod key;
+pub mod limits;
 mod memory;
 mod memtable;
 mod options;

@@ -121,7 +121,7 @@ impl MemtableWriter {
     #[inline]
     pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
         let Operation { kind, operator, key, value, .. } = *operation;
-        self.reserved = self.reserved.saturating_sub(record_bytes(key.len(), value.len()));
+        self.reserved = self.reserved.saturating_sub(operation.memtable_bytes());
         if kind == Kind::DeleteRange {
             return self.delete_range(operation, seqno);
         }
@@ -173,7 +173,13 @@ fn edges(operation: &Operation<'_>, comparator: &dyn Comparator) -> Option<(Edge
     start.compare(comparator, &end).is_lt().then_some((start, end))
 }
 
-/// Upper bound of what one write takes of a memtable's capacity, in bytes.
+/// Upper bound of what a range delete takes of the write buffer, in bytes. `end` is the length of its
+/// encoded end.
+pub(crate) fn range_delete_bytes(start: usize, end: usize) -> usize {
+    RANGE_OVERHEAD + size_of::<RangeTombstone>() + start + end
+}
+
+/// Upper bound of what one write of one key takes of a memtable's capacity, in bytes.
 #[inline]
 pub(crate) fn record_bytes(key: usize, value: usize) -> usize {
     foldb_chains::bytes_needed(key, value)

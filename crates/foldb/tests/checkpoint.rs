@@ -25,7 +25,7 @@ const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true, de
 fn small(fs: &MemFs) -> Options {
     Options {
         write_buffer_size: 4096,
-        target_file_size: 600,
+        target_file_size: 1024,
         block_size: 256,
         level0_compaction_trigger: 2,
         max_bytes_for_level_base: 3000,

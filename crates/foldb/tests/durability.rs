@@ -523,7 +523,7 @@ fn destroy_and_open_leave_the_database_of_another_engine() {
 fn a_crash_at_every_moment_leaves_a_prefix() {
     // All writes of the program, some of them synced; flushes and compactions between.
     let program = |fs: &MemFs| -> (usize, usize) {
-        let small = Options { level0_compaction_trigger: 2, target_file_size: 500, ..options(fs) };
+        let small = Options { level0_compaction_trigger: 2, target_file_size: 1024, ..options(fs) };
         let (mut attempted, mut durable) = (0, 0);
         let Ok(db) = Db::open(PATH, small) else { return (0, 0) };
         for n in 0..24 {

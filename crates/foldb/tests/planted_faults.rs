@@ -433,7 +433,7 @@ fn sliced(fs: &MemFs) -> Db {
     let options = Options {
         compaction: CompactionPreset::Leveled,
         level0_compaction_trigger: 4,
-        target_file_size: 500,
+        target_file_size: 1024,
         block_size: 256,
         max_bytes_for_level_base: 100_000,
         ..options(fs)

@@ -21,7 +21,7 @@ fn sliced(fs: &MemFs, compaction: CompactionPreset) -> Options {
     Options {
         compaction,
         level0_compaction_trigger: 2,
-        target_file_size: 400,
+        target_file_size: 1024,
         block_size: 256,
         compression: Compression::None,
         max_bytes_for_level_base: 2000,

@@ -28,7 +28,7 @@ fn look(fs: &MemFs) -> foldb::Result<Db> {
 fn small(fs: &MemFs) -> Options {
     Options {
         write_buffer_size: 4096,
-        target_file_size: 1000,
+        target_file_size: 1024,
         block_size: 256,
         level0_compaction_trigger: 2,
         max_bytes_for_level_base: 4000,

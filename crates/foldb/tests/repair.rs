@@ -89,7 +89,7 @@ fn a_repair_needs_a_database_that_is_closed() {
 fn a_manifest_is_made_of_what_the_other_files_tell() {
     for (steps_done, damage) in (0..40).map(|step| (step, step % 2 == 0)) {
         let fs = MemFs::new();
-        let options = Options { target_file_size: 300, block_size: 256, ..separating(&fs) };
+        let options = Options { target_file_size: 1024, block_size: 256, ..separating(&fs) };
         let db = Db::open(PATH, options.clone()).unwrap();
         let (mut expected, mut logs) = ([0u64; 20], Vec::new());
         for round in 0..30u64 {

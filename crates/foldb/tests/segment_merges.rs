@@ -485,7 +485,7 @@ fn a_merge_can_be_cancelled_while_it_compacts() {
     let fs = MemFs::new();
     let listener = Arc::new(CancelsAtSlice::default());
     let listeners: Vec<Arc<dyn EventListener>> = vec![listener.clone()];
-    let small = Options { target_file_size: 600, block_size: 256, ..by_hand(&fs) };
+    let small = Options { target_file_size: 1024, block_size: 256, ..by_hand(&fs) };
     let (db, generation) =
         half_dead_in(Options { listeners, disable_auto_compactions: true, ..small });
     let cancellable =

@@ -248,7 +248,7 @@ fn ask_11_snapshots_stay_exact_and_folding_catches_up_after_them() {
 #[test]
 fn ask_11_puts_under_a_released_snapshot_go_too() {
     let fs = MemFs::new();
-    let db = Db::open(PATH, Options { target_file_size: 400, ..options(&fs) }).unwrap();
+    let db = Db::open(PATH, Options { target_file_size: 1024, ..options(&fs) }).unwrap();
     (0..100).for_each(|n: u64| db.put(format!("key{n:03}"), number(n)).unwrap());
     let snapshot = db.snapshot();
     (0..100).for_each(|n: u64| db.put(format!("key{n:03}"), number(n + 1)).unwrap());

@@ -142,7 +142,7 @@ impl<'a> Folder<'a> {
         let (mut stripe, mut cover) = (usize::MAX, 0);
         // Whether older records of the stripe still matter.
         let mut open = true;
-        if let Some(operand) = self.short_operand(records) {
+        if let Some(operand) = self.short_operand(records)? {
             records.next()?;
             stripe = self.stripe_of(operand.header.seqno);
             let alone = !self.has_more(records);
@@ -168,9 +168,11 @@ impl<'a> Folder<'a> {
                 if header.seqno < cover {
                     open = false;
                 } else if self.chain.is_empty() && header.kind.is_base() {
+                    records.hold_value()?;
                     self.emit_base(here, header, &records.value(), sink)?;
                     open = false;
                 } else {
+                    records.hold_value()?;
                     open = self.chain.push(header, records.pinned_value());
                 }
             }
@@ -190,14 +192,15 @@ impl<'a> Folder<'a> {
     /// The newest record of the key, if it is a short operand that nothing is known to cover. Where keys
     /// are many most of those have no company: above the bottom nothing folds with them.
     #[inline]
-    fn short_operand(&mut self, records: &MergingCursor) -> Option<Record> {
+    fn short_operand(&mut self, records: &mut MergingCursor) -> Result<Option<Record>> {
         let header = records.header();
         if header.kind != Kind::Merge || self.covers.is_some() || self.operators.has_upgrades() {
-            return None;
+            return Ok(None);
         }
-        let value = Value::inline(&records.value())?;
+        records.hold_value()?;
+        let Some(value) = Value::inline(&records.value()) else { return Ok(None) };
         self.counts.records_in += 1;
-        Some(Record { header, value })
+        Ok(Some(Record { header, value }))
     }
 
     /// Passes on an operand as it is.
@@ -293,8 +296,8 @@ impl<'a> Folder<'a> {
         let mut apart = self.settle_separated_base(below)?;
         let under = if apart.is_some() { Below::Unknown } else { below };
         let folded = self.chain.fold(&self.key, under, self.operators, &mut self.scratch);
-        if let Some(operator) = folded.failed {
-            self.note_failure(operator);
+        if let Some(failure) = folded.failed {
+            self.note_failure(failure.operator);
         }
         if let Some(oldest) = folded.records.first() {
             // What came to be a base by itself hides the one that was kept apart.

@@ -13,6 +13,7 @@ use crate::db::tree::Tree;
 use crate::error::Result;
 use crate::events::Event;
 use crate::key::Comparator;
+use crate::limits;
 use crate::totals::Total;
 use crate::version::{Edit, KeyspaceEdit};
 
@@ -140,6 +141,7 @@ impl Core {
         keyspace: &KeyspaceState,
         range: &impl RangeBounds<K>,
     ) -> Result<()> {
+        check_ends(range)?;
         self.flush()?;
         self.compact_range(keyspace, widened(range, &*keyspace.comparator), 0, || Ok(()))
     }
@@ -169,6 +171,16 @@ impl Core {
         };
         self.run_alone(next, stepped)
     }
+}
+
+/// Refuses a range whose ends are too long: edits of the tree store them.
+fn check_ends<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Result<()> {
+    let ends =
+        [("the start of a range", range.start_bound()), ("the end of a range", range.end_bound())];
+    ends.into_iter().try_for_each(|(what, end)| match end {
+        Bound::Included(key) | Bound::Excluded(key) => limits::check_key(what, key.as_ref()),
+        Bound::Unbounded => Ok(()),
+    })
 }
 
 impl Tree {

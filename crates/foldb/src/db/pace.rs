@@ -95,7 +95,8 @@ impl Lag {
         let over = (self.level0_runs + 1).saturating_sub(slow);
         let by_runs = over as f64 / (stop + 1).saturating_sub(slow).max(1) as f64;
         let run_bytes = options.write_buffer_size * options.flush_together();
-        let admitted = slow as u64 * run_bytes as u64 + self.tree_bytes;
+        let admitted =
+            (slow as u64).saturating_mul(run_bytes as u64).saturating_add(self.tree_bytes);
         let by_debt = self.debt.saturating_sub(admitted) as f64 / admitted.max(1) as f64;
         by_runs.max(by_debt).min(1.0)
     }

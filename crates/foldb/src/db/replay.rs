@@ -34,7 +34,7 @@ use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Registry;
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, SeqNo};
-use crate::memtable::{Folding, Memtable, MemtableWriter, record_bytes};
+use crate::memtable::{Folding, Memtable, MemtableWriter};
 use crate::options::Options;
 use crate::version::FileNames;
 use crate::wal::{BatchHeader, LOG_FORMAT, LogEnd, LogHeader, LogReader, LogRecord};
@@ -290,7 +290,7 @@ impl Replayer<'_> {
 
     fn insert(&mut self, own: &ReplayKeyspace, operation: &Operation<'_>, seqno: SeqNo) {
         let id = operation.keyspace;
-        let bytes = record_bytes(operation.key.len(), operation.value.len());
+        let bytes = operation.memtable_bytes();
         let write_buffer = self.replay.options.write_buffer_size;
         let mut capacity = match id {
             DEFAULT_KEYSPACE => write_buffer,

@@ -19,7 +19,8 @@ use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::{CachedResolver, Operator};
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
-use crate::memtable::{Folding, record_bytes};
+use crate::limits;
+use crate::memtable::Folding;
 use crate::options::WriteOptions;
 use crate::totals::Total;
 use crate::wal::{
@@ -80,13 +81,10 @@ impl Writes<'_> {
     /// Upper bound of what the writes take of memtables, if all go to one keyspace.
     #[inline(always)]
     pub(super) fn need(&self) -> Option<(KeyspaceId, usize)> {
-        let bytes =
-            |operation: &Operation<'_>| record_bytes(operation.key.len(), operation.value.len());
         match self {
-            Writes::One(_, operation) => Some((operation.keyspace, bytes(operation))),
+            Writes::One(_, operation) => Some((operation.keyspace, operation.memtable_bytes())),
             Writes::Batch(batch) if !batch.names_keyspaces() => {
-                let bytes = batch.operations().map(|operation| bytes(&operation)).sum();
-                Some((DEFAULT_KEYSPACE, bytes))
+                Some((DEFAULT_KEYSPACE, batch.memtable_bytes()))
             }
             Writes::Batch(_) => None,
         }
@@ -100,7 +98,7 @@ impl Writes<'_> {
         let Writes::Batch(batch) = self else { return Needs::new() };
         let mut needs = Needs::new();
         for operation in batch.operations() {
-            let bytes = record_bytes(operation.key.len(), operation.value.len());
+            let bytes = operation.memtable_bytes();
             match needs.binary_search_by_key(&operation.keyspace, |need| need.0) {
                 Ok(at) => needs[at].1 += bytes,
                 Err(at) => needs.insert(at, (operation.keyspace, bytes)),
@@ -234,15 +232,16 @@ impl Core {
         value: &[u8],
         options: &WriteOptions,
     ) -> Result<()> {
-        check_size(key, value)?;
         let operation = Operation { kind, keyspace: keyspace.id, operator, key, value };
+        operation.check_limits()?;
         self.commit(Writes::One(keyspace, operation), NO_OPERATOR, options)
     }
 
     pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
         batch.check(&self.registry)?;
+        limits::check_batch(batch.memtable_bytes(), self.options.write_buffer_size)?;
         for operation in batch.operations() {
-            check_size(operation.key, operation.value)?;
+            operation.check_limits()?;
             // Of the others each was checked when it was added: their orders are their own.
             if operation.kind == Kind::DeleteRange && operation.keyspace == DEFAULT_KEYSPACE {
                 check_range::<&[u8]>(&*self.default.comparator, &operation.range())?;
@@ -383,18 +382,4 @@ impl Core {
         self.syncs.fetch_add(1, Ordering::Relaxed);
         log.sync_through(frame).inspect_err(|error| self.poison(error))
     }
-}
-
-/// Longest key and longest value, in bytes.
-const MAX_LEN: usize = 1 << 30;
-/// Refuses what no table could hold.
-#[inline]
-fn check_size(key: &[u8], value: &[u8]) -> Result<()> {
-    if key.len().max(value.len()) > MAX_LEN {
-        return Err(Error::invalid_argument(format!(
-            "a key or value may have {MAX_LEN} bytes at most, not {}",
-            key.len().max(value.len())
-        )));
-    }
-    Ok(())
 }

@@ -35,6 +35,7 @@ use crate::faults::{Fault, planted};
 use crate::fold::operator::{Full, MergeOperator, Partial};
 use crate::fold::registry::Resolver;
 use crate::key::{Kind, NO_OPERATOR, OperatorId, RecordHeader, SeqNo};
+use crate::limits::MAX_VALUE_BYTES;
 use crate::value::Value;
 
 /// One record of a chain.
@@ -70,8 +71,16 @@ pub(crate) struct Chain {
 pub(crate) struct Folded {
     /// The records that take the chain's place, oldest first.
     pub(crate) records: SmallVec<[Record; 2]>,
-    /// The operator of the first stretch that failed, if one did.
-    pub(crate) failed: Option<OperatorId>,
+    /// The first stretch that failed, if one did.
+    pub(crate) failed: Option<Failure>,
+}
+
+/// A stretch that could not be folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) operator: OperatorId,
+    /// Bytes of what the operator made of it, if that is too long to be a value.
+    pub(crate) too_long: Option<usize>,
 }
 
 impl Chain {
@@ -200,8 +209,8 @@ impl Chain {
             return self.value_of_one(key, operators, scratch);
         }
         let mut folded = self.fold(key, Below::Nothing, operators, scratch);
-        if let Some(operator) = folded.failed {
-            return Err(merge_failed(key, operator, operators));
+        if let Some(failure) = folded.failed {
+            return Err(merge_failed(key, failure, operators));
         }
         let newest = folded.records.pop();
         Ok(newest.filter(|record| record.header.kind == Kind::Put).map(|record| record.value))
@@ -216,13 +225,17 @@ impl Chain {
         scratch: &mut Vec<u8>,
     ) -> Result<Option<Value>, Error> {
         let Some(Record { header, value }) = self.operands.pop() else { return Ok(None) };
-        let failed = || merge_failed(key, header.operator, operators);
-        let implementation = operators.implementation(header.operator).ok_or_else(failed)?;
+        let failed = |too_long| {
+            merge_failed(key, Failure { operator: header.operator, too_long }, operators)
+        };
+        let implementation =
+            operators.implementation(header.operator).ok_or_else(|| failed(None))?;
         match full(implementation, key, None, &[&value], scratch) {
-            Full::Value => Ok(Some(take_output(scratch))),
-            Full::Operand(0) => Ok(Some(value)),
-            Full::Existing | Full::Delete => Ok(None),
-            Full::Operand(_) | Full::Fail => Err(failed()),
+            Outcome::Value => Ok(Some(take_output(scratch))),
+            Outcome::Operand(0) => Ok(Some(value)),
+            Outcome::Existing | Outcome::Delete => Ok(None),
+            Outcome::Operand(_) => Err(failed(None)),
+            Outcome::Fail { too_long } => Err(failed(too_long)),
         }
     }
 
@@ -281,7 +294,18 @@ impl Chain {
 /// The operands of a stretch, oldest first.
 pub(super) type Operands<'a> = SmallVec<[&'a [u8]; 16]>;
 
-/// What operands make of a base. An operator that panics fails.
+/// [`Full`], with the reason of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Value,
+    Operand(usize),
+    Existing,
+    Delete,
+    Fail { too_long: Option<usize> },
+}
+
+/// What operands make of a base. An operator that panics fails, and so does one whose output is longer
+/// than a value may be.
 #[inline]
 pub(super) fn full(
     implementation: &dyn MergeOperator,
@@ -289,10 +313,26 @@ pub(super) fn full(
     base: Option<&[u8]>,
     operands: &[&[u8]],
     scratch: &mut Vec<u8>,
-) -> Full {
+) -> Outcome {
     scratch.clear();
-    catch_unwind(AssertUnwindSafe(|| implementation.full(key, base, operands, scratch)))
-        .unwrap_or(Full::Fail)
+    let called =
+        catch_unwind(AssertUnwindSafe(|| implementation.full(key, base, operands, scratch)));
+    match called {
+        Ok(Full::Value) if scratch.len() > MAX_VALUE_BYTES => {
+            Outcome::Fail { too_long: Some(discarded(scratch)) }
+        }
+        Ok(Full::Value) => Outcome::Value,
+        Ok(Full::Operand(index)) => Outcome::Operand(index),
+        Ok(Full::Existing) => Outcome::Existing,
+        Ok(Full::Delete) => Outcome::Delete,
+        Ok(Full::Fail) | Err(_) => Outcome::Fail { too_long: None },
+    }
+}
+
+/// Gives the memory of an output back that is of no use. How long it was.
+#[cold]
+fn discarded(scratch: &mut Vec<u8>) -> usize {
+    std::mem::take(scratch).len()
 }
 
 /// What the next stretch stands on.
@@ -319,7 +359,7 @@ impl Fold<'_> {
     fn stretch(&mut self, operator: OperatorId, stretch: &mut [Record]) {
         let Some(implementation) = self.operators.implementation(operator) else {
             if self.ground == Ground::Solid {
-                self.out.failed.get_or_insert(operator);
+                self.out.failed.get_or_insert(Failure { operator, too_long: None });
             }
             return self.keep(stretch);
         };
@@ -339,17 +379,19 @@ impl Fold<'_> {
             full(implementation, self.key, base, &operands, self.scratch)
         };
         let value = match outcome {
-            Full::Value => Some(take_output(self.scratch)),
-            Full::Operand(index) => match stretch.get_mut(index) {
+            Outcome::Value => Some(take_output(self.scratch)),
+            Outcome::Operand(index) => match stretch.get_mut(index) {
                 Some(operand) => Some(std::mem::take(&mut operand.value)),
-                None => return self.wall(id, stretch),
+                None => return self.wall(Failure { operator: id, too_long: None }, stretch),
             },
-            Full::Existing => {
+            Outcome::Existing => {
                 let base = self.out.records.pop();
                 base.filter(|base| base.header.kind == Kind::Put).map(|base| base.value)
             }
-            Full::Delete => None,
-            Full::Fail => return self.wall(id, stretch),
+            Outcome::Delete => None,
+            Outcome::Fail { too_long } => {
+                return self.wall(Failure { operator: id, too_long }, stretch);
+            }
         };
         self.out.records.clear();
         self.out.records.push(base_record(newest, value));
@@ -370,6 +412,11 @@ impl Fold<'_> {
         };
         let newest = stretch[stretch.len() - 1].header;
         match outcome {
+            // As if they did not compose: what they come to over a base may be shorter.
+            Partial::Operand | Partial::Value if self.scratch.len() > MAX_VALUE_BYTES => {
+                discarded(self.scratch);
+                self.keep(stretch);
+            }
             Partial::Operand => {
                 let value = take_output(self.scratch);
                 self.out.records.push(Record { header: newest, value });
@@ -392,8 +439,8 @@ impl Fold<'_> {
     }
 
     /// A stretch that cannot be folded is kept as it is, and nothing newer reaches the base.
-    fn wall(&mut self, operator: OperatorId, stretch: &mut [Record]) {
-        self.out.failed.get_or_insert(operator);
+    fn wall(&mut self, failure: Failure, stretch: &mut [Record]) {
+        self.out.failed.get_or_insert(failure);
         self.keep(stretch);
     }
 
@@ -416,13 +463,19 @@ pub(super) fn take_output(scratch: &mut Vec<u8>) -> Value {
 }
 
 /// The error a read of this key gets.
-fn merge_failed(key: &[u8], operator: OperatorId, operators: &Resolver) -> Error {
+fn merge_failed(key: &[u8], failure: Failure, operators: &Resolver) -> Error {
+    let Failure { operator, too_long } = failure;
     let shown = &key[..key.len().min(64)];
     let dots = if shown.len() < key.len() { "…" } else { "" };
     let (shown, name) = (shown.escape_ascii(), operators.name(operator));
     let message = if operators.is_unresolved(operator) {
         format!(
             "key '{shown}{dots}' holds operands of '{name}', which is not among Options::operators"
+        )
+    } else if let Some(len) = too_long {
+        format!(
+            "operator '{name}' makes {len} bytes of key '{shown}{dots}', and a value may have \
+             MAX_VALUE_BYTES = {MAX_VALUE_BYTES}; put or delete the key to use it again"
         )
     } else {
         format!(

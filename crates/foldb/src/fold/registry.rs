@@ -24,6 +24,7 @@ use crate::fold::builtin::{builtin, builtins};
 use crate::fold::definition::Definition;
 use crate::fold::operator::{MergeOperator, TextForm};
 use crate::key::OperatorId;
+use crate::limits::MAX_VALUE_BYTES;
 
 /// First id that is not a built-in's.
 pub(crate) const FIRST_DYNAMIC_ID: OperatorId = 128;
@@ -100,7 +101,8 @@ impl Resolver {
         let mut out = Vec::new();
         let upgrade =
             AssertUnwindSafe(|| newer.upgrade(known.definition.version, operand, &mut out));
-        catch_unwind(upgrade).unwrap_or(false).then_some((*id, out))
+        let upgraded = catch_unwind(upgrade).unwrap_or(false) && out.len() <= MAX_VALUE_BYTES;
+        upgraded.then_some((*id, out))
     }
 
     /// What an id stands for.

@@ -9,8 +9,7 @@ use foldb_chains::{ValueBytes, Version};
 use smallvec::SmallVec;
 
 use crate::faults::{Fault, planted};
-use crate::fold::chain::{Operands, full, take_output};
-use crate::fold::operator::Full;
+use crate::fold::chain::{Operands, Outcome, full, take_output};
 use crate::fold::registry::Resolver;
 use crate::key::Kind;
 use crate::memtable;
@@ -53,11 +52,11 @@ pub(crate) fn fold_usual<'a>(
     let mut oldest_first = Operands::new();
     oldest_first.extend(operands.iter().rev().map(|value| &**value));
     let answer = match full(implementation, key, base.as_deref(), &oldest_first, scratch) {
-        Full::Value => Usual::Made(take_output(scratch)),
-        Full::Operand(index) => Usual::Lent(*operands.iter().rev().nth(index)?),
-        Full::Existing => base.map_or(Usual::Absent, Usual::Lent),
-        Full::Delete => Usual::Absent,
-        Full::Fail => return None,
+        Outcome::Value => Usual::Made(take_output(scratch)),
+        Outcome::Operand(index) => Usual::Lent(*operands.iter().rev().nth(index)?),
+        Outcome::Existing => base.map_or(Usual::Absent, Usual::Lent),
+        Outcome::Delete => Usual::Absent,
+        Outcome::Fail { .. } => return None,
     };
     Some((answer, operands.len()))
 }

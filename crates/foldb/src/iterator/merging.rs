@@ -65,7 +65,11 @@ enum Direction {
 }
 
 impl MergingCursor {
-    pub(crate) fn new(sources: Vec<Source>, comparator: Arc<dyn Comparator>) -> MergingCursor {
+    pub(crate) fn new(mut sources: Vec<Source>, comparator: Arc<dyn Comparator>) -> MergingCursor {
+        // One value at a time is asked for, however many sources stand on large ones.
+        if sources.len() > 1 {
+            sources.iter_mut().for_each(Source::set_values_aside);
+        }
         MergingCursor {
             heads: SmallVec::from_elem(ENDED, sources.len()),
             tree: SmallVec::from_elem(0, sources.len().max(1)),
@@ -110,6 +114,20 @@ impl MergingCursor {
         self.sources[self.winner()].header()
     }
 
+    /// Has the record's value there, which is asked for next.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`.
+    #[inline]
+    pub(crate) fn hold_value(&mut self) -> Result<()> {
+        let winner = self.winner();
+        match self.sources[winner].hold_value() {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    /// The record's value, after [`MergingCursor::hold_value`].
     #[inline]
     pub(crate) fn value(&self) -> ValueBytes<'_> {
         self.sources[self.winner()].value()

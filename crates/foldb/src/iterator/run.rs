@@ -18,6 +18,8 @@ pub(crate) struct RunCursor {
     tables: Arc<OpenTables>,
     comparator: Arc<dyn Comparator>,
     options: CursorOptions,
+    /// Whether large values are let go of until they are asked for.
+    sets_aside: bool,
     /// The table the cursor is in, counted in the range; meaningful while `current` is there.
     index: usize,
     /// In a box so that sources are small and are moved cheaply.
@@ -44,6 +46,7 @@ impl RunCursor {
             tables: Arc::clone(tables),
             comparator: Arc::clone(comparator),
             options,
+            sets_aside: false,
             index: 0,
             current: None,
             cut: false,
@@ -64,6 +67,18 @@ impl RunCursor {
     #[inline]
     pub(crate) fn header(&self) -> RecordHeader {
         self.cursor().header()
+    }
+
+    /// See [`TableCursor::set_values_aside`]. To be asked for before the first move.
+    pub(crate) fn set_values_aside(&mut self) {
+        debug_assert!(self.current.is_none(), "the cursor was moved before");
+        self.sets_aside = true;
+    }
+
+    /// See [`TableCursor::hold_value`].
+    #[inline]
+    pub(crate) fn hold_value(&mut self) -> Result<()> {
+        self.cursor_mut().hold_value()
     }
 
     #[inline]
@@ -209,7 +224,11 @@ impl RunCursor {
             let TableRef { file, hi, .. } = &self.run.tables[self.range.clone()][index];
             self.cut = *hi != file.end;
             let table = self.tables.get_owned(file)?;
-            self.current = Some(Box::new(TableCursor::new(table, self.options.clone())));
+            let mut cursor = Box::new(TableCursor::new(table, self.options.clone()));
+            if self.sets_aside {
+                cursor.set_values_aside();
+            }
+            self.current = Some(cursor);
             self.index = index;
         }
         Ok(self.cursor_mut())

@@ -40,6 +40,22 @@ impl Source {
         }
     }
 
+    /// Lets go of large values until [`Source::hold_value`] asks for them.
+    pub(crate) fn set_values_aside(&mut self) {
+        if let Source::Run(cursor) = self {
+            cursor.set_values_aside();
+        }
+    }
+
+    /// Has the value there, for [`Source::value`] and [`Source::pinned_value`].
+    #[inline]
+    pub(crate) fn hold_value(&mut self) -> Result<()> {
+        match self {
+            Source::Memtable(_) => Ok(()),
+            Source::Run(cursor) => cursor.hold_value(),
+        }
+    }
+
     /// The value's bytes, uncopied but for those that may change.
     #[inline]
     pub(crate) fn value(&self) -> ValueBytes<'_> {

@@ -15,6 +15,7 @@ use crate::key::{Comparator, SeqNo};
 use crate::memtable;
 use crate::segment::ValueReader;
 use crate::stats::ReadReport;
+use crate::table::LARGE_BLOCK;
 use crate::totals::{Total, Totals};
 use crate::value::Value;
 
@@ -282,6 +283,7 @@ impl Iter {
         loop {
             let header = records.header();
             if open && header.seqno <= self.parts.seqno {
+                records.hold_value()?;
                 open = self.chain.push(header, records.pinned_value());
             }
             records.next()?;
@@ -295,6 +297,10 @@ impl Iter {
     #[inline]
     fn begin_chain(&mut self) -> Result<()> {
         self.chain.clear();
+        if self.value.as_ref().is_ok_and(|value| value.len() >= LARGE_BLOCK) {
+            // It is not wanted beside the next ones.
+            self.value = Ok(Value::default());
+        }
         if let Some(covers) = &mut self.parts.covers {
             self.chain.cover(covers.of(&self.key)?);
         }
@@ -406,6 +412,7 @@ impl Iter {
         loop {
             let header = records.header();
             if header.seqno <= self.parts.seqno {
+                records.hold_value()?;
                 self.chain.push_newer(header, records.pinned_value());
             }
             records.prev()?;

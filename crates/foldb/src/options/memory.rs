@@ -8,7 +8,7 @@
 //! order, and pages of which it fills a part. A budget that is left automatic grows with the sizes that are given; one that is given wins over
 //! them: they shrink until they fit, like a write buffer under RocksDB's `WriteBufferManager`.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::options::Options;
 use crate::runtime::RuntimeOptions;
 
@@ -18,7 +18,10 @@ const MIB: usize = 1 << 20;
 const DEFAULT_BUDGET: usize = 256 * MIB;
 
 /// Smallest budget that can be kept: a table being written takes some 400 KiB, whatever its records are.
-const SMALLEST_BUDGET: usize = 8 * MIB;
+pub(super) const SMALLEST_BUDGET: usize = 8 * MIB;
+
+/// Smallest budget of background work.
+pub(super) const SMALLEST_BACKGROUND: usize = SMALLEST_BUDGET / 8;
 
 /// What automatic write buffers may take together.
 const AUTOMATIC_BUFFERS: usize = 64 * MIB;
@@ -103,14 +106,7 @@ impl MemoryShares {
     /// # Errors
     /// `InvalidArgument`, naming the option, its value and the range.
     pub(crate) fn of_runtime(options: &RuntimeOptions) -> Result<MemoryShares> {
-        check_budgets(options.memory_budget, options.compaction_memory_budget)?;
-        let at_least_one = [
-            ("max_open_files", options.max_open_files),
-            ("background_threads", options.background_threads),
-        ];
-        if let Some((option, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
-            return Err(Error::invalid_argument(format!("{option} is 0, but must be at least 1")));
-        }
+        options.validate()?;
         let wanted = Wanted {
             budget: options.memory_budget,
             cache: options.block_cache_size,
@@ -171,23 +167,6 @@ pub(super) fn memtable_bytes(size: usize, count: usize, is_automatic: bool) -> u
 /// How many write buffers of a size an automatic number of them is.
 pub(super) fn automatic_count(size: usize, most: usize) -> usize {
     (AUTOMATIC_BUFFERS.min(most) / size).clamp(2, 17)
-}
-
-/// # Errors
-/// `InvalidArgument` for a budget too small to work with.
-pub(crate) fn check_budgets(memory: usize, compaction: usize) -> Result<()> {
-    let checks = [
-        ("memory_budget", memory, SMALLEST_BUDGET, "8 MiB"),
-        ("compaction_memory_budget", compaction, SMALLEST_BUDGET / 8, "1 MiB"),
-    ];
-    for (option, value, least, text) in checks {
-        if (1..least).contains(&value) {
-            return Err(Error::invalid_argument(format!(
-                "{option} is {value}, but must be 0 (automatic) or at least {text}"
-            )));
-        }
-    }
-    Ok(())
 }
 
 impl Options {
@@ -286,19 +265,5 @@ mod tests {
             let buffers = fitted.write_buffer_size * fitted.max_write_buffers();
             assert!(buffers <= shares.memtables, "{shares:?}");
         }
-    }
-
-    #[test]
-    fn budgets_too_small_are_refused_by_name() {
-        for (option, memory, compaction) in
-            [("memory_budget", 8 * MIB - 1, 0), ("compaction_memory_budget", 0, MIB - 1)]
-        {
-            let error = check_budgets(memory, compaction).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{option} is ")), "{error}");
-        }
-        check_budgets(0, 0).unwrap();
-        check_budgets(8 * MIB, MIB).unwrap();
-        let no_files = RuntimeOptions { max_open_files: 0, ..RuntimeOptions::default() };
-        assert!(MemoryShares::of_runtime(&no_files).is_err());
     }
 }

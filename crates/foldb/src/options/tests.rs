@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use foldb_env::{Env, MemFs};
+
+use crate::db::Db;
 use crate::error::ErrorKind;
 use crate::key::Comparator;
 use crate::options::{Compression, KeyspaceSettings, MAX_LEVELS, OptionSource, Options, Profile};
@@ -26,8 +29,8 @@ fn what_is_out_of_range_is_refused_by_name() {
     #[rustfmt::skip]
     let cases: &[(&str, Set, Set)] = &[
         ("write_buffer_size is 4095", |o| o.write_buffer_size = 4095, |o| o.write_buffer_size = 4096),
-        ("write_buffer_size is 17179869185", |o| o.write_buffer_size = (16 << 30) + 1,
-                                             |o| o.write_buffer_size = 16 << 30),
+        ("write_buffer_size is 4294967297", |o| o.write_buffer_size = (4 << 30) + 1,
+                                            |o| o.write_buffer_size = 4 << 30),
         ("max_write_buffers is 1", |o| o.max_write_buffers = 1, |o| o.max_write_buffers = 2),
         ("block_size is 255", |o| o.block_size = 255, |o| o.block_size = 256),
         ("block_size is 67108865", |o| o.block_size = (64 << 20) + 1, |o| o.block_size = 64 << 20),
@@ -46,6 +49,14 @@ fn what_is_out_of_range_is_refused_by_name() {
                                                   |o| o.max_bytes_for_level_multiplier = 1.0),
         ("max_bytes_for_level_multiplier is NaN", |o| o.max_bytes_for_level_multiplier = f64::NAN,
                                                   |_| {}),
+        ("max_bytes_for_level_multiplier is inf",
+         |o| o.max_bytes_for_level_multiplier = f64::INFINITY, |_| {}),
+        ("wal_limit is 4095", |o| o.wal_limit = 4095, |o| o.wal_limit = 4096),
+        ("target_file_size is 1023", |o| o.target_file_size = 1023, |o| o.target_file_size = 1024),
+        ("memory_budget is 8388607", |o| o.memory_budget = (8 << 20) - 1,
+                                     |o| o.memory_budget = 8 << 20),
+        ("compaction_memory_budget is 1048575", |o| o.compaction_memory_budget = (1 << 20) - 1,
+                                                |o| o.compaction_memory_budget = 1 << 20),
         ("max_background_compactions is 0", |o| o.max_background_compactions = 0,
                                             |o| o.max_background_compactions = 1),
     ];
@@ -231,4 +242,82 @@ fn filters_above_are_sharper() {
     assert_eq!(bits, [16, 16, 16, 16, 14, 12, 10]);
     let off = KeyspaceSettings { bloom_bits: 0, ..settings };
     assert_eq!(off.filter_bits(7, 0), 0, "off is off");
+}
+
+/// Options at the ends of their types, and of their ranges, one at a time: each is refused by name or
+/// works. Sums of sizes overflowed in opens that the check had let through.
+#[test]
+fn every_number_is_refused_by_name_or_works() {
+    type Set = fn(&mut Options, u64);
+    macro_rules! numbers {
+        ($($field:ident: $type:ty),+) => {
+            [$((stringify!($field), <$type>::MAX as u64, (|o, n| o.$field = n as $type) as Set)),+]
+        };
+    }
+    let numbers = numbers!(
+        write_buffer_size: usize, max_write_buffers: usize, wal_limit: u64, memory_budget: usize,
+        compaction_memory_budget: usize, block_cache_size: usize, block_size: usize,
+        bloom_bits: u32, min_level_to_compress: usize, target_file_size: u64,
+        max_open_files: usize, num_levels: usize, tier_fan_in: usize,
+        level0_compaction_trigger: usize, level0_slowdown_trigger: usize,
+        level0_stop_trigger: usize, max_bytes_for_level_base: u64, idle_runs: usize,
+        max_background_compactions: usize, segment_size: u64, merge_memory_budget: usize,
+        merge_io_budget: u64
+    );
+    let ranges = Options::default().numbers();
+    assert_eq!(numbers.len(), ranges.len());
+    for (option, most, set) in numbers {
+        let range = ranges.iter().find(|(name, ..)| *name == option).expect("it has a range").2;
+        for value in [
+            0,
+            1,
+            most,
+            range.floor,
+            range.ceiling,
+            range.floor.saturating_sub(1),
+            range.ceiling.saturating_add(1),
+        ] {
+            let fs = MemFs::new();
+            let mut options = with(|o| o.create_if_missing = true);
+            options.env = Env::in_memory(fs);
+            set(&mut options, value);
+            if option == "level0_compaction_trigger" {
+                options.level0_stop_trigger = options.level0_stop_trigger.max(value as usize);
+            }
+            match options.validate() {
+                Ok(()) => works(options, option, value),
+                Err(error) => {
+                    assert!(
+                        error
+                            .to_string()
+                            .starts_with(&format!("{option} is {value}, but must be ")),
+                        "{error}"
+                    );
+                    let refused = Db::open("db", options).map(|_| ()).unwrap_err();
+                    assert_eq!(refused.to_string(), error.to_string());
+                }
+            }
+        }
+    }
+    for value in [0, 1, 24, usize::MAX] {
+        let options = with(|o| (o.create_if_missing, o.value_separation_min) = (true, Some(value)));
+        works(Options { env: Env::in_memory(MemFs::new()), ..options }, "separation", value as u64);
+    }
+}
+
+/// Opens a database with these options, writes, flushes, compacts and reads.
+fn works(options: Options, option: &str, value: u64) {
+    let what = format!("{option} = {value}");
+    let db = Db::open("db", options).unwrap_or_else(|error| panic!("{what}: {error}"));
+    for n in 0..30u32 {
+        db.put(n.to_be_bytes(), [7; 400]).unwrap_or_else(|error| panic!("{what}: {error}"));
+        if n % 10 == 9 {
+            db.flush().unwrap();
+        }
+    }
+    db.compact::<&[u8]>(..).unwrap();
+    assert_eq!(db.iter().unwrap().count(), 30, "{what}");
+    db.explain_options();
+    db.memory();
+    db.close().unwrap();
 }

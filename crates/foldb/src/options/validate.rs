@@ -1,124 +1,188 @@
-//! Which settings make sense together.
+//! Where every option may lie, and which settings make sense together.
+//!
+//! Invariant: whatever passes, no sum or product of sizes overflows, and work makes progress.
+
+use std::fmt::Display;
 
 use crate::error::{Error, Result};
 use crate::key::Comparator;
-use crate::options::memory::check_budgets;
+use crate::options::memory::{SMALLEST_BACKGROUND, SMALLEST_BUDGET};
 use crate::options::{Compression, MAX_LEVELS, Options};
+use crate::runtime::RuntimeOptions;
 use crate::table::zstd;
 
+/// Where a number may lie, both ends included.
+#[derive(Clone, Copy)]
+pub(super) struct Range {
+    /// Whether 0, below the floor, stands for a number that follows from other options.
+    or_automatic: bool,
+    pub(super) floor: u64,
+    pub(super) ceiling: u64,
+}
+
+const fn between(floor: u64, ceiling: u64) -> Range {
+    Range { or_automatic: false, floor, ceiling }
+}
+
+const fn automatic_or(floor: u64, ceiling: u64) -> Range {
+    Range { or_automatic: true, floor, ceiling }
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+const TIB: u64 = 1 << 40;
+
+/// More memory, and more bytes in a level or log, than any machine has; sums of them do not overflow.
+const MOST_MEMORY: u64 = 16 * TIB;
+const MOST_BYTES: u64 = 1024 * TIB;
+/// More runs than can be, for options that are to be switched off by a large number.
+const MOST_RUNS: u64 = 1 << 30;
+/// More tables or threads than can be.
+const MOST_FILES: u64 = 1 << 30;
+const MOST_THREADS: u64 = 1024;
+
+const WRITE_BUFFER_SIZE: Range = between(4 * KIB, 4 * GIB);
+const MAX_WRITE_BUFFERS: Range = automatic_or(2, 4096);
+/// Below the floor each put would begin a log of its own.
+const WAL_LIMIT: Range = automatic_or(4 * KIB, MOST_BYTES);
+const MEMORY_BUDGET: Range = automatic_or(SMALLEST_BUDGET as u64, MOST_MEMORY);
+const COMPACTION_MEMORY_BUDGET: Range = automatic_or(SMALLEST_BACKGROUND as u64, MOST_MEMORY);
+const BLOCK_CACHE_SIZE: Range = between(0, MOST_MEMORY);
+const BLOCK_SIZE: Range = between(256, 64 * MIB);
+const BLOOM_BITS: Range = between(0, 64);
+/// Below the floor each key would be a table of its own.
+const TARGET_FILE_SIZE: Range = automatic_or(KIB, TIB);
+const MAX_OPEN_FILES: Range = between(1, MOST_FILES);
+const BACKGROUND_THREADS: Range = between(1, MOST_THREADS);
+const MERGE_IO_BUDGET: Range = automatic_or(4 * KIB, MOST_BYTES);
+
+impl Range {
+    /// # Errors
+    /// `InvalidArgument`, naming the option, its value and the range.
+    fn check(self, option: &str, value: u64) -> Result<()> {
+        let Range { or_automatic, floor, ceiling } = self;
+        if (floor..=ceiling).contains(&value) || or_automatic && value == 0 {
+            return Ok(());
+        }
+        let zero = if or_automatic { "0 (automatic) or " } else { "" };
+        Err(out_of_range(option, &value, &format!("{zero}between {floor} and {ceiling}")))
+    }
+}
+
+#[cold]
+fn out_of_range(option: &str, value: &dyn Display, range: &str) -> Error {
+    Error::invalid_argument(format!("{option} is {value}, but must be {range}"))
+}
+
+/// The number of an option; one that does not fit into 64 bits is beyond every ceiling.
+fn number(value: usize) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
 impl Options {
-    /// Checks that every setting is in its range.
+    /// Checks that every setting is in its range. Each floor keeps a few thousand writes from making
+    /// as many files; each ceiling keeps sums of sizes within 64 bits.
     ///
     /// # Errors
     /// `InvalidArgument`, naming the option, its value and the range; `Unsupported` for
     /// [`Compression::Zstd`] without the cargo feature `zstd`.
     pub fn validate(&self) -> Result<()> {
-        let checks: [(bool, &str, String, &str); 17] = [
-            (
-                self.write_buffer_size >= 4 << 10,
-                "write_buffer_size",
-                self.write_buffer_size.to_string(),
-                "at least 4096 bytes",
-            ),
-            (
-                self.write_buffer_size <= 16 << 30,
-                "write_buffer_size",
-                self.write_buffer_size.to_string(),
-                "at most 16 GiB",
-            ),
-            (
-                self.max_write_buffers != 1,
-                "max_write_buffers",
-                self.max_write_buffers.to_string(),
-                "0 (automatic) or at least 2",
-            ),
-            (
-                self.block_size >= 256,
-                "block_size",
-                self.block_size.to_string(),
-                "at least 256 bytes",
-            ),
-            (
-                self.block_size <= 64 << 20,
-                "block_size",
-                self.block_size.to_string(),
-                "at most 64 MiB",
-            ),
-            (self.bloom_bits <= 64, "bloom_bits", self.bloom_bits.to_string(), "at most 64"),
-            (
-                self.max_open_files >= 1,
-                "max_open_files",
-                self.max_open_files.to_string(),
-                "at least 1",
-            ),
-            (
-                (2..=MAX_LEVELS).contains(&self.num_levels),
-                "num_levels",
-                self.num_levels.to_string(),
-                "between 2 and 32",
-            ),
-            (self.tier_fan_in >= 2, "tier_fan_in", self.tier_fan_in.to_string(), "at least 2"),
-            (
-                self.staging_ratio > 0.0 && self.staging_ratio <= 10.0,
-                "staging_ratio",
-                self.staging_ratio.to_string(),
-                "above 0 and at most 10",
-            ),
-            (
-                self.level0_compaction_trigger >= 1,
-                "level0_compaction_trigger",
-                self.level0_compaction_trigger.to_string(),
-                "at least 1",
-            ),
-            (
-                self.level0_stop_trigger >= self.level0_compaction_trigger,
-                "level0_stop_trigger",
-                self.level0_stop_trigger.to_string(),
-                "at least level0_compaction_trigger, or writes would wait for ever",
-            ),
-            (
-                self.max_bytes_for_level_multiplier >= 1.0,
-                "max_bytes_for_level_multiplier",
-                self.max_bytes_for_level_multiplier.to_string(),
-                "at least 1",
-            ),
-            (
-                self.max_background_compactions >= 1,
-                "max_background_compactions",
-                self.max_background_compactions.to_string(),
-                "at least 1",
-            ),
-            (
-                (4 << 10..=4 << 30).contains(&self.segment_size),
-                "segment_size",
-                self.segment_size.to_string(),
-                "between 4096 bytes and 4 GiB",
-            ),
-            (
-                self.max_dead_fraction > 0.0 && self.max_dead_fraction <= 1.0,
-                "max_dead_fraction",
-                self.max_dead_fraction.to_string(),
-                "above 0 and at most 1",
-            ),
-            (
-                self.merge_memory_budget >= 64 << 10,
-                "merge_memory_budget",
-                self.merge_memory_budget.to_string(),
-                "at least 64 KiB",
-            ),
+        for (option, value, range) in self.numbers() {
+            range.check(option, value)?;
+        }
+        let fractions = [
+            ("staging_ratio", self.staging_ratio, 0.0, 10.0),
+            ("max_dead_fraction", self.max_dead_fraction, 0.0, 1.0),
         ];
-        for (holds, option, value, range) in checks {
-            if !holds {
-                return Err(Error::invalid_argument(format!(
-                    "{option} is {value}, but must be {range}"
-                )));
+        for (option, value, above, at_most) in fractions {
+            if !(value > above && value <= at_most) {
+                let range = format!("above {above} and at most {at_most}");
+                return Err(out_of_range(option, &value, &range));
             }
         }
-        check_budgets(self.memory_budget, self.compaction_memory_budget)?;
+        if !(1.0..=MOST_TIMES).contains(&self.max_bytes_for_level_multiplier) {
+            let value = &self.max_bytes_for_level_multiplier;
+            let range = format!("between 1 and {MOST_TIMES}");
+            return Err(out_of_range("max_bytes_for_level_multiplier", value, &range));
+        }
+        if self.level0_stop_trigger < self.level0_compaction_trigger {
+            let range = "at least level0_compaction_trigger, or writes would wait for ever";
+            return Err(out_of_range("level0_stop_trigger", &self.level0_stop_trigger, range));
+        }
         check_compression(self.compression)?;
         std::iter::once(&self.comparator)
             .chain(&self.comparators)
             .try_for_each(|comparator| check_comparator(&**comparator))
+    }
+
+    /// Every option that is a whole number, and where it may lie.
+    pub(super) fn numbers(&self) -> [(&'static str, u64, Range); 22] {
+        [
+            ("write_buffer_size", number(self.write_buffer_size), WRITE_BUFFER_SIZE),
+            ("max_write_buffers", number(self.max_write_buffers), MAX_WRITE_BUFFERS),
+            ("wal_limit", self.wal_limit, WAL_LIMIT),
+            ("memory_budget", number(self.memory_budget), MEMORY_BUDGET),
+            (
+                "compaction_memory_budget",
+                number(self.compaction_memory_budget),
+                COMPACTION_MEMORY_BUDGET,
+            ),
+            ("block_cache_size", number(self.block_cache_size), BLOCK_CACHE_SIZE),
+            ("block_size", number(self.block_size), BLOCK_SIZE),
+            ("bloom_bits", u64::from(self.bloom_bits), BLOOM_BITS),
+            ("target_file_size", self.target_file_size, TARGET_FILE_SIZE),
+            ("max_open_files", number(self.max_open_files), MAX_OPEN_FILES),
+            ("num_levels", number(self.num_levels), between(2, MAX_LEVELS as u64)),
+            ("tier_fan_in", number(self.tier_fan_in), between(2, MOST_RUNS)),
+            (
+                "level0_compaction_trigger",
+                number(self.level0_compaction_trigger),
+                between(1, MOST_RUNS),
+            ),
+            (
+                "level0_slowdown_trigger",
+                number(self.level0_slowdown_trigger),
+                between(0, MOST_RUNS),
+            ),
+            ("level0_stop_trigger", number(self.level0_stop_trigger), between(1, MOST_RUNS)),
+            ("max_bytes_for_level_base", self.max_bytes_for_level_base, between(KIB, MOST_BYTES)),
+            ("idle_runs", number(self.idle_runs), between(0, MOST_RUNS)),
+            (
+                "max_background_compactions",
+                number(self.max_background_compactions),
+                BACKGROUND_THREADS,
+            ),
+            ("segment_size", self.segment_size, between(4 * KIB, 4 * GIB)),
+            (
+                "merge_memory_budget",
+                number(self.merge_memory_budget),
+                between(64 * KIB, MOST_MEMORY),
+            ),
+            ("merge_io_budget", self.merge_io_budget, MERGE_IO_BUDGET),
+            // A level that no tree has: then none is compressed.
+            ("min_level_to_compress", number(self.min_level_to_compress), between(0, u64::MAX)),
+        ]
+    }
+}
+
+/// Largest `max_bytes_for_level_multiplier`.
+const MOST_TIMES: f64 = 1e6;
+
+impl RuntimeOptions {
+    /// # Errors
+    /// `InvalidArgument`, naming the option, its value and the range.
+    pub(crate) fn validate(&self) -> Result<()> {
+        let numbers = [
+            ("memory_budget", self.memory_budget, MEMORY_BUDGET),
+            ("compaction_memory_budget", self.compaction_memory_budget, COMPACTION_MEMORY_BUDGET),
+            ("block_cache_size", self.block_cache_size, BLOCK_CACHE_SIZE),
+            ("max_open_files", self.max_open_files, MAX_OPEN_FILES),
+            ("background_threads", self.background_threads, BACKGROUND_THREADS),
+        ];
+        numbers
+            .into_iter()
+            .try_for_each(|(option, value, range)| range.check(option, number(value)))
     }
 }
 

@@ -14,7 +14,7 @@ use super::key_buffer::KeyBuffer;
 use super::pinned::EntryValue;
 use super::position::BlockPosition;
 use super::reader::{Fetch, TableReader};
-use super::source::READAHEAD;
+use super::source::{LARGE_BLOCK, READAHEAD};
 use crate::error::{Error, Result};
 use crate::key::{Kind, NO_OPERATOR, RecordHeader};
 use crate::stats::ReadReport;
@@ -58,6 +58,8 @@ pub struct TableCursor {
     entry: Entry,
     key: KeyBuffer,
     valid: bool,
+    /// Whether large values are let go of until they are asked for.
+    sets_aside: bool,
     behind: Behind,
 }
 
@@ -97,7 +99,48 @@ impl TableCursor {
             entry: NOTHING,
             key: KeyBuffer::default(),
             valid: false,
+            sets_aside: false,
             behind: Behind::default(),
+        }
+    }
+
+    /// Lets go of large values until they are asked for, by [`TableCursor::hold_value`]: for one of
+    /// many cursors of a merge, of which one at a time needs its value.
+    pub fn set_values_aside(&mut self) {
+        self.sets_aside = true;
+    }
+
+    /// Has the value of the record it is on there, for [`TableCursor::value`] and
+    /// [`TableCursor::pinned_value`].
+    ///
+    /// # Errors
+    /// As of a move.
+    #[inline]
+    pub fn hold_value(&mut self) -> Result<()> {
+        if self.entry.end <= self.block.entries_end() { Ok(()) } else { self.read_again() }
+    }
+
+    #[cold]
+    fn read_again(&mut self) -> Result<()> {
+        self.block = self.table.fetch_data(self.handle, &mut self.fetch)?;
+        Ok(())
+    }
+
+    /// Lets go of a large block before another one is read, or none.
+    #[inline]
+    fn leave_block(&mut self) {
+        if self.block.memory_bytes() >= LARGE_BLOCK {
+            self.block = DataBlock::empty();
+        }
+    }
+
+    /// Lets go of a block that is one large record. Moves need no more of it: where there is one record,
+    /// all others lie in other blocks.
+    #[inline]
+    fn set_aside(&mut self) {
+        let is_alone = self.at == 0 && self.entry.end == self.block.entries_end();
+        if self.sets_aside && is_alone && self.entry.end - self.entry.key_end >= LARGE_BLOCK {
+            self.block = DataBlock::empty();
         }
     }
 
@@ -119,7 +162,7 @@ impl TableCursor {
         self.entry.header
     }
 
-    /// The record's value.
+    /// The record's value. It must be held: see [`TableCursor::hold_value`].
     #[inline]
     pub fn value(&self) -> &[u8] {
         &self.block.bytes()[self.entry.key_end..self.entry.end]
@@ -155,7 +198,7 @@ impl TableCursor {
     }
 
     /// The first half of [`TableCursor::seek`]: to the block that the key belongs in, which is asked for.
-    /// Whether there is one; the cursor is on no record until [`TableCursor::seek_in_block`].
+    /// Whether [`TableCursor::seek_in_block`] has to follow: else the seek is done.
     #[inline]
     pub fn approach(&mut self, key: &[u8]) -> Result<bool> {
         self.leave();
@@ -163,6 +206,11 @@ impl TableCursor {
             return Ok(false);
         };
         self.enter(handle)?;
+        if self.sets_aside && self.block.memory_bytes() >= LARGE_BLOCK {
+            // Not held until all other cursors have theirs.
+            self.seek_in_block(key)?;
+            return Ok(false);
+        }
         Ok(true)
     }
 
@@ -183,6 +231,7 @@ impl TableCursor {
         self.at = found.at;
         self.entry = found.entry;
         self.valid = true;
+        self.set_aside();
         Ok(())
     }
 
@@ -232,7 +281,10 @@ impl TableCursor {
     #[inline(never)]
     fn load_long(&mut self, at: usize) -> Result<()> {
         match self.block.entry(at) {
-            Ok(entry) if entry.shared <= self.key.len() => self.arrive(at, entry),
+            Ok(entry) if entry.shared <= self.key.len() => {
+                self.arrive(at, entry);
+                self.set_aside();
+            }
             Ok(_) => return Err(self.fail(EntryFault::Shared, at)),
             Err(fault) => return Err(self.fail(fault, at)),
         }
@@ -250,6 +302,7 @@ impl TableCursor {
     #[cold]
     fn next_block(&mut self) -> Result<()> {
         self.leave();
+        self.leave_block();
         let handle = self.position.next(&self.table, &mut self.fetch)?;
         self.enter_at_start(handle)
     }
@@ -257,6 +310,7 @@ impl TableCursor {
     #[cold]
     fn prev_block(&mut self) -> Result<()> {
         self.leave();
+        self.leave_block();
         let handle = self.position.prev(&self.table, &mut self.fetch)?;
         self.enter_at_end(handle)
     }
@@ -270,6 +324,7 @@ impl TableCursor {
     }
 
     fn enter(&mut self, handle: Handle) -> Result<()> {
+        self.leave_block();
         self.block = self.table.fetch_data(handle, &mut self.fetch)?;
         self.handle = handle;
         Ok(())
@@ -291,7 +346,9 @@ impl TableCursor {
         self.enter(handle)?;
         self.valid = true;
         self.gather_behind(self.block.entries_end())?;
-        self.step_behind()
+        self.step_behind()?;
+        self.set_aside();
+        Ok(())
     }
 
     /// Decodes the records from the last restart before `until` up to there.

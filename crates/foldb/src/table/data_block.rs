@@ -69,6 +69,15 @@ impl DataBlock {
         Ok(block)
     }
 
+    /// The sub-block whose payload is the first `len` of these bytes, not prepared for searches.
+    ///
+    /// # Errors
+    /// As [`DataBlock::parse`].
+    pub fn of_own(bytes: Arc<[u8]>, len: usize) -> Result<DataBlock> {
+        let (entries_end, restarts) = check_restarts(&bytes[..len])?;
+        Ok(DataBlock { bytes, entries_end, restarts, common: None })
+    }
+
     fn add_prefixes(&mut self, payload: &[u8]) -> Result<()> {
         let key = |index| {
             let entry = self.restart_entry(self.restart(index))?;

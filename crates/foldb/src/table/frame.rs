@@ -99,11 +99,11 @@ pub fn codec_from_u8(byte: u8) -> Result<Compression> {
     }
 }
 
-/// Replaces `out` by the bytes that were compressed into `payload`.
+/// The length of what was compressed into `payload`, and the compressed bytes.
 ///
 /// # Errors
-/// `Corruption` if they do not decompress to exactly the length that is stored.
-pub fn decompress(payload: &[u8], codec: Compression, out: &mut Vec<u8>) -> Result<()> {
+/// `Corruption` if so few bytes cannot have been that many.
+pub fn uncompressed_len(payload: &[u8], codec: Compression) -> Result<(usize, &[u8])> {
     let mut reader = ByteReader::new(payload);
     let len = u64::from(reader.varint32("uncompressed length")?);
     let compressed = &payload[reader.position()..];
@@ -114,7 +114,15 @@ pub fn decompress(payload: &[u8], codec: Compression, out: &mut Vec<u8>) -> Resu
             compressed.len()
         )));
     }
-    out.resize(len as usize, 0);
+    Ok((len as usize, compressed))
+}
+
+/// Fills `out` with the bytes that were compressed, which are as many.
+///
+/// # Errors
+/// `Corruption` if they do not decompress to exactly so many.
+pub fn decompress(compressed: &[u8], codec: Compression, out: &mut [u8]) -> Result<()> {
+    let len = out.len();
     let decompressed = match codec {
         Compression::Lz4 => {
             lz4_flex::block::decompress_into(compressed, out).map_err(|e| e.to_string())
@@ -126,7 +134,7 @@ pub fn decompress(payload: &[u8], codec: Compression, out: &mut Vec<u8>) -> Resu
         Compression::None => Err("not compressed".to_owned()),
     };
     match decompressed {
-        Ok(found) if found as u64 == len => Ok(()),
+        Ok(found) if found == len => Ok(()),
         Ok(found) => Err(Error::corruption(format!(
             "{codec:?} payload: expected {len} bytes uncompressed, found {found}"
         ))),

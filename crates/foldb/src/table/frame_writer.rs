@@ -21,6 +21,10 @@ use crate::options::Compression;
 /// Bytes gathered before they are handed to the operating system.
 const CHUNK: usize = 256 << 10;
 
+/// Room behind what was asked for: a large record is followed by restarts, codec and checksum, and must
+/// not be copied for these.
+const SLACK: usize = 16 << 10;
+
 /// Bytes written between two syncs.
 const SYNC_INTERVAL: u64 = 1 << 20;
 
@@ -53,7 +57,8 @@ impl FrameWriter {
             written: 0,
             synced: 0,
             compressor: Compressor {
-                out: Vec::new(),
+                head: Vec::new(),
+                out: PagedBytes::default(),
                 snappy: snap::raw::Encoder::new(),
                 zstd: zstd::Encoder::default(),
             },
@@ -68,7 +73,7 @@ impl FrameWriter {
 
     /// Bytes it takes in memory.
     pub fn memory_bytes(&self) -> usize {
-        self.chunk.len() + self.compressor.out.capacity()
+        self.chunk.len() + self.compressor.out.len()
     }
 
     /// Position of the next byte in the chunk: the `start` of a frame to be ended later.
@@ -88,8 +93,10 @@ impl FrameWriter {
 
     #[cold]
     fn grow(&mut self, len: usize) {
-        let needed = (self.used + len).max(CHUNK + (16 << 10));
-        self.chunk.resize(needed.max(self.chunk.len() * 2), self.used);
+        let needed = (self.used + len + SLACK).max(CHUNK + SLACK);
+        // Doubling saves copies while the chunk is small. A large record is there at once.
+        let doubled = if needed > 4 * CHUNK { needed } else { self.chunk.len() * 2 };
+        self.chunk.resize(needed.max(doubled), self.used);
     }
 
     /// Keeps the first `len` bytes of what [`FrameWriter::room`] gave.
@@ -133,10 +140,12 @@ impl FrameWriter {
     fn compress(&mut self, start: usize, compression: Compression) -> Compression {
         let raw = &self.chunk[start..self.used];
         let Some(compressed) = self.compressor.compress(raw, compression) else {
+            self.compressor.rest();
             return Compression::None;
         };
         self.chunk[start..start + compressed.len()].copy_from_slice(compressed);
         self.used = start + compressed.len();
+        self.compressor.rest();
         compression
     }
 
@@ -177,22 +186,35 @@ impl FrameWriter {
 
 /// The codecs' state, kept from frame to frame.
 struct Compressor {
-    out: Vec<u8>,
+    head: Vec<u8>,
+    /// Of a large frame only those pages take memory that are written to.
+    out: PagedBytes,
     snappy: snap::raw::Encoder,
     zstd: zstd::Encoder,
 }
 
 impl Compressor {
+    /// Gives memory back that only a large frame needed.
+    fn rest(&mut self) {
+        if self.out.len() > 4 * CHUNK {
+            self.out = PagedBytes::default();
+        }
+    }
+
     /// The payload of `raw` under `codec`: its length, then its compressed bytes. `None` if that
     /// saves less than an eighth.
     fn compress(&mut self, raw: &[u8], codec: Compression) -> Option<&[u8]> {
         if codec == Compression::None || raw.len() > MAX_COMPRESSED {
             return None;
         }
-        self.out.clear();
-        put_varint(&mut self.out, raw.len() as u64);
-        let head = self.out.len();
-        self.out.resize(head + worst_case(raw.len(), codec), 0);
+        self.head.clear();
+        put_varint(&mut self.head, raw.len() as u64);
+        let head = self.head.len();
+        let most = head + worst_case(raw.len(), codec);
+        if self.out.len() < most {
+            self.out.resize(most, 0);
+        }
+        self.out[..head].copy_from_slice(&self.head);
         let out = &mut self.out[head..];
         let len = match codec {
             Compression::Lz4 => lz4_flex::block::compress_into(raw, out).ok()?,

@@ -61,4 +61,4 @@ pub use reader::TableReader;
 pub(crate) use references::ReferencesReader;
 pub(crate) use salvage::{Gap, salvage};
 pub use sorted_reads::SortedReads;
-pub use source::READAHEAD;
+pub use source::{LARGE_BLOCK, READAHEAD};

@@ -18,7 +18,7 @@ use super::order::KeyOrder;
 use super::pinned::EntryValue;
 use super::properties::Properties;
 use super::sorted_reads::SortedReads;
-use super::source::{FrameBuffers, ReadWindow, TableFile};
+use super::source::{FrameBuffers, Payload, ReadWindow, TableFile};
 use super::tombstone_block::decode_tombstones;
 use crate::error::{Error, Result};
 use crate::key::{Comparator, RecordHeader, SeqNo};
@@ -297,12 +297,16 @@ impl TableReader {
         }
         let limit = self.footer.index.offset;
         let payload = match window {
-            Some(window) => window.read_frame(&self.file, handle, limit, buffers)?,
-            None => self.file.read_frame(handle, buffers)?,
+            Some(window) => window.read_block(&self.file, handle, limit, buffers)?,
+            None => self.file.read_block(handle, buffers)?,
         };
         // A block that is not kept is not searched often enough to prepare it.
         let order = fill_cache.then_some(&self.order);
-        let block = DataBlock::parse(payload, order).map_err(|e| self.locate(e, handle))?;
+        let block = match payload {
+            Payload::Lent(payload) => DataBlock::parse(payload, order),
+            Payload::Own { bytes, len } => DataBlock::of_own(bytes, len),
+        };
+        let block = block.map_err(|e| self.locate(e, handle))?;
         if *fill_cache {
             self.cache.insert(self.file.number, handle, CachedBlock::Data(block.clone()));
         }

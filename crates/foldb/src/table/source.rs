@@ -5,12 +5,35 @@ use std::sync::Arc;
 
 use foldb_env::RandomAccessFile;
 
-use super::frame::{Handle, check_frame, decompress};
+use super::frame::{Handle, check_frame, decompress, uncompressed_len};
 use crate::error::{Error, Result};
 use crate::options::Compression;
 
 /// Bytes read at once by a walk that reads ahead and has all the memory it wants.
 pub const READAHEAD: usize = 256 << 10;
+
+/// From this size on a sub-block's payload has memory of its own, which it keeps: it is copied no
+/// second time, and no buffer stays as large as it.
+pub const LARGE_BLOCK: usize = 1 << 20;
+
+/// The payload of a sub-block.
+#[derive(Debug)]
+pub enum Payload<'a> {
+    /// In a buffer that is used again.
+    Lent(&'a [u8]),
+    /// The first `len` of these bytes.
+    Own { bytes: Arc<[u8]>, len: usize },
+}
+
+/// So many zeroes, shared by nobody yet.
+fn zeroed(len: usize) -> Arc<[u8]> {
+    std::iter::repeat_n(0, len).collect()
+}
+
+/// Where a new buffer is filled.
+fn unshared(bytes: &mut Arc<[u8]>) -> &mut [u8] {
+    Arc::get_mut(bytes).expect("a new Arc is not shared")
+}
 
 /// The file of a table.
 #[derive(Debug)]
@@ -77,8 +100,59 @@ impl TableFile {
         if codec == Compression::None {
             return Ok(payload);
         }
-        decompress(payload, codec, out).map_err(locate)?;
+        let (len, compressed) = uncompressed_len(payload, codec).map_err(locate)?;
+        out.resize(len, 0);
+        decompress(compressed, codec, out).map_err(locate)?;
         Ok(out)
+    }
+
+    /// Reads, checks and decompresses the frame of a sub-block.
+    pub fn read_block<'a>(
+        &self,
+        handle: Handle,
+        buffers: &'a mut FrameBuffers,
+    ) -> Result<Payload<'a>> {
+        if handle.len as usize >= LARGE_BLOCK {
+            return self.read_large_block(handle);
+        }
+        buffers.frame.resize(handle.len as usize, 0);
+        self.read(&mut buffers.frame, handle.offset)?;
+        self.open_block(&buffers.frame, handle, &mut buffers.payload)
+    }
+
+    #[cold]
+    fn read_large_block<'a>(&self, handle: Handle) -> Result<Payload<'a>> {
+        let mut frame = zeroed(handle.len as usize);
+        self.read(unshared(&mut frame), handle.offset)?;
+        let locate = |error| self.locate(error, handle.offset);
+        let (payload, codec) = check_frame(&frame, self.number, handle.offset).map_err(locate)?;
+        if codec == Compression::None {
+            let len = payload.len();
+            return Ok(Payload::Own { bytes: frame, len });
+        }
+        let (len, compressed) = uncompressed_len(payload, codec).map_err(locate)?;
+        decompress_to_own(compressed, codec, len).map_err(locate)
+    }
+
+    /// The payload of a sub-block whose frame was read already.
+    fn open_block<'a>(
+        &self,
+        frame: &'a [u8],
+        handle: Handle,
+        out: &'a mut Vec<u8>,
+    ) -> Result<Payload<'a>> {
+        let locate = |error| self.locate(error, handle.offset);
+        let (payload, codec) = check_frame(frame, self.number, handle.offset).map_err(locate)?;
+        if codec == Compression::None {
+            return Ok(Payload::Lent(payload));
+        }
+        let (len, compressed) = uncompressed_len(payload, codec).map_err(locate)?;
+        if len >= LARGE_BLOCK {
+            return decompress_to_own(compressed, codec, len).map_err(locate);
+        }
+        out.resize(len, 0);
+        decompress(compressed, codec, out).map_err(locate)?;
+        Ok(Payload::Lent(out))
     }
 
     /// Adds to an error which file it is about, and where in it.
@@ -86,6 +160,13 @@ impl TableFile {
     pub fn locate(&self, error: Error, offset: u64) -> Error {
         error.at(&self.path, offset)
     }
+}
+
+#[cold]
+fn decompress_to_own<'a>(compressed: &[u8], codec: Compression, len: usize) -> Result<Payload<'a>> {
+    let mut bytes = zeroed(len);
+    decompress(compressed, codec, unshared(&mut bytes))?;
+    Ok(Payload::Own { bytes, len })
 }
 
 /// A stretch of the file around where a walk is, read at once.
@@ -103,21 +184,25 @@ impl ReadWindow {
         ReadWindow { bytes: Vec::new(), offset: 0, len: len as u64 }
     }
 
-    /// Reads a frame out of the window, which is first moved to begin at it if it must be.
-    /// `limit` is where the file's frames end, the frame's end included.
-    pub fn read_frame<'a>(
+    /// Reads the frame of a sub-block out of the window, which is first moved to begin at it if it must
+    /// be. A large one is read by itself. `limit` is where the file's frames end, the frame's end
+    /// included.
+    pub fn read_block<'a>(
         &'a mut self,
         file: &TableFile,
         handle: Handle,
         limit: u64,
         buffers: &'a mut FrameBuffers,
-    ) -> Result<&'a [u8]> {
+    ) -> Result<Payload<'a>> {
+        if handle.len as usize >= LARGE_BLOCK {
+            return file.read_block(handle, buffers);
+        }
         if self.find(handle).is_none() {
             self.move_to(file, handle, limit)?;
         }
         match self.find(handle) {
-            Some(frame) => file.open_frame(frame, handle, &mut buffers.payload),
-            None => file.read_frame(handle, buffers),
+            Some(frame) => file.open_block(frame, handle, &mut buffers.payload),
+            None => file.read_block(handle, buffers),
         }
     }
 

@@ -54,7 +54,7 @@ fn is_due(view: &View, slice: &Slice) -> bool {
 /// Whether the tree is no larger than what level 0 gathers before its first merge.
 fn is_small(view: &View) -> bool {
     let bytes: u64 = (0..view.policy.num_levels).map(|level| view.tree.level_bytes(level)).sum();
-    bytes <= view.policy.level0_trigger as u64 * view.policy.flush_bytes
+    bytes <= (view.policy.level0_trigger as u64).saturating_mul(view.policy.flush_bytes)
 }
 
 /// All that has keys in a range, from the newest run on, goes into the oldest run of level `bottom`.

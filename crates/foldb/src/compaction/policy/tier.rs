@@ -43,7 +43,7 @@ pub fn need(view: &View, level: usize, kind: LevelKind) -> Option<Need> {
     let free = view.free_from(level);
     let bytes = runs[free..].iter().map(RunShape::bytes).sum();
     let tier = Tier { level, trigger, limit, run_bytes, runs, free, bytes };
-    let heavy = bytes >= trigger as u64 * run_bytes && free < runs.len();
+    let heavy = bytes >= (trigger as u64).saturating_mul(run_bytes) && free < runs.len();
     if runs.len() < trigger && !heavy {
         return None;
     }

@@ -43,7 +43,7 @@ fn open(fs: &MemFs) -> Db {
         env: Env::in_memory(fs.clone()),
         value_separation_min: Some(MIN),
         segment_size: 4096,
-        target_file_size: 600,
+        target_file_size: 1024,
         block_size: 256,
         ..Options::default()
     };

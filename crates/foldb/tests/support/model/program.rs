@@ -312,13 +312,13 @@ fn settings() -> impl Strategy<Value = Settings> {
         levels: shape.3,
         fan_in: shape.4,
         compression: tables.0,
-        target_file: [400, 1000, 3000, 100_000][tables.1],
+        target_file: [1024, 1500, 3000, 100_000][tables.1],
         block: [256, 512, 4096, 65536][tables.2],
         bloom_bits: tables.3,
         write_buffer: 4096 * memory.0,
         cache: memory.1,
         open_files: memory.2,
-        wal_limit: [0, 3000, 20_000][memory.3 as usize],
+        wal_limit: [0, 4096, 20_000][memory.3 as usize],
         default_operator,
     })
 }
