@@ -47,24 +47,24 @@ fn h01_sliced_install_applies_merges_once() {
     for preset in PRESETS {
         let fs = MemFs::new();
         let db = Db::open(PATH, sliced(&fs, preset)).unwrap();
-        for n in 0..120 {
+        for n in 0..300 {
             db.put(key(n), number(10)).unwrap();
         }
         db.flush().unwrap();
         steps::run_background(&db, |_| {});
         for _ in 0..4 {
-            for n in 0..120 {
+            for n in 0..300 {
                 db.merge(key(n), number(1)).unwrap();
             }
             db.flush().unwrap();
         }
         let slices_before = db.stats().compaction_slices;
         steps::run_background(&db, |step| {
-            for n in 0..120 {
+            for n in 0..300 {
                 assert_eq!(count(&db, &key(n)), 14, "{preset:?}: {} after slice {step}", key(n));
             }
             let scanned: Vec<_> = db.iter().unwrap().map(|entry| entry.unwrap().1).collect();
-            assert_eq!(scanned.len(), 120, "{preset:?}: after slice {step}");
+            assert_eq!(scanned.len(), 300, "{preset:?}: after slice {step}");
             assert!(scanned.iter().all(|value| *value == number(14)), "{preset:?}: a scan");
             // Each slice is a state that a crash must leave whole.
             let survivor = Db::open(PATH, sliced(&fs.crash(), preset)).unwrap();

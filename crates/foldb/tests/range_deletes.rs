@@ -64,26 +64,26 @@ fn h10_tombstones_are_compared_by_seqno_not_by_level() {
     for preset in PRESETS {
         let fs = MemFs::new();
         let db = Db::open(PATH, sliced(&fs, preset)).unwrap();
-        for n in 0..120 {
+        for n in 0..300 {
             db.put(key(n), number(10)).unwrap();
         }
         db.flush().unwrap();
         steps::run_background(&db, |_| {});
-        db.delete_range(key(0)..key(200)).unwrap();
+        db.delete_range(key(0)..key(300)).unwrap();
         db.flush().unwrap();
         for _ in 0..3 {
-            for n in 0..120 {
+            for n in 0..300 {
                 db.merge(key(n), number(1)).unwrap();
             }
             db.flush().unwrap();
         }
         let slices_before = db.stats().compaction_slices;
         steps::run_background(&db, |step| {
-            for n in 0..120 {
+            for n in 0..300 {
                 assert_eq!(count(&db, &key(n)), 3, "{preset:?}: {} after slice {step}", key(n));
             }
             let scanned: Vec<_> = db.iter().unwrap().map(|entry| entry.unwrap().1).collect();
-            assert_eq!(scanned.len(), 120, "{preset:?}: after slice {step}");
+            assert_eq!(scanned.len(), 300, "{preset:?}: after slice {step}");
             assert!(scanned.iter().all(|value| *value == number(3)), "{preset:?}: a scan");
             let survivor = Db::open(PATH, sliced(&fs.crash(), preset)).unwrap();
             assert_eq!(count(&survivor, &key(7)), 3, "{preset:?}: crash after slice {step}");
