@@ -109,16 +109,16 @@ fn a_used_up_slice_that_stays_visible_is_noticed() {
     assert_noticed(Fault::KeepUsedUpSlice, || {
         let db = sliced(&MemFs::new());
         for generation in 1..=4u64 {
-            for n in 0..100 {
+            for n in 0..300 {
                 db.merge(format!("k{n:03}"), number(1)).unwrap();
             }
             db.flush().unwrap();
-            for n in 0..100 {
+            for n in 0..300 {
                 assert_eq!(count(&db, &format!("k{n:03}")), generation);
             }
         }
         let steps = steps::run_background(&db, |step| {
-            for n in 0..100 {
+            for n in 0..300 {
                 assert_eq!(count(&db, &format!("k{n:03}")), 4, "k{n:03} after step {step}");
             }
         });
