@@ -182,7 +182,7 @@ impl MergeOperator for Bomb {
     fn partial(&self, _: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
         self.partials.fetch_add(1, Ordering::Relaxed);
         self.make(out);
-        if operands.len() % 2 == 0 { Partial::Operand } else { Partial::Value }
+        if operands.len().is_multiple_of(2) { Partial::Operand } else { Partial::Value }
     }
 }
 
