@@ -73,6 +73,7 @@ pub fn options(flags: &Flags, operator: Option<String>) -> Result<Options, Failu
             .unwrap_or(own.max_bytes_for_level_multiplier),
         value_separation_min: separation(flags, own.value_separation_min),
         adopt_logs: adoption(flags, own.adopt_logs)?,
+        map_log: flags.map_log,
         disable_auto_compactions: flags.disable_auto_compactions,
         max_background_compactions: background_compactions(flags, own.max_background_compactions),
         ..own

@@ -50,8 +50,20 @@ pub trait FileSystem: Debug + Send + Sync {
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
     /// Names (not paths) of the files and directories directly in `path`, in no order.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
-    /// Whether a file or directory of this name exists.
+    /// Whether a file or directory of this name exists. A name that cannot be looked up does not.
     fn exists(&self, path: &Path) -> bool;
+    /// Whether a file or directory of this name exists.
+    ///
+    /// # Errors
+    /// When that cannot be told: a directory may not be searched, say.
+    fn try_exists(&self, path: &Path) -> io::Result<bool> {
+        match self.len(path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
     /// Whether `path` is a directory.
     fn is_dir(&self, path: &Path) -> bool;
     /// Length of a file, in bytes.
@@ -80,12 +92,25 @@ pub trait WritableFile: Debug + Send + Sync {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Reserves blocks up to `len` bytes and extends the file to it, filled with zeroes, so that
     /// later writes neither allocate nor fail for want of space. A hint: where the file system
-    /// cannot, nothing happens.
+    /// cannot, nothing happens. After an error the file is as long as it was.
     fn preallocate(&self, len: u64) -> io::Result<()>;
     /// Cuts the file to `len` bytes.
     fn truncate(&self, len: u64) -> io::Result<()>;
     /// Makes what was written, and the length needed to read it, durable (`fdatasync`).
     fn sync(&self) -> io::Result<()>;
+    /// Bytes that could still be written to the file system; `None` where that is not known.
+    fn free_space(&self) -> Option<u64> {
+        None
+    }
+    /// Whether small writes are stored through a mapping, and cost no system call.
+    fn is_mapped(&self) -> bool {
+        false
+    }
+    /// Whether the file can still be found by some name: what was written to one that was removed
+    /// ends with its handle.
+    fn has_name(&self) -> bool {
+        true
+    }
     /// Bytes of this process' memory that writing takes now.
     fn memory_bytes(&self) -> usize {
         0
@@ -112,4 +137,9 @@ pub trait RandomAccessFile: Debug + Send + Sync {
 }
 
 /// An exclusive lock, held until dropped.
-pub trait FileLock: Debug + Send + Sync {}
+pub trait FileLock: Debug + Send + Sync {
+    /// Whether this process holds it. A process that was forked has a copy of the handle only.
+    fn is_held(&self) -> bool {
+        true
+    }
+}

@@ -6,7 +6,7 @@
 //!
 //! Reading order: [`fs`] (the traits), [`posix`] (the real thing), [`mem`] (in memory, with crashes
 //! and injected errors), [`read_only`] (nothing can be changed), [`overlay`] (changes
-//! are kept in memory), [`clock`], [`threads`].
+//! are kept in memory), [`unmapped`] (no file is mapped), [`clock`], [`threads`].
 
 #![deny(unsafe_code)]
 
@@ -17,6 +17,7 @@ pub mod overlay;
 pub mod posix;
 pub mod read_only;
 pub mod threads;
+pub mod unmapped;
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub use overlay::OverlayFs;
 pub use posix::PosixFs;
 pub use read_only::{ReadOnlyFs, UnwritableFile};
 pub use threads::{Stepped, SystemThreads, Threads};
+pub use unmapped::UnmappedFs;
 
 /// The machine as the engine sees it. Cheap to clone.
 #[derive(Clone, Debug)]

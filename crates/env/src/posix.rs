@@ -1,19 +1,25 @@
 //! The real file system: positioned I/O of the standard library, and the two kernel hints it lacks
 //! (`fallocate`, `posix_fadvise`; Linux only, elsewhere they do nothing).
 //!
+//! The last part of a path is never followed if it is a symbolic link, and has to be a regular file:
+//! what lies in a database's directory may not lead out of it, and a pipe would never answer.
+//!
 //! Nothing is retried after a failed sync: the kernel may have dropped the pages it could not
 //! write, and a second sync would then succeed over the hole (P. Rebello et al., "Can Applications
 //! Recover from fsync Failures?", USENIX ATC 2020).
 
+mod lock;
 #[allow(unsafe_code)]
 mod mapped;
 
-use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use self::mapped::MappedFile;
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile, check_same_directory};
@@ -24,18 +30,22 @@ pub struct PosixFs;
 
 impl FileSystem for PosixFs {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+        let mut options = OpenOptions::new();
+        let file = open_file(options.write(true).create(true).truncate(true), path)?;
         Ok(Arc::new(PosixFile(file)))
     }
 
     fn create_log(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(true).open(path)?;
-        Ok(Arc::new(MappedFile::new(file)))
+        let file = open_file(options.read(true).write(true).create(true).truncate(true), path)?;
+        Ok(match hints::keeps_reserved_blocks(&file) {
+            true => Arc::new(MappedFile::new(file)),
+            false => Arc::new(PosixFile(file)),
+        })
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
-        Ok(Arc::new(PosixFile(File::open(path)?)))
+        Ok(Arc::new(PosixFile(open_file(OpenOptions::new().read(true), path)?)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -78,7 +88,7 @@ impl FileSystem for PosixFs {
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
-        let metadata = fs::metadata(path)?;
+        let metadata = fs::symlink_metadata(path)?;
         if metadata.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
@@ -90,17 +100,32 @@ impl FileSystem for PosixFs {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
-        // The claim comes before the open: where the lock belongs to the process (NFS emulates it
-        // so), closing a second handle of the file would release the first one's lock.
-        let claim = PathClaim::take(path)?;
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        file.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => locked(path, "another process"),
-            TryLockError::Error(error) => error,
-        })?;
-        Ok(Box::new(PosixLock { file, _claim: claim }))
+        Ok(Box::new(lock::lock(path)?))
     }
+}
+
+/// Opens a regular file, but no symbolic link to one. Without waiting: opening a pipe waits for its
+/// other end.
+fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    let file = options.custom_flags(flags as i32).open(path).map_err(|error| {
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::LOOP) => not_regular("a symbolic link, which is not followed"),
+            // A pipe or socket that is written to, without anything at its other end.
+            Some(Errno::NXIO) => not_regular("no regular file"),
+            _ => error,
+        }
+    })?;
+    let metadata = file.metadata()?;
+    match metadata.is_file() {
+        true => Ok(file),
+        false if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        false => Err(not_regular("no regular file")),
+    }
+}
+
+fn not_regular(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}"))
 }
 
 /// The directory in which `path` is an entry.
@@ -121,7 +146,19 @@ impl WritableFile for PosixFile {
     }
 
     fn preallocate(&self, len: u64) -> io::Result<()> {
-        hints::preallocate(&self.0, len).map(|_reserved| ())
+        let before = self.0.metadata()?.len();
+        match hints::preallocate(&self.0, len) {
+            Ok(_reserved) => Ok(()),
+            Err(error) => {
+                // Some file systems keep what they could give.
+                self.0.set_len(before)?;
+                Err(error)
+            }
+        }
+    }
+
+    fn free_space(&self) -> Option<u64> {
+        hints::free_space(&self.0)
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
@@ -131,6 +168,15 @@ impl WritableFile for PosixFile {
     fn sync(&self) -> io::Result<()> {
         self.0.sync_data()
     }
+
+    fn has_name(&self) -> bool {
+        has_name(&self.0)
+    }
+}
+
+/// Whether any directory still has the file. One that cannot tell is taken to be there.
+fn has_name(file: &File) -> bool {
+    file.metadata().map_or(true, |metadata| metadata.nlink() > 0)
 }
 
 impl RandomAccessFile for PosixFile {
@@ -153,7 +199,7 @@ mod hints {
     use std::io;
     use std::num::NonZeroU64;
 
-    use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
+    use rustix::fs::{Advice, FallocateFlags, FsWord, fadvise, fallocate, fstatfs, fstatvfs};
     use rustix::io::{Errno, retry_on_intr};
 
     /// Whether the blocks are reserved now.
@@ -162,6 +208,24 @@ mod hints {
             return Ok(true);
         }
         outcome(retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, len)))
+    }
+
+    /// Whether a block that was reserved for a file takes every later store, however full the disk is.
+    /// Stores through a mapping cannot fail: for want of a block the kernel kills the process.
+    ///
+    /// True where blocks are written in place and no two files ever share one. Everywhere else a
+    /// reservation is only a promise: btrfs, ZFS, bcachefs and F2FS write elsewhere, XFS does so for
+    /// blocks that a copy shares (`cp` makes such copies), overlayfs hides what is below it, and
+    /// network file systems do not tell.
+    pub(super) fn keeps_reserved_blocks(file: &File) -> bool {
+        const EXT4: FsWord = 0xef53;
+        const TMPFS: FsWord = 0x0102_1994;
+        fstatfs(file).is_ok_and(|found| matches!(found.f_type, EXT4 | TMPFS))
+    }
+
+    /// Bytes that a user may still take of the file system.
+    pub(super) fn free_space(file: &File) -> Option<u64> {
+        fstatvfs(file).ok().map(|found| found.f_bavail.saturating_mul(found.f_frsize))
     }
 
     /// What the file system cannot do is no error; what the disk has no room for is.
@@ -192,58 +256,15 @@ mod hints {
         Ok(false)
     }
 
+    pub(super) fn keeps_reserved_blocks(_file: &File) -> bool {
+        false
+    }
+
+    pub(super) fn free_space(_file: &File) -> Option<u64> {
+        None
+    }
+
     pub(super) fn will_need(_file: &File, _offset: u64, _len: u64) {}
-}
-
-#[derive(Debug)]
-struct PosixLock {
-    file: File,
-    // Declared last, so given back last: whoever may claim the path finds the file unlocked.
-    _claim: PathClaim,
-}
-
-impl FileLock for PosixLock {}
-
-impl Drop for PosixLock {
-    fn drop(&mut self) {
-        // Closing alone would leave the lock to a child that was forked and has not called exec yet.
-        // On failure the close that follows is all that is left to do.
-        let _ = self.file.unlock();
-    }
-}
-
-/// Paths this process has locked, with their directories resolved.
-static CLAIMED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-
-fn claimed() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    // The set is never left half changed, so a panic elsewhere says nothing about it.
-    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// One path's place in [`CLAIMED`], given back on drop.
-#[derive(Debug)]
-struct PathClaim(PathBuf);
-
-impl PathClaim {
-    fn take(path: &Path) -> io::Result<PathClaim> {
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let path = directory_of(path).canonicalize()?.join(name);
-        if !claimed().insert(path.clone()) {
-            return Err(locked(&path, "this process"));
-        }
-        Ok(PathClaim(path))
-    }
-}
-
-impl Drop for PathClaim {
-    fn drop(&mut self) {
-        claimed().remove(&self.0);
-    }
-}
-
-fn locked(path: &Path, holder: &str) -> io::Error {
-    let message = format!("{} is locked by {holder}", path.display());
-    io::Error::new(io::ErrorKind::WouldBlock, message)
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -1,45 +1,115 @@
-//! The real lock between processes: excludes them, and ends with its holder however it ends.
+//! The real lock between processes: excludes them, and ends with its holder however it ends, but not
+//! with a process that was forked from it.
 
 use std::env;
+use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use foldb_env::{FileSystem, PosixFs};
 
 const PATH_VARIABLE: &str = "FOLDB_TEST_LOCK";
+const FORK_VARIABLE: &str = "FOLDB_TEST_LOCK_FORK";
+const UNLINKED_VARIABLE: &str = "FOLDB_TEST_LOCK_UNLINKED";
 
-/// Not a test of its own: what the child process below runs.
+/// Not a test of its own: what the child processes below run.
 #[test]
 fn hold_the_lock_until_killed() {
     let Some(path) = env::var_os(PATH_VARIABLE) else { return };
-    let _held = PosixFs.lock(Path::new(&path)).unwrap();
+    let held = PosixFs.lock(Path::new(&path)).unwrap();
+    if env::var_os(FORK_VARIABLE).is_some() {
+        // SAFETY: the child does nothing but drop the handle and end.
+        match unsafe { libc::fork() } {
+            0 => {
+                let was_held = held.is_held();
+                drop(held);
+                // SAFETY: ends the process at once.
+                unsafe { libc::_exit(i32::from(was_held)) }
+            }
+            child => {
+                let mut status = -1;
+                // SAFETY: `status` is there for the answer.
+                unsafe { libc::waitpid(child, &mut status, 0) };
+                assert_eq!(status, 0, "the fork holds no lock");
+            }
+        }
+        assert!(held.is_held());
+    }
     println!("held");
-    // Standard input is a pipe nobody writes to.
+    // Standard input is a pipe that nothing is written to.
     let _ = std::io::stdin().read(&mut [0]);
+}
+
+/// A process that has the lock of `path`.
+fn holder(path: &Path, forks: bool) -> Child {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", "hold_the_lock_until_killed", "--nocapture"]);
+    command.env(PATH_VARIABLE, path).stdin(Stdio::piped()).stdout(Stdio::piped());
+    if forks {
+        command.env(FORK_VARIABLE, "1");
+    }
+    let mut child = command.spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let held = lines.map_while(Result::ok).any(|line| line.ends_with("held"));
+    assert!(held, "the child got no lock");
+    child
 }
 
 #[test]
 fn a_lock_excludes_other_processes_and_ends_with_its_holder() {
+    // A fork that drops its copy of the handle once unlocked the file for the process it came from.
+    for forks in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        let mut child = holder(&path, forks);
+
+        let error = PosixFs.lock(&path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        assert!(error.to_string().contains("another process"), "{error}");
+
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // The refusal above kept no claim within this process either.
+        PosixFs.lock(&path).unwrap();
+    }
+}
+
+/// Not a test of its own: takes the lock over and over, and unlinks it before it lets go, as the
+/// removal of a database does.
+#[test]
+fn take_and_unlink_the_lock() {
+    let Some(path) = env::var_os(UNLINKED_VARIABLE) else { return };
+    let path = Path::new(&path);
+    let token = path.with_file_name("token");
+    let mut taken = 0;
+    let end = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < end {
+        let Ok(held) = PosixFs.lock(path) else { continue };
+        let alone = fs::File::create_new(&token);
+        assert!(alone.is_ok(), "two processes hold the lock after {taken} turns");
+        taken += 1;
+        fs::remove_file(&token).unwrap();
+        fs::remove_file(path).unwrap();
+        drop(held);
+    }
+    assert!(taken > 0);
+}
+
+/// A process may wait for the lock of a file that loses its name meanwhile. That lock once counted
+/// beside the one of the next file of the name.
+#[test]
+fn a_lock_whose_file_was_unlinked_does_not_count() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("LOCK");
-    let mut child = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "hold_the_lock_until_killed", "--nocapture"])
-        .env(PATH_VARIABLE, &path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let held = lines.map_while(Result::ok).any(|line| line.ends_with("held"));
-    assert!(held, "the child got no lock");
-
-    let error = PosixFs.lock(&path).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::WouldBlock);
-    assert!(error.to_string().contains("another process"), "{error}");
-
-    child.kill().unwrap();
-    child.wait().unwrap();
-    // The refusal above kept no claim within this process either.
-    PosixFs.lock(&path).unwrap();
+    let command = || {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", "take_and_unlink_the_lock"]);
+        command.env(UNLINKED_VARIABLE, dir.path().join("LOCK")).stdout(Stdio::null());
+        command.spawn().unwrap()
+    };
+    let children = [command(), command(), command()];
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
 }

@@ -103,6 +103,7 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
                     "read by segment merges",
                     Bytes(stats.bytes_segment_merges_read),
                 ),
+                ("log_is_mapped", "log mapped (0: by calls)", Count(stats.log_is_mapped.into())),
                 ("bytes_manifest", "written to the manifest", Bytes(stats.bytes_manifest)),
                 ("write_amplification", "write amplification", Ratio(stats.write_amplification())),
                 ("stall_micros", "writers waited", Micros(stats.stall_micros)),

@@ -146,6 +146,8 @@ honoured! {
         "Bytes from which values are separated, with --enable_blob_files.";
     adopt_logs: Option<String> = None, "Options::adopt_logs",
         "never, in_key_order or always: logs that become value segments as they are; not given: foldb's own.";
+    map_log: bool = true, "Options::map_log",
+        "Logs are written through a mapping where the file system allows it.";
     disable_auto_compactions: bool = false, "Options::disable_auto_compactions",
         "Flush, but do not compact until asked.";
     compaction_style: Option<i64> = None, "Options::compaction",

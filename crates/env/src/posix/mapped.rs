@@ -3,8 +3,8 @@
 //!
 //! What is stored into a shared mapping is in the page cache at once, so a killed process loses
 //! nothing of it, and `fdatasync` writes it like any other dirty page. Only blocks that were
-//! reserved are mapped: storing then never needs space that might not be there. Everything else
-//! goes through `pwrite`. The window is small and slides along, so that a long log does not stay
+//! reserved are mapped, on file systems that keep them: storing then never needs space that might not
+//! be there. Everything else goes through `pwrite`, also where mapping fails. The window is small and slides along, so that a long log does not stay
 //! resident. While it slides, a thread beside makes the next one ready: blocks are reserved, mapped
 //! and their pages brought in before they are needed, for a page's first store costs as much as
 //! ten thousand others, and now and then waits for the file system's journal.
@@ -12,6 +12,11 @@
 //! ```text
 //! stored ████████████████ window ████░░░░ │ next, brought in │ reserved, not mapped      │
 //! ```
+//!
+//! A store cannot answer an error. If the kernel has to read a page back that it had evicted, and the
+//! disk cannot, or if another program cuts the file, the store raises SIGBUS, which ends the process:
+//! as a kill does, with nothing lost that was synced. A page whose writing fails raises nothing: the
+//! next sync answers the error.
 //!
 //! This is the one place in the crate that is `unsafe`.
 
@@ -23,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::hints;
+use super::{has_name, hints};
 use crate::fs::WritableFile;
 
 /// Bytes mapped at a time; a multiple of every page size in use. More would be resident in each of a
@@ -37,6 +42,9 @@ const PAGE: usize = 4096;
 /// Blocks are reserved this far behind what is mapped, once a file grows fast: as much as there is,
 /// within these bounds.
 const RESERVED_AHEAD: std::ops::RangeInclusive<u64> = WINDOW..=(16 << 20);
+
+/// No more is reserved ahead than this part of what the disk has left.
+const SHARE_OF_FREE_SPACE: u64 = 32;
 
 /// A file for appending.
 #[derive(Debug)]
@@ -58,6 +66,10 @@ struct State {
     window: Option<Window>,
     /// The window after this one, made ready by the helper.
     next: Option<Window>,
+    /// End of what was written by calls.
+    written: u64,
+    /// Where mapping failed last: it is not tried again for the same window.
+    unmappable: Option<u64>,
     /// Goes up when windows lose their worth: the helper's is then one of those.
     epoch: u64,
 }
@@ -80,9 +92,19 @@ impl Shared {
 
     /// Reserves blocks up to `len`; the length of the file is locked.
     fn reserve(&self, len: u64) -> io::Result<()> {
-        if self.lock().reserved < len && hints::preallocate(&self.file, len)? {
-            let mut state = self.lock();
-            state.reserved = state.reserved.max(len);
+        if self.lock().reserved >= len {
+            return Ok(());
+        }
+        let is_reserved = hints::preallocate(&self.file, len);
+        let mut state = self.lock();
+        match is_reserved {
+            Ok(true) => state.reserved = state.reserved.max(len),
+            Ok(false) => {}
+            Err(error) => {
+                // Some file systems keep what they could give. No window lies behind the cut.
+                self.file.set_len(state.reserved.max(state.written))?;
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -100,7 +122,9 @@ impl Shared {
         drop(state);
         if reserved < end + WINDOW {
             let (least, most) = RESERVED_AHEAD.into_inner();
-            let _tried_again = self.reserve(end.max(reserved + reserved.clamp(least, most)));
+            let free = hints::free_space(&self.file).unwrap_or(u64::MAX);
+            let ahead = reserved.clamp(least, most).min(free / SHARE_OF_FREE_SPACE);
+            let _tried_again = self.reserve(end.max(reserved + ahead));
         }
         let is_reserved = self.lock().reserved >= end;
         drop(length);
@@ -127,9 +151,11 @@ impl WritableFile for MappedFile {
         if state.window.as_mut().is_some_and(|window| window.store(bytes, offset)) {
             return Ok(());
         }
-        if state.slide_to(shared, offset)?.is_some_and(|window| window.store(bytes, offset)) {
+        if state.slide_to(shared, offset).is_some_and(|window| window.store(bytes, offset)) {
             return Ok(());
         }
+        let end = offset + bytes.len() as u64;
+        state.written = state.written.max(end);
         shared.file.write_all_at(bytes, offset)
     }
 
@@ -147,11 +173,24 @@ impl WritableFile for MappedFile {
         // Nothing may stay mapped behind the end of the file: storing there would kill the process.
         state.forget_windows();
         state.reserved = state.reserved.min(len);
+        state.written = state.written.min(len);
         self.0.file.set_len(len)
     }
 
     fn sync(&self) -> io::Result<()> {
         self.0.file.sync_data()
+    }
+
+    fn free_space(&self) -> Option<u64> {
+        hints::free_space(&self.0.file)
+    }
+
+    fn is_mapped(&self) -> bool {
+        self.0.lock().unmappable.is_none()
+    }
+
+    fn has_name(&self) -> bool {
+        has_name(&self.0.file)
     }
 
     fn memory_bytes(&self) -> usize {
@@ -172,14 +211,16 @@ impl State {
         [self.window.take(), self.next.take()]
     }
 
-    /// Moves the window to the reserved blocks around `offset`; `None` if there are none. From the
-    /// second window on the next one is asked for: a file that never fills one needs no second.
-    fn slide_to(&mut self, shared: &Arc<Shared>, offset: u64) -> io::Result<Option<&mut Window>> {
+    /// Moves the window to the reserved blocks around `offset`; `None` if there are none, or they
+    /// cannot be mapped. From the second window on the next one is asked for: a file that never fills
+    /// one needs no second.
+    fn slide_to(&mut self, shared: &Arc<Shared>, offset: u64) -> Option<&mut Window> {
         let start = offset - offset % WINDOW;
         let len = self.reserved.saturating_sub(start).min(WINDOW);
         let covers = |w: &Window| w.start == start && w.memory.len as u64 == len;
-        if len == 0 || self.window.as_ref().is_some_and(covers) {
-            return Ok(None);
+        let is_useless = len == 0 || self.unmappable == Some(start);
+        if is_useless || self.window.as_ref().is_some_and(covers) {
+            return None;
         }
         let [window, next] = self.forget_windows();
         let advances = window.as_ref().is_some_and(|window| window.start < start);
@@ -188,20 +229,23 @@ impl State {
             next => (None, next),
         };
         helper::drop_later([window, useless].into_iter().flatten());
-        self.window = match ready {
-            Some(ready) => Some(ready),
-            None => Some(Window::map(&shared.file, start, len as usize)?),
-        };
+        // Where mapping fails, for a limit or for the file system, the caller writes by calls.
+        self.window = ready.or_else(|| Window::map(&shared.file, start, len as usize).ok());
+        self.unmappable = self.window.is_none().then_some(start);
         if advances && len == WINDOW {
             helper::prepare(shared, start + WINDOW, self.epoch);
         }
-        Ok(self.window.as_mut())
+        self.window.as_mut()
     }
 }
 
 /// The thread that maps and unmaps, reserves blocks and brings pages in, so that who appends does not
 /// wait for it: each of these may take the file system milliseconds. It is there while there is
 /// something to do; where no thread can be had, windows are mapped when they are needed.
+///
+/// It works for all files of the process, and one slow disk may hold it up. What waits for it is
+/// bounded: behind [`MOST_WAITING`] tasks windows are unmapped by the threads that leave them, and
+/// none is made ready.
 mod helper {
     use std::collections::VecDeque;
     use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -212,6 +256,9 @@ mod helper {
 
     /// How long it waits for more.
     const PATIENCE: Duration = Duration::from_millis(500);
+
+    /// Tasks that may wait. A process may have some 65 000 mappings in all.
+    const MOST_WAITING: usize = 64;
 
     enum Task {
         Prepare(Weak<Shared>, u64, u64),
@@ -242,6 +289,11 @@ mod helper {
 
     fn give(task: Task) {
         let mut tasks = lock();
+        if tasks.waiting.len() >= MOST_WAITING {
+            drop(tasks);
+            // Dropped here: that unmaps a window.
+            return drop(task);
+        }
         tasks.waiting.push_back(task);
         if !tasks.is_running {
             let started = thread::Builder::new().name("foldb-log".to_owned()).spawn(run);
@@ -367,11 +419,82 @@ impl Drop for Mapping {
 mod tests {
     use super::*;
 
+    /// The helper works for all files, so tests that need it, or hold it up, come one by one.
+    static HELPER: Mutex<()> = Mutex::new(());
+
+    fn own_helper() -> MutexGuard<'static, ()> {
+        HELPER.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn new_file() -> (tempfile::TempDir, std::path::PathBuf, MappedFile) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
         (directory, path, MappedFile::new(file))
+    }
+
+    /// The handle may not be read, so the kernel refuses to map it, as some file systems refuse every
+    /// file.
+    #[test]
+    fn where_nothing_can_be_mapped_it_is_written_by_calls() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let file = File::options().write(true).create_new(true).open(&path).unwrap();
+        let file = MappedFile::new(file);
+        file.preallocate(2 * WINDOW).unwrap();
+        for (bytes, at) in [(b"abc", 0), (b"def", 3), (b"ghi", WINDOW)] {
+            file.write_at(bytes, at).unwrap();
+        }
+        assert!(!file.is_mapped());
+        let found = std::fs::read(&path).unwrap();
+        assert_eq!((&found[..6], &found[WINDOW as usize..][..3]), (&b"abcdef"[..], &b"ghi"[..]));
+    }
+
+    /// One file whose disk does not answer the helper takes nothing from another one: a process has
+    /// only so many mappings, and those that are left must not pile up behind the helper.
+    #[test]
+    fn a_helper_that_is_held_up_keeps_few_windows_of_other_files() {
+        let _own = own_helper();
+        let (_directory, _path, stuck) = new_file();
+        stuck.preallocate(4 * WINDOW).unwrap();
+        stuck.write_at(b"a", 0).unwrap();
+        let held = stuck.0.lock_length();
+        stuck.write_at(b"b", WINDOW).unwrap();
+        let (_directory, path, healthy) = new_file();
+        let windows = 300;
+        healthy.preallocate(windows * WINDOW).unwrap();
+        for n in 0..windows {
+            healthy.write_at(b"x", n * WINDOW).unwrap();
+        }
+        assert!(healthy.is_mapped());
+        let name = path.to_str().unwrap();
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let mapped = maps.lines().filter(|line| line.contains(name)).count();
+        drop(held);
+        // Later tests find the helper free again.
+        let (_directory, _path, file) = new_file();
+        for n in 0.. {
+            file.preallocate((n + 1) * WINDOW).unwrap();
+            file.write_at(b"x", n * WINDOW).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            if file.0.lock().next.is_some() {
+                break;
+            }
+        }
+        assert!(mapped < 100, "{mapped} of {windows} windows are still mapped");
+    }
+
+    #[test]
+    fn what_was_written_by_calls_survives_a_reservation_that_fails() {
+        let (_directory, path, file) = new_file();
+        file.preallocate(WINDOW).unwrap();
+        file.write_at(b"mapped", 0).unwrap();
+        file.write_at(b"by a call", WINDOW).unwrap();
+        // More than any disk has.
+        file.preallocate(1 << 60).unwrap_err();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), WINDOW + 9);
+        file.write_at(b" again", 6).unwrap();
+        assert_eq!(&std::fs::read(&path).unwrap()[..12], b"mapped again");
     }
 
     #[test]
@@ -402,6 +525,7 @@ mod tests {
 
     #[test]
     fn a_window_is_made_ready_before_it_is_needed() {
+        let _own = own_helper();
         let (_directory, path, file) = new_file();
         file.preallocate(2 * WINDOW).unwrap();
         file.write_at(b"first", 0).unwrap();
@@ -427,6 +551,7 @@ mod tests {
     /// not grow again.
     #[test]
     fn what_was_made_ready_is_worth_nothing_after_a_cut() {
+        let _own = own_helper();
         for round in 0..50 {
             let (_directory, path, file) = new_file();
             file.preallocate(2 * WINDOW).unwrap();

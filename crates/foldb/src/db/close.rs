@@ -15,6 +15,11 @@ impl Core {
         if self.closed.load(Ordering::Acquire) {
             return Ok(());
         }
+        if self.is_a_forks_copy() {
+            // The files and the workers are the parent's.
+            self.closed.store(true, Ordering::Release);
+            return Ok(());
+        }
         let flushed = if self.needs_flush() { self.flush() } else { Ok(()) };
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
@@ -28,6 +33,12 @@ impl Core {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(tree);
         flushed.and(written)
+    }
+
+    /// Whether this process was forked from the one that has the database open.
+    fn is_a_forks_copy(&self) -> bool {
+        let lock = self.lock.try_lock();
+        lock.is_ok_and(|lock| lock.as_ref().is_some_and(|lock| !lock.is_held()))
     }
 
     /// Waits until nobody flushes, compacts or merges on a thread of the caller's. Nobody begins to: the

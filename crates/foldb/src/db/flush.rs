@@ -140,7 +140,7 @@ impl Core {
         })
     }
 
-    fn discard(&self, (keyspace, written): &Flushed, tree: &Tree) {
+    pub(super) fn discard(&self, (keyspace, written): &Flushed, tree: &Tree) {
         self.discard_tables(written.files.iter().map(|file| file.number));
         self.discard_segments(tree, keyspace.id, &written.segments.placed);
     }
@@ -215,7 +215,10 @@ impl Core {
         let done: Vec<_> = logs.extract_if(.., |(log, _)| *log < needed).collect();
         // Unlinking a long log takes milliseconds, and whoever seals needs the list.
         drop(logs);
-        for (log, _) in &done {
+        for (log, sync) in &done {
+            if let Some(sync) = sync {
+                sync.retire();
+            }
             // A log that cannot be unlinked now is removed at the next open.
             let _best_effort = self.options.env.fs.remove(&self.names.log(*log));
             if planted(Fault::UnlinkAdoptedLog) {

@@ -39,6 +39,9 @@ use crate::options::Options;
 use crate::version::FileNames;
 use crate::wal::{BatchHeader, LOG_FORMAT, LogEnd, LogHeader, LogReader, LogRecord};
 
+/// Logs, each opened when its turn comes: there may be more of them than a process may open files.
+pub(super) type Logs<'a> = Box<dyn Iterator<Item = Result<LogReader>> + 'a>;
+
 /// What there is to replay.
 pub(super) struct Replay<'a> {
     pub(super) options: &'a Options,
@@ -48,7 +51,7 @@ pub(super) struct Replay<'a> {
     /// First log that holds writes which are in no table.
     pub(super) first_log: u64,
     /// The needed logs, ascending.
-    pub(super) logs: Vec<LogReader>,
+    pub(super) logs: Logs<'a>,
     /// Batches that begin behind it are left out, and all behind them.
     pub(super) through: SeqNo,
     /// Identity the logs must have; `None` before the database has one.
@@ -74,17 +77,22 @@ pub(super) struct Replayed {
     pub(super) last_seqno: SeqNo,
 }
 
-/// Opens the logs that are needed, of those on disk, ascending. Open, they stay readable when a writer
-/// in another process unlinks them.
-pub(super) fn open_logs(
-    fs: &dyn FileSystem,
-    names: &FileNames,
+/// The logs that are needed, of those on disk, ascending.
+pub(super) fn needed_logs<'a>(
+    fs: &'a dyn FileSystem,
+    names: &'a FileNames,
     first_log: u64,
-    on_disk: &[u64],
-) -> Result<Vec<LogReader>> {
-    let is_needed = |log: &&u64| **log >= first_log || planted(Fault::ReplayFlushed);
-    let needed = on_disk.iter().filter(is_needed);
-    needed.map(|&number| LogReader::open(fs, &names.log(number), number)).collect()
+    on_disk: Vec<u64>,
+) -> Logs<'a> {
+    let is_needed = move |log: &u64| *log >= first_log || planted(Fault::ReplayFlushed);
+    let needed = on_disk.into_iter().filter(is_needed);
+    Box::new(needed.map(|number| LogReader::open(fs, &names.log(number), number)))
+}
+
+/// Opens all of them now. Open, they stay readable when a writer in another process unlinks them.
+pub(super) fn opened(logs: Logs<'_>) -> Result<Logs<'static>> {
+    let open: Vec<LogReader> = logs.collect::<Result<_>>()?;
+    Ok(Box::new(open.into_iter().map(Ok)))
 }
 
 /// Replays all logs that are needed.
@@ -92,7 +100,7 @@ pub(super) fn open_logs(
 /// # Errors
 /// `Corruption`, naming log and offset, when something that was synced is missing.
 pub(super) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
-    let mut needed = std::mem::take(&mut replay.logs).into_iter();
+    let mut needed = std::mem::replace(&mut replay.logs, Box::new(std::iter::empty()));
     let mut replayer = Replayer {
         replay: &replay,
         open: BTreeMap::new(),
@@ -101,7 +109,8 @@ pub(super) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
     };
     // By number: a log that could not be begun may stand between two that follow each other.
     let mut ends: BTreeMap<u64, LogEnd> = BTreeMap::new();
-    while let Some(mut reader) = needed.next() {
+    while let Some(reader) = needed.next() {
+        let mut reader = reader?;
         let number = reader.number();
         let path = replay.names.log(number);
         let mut record = Vec::new();
@@ -146,12 +155,12 @@ fn stop_before(
     mut log: LogReader,
     header: &LogHeader,
     predecessor_end: u64,
-    later: impl Iterator<Item = LogReader>,
+    later: Logs<'_>,
     replay: &Replay<'_>,
 ) -> Result<()> {
     let mut was_synced = says_synced(&mut log)?;
-    for mut log in later {
-        was_synced |= says_synced(&mut log)?;
+    for log in later {
+        was_synced |= says_synced(&mut log?)?;
     }
     if !was_synced {
         return Ok(());

@@ -308,7 +308,12 @@ impl Core {
         let path = self.names.log(number);
         let fs = &self.options.env.fs;
         let mut log = LogWriter::create(fs, &path, number, self.database, Some(last))?;
-        self.define_operators(&mut log)?;
+        if let Err(error) = self.define_operators(&mut log) {
+            drop(log);
+            // A full disk must not fill with attempts. What cannot be removed is a log without writes.
+            let _best_effort = fs.remove(&path);
+            return Err(error);
+        }
         self.note_log(&log);
         self.totals.add_exclusive(Total::BytesLog, log.len());
         Ok(log)

@@ -37,7 +37,13 @@ impl Core {
         stats.pace_micros_per_mib = paces.max().unwrap_or(0);
         stats.compaction_debt = self.debt(&self.lock_tree());
         stats.segments = self.segment_stats();
+        stats.log_is_mapped = self.log_is_mapped();
         stats
+    }
+
+    /// Whether what is logged now is stored through a mapping.
+    fn log_is_mapped(&self) -> bool {
+        self.lock_writer().log.is_mapped()
     }
 
     /// The options in effect in a keyspace; what the database itself remembers is told as that.
@@ -70,6 +76,10 @@ impl Core {
             };
             if stored {
                 option.source = OptionSource::Stored;
+            }
+            if option.name == "map_log" && options.map_log && !self.log_is_mapped() {
+                // The file system does not keep what it reserves, or cannot map.
+                (option.value, option.source) = (false.into(), OptionSource::Derived);
             }
         }
         explained

@@ -132,8 +132,14 @@ impl Core {
     /// If it could not be appended (a full disk, say) nothing happened, and it may be tried again; if
     /// it could not be synced writes are refused from now on. `Closed`: the files may be somebody else's.
     pub(crate) fn append_edit(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
-        if self.lock.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
-            return Err(Error::new(ErrorKind::Closed, "the database was closed meanwhile"));
+        match &*self.lock.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(lock) if lock.is_held() => {}
+            Some(_) => {
+                let message = "this process was forked from the one that has the database open: \
+                               open it after the fork";
+                return Err(Error::new(ErrorKind::Closed, message));
+            }
+            None => return Err(Error::new(ErrorKind::Closed, "the database was closed meanwhile")),
         }
         self.check_sound()?;
         let before = tree.manifest.len();
@@ -152,7 +158,6 @@ impl Core {
         let snapshot = self.describe(tree);
         let fs = &self.options.env.fs;
         let Ok(next) = Manifest::begin(fs, &self.names, number, self.database, &snapshot) else {
-            let _best_effort = fs.remove(&self.names.manifest(number));
             return Ok(());
         };
         next.put_in_force(&**fs, &self.names).inspect_err(|error| self.poison(error))?;

@@ -270,6 +270,8 @@ impl Options {
                  "More: longer reads and writes at a time. Less: less memory."),
             row!(self.merge_io_budget, "bytes a second",
                  "More: space comes back sooner. Less: less in the way of reads and writes."),
+            row!(self.map_log, "",
+                 "false: each write is a system call, and a failing disk an error instead of a SIGBUS."),
         ]
     }
 }

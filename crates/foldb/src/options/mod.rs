@@ -232,6 +232,13 @@ pub struct Options {
     /// RocksDB: `rate_limiter`.
     pub merge_io_budget: u64,
 
+    /// Whether logs are written through a mapping, where the file system keeps the blocks that it
+    /// reserves (ext4, tmpfs): appending a small record costs no system call then. Elsewhere, and where
+    /// mapping fails, logs are written by calls; [`crate::Stats::log_is_mapped`] tells. Default: true.
+    /// false: each write is a system call, and a failing disk an error instead of a SIGBUS.
+    /// RocksDB: `allow_mmap_writes`.
+    pub map_log: bool,
+
     /// Files, clock and threads. Default: the machine's.
     pub env: Env,
 }
@@ -280,6 +287,7 @@ impl Default for Options {
             max_dead_fraction: 0.25,
             merge_memory_budget: 64 << 20,
             merge_io_budget: 0,
+            map_log: true,
             env: Env::system(),
         }
     }

@@ -90,6 +90,9 @@ pub struct Stats {
     pub open_table_bytes: u64,
     /// Bytes of tables still to be compacted before the tree has its shape, now.
     pub compaction_debt: u64,
+    /// Whether the log is written through a mapping; false: by calls. See
+    /// [`crate::Options::map_log`].
+    pub log_is_mapped: bool,
     /// Where memory is now: see [`crate::Db::memory`].
     pub memory: MemoryUsage,
     /// Value segments now.

@@ -71,12 +71,17 @@ impl Stats {
         ]
     }
 
-    fn gauges(&self) -> [(&'static str, &'static str, u64); 9] {
+    fn gauges(&self) -> [(&'static str, &'static str, u64); 10] {
         [
             ("memtable_bytes", "Bytes in memtables.", self.memtable_bytes),
             ("block_cache_bytes", "Bytes of cached blocks.", self.block_cache_bytes),
             ("open_table_bytes", "Bytes of indexes and filters.", self.open_table_bytes),
             ("compaction_debt_bytes", "Bytes still to be compacted.", self.compaction_debt),
+            (
+                "log_is_mapped",
+                "1: the log is mapped; 0: written by calls.",
+                self.log_is_mapped.into(),
+            ),
             ("value_segments", "Value segments.", self.segments.segments),
             ("value_segment_files", "Segment files.", self.segments.files),
             ("value_segment_bytes", "Bytes of segment files.", self.segments.bytes),

@@ -58,7 +58,7 @@ impl Manifest {
     }
 
     /// Begins manifest `number` with an edit that describes everything. Until it is put in force,
-    /// it and the next `CURRENT` are only files.
+    /// it and the next `CURRENT` are only files. After an error neither is there.
     pub(crate) fn begin(
         fs: &Arc<dyn FileSystem>,
         names: &FileNames,
@@ -69,9 +69,13 @@ impl Manifest {
         let path = names.manifest(number);
         let mut log = LogWriter::create_in_format(FORMAT, fs, &path, number, database, None)?;
         snapshot.encode(log.begin());
-        log.append()?;
-        log.sync_handle().sync_all()?;
-        write_next_current(&**fs, names, number)?;
+        let written = log.append().and_then(|()| log.sync_handle().sync_all());
+        if let Err(error) = written.and_then(|()| write_next_current(&**fs, names, number)) {
+            // A full disk must not fill with attempts. What cannot be removed does no harm.
+            let _best_effort = fs.remove(&path);
+            let _best_effort = fs.remove(&names.current_temporary());
+            return Err(error);
+        }
         let base_len = log.len();
         Ok(Manifest { log, path, base_len })
     }
@@ -141,7 +145,8 @@ impl Manifest {
     /// `Corruption`, naming file and offset.
     pub(crate) fn read(fs: &dyn FileSystem, names: &FileNames, number: u64) -> Result<Recovered> {
         let path = names.manifest(number);
-        if !fs.exists(&path) {
+        let is_there = fs.try_exists(&path).map_err(|error| Error::io(&path, "read", &error))?;
+        if !is_there {
             return Err(Error::corruption(format!(
                 "{} is named by CURRENT but missing; restore it from a copy, or run `foldb repair`",
                 manifest_name(number)
@@ -182,10 +187,11 @@ impl Manifest {
 /// `Corruption` if it names none.
 pub(crate) fn manifest_in_force(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<u64>> {
     let current = names.current();
-    if !fs.exists(&current) {
+    let failed = |error| Error::io(&current, "read", &error);
+    if !fs.try_exists(&current).map_err(failed)? {
         return Ok(None);
     }
-    let content = fs.read(&current).map_err(|error| Error::io(&current, "read", &error))?;
+    let content = fs.read(&current).map_err(failed)?;
     let number = parse_current(&content).ok_or_else(|| {
         let found = content[..content.len().min(40)].escape_ascii().to_string();
         Error::corruption(format!("expected the name of a manifest, found '{found}'"))

@@ -4,13 +4,14 @@
 //! hands. Syncing goes through [`LogSync`], which is shared: who syncs does not keep others from
 //! appending, and one `fdatasync` serves everybody whose frames were written before it began.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use foldb_env::{FileSystem, UnwritableFile, WritableFile};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::wal::format::{FrameHeader, HEADER_LEN, MAX_PAYLOAD, Part};
 use crate::wal::record::{LOG_FORMAT, LogHeader};
 use crate::wal::separable::{SealedLog, SeparableValues};
@@ -18,6 +19,10 @@ use crate::wal::separable::{SealedLog, SeparableValues};
 /// First reservation of a log's blocks; each next one is as large as all before, up to the step.
 const FIRST_RESERVATION: u64 = 256 << 10;
 const RESERVATION_STEP: u64 = 16 << 20;
+/// No more is reserved ahead than this part of what the disk has left.
+const SHARE_OF_FREE_SPACE: u64 = 32;
+/// What file systems give at a time.
+const BLOCK: u64 = 4096;
 
 /// A log open for appending. One owner.
 #[derive(Debug)]
@@ -43,6 +48,8 @@ pub(crate) struct LogSync {
     synced: AtomicU64,
     /// Bytes of memory that tell where values lie in it.
     noted: AtomicUsize,
+    /// Whether all its writes are in tables, so that it may lose its name.
+    is_retired: AtomicBool,
     progress: Mutex<SyncProgress>,
 }
 
@@ -69,10 +76,12 @@ impl LogWriter {
         database: u64,
         predecessor: Option<&LogWriter>,
     ) -> Result<LogWriter> {
-        LogWriter::create_in_format(LOG_FORMAT, fs, path, number, database, predecessor)
+        let created = fs.create_log(path);
+        LogWriter::write_header(created, LOG_FORMAT, fs, path, number, database, predecessor)
     }
 
-    /// Creates a file of frames whose records have a format of their own.
+    /// Creates a file of frames whose records have a format of their own. After an error there is no
+    /// such file: a full disk must not fill with attempts.
     pub(crate) fn create_in_format(
         format: u32,
         fs: &Arc<dyn FileSystem>,
@@ -81,8 +90,21 @@ impl LogWriter {
         database: u64,
         predecessor: Option<&LogWriter>,
     ) -> Result<LogWriter> {
-        let file =
-            fs.create_log(path).map_err(|error| Error::io(path, "create the log", &error))?;
+        // Nothing is appended to it so often that a mapping would pay.
+        let created = fs.create(path);
+        LogWriter::write_header(created, format, fs, path, number, database, predecessor)
+    }
+
+    fn write_header(
+        created: io::Result<Arc<dyn WritableFile>>,
+        format: u32,
+        fs: &Arc<dyn FileSystem>,
+        path: &Path,
+        number: u64,
+        database: u64,
+        predecessor: Option<&LogWriter>,
+    ) -> Result<LogWriter> {
+        let file = created.map_err(|error| Error::io(path, "create the log", &error))?;
         let mut log = LogWriter::begin_in(file, fs, path, number, predecessor);
         let header = LogHeader {
             format,
@@ -93,8 +115,15 @@ impl LogWriter {
             predecessor_frames: predecessor.map_or(0, |log| log.frames),
         };
         header.encode(log.begin());
-        log.append()?;
-        Ok(log)
+        match log.append() {
+            Ok(()) => Ok(log),
+            Err(error) => {
+                drop(log);
+                // What cannot be removed is a log without writes: the next open removes it.
+                let _best_effort = fs.remove(path);
+                Err(error)
+            }
+        }
     }
 
     /// What stands in for a log where a database is open read-only: it takes nothing.
@@ -121,6 +150,7 @@ impl LogWriter {
             written: AtomicU64::new(0),
             synced: AtomicU64::new(0),
             noted: AtomicUsize::new(0),
+            is_retired: AtomicBool::new(false),
             progress: Mutex::new(progress),
         });
         LogWriter { sync, number, offset: 0, reserved: 0, frames: 0, buffer: Vec::new() }
@@ -213,14 +243,25 @@ impl LogWriter {
     }
 
     fn reserve(&mut self, end: u64) -> Result<()> {
-        let step = self.reserved.clamp(FIRST_RESERVATION, RESERVATION_STEP);
-        let reserved = end.max(self.reserved + step);
-        self.sync
-            .file
-            .preallocate(reserved)
-            .map_err(|error| Error::io(&self.sync.path, "reserve space for the log", &error))?;
+        let file = &self.sync.file;
+        // Tables need room too, and where little is left it is for what is written now.
+        let most = file.free_space().unwrap_or(u64::MAX) / SHARE_OF_FREE_SPACE;
+        let step = self.reserved.clamp(FIRST_RESERVATION, RESERVATION_STEP).min(most);
+        let needed = end.next_multiple_of(BLOCK);
+        let mut reserved = needed.max(self.reserved + step);
+        let mut outcome = file.preallocate(reserved);
+        if outcome.is_err() && reserved > needed {
+            reserved = needed;
+            outcome = file.preallocate(reserved);
+        }
+        outcome.map_err(|error| Error::io(&self.sync.path, "reserve space for the log", &error))?;
         self.reserved = reserved;
         Ok(())
+    }
+
+    /// Whether appending costs no system call.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.sync.file.is_mapped()
     }
 
     /// Ends it: it is not written to any more.
@@ -271,6 +312,11 @@ impl LogSync {
         synced
     }
 
+    /// The log's writes are all in tables: from here on it may be removed.
+    pub(crate) fn retire(&self) {
+        self.is_retired.store(true, Ordering::Release);
+    }
+
     /// The log is not written to any more.
     fn rest(&self) {
         self.file.rest();
@@ -304,6 +350,14 @@ impl LogSync {
         let written = self.written.load(Ordering::Acquire);
         let failed = |error| Error::io(&self.path, "sync the log", &error);
         self.file.sync().map_err(failed)?;
+        if !self.file.has_name() && !self.is_retired.load(Ordering::Acquire) {
+            return Err(Error::new(
+                ErrorKind::Io,
+                "the file was removed from its directory, and what it holds ends with this process: \
+                 copy the data out, and open another database",
+            )
+            .in_file(&self.path));
+        }
         if !progress.named {
             let directory = self.path.parent().unwrap_or_else(|| Path::new("."));
             self.fs.sync_dir(directory).map_err(failed)?;

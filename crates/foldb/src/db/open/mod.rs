@@ -5,29 +5,35 @@
 //! of the trees by the first edit of a new manifest; that edit also says that the old logs are not
 //! needed (H5), so that a crash at any moment replays them once or not at all.
 //!
-//! [`stored`] is what the manifest says, [`files`] what the directory holds, [`opening`] makes a
-//! database of both; [`read_only`] makes one that is only looked at, also while another process writes
+//! An open that fails leaves nothing behind: a full disk must not fill with attempts.
+//!
+//! [`place`] is the directory and its lock, [`stored`] what the manifest says, [`files`] what the
+//! directory holds, [`opening`] makes a database of them; [`read_only`] makes one that is only looked at, also while another process writes
 //! to it; [`repair`] makes one of what is left.
 
 mod files;
 mod opening;
+mod place;
 mod read_only;
 mod repair;
 mod stored;
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use foldb_env::{FileLock, FileSystem};
+use foldb_env::{FileSystem, UnmappedFs};
 
 use crate::db::core::Core;
 use crate::db::open::opening::Opening;
+use crate::db::open::place::{Place, lock_error};
 use crate::db::open::stored::Stored;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::version::{FileKind, FileNames, Manifest, refuse_foreign};
 
+pub(crate) use place::lock;
 pub(crate) use read_only::open_read_only;
 pub(crate) use repair::repair;
 pub use repair::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport};
@@ -36,23 +42,44 @@ pub use repair::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairRepo
 pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
     options.validate()?;
     let runtime = runtime_of(&options);
-    let options = options.fitted(&runtime.ledger().shares);
+    let mut options = options.fitted(&runtime.ledger().shares);
+    if !options.map_log {
+        options.env.fs = Arc::new(UnmappedFs::new(options.env.fs));
+    }
     let names = FileNames::new(path);
     let fs = Arc::clone(&options.env.fs);
     if fs.exists(&names.current()) && !fs.exists(&names.lock()) {
         // Whatever this is, it is no database that was ever open: leave no lock file in it.
-        Manifest::recover(&*fs, &names)?;
-    }
-    let lock = lock_directory(&*fs, &names, &options)?;
-    let stored = match Manifest::recover(&*fs, &names)? {
-        Some(_) if options.error_if_exists => {
-            return Err(
-                Error::new(ErrorKind::DatabaseExists, "a database is already here").in_file(path)
-            );
+        let recovered = Manifest::recover(&*fs, &names);
+        if !fs.exists(&names.lock()) {
+            recovered?;
         }
-        Some(recovered) => Stored::recover(recovered, &options, &names)?,
+    }
+    let mut place = Place::take(&*fs, &names, &options)?;
+    let opened = open_at(&mut place, options, &names, &fs, runtime);
+    if opened.is_err() {
+        place.leave_as_found();
+    }
+    opened
+}
+
+/// Opens the database of a directory that is locked.
+fn open_at(
+    place: &mut Place<'_>,
+    options: Options,
+    names: &FileNames,
+    fs: &Arc<dyn FileSystem>,
+    runtime: Runtime,
+) -> Result<Arc<Core>> {
+    let stored = match Manifest::recover(&**fs, names)? {
+        Some(_) if options.error_if_exists => {
+            let error = Error::new(ErrorKind::DatabaseExists, "a database is already here");
+            return Err(error.in_file(names.directory()));
+        }
+        Some(recovered) => Stored::recover(recovered, &options, names)?,
         None => Stored::create(&options),
     };
+    let (names, fs, lock) = (names.clone(), Arc::clone(fs), &mut place.lock);
     Opening { options, names, fs, lock, stored, runtime }.finish()
 }
 
@@ -67,75 +94,72 @@ fn runtime_of(options: &Options) -> Runtime {
 /// Removes a database: the files it knows, and the directory if nothing else is in it. What another
 /// engine wrote under the same names stays.
 pub(crate) fn destroy(path: &Path, options: &Options) -> Result<()> {
-    let names = FileNames::new(path);
     let fs = &*options.env.fs;
-    if !fs.is_dir(path) {
+    match destroy_known(fs, path) {
+        // Another process that did the same was faster.
+        Err(error) if error.kind() == ErrorKind::Io && matches!(fs.try_exists(path), Ok(false)) => {
+            Ok(())
+        }
+        destroyed => destroyed,
+    }
+}
+
+fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
+    let names = FileNames::new(path);
+    let failed = |error| Error::io(path, "look into the directory", &error);
+    if !fs.try_exists(path).map_err(failed)? || !fs.is_dir(path) || known_in(fs, path)?.0.is_empty()
+    {
         return Ok(());
     }
-    let list = fs.list(path).map_err(|error| Error::io(path, "list", &error))?;
-    let known: Vec<_> = list.iter().filter(|name| FileKind::parse(name).is_some()).collect();
-    if known.is_empty() {
-        return Ok(());
+    match refuse_foreign(fs, &names) {
+        // It may be of the moment, and is told again below if it is not.
+        Err(error) if error.kind() == ErrorKind::Io => {}
+        checked => checked?,
     }
+    let lock = match fs.lock(&names.lock()) {
+        // Another process has removed the directory.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        locked => locked.map_err(|error| lock_error(&names, &error))?,
+    };
+    // Another process may have had the lock until now: what is here is looked at only now.
     refuse_foreign(fs, &names)?;
-    let lock = lock(fs, &names)?;
-    // CURRENT goes first: without it there is no database, whatever is left.
-    for name in known.iter().filter(|name| **name == "CURRENT").chain(&known) {
-        let file = path.join(name);
-        if fs.exists(&file) {
+    let (known, is_all) = known_in(fs, path)?;
+    // CURRENT goes first: without it there is no database, whatever is left. LOCK goes last: until
+    // then no other process begins a database here.
+    let rank = |name: &str| match name {
+        "CURRENT" => 0,
+        "LOCK" => 2,
+        _ => 1,
+    };
+    for rank_now in 0..=2 {
+        for name in known.iter().filter(|name| rank(name) == rank_now) {
+            let file = path.join(name);
             fs.remove(&file).map_err(|error| Error::io(&file, "remove", &error))?;
         }
     }
     drop(lock);
-    if known.len() == list.len() {
-        fs.remove_dir(path).map_err(|error| Error::io(path, "remove", &error))?;
+    if is_all {
+        match fs.remove_dir(path) {
+            // Another process has begun a database here, or removed this one again.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound
+                ) => {}
+            removed => removed.map_err(|error| Error::io(path, "remove", &error))?,
+        }
     }
     Ok(())
 }
 
-/// Takes the lock of a database's directory, creating it if that is wanted.
-fn lock_directory(
-    fs: &dyn FileSystem,
-    names: &FileNames,
-    options: &Options,
-) -> Result<Box<dyn FileLock>> {
-    let path = names.directory();
-    if let Some(why) = missing(fs, names)?
-        && !options.create_if_missing
-    {
-        return Err(Error::new(
-            ErrorKind::DatabaseMissing,
-            format!("{why}; set create_if_missing to create a database"),
-        )
-        .in_file(path));
-    }
-    fs.create_dir_all(path).map_err(|error| Error::io(path, "create the directory", &error))?;
-    lock(fs, names)
-}
-
-/// Why no database is there, if none is.
-///
-/// # Errors
-/// `InvalidArgument` for a file.
-fn missing(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<&'static str>> {
-    let path = names.directory();
-    if fs.exists(path) && !fs.is_dir(path) {
-        return Err(Error::invalid_argument("this is a file, not a database").in_file(path));
-    }
-    Ok(match fs.exists(&names.current()) {
-        true => None,
-        false if fs.exists(path) => Some("the directory holds no database"),
-        false => Some("there is no such directory"),
-    })
-}
-
-pub(crate) fn lock(fs: &dyn FileSystem, names: &FileNames) -> Result<Box<dyn FileLock>> {
-    let path = names.lock();
-    fs.lock(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => {
-            Error::new(ErrorKind::Locked, "the database is open already; close it first")
-                .in_file(&path)
-        }
-        _ => Error::io(&path, "lock", &error),
-    })
+/// The names of a database's files in a directory, and whether there are no others.
+fn known_in(fs: &dyn FileSystem, path: &Path) -> Result<(Vec<String>, bool)> {
+    let mut names = match fs.list(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        listed => listed.map_err(|error| Error::io(path, "list", &error))?,
+    };
+    let all = names.len();
+    names.retain(|name| FileKind::parse(name).is_some());
+    let is_all = names.len() == all;
+    Ok((names, is_all))
 }

@@ -1,8 +1,9 @@
 //! Making a database of what is stored and what the logs hold.
 
 use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use crate::db::writer_lock::WriterLock;
 use foldb_chains::Pins;
@@ -17,7 +18,7 @@ use crate::db::keyspace::{KeyspaceParts, KeyspaceState};
 use crate::db::open::files::{check_first_log, check_tables, highest_number, list_files, logs_in};
 use crate::db::open::stored::Stored;
 use crate::db::read_folds::ReadFolds;
-use crate::db::replay::{Replay, ReplayKeyspace, Replayed, open_logs, replay_logs};
+use crate::db::replay::{Replay, ReplayKeyspace, Replayed, needed_logs, replay_logs};
 use crate::db::snapshot::SnapshotList;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::db::write::WriterState;
@@ -32,16 +33,17 @@ use crate::version::{Edit, FileKind, FileNames, HeldTables, Manifest, OpenTables
 use crate::wal::LogWriter;
 
 /// An open in progress: the lock is held, the manifest read.
-pub(super) struct Opening {
+pub(super) struct Opening<'a> {
     pub(super) options: Options,
     pub(super) names: FileNames,
     pub(super) fs: Arc<dyn FileSystem>,
-    pub(super) lock: Box<dyn FileLock>,
+    /// Taken when the open succeeds.
+    pub(super) lock: &'a mut Option<Box<dyn FileLock>>,
     pub(super) stored: Stored,
     pub(super) runtime: Runtime,
 }
 
-impl Opening {
+impl Opening<'_> {
     pub(super) fn finish(self) -> Result<Arc<Core>> {
         let Opening { options, names, fs, lock, mut stored, runtime } = self;
         let present = list_files(&*fs, &names)?;
@@ -70,7 +72,7 @@ impl Opening {
             registry: &stored.registry,
             arenas: &runtime.ledger().arenas,
             first_log: stored.log,
-            logs: open_logs(&*fs, &names, stored.log, &logs_in(&present))?,
+            logs: needed_logs(&*fs, &names, stored.log, logs_in(&present)),
             through: MAX_SEQNO,
             database: (!stored.fresh).then_some(stored.database),
             keyspaces: replayed_keyspaces(&stored, &parts),
@@ -98,7 +100,9 @@ impl Opening {
         if !options.allow_unresolved_operators {
             check_operators(&parts, &stored.registry, &tables)?;
         }
+        remove_unneeded(&*fs, &names, &present, &stored)?;
         let log = LogWriter::create(&fs, &names.log(next_log), next_log, stored.database, None)?;
+        let mut begun = BegunFiles { fs: Arc::clone(&fs), files: vec![names.log(next_log)] };
         let trees = keyspace_trees(parts, &stored, &options, &tables);
         // The manifest begins with what the old one ended with; the replayed tables come as an edit
         // of their own, together with the new log number.
@@ -114,7 +118,20 @@ impl Opening {
             keyspaces: trees.values().map(KeyspaceTree::describe).collect(),
             dropped: Vec::new(),
         };
-        let manifest = Manifest::create(&fs, &names, manifest_number, stored.database, &snapshot)?;
+        let manifest = Manifest::begin(&fs, &names, manifest_number, stored.database, &snapshot)?;
+        begun.files.push(names.manifest(manifest_number));
+        let (is_fresh, replaced) = (stored.fresh, stored.manifest);
+        if let Err(error) = manifest.put_in_force(&*fs, &names) {
+            if !is_fresh {
+                // Either of the two manifests may be the one that the next open reads.
+                begun.files.pop();
+            }
+            return Err(error);
+        }
+        if let Some(replaced) = replaced {
+            begun.files.pop();
+            begun.files.push(names.manifest(replaced));
+        }
         let core = Assembly {
             options,
             names,
@@ -129,15 +146,72 @@ impl Opening {
             manifest,
             next_file: manifest_number + 1,
             logs: logs_in(&present),
-            lock: Some(lock),
+            lock: lock.take(),
         }
         .into_core();
-        core.take_over(&replayed, last_seqno, next_log)?;
+        if let Err(error) = core.take_over(&replayed, last_seqno, next_log) {
+            if core.poison.get().is_some() && !is_fresh {
+                // The manifest that is on the medium may name any of them.
+                begun.files.clear();
+            }
+            *lock = core.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+            return Err(error);
+        }
+        begun.files.clear();
         drop(replayed);
         core.runtime.ledger().rest();
         core.remove_leftovers(&present, next_log, manifest_number);
         Ok(core)
     }
+}
+
+/// Files that an open made or replaced: if it fails none of them is needed.
+struct BegunFiles {
+    fs: Arc<dyn FileSystem>,
+    files: Vec<PathBuf>,
+}
+
+impl Drop for BegunFiles {
+    fn drop(&mut self) {
+        for file in &self.files {
+            // What cannot be removed now is removed by the next open that succeeds.
+            let _best_effort = self.fs.remove(file);
+        }
+    }
+}
+
+/// Removes what no crash can make needed again, before anything is written, for the disk may be full:
+/// tables and segments that no edit ever named (what a crash left of a compaction, say), and manifests
+/// that are not in force. What an edit named stays until the new manifest is durable: that edit may be
+/// the last one that is.
+fn remove_unneeded(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    present: &[FileKind],
+    stored: &Stored,
+) -> Result<()> {
+    let is_other = |kind: &&FileKind| match **kind {
+        FileKind::Manifest(number) => Some(number) != stored.manifest,
+        _ => false,
+    };
+    let others = present.iter().filter(is_other).count();
+    if others > 0 {
+        // Which one is in force may not be durable yet.
+        let directory = names.directory();
+        let synced = fs.sync_dir(directory);
+        synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
+    }
+    for kind in present {
+        let path = match *kind {
+            FileKind::Table(number) if !stored.named.contains(&number) => names.table(number),
+            FileKind::Segment(number) if !stored.named.contains(&number) => names.segment(number),
+            FileKind::Manifest(number) if is_other(&kind) => names.manifest(number),
+            _ => continue,
+        };
+        // What cannot be removed now is tried again at the end.
+        let _best_effort = fs.remove(&path);
+    }
+    Ok(())
 }
 
 /// All that a database is made of when it is opened.
@@ -306,9 +380,14 @@ impl Core {
         for keyspace in self.all_keyspaces() {
             let memtables = replayed.memtables.get(&keyspace.id).map_or(&[][..], Vec::as_slice);
             let version = Arc::clone(&keyspace.view.load().version);
-            let files =
-                self.write_memtables(&keyspace, memtables, &version, last_seqno, Vec::new())?;
-            flushed.push((keyspace, files));
+            match self.write_memtables(&keyspace, memtables, &version, last_seqno, Vec::new()) {
+                Ok(files) => flushed.push((keyspace, files)),
+                Err(error) => {
+                    let tree = self.lock_tree();
+                    flushed.iter().for_each(|flushed| self.discard(flushed, &tree));
+                    return Err(error);
+                }
+            }
         }
         self.install_flushed(flushed, log, last_seqno)
     }

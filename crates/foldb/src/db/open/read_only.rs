@@ -37,9 +37,10 @@ use crate::db::open::files::{check_first_log, check_tables, list_files, logs_in}
 use crate::db::open::opening::{
     Assembly, check_operators, keyspace_parts, keyspace_trees, replayed_keyspaces,
 };
+use crate::db::open::place::missing;
+use crate::db::open::runtime_of;
 use crate::db::open::stored::Stored;
-use crate::db::open::{missing, runtime_of};
-use crate::db::replay::{Replay, open_logs, replay_logs};
+use crate::db::replay::{Replay, needed_logs, opened, replay_logs};
 use crate::db::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{KeyspaceId, SeqNo};
@@ -130,7 +131,7 @@ impl Looking {
 
         let present = list_files(&*fs, &names)?;
         check_first_log(stored.log, &present, &names)?;
-        let logs = open_logs(&*fs, &names, stored.log, &logs_in(&present))?;
+        let logs = opened(needed_logs(&*fs, &names, stored.log, logs_in(&present)))?;
         let trash = Arc::default();
         let parts = keyspace_parts(&stored, &options, &names, &trash)?;
         check_tables(&parts, &present, &names)?;

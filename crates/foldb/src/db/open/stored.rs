@@ -28,6 +28,8 @@ pub(super) struct Stored {
     pub(super) keyspaces: BTreeMap<KeyspaceId, StoredKeyspace>,
     /// The names of those.
     taken: HashSet<String>,
+    /// Numbers of all tables and segment files that some edit names, needed or not.
+    pub(super) named: HashSet<u64>,
 }
 
 /// What is stored of a keyspace.
@@ -60,6 +62,7 @@ impl Stored {
             totals: Arc::default(),
             taken: HashSet::from([default.name.clone()]),
             keyspaces: BTreeMap::from([(DEFAULT_KEYSPACE, default)]),
+            named: HashSet::new(),
         }
     }
 
@@ -99,6 +102,7 @@ impl Stored {
             self.totals.restore(totals);
         }
         for change in edit.keyspaces {
+            self.named.extend(change.tree.iter().filter_map(named_file));
             self.keyspace(&change)?.absorb(change);
         }
         for id in edit.dropped {
@@ -134,6 +138,15 @@ impl Stored {
         self.keyspaces
             .get_mut(&id)
             .ok_or_else(|| Error::corruption(format!("keyspace {id} is changed but not there")))
+    }
+}
+
+/// The file that a change makes part of a tree.
+fn named_file(change: &TreeEdit) -> Option<u64> {
+    match change {
+        TreeEdit::Insert { file, .. } => Some(file.number),
+        TreeEdit::Place(segment) => Some(segment.file),
+        _ => None,
     }
 }
 

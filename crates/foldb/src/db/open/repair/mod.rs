@@ -82,7 +82,8 @@ pub(crate) fn repair(
 /// The files of the database that is at `path`, or what is left of one.
 fn check_is_database(fs: &dyn FileSystem, path: &Path) -> Result<Vec<FileKind>> {
     let missing = |why: &str| Error::new(ErrorKind::DatabaseMissing, why).in_file(path);
-    if !fs.is_dir(path) {
+    let failed = |error| Error::io(path, "look into the directory", &error);
+    if !fs.try_exists(path).map_err(failed)? || !fs.is_dir(path) {
         return Err(missing("there is no such directory"));
     }
     let present = list_files(fs, &FileNames::new(path))?;

@@ -1,0 +1,108 @@
+//! The lock of a directory: excludes other processes, other handles in this one, and ends with its
+//! process.
+//!
+//! The lock belongs to a file, but what it protects goes by the file's name. A file may lose its
+//! name while a process waits for it, so a lock counts only if the file still has the name:
+//!
+//! ```text
+//! A: open LOCK, lock it      B: open LOCK
+//! A: unlink LOCK, unlock     B: lock it: the file has no name      C: create LOCK, lock it
+//!                            B: looks again, and finds C's
+//! ```
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{directory_of, open_file};
+use crate::fs::FileLock;
+
+/// Takes the lock of `path`, creating the file if it is missing.
+pub(super) fn lock(path: &Path) -> io::Result<PosixLock> {
+    // The claim comes before the open: where the lock belongs to the process (NFS emulates it
+    // so), closing a second handle of the file would release the first one's lock.
+    let claim = PathClaim::take(path)?;
+    loop {
+        let file = open_file(OpenOptions::new().read(true).write(true).create(true), path)?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => locked(path, "another process"),
+            TryLockError::Error(error) => error,
+        })?;
+        if has_name(&file, path)? {
+            return Ok(PosixLock { file, process: process::id(), _claim: claim });
+        }
+    }
+}
+
+/// Whether `path` is the name of this very file.
+fn has_name(file: &File, path: &Path) -> io::Result<bool> {
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    match fs::symlink_metadata(path) {
+        Ok(named) => Ok(identity(named) == identity(file.metadata()?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct PosixLock {
+    file: File,
+    /// The process that took it. A fork has a copy of this value, but not the lock.
+    process: u32,
+    // Declared last, so given back last: a caller that gets the claim finds the file unlocked.
+    _claim: PathClaim,
+}
+
+impl FileLock for PosixLock {
+    fn is_held(&self) -> bool {
+        self.process == process::id()
+    }
+}
+
+impl Drop for PosixLock {
+    fn drop(&mut self) {
+        if self.is_held() {
+            // Closing alone would leave the lock to a child that was forked and has not called exec
+            // yet. On failure the close that follows is all that is left to do.
+            let _ = self.file.unlock();
+        }
+    }
+}
+
+/// Paths this process has locked, with their directories resolved.
+static CLAIMED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn claimed() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    // The set is never left half changed, so a panic elsewhere says nothing about it.
+    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One path's place in [`CLAIMED`], given back on drop.
+#[derive(Debug)]
+struct PathClaim(PathBuf);
+
+impl PathClaim {
+    fn take(path: &Path) -> io::Result<PathClaim> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let path = directory_of(path).canonicalize()?.join(name);
+        if !claimed().insert(path.clone()) {
+            return Err(locked(&path, "this process"));
+        }
+        Ok(PathClaim(path))
+    }
+}
+
+impl Drop for PathClaim {
+    fn drop(&mut self) {
+        claimed().remove(&self.0);
+    }
+}
+
+fn locked(path: &Path, holder: &str) -> io::Error {
+    let message = format!("{} is locked by {holder}", path.display());
+    io::Error::new(io::ErrorKind::WouldBlock, message)
+}

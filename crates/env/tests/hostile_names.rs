@@ -1,0 +1,90 @@
+//! What lies in a directory besides regular files: links out of it, pipes, other modes.
+
+use std::env;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use foldb_env::{FileSystem, PosixFs};
+
+const UMASK_VARIABLE: &str = "FOLDB_TEST_UMASK";
+
+fn files(directory: &Path) -> [(&'static str, std::io::Result<()>); 4] {
+    let path = directory.join("file");
+    [
+        ("create", PosixFs.create(&path).map(drop)),
+        ("create a log", PosixFs.create_log(&path).map(drop)),
+        ("open", PosixFs.open(&path).map(drop)),
+        ("lock", PosixFs.lock(&path).map(drop)),
+    ]
+}
+
+#[test]
+fn a_symbolic_link_is_not_followed() {
+    let outside = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let target = outside.path().join("precious");
+    fs::write(&target, "kept").unwrap();
+    symlink(&target, directory.path().join("file")).unwrap();
+    for (call, outcome) in files(directory.path()) {
+        let error = outcome.expect_err(call);
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{call}: {error}");
+        assert!(error.to_string().contains("symbolic link"), "{call}: {error}");
+    }
+    assert_eq!(fs::read(&target).unwrap(), b"kept");
+    // Removing one removes the link.
+    PosixFs.remove(&directory.path().join("file")).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"kept");
+    // The way to a directory may lead through one.
+    symlink(directory.path(), outside.path().join("database")).unwrap();
+    PosixFs.create(&outside.path().join("database/file")).unwrap();
+    PosixFs.sync_dir(&outside.path().join("database")).unwrap();
+    assert!(directory.path().join("file").exists());
+}
+
+/// Opening a pipe waits until another process opens its other end.
+#[test]
+fn a_pipe_is_refused_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let made = Command::new("mkfifo").arg(&path).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("there is no mkfifo: nothing was checked");
+        return;
+    }
+    for (call, outcome) in files(directory.path()) {
+        assert_eq!(outcome.expect_err(call).kind(), ErrorKind::InvalidInput, "{call}");
+    }
+}
+
+/// Not a test of its own: run by the next one under several masks.
+#[test]
+fn create_one_of_each() {
+    let Some(path) = env::var_os(UMASK_VARIABLE) else { return };
+    let path = Path::new(&path);
+    PosixFs.create_dir_all(&path.join("directory")).unwrap();
+    PosixFs.create(&path.join("file")).unwrap();
+    PosixFs.create_log(&path.join("log")).unwrap();
+    PosixFs.lock(&path.join("lock")).unwrap();
+}
+
+#[test]
+fn files_are_created_with_the_umask_and_no_more() {
+    for mask in [0o022, 0o077, 0o027] {
+        let directory = tempfile::tempdir().unwrap();
+        let run = Command::new("sh")
+            .args(["-c", &format!("umask {mask:03o}; exec \"$0\" --exact create_one_of_each")])
+            .arg(env::current_exe().unwrap())
+            .env(UMASK_VARIABLE, directory.path())
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "{run:?}");
+        for (name, most) in [("directory", 0o777), ("file", 0o666), ("log", 0o666), ("lock", 0o666)]
+        {
+            let mode = fs::metadata(directory.path().join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, most & !mask, "{name} under {mask:03o}");
+        }
+    }
+}

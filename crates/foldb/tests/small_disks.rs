@@ -1,0 +1,308 @@
+//! Real file systems that fill up: reads go on, writes answer `NoSpace`, nothing acknowledged is lost,
+//! and writing goes on by itself when there is room. Nothing here may end the process.
+//!
+//! `ci/small_disks.sh` makes small file systems of several kinds and names them in
+//! `FOLDB_SMALL_DISKS`; without it nothing is checked.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use foldb::env::{FileSystem, PosixFs};
+use foldb::{Db, Error, ErrorKind, MergeOptions, Options, WriteOptions};
+
+const DISKS_VARIABLE: &str = "FOLDB_SMALL_DISKS";
+const SYNCED: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+/// How long writing may take to go on when there is room.
+const SOON: Duration = Duration::from_secs(60);
+
+#[test]
+fn disks_that_fill_up() {
+    let Some(disks) = env::var_os(DISKS_VARIABLE) else {
+        eprintln!("skipped: {DISKS_VARIABLE} names no file systems; see ci/small_disks.sh");
+        return;
+    };
+    type Scenario = fn(&Disk);
+    let scenarios: [(&str, Scenario); 6] = [
+        ("puts, rolls, flushes and compactions", fill_by_writing),
+        ("synced puts on a disk with nothing left", write_with_nothing_left),
+        ("a log that shares its blocks with a copy", write_to_shared_blocks),
+        ("opens", open_with_nothing_left),
+        ("checkpoints", checkpoint_with_nothing_left),
+        ("merges of value segments", merge_segments_with_nothing_left),
+    ];
+    for root in env::split_paths(&disks) {
+        for (name, scenario) in scenarios {
+            let start = Instant::now();
+            let disk = Disk { root: root.clone() };
+            disk.clear();
+            scenario(&disk);
+            disk.clear();
+            println!("{}: {name}: held, {:.1?}", root.display(), start.elapsed());
+        }
+    }
+}
+
+/// A small file system.
+struct Disk {
+    root: PathBuf,
+}
+
+impl Disk {
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    fn clear(&self) {
+        for entry in fs::read_dir(&self.root).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+        }
+        self.settle();
+    }
+
+    /// Some file systems give space back only when they are synced.
+    fn settle(&self) {
+        let synced = Command::new("sync").arg("-f").arg(&self.root).status().unwrap();
+        assert!(synced.success());
+    }
+
+    /// Takes all space, and gives about so much of it back: what file systems say is free is no promise.
+    fn fill(&self, leave: u64) {
+        self.settle();
+        let file = PosixFs.create(&self.path("fill")).unwrap();
+        let mut at: u64 = 0;
+        for size in [1 << 20, 64 << 10, 4096, 512] {
+            let piece = vec![0xa5; size];
+            while file.write_at(&piece, at).is_ok() {
+                at += size as u64;
+            }
+            let _full = file.sync();
+        }
+        if leave > 0 {
+            file.truncate(at.checked_sub(leave).unwrap()).unwrap();
+            self.settle();
+        }
+    }
+
+    /// Removes what [`Disk::fill`] wrote.
+    fn make_room(&self) {
+        fs::remove_file(self.path("fill")).unwrap();
+        self.settle();
+    }
+
+    fn open(&self, name: &str) -> foldb::Result<Db> {
+        Db::open(self.path(name), options())
+    }
+}
+
+fn options() -> Options {
+    Options { create_if_missing: true, write_buffer_size: 256 << 10, ..Options::default() }
+}
+
+fn key(n: usize) -> String {
+    format!("{n:08}")
+}
+
+/// A value of its own for each key, which does not compress.
+fn value(n: usize, len: usize) -> Vec<u8> {
+    let mut state = n as u64 | 1 << 40;
+    let next = |_| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..len).map(next).collect()
+}
+
+fn assert_no_space(error: &Error) {
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+}
+
+/// Puts from key `from` on until one is refused; answers how many keys there are then.
+fn put_until_full(db: &Db, from: usize, len: usize, options: &WriteOptions) -> usize {
+    for n in from..1_000_000 {
+        if let Err(error) = db.put_opt(key(n), value(n, len), options) {
+            assert_no_space(&error);
+            return n;
+        }
+    }
+    panic!("the disk does not fill up");
+}
+
+/// All `count` keys are there, and no other.
+fn check(db: &Db, count: usize, len: usize) {
+    let mut n = 0;
+    for entry in db.iter().unwrap() {
+        let (found, bytes) = entry.unwrap();
+        assert_eq!(found, key(n).as_bytes());
+        assert!(*bytes == *value(n, len), "{}", key(n));
+        n += 1;
+    }
+    assert_eq!(n, count, "as many writes were acknowledged");
+}
+
+/// Does something until it works.
+fn resume(what: &str, mut act: impl FnMut() -> foldb::Result<()>) {
+    let start = Instant::now();
+    while let Err(error) = act() {
+        assert_no_space(&error);
+        assert!(start.elapsed() < SOON, "{what} does not go on: {error}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The bytes and the number of files of a database.
+fn size(path: &Path) -> (u64, usize) {
+    let lens = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
+    let lens: Vec<u64> = lens.collect();
+    (lens.iter().sum(), lens.len())
+}
+
+fn fill_by_writing(disk: &Disk) {
+    let db = disk.open("db").unwrap();
+    disk.fill(12 << 20);
+    let mut count = put_until_full(&db, 0, 2000, &WriteOptions::default());
+    assert!(count > 500, "{count}");
+    for _ in 0..200 {
+        // Small ones may still find room.
+        count = put_until_full(&db, count, 2000, &WriteOptions::default());
+    }
+    check(&db, count, 2000);
+    let (_, files) = size(&disk.path("db"));
+    assert!(files < 100, "{files} files");
+    disk.make_room();
+    resume("a write", || db.put(key(count), value(count, 2000)));
+    resume("a flush", || db.flush());
+    resume("a compaction", || db.compact::<&str>(..));
+    check(&db, count + 1, 2000);
+    db.close().unwrap();
+    drop(db);
+    check(&disk.open("db").unwrap(), count + 1, 2000);
+}
+
+fn write_with_nothing_left(disk: &Disk) {
+    let db = disk.open("db").unwrap();
+    for n in 0..10 {
+        db.put_opt(key(n), value(n, 100), &SYNCED).unwrap();
+    }
+    disk.fill(0);
+    let count = put_until_full(&db, 10, 100, &SYNCED);
+    println!("  {} puts of 100 bytes found room in the log", count - 10);
+    check(&db, count, 100);
+    disk.make_room();
+    resume("a synced write", || db.put_opt(key(count), value(count, 100), &SYNCED));
+    drop(db);
+    check(&disk.open("db").unwrap(), count + 1, 100);
+}
+
+/// A copy as backup programs make it where the file system can: stores into shared blocks need new ones.
+fn write_to_shared_blocks(disk: &Disk) {
+    let db = disk.open("db").unwrap();
+    for n in 0..2000 {
+        db.put(key(n), value(n, 50)).unwrap();
+    }
+    db.sync().unwrap();
+    let copied = Command::new("cp")
+        .args(["--reflink=always", "-r"])
+        .args([disk.path("db"), disk.path("copy")])
+        .output()
+        .unwrap();
+    if !copied.status.success() {
+        println!("  this file system shares no blocks");
+        return;
+    }
+    disk.fill(0);
+    let count = put_until_full(&db, 2000, 50, &WriteOptions::default());
+    check(&db, count, 50);
+    disk.make_room();
+    resume("a write", || db.put(key(count), value(count, 50)));
+    drop(db);
+    check(&disk.open("db").unwrap(), count + 1, 50);
+}
+
+fn open_with_nothing_left(disk: &Disk) {
+    let path = disk.path("db");
+    let db = disk.open("db").unwrap();
+    for n in 0..1500 {
+        db.put(key(n), value(n, 1000)).unwrap();
+    }
+    drop(db);
+    disk.fill(0);
+    let before = size(&path);
+    let mut refused = 0;
+    for _ in 0..50 {
+        match disk.open("db") {
+            Ok(db) => check(&db, 1500, 1000),
+            Err(error) => {
+                assert_no_space(&error);
+                refused += 1;
+            }
+        }
+        let shown = Db::open_read_only(&path, Options::default()).unwrap();
+        check(&shown, 1500, 1000);
+    }
+    let after = size(&path);
+    println!("  {refused} of 50 opens refused; {before:?} bytes and files, then {after:?}");
+    assert!(after.1 <= before.1 + 2 && after.0 <= before.0 + (1 << 20));
+    disk.make_room();
+    check(&disk.open("db").unwrap(), 1500, 1000);
+}
+
+fn checkpoint_with_nothing_left(disk: &Disk) {
+    let db = disk.open("db").unwrap();
+    for n in 0..1500 {
+        db.put(key(n), value(n, 1000)).unwrap();
+    }
+    disk.fill(0);
+    for _ in 0..20 {
+        let copy = disk.path("copy");
+        match db.checkpoint(&copy) {
+            Ok(_) => {
+                check(&Db::open_read_only(&copy, Options::default()).unwrap(), 1500, 1000);
+                fs::remove_dir_all(&copy).unwrap();
+            }
+            Err(error) => {
+                assert_no_space(&error);
+                assert!(!copy.exists());
+            }
+        }
+    }
+    check(&db, 1500, 1000);
+    disk.make_room();
+    resume("a checkpoint", || db.checkpoint(disk.path("copy")).map(drop));
+    check(&Db::open(disk.path("copy"), Options::default()).unwrap(), 1500, 1000);
+}
+
+fn merge_segments_with_nothing_left(disk: &Disk) {
+    let separating = Options {
+        value_separation_min: Some(512),
+        segment_size: 512 << 10,
+        max_dead_fraction: 1.0,
+        ..options()
+    };
+    let merges = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
+    let db = Db::open(disk.path("db"), separating).unwrap();
+    for round in 0..3 {
+        for n in (0..1500).filter(|n| round == 2 || (n + round) % 2 == 0) {
+            db.put(key(n), value(n, 1000)).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    disk.fill(0);
+    for _ in 0..20 {
+        if let Err(error) = db.merge_segments(&merges) {
+            assert_no_space(&error);
+        }
+        if let Err(error) = db.compact::<&str>(..) {
+            assert_no_space(&error);
+        }
+    }
+    check(&db, 1500, 1000);
+    disk.make_room();
+    resume("a compaction", || db.compact::<&str>(..));
+    resume("a merge of segments", || db.merge_segments(&merges).map(drop));
+    check(&db, 1500, 1000);
+}
