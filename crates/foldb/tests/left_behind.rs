@@ -183,7 +183,7 @@ fn open_with_few_handles() {
 fn an_open_of_many_logs_takes_few_handles() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
-    let small = Options { write_buffer_size: 4096, max_write_buffers: 10_000, ..on_disk(&path) };
+    let small = Options { write_buffer_size: 4096, max_write_buffers: 4000, ..on_disk(&path) };
     let db = Db::open(&path, small).unwrap();
     for n in 0..4000 {
         db.put(format!("{n:06}"), [7; 200]).unwrap();
