@@ -102,6 +102,20 @@ impl Chains {
         self.order.order_all(self);
     }
 
+    /// Whether [`Chains::advance_order`] has something to do.
+    #[inline]
+    pub fn wants_order(&self) -> bool {
+        self.order.wants_work(self)
+    }
+
+    /// Sorts a piece of the keys that are not sorted yet, if there are enough for one, and merges
+    /// sorted stretches. For background threads, while the memtable fills: cursors then find little
+    /// left to sort, and so does [`Chains::order_all`]. Takes a millisecond or two for the piece and
+    /// up to ten nanoseconds for each key that is merged. Whether there was anything to do.
+    pub fn advance_order(&self) -> bool {
+        self.order.advance(self)
+    }
+
     /// Whether [`Chains::merge_stretches`] has something to do.
     pub fn wants_merge(&self) -> bool {
         self.order.wants_merge()
@@ -155,6 +169,12 @@ impl Chains {
     /// Bytes of heap that the order of keys takes: 16 a key and a little, once somebody has iterated.
     pub fn order_bytes(&self) -> usize {
         self.order.bytes()
+    }
+
+    /// How many keys were sorted so far. A key counts again when another thread sorts it once more;
+    /// merges of what is sorted do not count.
+    pub fn keys_sorted(&self) -> u64 {
+        self.order.keys_sorted()
     }
 
     /// Bytes of memory it takes, in whole pages, with what its arena took before it was this

@@ -263,6 +263,11 @@ impl Cursor {
         PinnedBytes::new(&self.chains, self.version())
     }
 
+    /// How many sorted stretches of keys it merges (H17).
+    pub fn stretches(&self) -> usize {
+        self.sources.len()
+    }
+
     /// The memtable.
     pub fn chains(&self) -> &Arc<Chains> {
         &self.chains

@@ -316,6 +316,91 @@ fn h17_background_merges_keep_the_order() {
     assert_eq!(seen, keys);
 }
 
+/// A thread that sorts pieces while the memtable fills leaves little to cursors, and the flush's one
+/// stretch is merged of what it sorted.
+#[test]
+fn h17_pieces_are_sorted_while_the_memtable_fills_and_never_again() {
+    let keys = if cfg!(miri) { 600 } else { 200_000u64 };
+    let piece = if cfg!(miri) { 64 } else { 32 << 10 };
+    let (mut writer, chains) = create(keys as usize * 64);
+    for n in 1..=keys {
+        put(&mut writer, &n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes(), n, b"").unwrap();
+        while chains.wants_order() {
+            assert!(chains.advance_order());
+        }
+    }
+    assert!(!chains.advance_order(), "less than a piece is left");
+    let before = chains.keys_sorted();
+    assert!(before <= keys && before + piece > keys, "{before} of {keys} keys");
+    let mut cursors = vec![chains.cursor(keys)];
+    assert_eq!(chains.keys_sorted(), keys, "the rest, by the first cursor");
+    chains.order_all();
+    cursors.push(chains.cursor(keys));
+    assert_eq!(chains.keys_sorted(), keys, "nothing is sorted twice");
+    for cursor in &mut cursors {
+        cursor.seek_to_first();
+        let mut seen = 0;
+        let mut last = Vec::new();
+        while cursor.valid() {
+            assert!(last.as_slice() < cursor.key());
+            last = cursor.key().to_vec();
+            seen += 1;
+            cursor.next_key();
+        }
+        assert_eq!(seen, keys);
+    }
+}
+
+/// Threads that need the order at the same time wait for the one that sorts.
+#[test]
+#[cfg_attr(miri, ignore = "many keys")]
+fn h17_cursors_made_at_once_share_one_sort() {
+    let keys = 100_000u64;
+    for flushing in [false, true] {
+        let (mut writer, chains) = create(keys as usize * 64);
+        for n in 1..=keys {
+            put(&mut writer, &n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes(), n, b"").unwrap();
+        }
+        std::thread::scope(|scope| {
+            if flushing {
+                scope.spawn(|| chains.order_all());
+            }
+            for _ in 0..8 {
+                scope.spawn(|| drop(chains.cursor(keys)));
+            }
+        });
+        assert_eq!(chains.keys_sorted(), keys);
+    }
+}
+
+/// A cursor every few keys, while a thread merges: what it has not come to yet cursors merge.
+#[test]
+#[cfg_attr(miri, ignore = "many keys")]
+fn h17_stretches_stay_few_while_a_thread_merges() {
+    let keys = 400_000u64;
+    let (mut writer, chains) = create(keys as usize * 64);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let most = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                chains.advance_order();
+                std::thread::yield_now();
+            }
+        });
+        let mut most = 0;
+        for n in 1..=keys {
+            let key = n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+            put(&mut writer, &key, n, b"").unwrap();
+            if n % 40 == 0 {
+                most = most.max(chains.cursor(n).stretches());
+            }
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        most
+    });
+    assert!(most <= 24, "a cursor merged {most} stretches");
+}
+
 /// k.{80..110} are folded into F.110: a get that began at 100 must not lose 80 to 100.
 #[test]
 fn h3_who_sees_a_part_of_what_was_folded_sees_it_unfolded() {

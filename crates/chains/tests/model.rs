@@ -143,6 +143,8 @@ enum Op {
     /// Creates a cursor, which sorts, and forgets it.
     Order,
     OrderAll,
+    Advance,
+    Merge,
     /// Keeps a cursor as of now, checked at the end.
     Snapshot,
 }
@@ -157,6 +159,8 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(key, count, value)| Op::Fold(key, count, value)),
         2 => Just(Op::Order),
         1 => Just(Op::OrderAll),
+        1 => Just(Op::Advance),
+        1 => Just(Op::Merge),
         1 => Just(Op::Snapshot),
     ]
 }
@@ -310,6 +314,10 @@ fn apply(ops: &[Op]) -> (Writer, Arc<Chains>, Model, Vec<(u64, Cursor)>) {
                 }
             }
             Op::Order => drop(chains.cursor(seqno)),
+            Op::Advance => {
+                chains.advance_order();
+            }
+            Op::Merge => chains.merge_stretches(),
             Op::OrderAll => chains.order_all(),
             Op::Snapshot => cursors.push((seqno, chains.cursor(seqno))),
         }

@@ -38,6 +38,8 @@ pub(crate) struct Memtable {
     sealed_through: AtomicU64,
     /// Set when nobody needs it any more but readers who have it.
     released: AtomicBool,
+    /// Set when its comparator panicked under a worker: no worker sorts it again.
+    unordered: AtomicBool,
 }
 
 /// The one who may write to a memtable.
@@ -75,6 +77,7 @@ impl MemtableWriter {
             range_bytes: AtomicUsize::new(0),
             sealed_through: AtomicU64::new(0),
             released: AtomicBool::new(false),
+            unordered: AtomicBool::new(false),
         });
         MemtableWriter {
             empty_bytes: memtable.bytes(),
@@ -280,6 +283,21 @@ impl Memtable {
     /// Its records, as far as memory is concerned.
     pub(crate) fn chains(&self) -> &Arc<Chains> {
         &self.chains
+    }
+
+    /// Whether [`Memtable::advance_order`] has something to do.
+    pub(crate) fn wants_order(&self) -> bool {
+        self.chains.wants_order() && !self.unordered.load(Ordering::Relaxed)
+    }
+
+    /// Puts some of the keys in order while it is filled. Whether there were enough to be worth it.
+    pub(crate) fn advance_order(&self) -> bool {
+        self.wants_order() && self.chains.advance_order()
+    }
+
+    /// Leaves the order to the calls that need it.
+    pub(crate) fn leave_unordered(&self) {
+        self.unordered.store(true, Ordering::Relaxed);
     }
 
     /// Puts all keys in order at once, ahead of a flush.

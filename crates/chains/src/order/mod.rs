@@ -1,26 +1,34 @@
 //! Order on demand (H17): no scan, no sort.
 //!
-//! The keys of a memtable lie in the order they came. Whoever creates a cursor sorts those nobody
-//! sorted yet: a few for himself alone, more (and with the building lock free) as a new
-//! [`Stretch`] for everybody. Stretches cover the key list from its start without a gap, are
-//! immutable, and the list of them is replaced as a whole, so readers take no lock.
+//! The keys of a memtable lie in the order they came. Two threads may sort those behind the sorted
+//! part: a background thread, [`PIECE`] keys at a time while the memtable fills, and the thread that
+//! creates a cursor. Both make a new [`Stretch`] for everybody; a few keys a cursor sorts for itself
+//! alone. Stretches cover the key list from its start without a gap, are immutable, and the list of
+//! them is replaced as a whole, so readers take no lock.
 //!
 //! ```text
 //! key list   0 ─────────────────────────────────────────────── covered ────── length
 //! stretches  ├───────── 40 000 ──────────┼─── 4 100 ───┼─ 500 ─┤ private tail ┤
 //! ```
 //!
+//! One thread sorts at a time. A cursor that finds many unsorted keys waits for that thread: the
+//! same keys are not sorted twice.
+//!
 //! A new stretch swallows its left neighbours while they are at most [`GROWTH`] times as long, so
 //! lengths fall by that factor from left to right, few are live, and a key is merged a few times
 //! per factor of [`GROWTH`]. A merge that would become longer than [`MAX_FOREGROUND_MERGE`] is
 //! left to [`Order::merge_stretches`], which background threads call: cursors have no such spikes.
+//! Where there are no cursors, background threads merge only neighbours of about the same length:
+//! each merge then doubles a stretch, and what was sorted is merged once more for the flush.
 
 mod entries;
 mod stretch;
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use arc_swap::ArcSwap;
 
@@ -38,6 +46,13 @@ const GROWTH: usize = 8;
 
 /// Longest stretch that the creation of a cursor makes by merging: a few hundred microseconds.
 const MAX_FOREGROUND_MERGE: usize = if cfg!(miri) { 256 } else { 64 << 10 };
+
+/// Keys that a background thread sorts at a time. One or two milliseconds: a cursor waits no longer
+/// for it, nor sorts many more itself. A piece fits a core's own cache.
+pub(crate) const PIECE: usize = if cfg!(miri) { 64 } else { 32 << 10 };
+
+/// Most keys that a cursor sorts for itself while another thread sorts for everybody.
+const MAX_PRIVATE: usize = if cfg!(miri) { 16 } else { 4 << 10 };
 
 /// Compares two keys.
 pub type CompareKeys = dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync;
@@ -78,12 +93,31 @@ pub(crate) type Stretches = Vec<Arc<Stretch>>;
 pub(crate) struct Order {
     keys: KeyOrder,
     stretches: ArcSwap<Stretches>,
-    building: Mutex<()>,
+    /// Held by the thread that sorts keys: only that thread appends a stretch. It merges stretches,
+    /// too, but none that begin below `merging_below`.
+    sorting: Mutex<()>,
+    /// Held by the background thread that merges. Taken before `sorting`.
+    merging: Mutex<()>,
+    /// The node that ends what a background thread merges at this moment; 0 if none does. Stored by
+    /// a thread that holds both locks.
+    merging_below: AtomicU32,
+    /// Whether there was a cursor since the last merge: then fewer stretches are worth more merges.
+    walked: AtomicBool,
+    /// How many keys were sorted, private tails included. A figure.
+    sorted: AtomicU64,
 }
 
 impl Order {
     pub(crate) fn new(keys: KeyOrder) -> Order {
-        Order { keys, stretches: ArcSwap::from_pointee(Vec::new()), building: Mutex::new(()) }
+        Order {
+            keys,
+            stretches: ArcSwap::from_pointee(Vec::new()),
+            sorting: Mutex::new(()),
+            merging: Mutex::new(()),
+            merging_below: AtomicU32::new(0),
+            walked: AtomicBool::new(false),
+            sorted: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn keys(&self) -> &KeyOrder {
@@ -94,78 +128,191 @@ impl Order {
     pub(crate) fn covering(&self, chains: &Chains) -> (Arc<Stretches>, Option<Arc<Stretch>>) {
         let mut stretches = self.stretches.load_full();
         let nodes = chains.nodes();
-        if unsorted(&stretches, nodes) >= MIN_SHARED
-            && let Ok(_building) = self.building.try_lock()
-        {
-            stretches = self.extend(chains, nodes, MAX_FOREGROUND_MERGE);
+        let unsorted = unsorted(&stretches, nodes);
+        if unsorted >= MIN_SHARED {
+            let sorting = match unsorted > MAX_PRIVATE {
+                true => Some(lock(&self.sorting)),
+                false => try_lock(&self.sorting),
+            };
+            if sorting.is_some() {
+                self.sort_behind(chains, nodes);
+                self.swallow_neighbours(chains);
+            }
+            stretches = self.stretches.load_full();
+        }
+        if stretches.len() > 1 && !self.walked.load(Relaxed) {
+            self.walked.store(true, Relaxed);
         }
         let tail = covered(&stretches)..nodes;
-        let tail = (!tail.is_empty()).then(|| Arc::new(Stretch::sort(chains, tail)));
+        let tail = (!tail.is_empty()).then(|| self.sort(chains, tail));
         (stretches, tail)
     }
 
     /// Sorts all keys into one stretch.
     pub(crate) fn order_all(&self, chains: &Chains) {
-        let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = self.stretches.load();
-        let nodes = chains.nodes();
-        if nodes == 0 || (old.len() == 1 && covered(&old) == nodes) {
-            return;
+        let _merging = lock(&self.merging);
+        let parts = {
+            let _sorting = lock(&self.sorting);
+            self.sort_behind(chains, chains.nodes());
+            self.begin_merge(0)
+        };
+        self.merge_in_background(chains, &parts);
+    }
+
+    /// Whether [`Order::advance`] has something to do.
+    pub(crate) fn wants_work(&self, chains: &Chains) -> bool {
+        let stretches = self.stretches.load();
+        unsorted(&stretches, chains.nodes()) >= PIECE || self.mergeable(&stretches).is_some()
+    }
+
+    /// Sorts a piece of what is not sorted yet, and merges what is due. Whether there was any.
+    pub(crate) fn advance(&self, chains: &Chains) -> bool {
+        let sorted = {
+            let _sorting = lock(&self.sorting);
+            let (covered, nodes) = (covered(&self.stretches.load()), chains.nodes());
+            let is_due = nodes.saturating_sub(covered) as usize >= PIECE;
+            is_due && self.sort_behind(chains, covered + PIECE as u32)
+        };
+        let merged = self.wants_merge();
+        if merged {
+            self.merge_stretches(chains);
         }
-        let whole = merge_all(chains, with_tail(chains, &old, nodes));
-        self.stretches.store(Arc::new(whole.into_iter().collect()));
+        sorted || merged
     }
 
     pub(crate) fn wants_merge(&self) -> bool {
-        first_mergeable(&lengths(&self.stretches.load())).is_some()
+        self.mergeable(&self.stretches.load()).is_some()
     }
 
     /// Merges whatever is too close in length to its right neighbours.
     pub(crate) fn merge_stretches(&self, chains: &Chains) {
-        let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut stretches = Stretches::clone(&self.stretches.load());
-        if let Some(first) = first_mergeable(&lengths(&stretches)) {
-            let merged = merge_all(chains, stretches.drain(first..).collect());
-            stretches.extend(merged);
-            self.stretches.store(Arc::new(stretches));
-        }
+        let _merging = lock(&self.merging);
+        let parts = {
+            let _sorting = lock(&self.sorting);
+            let first = self.mergeable(&self.stretches.load());
+            self.walked.store(false, Relaxed);
+            first.map_or(Vec::new(), |first| self.begin_merge(first))
+        };
+        self.merge_in_background(chains, &parts);
+    }
+
+    pub(crate) fn keys_sorted(&self) -> u64 {
+        self.sorted.load(Relaxed)
     }
 
     pub(crate) fn bytes(&self) -> usize {
         self.stretches.load().iter().map(|stretch| stretch.bytes()).sum()
     }
 
-    /// Sorts what nobody sorted yet. The caller holds the building lock.
-    fn extend(&self, chains: &Chains, nodes: u32, max_merge: usize) -> Arc<Stretches> {
-        let mut stretches = with_tail(chains, &self.stretches.load(), nodes);
-        let swallowed = swallowed(&lengths(&stretches), max_merge);
-        if swallowed > 0 {
-            let first = stretches.len() - 1 - swallowed;
-            let merged = merge_all(chains, stretches.drain(first..).collect());
-            stretches.extend(merged);
+    /// From which stretch on a background thread merges.
+    fn mergeable(&self, stretches: &Stretches) -> Option<usize> {
+        let growth = if self.walked.load(Relaxed) { GROWTH } else { 1 };
+        first_mergeable(stretches.iter().map(|stretch| stretch.len()), growth)
+    }
+
+    /// Makes a stretch of the keys behind the last one, up to `nodes`. Whether there were any. The
+    /// caller holds `sorting`.
+    fn sort_behind(&self, chains: &Chains, nodes: u32) -> bool {
+        let behind = covered(&self.stretches.load())..nodes;
+        if behind.is_empty() {
+            return false;
         }
-        let stretches = Arc::new(stretches);
-        self.stretches.store(Arc::clone(&stretches));
-        stretches
+        let stretch = self.sort(chains, behind);
+        self.stretches.rcu(|stretches| {
+            let mut stretches = Stretches::clone(stretches);
+            stretches.push(Arc::clone(&stretch));
+            stretches
+        });
+        true
+    }
+
+    fn sort(&self, chains: &Chains, nodes: Range<u32>) -> Arc<Stretch> {
+        self.sorted.fetch_add(nodes.len() as u64, Relaxed);
+        Arc::new(Stretch::sort(chains, nodes))
+    }
+
+    /// The stretches from this one on, which the caller merges without the lock on sorting. The caller
+    /// holds both locks.
+    fn begin_merge(&self, first: usize) -> Stretches {
+        let stretches = self.stretches.load();
+        self.merging_below.store(covered(&stretches), Relaxed);
+        stretches.get(first..).unwrap_or_default().to_vec()
+    }
+
+    /// Ends what [`Order::begin_merge`] began. The caller holds the lock on merging.
+    fn merge_in_background(&self, chains: &Chains, parts: &[Arc<Stretch>]) {
+        let _end = EndOfMerge(self);
+        self.merge(chains, parts);
+    }
+
+    /// Merges the last stretch with left neighbours. The caller holds `sorting`.
+    fn swallow_neighbours(&self, chains: &Chains) {
+        // Relaxed: stored under the lock that the caller holds; a 0 that comes later is soon enough.
+        let below = self.merging_below.load(Relaxed);
+        let stretches = self.stretches.load();
+        let free = stretches.partition_point(|stretch| stretch.nodes().start < below);
+        let free = &stretches[free..];
+        let swallowed = swallowed(&lengths(free), MAX_FOREGROUND_MERGE);
+        if swallowed > 0 {
+            self.merge(chains, &free[free.len() - 1 - swallowed..]);
+        }
+    }
+
+    /// Puts one stretch in the place of these neighbours, which no other thread merges.
+    fn merge(&self, chains: &Chains, parts: &[Arc<Stretch>]) {
+        let Some(merged) = merge_all(chains, parts) else { return };
+        let nodes = merged.nodes();
+        // Other threads may have appended stretches meanwhile, or merged others.
+        self.stretches.rcu(|stretches| {
+            let first = stretches.partition_point(|stretch| stretch.nodes().start < nodes.start);
+            let end = stretches.partition_point(|stretch| stretch.nodes().end <= nodes.end);
+            let mut stretches = Stretches::clone(stretches);
+            stretches.splice(first..end, [Arc::clone(&merged)]);
+            stretches
+        });
     }
 }
 
-/// The stretches and one of all keys behind them.
-fn with_tail(chains: &Chains, stretches: &Stretches, nodes: u32) -> Stretches {
-    let mut stretches = stretches.clone();
-    let tail = covered(&stretches)..nodes;
-    if !tail.is_empty() {
-        stretches.push(Arc::new(Stretch::sort(chains, tail)));
+/// However a merge ends, also by a panic of the comparator: others may merge those stretches.
+struct EndOfMerge<'a>(&'a Order);
+
+impl Drop for EndOfMerge<'_> {
+    fn drop(&mut self) {
+        self.0.merging_below.store(0, Relaxed);
     }
-    stretches
 }
 
-/// One stretch of all, the shortest merged first.
-fn merge_all(chains: &Chains, stretches: Stretches) -> Option<Arc<Stretch>> {
-    stretches
-        .into_iter()
-        .rev()
-        .reduce(|right, left| Arc::new(Stretch::merge(chains, &left, &right)))
+/// One stretch of these neighbours; `None` if there is nothing to merge. Of many, those of about the
+/// same length are merged first.
+fn merge_all(chains: &Chains, parts: &[Arc<Stretch>]) -> Option<Arc<Stretch>> {
+    if parts.len() < 2 {
+        return None;
+    }
+    let join =
+        |right: Arc<Stretch>, left: Arc<Stretch>| Arc::new(Stretch::merge(chains, &left, &right));
+    // From right to left; each is longer than the one pushed after it.
+    let mut merged: Stretches = Vec::new();
+    for part in parts.iter().rev() {
+        let mut left = Arc::clone(part);
+        while let Some(right) = merged.pop_if(|right| right.len() <= left.len()) {
+            left = join(right, left);
+        }
+        merged.push(left);
+    }
+    merged.into_iter().rev().reduce(|left, right| join(right, left))
+}
+
+/// Nothing a panic leaves behind is half done: lists of stretches are replaced as a whole.
+fn lock(mutex: &Mutex<()>) -> MutexGuard<'_, ()> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn try_lock(mutex: &Mutex<()>) -> Option<MutexGuard<'_, ()>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 /// Up to which node the key list is sorted.
@@ -177,7 +324,7 @@ fn unsorted(stretches: &Stretches, nodes: u32) -> usize {
     nodes.saturating_sub(covered(stretches)) as usize
 }
 
-fn lengths(stretches: &Stretches) -> Vec<usize> {
+fn lengths(stretches: &[Arc<Stretch>]) -> Vec<usize> {
     stretches.iter().map(|stretch| stretch.len()).collect()
 }
 
@@ -196,12 +343,12 @@ fn swallowed(lengths: &[usize], max_merge: usize) -> usize {
     count
 }
 
-/// The first stretch that is at most [`GROWTH`] times as long as all behind it.
-fn first_mergeable(lengths: &[usize]) -> Option<usize> {
-    let mut behind = lengths.iter().sum::<usize>();
-    lengths.iter().position(|&length| {
+/// The first stretch that is at most `growth` times as long as all behind it.
+fn first_mergeable(lengths: impl Iterator<Item = usize> + Clone, growth: usize) -> Option<usize> {
+    let mut behind = lengths.clone().sum::<usize>();
+    lengths.enumerate().find_map(|(index, length)| {
         behind -= length;
-        behind > 0 && length <= GROWTH * behind
+        (behind > 0 && length <= growth * behind).then_some(index)
     })
 }
 
@@ -243,9 +390,28 @@ mod tests {
 
     #[test]
     fn background_merges_what_cursors_left() {
-        assert_eq!(first_mergeable(&[64, 7]), None);
-        assert_eq!(first_mergeable(&[64, 8]), Some(0));
-        assert_eq!(first_mergeable(&[640, 8, 7, 1]), Some(1));
-        assert_eq!(first_mergeable(&[]), None);
+        let first = |lengths: &[usize]| first_mergeable(lengths.iter().copied(), GROWTH);
+        assert_eq!(first(&[64, 7]), None);
+        assert_eq!(first(&[64, 8]), Some(0));
+        assert_eq!(first(&[640, 8, 7, 1]), Some(1));
+        assert_eq!(first(&[]), None);
+    }
+
+    /// Where nobody iterates, a key is merged about as often as its stretch doubles.
+    #[test]
+    fn pieces_sorted_while_a_memtable_fills_are_merged_seldom() {
+        let (mut lengths, mut live, mut merged) = (Vec::<usize>::new(), 0, 0);
+        let pieces = 64;
+        for _ in 0..pieces {
+            lengths.push(1);
+            if let Some(first) = first_mergeable(lengths.iter().copied(), 1) {
+                let total: usize = lengths.drain(first..).sum();
+                merged += total;
+                lengths.push(total);
+            }
+            live = live.max(lengths.len());
+        }
+        assert!(live <= 6, "{live} stretches live");
+        assert!(merged <= 6 * pieces, "{merged} pieces were merged");
     }
 }

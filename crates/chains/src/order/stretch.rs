@@ -59,16 +59,22 @@ impl Stretch {
         let common = common_of(chains, [left, right].into_iter());
         let (rebase_left, rebase_right) =
             (left.rebase(chains, common), right.rebase(chains, common));
-        let mut lefts = left.entries.iter().map(|&entry| rebase_left.entry(entry)).peekable();
-        let mut rights = right.entries.iter().map(|&entry| rebase_right.entry(entry)).peekable();
+        let lefts = left.entries.iter().map(|&entry| rebase_left.entry(entry));
+        let rights = right.entries.iter().map(|&entry| rebase_right.entry(entry));
+        let (len, nodes) = (left.len() + right.len(), left.nodes.start..right.nodes.end);
+        if let (Some(last), Some(first)) = (lefts.clone().next_back(), rights.clone().next())
+            && compare(chains, last, first).is_lt()
+        {
+            // Keys that come in their order need no merge.
+            return Stretch::of(nodes, common, Entries::of(len, lefts.chain(rights)));
+        }
+        let (mut lefts, mut rights) = (lefts.peekable(), rights.peekable());
         let next = || match (lefts.peek(), rights.peek()) {
             (Some(&a), Some(&b)) if compare(chains, a, b) == Ordering::Greater => rights.next(),
             (Some(_), _) => lefts.next(),
             (None, _) => rights.next(),
         };
-        let entries = Entries::of(left.len() + right.len(), std::iter::from_fn(next));
-        let nodes = left.nodes.start..right.nodes.end;
-        Stretch::of(nodes, common, entries)
+        Stretch::of(nodes, common, Entries::of(len, std::iter::from_fn(next)))
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Background work: what one step of it is, and who waits for it.
 //!
-//! There are two kinds of work, each a step that can be repeated until it answers "nothing to do":
+//! There are two kinds of work that callers wait for, each a step that can be repeated until it answers "nothing to do":
 //! flushing sealed memtables and doing a slice of a compaction. The runtime's workers repeat them
 //! ([`crate::runtime`]); without threads, whoever needs the outcome steps on its own thread
 //! ([`crate::Db::step_background`]).
@@ -37,6 +37,8 @@ pub(crate) struct Background {
     seal_requested: AtomicBool,
     /// Whether sealed memtables are to be flushed even if they are few.
     flush_soon: AtomicBool,
+    /// Whether a memtable is worth a worker's sorting.
+    pub(crate) order_wanted: AtomicBool,
     /// Whether nothing was left to do, not even what waits until nobody writes, and nothing happened since.
     pub(crate) at_rest: AtomicBool,
     /// Set when a file was let go of.
@@ -68,10 +70,12 @@ struct State {
 }
 
 impl State {
-    fn error(&mut self, work: Work) -> &mut Option<Error> {
+    /// The error of work that callers wait for.
+    fn error(&mut self, work: Work) -> Option<&mut Option<Error>> {
         match work {
-            Work::Flush => &mut self.flush_error,
-            Work::Compaction => &mut self.compaction_error,
+            Work::Flush => Some(&mut self.flush_error),
+            Work::Compaction => Some(&mut self.compaction_error),
+            Work::Order => None,
         }
     }
 }
@@ -136,12 +140,13 @@ impl Background {
     /// A step was done: who waits may go on.
     pub(crate) fn stepped(&self, work: Work, outcome: &Result<bool>) {
         let mut state = self.lock();
-        state.steps += 1;
+        let Some(last) = state.error(work) else { return };
         match outcome {
-            Ok(true) => *state.error(work) = None,
+            Ok(true) => *last = None,
             Ok(false) => {}
-            Err(error) => *state.error(work) = Some(error.clone()),
+            Err(error) => *last = Some(error.clone()),
         }
+        state.steps += 1;
         self.progress.notify_all();
     }
 
@@ -393,7 +398,7 @@ impl Core {
                 return Err(Error::new(ErrorKind::Closed, "the database was closed meanwhile"));
             }
             if let Awaited::Work(work) = work
-                && let Some(error) = state.error(work)
+                && let Some(Some(error)) = state.error(work)
             {
                 return Err(error.clone());
             }

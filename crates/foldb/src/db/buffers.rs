@@ -154,6 +154,12 @@ impl Buffers {
         until.max()
     }
 
+    /// Whether the memtables of these keyspaces have many keys that are not in order.
+    pub(crate) fn want_order(&self, needs: &Needs) -> bool {
+        let memtable = |&(id, _): &(KeyspaceId, usize)| self.get(id)?.memtable.as_ref();
+        needs.iter().filter_map(memtable).any(|writer| writer.memtable.wants_order())
+    }
+
     /// Whether a write can be applied once memtables are begun where there are none.
     pub(crate) fn admits(&self, needs: &Needs) -> bool {
         let has_space = |&(id, bytes): &(KeyspaceId, usize)| {

@@ -17,6 +17,7 @@ mod multi_get;
 mod open;
 mod operands;
 mod operators;
+mod ordering;
 mod overlap;
 mod pace;
 mod read;

@@ -193,6 +193,9 @@ impl Keyspace {
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
         let sources = keyspace.sources(&view, seqno, options);
+        if view.active.as_ref().is_some_and(|memtable| memtable.wants_order()) {
+            core.order_soon();
+        }
         Ok(Iter::new(VisibleParts {
             records: MergingCursor::new(sources, Arc::clone(&keyspace.comparator)),
             covers: keyspace.covers(&view, seqno),

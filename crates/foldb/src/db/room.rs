@@ -190,6 +190,9 @@ impl Core {
         let track = |memtable: &Arc<Memtable>| runtime.track(self.member, memtable);
         writer.buffers.begin(&needs, &runtime.ledger().arenas, track);
         needs.iter().for_each(|&(keyspace, bytes)| writer.buffers.reserve(keyspace, bytes));
+        if writer.buffers.want_order(&needs) {
+            self.order_soon();
+        }
         Ok(Room::Made)
     }
 

@@ -1,6 +1,6 @@
 //! The database as a tenant of its runtime: what the workers ask of it, and how it comes and goes.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use crate::db::core::Core;
@@ -14,12 +14,14 @@ impl Tenant for Core {
         match work {
             Work::Flush => self.flush_work(false),
             Work::Compaction => self.compaction_work(),
+            Work::Order => Ok(self.order_work()),
         }
     }
 
     fn urgency(&self, work: Work) -> f64 {
         match work {
             Work::Flush => (self.sealed.len() + 1) as f64 / self.options.max_write_buffers() as f64,
+            Work::Order => 0.0,
             Work::Compaction => {
                 let slow = self.options.level0_slowdown_trigger;
                 let runs = |own: &Arc<KeyspaceState>| own.view.load().version.levels[0].runs.len();
@@ -48,6 +50,7 @@ impl Tenant for Core {
         let doing = match work {
             Work::Flush => "a flush",
             Work::Compaction => "a compaction",
+            Work::Order => "sorting a memtable",
         };
         // What it left in memory may be half done: nothing is built on it.
         let error = Error::new(
@@ -70,8 +73,13 @@ impl Tenant for Core {
         match work {
             // Files that readers hold are removed when these are done; the last one pokes.
             Work::Flush => self.trash.is_expected(),
+            Work::Order => false,
             Work::Compaction => !self.background.is_at_rest() || self.merge_error().is_some(),
         }
+    }
+
+    fn wants_order(&self) -> bool {
+        self.background.order_wanted.load(Ordering::Acquire)
     }
 
     fn poke(&self) -> Arc<AtomicBool> {

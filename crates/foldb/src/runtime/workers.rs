@@ -1,8 +1,9 @@
 //! The threads that do background work, for all databases of a runtime.
 //!
-//! A database is a [`Tenant`]: something that can be asked for a step of flushing or of compacting, and
-//! answers whether there was one. No thread belongs to a database or to a kind of work. A free one
-//! takes a flush before a compaction (a flush is what writers wait for first), the tenant whose writers
+//! A database is a [`Tenant`]: something that can be asked for a step of flushing, of sorting
+//! memtables or of compacting, and answers whether there was one. No thread belongs to a database or
+//! to a kind of work. A free one takes a flush first (a flush is what writers wait for first), then
+//! a piece of sorting (it takes a millisecond or two), then a compaction; the tenant whose writers
 //! are nearer to waiting before the others, and of equals the one that was served longest ago: a
 //! compaction is a slice, so nobody waits for somebody else's large job. One thread is always left to
 //! flush, where there are two.
@@ -13,7 +14,7 @@
 //! b         ready  1.0  ◄──  ready  0.2      the next free thread flushes b, whose writers wait
 //! ```
 //!
-//! A tenant is asked again when it was woken, or did a step, since it last answered "nothing to do", and
+//! A tenant sorts when it says that it wants to. For the rest it is asked again when it was woken, or did a step, since it last answered "nothing to do", and
 //! a second after a step failed. A step that panics is caught and told to the tenant.
 
 #[cfg(test)]
@@ -36,6 +37,8 @@ use crate::error::Result;
 pub(crate) enum Work {
     /// Sealing memtables for the sake of memory, and flushing them.
     Flush,
+    /// Putting memtables in order while they fill.
+    Order,
     /// Slices of compactions.
     Compaction,
 }
@@ -57,6 +60,9 @@ pub(crate) trait Tenant: Send + Sync {
 
     /// Threads that may compact at once.
     fn max_compactions(&self) -> usize;
+
+    /// Whether there is something to sort.
+    fn wants_order(&self) -> bool;
 
     /// Whether to ask for this work also when nothing happened for [`IDLE`].
     fn works_when_idle(&self, work: Work) -> bool;
@@ -112,6 +118,7 @@ struct Entry {
     /// Goes up with everything that may have made work.
     news: u64,
     flush: Lane,
+    order: Lane,
     compaction: Lane,
     /// No step begins any more.
     leaving: bool,
@@ -175,9 +182,9 @@ impl Workers {
         if state.started.is_empty() {
             self.start(&mut state)?;
         }
-        let (flush, compaction) = (Lane::default(), Lane::default());
+        let (flush, order, compaction) = Default::default();
         let (poke, news, leaving) = (tenant.poke(), 0, false);
-        state.tenants.push(Entry { id, tenant, poke, news, flush, compaction, leaving });
+        state.tenants.push(Entry { id, tenant, poke, news, flush, order, compaction, leaving });
         drop(state);
         self.work.notify_all();
         Ok(())
@@ -205,7 +212,8 @@ impl Workers {
             entry.leaving = true;
         }
         let is_busy = |state: &mut State| {
-            state.entry(id).is_some_and(|entry| entry.flush.running + entry.compaction.running > 0)
+            let running = |entry: &mut Entry| entry.lanes().iter().any(|lane| lane.running > 0);
+            state.entry(id).is_some_and(running)
         };
         let mut state =
             self.left.wait_while(state, is_busy).unwrap_or_else(PoisonError::into_inner);
@@ -221,6 +229,13 @@ impl Workers {
             entry.news += 1;
         }
         self.work.notify_all();
+    }
+
+    /// A tenant wants to sort: one free worker is enough.
+    pub(crate) fn wake_one(&self) {
+        // A worker that has looked already waits by the time the lock is had, and is woken.
+        drop(self.lock());
+        self.work.notify_one();
     }
 
     /// As [`Workers::wake`], but waits for no lock: the caller may hold any, this one's too. `poke` is the
@@ -333,7 +348,7 @@ impl Workers {
                 }
                 Err(_) => lane.not_before = Some(Instant::now() + RETRY),
             }
-            if !matches!(outcome, Ok(false)) {
+            if work != Work::Order && !matches!(outcome, Ok(false)) {
                 // A flush makes work for a compaction, and a compaction for the next.
                 entry.news += 1;
             }
@@ -351,7 +366,8 @@ impl State {
 
     /// Begins the most urgent step.
     fn take(&mut self, now: Instant, threads: usize) -> Option<Task> {
-        let (at, work) = self.most_urgent(Work::Flush, now).or_else(|| {
+        let soon = self.most_urgent(Work::Flush, now);
+        let (at, work) = soon.or_else(|| self.most_urgent(Work::Order, now)).or_else(|| {
             let may_compact = threads == 1 || self.compacting + 1 < threads;
             if may_compact { self.most_urgent(Work::Compaction, now) } else { None }
         })?;
@@ -384,7 +400,7 @@ impl State {
 
     /// How long until something is to be looked at though nothing happens.
     fn next_look(&self, now: Instant) -> Option<Duration> {
-        let lanes = self.tenants.iter().flat_map(|entry| [&entry.flush, &entry.compaction]);
+        let lanes = self.tenants.iter().flat_map(Entry::lanes);
         let dates = lanes.flat_map(|lane| [lane.not_before, lane.look_at]).flatten();
         // What is due and cannot be begun now is begun when a worker is done with something else.
         Some(dates.filter(|&at| at > now).min()? - now)
@@ -395,6 +411,7 @@ impl Entry {
     fn lane(&mut self, work: Work) -> &mut Lane {
         match work {
             Work::Flush => &mut self.flush,
+            Work::Order => &mut self.order,
             Work::Compaction => &mut self.compaction,
         }
     }
@@ -402,15 +419,20 @@ impl Entry {
     fn lane_of(&self, work: Work) -> &Lane {
         match work {
             Work::Flush => &self.flush,
+            Work::Order => &self.order,
             Work::Compaction => &self.compaction,
         }
+    }
+
+    fn lanes(&self) -> [&Lane; 3] {
+        [&self.flush, &self.order, &self.compaction]
     }
 
     /// Whether a step may begin, as far as one can tell from here.
     fn is_ready(&self, work: Work, now: Instant) -> bool {
         let lane = self.lane_of(work);
         let most = match work {
-            Work::Flush => 1,
+            Work::Flush | Work::Order => 1,
             Work::Compaction => self.tenant.max_compactions(),
         };
         if self.leaving || lane.running >= most {
@@ -418,6 +440,7 @@ impl Entry {
         }
         match lane.not_before {
             Some(not_before) => not_before <= now,
+            None if work == Work::Order => self.tenant.wants_order(),
             None => lane.idle_at != Some(self.news) || lane.look_at.is_some_and(|look| look <= now),
         }
     }

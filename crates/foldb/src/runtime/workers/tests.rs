@@ -8,6 +8,7 @@ use foldb_env::Stepped;
 struct Fake {
     flush: f64,
     compaction: f64,
+    order: bool,
 }
 
 impl Tenant for Fake {
@@ -17,6 +18,7 @@ impl Tenant for Fake {
     fn urgency(&self, work: Work) -> f64 {
         match work {
             Work::Flush => self.flush,
+            Work::Order => 0.0,
             Work::Compaction => self.compaction,
         }
     }
@@ -30,6 +32,9 @@ impl Tenant for Fake {
     fn works_when_idle(&self, _: Work) -> bool {
         false
     }
+    fn wants_order(&self) -> bool {
+        self.order
+    }
     fn poke(&self) -> Arc<AtomicBool> {
         Arc::default()
     }
@@ -42,9 +47,22 @@ impl Tenant for Fake {
 fn workers(threads: usize, tenants: &[(f64, f64)]) -> Arc<Workers> {
     let workers = Workers::new(threads, Arc::new(Stepped));
     for (id, &(flush, compaction)) in (1..).zip(tenants) {
-        workers.add(id, Arc::new(Fake { flush, compaction })).unwrap();
+        workers.add(id, Arc::new(Fake { flush, compaction, order: false })).unwrap();
     }
     workers
+}
+
+#[test]
+fn a_tenant_sorts_when_it_wants_to_after_flushes_and_before_compactions() {
+    let workers = Workers::new(3, Arc::new(Stepped));
+    let tenant = Fake { flush: 1.0, compaction: 1.0, order: true };
+    workers.add(1, Arc::new(tenant)).unwrap();
+    let steps = begun(&workers, 3);
+    assert_eq!(steps, [(1, Work::Flush), (1, Work::Order), (1, Work::Compaction)]);
+    for step in steps {
+        done(&workers, step, Ok(false));
+    }
+    assert_eq!(begun(&workers, 3), [(1, Work::Order)], "it still wants to");
 }
 
 /// The steps that free threads begin, one after another.
