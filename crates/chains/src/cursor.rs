@@ -252,6 +252,12 @@ impl Cursor {
         self.current().0.versions(self.max_seqno)
     }
 
+    /// How many versions the key was given, those included that the cursor does not show.
+    #[inline]
+    pub fn version_count(&self) -> u32 {
+        self.current().0.version_count()
+    }
+
     /// The key, pinned.
     pub fn pinned_key(&self) -> PinnedBytes {
         PinnedBytes::pin(&self.chains, self.key())

@@ -191,6 +191,30 @@ impl MergingCursor {
         Ok(())
     }
 
+    /// Moves the source under the cursor behind the rest of `key`, on which it stands. Only after a
+    /// forward positioning.
+    #[inline]
+    pub(crate) fn next_key_of_source(&mut self, key: &[u8]) -> Result<()> {
+        debug_assert_eq!(self.direction, Direction::Forward);
+        self.effort.steps += 1;
+        let (winner, bytewise) = (self.winner(), self.bytewise);
+        match self.sources[winner].next_key(key, bytewise) {
+            Ok(()) => self.replay(winner),
+            Err(error) => return Err(self.fail(error)),
+        }
+        Ok(())
+    }
+
+    /// How many records the source under the cursor may have of the key, as far as it can tell: a
+    /// memtable counts them.
+    #[inline]
+    pub(crate) fn records_of_key(&self) -> usize {
+        match &self.sources[self.winner()] {
+            Source::Memtable(cursor) => cursor.version_count() as usize,
+            Source::Run(_) => 1,
+        }
+    }
+
     /// To the previous record. Only after a backward positioning.
     #[inline]
     pub(crate) fn prev(&mut self) -> Result<()> {

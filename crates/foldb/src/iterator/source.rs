@@ -8,6 +8,10 @@ use crate::key::RecordHeader;
 use crate::memtable;
 use crate::value::Value;
 
+/// Hidden records of a key that a walk steps over before it seeks instead: a seek costs as much as
+/// some dozen steps.
+pub(crate) const MAX_HIDDEN: usize = 16;
+
 /// A cursor over one source. Keys and values are valid until it moves.
 #[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each iterator")]
 pub(crate) enum Source {
@@ -127,6 +131,32 @@ impl Source {
         match self {
             Source::Memtable(cursor) => cursor.next(),
             Source::Run(cursor) => cursor.next()?,
+        }
+        Ok(())
+    }
+
+    /// Behind all records of `key`, on one of which it stands. A memtable knows the way; a run steps
+    /// over a few, then seeks what follows the key, if the comparator says what that is.
+    pub(crate) fn next_key(&mut self, key: &[u8], bytewise: bool) -> Result<()> {
+        let cursor = match self {
+            Source::Memtable(cursor) => {
+                cursor.next_key();
+                return Ok(());
+            }
+            Source::Run(cursor) => cursor,
+        };
+        let mut hidden = 0;
+        while cursor.valid() && cursor.key() == key {
+            if bytewise && hidden == MAX_HIDDEN {
+                let behind = [key, &[0]].concat();
+                return if cursor.approach(&behind)? {
+                    cursor.seek_in_block(&behind)
+                } else {
+                    Ok(())
+                };
+            }
+            cursor.next()?;
+            hidden += 1;
         }
         Ok(())
     }

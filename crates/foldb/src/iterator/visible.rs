@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::fold::{CachedResolver, Chain, Usual, fold_usual};
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::{Effort, MergingCursor};
+use crate::iterator::source::MAX_HIDDEN;
 use crate::key::{Comparator, SeqNo};
 use crate::memtable;
 use crate::segment::ValueReader;
@@ -279,14 +280,30 @@ impl Iter {
     fn collect_forward(&mut self) -> Result<()> {
         self.begin_chain()?;
         let records = &mut self.parts.records;
-        let mut open = true;
         loop {
             let header = records.header();
-            if open && header.seqno <= self.parts.seqno {
+            let mut is_open = true;
+            if header.seqno <= self.parts.seqno {
                 records.hold_value()?;
-                open = self.chain.push(header, records.pinned_value());
+                is_open = self.chain.push(header, records.pinned_value());
             }
             records.next()?;
+            if !records.valid() || records.key() != self.key {
+                return Ok(());
+            }
+            if !is_open {
+                return self.pass_key();
+            }
+        }
+    }
+
+    /// Moves the records behind what is left of the key: one of a thousand versions is passed as
+    /// quickly as one of two.
+    #[cold]
+    fn pass_key(&mut self) -> Result<()> {
+        let records = &mut self.parts.records;
+        loop {
+            records.next_key_of_source(&self.key)?;
             if !records.valid() || records.key() != self.key {
                 return Ok(());
             }
@@ -409,17 +426,42 @@ impl Iter {
     fn collect_backward(&mut self) -> Result<()> {
         self.begin_chain()?;
         let records = &mut self.parts.records;
+        let mut passed = 0;
         loop {
+            if passed + records.records_of_key() > MAX_HIDDEN {
+                return self.collect_from_newest();
+            }
             let header = records.header();
             if header.seqno <= self.parts.seqno {
                 records.hold_value()?;
                 self.chain.push_newer(header, records.pinned_value());
             }
+            passed += 1;
             records.prev()?;
             if !records.valid() || records.key() != self.key {
                 return Ok(());
             }
         }
+    }
+
+    /// [`Iter::collect_backward`] of a key that has many records: from the newest one down
+    /// to the base, however many lie below it.
+    #[cold]
+    fn collect_from_newest(&mut self) -> Result<()> {
+        self.begin_chain()?;
+        let records = &mut self.parts.records;
+        records.seek(&self.key)?;
+        while records.valid() && records.key() == self.key {
+            let header = records.header();
+            if header.seqno <= self.parts.seqno {
+                records.hold_value()?;
+                if !self.chain.push(header, records.pinned_value()) {
+                    break;
+                }
+            }
+            records.next()?;
+        }
+        records.seek_before(&self.key)
     }
 
     /// Folds the chain. Whether the key is there, if only as a failed merge.
@@ -482,7 +524,7 @@ impl Iter {
         let records = &mut self.parts.records;
         records.seek(key)?;
         while records.valid() && records.key() == key {
-            records.next()?;
+            records.next_key_of_source(key)?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The iterator users see, against the visible entries as a sorted vector.
 
 use std::ops::Bound;
+use std::sync::Mutex;
 
 use super::*;
 use crate::error::ErrorKind;
@@ -15,7 +16,28 @@ impl crate::iterator::Payee for Nobody {
     fn pay(&self, _: crate::iterator::Effort) {}
 }
 
+/// Is told what iterators did.
+#[derive(Default)]
+struct Account(Mutex<crate::iterator::Effort>);
+
+impl crate::iterator::Payee for Account {
+    fn pay(&self, effort: crate::iterator::Effort) {
+        let mut sum = self.0.lock().unwrap();
+        (sum.seeks, sum.steps) = (sum.seeks + effort.seeks, sum.steps + effort.steps);
+    }
+}
+
 fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -> Iter {
+    iter_for(bench, split, seqno, bounds, Arc::new(Nobody))
+}
+
+fn iter_for(
+    bench: &Workbench,
+    split: &[Vec<Event>],
+    seqno: SeqNo,
+    bounds: Bounds,
+    reader: Arc<dyn crate::iterator::Payee>,
+) -> Iter {
     let (sources, covers) = sources_with_covers(bench, split);
     Iter::new(VisibleParts {
         records: MergingCursor::new(sources, Arc::clone(&bench.comparator)),
@@ -25,7 +47,7 @@ fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -
         comparator: Arc::clone(&bench.comparator),
         resolver: bench.registry.cached_resolver(),
         values: None,
-        reader: Arc::new(Nobody),
+        reader,
         totals: Arc::new(Totals::default()),
         report: None,
     })
@@ -126,6 +148,62 @@ fn after_a_failed_read_only_a_seek_leads_back() {
     assert!(!entries.valid());
     assert!(entries.advance().is_ok_and(|there| !there));
     bench.mem.clear_faults();
+}
+
+/// A key that was overwritten a thousand times, or whose versions snapshots keep in a table, lies
+/// between two others: walks over it used to step on each version.
+#[test]
+fn a_key_of_many_versions_is_passed_in_a_few_steps() {
+    let bench = Workbench::new();
+    let hot = (2..=1000).map(|seqno| Event::put("h", seqno, "x"));
+    let hot: Vec<Event> = hot.chain([Event::put("i", 1001, "1")]).collect();
+    let other = vec![Event::put("a", 1, "1")];
+    for split in [[hot.clone(), other.clone()], [other, hot]] {
+        let account = Arc::new(Account::default());
+        let mut entries = iter_for(&bench, &split, 1001, everything(), account.clone());
+        assert!(entries.seek("b").unwrap());
+        assert_eq!(entries.key(), b"h");
+        assert!(entries.advance().unwrap() && entries.seek_to_last().unwrap());
+        assert!(entries.retreat().unwrap());
+        assert_eq!(entries.key(), b"h");
+        assert!(entries.retreat().unwrap() && entries.advance().unwrap());
+        assert_eq!(entries.key(), b"h");
+        assert!(entries.seek_for_prev("h").unwrap());
+        drop(entries);
+        let steps = account.0.lock().unwrap().steps;
+        assert!(steps < 150, "{steps} steps");
+    }
+}
+
+/// As many versions as there are, the newest that a reader sees is found by either way.
+#[test]
+fn walks_over_many_versions_find_the_same_both_ways() {
+    let bench = Workbench::new();
+    let mut split = vec![Vec::new(), Vec::new(), Vec::new()];
+    for seqno in 1..=200u64 {
+        let event = match seqno % 50 {
+            0 => Event::put("h", seqno, "1"),
+            25 => Event::delete("h", seqno),
+            _ => Event::merge("h", seqno, "+1"),
+        };
+        split[(seqno / 67).min(2) as usize].push(event);
+    }
+    split.reverse();
+    split[2].extend([Event::put("a", 201, "1"), Event::put("z", 202, "1")]);
+    let events = split.concat();
+    for seqno in (1..=202).step_by(7) {
+        let expected = read_events_in(&*bench.comparator, &events, b"h", seqno);
+        let found = |entries: &Iter| {
+            let (key, value) = at(entries)?;
+            (key == b"h").then_some(value)
+        };
+        let mut entries = iter(&bench, &split, seqno, everything());
+        entries.seek("h").unwrap();
+        let forward = found(&entries);
+        entries.seek_for_prev("hh").unwrap();
+        assert_eq!(found(&entries), forward);
+        assert_eq!(forward.unwrap_or("-".to_owned()), expected, "at {seqno}");
+    }
 }
 
 #[derive(Clone, Debug)]
