@@ -18,6 +18,8 @@ pub enum Exit {
     Failed(String),
     /// It was not asked properly: exit 2. Nothing was touched.
     Usage(String),
+    /// It was done, but something is missing from it: exit 3.
+    Partial(String),
     /// Ctrl-C: exit 130. Everything committed is kept.
     Interrupted(String),
     /// Nobody reads standard output any more: exit 0, quietly.
@@ -51,6 +53,7 @@ impl Exit {
             Exit::ClosedPipe | Exit::Answer(_) => 0,
             Exit::Failed(_) => 1,
             Exit::Usage(_) => 2,
+            Exit::Partial(_) => 3,
             Exit::Interrupted(_) => 130,
         }
     }
@@ -59,9 +62,10 @@ impl Exit {
     /// message quotes.
     pub fn line(&self) -> Option<String> {
         match self {
-            Exit::Failed(message) | Exit::Usage(message) | Exit::Interrupted(message) => {
-                Some(format!("foldb: {}", escape::one_line(message)))
-            }
+            Exit::Failed(message)
+            | Exit::Usage(message)
+            | Exit::Partial(message)
+            | Exit::Interrupted(message) => Some(format!("foldb: {}", escape::one_line(message))),
             Exit::ClosedPipe | Exit::Answer(_) => None,
         }
     }
@@ -126,6 +130,7 @@ mod tests {
     fn exit_codes() {
         assert_eq!(Exit::failed("x").code(), 1);
         assert_eq!(Exit::usage("x").code(), 2);
+        assert_eq!(Exit::Partial(String::new()).code(), 3);
         assert_eq!(Exit::Interrupted(String::new()).code(), 130);
         assert_eq!(Exit::ClosedPipe.code(), 0);
         assert_eq!(Exit::Answer(String::new()).code(), 0);

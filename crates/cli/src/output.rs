@@ -52,6 +52,8 @@ pub struct EntryStyle {
     pub key: Form,
     /// Form of values.
     pub value: Form,
+    /// Whether that is only the operator's: a value that does not fit it is shown as text then.
+    pub or_text: bool,
     /// As JSON.
     pub json: bool,
 }
@@ -74,15 +76,15 @@ impl EntryStyle {
         })
     }
 
-    /// The value alone, as it is stored, or an object.
-    pub fn value(&self, output: &mut Output, key: &[u8], value: &[u8]) -> Outcome {
+    /// The value alone, as it is stored, and what ends the line; or an object.
+    pub fn value(&self, output: &mut Output, key: &[u8], value: &[u8], end: &[u8]) -> Outcome {
         if self.json {
             return self.line(output, key, value);
         }
         let value = self.shown_value(key, value)?;
         output.with(|out| {
             value.write_plain(out)?;
-            out.write_all(b"\n")
+            out.write_all(end)
         })
     }
 
@@ -92,9 +94,9 @@ impl EntryStyle {
 
     fn shown_value<'a>(&self, key: &[u8], value: &'a [u8]) -> Outcome<Shown<'a>> {
         let named = || self.key_in_message(key);
-        self.value
-            .show(value)
-            .map_err(|why| Exit::failed(format!("the value of {} {why}", named())))
+        let shown = self.value.show(value);
+        let shown = if self.or_text { shown.or_else(|_| Form::Utf8.show(value)) } else { shown };
+        shown.map_err(|why| Exit::failed(format!("the value of {} {why}", named())))
     }
 
     /// A key as a message names it.

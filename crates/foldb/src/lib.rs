@@ -72,7 +72,7 @@ pub use db::{
     ApproximateCount, Base, CheckpointReport, CutLog, Db, Explained, ExplainedRecord, Finalized,
     Keyspace, LogCut, LostRange, LostTable, MergeOptions, MergeProgress, MergeReport,
     OnMergeProgress, Operand, Operands, Place, RecordKind, RepairOptions, RepairReport, Snapshot,
-    Unfolded,
+    Unfolded, VerifiedFile, VerifyProgress, VerifyReport, verify, verify_with_progress,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Event, EventListener, FailedMerge, StallReason};

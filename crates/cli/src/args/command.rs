@@ -4,7 +4,7 @@ use clap::Subcommand;
 
 use super::{
     Checkpoint, Compact, Completions, Count, Delete, Demo, Explain, Finalize, Get, Keyspaces, Load,
-    Merge, MergeSegments, Options, Put, Repair, Scan, Stats,
+    Merge, MergeSegments, Options, Put, Repair, Scan, Stats, Verify,
 };
 
 /// The commands.
@@ -12,7 +12,7 @@ use super::{
 pub enum Command {
     /// Prints the value of a key
     #[command(
-        override_usage = "foldb get DB KEY [FLAGS]",
+        override_usage = "foldb get DB KEY [--no-newline] [FLAGS]",
         after_help = "\
 A missing key exits 1. Text is printed as it is stored, numbers as decimals.
 
@@ -24,7 +24,7 @@ Examples:
     Get(Get),
     /// Sets the value of a key, and creates the database where there is none
     #[command(
-        override_usage = "foldb put DB KEY VALUE [FLAGS]",
+        override_usage = "foldb put DB KEY (VALUE | --file FILE) [FLAGS]",
         after_help = "\
 Examples:
   foldb put notes.db today 'buy apples'
@@ -167,19 +167,37 @@ Examples:
     MergeSegments(MergeSegments),
     /// Makes a database that opens of one with files missing or damaged, and tells what is lost
     #[command(
-        override_usage = "foldb repair DB [FLAGS]",
+        override_usage = "foldb repair DB [--in-place | --to DIR] [--dry-run] \
+                          [--cut-log FILE@OFFSET] [FLAGS]",
         after_help = "\
 Opening never repairs: it names the file that is missing or damaged. Restoring that from a copy is
-better. A repair takes tables that cannot be read out of the tree, finds separated values again by
-what their segments say, and passes over logs that are missing. Damaged tables are kept beside the
-others as NNNNNN.tbl.damaged. Without a manifest one is made, in which keyspaces are called
-keyspace-1 and so on.
+better. A repair makes a copy, DB.repaired, in which whole tables and segments are hard links. It
+writes anew what can be read of damaged tables, finds separated values again by what their segments
+say, and passes over logs that are missing. Damaged tables are kept as NNNNNN.tbl.damaged. Without a
+manifest one is made, in which keyspaces are called keyspace-1 and so on.
+
+Exits 3 where something is lost, after naming its keys.
 
 Examples:
+  foldb repair words.db --dry-run
   foldb repair words.db
-  foldb repair words.db --json"
+  foldb repair words.db --in-place --json
+  foldb repair words.db --cut-log 000012.log@4096"
     )]
     Repair(Repair),
+    /// Checks every byte of a database that is closed, and changes nothing
+    #[command(
+        override_usage = "foldb verify DB [FLAGS]",
+        after_help = "\
+Every checksum of every file, the order of all records, filters, references to separated values,
+operands, and the manifest against the directory. Prints a line for each fault, and exits 1 if there
+is one.
+
+Examples:
+  foldb verify words.db
+  foldb verify words.db --json"
+    )]
+    Verify(Verify),
     /// Shows the records of a key: where each lies, and why it is not folded yet
     #[command(
         override_usage = "foldb explain DB KEY [FLAGS]",

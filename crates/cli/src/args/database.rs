@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use clap_complete::Shell;
+use foldb::LogCut;
 
-use super::Within;
+use super::{Within, whole_number};
 
 /// `stats`.
 #[derive(Debug, Args)]
@@ -34,7 +35,7 @@ pub struct Keyspaces {
     #[arg(long, value_name = "BYTES", requires = "create")]
     pub separate: Option<usize>,
     /// Drop a keyspace, with all that is in it
-    #[arg(long, value_name = "NAME", conflicts_with = "create")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["create", "operator", "separate"])]
     pub drop: Option<String>,
 }
 
@@ -68,13 +69,41 @@ pub struct MergeSegments {
     pub db: PathBuf,
     /// Most bytes of value segments that may be left dead, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5,
-          value_parser = clap::value_parser!(u8).range(0..=100))]
-    pub dead: u8,
+          value_parser = |text: &str| whole_number(text, 0..=100))]
+    pub dead: u64,
 }
 
 /// `repair`.
 #[derive(Debug, Args)]
 pub struct Repair {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// Repair the database itself, not a copy
+    #[arg(long, conflicts_with = "to")]
+    pub in_place: bool,
+    /// Directory of the repaired copy; by default DB.repaired
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub to: Option<PathBuf>,
+    /// Change nothing, tell what a repair would do
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Cut a log that is damaged before its end, and give up what was written behind that place
+    #[arg(long, value_name = "FILE@OFFSET", value_parser = log_cut)]
+    pub cut_log: Option<LogCut>,
+}
+
+/// `FILE@OFFSET`.
+fn log_cut(text: &str) -> Result<LogCut, String> {
+    let cut = text.rsplit_once('@').and_then(|(file, offset)| {
+        Some(LogCut { file: PathBuf::from(file), offset: offset.parse().ok()? })
+    });
+    cut.ok_or_else(|| "expected a log and an offset in bytes, such as 000012.log@4096".to_owned())
+}
+
+/// `verify`.
+#[derive(Debug, Args)]
+pub struct Verify {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,

@@ -26,6 +26,9 @@ pub struct Get {
     /// The key
     #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
     pub key: OsString,
+    /// Print no newline behind the value
+    #[arg(long)]
+    pub no_newline: bool,
     /// Where in the database.
     #[command(flatten)]
     pub within: Within,
@@ -41,8 +44,12 @@ pub struct Put {
     #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
     pub key: OsString,
     /// The value
-    #[arg(value_name = "VALUE", value_parser = ValueParser::os_string())]
-    pub value: OsString,
+    #[arg(value_name = "VALUE", value_parser = ValueParser::os_string(),
+          required_unless_present = "file", conflicts_with = "file")]
+    pub value: Option<OsString>,
+    /// Read the value from FILE; - is standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
     /// Where in the database.
     #[command(flatten)]
     pub within: Within,
@@ -106,6 +113,9 @@ pub struct Scan {
     /// Print how many entries there are instead of them
     #[arg(long)]
     pub count: bool,
+    /// Go on behind entries that cannot be folded or printed, and say how many there were
+    #[arg(long)]
+    pub skip_failed: bool,
     /// Where in the database.
     #[command(flatten)]
     pub within: Within,

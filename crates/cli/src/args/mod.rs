@@ -15,6 +15,7 @@ mod usage;
 pub use self::command::Command;
 pub use self::database::{
     Checkpoint, Compact, Completions, Finalize, Keyspaces, MergeSegments, Options, Repair, Stats,
+    Verify,
 };
 pub use self::entries::{Delete, Explain, Get, Merge, Put, Scan, Within};
 pub use self::input::{Count, Demo, Load};
@@ -60,7 +61,8 @@ Examples:
   foldb merge stock.db apples -3 --operator int64add
 
 Exit codes: 0 done; 1 failed (missing key or database, bad operand, corruption, lock);
-2 not understood; 130 interrupted, with everything committed kept.",
+2 not understood; 3 done, but something is missing (lost in a repair, skipped by a scan);
+130 interrupted, with everything committed kept.",
     max_term_width = 100,
     disable_help_subcommand = true,
     args_override_self = true
@@ -102,7 +104,8 @@ impl Common {
 
     /// How databases are opened.
     pub fn options(&self) -> foldb::Options {
-        foldb::Options::profile(self.profile)
+        // What needs an operator that is not here fails for itself; all else works.
+        foldb::Options { allow_unresolved_operators: true, ..foldb::Options::profile(self.profile) }
     }
 }
 

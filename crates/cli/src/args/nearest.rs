@@ -14,9 +14,18 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, _, candidate)| candidate)
 }
 
-/// `; the nearest is 'get'`, or nothing where there is no candidate.
+/// `; the nearest is 'get'`, or nothing where no candidate is near: more than half of it would change.
 pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(given, candidates).map_or_else(String::new, |name| format!("; the nearest is '{name}'"))
+    let is_near = |name: &&str| {
+        if !given.is_empty() && name.starts_with(&given.to_lowercase()) {
+            return true;
+        }
+        let longer = given.chars().count().max(name.chars().count());
+        strsim::osa_distance(&given.to_lowercase(), name) * 2 <= longer
+    };
+    nearest(given, candidates)
+        .filter(is_near)
+        .map_or_else(String::new, |name| format!("; the nearest is '{name}'"))
 }
 
 #[cfg(test)]
@@ -31,5 +40,7 @@ mod tests {
         assert_eq!(nearest("stat", commands), Some("stats"));
         assert_eq!(nearest("conut", commands), Some("count"));
         assert_eq!(nearest("x", []), None);
+        assert_eq!(hint("verify", commands), "");
+        assert_eq!(hint("gte", commands), "; the nearest is 'get'");
     }
 }

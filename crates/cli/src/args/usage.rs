@@ -32,7 +32,9 @@ pub fn explain(error: &Error) -> Exit {
         }
         ErrorKind::MissingRequiredArgument => {
             let missing = argument.replace(['<', '>'], "");
-            let be = if missing.contains(' ') { "are" } else { "is" };
+            // A flag stands there with the name of its value: `--create NAME`.
+            let is_one = argument.starts_with("--") || !missing.contains(' ');
+            let be = if is_one { "is" } else { "are" };
             Exit::usage(format!("{missing} {be} missing; {}", context.usage()))
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => bad_value(&context, &argument),

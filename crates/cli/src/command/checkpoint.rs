@@ -1,6 +1,7 @@
 //! `checkpoint`: a second database of the first one's files.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Instant;
 
 use foldb::CheckpointReport;
@@ -8,14 +9,15 @@ use indicatif::HumanBytes;
 use serde_json::{Value, json};
 
 use crate::args::{Checkpoint, Common};
-use crate::exit::Outcome;
+use crate::exit::{Exit, Outcome};
 use crate::form::json::integer;
-use crate::location;
+use crate::location::{self, shown};
 use crate::output::Output;
 use crate::progress;
 
 /// Makes it, and says of what.
 pub fn run(args: &Checkpoint, common: &Common) -> Outcome {
+    check_outside(&args.db, &args.dir)?;
     let db = location::open(&args.db, common.options())?;
     let started = Instant::now();
     let spinner = progress::spinner("checkpointing", "{prefix} {spinner} {elapsed}");
@@ -31,6 +33,24 @@ pub fn run(args: &Checkpoint, common: &Common) -> Outcome {
         let _ = writeln!(io::stderr(), "checkpoint in {seconds:.1} s: {}", to_text(&report));
     }
     Ok(db.close()?)
+}
+
+/// A database in the directory of another one would be lost with it.
+fn check_outside(db: &Path, dir: &Path) -> Outcome {
+    let Ok(db_path) = db.canonicalize() else { return Ok(()) };
+    let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    let inside = absolute
+        .ancestors()
+        .skip(1)
+        .any(|above| above.canonicalize().is_ok_and(|above| above == db_path));
+    match inside {
+        false => Ok(()),
+        true => Err(Exit::failed(format!(
+            "{} is inside of {}: a checkpoint needs a directory of its own",
+            shown(dir),
+            shown(db)
+        ))),
+    }
 }
 
 fn to_text(report: &CheckpointReport) -> String {

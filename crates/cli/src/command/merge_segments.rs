@@ -45,7 +45,7 @@ pub fn run(args: &MergeSegments, common: &Common) -> Outcome {
         shown.set_position(progress.bytes_reclaimed);
     };
     let options = MergeOptions {
-        max_dead_fraction: f64::from(args.dead) / 100.0,
+        max_dead_fraction: args.dead as f64 / 100.0,
         progress: Some(Arc::new(tell)),
         cancel: Some(watch.flag()),
         ..MergeOptions::default()

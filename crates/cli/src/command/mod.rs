@@ -16,6 +16,7 @@ mod point;
 mod repair;
 mod scan;
 mod stats;
+mod verify;
 
 use std::ffi::OsStr;
 
@@ -43,6 +44,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Compact(args) => compact::run(args, common),
         Command::MergeSegments(args) => merge_segments::run(args, common),
         Command::Repair(args) => repair::run(args, common),
+        Command::Verify(args) => verify::run(args, common),
         Command::Finalize(args) => finalize::run(args, common),
         Command::Explain(args) => explain::run(args, common),
         Command::Checkpoint(args) => checkpoint::run(args, common),
@@ -59,7 +61,11 @@ fn key(text: &OsStr, common: &Common) -> Outcome<Vec<u8>> {
 
 /// The bytes that an argument stands for.
 fn parsed(what: &str, form: Form, text: &OsStr) -> Outcome<Vec<u8>> {
-    let text = text.as_encoded_bytes();
+    bytes_of(what, form, text.as_encoded_bytes())
+}
+
+/// The bytes that a text stands for.
+fn bytes_of(what: &str, form: Form, text: &[u8]) -> Outcome<Vec<u8>> {
     form.parse(text).ok_or_else(|| {
         let (text, name, expected) = (quoted(text), form.name(), form.expected());
         Exit::failed(format!("{what} {text} is not {name}: expected {expected}"))

@@ -1,14 +1,19 @@
 //! `get`, `put`, `delete`, `merge`: one key.
 
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
 use crate::args::{Common, Delete, Get, Merge, Put};
-use crate::command::{key, parsed};
+use crate::command::{bytes_of, key};
 use crate::exit::{Exit, Outcome};
+use crate::form::{Form, ValueFormat};
 use crate::keyspace::Opened;
 use crate::location::{self, Location};
 use crate::operator::Target;
 use crate::output::{EntryStyle, Output, key_in_message};
 
-/// Prints a value and a newline.
+/// Prints a value, and a newline unless that is unwanted.
 pub fn get(args: &Get, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
     let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
@@ -18,7 +23,8 @@ pub fn get(args: &Get, common: &Common) -> Outcome {
     };
     let style = entry_style(&opened, common);
     let mut output = Output::new();
-    style.value(&mut output, &key, &value)?;
+    let end: &[u8] = if args.no_newline { b"" } else { b"\n" };
+    style.value(&mut output, &key, &value, end)?;
     output.flush()?;
     opened.close()
 }
@@ -27,7 +33,16 @@ pub fn get(args: &Get, common: &Common) -> Outcome {
 pub fn put(args: &Put, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
     let (within, options) = (&args.within.keyspace, common.options());
-    let parse = |operator| parsed("value", common.value_format.resolve(operator), &args.value);
+    let given = match (&args.file, &args.value) {
+        (Some(file), _) => read(file)?,
+        (None, value) => value.clone().unwrap_or_default().into_encoded_bytes(),
+    };
+    let parse = |operator| {
+        let form = common.value_format.resolve(operator);
+        // Files of numbers and digits end in a newline.
+        let line = given.strip_suffix(b"\n").filter(|_| args.file.is_some() && form != Form::Utf8);
+        bytes_of("value", form, line.unwrap_or(&given))
+    };
     let (opened, value) = match Location::of(&args.db)? {
         Location::Database => {
             let opened = Opened::open(&args.db, within, options)?;
@@ -41,6 +56,16 @@ pub fn put(args: &Put, common: &Common) -> Outcome {
     };
     opened.keyspace.put(key, value)?;
     opened.close()
+}
+
+/// All of a file, or of standard input.
+fn read(file: &Path) -> Outcome<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = match file.as_os_str() == "-" {
+        true => io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes),
+        false => fs::read(file),
+    };
+    read.map_err(|error| Exit::failed(format!("cannot read {}: {error}", location::shown(file))))
 }
 
 /// Deletes a key.
@@ -68,6 +93,7 @@ pub fn entry_style(opened: &Opened, common: &Common) -> EntryStyle {
     EntryStyle {
         key: common.key_form(),
         value: common.value_format.resolve(opened.operator_text()),
+        or_text: common.value_format == ValueFormat::Auto,
         json: common.json,
     }
 }

@@ -1,12 +1,13 @@
 //! `repair`: what is left of a database becomes one that opens.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-use foldb::{Db, LostTable, RepairReport};
+use foldb::{Db, ErrorKind, LostTable, RepairOptions, RepairReport};
 use serde_json::{Value, json};
 
 use crate::args::{Common, Repair};
-use crate::exit::Outcome;
+use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
 use crate::form::json::integer;
 use crate::location::shown;
@@ -15,19 +16,57 @@ use crate::progress;
 
 /// Repairs, and says what is lost.
 pub fn run(args: &Repair, common: &Common) -> Outcome {
+    let how = RepairOptions {
+        copy_to: (!args.in_place).then(|| args.to.clone().unwrap_or_else(|| beside(&args.db))),
+        dry_run: args.dry_run,
+        cut_log: args.cut_log.clone(),
+    };
     let spinner = progress::spinner("repairing", "{prefix} {spinner} {elapsed}");
-    let report = Db::repair(&args.db, common.options());
+    let report = Db::repair_with(&args.db, common.options(), &how);
     spinner.finish_and_clear();
-    let report = report?;
+    let report = report.map_err(|error| Exit::failed(format!("{error}{}", advice(&error))))?;
     if common.json {
         let mut output = Output::new();
         output.json(&to_json(&report))?;
-        return output.flush();
+        output.flush()?;
+    } else {
+        for line in to_lines(&report) {
+            let _ = writeln!(io::stderr(), "{line}");
+        }
+        if let Some(copy) = &report.copy {
+            let (copy, db) = (shown(copy), shown(&args.db));
+            let _ = writeln!(io::stderr(), "the repaired copy is {copy}; {db} is as it was");
+        }
     }
-    for line in to_lines(&report) {
-        let _ = writeln!(io::stderr(), "{line}");
+    if report.lost_nothing() {
+        return Ok(());
     }
-    Ok(())
+    Err(Exit::Partial(match args.dry_run {
+        true => format!("something of {} would be lost; nothing was changed", shown(&args.db)),
+        false => {
+            let repaired = report.copy.as_deref().unwrap_or(&args.db);
+            format!("{} opens, but something is lost", shown(repaired))
+        }
+    }))
+}
+
+/// `words.db.repaired` of `words.db`.
+fn beside(db: &Path) -> PathBuf {
+    let mut name = db.components().as_path().as_os_str().to_owned();
+    name.push(".repaired");
+    name.into()
+}
+
+/// What can be done about a log that stops a repair.
+fn advice(error: &foldb::Error) -> String {
+    let (Some(path), Some(offset)) = (error.path(), error.offset()) else { return String::new() };
+    match (error.kind(), path.extension().is_some_and(|it| it == "log"), path.file_name()) {
+        (ErrorKind::Corruption, true, Some(log)) => format!(
+            "; to give up what was written from there on: --cut-log {}@{offset}",
+            log.to_string_lossy()
+        ),
+        _ => String::new(),
+    }
 }
 
 fn to_lines(report: &RepairReport) -> Vec<String> {
@@ -40,6 +79,13 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
             false => "the newest manifest that can be read is in force",
         };
         lines.push(format!("{what}: {error}"));
+    }
+    if let Some(cut) = &report.cut_log {
+        let (log, later) = (shown(&cut.file), cut.later_logs.len());
+        lines.push(format!(
+            "cut {log} at offset {}: lost the writes behind it, and {later} later logs",
+            cut.offset
+        ));
     }
     for log in &report.lost_logs {
         lines.push(format!("lost {}, and the writes in it", shown(log)));
@@ -54,15 +100,7 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
             ));
             continue;
         }
-        lines.push(format!(
-            "lost {} of keyspace {}, keys {} to {}; what only it held of them is unknown, deletes too, but \
-             for separated values: {}",
-            shown(&table.file),
-            quoted(table.keyspace.as_bytes()),
-            quoted(&table.first_key),
-            quoted(&table.last_key),
-            table.error,
-        ));
+        lines.extend(table_lines(table));
     }
     for name in &report.incomplete_keyspaces {
         lines.push(format!(
@@ -74,6 +112,9 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
     for segment in &report.lost_segments {
         lines.push(format!("lost {}: reads of the values in it fail", shown(segment)));
     }
+    if report.lost_keyspace_names {
+        lines.push("lost the names and options of keyspaces".to_owned());
+    }
     let s = if report.tables == 1 { " is" } else { "s are" };
     lines.push(match report.lost_tables.is_empty() && report.incomplete_keyspaces.is_empty() {
         true => format!("{} table{s} whole", report.tables),
@@ -82,6 +123,39 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
             report.tables, report.values_recovered
         ),
     });
+    lines
+}
+
+/// What became of a table.
+fn table_lines(table: &LostTable) -> Vec<String> {
+    let file = shown(&table.file);
+    let keyspace = quoted(table.keyspace.as_bytes());
+    let mut lines = Vec::new();
+    if table.records_salvaged > 0 {
+        let n = table.records_salvaged;
+        let (s, be) = if n == 1 { ("", "was") } else { ("s", "were") };
+        lines.push(format!("{n} record{s} of {file} {be} written anew: {}", table.error));
+    }
+    for range in &table.lost {
+        let error = match table.records_salvaged {
+            0 => format!(": {}", table.error),
+            _ => String::new(),
+        };
+        lines.push(format!(
+            "lost {file} of keyspace {keyspace}, keys {} to {}; what only it held of them is unknown, \
+             deletes too, but for separated values{error}",
+            quoted(&range.first_key),
+            quoted(&range.last_key),
+        ));
+    }
+    if table.lost_range_deletes {
+        lines.push(format!(
+            "lost range deletes of {file} of keyspace {keyspace}: keys from {} to {} that they deleted \
+             may show again",
+            quoted(&table.first_key),
+            quoted(&table.last_key),
+        ));
+    }
     lines
 }
 
@@ -96,9 +170,27 @@ fn to_json(report: &RepairReport) -> Value {
             "error": lost.error.to_string(),
             "first_key": String::from_utf8_lossy(&lost.first_key),
             "last_key": String::from_utf8_lossy(&lost.last_key),
+            "records_salvaged": integer(lost.records_salvaged),
+            "lost": lost.lost.iter().map(|range| json!({
+                "first_key": String::from_utf8_lossy(&range.first_key),
+                "last_key": String::from_utf8_lossy(&range.last_key),
+            })).collect::<Vec<_>>(),
+            "lost_range_deletes": lost.lost_range_deletes,
         })
     };
+    let cut = report.cut_log.as_ref().map(|cut| {
+        json!({
+            "file": cut.file.display().to_string(),
+            "offset": integer(cut.offset),
+            "bytes": integer(cut.bytes),
+            "later_logs": paths(&cut.later_logs),
+        })
+    });
     json!({
+        "lost_nothing": report.lost_nothing(),
+        "copy": report.copy.as_ref().map(|copy| copy.display().to_string()),
+        "cut_log": cut,
+        "lost_keyspace_names": report.lost_keyspace_names,
         "rebuilt": report.rebuilt,
         "manifest": report.manifest.as_ref().map(ToString::to_string),
         "tables": integer(report.tables),

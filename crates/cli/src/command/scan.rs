@@ -31,7 +31,8 @@ pub fn run(args: &Scan, common: &Common) -> Outcome {
         print_count(walk.count()?, common.json, &mut output)?;
         output.flush()?;
     } else {
-        let printed = print(walk, point::entry_style(&opened, common), &mut output);
+        let style = point::entry_style(&opened, common);
+        let printed = print(walk, style, args.skip_failed, &mut output);
         // What stands before a bad entry is printed.
         output.flush()?;
         printed?;
@@ -39,13 +40,40 @@ pub fn run(args: &Scan, common: &Common) -> Outcome {
     opened.close()
 }
 
-fn print(walk: Walk, style: EntryStyle, output: &mut Output) -> Outcome {
-    walk.each(|entries| {
-        let value = entries.value().map_err(|error| {
-            Exit::failed(format!("{}: {error}", style.key_in_message(entries.key())))
-        })?;
-        style.line(output, entries.key(), value)
-    })
+/// Entries that were left out.
+#[derive(Default)]
+struct Skipped {
+    count: u64,
+    /// Why the first one was.
+    first: Option<Exit>,
+}
+
+fn print(walk: Walk, style: EntryStyle, skip_failed: bool, output: &mut Output) -> Outcome {
+    let (mut printed, mut skipped) = (0u64, Skipped::default());
+    walk.each(|entries| match print_entry(entries, style, output) {
+        Err(failed @ Exit::Failed(_)) if skip_failed => {
+            skipped.count += 1;
+            skipped.first.get_or_insert(failed);
+            Ok(())
+        }
+        done => done.map(|()| printed += 1),
+    })?;
+    match (skipped.count, skipped.first) {
+        (count, Some(Exit::Failed(first))) => {
+            let were = if printed == 1 { "entry was" } else { "entries were" };
+            Err(Exit::Partial(format!(
+                "{printed} {were} printed, {count} skipped; the first: {first}"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn print_entry(entries: &mut Iter, style: EntryStyle, output: &mut Output) -> Outcome {
+    let value = entries.value().map_err(|error| {
+        Exit::failed(format!("{}: {error}", style.key_in_message(entries.key())))
+    })?;
+    style.line(output, entries.key(), value)
 }
 
 fn print_count(count: u64, as_json: bool, output: &mut Output) -> Outcome {

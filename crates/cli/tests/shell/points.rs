@@ -177,3 +177,45 @@ fn compact_and_stats() {
     assert_eq!(stats["merges"], 5);
     assert!(stats["levels"].is_array());
 }
+
+/// An operator that counts, fixed by a count of nothing, made text unreadable.
+#[test]
+fn text_stays_readable_in_a_database_that_counts() {
+    let shell = Shell::new();
+    shell.ok("put db today buy_apples");
+    shell.feed(&["count", "db"], b"").ok();
+    shell.ok("merge db visits 7");
+    assert_eq!(shell.ok("get db today"), "buy apples\n");
+    assert_eq!(shell.ok("scan db"), "today\tbuy apples\nvisits\t7\n");
+    // Asked for by name, the form must fit.
+    assert!(shell.run("get db today --as u64").failed(1).contains("has 10 bytes, and u64 needs 8"));
+}
+
+#[test]
+fn a_value_is_read_from_a_file_and_printed_without_a_newline() {
+    let shell = Shell::new();
+    shell.feed(&["put", "db", "k", "--file", "-"], b"two\nlines\n").ok();
+    assert_eq!(shell.ok("get db k --no-newline"), "two\nlines\n");
+    std::fs::write(shell.path("seven"), "7\n").unwrap();
+    shell.ok("put db n --file seven --as u64");
+    assert_eq!(shell.ok("get db n --as u64"), "7\n");
+    assert!(shell.run("put db k v --file seven").failed(2).contains("--file"));
+    assert!(shell.run("put db k --file none").failed(1).contains("cannot read 'none'"));
+    assert!(shell.run("put db k").failed(2).contains("is missing"));
+}
+
+#[test]
+fn small_mistakes_are_told_as_they_are() {
+    let shell = Shell::new();
+    shell.ok("put db k v");
+    assert!(!shell.run("frobnicate db").failed(2).contains("nearest"));
+    assert!(
+        shell
+            .run("keyspaces db --operator uint64add")
+            .failed(2)
+            .contains("--create NAME is missing")
+    );
+    assert!(shell.run("keyspaces db --drop a --operator set").failed(2).contains("--operator"));
+    assert!(shell.run("merge-segments db --dead x").failed(2).contains("from 0 to 100"));
+    assert!(shell.run("checkpoint db db/sub").failed(1).contains("is inside of 'db'"));
+}

@@ -100,3 +100,22 @@ fn a_closed_pipe_ends_it_quietly() {
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
+
+/// One key that cannot be folded ended every dump.
+#[test]
+fn entries_that_cannot_be_printed_are_skipped_and_told() {
+    let shell = Shell::new();
+    shell.ok("put db a 1 --as u64");
+    shell.ok("put db b text");
+    shell.ok("put db c 3 --as u64");
+    let ran = shell.run("scan db --as u64 --skip-failed");
+    assert_eq!((ran.code, &ran.out[..]), (Some(3), &b"a\t1\nc\t3\n"[..]), "{ran:?}");
+    assert!(
+        ran.err.starts_with("foldb: 2 entries were printed, 1 skipped; the first: "),
+        "{ran:?}"
+    );
+    shell.ok("merge db b 1 --operator uint64add");
+    let ran = shell.run("scan db --skip-failed");
+    assert_eq!((ran.code, &ran.out[..]), (Some(3), &b"a\t1\nc\t3\n"[..]), "{ran:?}");
+    assert_eq!(shell.run("scan db --limit 1 --skip-failed").code, Some(0));
+}

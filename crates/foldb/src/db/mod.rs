@@ -59,6 +59,7 @@ pub(crate) use keyspace::DEFAULT_NAME;
 pub use keyspace::Keyspace;
 pub use merge_segments::{MergeOptions, MergeProgress, MergeReport, OnMergeProgress};
 pub use open::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport};
+pub use open::{VerifiedFile, VerifyProgress, VerifyReport};
 pub use operands::{Base, Operand, Operands};
 pub use operators::Finalized;
 pub use snapshot::Snapshot;
@@ -86,6 +87,47 @@ pub use snapshot::Snapshot;
 /// ```
 #[derive(Clone)]
 pub struct Db(Keyspace);
+
+/// Checks a database that is closed, whether or not it opens: every checksum of every file, the order
+/// and bounds of all tables, filters against keys, references to value segments and their sums, operands
+/// against their operators, the manifest against the directory, and whether the logs can be replayed.
+/// Nothing is changed. Operators and comparators must be given as to [`Db::open`]; operands of operators
+/// that are not given are counted. It takes as much memory as an open.
+///
+/// What is wrong with the database is in the report; of each file the first thing is.
+///
+/// # Errors
+/// `DatabaseMissing` where nothing is; `Locked` while the database is open: then [`Db::verify`] checks it;
+/// `InvalidArgument` for options out of range; `Io` if the directory cannot be read.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("db");
+/// use foldb::{Db, Options};
+///
+/// let db = Db::open(&path, Options { create_if_missing: true, ..Options::default() })?;
+/// db.put("key", "value")?;
+/// drop(db);
+/// let report = foldb::verify(&path, Options::default())?;
+/// assert!(report.is_sound() && report.records() > 0);
+/// # Ok::<(), foldb::Error>(())
+/// ```
+pub fn verify(path: impl AsRef<Path>, options: Options) -> Result<VerifyReport> {
+    verify_with_progress(path, options, |_| {})
+}
+
+/// [`verify`], which tells how far it is behind each file.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_with_progress(
+    path: impl AsRef<Path>,
+    options: Options,
+    mut progress: impl FnMut(VerifyProgress),
+) -> Result<VerifyReport> {
+    open::verify(path.as_ref(), options, &mut progress)
+}
 
 /// Closes the database when the last handle goes. Workers hold the core, not this.
 struct Handle {

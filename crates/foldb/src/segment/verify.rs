@@ -25,12 +25,20 @@ impl OpenSegments {
         let headers = map.files().into_values().filter(|file| !file.file.is_adopted()).count();
         let mut bytes = headers as u64 * FILE_HEADER_LEN;
         for segment in map.iter() {
-            let file = self.get(keyspace, &segment.file)?;
-            verify_segment(&file, segment)
-                .map_err(|error| error.at(file.path(), segment.placement.offset))?;
+            self.verify_segment(keyspace, segment)?;
             bytes += segment.placement.len;
         }
         Ok(bytes)
+    }
+
+    /// Reads a segment.
+    ///
+    /// # Errors
+    /// As [`OpenSegments::verify`].
+    pub(crate) fn verify_segment(&self, keyspace: KeyspaceId, segment: &Segment) -> Result<()> {
+        let file = self.get(keyspace, &segment.file)?;
+        verify_segment(&file, segment)
+            .map_err(|error| error.at(file.path(), segment.placement.offset))
     }
 }
 

@@ -9,7 +9,7 @@ use super::frame::Handle;
 use super::reader::{Fetch, TableReader};
 use crate::encoding::key_hash;
 use crate::error::{Error, Result};
-use crate::key::Kind;
+use crate::key::{Kind, RecordHeader};
 use crate::segment::{Address, ReferencesBuilder};
 
 /// What a [`TableReader::verify`] went over.
@@ -23,6 +23,9 @@ pub struct TableCheck {
     pub bytes: u64,
 }
 
+/// Looks at a record: key, header, value.
+pub(crate) type Check<'a> = dyn FnMut(&[u8], RecordHeader, &[u8]) -> Result<()> + 'a;
+
 impl TableReader {
     /// Reads the whole file, past the cache: all checksums hold, frames lie end to end, records
     /// ascend, the filter admits each key, range tombstones are in order, and the properties tell the
@@ -31,8 +34,16 @@ impl TableReader {
     /// # Errors
     /// The first thing found wrong, as `Corruption` or `Unsupported`; `Io` if a read fails.
     pub fn verify(self: &Arc<Self>) -> Result<TableCheck> {
+        self.verify_with(&mut |_, _, _| Ok(()))
+    }
+
+    /// [`TableReader::verify`], where `check` looks at each record as well.
+    ///
+    /// # Errors
+    /// Those of [`TableReader::verify`] and of `check`.
+    pub(crate) fn verify_with(self: &Arc<Self>, check: &mut Check<'_>) -> Result<TableCheck> {
         let blocks = self.verify_frames()?;
-        let entries = self.verify_records()?;
+        let entries = self.verify_records(check)?;
         Ok(TableCheck { entries, blocks, bytes: self.file_len() })
     }
 
@@ -62,13 +73,16 @@ impl TableReader {
         Ok(blocks)
     }
 
-    fn verify_records(self: &Arc<Self>) -> Result<u64> {
+    fn verify_records(self: &Arc<Self>, check: &mut Check<'_>) -> Result<u64> {
         let options = CursorOptions::walk();
         let mut cursor = TableCursor::new(self.clone(), options);
         let mut found = Found::default();
         cursor.seek_to_first()?;
         while cursor.valid() {
-            found.record(self, &cursor).map_err(|e| cursor.locate(e))?;
+            found
+                .record(self, &cursor)
+                .and_then(|()| check(cursor.key(), cursor.header(), cursor.value()))
+                .map_err(|e| cursor.locate(e))?;
             cursor.next()?;
         }
         found.compare(self).map_err(|e| self.locate(e, self.footer().properties))?;

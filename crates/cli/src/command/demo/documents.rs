@@ -13,10 +13,12 @@ pub const DOCUMENTS: &[(&str, &str)] = documents![
     "ARCHITECTURE.md",
     "docs/compaction.md",
     "docs/db_bench.md",
+    "docs/guarantees.md",
     "docs/merge.md",
     "docs/merge_bench.md",
     "docs/performance.md",
     "docs/shell.md",
+    "docs/stress.md",
 ];
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //!
 //! [`place`] is the directory and its lock, [`stored`] what the manifest says, [`files`] what the
 //! directory holds, [`opening`] makes a database of them; [`read_only`] makes one that is only looked at, also while another process writes
-//! to it; [`repair`] makes one of what is left.
+//! to it; [`repair`] makes one of what is left, [`verify`] checks all there is.
 
 mod files;
 mod opening;
@@ -17,6 +17,7 @@ mod place;
 mod read_only;
 mod repair;
 mod stored;
+mod verify;
 
 use std::io;
 use std::path::Path;
@@ -37,6 +38,8 @@ pub(crate) use place::lock;
 pub(crate) use read_only::open_read_only;
 pub(crate) use repair::repair;
 pub use repair::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport};
+pub(crate) use verify::verify;
+pub use verify::{VerifiedFile, VerifyProgress, VerifyReport};
 
 /// Opens a database, with its workers not started yet.
 pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {

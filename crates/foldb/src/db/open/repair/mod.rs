@@ -41,6 +41,7 @@ pub use self::report::{CutLog, LostRange, LostTable, RepairReport};
 
 use self::copy::Copy;
 use self::cut::{cut_log, with_ending};
+pub(super) use self::rebuild::bounds;
 use self::rebuild::{Rebuilt, Survey};
 use self::values::{LostPart, Sought};
 use crate::db::keyspace::KeyspaceParts;
@@ -80,7 +81,7 @@ pub(crate) fn repair(
 }
 
 /// The files of the database that is at `path`, or what is left of one.
-fn check_is_database(fs: &dyn FileSystem, path: &Path) -> Result<Vec<FileKind>> {
+pub(super) fn check_is_database(fs: &dyn FileSystem, path: &Path) -> Result<Vec<FileKind>> {
     let missing = |why: &str| Error::new(ErrorKind::DatabaseMissing, why).in_file(path);
     let failed = |error| Error::io(path, "look into the directory", &error);
     if !fs.try_exists(path).map_err(failed)? || !fs.is_dir(path) {
@@ -135,7 +136,7 @@ fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result
 }
 
 /// The manifest in force.
-fn manifest(fs: &dyn FileSystem, names: &FileNames) -> Result<Recovered> {
+pub(super) fn manifest(fs: &dyn FileSystem, names: &FileNames) -> Result<Recovered> {
     let missing = || Error::corruption("CURRENT is missing").in_file(&names.current());
     let number = manifest_in_force(fs, names)?.ok_or_else(missing)?;
     Manifest::read(fs, names, number)

@@ -419,7 +419,10 @@ fn overlap(a: &TableRef, b: &TableRef, comparator: &dyn Comparator) -> bool {
 }
 
 /// Where the records and range tombstones of a table begin and end.
-fn bounds(table: &TableReader, comparator: &dyn Comparator) -> (Key, Upper) {
+pub(in crate::db::open) fn bounds(
+    table: &TableReader,
+    comparator: &dyn Comparator,
+) -> (Key, Upper) {
     let properties = table.properties();
     let mut bounds: Option<(Key, Upper)> = (properties.entries > 0)
         .then(|| (properties.smallest[..].into(), Upper::Included(properties.largest[..].into())));
