@@ -141,10 +141,13 @@ fn a_flag_of_another_command_is_unknown() {
 fn too_few_and_too_many_arguments() {
     assert_eq!(usage_error("foldb"), "a command is missing; foldb --help lists them");
     assert_eq!(usage_error("foldb --json"), "a command is missing; foldb --help lists them");
-    assert_eq!(usage_error("foldb get db"), "KEY is missing; usage: foldb get DB KEY [--no-newline] [FLAGS]");
+    assert_eq!(
+        usage_error("foldb get db"),
+        "KEY is missing; usage: foldb get DB KEY [--no-newline] [FLAGS]"
+    );
     assert_eq!(
         usage_error("foldb put"),
-        "DB and KEY and VALUE are missing; usage: foldb put DB KEY VALUE [FLAGS]"
+        "DB and KEY and VALUE are missing; usage: foldb put DB KEY (VALUE | --file FILE) [FLAGS]"
     );
     assert_eq!(
         usage_error("foldb get db k -x"),

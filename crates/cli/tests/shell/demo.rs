@@ -20,9 +20,9 @@ fn the_demo_flushes_and_compacts_and_its_counts_agree() {
 #[test]
 fn the_demo_tells_what_it_did() {
     let shell = Shell::new();
-    let out = shell.ok("demo --words 20000");
+    let out = shell.ok("demo --words 40000");
     for part in [
-        "Counting 20,000 words",
+        "Counting 40,000 words",
         "read through",
         "█",
         "counts agree",

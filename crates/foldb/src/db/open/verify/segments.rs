@@ -74,7 +74,13 @@ impl Verification<'_> {
         let trash: Arc<Trash> = Arc::default();
         let file = trash.segment_file(number);
         let segments = |database| {
-            OpenSegments::new(Arc::clone(&self.fs), self.names.clone(), Arc::clone(pool), database)
+            OpenSegments::new(
+                Arc::clone(&self.fs),
+                self.names.clone(),
+                Arc::clone(pool),
+                database,
+                Arc::default(),
+            )
         };
         let (segments, keyspace, found) = match SegmentHeader::decode(&header) {
             Ok(header) => {
