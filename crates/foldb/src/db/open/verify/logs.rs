@@ -7,7 +7,7 @@ use super::{Checked, Told, Verification};
 use crate::batch::Operation;
 use crate::db::open::files::{check_first_log, logs_in};
 use crate::db::open::opening::replayed_keyspaces;
-use crate::db::replay::{Replay, open_logs, replay_logs};
+use crate::db::replay::{Replay, needed_logs, replay_logs};
 use crate::encoding::ByteReader;
 use crate::error::Result;
 use crate::fold::Registry;
@@ -92,7 +92,7 @@ impl Verification<'_> {
             registry: &stored.registry,
             arenas: &self.runtime.ledger().arenas,
             first_log: stored.log,
-            logs: open_logs(&*self.fs, &self.names, stored.log, &logs_in(&self.present))?,
+            logs: needed_logs(&*self.fs, &self.names, stored.log, logs_in(&self.present)),
             through: MAX_SEQNO,
             database: Some(stored.database),
             keyspaces: replayed_keyspaces(stored, &told.parts),
