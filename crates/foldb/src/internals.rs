@@ -11,6 +11,7 @@ use crate::iterator::{MergingCursor, RunCursor, Source};
 use crate::key::MAX_SEQNO;
 use crate::version::KeyRange;
 
+pub use crate::decoders::{DECODERS, Decoder, decoder};
 pub use crate::encoding::key_hash;
 pub use crate::fold::Definition;
 pub use crate::key::{Kind, RecordHeader};

@@ -35,6 +35,8 @@
 mod batch;
 mod compaction;
 mod db;
+#[cfg(any(test, feature = "internals"))]
+mod decoders;
 mod encoding;
 mod error;
 mod events;

@@ -20,6 +20,8 @@
 
 mod address;
 mod adopted;
+#[cfg(any(test, feature = "internals"))]
+pub(crate) mod decoders;
 mod extents;
 mod file;
 mod format;

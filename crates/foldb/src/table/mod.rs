@@ -24,6 +24,8 @@ mod builder;
 mod cache;
 mod cursor;
 mod data_block;
+#[cfg(any(test, feature = "internals"))]
+pub(crate) mod decoders;
 mod entry;
 mod filter;
 mod footer;

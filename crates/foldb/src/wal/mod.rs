@@ -3,6 +3,8 @@
 //! Invariant: what is read back is a prefix of what was appended, over all logs together (H11).
 //! Nothing in here looks into user keys.
 
+#[cfg(any(test, feature = "internals"))]
+pub(crate) mod decoders;
 pub(crate) mod format;
 mod reader;
 mod record;

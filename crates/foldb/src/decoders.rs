@@ -1,0 +1,279 @@
+//! Every decoder of bytes that come from files, under a name, for fuzzing.
+//!
+//! A decoder is given bytes that nothing has checked: as if a checksum had been forged. It answers
+//! what it answers; it never panics, never loops, and allocates no more than a small multiple of the
+//! bytes. What it accepts and can encode comes back as it was.
+//!
+//! `fuzz/` has a target for each; the test below replays the inputs that these found, and mutates
+//! them for a while. `FOLDB_FUZZ_SECONDS` says how long for each decoder.
+
+use crate::batch::Operation;
+use crate::encoding::ByteReader;
+use crate::fold::{Definition, Full, Partial, builtins};
+use crate::options::KeyspaceSettings;
+use crate::version::{Edit, FileKind};
+use crate::{segment, table, wal};
+
+/// A decoder and the name of its fuzz target.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoder {
+    /// Name of the target and of its corpus.
+    pub name: &'static str,
+    /// Decodes, and checks what was decoded.
+    pub decode: fn(&[u8]),
+}
+
+/// All decoders.
+pub const DECODERS: [Decoder; 17] = [
+    Decoder { name: "log_frame", decode: wal::decoders::log_frame },
+    Decoder { name: "log_record", decode: wal::decoders::log_record },
+    Decoder { name: "batch", decode: batch },
+    Decoder { name: "manifest_edit", decode: manifest_edit },
+    Decoder { name: "file_name", decode: file_name },
+    Decoder { name: "keyspace_settings", decode: keyspace_settings },
+    Decoder { name: "operands", decode: operands },
+    Decoder { name: "value_address", decode: segment::decoders::value_address },
+    Decoder { name: "segment_headers", decode: segment::decoders::headers },
+    Decoder { name: "references", decode: segment::decoders::references },
+    Decoder { name: "data_block", decode: table::decoders::data_block },
+    Decoder { name: "index", decode: table::decoders::index },
+    Decoder { name: "filter", decode: table::decoders::filter },
+    Decoder { name: "footer", decode: table::decoders::footer },
+    Decoder { name: "properties", decode: table::decoders::properties },
+    Decoder { name: "range_tombstones", decode: table::decoders::range_tombstones },
+    Decoder { name: "compressed", decode: table::decoders::compressed },
+];
+
+/// The decoder of this name.
+#[cfg(feature = "internals")]
+pub fn decoder(name: &str) -> Option<Decoder> {
+    DECODERS.into_iter().find(|decoder| decoder.name == name)
+}
+
+fn batch(bytes: &[u8]) {
+    let mut reader = ByteReader::new(bytes);
+    while !reader.is_empty() {
+        let Ok(operation) = Operation::decode(&mut reader) else { return };
+        let _bounds = operation.decode_range();
+        let mut encoded = Vec::new();
+        operation.encode(&mut encoded);
+        let again = Operation::decode(&mut ByteReader::new(&encoded));
+        let again = again.expect("what was encoded is decoded");
+        assert_eq!((again.kind, again.keyspace), (operation.kind, operation.keyspace));
+        assert_eq!((again.key, again.value), (operation.key, operation.value));
+    }
+}
+
+fn manifest_edit(bytes: &[u8]) {
+    let Ok(edit) = Edit::decode(bytes) else { return };
+    let mut encoded = Vec::new();
+    edit.encode(&mut encoded);
+    let again = Edit::decode(&encoded).expect("what was encoded is decoded");
+    assert_eq!(format!("{again:?}"), format!("{edit:?}"));
+}
+
+fn file_name(bytes: &[u8]) {
+    let Ok(name) = std::str::from_utf8(bytes) else { return };
+    if let Some(kind) = FileKind::parse(name) {
+        assert!(!name.contains(['/', '\\']), "{kind:?} is a name in the directory");
+    }
+}
+
+fn keyspace_settings(bytes: &[u8]) {
+    let _settings = KeyspaceSettings::decode(&mut ByteReader::new(bytes));
+    let _definition = Definition::decode(&mut ByteReader::new(bytes));
+}
+
+/// Operands and a base, each a length and as many bytes, for every operator.
+fn operands(bytes: &[u8]) {
+    let mut reader = ByteReader::new(bytes);
+    let mut parts = Vec::new();
+    while let Ok(len) = reader.u8("length") {
+        let len = usize::from(len).min(reader.remaining());
+        let Ok(part) = reader.take(len, "operand") else { break };
+        parts.push(part);
+    }
+    let Some((base, operands)) = parts.split_first() else { return };
+    if operands.is_empty() {
+        return;
+    }
+    for builtin in builtins() {
+        let parameters = [None, Some(&b"3"[..]), Some(&b","[..])];
+        for operator in parameters.iter().filter_map(|&given| builtin.instantiate(given).ok()) {
+            for base in [None, Some(*base)] {
+                let mut out = Vec::new();
+                let full = operator.full(b"key", base, operands, &mut out);
+                if let Full::Operand(index) = full {
+                    assert!(index < operands.len(), "{} answers an operand", builtin.name);
+                }
+            }
+            if operands.len() > 1 {
+                let mut out = Vec::new();
+                let _: Partial = operator.partial(b"key", operands, &mut out);
+            }
+            let _accepted = operator.check_operand(operands[0]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::time::{Duration, Instant};
+
+    use foldb_env::{Env, FileSystem as _, MemFs};
+
+    use super::*;
+    use crate::{Compression, Db, KeyspaceOptions, Options, WriteBatch};
+
+    fn corpus(name: &str) -> Vec<Vec<u8>> {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+        let Ok(entries) = std::fs::read_dir(&path) else { return Vec::new() };
+        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
+    }
+
+    /// Changes some bytes of an input, or joins two.
+    fn mutate(rng: &mut fastrand::Rng, inputs: &[Vec<u8>]) -> Vec<u8> {
+        let mut bytes = rng.choice(inputs).cloned().unwrap_or_default();
+        for _ in 0..rng.usize(1..=4) {
+            let at = rng.usize(..=bytes.len());
+            match rng.u8(..6) {
+                0 => bytes.insert(at, rng.u8(..)),
+                1 => bytes.truncate(at),
+                2 if at < bytes.len() => bytes[at] = rng.u8(..),
+                3 if at < bytes.len() => bytes[at] ^= 1 << rng.u8(..8),
+                4 if at + 4 <= bytes.len() => {
+                    let word = [0, 1, u32::MAX, 1 << 31, 0x7f7f_7f7f][rng.usize(..5)];
+                    bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
+                }
+                _ => {
+                    let other = rng.choice(inputs).cloned().unwrap_or_default();
+                    bytes.truncate(at);
+                    bytes.extend_from_slice(&other[rng.usize(..=other.len())..]);
+                }
+            }
+        }
+        bytes
+    }
+
+    /// A small database with everything in it.
+    fn database() -> MemFs {
+        let fs = MemFs::new();
+        let options = Options {
+            create_if_missing: true,
+            env: Env::in_memory(fs.clone()),
+            merge_operator: Some("stringappend:,".to_owned()),
+            value_separation_min: Some(200),
+            compression: Compression::Lz4,
+            ..Options::default()
+        };
+        let db = Db::open("db", options).unwrap();
+        let counters =
+            KeyspaceOptions { merge_operator: Some("uint64add".into()), ..Default::default() };
+        let counters = db.create_keyspace("counters", counters).unwrap();
+        for round in 0..3_u64 {
+            let mut batch = WriteBatch::new();
+            for n in 0..40_u64 {
+                batch.put(format!("key{n:03}"), vec![b'v'; 10 * n as usize]);
+                batch.merge(format!("list{n:03}"), "item").delete(format!("gone{n:03}"));
+                batch.merge_in(&counters, n.to_be_bytes(), round.to_le_bytes());
+            }
+            batch.delete_range("a".."b").delete_range("key010".."key012");
+            db.write(&batch).unwrap();
+            db.put("large", vec![b'x'; 3000]).unwrap();
+            db.flush().unwrap();
+        }
+        db.compact::<&[u8]>(.."m".as_bytes()).unwrap();
+        db.delete_range("list030".."list035").unwrap();
+        db.flush().unwrap();
+        db.put("last", "in the log").unwrap();
+        fs
+    }
+
+    /// Writes what the corpora begin with. Run it by name when a format changes.
+    #[test]
+    #[ignore = "writes into the source tree"]
+    fn write_first_inputs() {
+        let fs = database();
+        let mut inputs: Vec<(&str, Vec<u8>)> = Vec::new();
+        for name in fs.list("db".as_ref()).unwrap() {
+            inputs.push(("file_name", name.clone().into_bytes()));
+            let path = PathBuf::from("db").join(&name);
+            let bytes = fs.read(&path).unwrap();
+            let is_manifest = name.starts_with("MANIFEST");
+            match FileKind::parse(&name) {
+                Some(FileKind::Log(number) | FileKind::Manifest(number)) => {
+                    inputs.push(("log_frame", bytes[..bytes.len().min(300)].to_vec()));
+                    let kind = if is_manifest { "manifest_edit" } else { "log_record" };
+                    inputs.extend(wal::decoders::records(&fs, &path, number).map(|r| (kind, r)));
+                }
+                Some(FileKind::Table(number)) => {
+                    inputs.extend(table::decoders::parts(&bytes, number))
+                }
+                Some(FileKind::Segment(_)) => {
+                    inputs.push(("segment_headers", bytes[..48].to_vec()));
+                    inputs.push(("segment_headers", bytes[48..100].to_vec()));
+                }
+                _ => {}
+            }
+        }
+        let mut settings = Vec::new();
+        KeyspaceSettings::of_database(&Options::default()).encode(&mut settings);
+        inputs.push(("keyspace_settings", settings));
+        let mut batch = WriteBatch::new();
+        batch.put("key", "value").delete("key").merge("key", "operand").delete_range("a".."z");
+        inputs.push(("batch", batch.encoded().to_vec()));
+        for operands in [
+            &b"\x08\x01\0\0\0\0\0\0\0\x08\x02\0\0\0\0\0\0\0\x08\x03\0\0\0\0\0\0\0"[..],
+            b"\x09{\"a\":{}}\x0a{\"a\":null}\x07{\"b\":1}",
+            b"\x02\x01x\x02\x01y\x02\x01z",
+        ] {
+            inputs.push(("operands", operands.to_vec()));
+        }
+        inputs.push(("references", vec![5, 10, 3, 200, 1]));
+        inputs.push(("value_address", vec![9, 100, 40]));
+        inputs.push(("value_address", vec![9, 100, 41, 3]));
+        let corpora = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+        for (name, bytes) in inputs.iter().filter(|(_, bytes)| bytes.len() <= 4 << 10) {
+            let directory = corpora.join(name);
+            std::fs::create_dir_all(&directory).unwrap();
+            let file = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(bytes));
+            std::fs::write(directory.join(file), bytes).unwrap();
+        }
+    }
+
+    #[test]
+    fn every_decoder_has_a_corpus() {
+        for decoder in DECODERS {
+            assert!(!corpus(decoder.name).is_empty(), "fuzz/corpus/{}", decoder.name);
+        }
+    }
+
+    #[test]
+    fn corpora_are_decoded_or_refused() {
+        for decoder in DECODERS {
+            corpus(decoder.name).iter().for_each(|input| (decoder.decode)(input));
+        }
+    }
+
+    #[test]
+    fn mutated_corpora_are_decoded_or_refused() {
+        let seconds = std::env::var("FOLDB_FUZZ_SECONDS").ok().and_then(|s| s.parse().ok());
+        let time = seconds.map_or(Duration::from_millis(100), Duration::from_secs_f64);
+        for decoder in DECODERS {
+            let inputs = corpus(decoder.name);
+            let mut rng = fastrand::Rng::new();
+            let (begun, mut runs) = (Instant::now(), 0_u64);
+            while begun.elapsed() < time {
+                let seed = rng.u64(..);
+                let input = mutate(&mut fastrand::Rng::with_seed(seed), &inputs);
+                let outcome = std::panic::catch_unwind(|| (decoder.decode)(&input));
+                assert!(outcome.is_ok(), "{} with {input:?}", decoder.name);
+                runs += 1;
+            }
+            println!("{}: {runs} inputs", decoder.name);
+        }
+    }
+}

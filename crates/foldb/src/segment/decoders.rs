@@ -1,0 +1,30 @@
+//! The decoders of value segments, for fuzzing: see [`crate::decoders`].
+
+use super::address::Address;
+use super::extents::PieceReader;
+use super::format::{FileHeader, parse_section_header};
+use super::references::ReferencesEntry;
+use crate::encoding::ByteReader;
+
+pub(crate) fn value_address(bytes: &[u8]) {
+    let Ok(address) = Address::decode(bytes) else { return };
+    assert!(address.end() >= address.position, "an address ends behind its beginning");
+    let mut encoded = Vec::new();
+    address.encode(&mut encoded);
+    assert_eq!(Address::decode(&encoded).expect("what was encoded is decoded"), address);
+}
+
+pub(crate) fn headers(bytes: &[u8]) {
+    let _header = FileHeader::decode(bytes);
+    let _section = parse_section_header(bytes);
+}
+
+pub(crate) fn references(bytes: &[u8]) {
+    let _entry = ReferencesEntry::decode(bytes);
+    let (mut piece, mut reader) = (ByteReader::new(bytes), PieceReader::default());
+    reader.begin();
+    while !piece.is_empty() {
+        let Ok(stretch) = reader.next(&mut piece) else { return };
+        assert!(stretch.start < stretch.end, "a stretch has bytes");
+    }
+}

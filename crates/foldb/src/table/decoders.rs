@@ -1,0 +1,125 @@
+//! The decoders of tables, for fuzzing: see [`crate::decoders`].
+
+use std::sync::Arc;
+
+use super::data_block::DataBlock;
+use super::filter::Filter;
+use super::footer::Footer;
+use super::frame::decompress;
+use super::index::Index;
+use super::key_buffer::KeyBuffer;
+use super::order::KeyOrder;
+use super::properties::Properties;
+use super::tombstone_block::{decode_tombstones, encode_tombstones};
+use crate::key::BytewiseComparator;
+use crate::options::Compression;
+
+fn bytewise() -> KeyOrder {
+    KeyOrder::new(Arc::new(BytewiseComparator))
+}
+
+pub(crate) fn data_block(bytes: &[u8]) {
+    let order = bytewise();
+    let Ok(block) = DataBlock::parse(bytes, Some(&order)) else { return };
+    let mut at = 0;
+    while at < block.entries_end() {
+        let Ok(entry) = block.checked_entry(at) else { break };
+        let _suffix = block.suffix(&entry);
+        assert!(entry.end > at && entry.end <= block.entries_end(), "a record ends in its block");
+        at = entry.end;
+    }
+    let mut scratch = KeyBuffer::default();
+    for target in [&b""[..], b"key", &bytes[..bytes.len().min(9)], &[0xff; 20]] {
+        let _found = block.seek(target, &order, &mut scratch);
+        let _restart = block.restart_before(target.len());
+    }
+}
+
+pub(crate) fn index(bytes: &[u8]) {
+    let order = bytewise();
+    const LIMIT: u64 = 1 << 40;
+    let Ok(index) = Index::parse(bytes, &order, LIMIT) else { return };
+    for child in (0..index.len()).map(|at| index.child(at)) {
+        assert!(child.handle.end() <= LIMIT, "a child lies in the file");
+    }
+    for key in [&b""[..], b"key", &[0xff; 20]] {
+        assert!(index.search(key, &order) <= index.len());
+    }
+}
+
+pub(crate) fn filter(bytes: &[u8]) {
+    let Ok(filter) = Filter::parse(bytes) else { return };
+    for hash in [0, 1, u64::MAX, 0x9e37_79b9_7f4a_7c15] {
+        let _may_contain = filter.may_contain(hash);
+    }
+}
+
+pub(crate) fn footer(bytes: &[u8]) {
+    let _footer = Footer::decode(bytes, 1, 0);
+}
+
+pub(crate) fn range_tombstones(bytes: &[u8]) {
+    let Ok(tombstones) = decode_tombstones(bytes, &bytewise()) else { return };
+    let again = decode_tombstones(&encode_tombstones(&tombstones), &bytewise());
+    assert_eq!(again.expect("what was encoded is decoded"), tombstones);
+}
+
+pub(crate) fn properties(bytes: &[u8]) {
+    let Ok(properties) = Properties::decode(bytes) else { return };
+    let again = Properties::decode(&properties.encode()).expect("what was encoded is decoded");
+    assert_eq!(again, properties);
+}
+
+pub(crate) fn compressed(bytes: &[u8]) {
+    let mut out = Vec::new();
+    for codec in [Compression::Lz4, Compression::Snappy] {
+        let _outcome = decompress(bytes, codec, &mut out);
+        let most = 256 * (bytes.len() + 64);
+        assert!(out.capacity() <= most, "{} bytes from {}", out.capacity(), bytes.len());
+    }
+}
+
+/// What the decoders of a whole table are given, with their names.
+#[cfg(test)]
+pub(crate) fn parts(bytes: &[u8], number: u64) -> Vec<(&'static str, Vec<u8>)> {
+    use super::footer::FOOTER_LEN;
+    use super::frame::{Handle, check_frame};
+
+    let at = bytes.len() - FOOTER_LEN;
+    let footer = Footer::decode(&bytes[at..], number, at as u64).unwrap();
+    let frame = |handle: Handle| {
+        let frame = &bytes[handle.offset as usize..handle.end() as usize];
+        let (payload, codec) = check_frame(frame, number, handle.offset).unwrap();
+        let mut out = payload.to_vec();
+        if codec != Compression::None {
+            decompress(payload, codec, &mut out).unwrap();
+        }
+        (payload.to_vec(), out, codec)
+    };
+    let mut parts = vec![("footer", bytes[at..].to_vec())];
+    let named = [
+        ("index", Some(footer.index)),
+        ("filter", footer.filter),
+        ("properties", Some(footer.properties)),
+        ("range_tombstones", footer.tombstones),
+    ];
+    for (name, handle) in named {
+        parts.extend(handle.map(|handle| (name, frame(handle).1)));
+    }
+    let top = Index::parse(&frame(footer.index).1, &bytewise(), at as u64).unwrap();
+    let mut children: Vec<_> = (0..top.len()).map(|child| top.child(child)).collect();
+    while let Some(child) = children.pop() {
+        let (payload, out, codec) = frame(child.handle);
+        if child.is_directory {
+            let directory = Index::parse(&out, &bytewise(), at as u64).unwrap();
+            children.extend((0..directory.len()).map(|at| directory.child(at)));
+            parts.push(("index", out));
+        } else {
+            parts.push(("data_block", out));
+            if codec != Compression::None {
+                parts.push(("compressed", payload));
+            }
+        }
+    }
+    parts
+}
