@@ -69,7 +69,10 @@ fn manifest_edit(bytes: &[u8]) {
     let mut encoded = Vec::new();
     edit.encode(&mut encoded);
     let again = Edit::decode(&encoded).expect("what was encoded is decoded");
-    assert_eq!(format!("{again:?}"), format!("{edit:?}"));
+    // Bytes that no encoder writes may say more than is kept; what is kept stays.
+    let mut encoded_again = Vec::new();
+    again.encode(&mut encoded_again);
+    assert_eq!(encoded_again, encoded);
 }
 
 fn file_name(bytes: &[u8]) {
