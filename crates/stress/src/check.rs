@@ -5,7 +5,7 @@ use foldb::{Iter, Keyspace, ReadOptions, Value};
 use crate::features::Features;
 use crate::model::{Map, Model};
 use crate::worker::Stage;
-use crate::write::{TALLIES, owner, pair_key};
+use crate::write::TALLIES;
 
 /// What is wrong, in a sentence.
 pub type Wrong = String;
@@ -30,7 +30,7 @@ pub fn whole(stage: &Stage, acknowledged: &[u64]) -> Result<Vec<Found>, Wrong> {
     let mut actual = vec![Model::new(features).keyspaces; usize::from(features.threads)];
     for (at, keyspace) in stage.keyspaces.iter().enumerate() {
         for (key, value) in both_directions(keyspace)? {
-            let thread = owner(&key).filter(|&thread| thread < features.threads);
+            let thread = features.owner(&key).filter(|&thread| thread < features.threads);
             let thread = thread.ok_or_else(|| format!("no thread wrote the key {key:?}"))?;
             actual[usize::from(thread)][at].insert(key, value);
         }
@@ -52,7 +52,7 @@ fn one_thread(
 ) -> Result<Found, Wrong> {
     let without = Model::after(features, thread, writes);
     let mut with = without.clone();
-    with.apply(features, &features.write(thread, writes));
+    with.apply(&features.write(thread, writes));
     // Where the next write changes nothing that shows, it may as well be done again.
     if without.keyspaces == actual {
         return Ok(Found { model: without, writes });
@@ -153,11 +153,14 @@ pub fn own_keys(
 ) -> Result<(), Wrong> {
     for (keyspace, expected) in stage.keyspaces.iter().zip(&model.keyspaces) {
         let mut actual = Map::new();
-        let pair = keyspace.get_opt(pair_key(thread), options).map_err(told("a read failed"))?;
-        actual.extend(pair.map(|value| (pair_key(thread), value.to_vec())));
-        for block in 0..stage.features.blocks {
-            let bound = |thread| [&block.to_be_bytes()[..], &[thread]].concat();
-            let scan = keyspace.range_opt(bound(thread)..bound(thread + 1), options);
+        let features = &stage.features;
+        let pair = features.pair_key(thread);
+        let value = keyspace.get_opt(&pair, options).map_err(told("a read failed"))?;
+        actual.extend(value.map(|value| (pair, value.to_vec())));
+        for block in 0..features.blocks {
+            let from = features.prefix(block, thread).to_vec();
+            let to = [&from[..], &[u8::MAX]].concat();
+            let scan = keyspace.range_opt(from..to, options);
             collect(scan.map_err(told("cannot scan"))?, &mut actual)?;
         }
         if let Some(difference) = difference_of(expected, &actual) {
@@ -181,7 +184,7 @@ pub fn pairs(stage: &Stage, options: &ReadOptions) -> Result<(), Wrong> {
     let (first, last) = (&stage.keyspaces[0], &stage.keyspaces[stage.keyspaces.len() - 1]);
     for thread in 0..stage.features.threads {
         let read = |keyspace: &Keyspace| {
-            let value = keyspace.get_opt(pair_key(thread), options);
+            let value = keyspace.get_opt(stage.features.pair_key(thread), options);
             value.map(|value| value.map(|value| value.to_vec())).map_err(told("a read failed"))
         };
         let (one, other) = (read(first)?, read(last)?);

@@ -28,6 +28,10 @@ impl Operator {
     pub const ALL: [Operator; 5] =
         [Operator::Add, Operator::Max, Operator::Min, Operator::Append, Operator::Put];
 
+    /// Those whose operands and values are any bytes.
+    pub const OF_BYTES: [Operator; 4] =
+        [Operator::Max, Operator::Min, Operator::Append, Operator::Put];
+
     pub fn name(self) -> &'static str {
         match self {
             Operator::Add => "uint64add",
@@ -59,6 +63,10 @@ pub struct Features {
     pub read_only: bool,
     pub manual_work: bool,
     pub syncs: bool,
+    /// Whether the keys of threads lie between each other; else a range delete covers many blocks.
+    pub interleaved: bool,
+    /// Whether keys of bytes are merged into with all operators of bytes.
+    pub mixed_operators: bool,
 }
 
 /// Keys of one block.
@@ -83,6 +91,8 @@ impl Features {
             read_only: rng.bool(),
             manual_work: rng.bool(),
             syncs: rng.bool(),
+            interleaved: rng.bool(),
+            mixed_operators: rng.bool(),
         }
     }
 

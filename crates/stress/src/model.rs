@@ -26,12 +26,12 @@ impl Model {
     pub fn after(features: &Features, thread: u8, writes: u64) -> Model {
         let mut model = Model::new(features);
         for number in 0..writes {
-            model.apply(features, &features.write(thread, number));
+            model.apply(&features.write(thread, number));
         }
         model
     }
 
-    pub fn apply(&mut self, features: &Features, write: &Write) {
+    pub fn apply(&mut self, write: &Write) {
         for operation in &write.operations {
             match operation {
                 Operation::Put { keyspace, key, value } => {
@@ -40,11 +40,11 @@ impl Model {
                 Operation::Delete { keyspace, key } => {
                     self.keyspaces[*keyspace].remove(key);
                 }
-                Operation::Merge { keyspace, key, operand } => {
+                Operation::Merge { keyspace, operator, key, operand } => {
                     let map = &mut self.keyspaces[*keyspace];
                     let merged = match map.remove(key) {
                         None => operand.clone(),
-                        Some(value) => merge(features.operators[*keyspace], value, operand),
+                        Some(value) => merge(*operator, value, operand),
                     };
                     map.insert(key.clone(), merged);
                 }
@@ -104,7 +104,7 @@ mod tests {
             for thread in 0..4 {
                 let model = Model::after(&features, thread, 200);
                 let mut keys = model.keyspaces.iter().flat_map(Map::keys);
-                assert!(keys.all(|key| crate::write::owner(key) == Some(thread)), "seed {seed}");
+                assert!(keys.all(|key| features.owner(key) == Some(thread)), "seed {seed}");
             }
         }
     }

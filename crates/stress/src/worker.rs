@@ -16,7 +16,7 @@ use crate::coverage::{Counted, Counts};
 use crate::features::{Features, Operator, draws};
 use crate::model::Model;
 use crate::report::{Line, tell_counts};
-use crate::write::{Operation, TALLY_KEYSPACE, Write, key};
+use crate::write::{Operation, TALLY_KEYSPACE, Write};
 
 /// The database that all threads work on.
 pub struct Stage {
@@ -25,6 +25,8 @@ pub struct Stage {
     /// Those of the features, in their order.
     pub keyspaces: Vec<Keyspace>,
     pub tally: Keyspace,
+    /// In the order of [`Operator::ALL`].
+    operators: Vec<foldb::Operator>,
 }
 
 impl Stage {
@@ -33,6 +35,9 @@ impl Stage {
         let mut options = features.options();
         options.listeners.push(Arc::clone(counts) as _);
         let db = Db::open(path, options).map_err(told("the database does not open"))?;
+        let operators = Operator::ALL.iter().map(|operator| db.operator(operator.name()));
+        let operators = operators.collect::<Result<_, _>>();
+        let operators = operators.map_err(told("cannot define an operator"))?;
         let keyspace = |name: &str, operator: Operator| match db.keyspace(name) {
             Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {
                 let merge_operator = Some(operator.name().to_owned());
@@ -47,7 +52,7 @@ impl Stage {
         }
         let tally = keyspace(TALLY_KEYSPACE, Operator::Add);
         let tally = tally.map_err(told("cannot open the keyspace of tallies"))?;
-        Ok(Stage { features, db, keyspaces, tally })
+        Ok(Stage { features, db, keyspaces, tally, operators })
     }
 
     /// A copy of the database at another place, or another look at it, that changes nothing.
@@ -57,7 +62,8 @@ impl Stage {
         let again = |own: &Keyspace| db.keyspace(own.name()).map_err(told("a keyspace is missing"));
         let keyspaces = self.keyspaces.iter().map(again).collect::<Result<_, _>>()?;
         let tally = again(&self.tally)?;
-        Ok(Stage { features: self.features.clone(), db, keyspaces, tally })
+        let operators = self.operators.clone();
+        Ok(Stage { features: self.features.clone(), db, keyspaces, tally, operators })
     }
 }
 
@@ -155,12 +161,14 @@ impl<'a> Worker<'a> {
         loop {
             let write = self.stage.features.write(self.thread, self.next);
             self.write(&write)?;
-            self.model.apply(&self.stage.features, &write);
+            self.model.apply(&write);
             self.next += 1;
             Line::Acknowledged { thread: self.thread.into() }.tell();
             self.count(&write);
-            if self.rng.u8(..) < 25 {
-                self.read_own_key()?;
+            match self.rng.u8(..) {
+                0..25 => self.read_own_key()?,
+                25..40 => self.read_pairs()?,
+                _ => {}
             }
             if self.held.as_ref().is_some_and(|(_, _, until)| *until <= self.next) {
                 self.compare_held()?;
@@ -186,7 +194,9 @@ impl<'a> Worker<'a> {
                 keyspace(*at).put_opt(key, value, &options)
             }
             [Operation::Delete { keyspace: at, key }] => keyspace(*at).delete_opt(key, &options),
-            [Operation::Merge { keyspace: at, key, operand }] => {
+            [Operation::Merge { keyspace: at, operator, key, operand }]
+                if self.stage.features.operators[*at] == *operator =>
+            {
                 keyspace(*at).merge_opt(key, operand, &options)
             }
             [Operation::DeleteRange { keyspace: at, range }] => {
@@ -206,8 +216,9 @@ impl<'a> Worker<'a> {
                     batch.put_in(keyspace(*at), key, value)
                 }
                 Operation::Delete { keyspace: at, key } => batch.delete_in(keyspace(*at), key),
-                Operation::Merge { keyspace: at, key, operand } => {
-                    batch.merge_in(keyspace(*at), key, operand)
+                Operation::Merge { keyspace: at, operator, key, operand } => {
+                    let operator = &self.stage.operators[*operator as usize];
+                    batch.merge_with_in(operator, keyspace(*at), key, operand)
                 }
                 Operation::DeleteRange { keyspace: at, range } => {
                     batch.delete_range_in(keyspace(*at), range.clone())
@@ -231,8 +242,8 @@ impl<'a> Worker<'a> {
         for operation in &write.operations {
             match operation {
                 Operation::DeleteRange { .. } => self.counts.add(Counted::RangeDelete),
-                Operation::Merge { keyspace, .. } => {
-                    self.counts.add(match self.stage.features.operators[*keyspace] {
+                Operation::Merge { operator, .. } => {
+                    self.counts.add(match operator {
                         Operator::Add => Counted::Add,
                         Operator::Max => Counted::Max,
                         Operator::Min => Counted::Min,
@@ -248,10 +259,17 @@ impl<'a> Worker<'a> {
     fn read_own_key(&mut self) -> Result<(), Wrong> {
         let features = &self.stage.features;
         let at = self.rng.usize(..self.stage.keyspaces.len());
-        let key = key(self.rng.u16(..features.blocks), self.thread, self.rng.u8(..70));
+        let key = features.key(self.rng.u16(..features.blocks), self.thread, self.rng.u8(..70));
         let expected = self.model.keyspaces[at].get(&key);
         check::expect_get(&self.stage.keyspaces[at], &key, expected, &ReadOptions::default())
             .map_err(|wrong| format!("thread {} before write {}: {wrong}", self.thread, self.next))
+    }
+
+    /// Looks at other threads' batches just after they were written, or while they are.
+    fn read_pairs(&self) -> Result<(), Wrong> {
+        let options =
+            ReadOptions { snapshot: Some(self.stage.db.snapshot()), ..ReadOptions::default() };
+        check::pairs(self.stage, &options)
     }
 
     /// Begins to hold a moment, while more is written.
@@ -284,7 +302,7 @@ impl<'a> Worker<'a> {
                 for (iterator, expected) in iterators.into_iter().zip(&model.keyspaces) {
                     let mut actual = Default::default();
                     check::collect(iterator, &mut actual)?;
-                    actual.retain(|key, _| crate::write::owner(key) == Some(self.thread));
+                    actual.retain(|key, _| self.stage.features.owner(key) == Some(self.thread));
                     if let Some(difference) = check::difference_of(expected, &actual) {
                         return Err(format!("a walk that began earlier: {difference}"));
                     }

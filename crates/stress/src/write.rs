@@ -1,9 +1,10 @@
 //! Writes: each a function of seed, thread and number.
 //!
 //! ```text
-//!  key      block u16 | thread u8 | slot u8 | 0 to 19 letters that depend on them
-//!  pair     0xffff    | thread u8 | "pair", in the first keyspace and in the last one
-//!  tally    slot u8, in the keyspace "tally", merged into by all threads
+//!  interleaved   block u16 | thread u8 | slot u8 | 0 to 19 letters that depend on them
+//!  else          thread u8 | block u16 | slot u8 | 0 to 19 letters
+//!  pair          block 0xffff, slot 0, in the first keyspace and in the last one
+//!  tally         slot u8, in the keyspace "tally", merged into by all threads
 //! ```
 
 use std::ops::Range;
@@ -28,6 +29,7 @@ pub enum Operation {
     },
     Merge {
         keyspace: usize,
+        operator: Operator,
         key: Vec<u8>,
         operand: Vec<u8>,
     },
@@ -49,21 +51,32 @@ pub struct Write {
     pub sync: bool,
 }
 
-pub fn key(block: u16, thread: u8, slot: u8) -> Vec<u8> {
-    let mut key = block.to_be_bytes().to_vec();
-    key.extend([thread, slot]);
-    let letters = usize::from(block.wrapping_mul(31) ^ u16::from(slot)) % 20;
-    key.extend(std::iter::repeat_n(b'x', letters));
-    key
-}
+/// The block of a thread's pair.
+const PAIR_BLOCK: u16 = u16::MAX;
 
-pub fn pair_key(thread: u8) -> Vec<u8> {
-    [&[0xff, 0xff, thread][..], b"pair"].concat()
-}
+impl Features {
+    /// The first bytes of a thread's keys in a block.
+    pub fn prefix(&self, block: u16, thread: u8) -> [u8; 3] {
+        let [high, low] = block.to_be_bytes();
+        if self.interleaved { [high, low, thread] } else { [thread, high, low] }
+    }
 
-/// The thread that owns a key.
-pub fn owner(key: &[u8]) -> Option<u8> {
-    key.get(2).copied()
+    pub fn key(&self, block: u16, thread: u8, slot: u8) -> Vec<u8> {
+        let letters = usize::from(block.wrapping_mul(31) ^ u16::from(slot)) % 20;
+        let mut key = self.prefix(block, thread).to_vec();
+        key.push(slot);
+        key.extend(std::iter::repeat_n(b'x', letters));
+        key
+    }
+
+    pub fn pair_key(&self, thread: u8) -> Vec<u8> {
+        self.key(PAIR_BLOCK, thread, 0)
+    }
+
+    /// The thread that owns a key.
+    pub fn owner(&self, key: &[u8]) -> Option<u8> {
+        key.get(if self.interleaved { 2 } else { 0 }).copied()
+    }
 }
 
 impl Features {
@@ -102,7 +115,7 @@ impl Draw<'_> {
         let last = self.features.operators.len() - 1;
         let put = |keyspace| Operation::Put {
             keyspace,
-            key: pair_key(self.thread),
+            key: self.features.pair_key(self.thread),
             value: value.clone(),
         };
         let mut operations = vec![put(0)];
@@ -118,17 +131,37 @@ impl Draw<'_> {
         let block = self.rng.u16(..self.features.blocks);
         // Some keys are written far more often than others.
         let slots = if self.rng.bool() { 4 } else { SLOTS };
-        let key = key(block, self.thread, self.rng.u8(..slots));
+        let key = self.features.key(block, self.thread, self.rng.u8(..slots));
         match self.rng.u8(..100) {
             0..25 => Operation::Put { keyspace, key, value: self.value(keyspace) },
             25..35 => Operation::Delete { keyspace, key },
             35..37 if self.features.range_deletes => {
-                let (from, to) = (self.rng.u8(..SLOTS), self.rng.u8(..=SLOTS));
-                let bound = |slot: u8| [&block.to_be_bytes()[..], &[self.thread, slot]].concat();
-                Operation::DeleteRange { keyspace, range: bound(from.min(to))..bound(to.max(from)) }
+                Operation::DeleteRange { keyspace, range: self.range(block) }
             }
-            _ => Operation::Merge { keyspace, key, operand: self.operand(keyspace) },
+            _ => {
+                let own = self.features.operators[keyspace];
+                let mixed = self.features.mixed_operators && own != Operator::Add;
+                let drawn = if mixed { self.rng.choice(Operator::OF_BYTES) } else { None };
+                let operator = drawn.unwrap_or(own);
+                Operation::Merge { keyspace, operator, key, operand: self.operand(operator) }
+            }
         }
+    }
+
+    /// Some slots of a block; or, where no other thread has keys between, of several blocks.
+    fn range(&mut self, block: u16) -> Range<Vec<u8>> {
+        let last = match self.features.interleaved {
+            true => block,
+            false => self.rng.u16(block..self.features.blocks.min(block.saturating_add(8))),
+        };
+        let bound = |(block, slot): (u16, u8)| {
+            let mut key = self.features.prefix(block, self.thread).to_vec();
+            key.push(slot);
+            key
+        };
+        let ends = [(block, self.rng.u8(..SLOTS)), (last, self.rng.u8(..=SLOTS))];
+        let [from, to] = ends.map(bound);
+        from.clone().min(to.clone())..from.max(to)
     }
 
     fn value(&mut self, keyspace: usize) -> Vec<u8> {
@@ -144,8 +177,8 @@ impl Draw<'_> {
         self.bytes(len)
     }
 
-    fn operand(&mut self, keyspace: usize) -> Vec<u8> {
-        match self.features.operators[keyspace] {
+    fn operand(&mut self, operator: Operator) -> Vec<u8> {
+        match operator {
             Operator::Add => u64::from(self.rng.u8(..)).to_le_bytes().to_vec(),
             _ => {
                 let len = self.rng.usize(..30);
