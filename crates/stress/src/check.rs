@@ -179,9 +179,10 @@ pub fn collect(scan: Iter, into: &mut Map) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// No batch is half visible: both halves of each thread's pair say the same.
-pub fn pairs(stage: &Stage, options: &ReadOptions) -> Result<(), Wrong> {
+/// No batch is half visible: both halves of each thread's pair say the same. Answers what they say.
+pub fn pairs(stage: &Stage, options: &ReadOptions) -> Result<Vec<Option<Vec<u8>>>, Wrong> {
     let (first, last) = (&stage.keyspaces[0], &stage.keyspaces[stage.keyspaces.len() - 1]);
+    let mut said = Vec::new();
     for thread in 0..stage.features.threads {
         let read = |keyspace: &Keyspace| {
             let value = keyspace.get_opt(stage.features.pair_key(thread), options);
@@ -191,6 +192,7 @@ pub fn pairs(stage: &Stage, options: &ReadOptions) -> Result<(), Wrong> {
         if one != other {
             return Err(format!("half of a batch of thread {thread} shows: {one:?}, {other:?}"));
         }
+        said.push(one);
     }
-    Ok(())
+    Ok(said)
 }

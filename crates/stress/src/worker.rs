@@ -265,11 +265,20 @@ impl<'a> Worker<'a> {
             .map_err(|wrong| format!("thread {} before write {}: {wrong}", self.thread, self.next))
     }
 
-    /// Looks at other threads' batches just after they were written, or while they are.
-    fn read_pairs(&self) -> Result<(), Wrong> {
+    /// Looks at other threads' batches just after they were written, or while they are. A snapshot
+    /// shows the same again a moment later.
+    fn read_pairs(&mut self) -> Result<(), Wrong> {
         let options =
             ReadOptions { snapshot: Some(self.stage.db.snapshot()), ..ReadOptions::default() };
-        check::pairs(self.stage, &options)
+        let (once, wait) = (check::pairs(self.stage, &options)?, self.rng.u8(..8) == 0);
+        if wait {
+            thread::sleep(Duration::from_millis(2));
+        }
+        let again = check::pairs(self.stage, &options)?;
+        if once != again {
+            return Err(format!("a snapshot showed {once:?}, and later {again:?}"));
+        }
+        Ok(())
     }
 
     /// Begins to hold a moment, while more is written.
@@ -293,7 +302,7 @@ impl<'a> Worker<'a> {
             Some((Held::Snapshot(snapshot), model, _)) => {
                 let options = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
                 check::own_keys(self.stage, self.thread, &model, &options)
-                    .and_then(|()| check::pairs(self.stage, &options))
+                    .and_then(|()| check::pairs(self.stage, &options).map(drop))
                     .map_err(|wrong| format!("at a snapshot, {wrong}"))?;
                 self.counts.add(Counted::SnapshotCheck);
                 Ok(())
@@ -338,7 +347,7 @@ impl<'a> Worker<'a> {
         let copy = self.stage.look(&path)?;
         let options = ReadOptions::default();
         check::own_keys(&copy, self.thread, &self.model, &options)
-            .and_then(|()| check::pairs(&copy, &options))
+            .and_then(|()| check::pairs(&copy, &options).map(drop))
             .map_err(|wrong| format!("in a checkpoint, {wrong}"))?;
         drop(copy);
         std::fs::remove_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -351,7 +360,7 @@ impl<'a> Worker<'a> {
         let look = self.stage.look(&self.life.database)?;
         let options = ReadOptions::default();
         check::own_keys(&look, self.thread, &self.model, &options)
-            .and_then(|()| check::pairs(&look, &options))
+            .and_then(|()| check::pairs(&look, &options).map(drop))
             .map_err(|wrong| format!("opened to read only, {wrong}"))?;
         self.counts.add(Counted::ReadOnlyCheck);
         Ok(())
