@@ -321,7 +321,7 @@ fn facts(number: u64, summary: TableSummary) -> FileFacts {
         },
         smallest_seqno: summary.smallest_seqno,
         largest_seqno: summary.largest_seqno,
-        samples: summary.samples.into_iter().map(Key::from).collect(),
+        samples: summary.samples.into(),
         references: summary.references.into(),
     }
 }

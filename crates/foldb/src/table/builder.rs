@@ -94,9 +94,10 @@ pub struct TableSummary {
     pub largest_seqno: SeqNo,
     /// Bytes of keys and values, before compression.
     pub raw_bytes: u64,
-    /// Up to 32 user keys, each cut to 32 bytes, that divide `raw_bytes` evenly: of n samples the
-    /// i-th (from 0) stands at about (i + 1) / (n + 1).
-    pub samples: Vec<Vec<u8>>,
+    /// Up to 32 user keys that divide `raw_bytes` evenly: of n samples the i-th (from 0) stands at
+    /// about (i + 1) / (n + 1). In the order of the bytes each is cut to 32 bytes; in any other
+    /// they are whole keys.
+    pub samples: Vec<Arc<[u8]>>,
     /// The value segments that records refer to, and bytes of the records there.
     pub references: Vec<(u64, u64)>,
 }
@@ -163,7 +164,7 @@ impl TableBuilder {
             },
             smallest: Vec::new(),
             operators: Vec::new(),
-            sampler: Sampler::default(),
+            sampler: Sampler::new(!options.comparator.bytewise_order()),
             tombstones: Vec::new(),
             references: ReferencesBuilder::default(),
             surroundings: None,
@@ -468,8 +469,12 @@ impl TableSummary {
         if nothing_yet || order.compare(start, &self.smallest).is_lt() {
             self.smallest = start.to_vec();
         }
-        let ends = order.compare(end, &self.largest).then(self.largest_excluded.cmp(&ends_before));
-        if nothing_yet || ends.is_gt() {
+        // Without anything yet `largest` is no key, and the comparator must not see it.
+        let ends_later = || {
+            let by_key = order.compare(end, &self.largest);
+            by_key.then(self.largest_excluded.cmp(&ends_before)).is_gt()
+        };
+        if nothing_yet || ends_later() {
             self.largest = end.to_vec();
             self.largest_excluded = ends_before;
         }

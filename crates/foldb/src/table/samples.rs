@@ -1,10 +1,19 @@
 //! Keys at even distances through a table, to estimate how much of it lies in a key range.
+//!
+//! Samples are compared with keys. In the order of the bytes the first bytes of a key do for that. A
+//! comparator of the caller's sees only keys that were written, so its samples are whole keys.
+
+use std::sync::Arc;
 
 /// Most samples kept.
 pub const MAX_SAMPLES: usize = 32;
 
-/// Bytes kept of each sampled key.
+/// Bytes kept of each sampled key in the order of the bytes.
 pub const SAMPLE_LEN: usize = 32;
+
+/// Most bytes of a table's samples where they are whole keys: each edit that names the table repeats
+/// them. Longer keys make fewer samples.
+const MAX_WHOLE_BYTES: usize = 4096;
 
 /// Distance of the first samples, in bytes of keys and values.
 const FIRST_DISTANCE: u64 = 256;
@@ -15,22 +24,23 @@ const FIRST_DISTANCE: u64 = 256;
 pub struct Sampler {
     distance: u64,
     next: u64,
-    keys: Vec<Sample>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Sample {
-    len: u8,
-    bytes: [u8; SAMPLE_LEN],
-}
-
-impl Default for Sampler {
-    fn default() -> Self {
-        Sampler { distance: FIRST_DISTANCE, next: FIRST_DISTANCE, keys: Vec::new() }
-    }
+    keys: Vec<Arc<[u8]>>,
+    /// Bytes of all samples.
+    sample_bytes: usize,
+    /// Bytes kept of each key.
+    sample_len: usize,
+    max_bytes: usize,
 }
 
 impl Sampler {
+    /// A sampler of whole keys, or of the first [`SAMPLE_LEN`] bytes of each.
+    pub fn new(whole_keys: bool) -> Sampler {
+        let (sample_len, max_bytes) =
+            if whole_keys { (usize::MAX, MAX_WHOLE_BYTES) } else { (SAMPLE_LEN, usize::MAX) };
+        let (distance, next) = (FIRST_DISTANCE, FIRST_DISTANCE);
+        Sampler { distance, next, keys: Vec::new(), sample_bytes: 0, sample_len, max_bytes }
+    }
+
     /// Tells it that `bytes` keys and values went before `key`.
     #[inline]
     pub fn observe(&mut self, bytes: u64, key: &[u8]) {
@@ -41,13 +51,12 @@ impl Sampler {
 
     #[cold]
     fn take(&mut self, bytes: u64, key: &[u8]) {
-        let len = key.len().min(SAMPLE_LEN);
-        let mut sample = Sample { len: len as u8, bytes: [0; SAMPLE_LEN] };
-        sample.bytes[..len].copy_from_slice(&key[..len]);
+        let sample: Arc<[u8]> = key[..key.len().min(self.sample_len)].into();
         // One large record may pass several marks; each gets its sample.
         while self.next <= bytes {
-            self.keys.push(sample);
-            if self.keys.len() > MAX_SAMPLES {
+            self.sample_bytes += sample.len();
+            self.keys.push(Arc::clone(&sample));
+            while self.keys.len() > MAX_SAMPLES || self.sample_bytes > self.max_bytes {
                 self.halve();
             }
             self.next = self.distance * (self.keys.len() as u64 + 1);
@@ -61,11 +70,73 @@ impl Sampler {
             position += 1;
             position % 2 == 0
         });
+        self.sample_bytes = self.keys.iter().map(|key| key.len()).sum();
         self.distance *= 2;
     }
 
     /// The samples, ascending.
-    pub fn finish(self) -> Vec<Vec<u8>> {
-        self.keys.iter().map(|sample| sample.bytes[..usize::from(sample.len)].to_vec()).collect()
+    pub fn finish(self) -> Vec<Arc<[u8]>> {
+        self.keys
+    }
+}
+
+/// The samples of a stored table that a comparator of the caller's may see.
+///
+/// Programs up to format 1 cut samples to [`SAMPLE_LEN`] bytes in every order. A sample of this
+/// length may be the start of a longer key, unless the table's keys have this length themselves.
+pub fn whole_samples(samples: &Arc<[Arc<[u8]>]>, first: &[u8], last: &[u8]) -> Arc<[Arc<[u8]>]> {
+    let may_be_cut = |key: &Arc<[u8]>| key.len() == SAMPLE_LEN;
+    let fixed = first.len() == SAMPLE_LEN && last.len() == SAMPLE_LEN;
+    if fixed || !samples.iter().any(may_be_cut) {
+        return Arc::clone(samples);
+    }
+    samples.iter().filter(|key| !may_be_cut(key)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sampled(whole_keys: bool, keys: &[Vec<u8>], value: u64) -> Vec<Arc<[u8]>> {
+        let mut sampler = Sampler::new(whole_keys);
+        let mut bytes = 0;
+        for key in keys {
+            sampler.observe(bytes, key);
+            bytes += key.len() as u64 + value;
+        }
+        sampler.finish()
+    }
+
+    #[test]
+    fn whole_samples_are_keys_and_take_few_bytes_however_long_the_keys_are() {
+        for len in [8, 33, 200, 3000, 5000, 60_000] {
+            let keys: Vec<Vec<u8>> = (0..2000u64)
+                .map(|n| {
+                    let mut key = n.to_be_bytes().to_vec();
+                    key.resize(len, b'.');
+                    key
+                })
+                .collect();
+            let samples = sampled(true, &keys, 100);
+            assert!(samples.iter().all(|sample| sample.len() == len), "keys of {len} are whole");
+            assert!(samples.len() * len <= MAX_WHOLE_BYTES && samples.len() <= MAX_SAMPLES);
+            assert!(len > MAX_WHOLE_BYTES || !samples.is_empty(), "keys of {len} are sampled");
+            let cut = sampled(false, &keys, 100);
+            assert!(cut.iter().all(|sample| sample.len() == len.min(SAMPLE_LEN)));
+            for (i, sample) in samples.iter().enumerate() {
+                let at = u64::from_be_bytes(sample[..8].try_into().unwrap()) as f64;
+                let expected = (i + 1) as f64 / (samples.len() + 1) as f64 * keys.len() as f64;
+                assert!((at - expected).abs() < keys.len() as f64 / 2.0, "{at} is not near {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn samples_that_an_older_program_may_have_cut_are_not_shown_to_comparators() {
+        let key = |len: usize| -> Arc<[u8]> { vec![b'k'; len].into() };
+        let stored: Arc<[Arc<[u8]>]> = Arc::new([key(9), key(SAMPLE_LEN), key(40)]);
+        assert_eq!(*whole_samples(&stored, &key(4), &key(60)), [key(9), key(40)]);
+        // Keys of this very length are not cut ones.
+        assert_eq!(whole_samples(&stored, &key(SAMPLE_LEN), &key(SAMPLE_LEN)), stored);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::key::{Comparator, SeqNo};
 use crate::segment::SegmentId;
-use crate::table::{Piece, Surroundings};
+use crate::table::{Piece, Surroundings, whole_samples};
 use crate::version::bounds::{KeyRange, Upper};
 use crate::version::edit::TreeEdit;
 use crate::version::file::{FileFacts, FileMeta, Trash};
@@ -65,7 +65,7 @@ impl Version {
         match change {
             TreeEdit::NewRun { level, run, before } => self.create_run(*level, *run, *before),
             TreeEdit::Insert { run, file, lo, hi } => {
-                let file = files.entry(file.number).or_insert_with(|| new_file(file, trash));
+                let file = files.entry(file.number).or_insert_with(|| new_file(file, comparator, trash));
                 let table = TableRef { file: Arc::clone(file), lo: Arc::clone(lo), hi: hi.clone() };
                 Arc::make_mut(self.run_mut(*run)?).insert(comparator, table);
                 Ok(())
@@ -236,6 +236,14 @@ struct AtStake {
     was_there: bool,
 }
 
-fn new_file(facts: &FileFacts, trash: &Arc<Trash>) -> Arc<FileMeta> {
-    Arc::new(FileMeta::new(facts.clone(), trash))
+fn new_file(
+    facts: &FileFacts,
+    comparator: &dyn Comparator,
+    trash: &Arc<Trash>,
+) -> Arc<FileMeta> {
+    let mut facts = facts.clone();
+    if !comparator.bytewise_order() {
+        facts.samples = whole_samples(&facts.samples, &facts.smallest, facts.end.key());
+    }
+    Arc::new(FileMeta::new(facts, trash))
 }

@@ -1,0 +1,186 @@
+//! Comparators of the caller's own: what they are shown, and what they may do wrong.
+
+mod support;
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use foldb::env::MemFs;
+use foldb::{Comparator, CompactionPreset, Db, LogAdoption, MergeOptions, Options, WriteBatch};
+
+use support::{PATH, number, options};
+
+/// Keys end with 8 bytes of version; the order is by version, then by what stands before it. It
+/// slices, as a comparator for fixed layouts does, and notes each key that nobody wrote.
+#[derive(Debug, Default)]
+struct OnlyWritten {
+    known: Mutex<HashSet<Vec<u8>>>,
+    strangers: Mutex<HashSet<Vec<u8>>>,
+}
+
+impl OnlyWritten {
+    /// Notes that the caller gives this key.
+    fn know(&self, key: &[u8]) {
+        self.known.lock().unwrap().insert(key.to_vec());
+    }
+
+    #[track_caller]
+    fn assert_no_strangers(&self) {
+        let strangers = self.strangers.lock().unwrap();
+        let shown: Vec<_> = strangers.iter().map(|key| key.escape_ascii().to_string()).collect();
+        assert!(shown.is_empty(), "the comparator saw keys that nobody wrote: {shown:?}");
+    }
+}
+
+impl Comparator for OnlyWritten {
+    fn name(&self) -> &str {
+        "test.only_written"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let known = self.known.lock().unwrap();
+        for key in [a, b] {
+            if !known.contains(key) {
+                self.strangers.lock().unwrap().insert(key.to_vec());
+            }
+        }
+        let split = |key: &[u8]| key.len().saturating_sub(8);
+        a[split(a)..].cmp(&b[split(b)..]).then_with(|| a[..split(a)].cmp(&b[..split(b)]))
+    }
+
+    fn bytewise_order(&self) -> bool {
+        false
+    }
+
+    fn bytewise_equality(&self) -> bool {
+        true
+    }
+}
+
+/// Keys of 40 bytes, or of many lengths.
+fn key(n: u64, fixed: bool) -> Vec<u8> {
+    let scattered = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let len = if fixed { 24 } else { (scattered % 60) as usize };
+    let mut key = vec![b'k'; len];
+    key.extend(scattered.to_be_bytes());
+    key.extend((n % 97).to_be_bytes());
+    key
+}
+
+/// A walk over all that the engine does with keys.
+fn walk(preset: CompactionPreset, fixed: bool) {
+    let fs = MemFs::new();
+    let comparator = Arc::new(OnlyWritten::default());
+    let own = || Options {
+        comparator: Arc::clone(&comparator) as _,
+        compaction: preset,
+        target_file_size: 4 << 10,
+        level0_compaction_trigger: 2,
+        value_separation_min: Some(200),
+        segment_size: 8 << 10,
+        adopt_logs: LogAdoption::Never,
+        ..options(&fs)
+    };
+    let key = |n: u64| {
+        let key = key(n, fixed);
+        comparator.know(&key);
+        key
+    };
+    let mut db = Db::open(PATH, own()).unwrap();
+    let mut held = Vec::new();
+    for round in 0..6u64 {
+        for n in 0..400 {
+            match (n + round) % 5 {
+                0 => db.merge(key(n), number(round)).unwrap(),
+                1 if round > 0 => db.delete(key(n)).unwrap(),
+                2 => db.put(key(n), [round as u8; 300]).unwrap(),
+                _ => db.put(key(n), number(round)).unwrap(),
+            }
+        }
+        held.push(db.snapshot());
+        let mut batch = WriteBatch::new();
+        let (a, b) = (key(round * 3), key(round * 5 + 50));
+        let (a, b) = if comparator.compare(&a, &b).is_lt() { (a, b) } else { (b, a) };
+        batch.put(key(1000 + round), "x").delete_range::<&[u8]>(&a[..]..&b[..]).merge(key(1000), number(1));
+        db.write(&batch).unwrap();
+        db.delete_range::<&[u8]>(&b[..]..=&b[..]).unwrap();
+        if round % 2 == 1 {
+            db.delete_range::<&[u8]>(..&a[..]).unwrap();
+        }
+        db.flush().unwrap();
+        while db.step_background().unwrap() {}
+        comparator.assert_no_strangers();
+        assert!(db.approximate_size::<&[u8]>(&a[..]..&b[..]).is_ok() && db.approximate_count::<&[u8]>(&a[..]..=&b[..]).is_ok());
+        assert!(db.approximate_size::<&[u8]>(..).unwrap() > 0);
+        let mut iter = db.range::<&[u8]>(&a[..]..=&b[..]).unwrap();
+        iter.seek_to_first().unwrap();
+        while iter.advance().unwrap() {}
+        iter.seek_to_last().unwrap();
+        while iter.retreat().unwrap() {}
+        drop(iter);
+        let mut iter = db.iter().unwrap();
+        for n in [3, 77, 2000] {
+            iter.seek(key(n)).unwrap();
+            iter.seek_for_prev(key(n)).unwrap();
+        }
+        db.multi_get((0..50).map(key)).unwrap();
+        db.explain(key(round)).unwrap();
+        comparator.assert_no_strangers();
+        if round == 3 {
+            held.clear();
+            db.compact::<&[u8]>(&a[..]..&b[..]).unwrap();
+            db.compact::<&[u8]>(&a[..]..=&b[..]).unwrap();
+            drop((db, iter));
+            db = Db::open(PATH, own()).unwrap();
+        }
+    }
+    held.clear();
+    db.compact::<&[u8]>(..).unwrap();
+    db.merge_segments(&MergeOptions::default()).unwrap();
+    db.finalize().unwrap();
+    db.verify().unwrap();
+    for n in 0..40 {
+        // Tables that hold nothing but range tombstones.
+        db.delete_range(key(n)..=key(n)).unwrap();
+    }
+    db.flush().unwrap();
+    db.put(key(1), "in the log").unwrap();
+    db.checkpoint("copy").unwrap();
+    let copy = Db::open("copy", own()).unwrap();
+    assert!(copy.iter().unwrap().count() > 5);
+    drop(copy);
+    let shown = Db::open_read_only(PATH, own()).unwrap();
+    assert!(shown.iter().unwrap().reversed().count() > 5);
+    drop((shown, db));
+    comparator.assert_no_strangers();
+
+    // A repair that finds nothing to do, and ones without a table and without a manifest.
+    Db::repair(PATH, own()).unwrap();
+    Db::open(PATH, own()).unwrap().verify().unwrap();
+    let tables = || {
+        let names = own().env.fs.list(PATH.as_ref()).unwrap();
+        names.into_iter().filter(|name| name.ends_with(".tbl")).collect::<Vec<_>>()
+    };
+    let lost = tables().into_iter().next().expect("there are tables");
+    own().env.fs.remove(&std::path::Path::new(PATH).join(lost)).unwrap();
+    Db::repair(PATH, own()).unwrap();
+    own().env.fs.remove(&std::path::Path::new(PATH).join("CURRENT")).unwrap();
+    Db::repair(PATH, own()).unwrap();
+    let db = Db::open(PATH, own()).unwrap();
+    db.compact::<&[u8]>(..).unwrap();
+    db.verify().unwrap();
+    comparator.assert_no_strangers();
+}
+
+/// Samples of keys were cut to 32 bytes in every order, and estimates compared them with keys: a
+/// comparator for keys of 40 bytes panicked in the first compaction.
+#[test]
+fn a_comparator_sees_whole_keys_that_were_written_and_no_others() {
+    for preset in
+        [CompactionPreset::LazyLeveled, CompactionPreset::Leveled, CompactionPreset::Tiered]
+    {
+        walk(preset, true);
+        walk(preset, false);
+    }
+}
