@@ -566,3 +566,44 @@ fn a_pin_does_not_move_to_bytes_outside() {
     let mut pinned = PinnedBytes::new(&chains, node.versions(9).next().unwrap());
     pinned.pin_other(&chains, &[0; 40]);
 }
+
+/// A comparison that panicked while keys were sorted left the lock poisoned. From then on every
+/// cursor took it for held and sorted all keys for itself: 200 ms each with 200 000 keys.
+#[test]
+fn a_comparison_that_panics_once_costs_later_cursors_nothing() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    let compared = Arc::new(AtomicU64::new(0));
+    let panics_at = Arc::new(AtomicU64::new(500));
+    let (counts, limit) = (Arc::clone(&compared), Arc::clone(&panics_at));
+    let order = KeyOrder::Custom(Arc::new(move |a: &[u8], b: &[u8]| {
+        assert_ne!(counts.fetch_add(1, Relaxed), limit.load(Relaxed), "one comparison panics");
+        b.cmp(a)
+    }));
+    let pool = ArenaPool::new(0);
+    let (mut writer, chains) = Chains::create(&pool, 1 << 20, order);
+    for n in 0..1000u32 {
+        put(&mut writer, &n.wrapping_mul(0x9e37_79b9).to_be_bytes(), u64::from(n) + 1, b"")
+            .unwrap();
+    }
+    assert!(catch_unwind(AssertUnwindSafe(|| chains.cursor(2000))).is_err());
+    panics_at.store(u64::MAX, Relaxed);
+    let mut cursor = chains.cursor(2000);
+    let sorted = compared.load(Relaxed);
+    for _ in 0..10 {
+        drop(chains.cursor(2000));
+    }
+    assert_eq!(compared.load(Relaxed), sorted, "the first cursor sorted for all");
+    cursor.seek_to_first();
+    let mut last = cursor.key().to_vec();
+    let mut count = 1;
+    cursor.next();
+    while cursor.valid() {
+        assert!(cursor.key() < &last[..], "in the order given");
+        last = cursor.key().to_vec();
+        count += 1;
+        cursor.next();
+    }
+    assert_eq!(count, 1000);
+}

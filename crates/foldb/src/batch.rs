@@ -25,9 +25,12 @@ use crate::encoding::ByteReader;
 use crate::encoding::put_varint;
 use crate::error::{Error, Result};
 use crate::fold::{Operator, Registry};
-use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
+use crate::key::{
+    Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, check_ends, shown,
+};
 use crate::limits;
 use crate::memtable::{range_delete_bytes, record_bytes};
+use crate::user_code::guarded;
 
 /// Writes that are applied together or not at all, in the order they were added.
 ///
@@ -247,7 +250,7 @@ impl WriteBatch {
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> &mut Self {
-        let keyspace = self.name_keyspace(keyspace);
+        let keyspace = self.name_keyspace_of(keyspace, key.as_ref());
         self.add(Kind::Put, keyspace, NO_OPERATOR, key.as_ref(), value.as_ref())
     }
 
@@ -258,7 +261,7 @@ impl WriteBatch {
 
     /// Deletes a key of a keyspace; a missing one is no error.
     pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> &mut Self {
-        let keyspace = self.name_keyspace(keyspace);
+        let keyspace = self.name_keyspace_of(keyspace, key.as_ref());
         self.add(Kind::Delete, keyspace, NO_OPERATOR, key.as_ref(), &[])
     }
 
@@ -339,7 +342,7 @@ impl WriteBatch {
         key: impl AsRef<[u8]>,
         operand: impl AsRef<[u8]>,
     ) -> &mut Self {
-        let keyspace = self.name_keyspace(keyspace);
+        let keyspace = self.name_keyspace_of(keyspace, key.as_ref());
         self.add_merge(operator, keyspace, key.as_ref(), operand.as_ref())
     }
 
@@ -355,6 +358,14 @@ impl WriteBatch {
             self.mistake.get_or_insert(error);
         }
         self.add(Kind::Merge, keyspace, operator.id, key, operand)
+    }
+
+    /// Notes that the batch writes to a key of a keyspace, and whether that can be one there.
+    fn name_keyspace_of(&mut self, keyspace: &Keyspace, key: &[u8]) -> KeyspaceId {
+        if let Err(error) = keyspace.state().check_key(key) {
+            self.mistake.get_or_insert(error);
+        }
+        self.name_keyspace(keyspace)
     }
 
     /// Notes that the batch writes to a keyspace.
@@ -538,11 +549,12 @@ pub(crate) fn encode_range<'a, K: AsRef<[u8]> + 'a>(
 /// Whether a range to be deleted can have a key.
 ///
 /// # Errors
-/// `InvalidArgument` for one that ends before it starts.
+/// `InvalidArgument` for one that ends before it starts, or whose ends cannot be compared.
 pub(crate) fn check_range<K: AsRef<[u8]>>(
     comparator: &dyn Comparator,
     range: &impl RangeBounds<K>,
 ) -> Result<bool> {
+    check_ends(comparator, range)?;
     let (start, end) = (range.start_bound(), range.end_bound());
     let (
         Bound::Included(first) | Bound::Excluded(first),
@@ -552,9 +564,15 @@ pub(crate) fn check_range<K: AsRef<[u8]>>(
         return Ok(true);
     };
     let (first, last) = (first.as_ref(), last.as_ref());
-    let order = comparator.compare(first, last);
+    let order = guarded(|| comparator.compare(first, last)).map_err(|panic| {
+        Error::invalid_argument(format!(
+            "comparator '{}' cannot compare the keys '{}' and '{}': it panicked: {panic}",
+            comparator.name(),
+            shown(first),
+            shown(last)
+        ))
+    })?;
     if order.is_gt() {
-        let shown = |key: &[u8]| key[..key.len().min(64)].escape_ascii().to_string();
         return Err(Error::invalid_argument(format!(
             "the range to delete ends at '{}', before its start '{}': swap them",
             shown(last),

@@ -5,11 +5,11 @@
 //! while it holds locks of the database. A listener that panics cannot harm the database.
 
 use std::fmt::Debug;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::Error;
+use crate::user_code::{DatabaseMark, Inside, guarded};
 
 /// Something that happened in a database.
 #[derive(Clone, Debug)]
@@ -100,7 +100,13 @@ pub struct FailedMerge {
 }
 
 /// Is told of events. Called on the thread that met them, which waits: be brief, and hand what takes
-/// long, and every call into the database itself, to another thread.
+/// long to another thread.
+///
+/// A listener may call into its database. Reads, snapshots and iterators work as ever. Writes do as
+/// long as there is room: one that would have to wait for a flush or compaction answers `Busy`. What
+/// waits for background work (`flush`, `compact`, `wait_for_background`, `merge_segments`, `close`)
+/// answers `InvalidArgument`, for that work may be waiting for the listener. Where a listener drops
+/// the last handle, the database closes on a thread of its own, soon after.
 ///
 /// # Example
 /// ```
@@ -152,10 +158,19 @@ impl Events {
     #[cold]
     pub(crate) fn tell(&self, event: &Event) {
         trace(event);
+        if self.listeners.is_empty() {
+            return;
+        }
+        let _inside = Inside::enter(self.mark());
         for listener in &self.listeners {
             // What a listener does is not the engine's affair, and neither is how it fails.
-            let _panicked = catch_unwind(AssertUnwindSafe(|| listener.on_event(event)));
+            let _panicked = guarded(|| listener.on_event(event));
         }
+    }
+
+    /// Tells this database from others while it is open.
+    pub(crate) fn mark(&self) -> DatabaseMark {
+        std::ptr::from_ref(self).addr()
     }
 }
 

@@ -60,6 +60,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 mod totals;
+mod user_code;
 mod value;
 mod version;
 mod wal;

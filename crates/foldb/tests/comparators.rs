@@ -7,9 +7,12 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use foldb::env::MemFs;
-use foldb::{Comparator, CompactionPreset, Db, LogAdoption, MergeOptions, Options, WriteBatch};
+use foldb::{
+    CompactionPreset, Comparator, Db, Error, ErrorKind, KeyspaceOptions, LogAdoption, MergeOptions,
+    Options, WriteBatch,
+};
 
-use support::{PATH, number, options};
+use support::{PATH, assert_error, number, options};
 
 /// Keys end with 8 bytes of version; the order is by version, then by what stands before it. It
 /// slices, as a comparator for fixed layouts does, and notes each key that nobody wrote.
@@ -102,7 +105,10 @@ fn walk(preset: CompactionPreset, fixed: bool) {
         let mut batch = WriteBatch::new();
         let (a, b) = (key(round * 3), key(round * 5 + 50));
         let (a, b) = if comparator.compare(&a, &b).is_lt() { (a, b) } else { (b, a) };
-        batch.put(key(1000 + round), "x").delete_range::<&[u8]>(&a[..]..&b[..]).merge(key(1000), number(1));
+        batch
+            .put(key(1000 + round), "x")
+            .delete_range::<&[u8]>(&a[..]..&b[..])
+            .merge(key(1000), number(1));
         db.write(&batch).unwrap();
         db.delete_range::<&[u8]>(&b[..]..=&b[..]).unwrap();
         if round % 2 == 1 {
@@ -111,7 +117,10 @@ fn walk(preset: CompactionPreset, fixed: bool) {
         db.flush().unwrap();
         while db.step_background().unwrap() {}
         comparator.assert_no_strangers();
-        assert!(db.approximate_size::<&[u8]>(&a[..]..&b[..]).is_ok() && db.approximate_count::<&[u8]>(&a[..]..=&b[..]).is_ok());
+        assert!(
+            db.approximate_size::<&[u8]>(&a[..]..&b[..]).is_ok()
+                && db.approximate_count::<&[u8]>(&a[..]..=&b[..]).is_ok()
+        );
         assert!(db.approximate_size::<&[u8]>(..).unwrap() > 0);
         let mut iter = db.range::<&[u8]>(&a[..]..=&b[..]).unwrap();
         iter.seek_to_first().unwrap();
@@ -183,4 +192,101 @@ fn a_comparator_sees_whole_keys_that_were_written_and_no_others() {
         walk(preset, true);
         walk(preset, false);
     }
+}
+
+/// The order of the first 8 bytes, descending. It panics over shorter keys, calls a key that begins
+/// with `<` less than itself, and one that begins with `>` greater.
+#[derive(Debug)]
+struct EightAtLeast;
+
+impl Comparator for EightAtLeast {
+    fn name(&self) -> &str {
+        "test.eight_at_least"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let order = b[..8].cmp(&a[..8]).then_with(|| a.cmp(b));
+        match a[0] {
+            b'<' if order.is_eq() => Ordering::Less,
+            b'>' if order.is_eq() => Ordering::Greater,
+            _ => order,
+        }
+    }
+
+    fn bytewise_order(&self) -> bool {
+        false
+    }
+
+    fn bytewise_equality(&self) -> bool {
+        true
+    }
+}
+
+#[track_caller]
+fn refused<T>(result: Result<T, Error>, what: &str) {
+    let error = assert_error(result, ErrorKind::InvalidArgument, None).to_string();
+    assert!(error.contains("test.eight_at_least") && error.contains(what), "{error}");
+}
+
+/// A key that the comparator cannot compare was logged and acknowledged; from then on every flush,
+/// open and repair panicked. No call takes such a key any more, in any keyspace.
+#[test]
+fn a_key_that_cannot_be_compared_is_refused_before_it_is_logged() {
+    let fs = MemFs::new();
+    let own = || Options {
+        comparator: Arc::new(EightAtLeast),
+        comparators: vec![Arc::new(EightAtLeast)],
+        ..options(&fs)
+    };
+    let db = Db::open(PATH, own()).unwrap();
+    let other = KeyspaceOptions { comparator: Some(Arc::new(EightAtLeast)), ..Default::default() };
+    let other = db.create_keyspace("other", other).unwrap();
+    db.merge("01234567", number(1)).unwrap();
+    other.put("01234567", "good").unwrap();
+    let before = db.stats().bytes_log;
+    for keyspace in [db.default_keyspace(), &other] {
+        for (key, what) in [
+            ("short", "panicked"),
+            ("<1234567", "less than itself"),
+            (">1234567", "greater than itself"),
+        ] {
+            refused(keyspace.put(key, "x"), what);
+            refused(keyspace.delete(key), what);
+            refused(keyspace.merge(key, number(1)), what);
+            refused(keyspace.delete_range(key..), what);
+            refused(keyspace.delete_range("01234567"..key), what);
+            refused(keyspace.get(key), what);
+            refused(keyspace.multi_get(["01234567", key]), what);
+            refused(keyspace.explain(key), what);
+            refused(keyspace.range(..=key), what);
+            refused(keyspace.approximate_size(key..), what);
+            refused(keyspace.approximate_count(key..), what);
+            refused(keyspace.compact(key..), what);
+            let mut iter = keyspace.iter().unwrap();
+            assert!(iter.seek_to_first().unwrap());
+            refused(iter.seek(key), what);
+            refused(iter.seek_for_prev(key), what);
+            assert_eq!(iter.key(), b"01234567", "the iterator stays where it was");
+            let fill: [&dyn Fn(&mut WriteBatch); 5] = [
+                &|batch| _ = batch.put_in(keyspace, key, "x"),
+                &|batch| _ = batch.delete_in(keyspace, key),
+                &|batch| _ = batch.merge_in(keyspace, key, number(1)),
+                &|batch| _ = batch.delete_range_in(keyspace, key..),
+                &|batch| _ = batch.put("76543210", "good").put(key, "x"),
+            ];
+            for fill in fill {
+                let mut batch = WriteBatch::new();
+                fill(&mut batch);
+                refused(db.write(&batch), what);
+            }
+        }
+    }
+    assert_eq!(db.stats().bytes_log, before, "nothing of these was logged");
+    assert!(db.get("76543210").unwrap().is_none());
+    db.flush().unwrap();
+    drop((db, other));
+    Db::repair(PATH, own()).unwrap();
+    let db = Db::open(PATH, own()).unwrap();
+    assert_eq!(db.get("01234567").unwrap().unwrap(), number(1));
+    assert_eq!(db.keyspace("other").unwrap().get("01234567").unwrap().unwrap(), b"good");
 }

@@ -139,6 +139,7 @@ impl Keyspace {
     fn size_within(&self, bounds: &Bounds) -> Result<u64> {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
+        keyspace.check_ends(bounds)?;
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::published)?;
         let comparator = &*keyspace.comparator;
@@ -157,6 +158,7 @@ impl Keyspace {
     fn count_within(&self, bounds: &Bounds) -> Result<ApproximateCount> {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
+        keyspace.check_ends(bounds)?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::published)?;

@@ -204,6 +204,7 @@ impl Core {
         if self.has_workers() || self.read_only {
             return Ok(false);
         }
+        self.check_may_wait()?;
         let outcome = self.flush_work(true);
         self.background.stepped(Work::Flush, &outcome);
         if outcome? {
@@ -254,6 +255,7 @@ impl Core {
         next: impl Fn(&Core) -> Option<Claim>,
         stepped: impl Fn() -> Result<()>,
     ) -> Result<()> {
+        self.check_may_wait()?;
         let _alone = self.background.alone.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_open()?;
         self.background.lock().manual += 1;
@@ -288,6 +290,7 @@ impl Core {
     /// Flushes everything written so far and waits for it.
     pub(crate) fn flush(&self) -> Result<()> {
         self.check_writable()?;
+        self.check_may_wait()?;
         {
             let mut writer = self.lock_writer();
             if !writer.buffers.is_empty() {
@@ -304,6 +307,7 @@ impl Core {
     /// Waits until there is nothing left to flush or compact, of what is done when nobody writes neither.
     pub(crate) fn wait_for_background(&self) -> Result<()> {
         self.check_open()?;
+        self.check_may_wait()?;
         if self.read_only {
             return Ok(());
         }

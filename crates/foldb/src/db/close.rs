@@ -3,14 +3,51 @@
 //! Who works on a thread of his own is waited for, too, and finds it closed at his next step: once the lock
 //! is let go the files are somebody else's, who gives new ones the same numbers.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use crate::db::core::Core;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::user_code::must_not_wait;
 use crate::version::Edit;
 
 impl Core {
+    /// Closes when the last handle goes.
+    pub(super) fn close_at_last(self: &Arc<Core>) {
+        // What was acknowledged is in the log: the next open takes it from there.
+        if !self.must_not_wait() {
+            let _best_effort = self.close();
+            return;
+        }
+        // A callback dropped the handle, and a close waits for what called the callback.
+        let core = Arc::clone(self);
+        let close = move || drop(core.close());
+        if self.runtime.workers().start_beside("foldb-close", close).is_err() {
+            // Nothing is begun any more; the directory stays locked until the process ends.
+            self.closed.store(true, Ordering::Release);
+            self.background.shut_down();
+        }
+    }
+
+    /// Whether this thread is inside something that background work of this database may wait for.
+    pub(crate) fn must_not_wait(&self) -> bool {
+        must_not_wait(self.events.mark())
+    }
+
+    /// Refuses a call that would wait for itself.
+    ///
+    /// # Errors
+    /// `InvalidArgument` on a worker, and inside a callback of this database.
+    pub(crate) fn check_may_wait(&self) -> Result<()> {
+        if !self.must_not_wait() {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(
+            "this call waits for background work, which may be waiting for the listener, operator \
+             or comparator that makes it: make the call on another thread",
+        ))
+    }
+
     pub(super) fn close(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) {
             return Ok(());
@@ -20,6 +57,7 @@ impl Core {
             self.closed.store(true, Ordering::Release);
             return Ok(());
         }
+        self.check_may_wait()?;
         let flushed = if self.needs_flush() { self.flush() } else { Ok(()) };
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());

@@ -142,6 +142,7 @@ impl Core {
         range: &impl RangeBounds<K>,
     ) -> Result<()> {
         check_ends(range)?;
+        keyspace.check_ends(range)?;
         self.flush()?;
         self.compact_range(keyspace, widened(range, &*keyspace.comparator), 0, || Ok(()))
     }

@@ -178,6 +178,7 @@ impl Keyspace {
     pub fn explain(&self, key: impl AsRef<[u8]>) -> Result<Explained> {
         let (core, keyspace, key) = (self.core(), self.state(), key.as_ref());
         core.check_open()?;
+        keyspace.check_key(key)?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::pin)?;

@@ -136,8 +136,7 @@ struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // Everything acknowledged is in the log already; the next open takes it from there.
-        let _best_effort = self.core.close();
+        self.core.close_at_last();
     }
 }
 
@@ -580,11 +579,12 @@ impl Db {
     /// without a log is flushed first. Closing twice is no error. Iterators that exist go on, until
     /// one needs a file that was removed meanwhile, as happens when the path is opened again or
     /// destroyed: then it answers `Closed`. A
-    /// compaction or merge that another thread asked for ends at its next step, and is waited for: so
-    /// this must not be called by an [`crate::EventListener`] or by what is told of a merge's progress.
+    /// compaction or merge that another thread asked for ends at its next step, and is waited for.
     ///
     /// # Errors
-    /// Of the last flush or manifest edit. The database is closed all the same.
+    /// Of the last flush or manifest edit: the database is closed all the same. `InvalidArgument` on a
+    /// thread that is inside a callback of the database's (an [`crate::EventListener`], an operator,
+    /// what is told of a merge's progress), for which the close would wait: the database stays open.
     pub fn close(&self) -> Result<()> {
         self.core().close()
     }

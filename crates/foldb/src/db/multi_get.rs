@@ -51,6 +51,7 @@ impl Keyspace {
         let keys: Vec<K> = keys.into_iter().collect();
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
+        keys.iter().try_for_each(|key| keyspace.check_key(key.as_ref()))?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, options, Pins::pin)?;

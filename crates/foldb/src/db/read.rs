@@ -33,6 +33,7 @@ impl Core {
         options: &ReadOptions,
     ) -> Result<Option<Value>> {
         self.check_open()?;
+        keyspace.check_key(key)?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load();
         let seqno = self.read_seqno(keyspace, options, Pins::published)?;
@@ -189,6 +190,7 @@ impl Keyspace {
     pub(crate) fn new_iter(&self, bounds: Bounds, options: &ReadOptions) -> Result<Iter> {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
+        keyspace.check_ends(&bounds)?;
         // The view first, the sequence number second (H3), the memtables' key lists third (H17).
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, options, Pins::pin)?;

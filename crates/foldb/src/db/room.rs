@@ -211,6 +211,11 @@ impl Core {
 
     fn wait_for_buffer(&self, keyspaces: &[Arc<KeyspaceState>], patience: Patience) -> Result<()> {
         let Some(reason) = self.lack_of_room(keyspaces) else { return Ok(()) };
+        if self.must_not_wait() {
+            return Err(busy(
+                "it would wait for a flush or compaction, which waits for this callback",
+            ));
+        }
         let start = self.options.env.clock.now();
         let outcome = self.wait_until_within(patience, |core| match core.lack_of_room(keyspaces) {
             None => Awaited::Nothing,

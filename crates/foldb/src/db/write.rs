@@ -234,6 +234,9 @@ impl Core {
     ) -> Result<()> {
         let operation = Operation { kind, keyspace: keyspace.id, operator, key, value };
         operation.check_limits()?;
+        if kind != Kind::DeleteRange {
+            keyspace.check_key(key)?;
+        }
         self.commit(Writes::One(keyspace, operation), NO_OPERATOR, options)
     }
 
@@ -243,8 +246,13 @@ impl Core {
         for operation in batch.operations() {
             operation.check_limits()?;
             // Of the others each was checked when it was added: their orders are their own.
-            if operation.kind == Kind::DeleteRange && operation.keyspace == DEFAULT_KEYSPACE {
-                check_range::<&[u8]>(&*self.default.comparator, &operation.range())?;
+            if operation.keyspace == DEFAULT_KEYSPACE {
+                match operation.kind {
+                    Kind::DeleteRange => {
+                        check_range::<&[u8]>(&*self.default.comparator, &operation.range())?;
+                    }
+                    _ => self.default.check_key(operation.key)?,
+                }
             }
             if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                 self.default.default_operator()?.check_operand(operation.value)?;

@@ -19,6 +19,7 @@ mod registry;
 mod tests;
 mod usual;
 
+pub(crate) use builtin::builtin;
 pub use builtin::{BuiltinInfo, builtins, hyperloglog, list, set};
 pub(crate) use chain::{Below, Chain, Record};
 pub use definition::Definition;

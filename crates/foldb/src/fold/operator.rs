@@ -84,7 +84,8 @@ pub enum Growth {
 /// assert_eq!(Longest.full(b"key", Some(b"abc"), &[b"ab", b"abcd"], &mut out), Full::Operand(1));
 /// ```
 pub trait MergeOperator: Debug + Send + Sync {
-    /// The name by which the database remembers it. Names without a dot are foldb's.
+    /// The name by which the database remembers it: 255 bytes at most, with a dot and without a
+    /// colon. Names without a dot are foldb's. An open with another name is refused.
     fn name(&self) -> &str;
 
     /// Version of the operand format. A database that holds operands of a version that nobody reads

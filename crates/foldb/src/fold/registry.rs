@@ -14,7 +14,6 @@
 //! ```
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Cache};
@@ -25,6 +24,7 @@ use crate::fold::definition::Definition;
 use crate::fold::operator::{MergeOperator, TextForm};
 use crate::key::OperatorId;
 use crate::limits::MAX_VALUE_BYTES;
+use crate::user_code::guarded;
 
 /// First id that is not a built-in's.
 pub(crate) const FIRST_DYNAMIC_ID: OperatorId = 128;
@@ -99,9 +99,8 @@ impl Resolver {
         let known = self.known(id)?;
         let Standing::Upgraded { newer, id } = &known.standing else { return None };
         let mut out = Vec::new();
-        let upgrade =
-            AssertUnwindSafe(|| newer.upgrade(known.definition.version, operand, &mut out));
-        let upgraded = catch_unwind(upgrade).unwrap_or(false) && out.len() <= MAX_VALUE_BYTES;
+        let upgrade = || newer.upgrade(known.definition.version, operand, &mut out);
+        let upgraded = guarded(upgrade).unwrap_or(false) && out.len() <= MAX_VALUE_BYTES;
         upgraded.then_some((*id, out))
     }
 
@@ -272,11 +271,29 @@ impl Registry {
         if let Some(operator) = custom {
             return Ok(Arc::clone(operator));
         }
-        let info = builtin(name).ok_or_else(|| {
-            let message = format!("there is no merge operator '{name}'");
-            Error::new(ErrorKind::UnknownOperator, message)
-        })?;
+        let info = builtin(name).ok_or_else(|| self.unknown_name(spec, name))?;
         info.instantiate(parameter)
+    }
+
+    /// The error for a spec whose name no operator has, or none with its parameter.
+    fn unknown_name(&self, spec: &str, name: &str) -> Error {
+        let namesake = self.custom.iter().find(|operator| operator.name() == name);
+        let message = match namesake {
+            Some(namesake) => format!(
+                "the operator '{name}' of Options::operators has the parameter '{}', not that of \
+                 '{spec}'",
+                namesake.parameters().escape_ascii()
+            ),
+            None if spec != name => format!(
+                "there is no merge operator '{name}' for '{spec}': a spec is NAME or NAME:PARAM, and \
+                 the name must be a built-in operator's or that of one in Options::operators"
+            ),
+            None => format!(
+                "there is no merge operator '{name}': it is not built in, and no operator of \
+                 Options::operators has this name"
+            ),
+        };
+        Error::new(ErrorKind::UnknownOperator, message)
     }
 
     /// The id of an operator, if it has one.
@@ -381,12 +398,23 @@ impl Operator {
         Arc::ptr_eq(&self.registry, registry)
     }
 
-    /// Refuses an operand that is malformed.
+    /// Refuses an operand that is malformed, or over which the operator's check panics.
     ///
     /// # Errors
     /// `InvalidArgument`, saying what was expected.
     pub(crate) fn check_operand(&self, operand: &[u8]) -> Result<()> {
-        self.implementation.check_operand(operand).map_err(|expected| {
+        let checked = if self.id < FIRST_DYNAMIC_ID {
+            // A built-in operator does not panic, and a merge is the last place to spend time.
+            self.implementation.check_operand(operand)
+        } else {
+            guarded(|| self.implementation.check_operand(operand)).map_err(|panic| {
+                let spec = self.spec();
+                Error::invalid_argument(format!(
+                    "the check of an operand of '{spec}' panicked: {panic}"
+                ))
+            })?
+        };
+        checked.map_err(|expected| {
             Error::invalid_argument(format!("an operand of '{}' must be {expected}", self.spec()))
         })
     }

@@ -138,6 +138,12 @@ impl MergingCursor {
         self.sources[self.winner()].pinned_value()
     }
 
+    /// Whether the order is that of the bytes.
+    #[inline]
+    pub(crate) fn is_bytewise(&self) -> bool {
+        self.bytewise
+    }
+
     pub(crate) fn seek_to_first(&mut self) -> Result<()> {
         self.position(Direction::Forward, Source::seek_to_first)
     }

@@ -3,7 +3,7 @@
 //! Forwards, the records of a key come newest first and the chain ends at its base; backwards they
 //! come oldest first and a base replaces what was collected. Both end in the same fold.
 
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use crate::encoding::copy_short;
@@ -12,7 +12,7 @@ use crate::fold::{CachedResolver, Chain, Usual, fold_usual};
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::{Effort, MergingCursor};
 use crate::iterator::source::MAX_HIDDEN;
-use crate::key::{Comparator, SeqNo};
+use crate::key::{Comparator, SeqNo, check_key};
 use crate::memtable;
 use crate::segment::ValueReader;
 use crate::stats::ReadReport;
@@ -25,6 +25,16 @@ use crate::value::Value;
 pub(crate) struct Bounds {
     pub(crate) lower: Bound<Vec<u8>>,
     pub(crate) upper: Bound<Vec<u8>>,
+}
+
+impl RangeBounds<Vec<u8>> for Bounds {
+    fn start_bound(&self) -> Bound<&Vec<u8>> {
+        self.lower.as_ref()
+    }
+
+    fn end_bound(&self) -> Bound<&Vec<u8>> {
+        self.upper.as_ref()
+    }
 }
 
 /// What an iterator is made of.
@@ -163,9 +173,11 @@ impl Iter {
     /// To the first entry at or above `key`.
     ///
     /// # Errors
-    /// As [`Iter::seek_to_first`].
+    /// As [`Iter::seek_to_first`]; `InvalidArgument` for a key that the comparator cannot compare, and
+    /// the iterator stays where it is.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
+        self.check_key(key)?;
         if !self.above_lower(key) {
             return self.seek_to_first();
         }
@@ -180,13 +192,23 @@ impl Iter {
     /// To the last entry at or below `key`.
     ///
     /// # Errors
-    /// As [`Iter::seek_to_first`].
+    /// As [`Iter::seek`].
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
+        self.check_key(key)?;
         if !self.below_upper(key) {
             return self.seek_to_last();
         }
         self.seek_to_or_before(key)
+    }
+
+    /// Refuses a key that the comparator cannot compare.
+    #[inline]
+    fn check_key(&self, key: &[u8]) -> Result<()> {
+        if self.parts.records.is_bytewise() {
+            return Ok(());
+        }
+        check_key(&*self.parts.comparator, key)
     }
 
     /// To the next entry; from a fresh iterator, to the first.

@@ -2,8 +2,17 @@
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
+use std::ops::{Bound, RangeBounds};
+
+use crate::error::{Error, Result};
+use crate::user_code::guarded;
 
 /// A total order of user keys.
+///
+/// It is shown whole keys only: those that were written, and those that the caller gives to reads,
+/// seeks and ranges. Each of these is first compared with itself; one over which `compare` panics,
+/// or that it does not call equal to itself, is refused with `InvalidArgument` before anything is
+/// written. So an order for keys of a fixed layout may simply slice them.
 ///
 /// The name is stored in the database; opening it with a comparator of another name is refused.
 /// Two promises let the engine take its fast ways: [`Comparator::bytewise_order`] (8-byte
@@ -59,4 +68,48 @@ impl Comparator for BytewiseComparator {
     fn bytewise_equality(&self) -> bool {
         true
     }
+}
+
+/// Refuses a key that a comparator cannot compare.
+///
+/// # Errors
+/// `InvalidArgument`, saying what the comparator did.
+#[cold]
+pub(crate) fn check_key(comparator: &dyn Comparator, key: &[u8]) -> Result<()> {
+    let what = match guarded(|| comparator.compare(key, key)) {
+        Ok(Ordering::Equal) => return Ok(()),
+        Ok(Ordering::Less) => "calls it less than itself".to_owned(),
+        Ok(Ordering::Greater) => "calls it greater than itself".to_owned(),
+        Err(panic) => format!("panicked: {panic}"),
+    };
+    let name = comparator.name();
+    let key = shown(key);
+    Err(Error::invalid_argument(format!(
+        "comparator '{name}' cannot compare the key '{key}': it {what}"
+    )))
+}
+
+/// Refuses a range whose ends a comparator cannot compare.
+///
+/// # Errors
+/// `InvalidArgument`.
+pub(crate) fn check_ends<K: AsRef<[u8]>>(
+    comparator: &dyn Comparator,
+    range: &impl RangeBounds<K>,
+) -> Result<()> {
+    if comparator.bytewise_order() {
+        return Ok(());
+    }
+    for end in [range.start_bound(), range.end_bound()] {
+        if let Bound::Included(key) | Bound::Excluded(key) = end {
+            check_key(comparator, key.as_ref())?;
+        }
+    }
+    Ok(())
+}
+
+/// The first bytes of a key, as text for messages.
+pub(crate) fn shown(key: &[u8]) -> String {
+    let dots = if key.len() > 64 { "…" } else { "" };
+    format!("{}{dots}", key[..key.len().min(64)].escape_ascii())
 }

@@ -6,6 +6,7 @@
 mod comparator;
 
 pub use comparator::{BytewiseComparator, Comparator};
+pub(crate) use comparator::{check_ends, check_key, shown};
 
 /// Position of a write in the database's one order of writes. The first is 1; 0 marks a record
 /// that every reader may see (the last level, below the oldest snapshot). At most

@@ -4,12 +4,17 @@
 
 use std::fmt::Display;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
-use crate::key::Comparator;
+use crate::fold::{MergeOperator, builtin};
+use crate::key::{BytewiseComparator, Comparator};
 use crate::options::memory::{SMALLEST_BACKGROUND, SMALLEST_BUDGET};
 use crate::options::{Compression, MAX_LEVELS, Options};
 use crate::runtime::RuntimeOptions;
 use crate::table::zstd;
+use crate::user_code::guarded;
 
 /// Where a number may lie, both ends included.
 #[derive(Clone, Copy)]
@@ -111,6 +116,7 @@ impl Options {
             return Err(out_of_range("level0_stop_trigger", &self.level0_stop_trigger, range));
         }
         check_compression(self.compression)?;
+        check_operators(&self.operators)?;
         std::iter::once(&self.comparator)
             .chain(&self.comparators)
             .try_for_each(|comparator| check_comparator(&**comparator))
@@ -186,17 +192,98 @@ impl RuntimeOptions {
     }
 }
 
+/// Longest name of an operator or comparator, in bytes.
+const MAX_NAME: usize = 255;
+
 /// # Errors
-/// `InvalidArgument` for an order in which different bytes are equal.
-pub(crate) fn check_comparator(comparator: &dyn Comparator) -> Result<()> {
-    if comparator.bytewise_equality() {
-        return Ok(());
+/// `InvalidArgument` for a name that could not be told from another operator's, or that panics.
+fn check_operators(operators: &[Arc<dyn MergeOperator>]) -> Result<()> {
+    let mut known = BTreeSet::new();
+    for operator in operators {
+        let identity = guarded(|| {
+            (operator.name().to_owned(), operator.parameters().to_vec(), operator.version())
+        });
+        let identity = identity.map_err(|panic| {
+            Error::invalid_argument(format!(
+                "an operator of Options::operators panicked when it was asked for its name, \
+                 parameters and version: {panic}"
+            ))
+        })?;
+        check_operator_name(&identity.0)?;
+        let (name, _, version) = &identity;
+        if known.contains(&identity) {
+            return Err(Error::invalid_argument(format!(
+                "Options::operators has two operators '{name}' of version {version} with the same \
+                 parameters: give each a name of its own"
+            )));
+        }
+        known.insert(identity);
     }
-    Err(Error::invalid_argument(format!(
-        "comparator '{}' calls different bytes equal, which foldb does not support yet: \
-         give it bytewise_equality, or make equal keys the same bytes before writing them",
-        comparator.name()
-    )))
+    Ok(())
+}
+
+fn check_operator_name(name: &str) -> Result<()> {
+    let refuse = |why: &str| {
+        let shown = name.chars().take(80).collect::<String>();
+        Err(Error::invalid_argument(format!(
+            "'{}' is no name for an operator of Options::operators: {why}",
+            shown.escape_debug()
+        )))
+    };
+    if name.is_empty() {
+        return refuse("it is empty; use a name with a dot, such as 'app.counter'");
+    }
+    if builtin(name).is_some() {
+        return refuse(
+            "it is that of a built-in operator, which need not be given; for another one use a \
+             name with a dot, such as 'app.counter'",
+        );
+    }
+    if name.contains(':') {
+        return refuse("behind a colon stands an operator's parameter; leave the colon out");
+    }
+    if !name.contains('.') {
+        return refuse(
+            "names without a dot are those of built-in operators; use one such as 'app.counter'",
+        );
+    }
+    if name.len() > MAX_NAME || name.chars().any(char::is_control) {
+        return refuse("it must have 255 bytes at most and no control characters");
+    }
+    Ok(())
+}
+
+/// # Errors
+/// `InvalidArgument` for an order in which different bytes are equal, and for a name that is none.
+pub(crate) fn check_comparator(comparator: &dyn Comparator) -> Result<()> {
+    let asked = guarded(|| {
+        let (bytewise, equality) = (comparator.bytewise_order(), comparator.bytewise_equality());
+        (comparator.name().to_owned(), bytewise, equality)
+    });
+    let (name, bytewise, equality) = asked.map_err(|panic| {
+        Error::invalid_argument(format!(
+            "a comparator panicked when it was asked for its name and its promises: {panic}"
+        ))
+    })?;
+    if !equality {
+        return Err(Error::invalid_argument(format!(
+            "comparator '{name}' calls different bytes equal, which foldb does not support yet: \
+             give it bytewise_equality, or make equal keys the same bytes before writing them"
+        )));
+    }
+    if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
+        return Err(Error::invalid_argument(format!(
+            "the name of a comparator must have 1 to {MAX_NAME} bytes and no control characters, \
+             not '{}'",
+            name.chars().take(80).collect::<String>().escape_debug()
+        )));
+    }
+    if name == BytewiseComparator.name() && !bytewise {
+        return Err(Error::invalid_argument(format!(
+            "'{name}' is the name of the built-in order of the bytes: give the comparator another"
+        )));
+    }
+    Ok(())
 }
 
 /// # Errors

@@ -20,7 +20,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +30,7 @@ use std::time::{Duration, Instant};
 use foldb_env::Threads;
 
 use crate::error::Result;
+use crate::user_code::{become_worker, message_of};
 
 /// The kinds of background work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,6 +205,18 @@ impl Workers {
         Ok(())
     }
 
+    /// Starts a thread of its own beside the workers, for work that waits for them.
+    ///
+    /// # Errors
+    /// Of the operating system.
+    pub(crate) fn start_beside(
+        &self,
+        name: &str,
+        body: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<()> {
+        self.threads.spawn(name, Box::new(body)).map(drop)
+    }
+
     /// Stops working for a tenant: when this returns no worker is at it, nor will be.
     pub(crate) fn remove(&self, id: u64) {
         let mut state = self.lock();
@@ -293,6 +305,7 @@ impl Workers {
     }
 
     fn run(&self) {
+        become_worker();
         while let Some(task) = self.next() {
             let Task { id, tenant, work, news } = task;
             let step = catch_unwind(AssertUnwindSafe(|| tenant.step(work)));
@@ -444,12 +457,6 @@ impl Entry {
             None => lane.idle_at != Some(self.news) || lane.look_at.is_some_and(|look| look <= now),
         }
     }
-}
-
-/// What a panic said.
-fn message_of(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 impl fmt::Debug for Workers {

@@ -126,7 +126,10 @@ mod tests {
             for (i, sample) in samples.iter().enumerate() {
                 let at = u64::from_be_bytes(sample[..8].try_into().unwrap()) as f64;
                 let expected = (i + 1) as f64 / (samples.len() + 1) as f64 * keys.len() as f64;
-                assert!((at - expected).abs() < keys.len() as f64 / 2.0, "{at} is not near {expected}");
+                assert!(
+                    (at - expected).abs() < keys.len() as f64 / 2.0,
+                    "{at} is not near {expected}"
+                );
             }
         }
     }

@@ -65,7 +65,8 @@ impl Version {
         match change {
             TreeEdit::NewRun { level, run, before } => self.create_run(*level, *run, *before),
             TreeEdit::Insert { run, file, lo, hi } => {
-                let file = files.entry(file.number).or_insert_with(|| new_file(file, comparator, trash));
+                let file =
+                    files.entry(file.number).or_insert_with(|| new_file(file, comparator, trash));
                 let table = TableRef { file: Arc::clone(file), lo: Arc::clone(lo), hi: hi.clone() };
                 Arc::make_mut(self.run_mut(*run)?).insert(comparator, table);
                 Ok(())
@@ -236,11 +237,7 @@ struct AtStake {
     was_there: bool,
 }
 
-fn new_file(
-    facts: &FileFacts,
-    comparator: &dyn Comparator,
-    trash: &Arc<Trash>,
-) -> Arc<FileMeta> {
+fn new_file(facts: &FileFacts, comparator: &dyn Comparator, trash: &Arc<Trash>) -> Arc<FileMeta> {
     let mut facts = facts.clone();
     if !comparator.bytewise_order() {
         facts.samples = whole_samples(&facts.samples, &facts.smallest, facts.end.key());

@@ -1,6 +1,7 @@
 //! What one keyspace is made of: its order, its settings, and what readers look at.
 
 use std::fmt;
+use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +12,7 @@ use crate::db::read_credit::ReadCredit;
 use crate::db::view::{View, ViewCell};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Operator, Registry};
-use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, check_ends, check_key};
 use crate::options::{KeyspaceSettings, LogAdoption, Options};
 use crate::segment::GrowingFiles;
 use crate::version::{KeyspaceEdit, OpenTables, Version};
@@ -28,6 +29,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) id: KeyspaceId,
     pub(crate) name: Arc<str>,
     pub(crate) comparator: Arc<dyn Comparator>,
+    /// Whether the order is another than that of the bytes: keys are checked then.
+    pub(crate) custom_order: bool,
     /// The database's operators; also what tells whose keyspace this is.
     pub(crate) registry: Arc<Registry>,
     /// The operator of merges that name none.
@@ -88,6 +91,7 @@ impl KeyspaceState {
         Arc::new(KeyspaceState {
             id: parts.id,
             name: parts.name,
+            custom_order: !parts.comparator.bytewise_order(),
             comparator: parts.comparator,
             registry: parts.registry,
             default_operator: parts.default_operator,
@@ -114,6 +118,24 @@ impl KeyspaceState {
     #[inline]
     pub(crate) fn check_exists(&self) -> Result<()> {
         if self.is_dropped() { Err(dropped(&self.name)) } else { Ok(()) }
+    }
+
+    /// Refuses a key of the caller's that the comparator cannot compare. Every key is one in the
+    /// order of the bytes.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    #[inline(always)]
+    pub(crate) fn check_key(&self, key: &[u8]) -> Result<()> {
+        if self.custom_order { check_key(&*self.comparator, key) } else { Ok(()) }
+    }
+
+    /// The same of the ends of a range.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    pub(crate) fn check_ends<K: AsRef<[u8]>>(&self, range: &impl RangeBounds<K>) -> Result<()> {
+        if self.custom_order { check_ends(&*self.comparator, range) } else { Ok(()) }
     }
 
     #[inline]

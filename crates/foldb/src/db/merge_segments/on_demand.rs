@@ -14,6 +14,7 @@ use crate::db::merge_segments::{MergeOptions, MergeProgress, MergeReport};
 use crate::error::{Error, Result};
 use crate::hold::Hold;
 use crate::segment::merge::Bound;
+use crate::user_code::Inside;
 use crate::version::Version;
 
 /// Microseconds between looks whether readers have let go of replaced files.
@@ -61,6 +62,7 @@ impl Db {
 impl Core {
     fn merge_segments(&self, options: &MergeOptions) -> Result<MergeReport> {
         self.check_writable()?;
+        self.check_may_wait()?;
         if !(0.0..=1.0).contains(&options.max_dead_fraction) {
             return Err(Error::invalid_argument(format!(
                 "max_dead_fraction is {}, but must be between 0 and 1",
@@ -146,6 +148,7 @@ impl OnDemand<'_> {
         if let Some(progress) = &self.options.progress {
             let now = self.core.segment_stats();
             let bytes_reclaimed = self.bytes_before.saturating_sub(now.bytes);
+            let _inside = Inside::enter(self.core.events.mark());
             progress(&MergeProgress { bytes_read, bytes_reclaimed, bytes_dead: now.dead_bytes });
         }
     }

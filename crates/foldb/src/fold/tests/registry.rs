@@ -180,7 +180,11 @@ fn an_operator_nobody_gave_is_named() {
     );
     let error = bare().parse("acme.topk").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnknownOperator);
-    assert_eq!(error.to_string(), "there is no merge operator 'acme.topk'");
+    assert_eq!(
+        error.to_string(),
+        "there is no merge operator 'acme.topk': it is not \
+         built in, and no operator of Options::operators has this name"
+    );
 }
 
 #[test]
