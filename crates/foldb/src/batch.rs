@@ -362,7 +362,7 @@ impl WriteBatch {
 
     /// Notes that the batch writes to a key of a keyspace, and whether that can be one there.
     fn name_keyspace_of(&mut self, keyspace: &Keyspace, key: &[u8]) -> KeyspaceId {
-        if let Err(error) = keyspace.state().check_key(key) {
+        if let Err(error) = keyspace.state().check_key_to_write(key) {
             self.mistake.get_or_insert(error);
         }
         self.name_keyspace(keyspace)

@@ -36,6 +36,10 @@ pub enum ErrorKind {
     KeyspaceDropped,
     /// The merge operator rejected this key's operands. Only reads of this key are affected.
     MergeFailed,
+    /// The comparator of a keyspace panicked in background work, or contradicted itself. Only this
+    /// keyspace is affected: it takes no writes and is not flushed any more, and the logs that hold
+    /// its writes are kept. Reopen the database with a comparator that is a total order.
+    ComparatorFailed,
     /// Bytes on disk are not what was written. Restore from a copy, or repair.
     Corruption,
     /// The files are of a format, or a codec is asked for, that this version or build does not know.

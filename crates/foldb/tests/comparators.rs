@@ -4,14 +4,19 @@ mod support;
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use foldb::env::MemFs;
+use foldb::env::{MemFs, SystemThreads};
 use foldb::{
-    CompactionPreset, Comparator, Db, Error, ErrorKind, KeyspaceOptions, LogAdoption, MergeOptions,
-    Options, WriteBatch,
+    CompactionPreset, Comparator, Db, Error, ErrorKind, Event, EventListener, KeyspaceOptions,
+    LogAdoption, MergeOptions, Options, WriteBatch,
 };
 
+use support::quiet::catch;
 use support::{PATH, assert_error, number, options};
 
 /// Keys end with 8 bytes of version; the order is by version, then by what stands before it. It
@@ -289,4 +294,203 @@ fn a_key_that_cannot_be_compared_is_refused_before_it_is_logged() {
     let db = Db::open(PATH, own()).unwrap();
     assert_eq!(db.get("01234567").unwrap().unwrap(), number(1));
     assert_eq!(db.keyspace("other").unwrap().get("01234567").unwrap().unwrap(), b"good");
+}
+
+/// What a comparator does wrong once it is armed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mood {
+    /// Panics now and then on workers.
+    PanicsInBackground,
+    /// Panics now and then.
+    Panics,
+    /// Answers by chance.
+    Dice,
+    /// Calls every key less than every other.
+    AlwaysLess,
+    /// Beats like rock, paper and scissors: no three keys need to agree.
+    Cyclic,
+    /// Descends, then ascends, then descends.
+    Turns,
+}
+
+/// Descends, until it is armed.
+#[derive(Debug)]
+struct Moody {
+    mood: Mood,
+    armed: AtomicBool,
+    calls: AtomicU64,
+}
+
+impl Moody {
+    fn new(mood: Mood) -> Arc<Moody> {
+        Arc::new(Moody { mood, armed: AtomicBool::new(false), calls: AtomicU64::new(0) })
+    }
+}
+
+impl Comparator for Moody {
+    fn name(&self) -> &str {
+        "test.moody"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let right = b.cmp(a);
+        if right.is_eq() || !self.armed.load(Relaxed) {
+            return right;
+        }
+        let n = self.calls.fetch_add(1, Relaxed);
+        let scattered = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let number =
+            |key: &[u8]| key.iter().fold(7u64, |sum, byte| scattered(sum ^ u64::from(*byte)));
+        let is_less = match self.mood {
+            Mood::PanicsInBackground => {
+                let worker =
+                    std::thread::current().name().is_some_and(|it| it.starts_with("foldb-"));
+                assert!(!worker || n % 50 != 3, "the comparator lost its mind");
+                return right;
+            }
+            Mood::Panics => {
+                assert_ne!(n % 500, 3, "the comparator lost its mind");
+                return right;
+            }
+            Mood::Dice => scattered(n) % 2 == 0,
+            Mood::AlwaysLess => true,
+            Mood::Cyclic => number(a).wrapping_sub(number(b)) as u32 >> 31 == 0,
+            Mood::Turns => return if n % 1000 < 500 { right } else { right.reverse() },
+        };
+        if is_less { Ordering::Less } else { Ordering::Greater }
+    }
+
+    fn bytewise_order(&self) -> bool {
+        false
+    }
+
+    fn bytewise_equality(&self) -> bool {
+        true
+    }
+}
+
+/// Notes what is told of failed background work.
+#[derive(Debug, Default)]
+struct Errors(Mutex<Vec<String>>);
+
+impl EventListener for Errors {
+    fn on_event(&self, event: &Event) {
+        if let Event::BackgroundError { error } = event {
+            self.0.lock().unwrap().push(error.to_string());
+        }
+    }
+}
+
+/// Nothing but an error that says whose fault it was.
+fn is_forgiven<T>(outcome: Result<T, Error>) -> bool {
+    match outcome {
+        Ok(_) => false,
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::ComparatorFailed, "{error}");
+            true
+        }
+    }
+}
+
+/// Writes and reads beside a keyspace of a comparator gone wrong. Whether that was noticed.
+fn live_beside(mood: Mood, threads: bool) -> bool {
+    let fs = MemFs::new();
+    let comparator = Moody::new(mood);
+    let errors = Arc::new(Errors::default());
+    let own = |comparator: &Arc<Moody>| {
+        let mut own = Options {
+            comparators: vec![Arc::clone(comparator) as _],
+            write_buffer_size: 32 << 10,
+            target_file_size: 16 << 10,
+            level0_compaction_trigger: 2,
+            listeners: vec![Arc::clone(&errors) as _],
+            ..options(&fs)
+        };
+        if threads {
+            own.env.threads = Arc::new(SystemThreads);
+        }
+        own
+    };
+    let db = Db::open(PATH, own(&comparator)).unwrap();
+    let moody = KeyspaceOptions { comparator: Some(comparator.clone()), ..Default::default() };
+    let bad = db.create_keyspace("bad", moody).unwrap();
+    let key = |n: u64| format!("{:05}", n.wrapping_mul(7919) % 1000);
+    let (mut noticed, mut acknowledged) = (false, vec![0u64; 1000]);
+    for n in 0..6000u64 {
+        comparator.armed.store(n > 500, Relaxed);
+        db.merge(key(n), number(1)).unwrap();
+        db.put(format!("filler {n}"), [7; 50]).unwrap();
+        if is_forgiven(bad.merge(key(n), number(1))) {
+            noticed = true;
+        } else {
+            acknowledged[n.wrapping_mul(7919) as usize % 1000] += 1;
+        }
+        if n % 500 == 499 {
+            noticed |= is_forgiven(db.flush());
+            // What reads of the bad keyspace answer is its own affair, but they end.
+            let steps = catch(|| {
+                let mut iter = bad.iter()?;
+                iter.seek(key(n))?;
+                bad.get(key(n))?;
+                Ok::<_, Error>(iter.take(1_000_000).count())
+            });
+            assert_ne!(steps.ok().and_then(Result::ok), Some(1_000_000), "an endless iterator");
+            db.default_keyspace().compact::<&[u8]>(..).unwrap();
+            noticed |= is_forgiven(bad.compact::<&[u8]>(..));
+        }
+    }
+    noticed |= is_forgiven(db.flush());
+    noticed |= is_forgiven(db.wait_for_background());
+    let counts = |db: &Db| {
+        for n in 0..1000u64 {
+            assert_eq!(db.get(key(n)).unwrap().unwrap(), number(6), "{mood:?} {}", key(n));
+        }
+        assert_eq!(db.iter().unwrap().count(), 7000);
+    };
+    counts(&db);
+    let told = errors.0.lock().unwrap().clone();
+    assert_eq!(!told.is_empty(), noticed, "{mood:?}: {told:?}");
+    for told in told {
+        assert!(told.contains("keyspace 'bad'") && told.contains("'test.moody'"), "{told}");
+    }
+    drop((bad, db));
+    // With an order that is one the logged writes are all there, each once.
+    if noticed && matches!(mood, Mood::PanicsInBackground | Mood::Panics) {
+        let db = Db::open(PATH, own(&Moody::new(mood))).unwrap();
+        counts(&db);
+        let bad = db.keyspace("bad").unwrap();
+        for (n, expected) in acknowledged.iter().enumerate() {
+            let count = bad.get(format!("{n:05}")).unwrap();
+            let count = count.map_or(0, |count| u64::from_le_bytes(count[..].try_into().unwrap()));
+            assert_eq!(count, *expected, "{mood:?} {n}");
+        }
+        db.flush().unwrap();
+        bad.compact::<&[u8]>(..).unwrap();
+        db.verify().unwrap();
+    }
+    noticed
+}
+
+/// A comparator that panicked on a worker stopped writes to all keyspaces, and one that is no total
+/// order had tables written in no order at all.
+#[test]
+fn a_comparator_gone_wrong_harms_its_own_keyspace_only() {
+    for mood in [
+        Mood::PanicsInBackground,
+        Mood::Panics,
+        Mood::Dice,
+        Mood::AlwaysLess,
+        Mood::Cyclic,
+        Mood::Turns,
+    ] {
+        for threads in [false, true] {
+            let (say, ended) = channel();
+            std::thread::spawn(move || say.send(catch(|| live_beside(mood, threads))));
+            let noticed = ended.recv_timeout(Duration::from_secs(120));
+            let noticed = noticed.expect("it ends");
+            let noticed = noticed.unwrap_or_else(|why| panic!("{mood:?} {threads}: {why}"));
+            let must_be = threads || mood != Mood::PanicsInBackground;
+            assert!(noticed || !must_be, "{mood:?} {threads} went unnoticed");
+        }
+    }
 }

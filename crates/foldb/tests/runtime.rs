@@ -355,7 +355,8 @@ impl Comparator for Treacherous {
     }
 }
 
-/// A panic of a worker is told to who waits, stops writes to that database, and nothing else.
+/// A panic of a comparator on a worker is told to callers that wait, stops writes to its keyspace, and
+/// nothing else.
 #[test]
 fn a_panic_in_the_background_is_an_error_and_leaves_nobody_waiting() {
     let directory = TempDir::new().unwrap();
@@ -368,10 +369,10 @@ fn a_panic_in_the_background_is_an_error_and_leaves_nobody_waiting() {
         sick.put(key, "value").unwrap();
     }
     comparator.armed.store(true, SeqCst);
-    let error = assert_error(sick.flush(), ErrorKind::Poisoned, None).to_string();
-    assert!(error.contains("a flush panicked (the comparator lost its mind)"), "{error}");
-    assert_error(sick.put("d", "value"), ErrorKind::Poisoned, None);
-    assert_error(sick.wait_for_background(), ErrorKind::Poisoned, None);
+    let error = assert_error(sick.flush(), ErrorKind::ComparatorFailed, None).to_string();
+    assert!(error.contains("it panicked (the comparator lost its mind)"), "{error}");
+    assert_error(sick.put("d", "value"), ErrorKind::ComparatorFailed, None);
+    assert_error(sick.wait_for_background(), ErrorKind::ComparatorFailed, None);
     assert_eq!(sick.get("b").unwrap().unwrap(), b"value");
     healthy.put("key", "value").unwrap();
     healthy.flush().unwrap();
@@ -405,7 +406,8 @@ fn a_panic_in_a_compaction_gives_up_its_job() {
             break;
         }
     }
-    let waited = assert_error(db.wait_for_background(), ErrorKind::Poisoned, None).to_string();
+    let waited =
+        assert_error(db.wait_for_background(), ErrorKind::ComparatorFailed, None).to_string();
     assert!(waited.contains("panicked"), "{waited}");
     assert_eq!(count(&db, "counter"), 3);
     db.close().unwrap();

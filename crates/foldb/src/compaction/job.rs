@@ -15,7 +15,7 @@ use crate::compaction::memory::WorkMemory;
 use crate::compaction::older_tables::OlderTables;
 use crate::compaction::output::TableOutput;
 use crate::compaction::range_deletes::{PassedOn, passed_on};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Resolver;
 use crate::iterator::{CoverSource, Covers, MergingCursor, RunCursor, Source};
@@ -119,13 +119,45 @@ impl Job {
 
     /// The input table with the smallest key in the range.
     fn first_input(&self, context: &JobContext<'_>) -> Option<(RunId, TableRef)> {
-        let comparator = &**context.comparator;
-        let runs = self.inputs.iter().filter_map(|&id| context.version.run(id));
+        self.first_input_of(context.version, &**context.comparator)
+    }
+
+    fn first_input_of(
+        &self,
+        version: &Version,
+        comparator: &dyn Comparator,
+    ) -> Option<(RunId, TableRef)> {
+        let runs = self.inputs.iter().filter_map(|&id| version.run(id));
         runs.filter_map(|run| {
             let table = run.overlapping(comparator, &self.range).next()?;
             Some((run.id, table.clone()))
         })
         .min_by(|(_, a), (_, b)| comparator.compare(&a.lo, &b.lo))
+    }
+
+    /// Makes sure that a slice took something away from the front of the inputs, or a comparator that
+    /// contradicts itself would have the same slice done for ever.
+    ///
+    /// # Errors
+    /// `ComparatorFailed`.
+    pub(crate) fn check_progress(
+        &self,
+        before: &Version,
+        after: &Version,
+        comparator: &dyn Comparator,
+    ) -> Result<()> {
+        let first = |version: &Version| {
+            let (run, table) = self.first_input_of(version, comparator)?;
+            Some((run, table.file.number, table.lo))
+        };
+        let next = first(after);
+        if next.is_none() || next != first(before) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::ComparatorFailed,
+            format!("comparator '{}' leaves a compaction where it was", comparator.name()),
+        ))
     }
 
     /// Runs the job reads: its inputs, and the output run if it exists.

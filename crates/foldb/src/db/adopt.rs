@@ -25,7 +25,7 @@ use crate::db::checkpoint::is_no_link;
 use crate::db::core::Core;
 use crate::db::flush::{Sealed, covers_of};
 use crate::db::keyspace::KeyspaceState;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::iterator::{MergingCursor, Source};
 use crate::key::{KeyspaceId, Kind, MAX_SEQNO};
@@ -94,11 +94,19 @@ impl Core {
             if candidates.is_empty() {
                 break;
             }
-            if keyspace.is_dropped() || keyspace.separable_from == usize::MAX {
+            if keyspace.is_dropped()
+                || keyspace.has_failed()
+                || keyspace.separable_from == usize::MAX
+            {
                 continue;
             }
             candidates.iter_mut().for_each(|candidate| candidate.kept = Kept::default());
-            count_kept(keyspace, memtables, &mut candidates)?;
+            let counted =
+                keyspace.guarded("a flush", || count_kept(keyspace, memtables, &mut candidates));
+            match counted {
+                Err(error) if error.kind() == ErrorKind::ComparatorFailed => continue,
+                counted => counted?,
+            }
             // It is more than half of the log, so no other keyspace has as much.
             let is_worth = |Candidate { log, kept }: &mut Candidate<'_>| {
                 self.is_worth_adopting(log, kept.bytes) && self.is_adopted_in_order_of(kept)

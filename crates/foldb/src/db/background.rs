@@ -206,6 +206,7 @@ impl Core {
         }
         self.check_may_wait()?;
         let outcome = self.flush_work(true);
+        self.tell_failed_comparators();
         self.background.stepped(Work::Flush, &outcome);
         if outcome? {
             return Ok(true);
@@ -214,6 +215,7 @@ impl Core {
             return Ok(false);
         }
         let outcome = self.compaction_work();
+        self.tell_failed_comparators();
         self.background.stepped(Work::Compaction, &outcome);
         outcome
     }
@@ -225,7 +227,11 @@ impl Core {
         drop(paused);
         let Some(job) = job.or_else(|| self.begin_job()) else { return self.merge_work() };
         let mut job = ClaimGuard { core: self, job: Some(job) };
-        self.compaction_step(&mut job.job)?;
+        match self.compaction_step(&mut job.job) {
+            // It concerns that keyspace alone, which is told of: others go on, and wait for nothing.
+            Err(error) if error.kind() == ErrorKind::ComparatorFailed => return Ok(true),
+            stepped => stepped?,
+        }
         // Between two slices the job is nobody's: who is free next goes on, here or elsewhere.
         self.background.lock_paused_jobs().extend(job.job.take());
         Ok(true)
@@ -288,7 +294,16 @@ impl Core {
     }
 
     /// Flushes everything written so far and waits for it.
+    ///
+    /// # Errors
+    /// `ComparatorFailed` if that of some keyspace did: what was written to others is flushed.
     pub(crate) fn flush(&self) -> Result<()> {
+        self.flush_sealed()?;
+        self.check_comparators()
+    }
+
+    /// Flushes everything written so far, of the keyspaces whose comparators have not failed.
+    pub(crate) fn flush_sealed(&self) -> Result<()> {
         self.check_writable()?;
         self.check_may_wait()?;
         {
@@ -333,7 +348,22 @@ impl Core {
             }
         })?;
         self.remove_unreferenced_tables();
-        Ok(())
+        self.check_comparators()
+    }
+
+    /// # Errors
+    /// `ComparatorFailed`.
+    fn check_comparators(&self) -> Result<()> {
+        self.all_keyspaces().iter().try_for_each(|keyspace| keyspace.check_comparator())
+    }
+
+    /// Tells listeners of keyspaces whose comparators have failed. Called without locks.
+    pub(crate) fn tell_failed_comparators(&self) {
+        for keyspace in self.all_keyspaces() {
+            if let Some(error) = keyspace.take_untold_failure() {
+                self.events.tell(&Event::BackgroundError { error });
+            }
+        }
     }
 
     fn wait_while_flushing(&self, awaited: impl Fn(&Core) -> Awaited) -> Result<()> {

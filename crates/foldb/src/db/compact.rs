@@ -55,7 +55,7 @@ impl Core {
     /// Does and installs the next slice of a job. `false` when it is done, or the keyspace was
     /// dropped.
     pub(crate) fn job_step(&self, Claim { keyspace, job }: &Claim) -> Result<bool> {
-        if self.stopping() {
+        if self.stopping() || keyspace.has_failed() {
             return Ok(false);
         }
         self.check_writable()?;
@@ -68,7 +68,7 @@ impl Core {
         let resolver = self.registry.resolver();
         let next_number = || self.new_file_number();
         let memory = self.work_memory();
-        let slice = job.step(JobContext {
+        let context = JobContext {
             version: &version,
             fs: &self.options.env.fs,
             names: &self.names,
@@ -81,6 +81,16 @@ impl Core {
             target_file_size: self.options.target_file_size(),
             memory: &memory,
             values: self.value_writer(keyspace, &next_number, &memory),
+        };
+        let slice = keyspace.guarded("a compaction", || {
+            let slice = job.step(context)?;
+            if keyspace.custom_order
+                && let Some(slice) = &slice
+            {
+                let after = version.apply(&slice.edits, &*keyspace.comparator, &Arc::default())?;
+                job.check_progress(&version, &after, &*keyspace.comparator)?;
+            }
+            Ok(slice)
         })?;
         let Some(slice) = slice else { return Ok(false) };
         self.totals.add(Total::CompactionSlices, 1);
@@ -143,13 +153,13 @@ impl Core {
     ) -> Result<()> {
         check_ends(range)?;
         keyspace.check_ends(range)?;
-        self.flush()?;
+        self.flush_sealed()?;
         self.compact_range(keyspace, widened(range, &*keyspace.comparator), 0, || Ok(()))
     }
 
     /// Folds all that can be folded of a keyspace, operands that nothing else would touch included.
     pub(crate) fn fold_all(&self, keyspace: &KeyspaceState) -> Result<()> {
-        self.flush()?;
+        self.flush_sealed()?;
         // Tables written from now on are as folded as they can be.
         self.compact_range(keyspace, ShapeRange::ALL, self.new_file_number(), || Ok(()))
     }
@@ -161,7 +171,8 @@ impl Core {
         operands_below: u64,
         stepped: impl Fn() -> Result<()>,
     ) -> Result<()> {
-        if range.is_empty(&*keyspace.comparator) {
+        keyspace.check_comparator()?;
+        if keyspace.guarded("a compaction", || Ok(range.is_empty(&*keyspace.comparator)))? {
             return Ok(());
         }
         let next = |core: &Core| {
@@ -170,7 +181,8 @@ impl Core {
             tree.claim(&claim);
             Some(claim)
         };
-        self.run_alone(next, stepped)
+        self.run_alone(next, stepped)?;
+        keyspace.check_comparator()
     }
 }
 
@@ -190,7 +202,12 @@ impl Tree {
         self.next_run = self.next_run.max(job.output_run + 1);
         self.last_served = keyspace.id;
         if let Some(own) = self.keyspaces.get_mut(&keyspace.id) {
-            assert_inputs_in_order(job, &own.version, &*keyspace.comparator);
+            let checked = keyspace.guarded("the choice of a compaction", || {
+                assert_inputs_in_order(job, &own.version, &*keyspace.comparator);
+                Ok(())
+            });
+            // A job of a keyspace that failed ends with its first step.
+            debug_assert!(checked.is_ok() || keyspace.has_failed());
             own.running.push(job.clone());
         }
     }

@@ -16,7 +16,7 @@ use crate::db::buffers::SealedGroup;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::tree::Tree;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::events::Event;
 use crate::faults::{Fault, planted};
 use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
@@ -60,7 +60,12 @@ impl Core {
         let clock = &self.options.env.clock;
         let start = clock.now();
         let flushed = self.write_groups(&groups)?;
-        self.install_flushed(flushed, next_log, through)?;
+        let next_log = match self.install_flushed(flushed, next_log, through) {
+            Ok(next_log) => next_log,
+            // The next step does the same without that keyspace.
+            Err(error) if error.kind() == ErrorKind::ComparatorFailed => return Ok(true),
+            Err(error) => return Err(error),
+        };
         let memtables = groups.iter().flat_map(|group| &group.memtables);
         let bytes = memtables.map(|(_, memtable)| memtable.bytes()).sum();
         self.background.flushes.note(bytes, clock.now() - start);
@@ -85,13 +90,18 @@ impl Core {
         let mut adopted = self.adopt_logs(groups, &memtables)?;
         let mut flushed = Vec::new();
         for (keyspace, memtables) in memtables.into_values() {
-            if keyspace.is_dropped() {
+            if keyspace.is_dropped() || keyspace.has_failed() {
                 continue;
             }
             let version = Arc::clone(&keyspace.view.load().version);
             let logs = adopted.extract_if(.., |log| log.keyspace == keyspace.id).collect();
-            match self.write_memtables(&keyspace, &memtables, &version, through, logs) {
+            let written = keyspace.guarded("a flush", || {
+                self.write_memtables(&keyspace, &memtables, &version, through, logs)
+            });
+            match written {
                 Ok(files) => flushed.push((keyspace, files)),
+                // Its memtables stay in its view, and the logs that hold its writes are kept.
+                Err(error) if error.kind() == ErrorKind::ComparatorFailed => {}
                 Err(error) => {
                     // They are written anew when the flush is tried again.
                     let tree = self.lock_tree();
@@ -103,14 +113,17 @@ impl Core {
         Ok(flushed)
     }
 
-    /// Makes tables part of the trees, in one edit that says which writes need no log any more.
+    /// Makes tables part of the trees, in one edit that says which writes need no log any more. Answers
+    /// which log is the first that is needed. While a keyspace cannot be flushed it is the same as before.
     pub(crate) fn install_flushed(
         &self,
         flushed: Vec<Flushed>,
         log: u64,
         through: SeqNo,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let mut tree = self.lock_tree();
+        let is_held = tree.keyspaces.values().any(|own| own.keyspace.has_failed());
+        let log = if is_held { tree.log } else { log };
         let mut edit = Edit { log: Some(log), ..Edit::default() };
         let mut written = Vec::new();
         let mut separated = Vec::new();
@@ -137,7 +150,8 @@ impl Core {
             for (id, segments) in &separated {
                 self.discard_segments(&tree, *id, &segments.placed);
             }
-        })
+        })?;
+        Ok(log)
     }
 
     pub(super) fn discard(&self, (keyspace, written): &Flushed, tree: &Tree) {

@@ -189,7 +189,9 @@ impl Db {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<Db> {
-        open::open_read_only(path.as_ref(), options).map(Db::of)
+        let own = options.clone();
+        let open = || open::open_read_only(path.as_ref(), options);
+        open::with_comparators(&own, "the open", open).map(Db::of)
     }
 
     fn of(core: Arc<Core>) -> Db {
@@ -236,7 +238,7 @@ impl Db {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn repair(path: impl AsRef<Path>, options: Options) -> Result<RepairReport> {
-        open::repair(path.as_ref(), options, &RepairOptions::default())
+        Db::repair_with(path, options, &RepairOptions::default())
     }
 
     /// [`Db::repair`] of a copy, without changing anything, or giving up the end of a damaged log.
@@ -249,7 +251,9 @@ impl Db {
         options: Options,
         how: &RepairOptions,
     ) -> Result<RepairReport> {
-        open::repair(path.as_ref(), options, how)
+        let own = options.clone();
+        let repair = || open::repair(path.as_ref(), options, how);
+        open::with_comparators(&own, "the repair", repair)
     }
 
     /// Reads a key.

@@ -129,15 +129,16 @@ impl Core {
         if self.options.disable_auto_compactions || !self.has_workers() {
             return;
         }
-        let comparator = &*own.keyspace.comparator;
         let levels = &own.version.levels;
         let runs = levels.iter().flat_map(|level| &level.runs);
-        let lag = Lag {
-            level0_runs: levels[0].runs.len(),
-            debt: own.debt(&self.refold()),
-            tree_bytes: runs.map(|run| run.bytes(comparator)).sum(),
-        };
-        own.keyspace.pace.set(lag.per_mib(&self.options));
+        let debt = own.debt(&self.refold());
+        let lag = own.ask(|_, comparator| {
+            let tree_bytes = runs.map(|run| run.bytes(comparator)).sum();
+            Some(Lag { level0_runs: levels[0].runs.len(), debt, tree_bytes })
+        });
+        if let Some(lag) = lag {
+            own.keyspace.pace.set(lag.per_mib(&self.options));
+        }
     }
 }
 

@@ -117,8 +117,9 @@ impl Core {
             if !credit.may_buy() {
                 return None;
             }
-            let (shape, jobs) = (own.shape(&refold), own.running_jobs());
-            let found = own.keyspace.policy.for_reads(&shape, &jobs, &*own.keyspace.comparator);
+            let found = own.ask(|policy, comparator| {
+                policy.for_reads(&own.shape(&refold), &own.running_jobs(), comparator)
+            });
             Some((id, credit.buy(found)?))
         })?;
         Some(self.claim_of(id, &pick, tree))

@@ -203,8 +203,9 @@ impl Core {
             return Some(StallReason::Memtables);
         }
         let stop = self.options.level0_stop_trigger;
-        let is_deep =
-            |own: &Arc<KeyspaceState>| own.view.load().version.levels[0].runs.len() >= stop;
+        let is_deep = |own: &Arc<KeyspaceState>| {
+            !own.has_failed() && own.view.load().version.levels[0].runs.len() >= stop
+        };
         let stops = !self.options.disable_auto_compactions && keyspaces.iter().any(is_deep);
         stops.then_some(StallReason::CompactionDebt)
     }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::compaction::job::Job;
 use crate::compaction::policy::{
-    self, KeyRange as ShapeRange, ManualStep, OutputRun, Pick, RunShape, RunningJob, TableShape,
-    TreeShape,
+    self, KeyRange as ShapeRange, ManualStep, OutputRun, Pick, Policy, RunShape, RunningJob,
+    TableShape, TreeShape,
 };
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::faults::{Fault, planted};
-use crate::key::{KeyspaceId, SeqNo};
+use crate::key::{Comparator, KeyspaceId, SeqNo};
 use crate::runtime::IDLE;
 use crate::version::{FileFacts, KeyRange, Run, RunId, TableRef, Upper};
 
@@ -57,12 +57,10 @@ impl Core {
             let Some(own) = tree.keyspaces.get_mut(&id).filter(|own| !own.settled) else {
                 continue;
             };
-            let comparator = &*own.keyspace.comparator;
-            match own.keyspace.policy.most_urgent(
-                &own.shape(&refold),
-                &own.running_jobs(),
-                comparator,
-            ) {
+            let urgent = own.ask(|policy, comparator| {
+                policy.most_urgent(&own.shape(&refold), &own.running_jobs(), comparator)
+            });
+            match urgent {
                 None => own.settled = true,
                 Some((urgency, pick)) => {
                     if best.as_ref().is_none_or(|best| urgency > best.0) {
@@ -96,11 +94,12 @@ impl Core {
         let refold = self.refold();
         let (id, pick) = in_turn(tree).find_map(|id| {
             let own = &tree.keyspaces[&id];
-            let (shape, jobs) = (own.shape(&refold), own.running_jobs());
-            let (policy, comparator) = (&own.keyspace.policy, &*own.keyspace.comparator);
-            let pick = policy.at_rest(&shape, &jobs, comparator).or_else(|| {
-                let runs = self.options.idle_runs;
-                (runs > 0).then(|| policy.idle(&shape, &jobs, runs, comparator)).flatten()
+            let pick = own.ask(|policy, comparator| {
+                let (shape, jobs) = (own.shape(&refold), own.running_jobs());
+                policy.at_rest(&shape, &jobs, comparator).or_else(|| {
+                    let runs = self.options.idle_runs;
+                    (runs > 0).then(|| policy.idle(&shape, &jobs, runs, comparator)).flatten()
+                })
             })?;
             Some((id, pick))
         })?;
@@ -120,8 +119,12 @@ impl Core {
         let own = tree.keyspaces.get(&keyspace)?;
         // Nothing else runs meanwhile, so there is never a job to wait for.
         debug_assert!(own.running.is_empty(), "jobs of the policy's wait for those of callers");
-        self.step_of(own.manual(range, &Refold { operands_below, ..self.refold() }), keyspace, tree)
-            .map(|(_, claim)| claim)
+        self.step_of(
+            own.manual(range, &Refold { operands_below, ..self.refold() })?,
+            keyspace,
+            tree,
+        )
+        .map(|(_, claim)| claim)
     }
 
     /// The next job that brings together what the runs hold of one key, and the bytes it rewrites;
@@ -140,7 +143,7 @@ impl Core {
         let mut behind = key.to_vec();
         behind.push(0);
         let range = ShapeRange { lo: Some(Arc::clone(key)), hi: Some(behind.into()) };
-        self.step_of(own.manual(&range, &self.refold()), keyspace, tree)
+        self.step_of(own.manual(&range, &self.refold())?, keyspace, tree)
     }
 
     fn step_of(&self, step: ManualStep, id: KeyspaceId, tree: &Tree) -> Option<(u64, Claim)> {
@@ -196,15 +199,33 @@ pub(super) fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
 }
 
 impl KeyspaceTree {
-    fn manual(&self, range: &ShapeRange, refold: &Refold) -> ManualStep {
-        let (policy, comparator) = (&self.keyspace.policy, &*self.keyspace.comparator);
-        policy.manual(&self.shape(refold), &self.running_jobs(), range, comparator)
+    /// What the policy says of this tree. Nothing where its comparator has failed, or does so now.
+    pub(super) fn ask<T>(
+        &self,
+        question: impl FnOnce(&Policy, &dyn Comparator) -> Option<T>,
+    ) -> Option<T> {
+        let KeyspaceState { policy, comparator, .. } = &*self.keyspace;
+        if self.keyspace.has_failed() {
+            return None;
+        }
+        let answer = self
+            .keyspace
+            .guarded("the choice of a compaction", || Ok(question(policy, &**comparator)));
+        answer.unwrap_or_default()
+    }
+
+    fn manual(&self, range: &ShapeRange, refold: &Refold) -> Option<ManualStep> {
+        self.ask(|policy, comparator| {
+            Some(policy.manual(&self.shape(refold), &self.running_jobs(), range, comparator))
+        })
     }
 
     /// Bytes that must be compacted until the tree has its shape.
     pub(crate) fn debt(&self, refold: &Refold) -> u64 {
-        let (policy, comparator) = (&self.keyspace.policy, &*self.keyspace.comparator);
-        policy.debt(&self.shape(refold), &self.running_jobs(), comparator)
+        let debt = self.ask(|policy, comparator| {
+            Some(policy.debt(&self.shape(refold), &self.running_jobs(), comparator))
+        });
+        debt.unwrap_or(0)
     }
 
     pub(super) fn shape(&self, refold: &Refold) -> TreeShape {

@@ -37,6 +37,7 @@ impl Tenant for Core {
     }
 
     fn stepped(&self, work: Work, outcome: &Result<bool>) {
+        self.tell_failed_comparators();
         // A step that a close cut short did not fail.
         if let Err(error) = outcome
             && error.kind() != ErrorKind::Closed

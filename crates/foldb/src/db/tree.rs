@@ -84,10 +84,12 @@ impl Core {
         let mut versions = Vec::with_capacity(edit.keyspaces.len());
         for change in &mut edit.keyspaces {
             let own = &tree.keyspaces[&change.id];
-            let comparator = &*own.keyspace.comparator;
-            let version = Arc::new(own.version.apply(&change.tree, comparator, &self.trash)?);
-            check_invariants(&own.keyspace, &version)?;
-            versions.push(version);
+            versions.push(own.keyspace.guarded("a change of the tree", || {
+                let comparator = &*own.keyspace.comparator;
+                let version = Arc::new(own.version.apply(&change.tree, comparator, &self.trash)?);
+                check_invariants(&own.keyspace, &version)?;
+                Ok(version)
+            })?);
             change.dead_share = Some(own.dead_share.get());
         }
         if names_files(&edit) && !planted(Fault::SkipDirSync) {

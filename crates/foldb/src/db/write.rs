@@ -234,8 +234,10 @@ impl Core {
     ) -> Result<()> {
         let operation = Operation { kind, keyspace: keyspace.id, operator, key, value };
         operation.check_limits()?;
-        if kind != Kind::DeleteRange {
-            keyspace.check_key(key)?;
+        match kind {
+            // Its ends were checked with the range.
+            Kind::DeleteRange => keyspace.check_comparator()?,
+            _ => keyspace.check_key_to_write(key)?,
         }
         self.commit(Writes::One(keyspace, operation), NO_OPERATOR, options)
     }
@@ -251,7 +253,7 @@ impl Core {
                     Kind::DeleteRange => {
                         check_range::<&[u8]>(&*self.default.comparator, &operation.range())?;
                     }
-                    _ => self.default.check_key(operation.key)?,
+                    _ => self.default.check_key_to_write(operation.key)?,
                 }
             }
             if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {

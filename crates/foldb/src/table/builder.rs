@@ -31,9 +31,9 @@ use super::samples::Sampler;
 use super::separator::short_separator;
 use super::tombstone_block::encode_tombstones;
 use crate::encoding::{common_prefix, key_hash};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Definition;
-use crate::key::{Comparator, KeyspaceId, Kind, OperatorId, RecordHeader, SeqNo};
+use crate::key::{Comparator, KeyspaceId, Kind, OperatorId, RecordHeader, SeqNo, shown};
 use crate::options::Compression;
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::segment::{Address, ReferencesBuilder};
@@ -174,15 +174,18 @@ impl TableBuilder {
 
     /// Appends a record.
     ///
-    /// Records come ascending by key, those of one key descending by seqno: the caller's duty,
-    /// checked in debug builds only.
+    /// Records come ascending by key, those of one key descending by seqno. In the order of the bytes
+    /// that is the caller's duty, checked in debug builds only; a comparator may contradict itself.
     ///
     /// # Errors
-    /// `InvalidArgument` for key and value of 4 GiB together; `Io` or `NoSpace` if the file cannot
+    /// `ComparatorFailed` for keys that do not ascend in its order; `InvalidArgument` for key and value of 4 GiB together; `Io` or `NoSpace` if the file cannot
     /// be written.
     #[inline]
     pub fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()> {
-        debug_assert!(self.is_in_order(key, header.seqno), "records must come in order");
+        debug_assert!(
+            !self.order.is_bytewise() || self.is_in_order(key, header.seqno),
+            "records must come in order"
+        );
         let block_len = self.block.len(&self.writer);
         if block_len + key.len() + value.len() >= self.sub_block_len {
             self.make_room(block_len, key, value)?;
@@ -191,6 +194,9 @@ impl TableBuilder {
         let shared = common_prefix(last_key, key);
         let is_new = shared < key.len() || shared < last_key.len();
         if is_new || self.counts.entries() == 0 {
+            if !self.order.is_bytewise() {
+                self.check_order(key)?;
+            }
             self.new_key(key);
         }
         self.block.add(&mut self.writer, key, shared, header, value);
@@ -306,6 +312,28 @@ impl TableBuilder {
                 std::cmp::Ordering::Equal => seqno < self.counts.last_seqno,
                 std::cmp::Ordering::Greater => false,
             }
+    }
+
+    /// Refuses a key that a comparator does not call greater than the one before it, though it sorted
+    /// them so.
+    ///
+    /// # Errors
+    /// `ComparatorFailed`.
+    #[cold]
+    fn check_order(&self, key: &[u8]) -> Result<()> {
+        let last = self.last_key.as_slice();
+        if self.counts.entries() == 0 || self.order.compare(last, key).is_lt() {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::ComparatorFailed,
+            format!(
+                "comparator '{}' sorted key '{}' before '{}' and does not call it less",
+                self.order.name(),
+                shown(last),
+                shown(key)
+            ),
+        ))
     }
 
     /// Ends the sub-block if it is full, or if `value` alone would fill one: a large value shares

@@ -221,7 +221,7 @@ impl IndexDecoder {
             let start = self.key_ends.iter().rev().nth(1).copied().unwrap_or(0);
             let before = &self.keys[start as usize..end as usize];
             if order.compare(before, key).is_gt() {
-                return Err(Error::corruption(format!(
+                return Err(order.disorder(format!(
                     "index entry {}: expected separators to ascend, found a smaller one",
                     self.key_ends.len()
                 )));

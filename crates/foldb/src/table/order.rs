@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use crate::error::{Error, ErrorKind};
 use crate::key::Comparator;
 
 /// The order of user keys as tables use it.
@@ -29,6 +30,23 @@ impl KeyOrder {
     #[inline]
     pub fn comparator(&self) -> &dyn Comparator {
         &*self.comparator
+    }
+
+    /// The error for keys that are stored in another order than this. Their checksum is right. In the
+    /// order of the bytes they are damaged all the same; else the comparator contradicts itself or the
+    /// one that wrote them, and a repair must not throw the table away.
+    #[cold]
+    pub fn disorder(&self, message: String) -> Error {
+        if self.bytewise {
+            return Error::corruption(message);
+        }
+        let name = self.comparator.name();
+        Error::new(
+            ErrorKind::ComparatorFailed,
+            format!(
+                "{message}: comparator '{name}' is no total order, or another than wrote the table"
+            ),
+        )
     }
 
     /// Whether the order is that of the bytes.

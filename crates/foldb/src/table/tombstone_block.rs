@@ -102,7 +102,7 @@ fn check_place(
     let shown =
         |edge: &Edge| edge.key().map_or(String::new(), |key| key.escape_ascii().to_string());
     if tombstone.start.compare(comparator, &tombstone.end).is_ge() {
-        return Err(Error::corruption(format!(
+        return Err(order.disorder(format!(
             "range tombstone: expected an end behind its start \"{}\", found \"{}\"",
             shown(&tombstone.start),
             shown(&tombstone.end)
@@ -113,7 +113,7 @@ fn check_place(
         starts.then(tombstone.seqno.cmp(&last.seqno)).is_lt()
     });
     if !in_order {
-        return Err(Error::corruption(format!(
+        return Err(order.disorder(format!(
             "range tombstones: expected them in order, found one from \"{}\" out of it",
             shown(&tombstone.start)
         )));

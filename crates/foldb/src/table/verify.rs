@@ -138,7 +138,7 @@ impl Found {
                 Ordering::Greater => false,
             };
             if !ascends {
-                return Err(Error::corruption(format!(
+                return Err(table.order().disorder(format!(
                     "records: expected key \"{}\" seqno {} to come before \"{}\" seqno {}",
                     key.escape_ascii(),
                     header.seqno,

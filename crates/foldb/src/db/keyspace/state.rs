@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::ops::RangeBounds;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::compaction::policy::Policy;
 use crate::db::keyspace::merge_turn::MergeTurn;
@@ -15,6 +15,7 @@ use crate::fold::{Operator, Registry};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, check_ends, check_key};
 use crate::options::{KeyspaceSettings, LogAdoption, Options};
 use crate::segment::GrowingFiles;
+use crate::user_code::guarded;
 use crate::version::{KeyspaceEdit, OpenTables, Version};
 use crate::wal::LEAST_BY_DEFAULT;
 
@@ -54,6 +55,10 @@ pub(crate) struct KeyspaceState {
     /// What its reads paid for meeting several runs.
     pub(crate) read_credit: ReadCredit,
     dropped: AtomicBool,
+    /// Why its comparator is not trusted any more.
+    failure: OnceLock<Error>,
+    /// Whether listeners know of the failure.
+    failure_told: AtomicBool,
 }
 
 /// What a keyspace is begun with.
@@ -107,6 +112,8 @@ impl KeyspaceState {
             pace: Pace::default(),
             read_credit: ReadCredit::default(),
             dropped: AtomicBool::new(false),
+            failure: OnceLock::new(),
+            failure_told: AtomicBool::new(false),
         })
     }
 
@@ -128,6 +135,65 @@ impl KeyspaceState {
     #[inline(always)]
     pub(crate) fn check_key(&self, key: &[u8]) -> Result<()> {
         if self.custom_order { check_key(&*self.comparator, key) } else { Ok(()) }
+    }
+
+    /// [`KeyspaceState::check_key`] for a write, which a keyspace whose comparator failed refuses.
+    ///
+    /// # Errors
+    /// `InvalidArgument`; `ComparatorFailed`.
+    #[inline(always)]
+    pub(crate) fn check_key_to_write(&self, key: &[u8]) -> Result<()> {
+        if self.custom_order {
+            self.check_comparator()?;
+            check_key(&*self.comparator, key)?;
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// `ComparatorFailed` after it did.
+    pub(crate) fn check_comparator(&self) -> Result<()> {
+        self.failure.get().map_or(Ok(()), |failure| Err(failure.clone()))
+    }
+
+    /// Whether its comparator failed: no background work is done for it any more.
+    #[inline]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.get().is_some()
+    }
+
+    /// Does work that may meet a comparator which panics or contradicts itself, so that assertions of
+    /// the engine fail. Such a failure is the keyspace's alone. In the order of the bytes a panic is
+    /// the engine's own and goes on.
+    ///
+    /// # Errors
+    /// `ComparatorFailed`, and that of the work.
+    pub(crate) fn guarded<T>(&self, doing: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !self.custom_order {
+            return work();
+        }
+        let what = match guarded(work) {
+            Ok(Err(error)) if error.kind() == ErrorKind::ComparatorFailed => error.to_string(),
+            Ok(outcome) => return outcome,
+            Err(panic) => format!("it panicked ({panic})"),
+        };
+        let name = guarded(|| self.comparator.name().to_owned()).unwrap_or_default();
+        let failure = Error::new(
+            ErrorKind::ComparatorFailed,
+            format!(
+                "{doing} of keyspace '{}' failed: {what}; its comparator '{name}' panics or is no \
+                 total order. The keyspace takes no writes now, others do; reopen the database with \
+                 a comparator that is one",
+                self.name
+            ),
+        );
+        Err(self.failure.get_or_init(|| failure).clone())
+    }
+
+    /// The failure of its comparator, the first time that this is asked after it.
+    pub(crate) fn take_untold_failure(&self) -> Option<Error> {
+        let failure = self.failure.get()?;
+        (!self.failure_told.swap(true, Ordering::AcqRel)).then(|| failure.clone())
     }
 
     /// The same of the ends of a range.

@@ -38,7 +38,7 @@ impl Core {
             let turn = &keyspace.merge_turn;
             // In this order: what changes after the first line is looked at the next time.
             let seen = turn.changes();
-            if turn.is_settled() || !turn.may_try(start) {
+            if turn.is_settled() || !turn.may_try(start) || keyspace.has_failed() {
                 continue;
             }
             let merged = self.merge_step(&keyspace, bound, memory, &progress);

@@ -17,6 +17,7 @@ use crate::db::flush::Flushed;
 use crate::db::keyspace::{KeyspaceParts, KeyspaceState};
 use crate::db::open::files::{check_first_log, check_tables, highest_number, list_files, logs_in};
 use crate::db::open::stored::Stored;
+use crate::db::open::with_comparators;
 use crate::db::read_folds::ReadFolds;
 use crate::db::replay::{Replay, ReplayKeyspace, Replayed, needed_logs, replay_logs};
 use crate::db::snapshot::SnapshotList;
@@ -45,6 +46,11 @@ pub(super) struct Opening<'a> {
 
 impl Opening<'_> {
     pub(super) fn finish(self) -> Result<Arc<Core>> {
+        let options = self.options.clone();
+        with_comparators(&options, "the open", || self.assemble())
+    }
+
+    fn assemble(self) -> Result<Arc<Core>> {
         let Opening { options, names, fs, lock, mut stored, runtime } = self;
         let present = list_files(&*fs, &names)?;
         if stored.fresh
@@ -380,7 +386,10 @@ impl Core {
         for keyspace in self.all_keyspaces() {
             let memtables = replayed.memtables.get(&keyspace.id).map_or(&[][..], Vec::as_slice);
             let version = Arc::clone(&keyspace.view.load().version);
-            match self.write_memtables(&keyspace, memtables, &version, last_seqno, Vec::new()) {
+            let written = keyspace.guarded("the flush of logged writes", || {
+                self.write_memtables(&keyspace, memtables, &version, last_seqno, Vec::new())
+            });
+            match written {
                 Ok(files) => flushed.push((keyspace, files)),
                 Err(error) => {
                     let tree = self.lock_tree();
@@ -389,7 +398,7 @@ impl Core {
                 }
             }
         }
-        self.install_flushed(flushed, log, last_seqno)
+        self.install_flushed(flushed, log, last_seqno).map(drop)
     }
 
     /// Removes files that nothing refers to: unfinished tables, old logs and manifests.
