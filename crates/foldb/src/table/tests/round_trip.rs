@@ -115,7 +115,12 @@ fn check_summary(records: &[Record], summary: &TableSummary, table: &Arc<TableRe
     assert_eq!(summary.largest_seqno, seqnos().max().unwrap_or(0));
     let bytes = records.iter().map(|record| record.key.len() + record.value.len());
     assert_eq!(summary.raw_bytes, bytes.sum::<usize>() as u64);
-    assert!(summary.samples.len() <= 32 && summary.samples.iter().all(|s| s.len() <= 32));
+    assert!(summary.samples.len() <= 32);
+    let bytewise = table.order().is_bytewise();
+    assert!(summary.samples.iter().all(|sample| {
+        let is_key = |record: &Record| record.key[..] == sample[..];
+        if bytewise { sample.len() <= 32 } else { records.iter().any(is_key) }
+    }));
     let properties = table.properties();
     assert_eq!(properties.smallest, summary.smallest);
     assert_eq!(properties.largest, summary.largest);
