@@ -30,6 +30,8 @@ pub enum Reason {
     StagedBytes,
     /// Too many runs over a key range in staging.
     StagedDepth,
+    /// Level 0 stops writers, and no other rule wants its runs.
+    WritersStopped,
     /// A sorted level is over its capacity.
     Capacity,
     /// A level that should be one run is several.

@@ -31,6 +31,7 @@ mod shape;
 mod slices;
 mod sorted;
 mod staging;
+mod stopped;
 #[cfg(test)]
 mod tests;
 mod tier;
@@ -167,6 +168,8 @@ impl Policy {
         if self.preset == CompactionPreset::Tiered {
             needs.extend(whole::space_amplification(view));
         }
+        let is_wanted = needs.iter().flat_map(|need| &need.drafts).any(|draft| draft.from == 0);
+        needs.extend(stopped::need(view, is_wanted));
         needs
     }
 }

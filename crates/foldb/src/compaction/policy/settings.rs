@@ -23,6 +23,8 @@ pub struct Policy {
     pub level0_trigger: usize,
     /// Runs in level 0 from which even small ones are merged at any price.
     pub level0_limit: usize,
+    /// Runs in level 0 at which writers wait.
+    pub level0_stop: usize,
     /// Leveled: bytes of level 1.
     pub level_base: u64,
     /// Leveled: how much larger each next level may be.
@@ -79,6 +81,7 @@ impl Policy {
             last_max_runs: options.tier_fan_in,
             level0_trigger: trigger,
             level0_limit: (2 * trigger).min(options.level0_slowdown_trigger).max(trigger),
+            level0_stop: options.level0_stop_trigger,
             level_base: options.max_bytes_for_level_base,
             level_multiplier: options.max_bytes_for_level_multiplier,
             target_file_size: match options.target_file_size {

@@ -24,6 +24,7 @@ fn policy(preset: CompactionPreset, write_buffer: u64) -> Policy {
         last_max_runs: 4,
         level0_trigger: 4,
         level0_limit: 8,
+        level0_stop: 36,
         level_base: 256 * MIB,
         level_multiplier: 10.0,
         target_file_size: write_buffer.clamp(8 * MIB, 64 * MIB),

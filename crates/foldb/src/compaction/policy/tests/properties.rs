@@ -188,6 +188,37 @@ proptest! {
         history.come_to_rest();
     }
 
+    /// Two small runs over a large tree lie below every bound in bytes, and yet they stopped writers for
+    /// ever where two were as many as level 0 may have.
+    #[test]
+    fn a_policy_at_rest_stops_no_writer(
+        preset in presets(),
+        levels in 2..8usize,
+        (trigger, over) in (1..9usize, 0..3usize),
+        fan_in in 2..9usize,
+        staging_ratio in prop::sample::select(vec![0.01, 0.25, 1.0, 10.0]),
+        events in events(),
+    ) {
+        let mut history = History::new(preset, levels);
+        let stop = trigger + over;
+        let edges = |own: Policy| Policy {
+            fan_in,
+            staging_ratio,
+            level0_trigger: trigger,
+            level0_limit: (2 * trigger).min(stop).max(trigger),
+            level0_stop: stop,
+            ..own
+        };
+        history.policy = edges(history.policy);
+        for event in &events {
+            history.happen(event);
+            history.policy = edges(history.policy);
+            history.come_to_rest();
+            let runs = history.tree.shape().levels[0].len();
+            prop_assert!(runs < stop, "{runs} runs stop writers, and nothing is to be done");
+        }
+    }
+
     #[test]
     fn at_rest_space_and_depth_are_bounded(
         preset in presets(),

@@ -1,0 +1,63 @@
+//! A level 0 that stops writers: that is itself a reason for a job, whatever the other rules say.
+//!
+//! Writers wait while level 0 has `level0_stop_trigger` runs. The other rules weigh bytes, and small
+//! runs may lie below all of their bounds: two runs of a few kilobytes are no staging to speak of, and
+//! too light for a sorted level below. With a low trigger writers would wait for a job that no rule
+//! wants. This rule has one for every such tree:
+//!
+//! ```text
+//! stop 3    [1] [1] [16]    level 0 may keep runs: the cheapest neighbours merge in place
+//! stop 1    [4]             it may keep none: all of it goes to the next level in use
+//! ```
+//!
+//! Invariant: while nothing runs and level 0 has `level0_stop_trigger` runs, there is a job, and a
+//! repetition of such jobs brings level 0 below the trigger.
+
+use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
+use crate::compaction::policy::shape::{KeyRange, RunShape};
+use crate::compaction::policy::tier;
+use crate::options::CompactionPreset;
+
+/// What level 0 needs when it stops writers. `is_wanted`: another rule takes runs of it already, and
+/// counts their bytes.
+pub fn need(view: &View, is_wanted: bool) -> Option<Need> {
+    let (runs, stop) = (view.runs(0), view.policy.level0_stop.max(1));
+    if runs.len() < stop {
+        return None;
+    }
+    let mut drafts = Vec::new();
+    if stop > 1
+        && let Some(window) = tier::small_neighbours(runs, u64::MAX, true)
+    {
+        drafts.push(tier::in_place(0, window, Reason::WritersStopped));
+    }
+    drafts.extend(go_down(view));
+    let bytes: u64 = runs.iter().map(RunShape::bytes).sum();
+    let debt = if is_wanted { 0 } else { bytes.max(1) };
+    // As urgent as a tier of so many runs is, so that no other level is put in order first.
+    let urgency = runs.len() as f64 / view.policy.level0_trigger.max(1) as f64;
+    Some(Need { urgency, debt, drafts })
+}
+
+/// All of level 0 that no job uses goes to the next level in use.
+fn go_down(view: &View) -> Option<Draft> {
+    let runs = view.runs(0);
+    let free = view.free_from(0);
+    let last = view.policy.num_levels - 1;
+    let (to, is_sorted) = match view.policy.preset {
+        CompactionPreset::Leveled => (1, true),
+        CompactionPreset::Tiered => (1, false),
+        CompactionPreset::LazyLeveled if last == 1 => (1, true),
+        CompactionPreset::LazyLeveled if view.policy.tiers(view.last_bytes()) > 1 => (1, false),
+        CompactionPreset::LazyLeveled => (last - 1, false),
+    };
+    (free < runs.len()).then(|| Draft {
+        reason: Reason::WritersStopped,
+        from: 0,
+        runs: free..runs.len(),
+        to,
+        output: if is_sorted { view.sorted_target(to) } else { OutputRun::New },
+        range: if is_sorted { view.range_over(&runs[free..], to) } else { KeyRange::ALL },
+        only_as_move: false,
+    })
+}
