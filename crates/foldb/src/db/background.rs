@@ -8,7 +8,7 @@
 //! Who waits learns of errors of the work that he waits for, and of no other: a compaction that fails does
 //! not fail a write or a flush that can go on.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -47,6 +47,8 @@ pub(crate) struct Background {
     pub(crate) flushing: Mutex<()>,
     /// Held by who merges value segments.
     pub(crate) merging: Mutex<()>,
+    /// Callers that want to merge value segments: a merge in the background does not rest meanwhile.
+    pub(crate) merge_callers: AtomicUsize,
     /// Held by who runs a job of its own, which shares the tree with no other.
     pub(crate) alone: Mutex<()>,
 }
@@ -165,6 +167,33 @@ impl Background {
         self.at_rest.load(Ordering::Acquire)
     }
 
+    /// Whether the last flush failed: until it is tried again no worker flushes.
+    pub(crate) fn is_flush_failing(&self) -> bool {
+        self.lock().flush_error.is_some()
+    }
+
+    /// Whether the last slice of a compaction failed.
+    pub(crate) fn is_compaction_failing(&self) -> bool {
+        self.lock().compaction_error.is_some()
+    }
+
+    /// Waits for a step of a worker. `false` when none was done in time.
+    pub(crate) fn wait_for_step(&self, at_most: Duration) -> bool {
+        let state = self.lock();
+        if state.shutdown {
+            return true;
+        }
+        let waited = self.progress.wait_timeout(state, at_most);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// Calls `look` with the callers' jobs kept as they are; not while there are any.
+    #[cfg(debug_assertions)]
+    pub(crate) fn without_callers<T>(&self, look: impl FnOnce() -> T) -> Option<T> {
+        let state = self.lock();
+        (state.manual == 0 && !state.shutdown).then(look)
+    }
+
     fn shutting_down(&self) -> bool {
         self.lock().shutdown
     }
@@ -220,12 +249,17 @@ impl Core {
         outcome
     }
 
-    /// Goes on with a paused job, or begins one.
+    /// A slice of a compaction, or else a merge of value segments.
     pub(crate) fn compaction_work(&self) -> Result<bool> {
+        Ok(self.compaction_slice()? || self.merge_work()?)
+    }
+
+    /// Goes on with a paused job, or begins one. Whether there was any.
+    pub(crate) fn compaction_slice(&self) -> Result<bool> {
         let mut paused = self.background.lock_paused_jobs();
         let job = if paused.is_empty() { None } else { Some(paused.remove(0)) };
         drop(paused);
-        let Some(job) = job.or_else(|| self.begin_job()) else { return self.merge_work() };
+        let Some(job) = job.or_else(|| self.begin_job()) else { return Ok(false) };
         let mut job = ClaimGuard { core: self, job: Some(job) };
         match self.compaction_step(&mut job.job) {
             // It concerns that keyspace alone, which is told of: others go on, and wait for nothing.
@@ -306,17 +340,36 @@ impl Core {
     pub(crate) fn flush_sealed(&self) -> Result<()> {
         self.check_writable()?;
         self.check_may_wait()?;
-        {
-            let mut writer = self.lock_writer();
-            if !writer.buffers.is_empty() {
-                self.seal(&mut writer)?;
-            }
-        }
+        self.seal_for_flush()?;
         let Some(through) = self.sealed.newest_through() else { return Ok(()) };
         self.wait_while_flushing(|core| match core.sealed.are_flushed(through) {
             true => Awaited::Nothing,
             false => Awaited::Work(Work::Flush),
         })
+    }
+
+    /// Seals what was written so far, as soon as there are fewer memtables than there may be. While
+    /// flushes fail, calls would else pile up memtables and logs without end.
+    fn seal_for_flush(&self) -> Result<()> {
+        let written = self.published();
+        let most = self.options.max_write_buffers();
+        loop {
+            {
+                let mut writer = self.lock_writer();
+                // A writer may have sealed it meanwhile.
+                let is_sealed = self.sealed.newest_through().is_some_and(|last| last >= written);
+                if is_sealed || writer.buffers.is_empty() {
+                    return Ok(());
+                }
+                if self.sealed.len() + 1 < most {
+                    return self.seal(&mut writer);
+                }
+            }
+            self.wait_while_flushing(|core| match core.sealed.len() + 1 < most {
+                true => Awaited::Nothing,
+                false => Awaited::Work(Work::Flush),
+            })?;
+        }
     }
 
     /// Waits until there is nothing left to flush or compact, of what is done when nobody writes neither.
@@ -479,12 +532,15 @@ impl Drop for RestWaiter<'_> {
     }
 }
 
-/// Somebody runs jobs of its own: the policy's begin again when he is done.
+/// A caller runs jobs of its own: the policy's begin again when it is done.
 struct Manual<'a>(&'a Core);
 
 impl Drop for Manual<'_> {
     fn drop(&mut self) {
-        self.0.background.lock().manual -= 1;
-        self.0.wake();
+        // The workers are woken in the same moment: none of them has looked in vain in between.
+        let mut state = self.0.background.lock();
+        state.manual -= 1;
+        state.steps += 1;
+        self.0.runtime.workers().wake(self.0.member);
     }
 }

@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 
 use crate::batch::Operation;
 use crate::db::keyspace::KeyspaceState;
-use crate::db::pace::Pauses;
+use crate::db::pace::{Pauses, most_slowed};
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::memtable::{Folding, Memtable, MemtableWriter};
 use crate::wal::SealedLog;
@@ -33,6 +33,15 @@ const READY: &str = "the caller made room";
 
 /// Bytes that a write needs, keyspace by keyspace.
 pub(crate) type Needs = SmallVec<[(KeyspaceId, usize); 4]>;
+
+/// A write that is slowed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slowed {
+    /// When it may be applied.
+    pub(crate) until: Duration,
+    /// The longest time that all its pauses may take.
+    pub(crate) most: Duration,
+}
 
 /// The memtable of one keyspace.
 pub(crate) struct Buffer {
@@ -143,15 +152,24 @@ impl Buffers {
         needs: &Needs,
         flush_pace: Duration,
         clock: &dyn Clock,
-    ) -> Option<Duration> {
-        let until = needs.iter().filter_map(|&(id, _)| {
-            let Buffer { memtable, pauses, keyspace, .. } = self.get_mut(id)?;
+    ) -> Option<Slowed> {
+        let mut longest: Option<Slowed> = None;
+        for &(id, bytes) in needs {
+            let Some(Buffer { memtable, pauses, keyspace, .. }) = self.get_mut(id) else {
+                continue;
+            };
             let grown = memtable.as_ref().map_or(0, MemtableWriter::grown);
-            let is_due = pauses.look_is_due(grown);
+            if !pauses.look_is_due(grown) {
+                continue;
+            }
             let per_mib = keyspace.pace.per_mib().max(flush_pace);
-            is_due.then(|| pauses.pause(grown, per_mib, clock.now())).flatten()
-        });
-        until.max()
+            let Some(until) = pauses.pause(grown, per_mib, clock.now()) else { continue };
+            let slowed = Slowed { until, most: most_slowed(bytes, per_mib) };
+            if longest.is_none_or(|longest| until > longest.until) {
+                longest = Some(slowed);
+            }
+        }
+        longest
     }
 
     /// Whether the memtables of these keyspaces have many keys that are not in order.
@@ -344,9 +362,9 @@ impl SealedGroups {
         self.lock().len()
     }
 
-    /// Bytes that they took of the write buffer.
-    pub(crate) fn bytes(&self) -> usize {
-        self.lock().iter().map(|group| group.bytes).sum()
+    /// Bytes that they took of the write buffer, each `most` at most.
+    pub(crate) fn bytes(&self, most: usize) -> usize {
+        self.lock().iter().map(|group| group.bytes.min(most)).sum()
     }
 
     /// The oldest ones.

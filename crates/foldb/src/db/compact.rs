@@ -32,6 +32,11 @@ impl Core {
             .or_else(|| self.pick_for_reads(&tree))
             .or_else(|| if idle { self.pick_when_idle(&tree) } else { None })
             .or_else(|| self.pick_revealing(&tree, is_idle));
+        debug_assert!(
+            claim.is_some() || self.stopped_for_nothing(&tree).is_none(),
+            "level 0 of keyspace {:?} stops writers, and the policy has no job",
+            self.stopped_for_nothing(&tree)
+        );
         self.background.at_rest.store(claim.is_none() && is_idle, Ordering::Release);
         let claim = claim?;
         tree.claim(&claim);

@@ -50,7 +50,12 @@ impl Core {
         let _flushing = self.background.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         self.remove_unreferenced_tables();
         let wanted = if eager { 1 } else { self.options.flush_together() };
-        if self.sealed.len() < wanted.max(1) {
+        let sealed = self.sealed.len();
+        if sealed < wanted.max(1) {
+            debug_assert!(
+                sealed + 1 < self.options.max_write_buffers(),
+                "{sealed} sealed memtables stop writers, and no worker flushes them"
+            );
             return Ok(false);
         }
         self.check_writable()?;
@@ -68,7 +73,8 @@ impl Core {
         };
         let memtables = groups.iter().flat_map(|group| &group.memtables);
         let bytes = memtables.map(|(_, memtable)| memtable.bytes()).sum();
-        self.background.flushes.note(bytes, clock.now() - start);
+        let write_buffer = self.options.write_buffer_size;
+        self.background.flushes.note(bytes, write_buffer, clock.now() - start);
         self.sealed.flushed(groups.len());
         let log_bytes = groups.iter().map(|group| group.log_bytes).sum();
         drop(groups);

@@ -12,6 +12,10 @@
 //!
 //! Where writers are faster than flushes, or faster than they were, half a write buffer more may be
 //! filled, towards the end of which they are slowed ([`crate::db::pace`]).
+//!
+//! A record or batch may be larger than the write buffer. What it fills is sealed by the next write,
+//! and counts as one write buffer: it has its memory already, and holds back none of the small
+//! writes behind it.
 
 use std::time::Duration;
 
@@ -47,7 +51,7 @@ impl Core {
         if !self.shares_write_buffers() {
             return all;
         }
-        all.min(self.options.memtable_bytes().saturating_sub(self.sealed.bytes()))
+        all.min(self.options.memtable_bytes().saturating_sub(self.sealed.bytes(all)))
     }
 
     /// Write buffers filled and not in tables, of which the last one may be filled in part.
@@ -55,12 +59,17 @@ impl Core {
         if !self.shares_write_buffers() {
             return self.sealed.len() as f64 + buffers.used_share();
         }
-        (self.sealed.bytes() + buffers.used()) as f64 / self.options.write_buffer_size as f64
+        let all = self.options.write_buffer_size;
+        (self.sealed.bytes(all) + buffers.used()) as f64 / all as f64
     }
 
-    /// Whether to seal what is not full yet, so that what is filled next fits beside it.
+    /// Whether to seal what has room left: what is filled next fits beside it, or a large write has
+    /// filled more than the write buffer.
     pub(super) fn should_seal_early(&self, writer: &WriterState) -> bool {
         let used = writer.buffers.used();
+        if used > self.options.write_buffer_size {
+            return self.lack_of_room(&writer.buffers.written()).is_none();
+        }
         let part = used as f64 / self.options.write_buffer_size as f64;
         let Some(since) = writer.filling_since else { return false };
         if part < LEAST_SEALED || !self.shares_write_buffers() || self.sealed.len() > 0 {

@@ -7,6 +7,11 @@
 //! Write buffers that wait for their flush are everybody's, and slow everybody, as they run out
 //! ([`crate::db::overlap`]).
 //!
+//! A pause is paid for work that a worker does. What is full is sealed first, which starts its flush;
+//! only then is there a pace. A waiting writer is woken by each step of a worker and looks again: a
+//! pause and what is owed get less with the pace, and end with the backlog. A write pays for at most
+//! its own bytes, or [`LONGEST_PAUSE`]: a small write behind a very large one waits hardly at all.
+//!
 //! ```text
 //!  time per MiB                    .│
 //!    0.32 s ├┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄: │
@@ -35,10 +40,13 @@ const SLOWEST_TIMES: f64 = 10.0;
 const FIRST_FLUSH: Duration = Duration::from_millis(5);
 /// Bytes a memtable grows between two looks at the pace.
 const LOOK_BYTES: usize = 16 << 10;
+/// The most that one flush counts in the average of their speed.
+const NEWEST_FLUSH: f64 = 0.5;
 /// Shorter pauses add up until they are worth a timer.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(100);
-/// Longer ones are cut in two, between which the pace is looked at again.
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+/// Longer ones are cut in two, between which the pace is looked at again; and the longest time that a
+/// write is slowed for what others wrote.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// How slow a keyspace's writes are to be. Stored by workers, loaded by writers.
 #[derive(Debug, Default)]
@@ -49,6 +57,11 @@ pub(crate) struct Pace {
 impl Pace {
     pub(crate) fn per_mib(&self) -> Duration {
         Duration::from_nanos(self.nanos_per_mib.load(Ordering::Relaxed))
+    }
+
+    /// No worker works anything off.
+    pub(crate) fn clear(&self) {
+        self.set(Duration::ZERO);
     }
 
     fn set(&self, per_mib: Duration) {
@@ -73,10 +86,14 @@ impl FlushSpeed {
         self.0.per_mib()
     }
 
-    /// Some memtables were flushed. One flush at a time.
-    pub(crate) fn note(&self, bytes: usize, took: Duration) {
-        let lately = took.div_f64(bytes.max(1) as f64 / MIB as f64);
-        self.0.set((self.per_mib() + lately.min(FIRST_FLUSH * 100)) / 2);
+    /// Some memtables were flushed, of as many bytes as a write buffer or fewer. One flush at a time.
+    ///
+    /// A flush of a few bytes takes as long as its syncs, which says nothing about a MiB: each flush
+    /// counts by its part of a write buffer.
+    pub(crate) fn note(&self, bytes: usize, write_buffer: usize, took: Duration) {
+        let lately = took.div_f64(bytes.max(1) as f64 / MIB as f64).min(FIRST_FLUSH * 100);
+        let weight = NEWEST_FLUSH * (bytes as f64 / write_buffer.max(1) as f64).min(1.0);
+        self.0.set(self.per_mib().mul_f64(1.0 - weight) + lately.mul_f64(weight));
     }
 }
 
@@ -123,8 +140,8 @@ fn while_flushing(filled: f64, options: &Options, flush: Duration) -> Duration {
 }
 
 impl Core {
-    /// Works out the pace of a keyspace whose tree changed. Where nobody compacts on a thread of its
-    /// own there is nothing to wait for.
+    /// Works out the pace of a keyspace whose tree changed. Where no worker compacts there is nothing
+    /// to wait for.
     pub(crate) fn set_pace(&self, own: &KeyspaceTree) {
         if self.options.disable_auto_compactions || !self.has_workers() {
             return;
@@ -143,9 +160,10 @@ impl Core {
 }
 
 impl Core {
-    /// The pace of all keyspaces while flushes are behind.
+    /// The pace of all keyspaces while flushes are behind: none where no worker flushes.
     pub(crate) fn flush_pace(&self, buffers: &Buffers) -> Duration {
-        if !self.has_workers() {
+        let is_flushed = self.sealed.len() >= self.options.flush_together();
+        if !is_flushed || !self.has_workers() || self.background.is_flush_failing() {
             return Duration::ZERO;
         }
         let filled = self.filled(buffers);
@@ -162,19 +180,46 @@ pub(crate) struct Pauses {
     looked_at: usize,
     /// Bytes since the last look that memtables sealed meanwhile took.
     carried: usize,
-    /// Time not waited yet.
+    /// Time not waited yet, at the pace of the last look.
     owed: Duration,
+    /// That pace.
+    owed_at: Duration,
     /// Time waited too much, for timers are late.
     ahead: Duration,
-    /// When writes go on, during a pause.
-    resume_at: Option<Duration>,
+    /// The pause that holds all writers, if there is one.
+    current: Option<Pause>,
+}
+
+/// A pause that has begun.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    /// When writes go on.
+    until: Duration,
+    /// The pace that it is paid at.
+    per_mib: Duration,
 }
 
 impl Default for Pauses {
     fn default() -> Self {
-        let (owed, ahead) = (Duration::ZERO, Duration::ZERO);
-        Pauses { next_look: LOOK_BYTES, looked_at: 0, carried: 0, owed, ahead, resume_at: None }
+        let (owed, owed_at, ahead) = <(Duration, Duration, Duration)>::default();
+        let (next_look, looked_at, carried, current) = (LOOK_BYTES, 0, 0, None);
+        Pauses { next_look, looked_at, carried, owed, owed_at, ahead, current }
     }
+}
+
+/// What writing so many bytes takes at a pace.
+fn time_of(bytes: usize, per_mib: Duration) -> Duration {
+    per_mib.mul_f64(bytes as f64 / MIB as f64)
+}
+
+/// What is left of a time at one pace when the pace is another now: no more than it was.
+fn fall(before: Duration, now: Duration) -> f64 {
+    if now >= before { 1.0 } else { now.as_secs_f64() / before.as_secs_f64() }
+}
+
+/// The longest time that a write of so many bytes is slowed.
+pub(crate) fn most_slowed(bytes: usize, per_mib: Duration) -> Duration {
+    time_of(bytes, per_mib).max(LONGEST_PAUSE)
 }
 
 impl Pauses {
@@ -189,7 +234,13 @@ impl Pauses {
         self.carried += grown - self.looked_at;
         self.looked_at = 0;
         let left = LOOK_BYTES.saturating_sub(self.carried);
-        self.next_look = if self.resume_at.is_some() { 0 } else { left };
+        self.next_look = if self.current.is_some() { 0 } else { left };
+    }
+
+    /// What was written so far was written while no worker was behind: it is not waited for.
+    fn forgive(&mut self, grown: usize) {
+        (self.owed, self.ahead, self.current) = (Duration::ZERO, Duration::ZERO, None);
+        self.looked(grown);
     }
 
     /// Looks at the pace. When writes may go on, if that is later than `now`.
@@ -199,32 +250,36 @@ impl Pauses {
         per_mib: Duration,
         now: Duration,
     ) -> Option<Duration> {
-        if let Some(at) = self.resume_at {
-            if now < at {
-                return Some(at);
-            }
-            self.resume_at = None;
-            self.ahead = (self.ahead + (now - at)).min(LONGEST_PAUSE);
-        }
-        let bytes = (self.carried + grown - self.looked_at) as u64;
         if per_mib.is_zero() {
-            (self.owed, self.ahead) = (Duration::ZERO, Duration::ZERO);
-            self.looked(grown);
+            self.forgive(grown);
             return None;
         }
-        self.owed += per_mib.mul_f64(bytes as f64 / MIB as f64);
+        if let Some(pause) = self.current {
+            let left = pause.until.saturating_sub(now);
+            let left = left.mul_f64(fall(pause.per_mib, per_mib));
+            if !left.is_zero() {
+                let per_mib = per_mib.min(pause.per_mib);
+                self.current = Some(Pause { until: now + left, per_mib });
+                return Some(now + left);
+            }
+            self.current = None;
+            self.ahead = (self.ahead + now.saturating_sub(pause.until)).min(LONGEST_PAUSE);
+        }
+        self.owed = self.owed.mul_f64(fall(self.owed_at, per_mib));
+        self.owed_at = per_mib;
+        self.owed += time_of(self.carried + grown - self.looked_at, per_mib);
         let credit = self.ahead.min(self.owed);
         (self.owed, self.ahead) = (self.owed - credit, self.ahead - credit);
         self.looked(grown);
         if self.owed < SHORTEST_PAUSE {
             return None;
         }
-        let pause = self.owed.min(LONGEST_PAUSE);
-        self.owed -= pause;
-        // Until the pause is over everybody looks.
+        let length = self.owed.min(LONGEST_PAUSE);
+        self.owed -= length;
+        // Until the pause is over every writer looks.
         self.next_look = 0;
-        self.resume_at = Some(now + pause);
-        self.resume_at
+        self.current = Some(Pause { until: now + length, per_mib });
+        Some(now + length)
     }
 
     fn looked(&mut self, grown: usize) {
@@ -333,15 +388,46 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_holds_everybody_until_it_is_over() {
+    fn a_pause_holds_all_writers_until_it_is_over() {
         let mut pauses = Pauses::default();
         let second = Duration::from_secs(1);
         let at = pauses.pause(LOOK_BYTES, SLOWEST, second).expect("a pause");
         assert_eq!(at, second + Duration::from_millis(5));
-        // Whoever comes meanwhile, also when compaction has caught up by now.
+        // Every writer that comes meanwhile.
         assert!(pauses.look_is_due(LOOK_BYTES));
-        assert_eq!(pauses.pause(LOOK_BYTES, Duration::ZERO, second), Some(at));
-        assert_eq!(pauses.pause(LOOK_BYTES, Duration::ZERO, at), None);
+        assert_eq!(pauses.pause(LOOK_BYTES, SLOWEST, second), Some(at));
+        assert_eq!(pauses.pause(LOOK_BYTES, SLOWEST, at), None);
         assert!(!pauses.look_is_due(LOOK_BYTES));
+    }
+
+    /// Pauses were once timers set at the pace of their beginning, and outlived the backlog by far.
+    #[test]
+    fn a_pause_gets_shorter_with_the_pace_and_ends_with_the_backlog() {
+        let second = Duration::from_secs(1);
+        let large = 64 << 20;
+        let mut pauses = Pauses::default();
+        assert_eq!(pauses.pause(large, SLOWEST, second), Some(second + LONGEST_PAUSE));
+        let fifth = pauses.pause(large, SLOWEST / 5, second);
+        assert_eq!(fifth, Some(second + LONGEST_PAUSE / 5));
+        assert_eq!(pauses.pause(large, SLOWEST, second), fifth, "never longer");
+        assert_eq!(pauses.pause(large, Duration::ZERO, second), None);
+        assert_eq!(pauses.pause(large, SLOWEST, second), None, "nothing is owed any more");
+    }
+
+    #[test]
+    fn a_small_write_does_not_pay_for_a_large_one() {
+        assert_eq!(most_slowed(100, SLOWEST), LONGEST_PAUSE);
+        assert_eq!(most_slowed(10 << 20, SLOWEST), SLOWEST * 10);
+    }
+
+    /// The flush of one key takes a few milliseconds, which was once taken for seconds a MiB.
+    #[test]
+    fn the_flush_of_a_tiny_memtable_says_nothing_about_a_large_one() {
+        let (millis, buffer) = (Duration::from_millis, 64 << 20);
+        let speed = FlushSpeed::default();
+        (0..100).for_each(|_| speed.note(1000, buffer, millis(20)));
+        assert!(speed.per_mib() < FIRST_FLUSH * 11 / 10, "{:?}", speed.per_mib());
+        (0..10).for_each(|_| speed.note(buffer, buffer, millis(64 * 40)));
+        assert!(speed.per_mib() > millis(39), "what is large counts: {:?}", speed.per_mib());
     }
 }

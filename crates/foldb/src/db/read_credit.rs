@@ -100,7 +100,8 @@ impl Core {
     }
 
     fn reads_paid(&self, keyspace: &KeyspaceState, bytes: u64) {
-        if bytes > 0 && !self.read_only && keyspace.read_credit.pay(bytes) {
+        let is_compacted = !self.read_only && !self.options.disable_auto_compactions;
+        if bytes > 0 && is_compacted && keyspace.read_credit.pay(bytes) {
             self.wake();
         }
     }

@@ -134,9 +134,12 @@ impl ReadFolds {
 }
 
 impl Core {
-    /// A read had to fold a long chain.
+    /// A read had to fold a long chain. Where no worker compacts, nothing is paid for.
     #[cold]
     pub(crate) fn note_long_chain(&self, keyspace: &KeyspaceState, key: &[u8], operands: usize) {
+        if self.options.disable_auto_compactions || self.read_only {
+            return;
+        }
         if self.read_folds.pay(keyspace.id, key, operands, self.tree_age()) {
             self.wake();
         }
@@ -186,6 +189,29 @@ mod tests {
         assert!(!folds.pay(0, b"wall", 100, 7));
         assert_eq!(folds.spend(7, |_, _| -> Option<(u64, ())> { panic!("asked again") }), None);
         assert!(folds.pay(0, b"wall", 100, 8));
+    }
+
+    /// Where nothing compacts by itself each long read once took two locks of the database, and woke
+    /// workers with nothing to do.
+    #[test]
+    fn without_automatic_compaction_reads_pay_for_nothing() {
+        for disable_auto_compactions in [false, true] {
+            let options = crate::Options {
+                create_if_missing: true,
+                merge_operator: Some("float64add".to_owned()),
+                disable_auto_compactions,
+                env: foldb_env::Env::in_memory(foldb_env::MemFs::new()),
+                ..crate::Options::default()
+            };
+            let db = crate::Db::open("db", options).unwrap();
+            db.put("key", 0f64.to_le_bytes()).unwrap();
+            db.flush().unwrap();
+            (0..2 * LONG_CHAIN).for_each(|_| db.merge("key", 1f64.to_le_bytes()).unwrap());
+            db.flush().unwrap();
+            assert!(db.get("key").unwrap().is_some());
+            let paid = db.core().read_folds.any.load(Ordering::Relaxed);
+            assert_eq!(paid, !disable_auto_compactions);
+        }
     }
 
     #[test]

@@ -5,6 +5,10 @@
 //! writer stands in nobody's way: who fits goes on, who gave a deadline is told in time that it has
 //! passed, and nobody else's flush, sync or new keyspace waits behind a stall. Once it holds the lock
 //! and there is room, it waits for nothing more; so a write that answers `Busy` has done nothing.
+//!
+//! Invariant: what a write waits for, a worker works on. What is full is sealed before any pause, and
+//! whatever stops writers is a reason to flush or to compact. Builds with debug assertions check it
+//! (`assert_workers_are_at_it`).
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -13,7 +17,7 @@ use foldb_env::Clock;
 use parking_lot::MutexGuard;
 
 use crate::db::background::Awaited;
-use crate::db::buffers::SealedGroup;
+use crate::db::buffers::{Needs, SealedGroup, Slowed};
 use crate::db::core::Core;
 use crate::db::keyspace::{KeyspaceState, dropped};
 use crate::db::write::{WriterState, Writes};
@@ -52,6 +56,20 @@ impl Patience {
     fn covers(self, moment: Duration) -> bool {
         self.until.is_none_or(|until| moment <= until)
     }
+
+    /// No longer than until a moment.
+    fn up_to(self, moment: Duration) -> Patience {
+        Patience { until: Some(self.until.map_or(moment, |until| until.min(moment))) }
+    }
+}
+
+/// What a write has waited for so far.
+#[derive(Default)]
+struct Waited {
+    /// Whether it has looked at memory.
+    looked: bool,
+    /// How long it was slowed for the sake of flushes and compactions.
+    slowed: Duration,
 }
 
 /// Bytes written between two looks at memory.
@@ -60,6 +78,17 @@ const LOOK_BYTES: u64 = 64 << 10;
 const SHARED_LOOK_BYTES: u64 = 4 << 10;
 /// Pause at each look while memtables of all databases take more than they may.
 const MEMORY_PAUSE: Duration = Duration::from_millis(10);
+
+/// How long a write waits in builds with debug assertions until it looks whether workers are at it.
+const LOOK_AT_WORKERS: Duration = Duration::from_secs(1);
+
+/// The work that ends a stall.
+fn work_for(reason: StallReason) -> Work {
+    match reason {
+        StallReason::CompactionDebt => Work::Compaction,
+        StallReason::Memtables | StallReason::Memory => Work::Flush,
+    }
+}
 
 /// The error of a write that would have to wait longer than it may.
 pub(crate) fn busy(because: &str) -> Error {
@@ -123,16 +152,21 @@ impl Core {
         writes: Writes<'_>,
         patience: Patience,
     ) -> Result<MutexGuard<'a, WriterState>> {
-        let mut looked = false;
+        let mut waited = Waited::default();
         loop {
-            let room = self.make_room(&mut writer, writes, &mut looked)?;
+            let room = self.make_room(&mut writer, writes, &mut waited)?;
             if let Room::Made = room {
                 return Ok(writer);
             }
             drop(writer);
             match room {
                 Room::Made => {}
-                Room::Paused(until, reason) => self.sit_out_pause(until, reason, patience)?,
+                Room::Paused(until, StallReason::Memory) => {
+                    self.wait_for_memory(until, patience)?
+                }
+                Room::Paused(until, reason) => {
+                    waited.slowed += self.sit_out_pause(until, reason, patience)?;
+                }
                 Room::Full(keyspaces) => self.wait_for_buffer(&keyspaces, patience)?,
             }
             writer = self.lock_writer_for(patience)?;
@@ -146,7 +180,7 @@ impl Core {
         &self,
         writer: &mut WriterState,
         writes: Writes<'_>,
-        looked: &mut bool,
+        waited: &mut Waited,
     ) -> Result<Room> {
         let needs = writes.needs();
         let missing = needs.iter().find(|(keyspace, _)| !writer.buffers.contains(*keyspace));
@@ -156,31 +190,17 @@ impl Core {
                 Writes::Batch(batch) => batch.keyspace_name(keyspace),
             }));
         }
-        let flush_pace = self.flush_pace(&writer.buffers);
-        if let Some(until) = writer.buffers.pause(&needs, flush_pace, &*self.options.env.clock) {
-            let is_flush = !flush_pace.is_zero();
-            let reason =
-                if is_flush { StallReason::Memtables } else { StallReason::CompactionDebt };
-            return Ok(Room::Paused(until, reason));
-        }
         let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
-        if !std::mem::replace(looked, true)
+        if let Some(full) = self.seal_if_due(writer, &needs)? {
+            return Ok(full);
+        }
+        if let Some(paused) = self.slow_down(writer, &needs, waited.slowed) {
+            return Ok(paused);
+        }
+        if !std::mem::replace(&mut waited.looked, true)
             && let Some(until) = self.look_at_memory(writer, is_full)?
         {
             return Ok(Room::Paused(until, StallReason::Memory));
-        }
-        writer.buffers.limit(self.fillable());
-        let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
-        // A log whose writes were all to keyspaces dropped since must end too.
-        let is_used = writer.log_used || !writer.buffers.is_empty();
-        if is_full || is_used && self.log_is_long(writer) {
-            let keyspaces = writer.buffers.written();
-            if self.lack_of_room(&keyspaces).is_some() {
-                return Ok(Room::Full(keyspaces));
-            }
-            self.seal(writer)?;
-        } else if self.should_seal_early(writer) {
-            self.seal(writer)?;
         }
         if writer.filling_since.is_none() {
             writer.filling_since = Some(self.options.env.clock.now());
@@ -194,6 +214,37 @@ impl Core {
             self.order_soon();
         }
         Ok(Room::Made)
+    }
+
+    /// Seals what is full or should not get fuller, which starts its flush. Answers what the write has
+    /// to wait for if that may not be done now.
+    fn seal_if_due(&self, writer: &mut WriterState, needs: &Needs) -> Result<Option<Room>> {
+        writer.buffers.limit(self.fillable());
+        let is_full = !writer.buffers.admits(needs) && !writer.buffers.is_empty();
+        // A log whose writes were all to keyspaces dropped since must end too.
+        let is_used = writer.log_used || !writer.buffers.is_empty();
+        if is_full || is_used && self.log_is_long(writer) {
+            let keyspaces = writer.buffers.written();
+            if self.lack_of_room(&keyspaces).is_some() {
+                return Ok(Some(Room::Full(keyspaces)));
+            }
+            self.seal(writer)?;
+        } else if self.should_seal_early(writer) {
+            self.seal(writer)?;
+        }
+        Ok(None)
+    }
+
+    /// The pause that is due while flushes or compactions are behind, for a write that was slowed for so
+    /// long already.
+    fn slow_down(&self, writer: &mut WriterState, needs: &Needs, so_far: Duration) -> Option<Room> {
+        let flush_pace = self.flush_pace(&writer.buffers);
+        let clock = &*self.options.env.clock;
+        let Slowed { until, most } = writer.buffers.pause(needs, flush_pace, clock)?;
+        let left = most.checked_sub(so_far).filter(|left| !left.is_zero())?;
+        let is_flush = !flush_pace.is_zero();
+        let reason = if is_flush { StallReason::Memtables } else { StallReason::CompactionDebt };
+        Some(Room::Paused(until.min(clock.now() + left), reason))
     }
 
     /// Why memtables may not be sealed now: as many as may be are, or level 0 is too deep where they
@@ -217,32 +268,92 @@ impl Core {
                 "it would wait for a flush or compaction, which waits for this callback",
             ));
         }
-        let start = self.options.env.clock.now();
-        let outcome = self.wait_until_within(patience, |core| match core.lack_of_room(keyspaces) {
-            None => Awaited::Nothing,
-            Some(StallReason::CompactionDebt) => Awaited::Work(Work::Compaction),
-            Some(_) => Awaited::Work(Work::Flush),
-        });
-        let waited = self.options.env.clock.now() - start;
+        let clock = &self.options.env.clock;
+        let start = clock.now();
+        let wait = |patience| {
+            self.wait_until_within(patience, |core| match core.lack_of_room(keyspaces) {
+                None => Awaited::Nothing,
+                Some(reason) => Awaited::Work(work_for(reason)),
+            })
+        };
+        let outcome = loop {
+            if !cfg!(debug_assertions) {
+                break wait(patience);
+            }
+            let soon = clock.now() + LOOK_AT_WORKERS;
+            match wait(patience.up_to(soon)) {
+                Err(error) if error.kind() == ErrorKind::Busy && patience.covers(soon) => {
+                    #[cfg(debug_assertions)]
+                    self.assert_workers_are_at_it(keyspaces);
+                }
+                outcome => break outcome,
+            }
+        };
+        let waited = clock.now() - start;
         if !waited.is_zero() {
             self.note_stall(reason, waited);
         }
         outcome
     }
 
+    /// Panics if no worker works on what keeps some keyspaces from being sealed, nor will. Nothing can
+    /// change meanwhile: memtables are sealed under the writer lock, and trees are changed by workers
+    /// and by callers with jobs of their own.
+    #[cfg(debug_assertions)]
+    fn assert_workers_are_at_it(&self, keyspaces: &[Arc<KeyspaceState>]) {
+        let Some(_writer) = self.writer.try_lock() else { return };
+        let waits_in_vain = self.background.without_callers(|| {
+            let reason = self.lack_of_room(keyspaces)?;
+            let are_idle = self.runtime.workers().are_idle(self.member, work_for(reason));
+            are_idle.then_some(reason)
+        });
+        if let Some(Some(reason)) = waits_in_vain {
+            panic!("a write waits for {reason:?}, and no worker works on that");
+        }
+    }
+
+    /// Sits a pause out, or what patience leaves of it, or until a worker has done a step. Answers how
+    /// long that was.
+    ///
+    /// # Errors
+    /// `Busy` when patience ends first.
     fn sit_out_pause(
         &self,
         until: Duration,
         reason: StallReason,
         patience: Patience,
-    ) -> Result<()> {
-        if !patience.covers(until) {
+    ) -> Result<Duration> {
+        let clock = &self.options.env.clock;
+        let start = clock.now();
+        let end = patience.until.map_or(until, |end| end.min(until));
+        if let Some(left) = end.checked_sub(start).filter(|left| !left.is_zero())
+            && !self.background.wait_for_step(left)
+        {
+            // The environment's clock may be behind the one that was waited by.
+            clock.sleep(end.saturating_sub(clock.now()));
+        }
+        let now = clock.now();
+        if now > start {
+            self.note_stall(reason, now - start);
+        }
+        if now < until && patience.left(&**clock) == Some(Duration::ZERO) {
             return Err(busy("writes are slowed until flushes and compactions have caught up"));
+        }
+        Ok(now - start)
+    }
+
+    /// Waits until the memtables of all databases may grow a little.
+    ///
+    /// # Errors
+    /// `Busy` when patience ends first.
+    fn wait_for_memory(&self, until: Duration, patience: Patience) -> Result<()> {
+        if !patience.covers(until) {
+            return Err(busy("memtables of all databases take more memory than they may"));
         }
         let clock = &self.options.env.clock;
         let start = clock.now();
         clock.sleep(until.saturating_sub(start));
-        self.note_stall(reason, clock.now() - start);
+        self.note_stall(StallReason::Memory, clock.now() - start);
         Ok(())
     }
 

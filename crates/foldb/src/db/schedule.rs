@@ -61,7 +61,13 @@ impl Core {
                 policy.most_urgent(&own.shape(&refold), &own.running_jobs(), comparator)
             });
             match urgent {
-                None => own.settled = true,
+                None => {
+                    own.settled = true;
+                    if own.running.is_empty() {
+                        // No worker works off what its writers are slowed for.
+                        own.keyspace.pace.clear();
+                    }
+                }
                 Some((urgency, pick)) => {
                     if best.as_ref().is_none_or(|best| urgency > best.0) {
                         best = Some((urgency, id, pick));
@@ -151,6 +157,17 @@ impl Core {
         let mut claim = self.claim_of(id, &pick, tree);
         claim.job.move_from = u64::MAX;
         Some((pick.bytes, claim))
+    }
+
+    /// A keyspace whose level 0 stops writers though no job of it is being done, if there is one.
+    pub(crate) fn stopped_for_nothing(&self, tree: &Tree) -> Option<KeyspaceId> {
+        let stop = self.options.level0_stop_trigger;
+        let is_stopped = |own: &&KeyspaceTree| {
+            let is_idle = own.running.is_empty() && !own.keyspace.has_failed();
+            is_idle && own.version.levels[0].runs.len() >= stop
+        };
+        let stopped = tree.keyspaces.values().find(is_stopped)?;
+        (!self.options.disable_auto_compactions).then_some(stopped.keyspace.id)
     }
 
     /// Bytes that must be compacted until the trees have their shape.

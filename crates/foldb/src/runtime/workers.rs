@@ -283,6 +283,20 @@ impl Workers {
         self.work.notify_all();
     }
 
+    /// Whether all steps for a tenant were done, and the last one of this work found nothing to do
+    /// after the last news.
+    #[cfg(debug_assertions)]
+    pub(crate) fn are_idle(&self, id: u64, work: Work) -> bool {
+        let mut state = self.lock();
+        let is_running = self.are_running() && !state.shutdown;
+        is_running
+            && state.entry(id).is_some_and(|entry| {
+                let lane = entry.lane_of(work);
+                let is_served = lane.idle_at == Some(entry.news) && lane.not_before.is_none();
+                is_served && !entry.leaving && entry.lanes().iter().all(|lane| lane.running == 0)
+            })
+    }
+
     /// Everybody who is worked for.
     pub(crate) fn tenants(&self) -> Vec<Arc<dyn Tenant>> {
         self.lock().tenants.iter().map(|entry| Arc::clone(&entry.tenant)).collect()

@@ -69,6 +69,7 @@ pub fn text(db: &Db, key: &str) -> Option<String> {
 }
 
 /// The error of what must fail.
+#[track_caller]
 pub fn error_of<T>(result: Result<T>) -> Error {
     match result {
         Ok(_) => panic!("this should have failed"),
@@ -77,6 +78,7 @@ pub fn error_of<T>(result: Result<T>) -> Error {
 }
 
 /// Asserts that an error is of a kind, and names a file if one is given.
+#[track_caller]
 pub fn assert_error<T>(result: Result<T>, kind: ErrorKind, file: Option<&str>) -> Error {
     let error = error_of(result);
     assert_eq!(error.kind(), kind, "{error}");

@@ -1,17 +1,37 @@
 //! Merging by itself: when there is something to do, one step at a time, and no faster than it may read and write.
+//!
+//! A merge that rests has a worker all the same, and with a small `merge_io_budget` it may rest for
+//! hours. So that nothing waits for a rest, the worker compacts meanwhile where that is due, and a
+//! caller with a merge of its own ends the rest.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, TryLockError};
 use std::time::Duration;
 
 use crate::compaction::policy::KeyRange as ShapeRange;
 use crate::db::core::Core;
 use crate::db::give_way::Courtesy;
+use crate::db::keyspace::KeyspaceState;
 use crate::db::merge_segments::step::{Merged, candidates, stopped};
 use crate::db::schedule::Claim;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::error::{Error, Result};
 use crate::events::Event;
+use crate::options::Options;
+use crate::runtime::{Tenant, Work};
 use crate::segment::merge::pick;
+
+/// Between two looks whether a rest is to end.
+const NAP: Duration = Duration::from_millis(50);
+
+/// How long a compaction that failed during a rest is left alone.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The time that so many bytes take at so many a second: a century at most.
+fn time_at(bytes: u64, a_second: u64) -> Duration {
+    const CENTURY: f64 = 100.0 * 365.0 * 86_400.0;
+    Duration::from_secs_f64((bytes as f64 / a_second as f64).min(CENTURY))
+}
 
 impl Core {
     /// One merge of the background's; whether there was one to do.
@@ -30,6 +50,7 @@ impl Core {
         let courtesy = Courtesy::new(self);
         let progress = |read: u64| {
             courtesy.give_way();
+            self.compact_for_writers();
             self.keep_to_io_budget(2 * read, start);
             courtesy.resume();
             if self.stopping() { Err(stopped()) } else { Ok(()) }
@@ -89,20 +110,53 @@ impl Core {
         self.all_keyspaces().iter().find_map(|keyspace| keyspace.merge_turn.error())
     }
 
-    /// Waits until no more bytes were moved since `start` than the budget allows.
+    /// Waits until no more bytes were moved since `start` than the budget allows. The worker compacts
+    /// meanwhile, and the wait ends when a caller wants to merge.
     fn keep_to_io_budget(&self, bytes: u64, start: Duration) {
         let budget = self.options.merge_io_budget;
         if budget == 0 {
             return;
         }
         let clock = &self.options.env.clock;
-        let due = start + Duration::from_secs_f64(bytes as f64 / budget as f64);
+        let due = start.saturating_add(time_at(bytes, budget));
+        let mut compact_from = Duration::ZERO;
         while let Some(left) = due.checked_sub(clock.now()).filter(|left| !left.is_zero()) {
-            if self.stopping() {
+            if self.stopping() || self.background.merge_callers.load(Ordering::Acquire) > 0 {
                 return;
             }
-            clock.sleep(left.min(Duration::from_millis(50)));
+            let outcome =
+                if clock.now() < compact_from { Ok(false) } else { self.compact_beside() };
+            match outcome {
+                Ok(true) => {}
+                Ok(false) => clock.sleep(left.min(NAP)),
+                Err(_) => compact_from = clock.now() + RETRY,
+            }
         }
+    }
+
+    /// One step of a compaction, on the worker that merges. Whether there was one to do.
+    fn compact_beside(&self) -> Result<bool> {
+        let outcome = self.compaction_slice();
+        if !matches!(outcome, Ok(false)) {
+            Tenant::stepped(self, Work::Compaction, &outcome);
+        }
+        outcome
+    }
+
+    /// Compacts while level 0 of a keyspace slows or stops writers.
+    fn compact_for_writers(&self) {
+        while self.level0_is_deep()
+            && !self.background.is_compaction_failing()
+            && matches!(self.compact_beside(), Ok(true))
+        {}
+    }
+
+    /// Whether level 0 of a keyspace slows or stops writers.
+    fn level0_is_deep(&self) -> bool {
+        let Options { level0_slowdown_trigger, level0_stop_trigger, .. } = self.options;
+        let most = level0_slowdown_trigger.min(level0_stop_trigger);
+        let runs = |own: &Arc<KeyspaceState>| own.view.load().version.levels[0].runs.len();
+        self.all_keyspaces().iter().any(|own| !own.has_failed() && runs(own) >= most)
     }
 
     /// A job that makes dead values known, where not knowing them is all that keeps the bound from

@@ -103,7 +103,8 @@ impl OnDemand<'_> {
         }
         let mut report = MergeReport { bytes_before: self.bytes_before, ..MergeReport::default() };
         {
-            // Waits for a merge in the background to end its step.
+            // Waits for a merge in the background to end its step, which rests no more meanwhile.
+            let _caller = MergeCaller::new(core);
             let _merging = core.background.merging.lock().unwrap_or_else(PoisonError::into_inner);
             self.courtesy.resume();
             for keyspace in core.all_keyspaces() {
@@ -164,6 +165,24 @@ impl OnDemand<'_> {
 
     fn is_cancelled(&self) -> bool {
         self.options.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+    }
+}
+
+/// A caller merges, or waits until it may.
+struct MergeCaller<'a>(&'a Core);
+
+impl<'a> MergeCaller<'a> {
+    fn new(core: &'a Core) -> MergeCaller<'a> {
+        core.background.merge_callers.fetch_add(1, Ordering::AcqRel);
+        MergeCaller(core)
+    }
+}
+
+impl Drop for MergeCaller<'_> {
+    fn drop(&mut self) {
+        self.0.background.merge_callers.fetch_sub(1, Ordering::AcqRel);
+        // A worker that found the merge taken has found nothing to do.
+        self.0.wake();
     }
 }
 

@@ -85,6 +85,23 @@ fn flushes_come_first_the_most_urgent_before_the_others() {
     assert_eq!(begun(&workers, 9), [&expected[..], &[(1, Compaction)]].concat());
 }
 
+/// What a write that waits in vain is told by, in builds with debug assertions.
+#[cfg(debug_assertions)]
+#[test]
+fn workers_are_idle_when_all_steps_found_nothing_to_do() {
+    let workers = workers(2, &[(0.0, 0.0)]);
+    workers.running.store(true, Ordering::Relaxed);
+    let are_idle = |work| workers.are_idle(1, work);
+    assert!(!are_idle(Work::Flush), "nothing was looked at yet");
+    let steps = begun(&workers, 2);
+    done(&workers, steps[0], Ok(false));
+    assert!(!are_idle(Work::Flush), "a compaction may make work");
+    done(&workers, steps[1], Ok(false));
+    assert!(are_idle(Work::Flush) && are_idle(Work::Compaction));
+    workers.wake(1);
+    assert!(!are_idle(Work::Flush), "there may be work");
+}
+
 #[test]
 fn one_thread_is_always_left_to_flush() {
     let workers = workers(2, &[(0.0, 0.0), (0.0, 0.0)]);
