@@ -402,21 +402,29 @@ impl Operator {
     ///
     /// # Errors
     /// `InvalidArgument`, saying what was expected.
+    #[inline]
     pub(crate) fn check_operand(&self, operand: &[u8]) -> Result<()> {
-        let checked = if self.id < FIRST_DYNAMIC_ID {
-            // A built-in operator does not panic, and a merge is the last place to spend time.
-            self.implementation.check_operand(operand)
-        } else {
-            guarded(|| self.implementation.check_operand(operand)).map_err(|panic| {
-                let spec = self.spec();
-                Error::invalid_argument(format!(
-                    "the check of an operand of '{spec}' panicked: {panic}"
-                ))
-            })?
-        };
-        checked.map_err(|expected| {
-            Error::invalid_argument(format!("an operand of '{}' must be {expected}", self.spec()))
-        })
+        if self.id >= FIRST_DYNAMIC_ID {
+            return self.check_operand_guarded(operand);
+        }
+        // A built-in operator does not panic, and a merge is the last place to spend time.
+        self.implementation.check_operand(operand).map_err(|expected| self.malformed(&expected))
+    }
+
+    #[inline(never)]
+    fn check_operand_guarded(&self, operand: &[u8]) -> Result<()> {
+        match guarded(|| self.implementation.check_operand(operand)) {
+            Ok(checked) => checked.map_err(|expected| self.malformed(&expected)),
+            Err(panic) => Err(Error::invalid_argument(format!(
+                "the check of an operand of '{}' panicked: {panic}",
+                self.spec()
+            ))),
+        }
+    }
+
+    #[cold]
+    fn malformed(&self, expected: &str) -> Error {
+        Error::invalid_argument(format!("an operand of '{}' must be {expected}", self.spec()))
     }
 }
 

@@ -143,15 +143,19 @@ impl KeyspaceState {
     /// `InvalidArgument`; `ComparatorFailed`.
     #[inline(always)]
     pub(crate) fn check_key_to_write(&self, key: &[u8]) -> Result<()> {
-        if self.custom_order {
-            self.check_comparator()?;
-            check_key(&*self.comparator, key)?;
-        }
-        Ok(())
+        if self.custom_order { self.check_custom_key_to_write(key) } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_custom_key_to_write(&self, key: &[u8]) -> Result<()> {
+        self.check_comparator()?;
+        check_key(&*self.comparator, key)
     }
 
     /// # Errors
     /// `ComparatorFailed` after it did.
+    #[inline(never)]
     pub(crate) fn check_comparator(&self) -> Result<()> {
         self.failure.get().map_or(Ok(()), |failure| Err(failure.clone()))
     }
