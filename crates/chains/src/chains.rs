@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::arena::{Arena, ArenaPool};
 use crate::bytes::{ValueBytes, WordBytes};
 use crate::cursor::Cursor;
+use crate::gone::Revived;
 use crate::index::{Index, Probe};
 use crate::layout::{
     FOLDED_EXTRA, NODE, NOT_FOLDED, NodeRecord, Placement, Regions, UNIT, VERSION, VersionRecord,
@@ -30,6 +31,7 @@ pub struct Chains {
     pub(crate) index: Index,
     pub(crate) order: Order,
     pub(crate) published: Published,
+    pub(crate) revived: Revived,
 }
 
 /// What the writer tells everybody after each record: on cache lines of its own.
@@ -67,7 +69,8 @@ impl Chains {
             records: AtomicU64::new(0),
         };
         let order = Order::new(order);
-        let chains = Arc::new(Chains { arena, regions, index, order, published });
+        let chains =
+            Arc::new(Chains { arena, regions, index, order, published, revived: Revived::new() });
         (Writer::new(Arc::clone(&chains), growth), chains)
     }
 

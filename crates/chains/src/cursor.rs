@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use crate::bytes::ValueBytes;
 use crate::chains::{Chains, Node};
+use crate::gone::{GoneRun, gone_at};
 use crate::layout::{IN_NODE, NODE, visible_up_to};
 use crate::lookahead::{Direction, Lookahead};
 use crate::order::{Entry, Rebase, Stretch, common_of, compare};
@@ -63,6 +64,27 @@ pub struct Cursor {
     /// somebody goes backwards among them.
     trail: Vec<u32>,
     lookahead: Lookahead,
+    /// Keys found gone; of each source the last run. Empty until a key was.
+    gone: Vec<Gathered>,
+}
+
+/// A run of keys found gone that grows as the cursor walks.
+struct Gathered {
+    run: GoneRun,
+    /// Keys of it that are not noted beside the stretch yet.
+    unnoted: usize,
+}
+
+/// Keys that are gathered before they are noted: so many at most a later cursor walks over.
+const NOTED_EVERY: usize = if cfg!(miri) { 2 } else { 32 };
+
+/// Which way a cursor jumps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To larger keys.
+    Forward,
+    /// To smaller keys.
+    Backward,
 }
 
 impl Cursor {
@@ -87,6 +109,7 @@ impl Cursor {
             position: Position::Nowhere,
             trail: Vec::new(),
             lookahead: Lookahead::default(),
+            gone: Vec::new(),
         }
     }
 
@@ -175,6 +198,76 @@ impl Cursor {
         if self.valid() {
             self.land_backward();
         }
+    }
+
+    /// Moves on from a key that is gone for a reader at `seqno`: deleted, or older than `cover`, up to
+    /// which ranges around it were deleted. Jumps over neighbours that were found gone before, but
+    /// not to `limit` or beyond. Answers whether the key was gone; if not, the cursor stays.
+    ///
+    /// Where other places may hold older records of the keys passed, those are to be hidden by the
+    /// caller: it gives the next of their keys as `limit`.
+    pub fn pass_gone(&mut self, way: Way, seqno: u64, cover: u64, limit: Option<&[u8]>) -> bool {
+        let Position::At { source, node, .. } = self.position else { return false };
+        // Read before the version: see `gone`.
+        let checked = self.chains.revived.count();
+        let node = self.node(node);
+        // SAFETY: `newest` is an acquired link of this chain.
+        let (newest, _) = unsafe { node.word_and_depth(node.newest()) };
+        let Some(gone_at) = gone_at(newest, cover).filter(|gone_at| *gone_at <= seqno) else {
+            return false;
+        };
+        let at = self.sources[source].at;
+        let to = self.gather(source, GoneRun { entries: at..at + 1, seqno: gone_at, checked });
+        let to = to.filter(|run| run.seqno <= seqno);
+        let Source { stretch, at, .. } = &mut self.sources[source];
+        let rank = limit.map(|limit| stretch.rank(&self.chains, limit));
+        match way {
+            Way::Forward => {
+                let end = to.map_or(*at + 1, |run| run.entries.end);
+                *at = end.min(rank.unwrap_or(usize::MAX)).max(*at + 1);
+                self.land_forward();
+            }
+            Way::Backward => {
+                // The limit itself is not passed; it may be the entry at its rank.
+                let start = to.map_or(*at, |run| run.entries.start);
+                *at = start.max(rank.map_or(0, |rank| (rank + 1).min(*at)));
+                self.land_backward();
+            }
+        }
+        true
+    }
+
+    /// Adds a key to the run of its source, and notes the run now and then. The run that the key is
+    /// in, if it is known to be longer.
+    fn gather(&mut self, source: usize, key: GoneRun) -> Option<GoneRun> {
+        let nothing = || Gathered { run: GoneRun::default(), unnoted: 0 };
+        if self.gone.is_empty() {
+            self.gone.resize_with(self.sources.len(), nothing);
+        }
+        let stretch = &self.sources[source].stretch;
+        let Gathered { run, unnoted } = &mut self.gone[source];
+        let at = key.entries.start;
+        let touches =
+            run.entries.start <= at + 1 && at <= run.entries.end && !run.entries.is_empty();
+        if touches {
+            run.entries = run.entries.start.min(at)..run.entries.end.max(at + 1);
+            run.seqno = run.seqno.max(key.seqno);
+            run.checked = run.checked.min(key.checked);
+        } else {
+            *run = key;
+            *unnoted = 0;
+        }
+        *unnoted += 1;
+        if touches && *unnoted < NOTED_EVERY {
+            return None;
+        }
+        if *unnoted >= NOTED_EVERY {
+            stretch.gone.note(run.clone());
+            *unnoted = 0;
+        }
+        let known = stretch.gone.find(&self.chains, stretch, at, self.max_seqno)?;
+        *run = known.clone();
+        Some(known)
     }
 
     /// Tells that so many of the current key's [`Cursor::versions`] were looked at: of the keys to

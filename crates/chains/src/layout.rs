@@ -48,6 +48,10 @@ use crate::arena::PAGE;
 use crate::index::bytes_for_nodes;
 use crate::sync::{AtomicU32, Word, Written};
 
+/// The one kind of record that means something here: the key is gone, whatever lies below. Cursors
+/// learn to jump over runs of such keys.
+pub const DELETED: u8 = 0;
+
 /// Bytes per address.
 pub(crate) const UNIT: usize = 8;
 

@@ -12,10 +12,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::chains::{Chains, Node};
+use crate::gone::gone_at;
 use crate::index::{IndexGrowth, Probe};
 use crate::layout::{
-    FOLDED_EXTRA, IN_NODE, NODE, NOT_FOLDED, NodeRecord, PAYLOAD, Placement, UNIT, VERSION,
-    VersionRecord, pack, version_bytes,
+    DELETED, FOLDED_EXTRA, IN_NODE, NODE, NOT_FOLDED, NodeRecord, PAYLOAD, Placement, UNIT,
+    VERSION, VersionRecord, pack, version_bytes,
 };
 use crate::planted::{Fault, planted};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Word, Written};
@@ -81,6 +82,8 @@ struct Ends {
     /// Lowest byte of the downward region.
     low: usize,
     records: u64,
+    /// Sequence number of the last range delete.
+    covered: u64,
 }
 
 /// What is laid on a chain.
@@ -105,12 +108,18 @@ struct Folded {
 impl Writer {
     pub(crate) fn new(chains: Arc<Chains>, growth: IndexGrowth) -> Writer {
         let low = chains.regions.data_end;
-        Writer { chains, ends: Ends { growth, nodes: 0, low, records: 0 } }
+        Writer { chains, ends: Ends { growth, nodes: 0, low, records: 0, covered: 0 } }
     }
 
     /// What this writes into.
     pub fn chains(&self) -> &Arc<Chains> {
         &self.chains
+    }
+
+    /// Notes that keys were deleted by a range at `seqno`: what is written over older versions is
+    /// told to cursors that may jump over them.
+    pub fn note_range_delete(&mut self, seqno: u64) {
+        self.ends.covered = seqno;
     }
 
     /// Adds a record: a new key, or the newest version of one.
@@ -171,7 +180,7 @@ impl Writer {
                 if fold_in_place(node, &payload, floor, fold) {
                     return Ok(Inserted::InPlace);
                 }
-                self.ends.push_version(node, payload)?
+                self.ends.push_version(node, payload, number)?
             }
             Probe::Vacant(slot) => {
                 self.ends.push_node(chains, hash, key, payload, slot)?;
@@ -327,7 +336,12 @@ impl Ends {
 
     /// Adds a version to a key. How many versions that makes.
     #[inline]
-    fn push_version(&mut self, node: Node<'_>, payload: Payload<'_>) -> Result<u32, Full> {
+    fn push_version(
+        &mut self,
+        node: Node<'_>,
+        payload: Payload<'_>,
+        number: u32,
+    ) -> Result<u32, Full> {
         let value_len = u32::try_from(payload.value.len()).map_err(|_| Full)?;
         let bytes = version_bytes(payload.value.len());
         if self.free() < bytes {
@@ -363,6 +377,9 @@ impl Ends {
             copy(payload.value, at.add(VERSION));
         }
         self.publish_version(node, low);
+        if gone_at(newest, self.covered).is_some() && payload.seqno_kind as u8 != DELETED {
+            node.chains.revived.note(number);
+        }
         // Relaxed: a figure, and only the writer stores it.
         let versions = node.record.versions.load(Ordering::Relaxed).wrapping_add(1);
         node.record.versions.store(versions, Ordering::Relaxed);

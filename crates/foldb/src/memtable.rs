@@ -155,8 +155,11 @@ impl MemtableWriter {
         // Before the write is published: who may see it also sees that there is something to see.
         memtable.last_range_delete.store(seqno, Ordering::Release);
         self.last_delete_range = seqno;
+        self.writer.note_range_delete(seqno);
     }
 }
+
+const _: () = assert!(Kind::Delete as u8 == foldb_chains::DELETED);
 
 /// What a range tombstone takes beside itself: its places in trees and skylines.
 const RANGE_OVERHEAD: usize = 256;

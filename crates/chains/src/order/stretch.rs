@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::chains::Chains;
+use crate::gone::GoneRuns;
 use crate::order::entries::Entries;
 
 /// A key of a stretch.
@@ -30,6 +31,8 @@ pub(crate) struct Stretch {
     /// The bytes of every [`SAMPLED`]th entry: a search looks at these first, because they are few
     /// enough to stay in a cache.
     samples: Box<[u64]>,
+    /// Runs of keys that cursors found gone.
+    pub(crate) gone: GoneRuns,
 }
 
 /// Entries from one sample to the next.
@@ -50,7 +53,7 @@ impl Stretch {
 
     fn of(nodes: Range<u32>, common: usize, entries: Entries) -> Stretch {
         let samples = entries.iter().step_by(SAMPLED).map(|entry| entry.prefix).collect();
-        Stretch { nodes, common, entries, samples }
+        Stretch { nodes, common, entries, samples, gone: GoneRuns::default() }
     }
 
     /// Merges neighbours.
@@ -111,6 +114,13 @@ impl Stretch {
                         == Ordering::Less
         };
         undecided.start + self.entries[undecided].partition_point(less)
+    }
+
+    /// The entry of a node, if its key is one of the stretch's.
+    pub(crate) fn entry_of(&self, chains: &Chains, node: u32) -> Option<usize> {
+        let at = self.nodes.contains(&node).then(|| self.rank(chains, key_of(chains, node)))?;
+        debug_assert_eq!(self.entries[at].node, node);
+        Some(at)
     }
 
     /// Entries among which a prefix belongs: those before have a smaller one, those behind a larger.

@@ -155,6 +155,11 @@ impl Covers {
         Ok(self.stripes(key)?.first().map_or(0, |newest| newest.seqno))
     }
 
+    /// Between which edges all keys have the cover of the one asked for last.
+    pub(crate) fn fragment(&self) -> (&Edge, &Edge) {
+        (&self.start, &self.end)
+    }
+
     /// The newest tombstone around a key in one stripe; 0 for none.
     ///
     /// # Errors

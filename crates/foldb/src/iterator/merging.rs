@@ -11,13 +11,14 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use foldb_chains::{Cursor as MemtableCursor, ValueBytes};
+use foldb_chains::{Cursor as MemtableCursor, ValueBytes, Way};
 use smallvec::SmallVec;
 
 use crate::encoding::key_prefix;
 use crate::error::{Error, Result};
 use crate::iterator::source::Source;
-use crate::key::{Comparator, RecordHeader};
+use crate::key::{Comparator, RecordHeader, SeqNo};
+use crate::range_tombstone::Edge;
 use crate::value::Value;
 
 /// A cursor over the union of its sources. After an error it stands on no record.
@@ -209,6 +210,56 @@ impl MergingCursor {
             Err(error) => return Err(self.fail(error)),
         }
         Ok(())
+    }
+
+    /// Moves on from records that no reader at `seqno` sees any more, as far as sources tell that at
+    /// once: those of a table under a range delete up to `cover`, in the fragment between these
+    /// edges, and runs of a memtable's keys that are gone where no other source has any. Whether it
+    /// moved.
+    #[cold]
+    pub(crate) fn pass_gone(
+        &mut self,
+        seqno: SeqNo,
+        cover: SeqNo,
+        fragment: Option<(&Edge, &Edge)>,
+    ) -> Result<bool> {
+        let winner = self.winner();
+        let way = match self.direction {
+            Direction::Forward => Way::Forward,
+            Direction::Backward => Way::Backward,
+        };
+        if let Source::Run(cursor) = &mut self.sources[winner] {
+            let Some(fragment) = fragment.filter(|_| cover > 0) else { return Ok(false) };
+            match cursor.pass_covered(way, cover, fragment) {
+                Ok(false) => return Ok(false),
+                Ok(true) => {}
+                Err(error) => return Err(self.fail(error)),
+            }
+        } else {
+            let limit = self.next_of_others(winner).map(|key| key.to_vec());
+            if limit.as_deref() == Some(self.sources[winner].key()) {
+                return Ok(false);
+            }
+            let Source::Memtable(cursor) = &mut self.sources[winner] else { return Ok(false) };
+            if !cursor.pass_gone(way, seqno, cover, limit.as_deref()) {
+                return Ok(false);
+            }
+        }
+        self.effort.steps += 1;
+        self.replay(winner);
+        Ok(true)
+    }
+
+    /// The key that comes first, in the cursor's direction, of all sources but one.
+    fn next_of_others(&self, winner: usize) -> Option<&[u8]> {
+        let others = self.sources.iter().enumerate().filter(|(index, _)| *index != winner);
+        let keys = others.map(|(_, source)| source).filter(|source| source.valid());
+        let keys = keys.map(Source::key);
+        let compare = |a: &&[u8], b: &&[u8]| self.comparator.compare(a, b);
+        match self.direction {
+            Direction::Forward => keys.min_by(compare),
+            Direction::Backward => keys.max_by(compare),
+        }
     }
 
     /// How many records the source under the cursor may have of the key, as far as it can tell: a

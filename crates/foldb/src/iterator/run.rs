@@ -3,8 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use foldb_chains::Way;
+
 use crate::error::Result;
-use crate::key::{Comparator, RecordHeader};
+use crate::key::{Comparator, RecordHeader, SeqNo};
+use crate::range_tombstone::Edge;
 use crate::table::{CursorOptions, TableCursor};
 use crate::value::Value;
 use crate::version::{KeyRange, OpenTables, Run, TableRef, Upper};
@@ -156,6 +159,56 @@ impl RunCursor {
         self.valid = false;
         self.cursor_mut().prev()?;
         self.settle_backward()
+    }
+
+    /// Moves out of the fragment between two edges, around the record it stands on, all of which is
+    /// deleted up to `cover`: as far as the table has nothing newer. Whether it moved.
+    pub(crate) fn pass_covered(
+        &mut self,
+        way: Way,
+        cover: SeqNo,
+        (start, end): (&Edge, &Edge),
+    ) -> Result<bool> {
+        let index = self.index;
+        let table = self.refs()[index].clone();
+        if table.file.largest_seqno >= cover {
+            return Ok(false);
+        }
+        let comparator = Arc::clone(&self.comparator);
+        match (way, start, end) {
+            (Way::Forward, _, Edge::Before(key)) if table.hi.admits(&*comparator, key) => {
+                if self.approach(key)? {
+                    self.seek_in_block(key)?;
+                }
+            }
+            // What follows a key only the table itself knows.
+            (Way::Forward, _, Edge::Behind(key)) if table.hi.admits(&*comparator, key) => {
+                if self.key() == &**key {
+                    return Ok(false);
+                }
+                if self.approach(key)? {
+                    self.seek_in_block(key)?;
+                }
+            }
+            (Way::Forward, ..) => {
+                self.valid = false;
+                self.enter_forward(index + 1)?;
+            }
+            (Way::Backward, Edge::Before(key), _) if comparator.compare(&table.lo, key).is_lt() => {
+                self.seek_before(key)?;
+            }
+            (Way::Backward, Edge::Behind(key), _) if comparator.compare(&table.lo, key).is_le() => {
+                if !comparator.bytewise_order() {
+                    return Ok(false);
+                }
+                self.seek_before(&[&**key, &[0]].concat())?;
+            }
+            (Way::Backward, ..) => {
+                self.valid = false;
+                self.enter_backward(index)?;
+            }
+        }
+        Ok(true)
     }
 
     /// To the first record of table `index`, or of the next one that has any.

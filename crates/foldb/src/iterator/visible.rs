@@ -66,6 +66,9 @@ pub(crate) trait Payee: Send + Sync {
 /// Seeks after which an iterator that lives on tells of them.
 const SEEKS_BETWEEN_PAYMENTS: u64 = 1024;
 
+/// Keys found gone, one after the other, before the walk looks for a way past many at once.
+const FEW_ABSENT: usize = if cfg!(test) { 2 } else { 8 };
+
 impl VisibleParts {
     /// Tells what was done.
     fn settle_account(&mut self) {
@@ -283,16 +286,21 @@ impl Iter {
         if self.parts.records.only_memtable().is_some() {
             return self.find_in_memtable(State::Forward);
         }
+        let mut absent = 0;
         while self.parts.records.valid() {
             set_key(&mut self.key, self.parts.records.key());
             if !self.below_upper(&self.key) {
                 return Ok(false);
+            }
+            if absent >= FEW_ABSENT && self.pass_gone()? {
+                continue;
             }
             self.collect_forward()?;
             if self.fold() {
                 self.state = State::Forward;
                 return Ok(true);
             }
+            absent += 1;
         }
         Ok(false)
     }
@@ -350,16 +358,21 @@ impl Iter {
         if self.parts.records.only_memtable().is_some() {
             return self.find_in_memtable(State::Backward);
         }
+        let mut absent = 0;
         while self.parts.records.valid() {
             set_key(&mut self.key, self.parts.records.key());
             if !self.above_lower(&self.key) {
                 return Ok(false);
+            }
+            if absent >= FEW_ABSENT && self.pass_gone()? {
+                continue;
             }
             self.collect_backward()?;
             if self.fold() {
                 self.state = State::Backward;
                 return Ok(true);
             }
+            absent += 1;
         }
         Ok(false)
     }
@@ -367,6 +380,7 @@ impl Iter {
     /// [`Iter::find_forward`] or [`Iter::find_backward`] where a memtable is all there is: nothing
     /// is merged, keys change where the memtable says so, and a chain borrows its values.
     fn find_in_memtable(&mut self, way: State) -> Result<bool> {
+        let mut absent = 0;
         while let Some(cursor) = self.parts.records.only_memtable().filter(|c| c.valid()) {
             set_key(&mut self.key, cursor.key());
             let inside = match way {
@@ -376,12 +390,25 @@ impl Iter {
             if !inside {
                 return Ok(false);
             }
+            if absent >= FEW_ABSENT && self.pass_gone()? {
+                continue;
+            }
             if self.fold_in_memtable(way)? {
                 self.state = way;
                 return Ok(true);
             }
+            absent += 1;
         }
         Ok(false)
+    }
+
+    /// Moves on from keys that are gone, many at once where that is known.
+    #[cold]
+    fn pass_gone(&mut self) -> Result<bool> {
+        let VisibleParts { records, covers, seqno, .. } = &mut self.parts;
+        let Some(covers) = covers else { return records.pass_gone(*seqno, 0, None) };
+        let cover = covers.of(&self.key)?;
+        records.pass_gone(*seqno, cover, Some(covers.fragment()))
     }
 
     /// Folds the key under the memtable's cursor, and moves on to the next.

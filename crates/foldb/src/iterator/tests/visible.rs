@@ -206,6 +206,105 @@ fn walks_over_many_versions_find_the_same_both_ways() {
     }
 }
 
+/// Thousands of keys in a table, all but the ends deleted by one range delete: a walk used to step on
+/// each of them, and so did each further one.
+#[test]
+fn a_range_that_was_deleted_is_jumped_over() {
+    let bench = Workbench::new();
+    let key = |n: u64| format!("{n:06}");
+    let keys = 5000;
+    let mut puts: Vec<Event> = (0..keys).map(|n| Event::put(&key(n), n + 1, "x")).collect();
+    let delete = Event::delete_range(&key(1), &key(keys - 1), keys + 1);
+    for in_memtable in [false, true] {
+        let account = Arc::new(Account::default());
+        let (sources, covers) = if in_memtable {
+            // What lies in one memtable is walked over once, then jumped over.
+            puts.push(delete.clone());
+            let memtable = memtable(&bench.comparator, &puts);
+            let covers = memtable.range_tombstones().map(CoverSource::Memtable);
+            let mut first = memtable.cursor(keys + 1);
+            first.seek_to_first();
+            first.next_key();
+            while first.pass_gone(foldb_chains::Way::Forward, keys + 1, keys + 1, None) {}
+            (vec![Source::Memtable(memtable.cursor(keys + 1))], covers.into_iter().collect())
+        } else {
+            let version = run(&bench, &puts, 1000);
+            let newer = memtable(&bench.comparator, std::slice::from_ref(&delete));
+            let table = run_cursor(&bench, &version).map(Source::Run);
+            let covers = newer.range_tombstones().map(CoverSource::Memtable);
+            (table.into_iter().collect::<Vec<_>>(), covers.into_iter().collect::<Vec<_>>())
+        };
+        let mut entries = Iter::new(VisibleParts {
+            records: MergingCursor::new(sources, Arc::clone(&bench.comparator)),
+            covers: Covers::new(covers, [keys + 1], &bench.comparator),
+            seqno: keys + 1,
+            bounds: everything(),
+            comparator: Arc::clone(&bench.comparator),
+            resolver: bench.registry.cached_resolver(),
+            values: None,
+            reader: Arc::clone(&account) as _,
+            totals: Arc::new(Totals::default()),
+            report: None,
+        });
+        let first = Some((key(0).into_bytes(), "x".to_owned()));
+        let last = Some((key(keys - 1).into_bytes(), "x".to_owned()));
+        assert!(entries.seek_to_first().unwrap());
+        assert_eq!(at(&entries), first);
+        assert!(entries.advance().unwrap());
+        assert_eq!(at(&entries), last);
+        assert!(entries.retreat().unwrap());
+        assert_eq!(at(&entries), first);
+        assert!(!entries.retreat().unwrap());
+        drop(entries);
+        let jumps = account.0.lock().unwrap().steps;
+        assert!((2..60).contains(&jumps), "{jumps} jumps");
+    }
+}
+
+/// Keys put at one end and deleted at the other, with a table beside that has keys in between: what
+/// is there is shown, and what was deleted hides what the table has.
+#[test]
+fn runs_of_deleted_keys_hide_what_lies_in_tables() {
+    let bench = Workbench::new();
+    let key = |n: u64| format!("{n:06}");
+    let keys = 600u64;
+    let old: Vec<Event> = (0..keys).step_by(50).map(|n| Event::put(&key(n), n + 1, "o")).collect();
+    let mut new: Vec<Event> = (0..keys).map(|n| Event::delete(&key(n), keys + n + 1)).collect();
+    new.push(Event::put(&key(keys / 2 + 7), 3 * keys, "n"));
+    let memtable = memtable(&bench.comparator, &new);
+    let version = run(&bench, &old, 1000);
+    let entries = |seqno: SeqNo| {
+        let table = run_cursor(&bench, &version).map(Source::Run);
+        let sources = [Source::Memtable(memtable.cursor(seqno))].into_iter().chain(table);
+        Iter::new(VisibleParts {
+            records: MergingCursor::new(sources.collect(), Arc::clone(&bench.comparator)),
+            covers: None,
+            seqno,
+            bounds: everything(),
+            comparator: Arc::clone(&bench.comparator),
+            resolver: bench.registry.cached_resolver(),
+            values: None,
+            reader: Arc::new(Nobody),
+            totals: Arc::new(Totals::default()),
+            report: None,
+        })
+    };
+    let events = [old, new].concat();
+    for seqno in [3 * keys, 2 * keys, 3 * keys, 3 * keys - 1, keys + keys / 2, keys, 3 * keys] {
+        let there = |n: &u64| {
+            let key = key(*n).into_bytes();
+            read_events_in(&*bench.comparator, &events, &key, seqno) != "-"
+        };
+        let expected: Vec<Vec<u8>> = (0..keys).filter(there).map(|n| key(n).into_bytes()).collect();
+        let forward: Vec<_> = entries(seqno).map(|entry| entry.unwrap().0).collect();
+        assert_eq!(forward, expected, "forwards at {seqno}");
+        let mut backward: Vec<_> =
+            entries(seqno).reversed().map(|entry| entry.unwrap().0).collect();
+        backward.reverse();
+        assert_eq!(backward, expected, "backwards at {seqno}");
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Move {
     First,

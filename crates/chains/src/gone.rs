@@ -1,0 +1,160 @@
+//! Runs of keys that are gone: what one cursor walked over, the next one jumps over.
+//!
+//! A queue that is a memtable (put at one end, delete at the other) begins with a long run of deleted
+//! keys, and each pop would walk over all of them. So a cursor that met some notes which entries of
+//! a stretch are gone, beside the stretch, and later cursors jump.
+//!
+//! A key is *gone* at a sequence number if its newest version, published or not, is a [`DELETED`] one
+//! or lies below a range delete, and both were written at that number or before. A stretch never
+//! gets another key, so only one thing ends this: a new version of such a key. The writer notes the
+//! nodes of those in a ring, *after* the version, and before the write is published:
+//!
+//! ```text
+//! who walks                              the writer
+//! checked := revived                     newest := the version
+//! looks at each newest version           ring[revived] := node, revived += 1
+//! notes the run, checked so far          publishes
+//! ```
+//!
+//! Invariant: a run holds for readers at or above its sequence number, if the ring from `checked` on
+//! names none of its keys. Either who walks sees the version, or who jumps sees the ring: it learned
+//! its sequence number after the ring was written.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use crate::chains::Chains;
+use crate::layout::DELETED;
+use crate::order::Stretch;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Nodes that are remembered. If more get a new version between two looks at a run, it is forgotten.
+const RING: usize = if cfg!(any(miri, loom)) { 4 } else { 256 };
+
+/// Most runs of a stretch.
+const MOST_RUNS: usize = 64;
+
+/// The last nodes that were gone and may not be any more.
+pub(crate) struct Revived {
+    count: AtomicU64,
+    ring: [AtomicU32; RING],
+}
+
+impl Revived {
+    pub(crate) fn new() -> Revived {
+        Revived { count: AtomicU64::new(0), ring: std::array::from_fn(|_| AtomicU32::new(0)) }
+    }
+
+    /// The writer laid a new version on a node, which is in place.
+    #[cold]
+    pub(crate) fn note(&self, node: u32) {
+        // Relaxed: only the writer stores it.
+        let count = self.count.load(Ordering::Relaxed);
+        // Release: who sees a later node in a place sees a count that tells so.
+        self.ring[count as usize % RING].store(node, Ordering::Release);
+        // Release: who sees the count sees the version.
+        self.count.store(count + 1, Ordering::Release);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Shows the nodes noted from `from` to `to`. Whether all of them were still there.
+    fn each(&self, from: u64, to: u64, mut show: impl FnMut(u32)) -> bool {
+        if to - from >= RING as u64 {
+            return false;
+        }
+        (from..to).for_each(|at| show(self.ring[at as usize % RING].load(Ordering::Acquire)));
+        // The place behind the last may be being written.
+        self.count() - from < RING as u64
+    }
+}
+
+/// Entries of a stretch that are gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GoneRun {
+    pub(crate) entries: Range<usize>,
+    /// From this sequence number on.
+    pub(crate) seqno: u64,
+    /// How much of the ring was looked at.
+    pub(crate) checked: u64,
+}
+
+/// The runs of a stretch, in order, neither overlapping nor touching.
+#[derive(Default)]
+pub(crate) struct GoneRuns(Mutex<Vec<GoneRun>>);
+
+impl GoneRuns {
+    /// The run that entry `at` is in, for a reader.
+    pub(crate) fn find(
+        &self,
+        chains: &Chains,
+        stretch: &Stretch,
+        at: usize,
+        seqno: u64,
+    ) -> Option<GoneRun> {
+        let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = index_of(&runs, at)?;
+        let now = chains.revived.count();
+        let run = &runs[index];
+        if run.checked == now {
+            return (run.seqno <= seqno).then(|| run.clone());
+        }
+        let mut left = vec![run.entries.clone()];
+        let is_known = chains.revived.each(run.checked, now, |node| {
+            let Some(entry) = stretch.entry_of(chains, node) else { return };
+            left = left.drain(..).flat_map(|run| without(run, entry)).collect();
+        });
+        if !is_known {
+            left.clear();
+        }
+        let (seqno_of_run, room) = (run.seqno, MOST_RUNS + 1 - runs.len());
+        let left = left.into_iter().take(room).map(|entries| GoneRun {
+            entries,
+            seqno: seqno_of_run,
+            checked: now,
+        });
+        runs.splice(index..=index, left);
+        let run = &runs[index_of(&runs, at)?];
+        (run.seqno <= seqno).then(|| run.clone())
+    }
+
+    /// Notes a run, as one with those that it touches.
+    pub(crate) fn note(&self, mut run: GoneRun) {
+        let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = runs.partition_point(|other| other.entries.end < run.entries.start);
+        let end = runs.partition_point(|other| other.entries.start <= run.entries.end);
+        for other in &runs[first..end] {
+            run.entries.start = run.entries.start.min(other.entries.start);
+            run.entries.end = run.entries.end.max(other.entries.end);
+            run.seqno = run.seqno.max(other.seqno);
+            run.checked = run.checked.min(other.checked);
+        }
+        if first < end || runs.len() < MOST_RUNS {
+            runs.splice(first..end, [run]);
+        }
+    }
+}
+
+fn index_of(runs: &[GoneRun], at: usize) -> Option<usize> {
+    let index = runs.partition_point(|run| run.entries.end <= at);
+    runs.get(index).filter(|run| run.entries.start <= at).map(|_| index)
+}
+
+/// What is left of a run when an entry is not gone any more.
+fn without(run: Range<usize>, entry: usize) -> impl Iterator<Item = Range<usize>> {
+    let cut = run.contains(&entry);
+    let (first, second) = match cut {
+        true => (run.start..entry, entry + 1..run.end),
+        false => (run, 0..0),
+    };
+    [first, second].into_iter().filter(|part| !part.is_empty())
+}
+
+/// From which sequence number on a key whose newest version has this packed word is gone; `cover` is
+/// up to where it is deleted by ranges.
+#[inline]
+pub(crate) fn gone_at(newest: u64, cover: u64) -> Option<u64> {
+    if newest as u8 == DELETED { Some(newest >> 8) } else { (newest >> 8 < cover).then_some(cover) }
+}
