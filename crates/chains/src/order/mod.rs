@@ -18,8 +18,8 @@
 //! lengths fall by that factor from left to right, few are live, and a key is merged a few times
 //! per factor of [`GROWTH`]. A merge that would become longer than [`MAX_FOREGROUND_MERGE`] is
 //! left to [`Order::merge_stretches`], which background threads call: cursors have no such spikes.
-//! Where there are no cursors, background threads merge only neighbours of about the same length:
-//! each merge then doubles a stretch, and what was sorted is merged once more for the flush.
+//! Where there are no cursors, background threads leave up to [`MOST_PIECES`] as they are: merges
+//! beside a busy writer cost it more than they spare a cursor that may never come.
 
 mod entries;
 mod stretch;
@@ -50,6 +50,10 @@ const MAX_FOREGROUND_MERGE: usize = if cfg!(miri) { 256 } else { 64 << 10 };
 /// Keys that a background thread sorts at a time. One or two milliseconds: a cursor waits no longer
 /// for it, nor sorts many more itself. A piece fits a core's own cache.
 pub(crate) const PIECE: usize = if cfg!(miri) { 64 } else { 32 << 10 };
+
+/// Stretches that background threads leave unmerged until a cursor comes. A first seek in so many
+/// takes some ten microseconds.
+const MOST_PIECES: usize = 64;
 
 /// Most keys that a cursor sorts for itself while another thread sorts for everybody.
 const MAX_PRIVATE: usize = if cfg!(miri) { 16 } else { 4 << 10 };
@@ -206,7 +210,11 @@ impl Order {
 
     /// From which stretch on a background thread merges.
     fn mergeable(&self, stretches: &Stretches) -> Option<usize> {
-        let growth = if self.walked.load(Relaxed) { GROWTH } else { 1 };
+        let walked = self.walked.load(Relaxed);
+        if !walked && stretches.len() <= MOST_PIECES {
+            return None;
+        }
+        let growth = if walked { GROWTH } else { 1 };
         first_mergeable(stretches.iter().map(|stretch| stretch.len()), growth)
     }
 
@@ -397,9 +405,9 @@ mod tests {
         assert_eq!(first(&[]), None);
     }
 
-    /// Where nobody iterates, a key is merged about as often as its stretch doubles.
+    /// Where there are too many pieces, a key is merged about as often as its stretch doubles.
     #[test]
-    fn pieces_sorted_while_a_memtable_fills_are_merged_seldom() {
+    fn pieces_of_about_one_length_are_merged_seldom() {
         let (mut lengths, mut live, mut merged) = (Vec::<usize>::new(), 0, 0);
         let pieces = 64;
         for _ in 0..pieces {
