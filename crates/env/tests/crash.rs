@@ -221,7 +221,7 @@ fn a_file_emptied_and_filled_again_may_have_any_length_on_the_way() {
 }
 
 #[test]
-fn unsynced_directory_changes_survive_as_a_prefix() {
+fn unsynced_directory_changes_survive_in_no_order() {
     let fs = MemFs::new();
     let _old = durable(&fs, "a", b"");
     fs.create(Path::new("b")).unwrap();
@@ -230,8 +230,21 @@ fn unsynced_directory_changes_survive_as_a_prefix() {
     let seen: BTreeSet<Vec<String>> =
         (0..SEEDS).map(|seed| fs.crash_with(seed).list(root()).unwrap()).collect();
     let listing = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    let prefixes = [listing(&["a"]), listing(&["a", "b"]), listing(&["a", "c"]), listing(&["c"])];
-    assert_eq!(seen, prefixes.into());
+    // The last one is the removal alone; the one before it the creation and the removal.
+    let outcomes = [&["a"][..], &["a", "b"], &["a", "c"], &["c"], &["b"], &[]];
+    assert_eq!(seen, outcomes.map(listing).into());
+}
+
+#[test]
+fn changes_of_one_name_survive_in_their_order() {
+    let fs = MemFs::new();
+    let _old = durable(&fs, "f", b"old");
+    fs.remove(Path::new("f")).unwrap();
+    let new = fs.create(Path::new("f")).unwrap();
+    new.write_at(b"new", 0).unwrap();
+    new.sync().unwrap();
+    let seen: BTreeSet<_> = outcomes(&fs, "f").into_iter().collect();
+    assert_eq!(seen, [None, Some(b"old".to_vec()), Some(b"new".to_vec())].into());
 }
 
 #[test]

@@ -173,16 +173,16 @@ impl Content {
     }
 }
 
-/// What a power loss does to a file's unsynced pages. All and none are drawn on purpose: coins
-/// alone would never show them on a large file.
-enum Fate {
+/// What a power loss does to a file's unsynced pages, or a directory's unsynced changes. All and none
+/// are drawn on purpose: coins alone would never show them on a large file.
+pub(super) enum Fate {
     None,
     All,
     Some,
 }
 
 impl Fate {
-    fn draw(rng: &mut fastrand::Rng) -> Fate {
+    pub(super) fn draw(rng: &mut fastrand::Rng) -> Fate {
         match rng.u8(..4) {
             0 => Fate::None,
             1 => Fate::All,
@@ -190,7 +190,7 @@ impl Fate {
         }
     }
 
-    fn survives(&self, rng: &mut fastrand::Rng) -> bool {
+    pub(super) fn survives(&self, rng: &mut fastrand::Rng) -> bool {
         match self {
             Fate::None => false,
             Fate::All => true,

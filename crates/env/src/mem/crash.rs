@@ -34,9 +34,10 @@ impl MemFs {
     ///
     /// Each page of 4 KiB written or cut since its file's last sync survived or did not (then it is
     /// as of that sync, zeroes if it was beyond the end). The file's length is the synced one, the
-    /// current one or a multiple of 4 KiB that it may have had meanwhile. Of the unsynced changes of
-    /// a directory the first few survived, in their order; directories, and files among each other,
-    /// know no order.
+    /// current one or a multiple of 4 KiB that it may have had meanwhile. Each unsynced change of a
+    /// directory survived or did not, whatever became of those before it: a rename without the
+    /// creation of what it renames leaves the file under its new name. Nothing knows an order but the
+    /// changes of one name.
     pub fn crash_with(&self, seed: u64) -> MemFs {
         let mut rng = fastrand::Rng::with_seed(seed);
         self.copy(|directory| directory.crash_with(&mut rng))

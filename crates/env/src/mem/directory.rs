@@ -1,12 +1,13 @@
 //! The entries of one directory: now, and on the medium.
 //!
-//! Invariant: the current entries are the durable ones with the pending changes applied in order.
+//! Invariant: the current entries are the durable ones with the pending changes applied in order. Each
+//! change says by itself what it leads to, so that one can survive a power loss without those before it.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::{Entry, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::content::Content;
+use super::content::{Content, Fate};
 
 /// A file, whatever its name; handles keep it when it has none any more.
 #[derive(Default)]
@@ -28,11 +29,20 @@ impl From<Content> for File {
 type Entries = BTreeMap<String, Arc<File>>;
 
 /// A change of a directory that is not on the medium before `sync_dir`.
-#[derive(Clone)]
 pub(super) enum Change {
-    Link { name: String, file: Arc<File> },
-    Rename { from: String, to: String },
-    Unlink { name: String },
+    Link {
+        name: String,
+        file: Arc<File>,
+    },
+    /// Atomic: the file has the new name, and not the old one.
+    Rename {
+        from: String,
+        to: String,
+        file: Arc<File>,
+    },
+    Unlink {
+        name: String,
+    },
 }
 
 impl Change {
@@ -41,10 +51,9 @@ impl Change {
             Change::Link { name, file } => {
                 entries.insert(name.clone(), Arc::clone(file));
             }
-            Change::Rename { from, to } => {
-                if let Some(file) = entries.remove(from) {
-                    entries.insert(to.clone(), file);
-                }
+            Change::Rename { from, to, file } => {
+                entries.remove(from);
+                entries.insert(to.clone(), Arc::clone(file));
             }
             Change::Unlink { name } => {
                 entries.remove(name);
@@ -90,10 +99,11 @@ impl Directory {
         Directory::settled(&self.durable, Content::crash)
     }
 
-    /// After power loss: some of the pending changes, in their order, made it too.
+    /// After power loss: some of the pending changes made it too, whatever became of those before them.
     pub(super) fn crash_with(&self, rng: &mut fastrand::Rng) -> Directory {
         let mut entries = self.durable.clone();
-        for change in &self.pending[..rng.usize(..=self.pending.len())] {
+        let fate = Fate::draw(rng);
+        for change in self.pending.iter().filter(|_| fate.survives(rng)) {
             change.apply(&mut entries);
         }
         Directory::settled(&entries, |content| content.crash_with(rng))
@@ -137,7 +147,10 @@ impl Copies {
     fn of_change(&mut self, change: &Change) -> Change {
         match change {
             Change::Link { name, file } => Change::Link { name: name.clone(), file: self.of(file) },
-            change => change.clone(),
+            Change::Rename { from, to, file } => {
+                Change::Rename { from: from.clone(), to: to.clone(), file: self.of(file) }
+            }
+            Change::Unlink { name } => Change::Unlink { name: name.clone() },
         }
     }
 }

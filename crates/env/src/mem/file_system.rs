@@ -92,10 +92,10 @@ impl FileSystem for MemFs {
         let (from, to) = (lexical(from), lexical(to));
         let mut tree = self.admit(Operation::Rename, &[&from, &to])?;
         check_same_directory(&from, &to)?;
-        tree.file(&from)?;
+        let file = Arc::clone(tree.file(&from)?);
         let (_, old) = tree.place_of(&from)?;
         let (directory, new) = tree.place_of(&to)?;
-        let change = Change::Rename { from: old.to_owned(), to: new.to_owned() };
+        let change = Change::Rename { from: old.to_owned(), to: new.to_owned(), file };
         tree.directory_mut(directory)?.change(change);
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::db::Db;
 use crate::db::core::Core;
 use crate::db::keyspace::{Keyspace, KeyspaceState};
+use crate::db::write::WriterState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Event, FailedMerge};
 use crate::fold::Operator;
@@ -177,28 +178,31 @@ impl Core {
                 self.check_writable()?;
                 let definition = self.registry.next_definition(&*implementation);
                 let edit = Edit { operators: vec![definition.clone()], ..Edit::default() };
-                {
-                    // Who describes the tree next, in a new manifest or a checkpoint, has it in it.
-                    let mut tree = self.lock_tree();
-                    self.append_edit(&mut tree, &edit)?;
-                    self.registry.adopt(&definition)?;
-                }
-                encode_definition(&definition, writer.log.begin());
-                let before = writer.log.len();
-                writer.log.append()?;
-                self.totals.add_exclusive(Total::BytesLog, writer.log.len() - before);
+                // Who describes the tree next, in a new manifest or a checkpoint, has it in it.
+                let mut tree = self.lock_tree();
+                self.append_edit(&mut tree, &edit)?;
+                self.registry.adopt(&definition)?;
                 definition.id
             }
         };
+        if !self.read_only {
+            // Also after an attempt that got as far as the manifest only.
+            let WriterState { log, defined, .. } = &mut *writer;
+            let before = log.len();
+            self.define_operators(log, defined)?;
+            self.totals.add_exclusive(Total::BytesLog, log.len() - before);
+        }
         Ok(Operator { id, registry: Arc::clone(&self.registry), implementation })
     }
 
-    /// Writes the definitions of all operators that are not the same everywhere.
-    pub(crate) fn define_operators(&self, log: &mut LogWriter) -> Result<()> {
+    /// Writes the definitions of all operators that are not the same everywhere but for the first few,
+    /// which the log has already.
+    pub(crate) fn define_operators(&self, log: &mut LogWriter, defined: &mut usize) -> Result<()> {
         let resolver = self.registry.resolver();
-        for definition in resolver.dynamic_definitions() {
+        for definition in resolver.dynamic_definitions().skip(*defined) {
             encode_definition(definition, log.begin());
             log.append()?;
+            *defined += 1;
         }
         Ok(())
     }

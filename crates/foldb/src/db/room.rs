@@ -367,7 +367,10 @@ impl Core {
     pub(crate) fn seal(&self, writer: &mut WriterState) -> Result<()> {
         let mut log = None;
         if writer.log_used {
-            let next = self.next_log(&writer.log)?;
+            // A frame of no acknowledged write would be taken for its last one.
+            writer.log.clear_attempt()?;
+            let (next, defined) = self.next_log(&writer.log)?;
+            writer.defined = defined;
             let sealed = std::mem::replace(&mut writer.log, next);
             let values = Arc::new(std::mem::take(&mut writer.separable));
             log = Some(sealed.seal(values));
@@ -422,13 +425,14 @@ impl Core {
         Ok(())
     }
 
-    /// A new log behind `last`, with the operator definitions its records may need.
-    fn next_log(&self, last: &LogWriter) -> Result<LogWriter> {
+    /// A new log behind `last`, with the operator definitions its records may need, and their number.
+    fn next_log(&self, last: &LogWriter) -> Result<(LogWriter, usize)> {
         let number = self.new_file_number();
         let path = self.names.log(number);
         let fs = &self.options.env.fs;
         let mut log = LogWriter::create(fs, &path, number, self.database, Some(last))?;
-        if let Err(error) = self.define_operators(&mut log) {
+        let mut defined = 0;
+        if let Err(error) = self.define_operators(&mut log, &mut defined) {
             drop(log);
             // A full disk must not fill with attempts. What cannot be removed is a log without writes.
             let _best_effort = fs.remove(&path);
@@ -436,7 +440,7 @@ impl Core {
         }
         self.note_log(&log);
         self.totals.add_exclusive(Total::BytesLog, log.len());
-        Ok(log)
+        Ok((log, defined))
     }
 
     /// Keeps a new log until its writes are in tables.

@@ -15,7 +15,7 @@ use crate::db::buffers::{Buffers, Needs};
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::room::Patience;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::{CachedResolver, Operator};
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
@@ -24,7 +24,8 @@ use crate::memtable::Folding;
 use crate::options::WriteOptions;
 use crate::totals::Total;
 use crate::wal::{
-    BatchHeader, LEAST_SEPARABLE, LogSync, LogWriter, SeparableValues, is_one_frame, is_separable,
+    BatchHeader, LEAST_SEPARABLE, LogMark, LogSync, LogWriter, SeparableValues, is_one_frame,
+    is_separable,
 };
 
 /// What the one who writes has in hand. Not on a cache line with the lock around it, which those
@@ -43,6 +44,8 @@ pub(crate) struct WriterState {
     pub(super) filling_since: Option<Duration>,
     /// Bytes applied since memory was last looked at.
     pub(super) since_look: u64,
+    /// How many of the operators that are not built in are defined in the log.
+    pub(super) defined: usize,
     operators: CachedResolver,
 }
 
@@ -58,6 +61,7 @@ impl WriterState {
             unlogged,
             filling_since,
             since_look,
+            defined: 0,
             operators,
         }
     }
@@ -181,6 +185,25 @@ fn append_separable(
     Ok(())
 }
 
+/// A write on its way from the log to its readers. Dropped by a panic, it takes the write back out of
+/// the log, and the database takes no more: the next one would get the same sequence number.
+struct Unpublished<'a> {
+    core: &'a Core,
+    mark: LogMark,
+    writer: &'a mut WriterState,
+}
+
+impl Drop for Unpublished<'_> {
+    fn drop(&mut self) {
+        self.core.poison(&Error::new(
+            ErrorKind::Poisoned,
+            "a write panicked half-way, so memory may not hold what it should; reopen the database",
+        ));
+        // If it cannot be taken back the next open replays it: it was never acknowledged.
+        let _best_effort = self.writer.log.retract(self.mark);
+    }
+}
+
 impl Core {
     pub(crate) fn delete_range<K: AsRef<[u8]>>(
         &self,
@@ -199,9 +222,8 @@ impl Core {
                 options,
             );
         }
-        // Nothing to write, but who asked for a sync has earlier writes in mind too.
         keyspace.check_exists()?;
-        if options.sync { self.sync() } else { self.check_writable() }
+        self.write_nothing(options)
     }
 
     /// Merges into a keyspace, with a given operator or its default one.
@@ -263,9 +285,14 @@ impl Core {
         let default = self.default.default_operator.as_ref();
         let default = default.map_or(NO_OPERATOR, |operator| operator.id);
         if batch.is_empty() {
-            return self.check_writable();
+            return self.write_nothing(options);
         }
         self.commit(Writes::Batch(batch), default, options)
+    }
+
+    /// A write of no operations. A caller who asks for a sync has earlier writes in mind too.
+    fn write_nothing(&self, options: &WriteOptions) -> Result<()> {
+        if options.sync && !options.disable_wal { self.sync() } else { self.check_writable() }
     }
 
     fn commit(
@@ -278,17 +305,24 @@ impl Core {
         let mut writer = self.writer_with_room(writes, patience)?;
         let first = self.pins.published() + 1;
         let last = first + writes.count() as SeqNo - 1;
-        if options.disable_wal {
-            writer.unlogged = true;
+        let unpublished = Unpublished { core: self, mark: writer.log.mark(), writer: &mut writer };
+        let logged = if options.disable_wal {
+            unpublished.writer.unlogged = true;
+            Ok(())
         } else {
-            self.log(&mut writer, writes, default, first)?;
+            self.log(unpublished.writer, writes, default, first)
+        };
+        if logged.is_ok() {
+            if planted(Fault::PublishBeforeApply) {
+                self.pins.publish(last);
+                // Long enough for a reader on another thread to come by.
+                self.options.env.clock.sleep(Duration::from_millis(1));
+            }
+            self.apply_and_publish(unpublished.writer, writes, default, first);
         }
-        if planted(Fault::PublishBeforeApply) {
-            self.pins.publish(last);
-            // Long enough for a reader on another thread to come by.
-            self.options.env.clock.sleep(Duration::from_millis(1));
-        }
-        self.apply_and_publish(&mut writer, writes, default, first);
+        // Nothing panicked.
+        std::mem::forget(unpublished);
+        logged?;
         if !options.sync || options.disable_wal {
             return Ok(());
         }

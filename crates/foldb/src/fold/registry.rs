@@ -21,7 +21,7 @@ use arc_swap::{ArcSwap, Cache};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::builtin::{builtin, builtins};
 use crate::fold::definition::Definition;
-use crate::fold::operator::{MergeOperator, TextForm};
+use crate::fold::operator::{Growth, MergeOperator, TextForm};
 use crate::key::OperatorId;
 use crate::limits::MAX_VALUE_BYTES;
 use crate::user_code::guarded;
@@ -52,6 +52,8 @@ pub(crate) struct Resolver {
 struct Known {
     definition: Definition,
     standing: Standing,
+    /// What its operator says, asked once: writers want to know with their lock held.
+    growth: Growth,
 }
 
 /// Who folds the operands of an id.
@@ -85,6 +87,13 @@ impl Resolver {
             Standing::Implemented(implementation) => Some(&**implementation),
             Standing::Upgraded { .. } | Standing::Unresolved => None,
         }
+    }
+
+    /// Whether operands of this id grow when they are folded; `None` where nobody folds them.
+    #[inline]
+    pub(crate) fn growth(&self, id: OperatorId) -> Option<Growth> {
+        let known = self.known(id)?;
+        matches!(known.standing, Standing::Implemented(_)).then_some(known.growth)
     }
 
     /// Whether operands of some id must be upgraded before they fold.
@@ -147,7 +156,13 @@ impl Resolver {
             self.known.resize(slot + 1, None);
         }
         self.upgrades |= matches!(standing, Standing::Upgraded { .. });
-        self.known[slot] = Some(Known { definition, standing });
+        // An operator that panics is taken for one that says nothing.
+        let growth = match &standing {
+            Standing::Implemented(own) => catch_unwind(AssertUnwindSafe(|| own.growth())).ok(),
+            Standing::Upgraded { .. } | Standing::Unresolved => None,
+        };
+        let growth = growth.unwrap_or(Growth::Grows);
+        self.known[slot] = Some(Known { definition, standing, growth });
     }
 
     /// All definitions, in the order of their ids.
@@ -217,7 +232,7 @@ impl Registry {
     pub(crate) fn settle_upgrades(&self) {
         let mut resolver = Resolver::clone(&self.resolver.load());
         for slot in FIRST_DYNAMIC_ID as usize..resolver.known.len() {
-            let Some(Known { standing: Standing::Upgraded { newer, .. }, definition }) =
+            let Some(Known { standing: Standing::Upgraded { newer, .. }, definition, .. }) =
                 resolver.known[slot].clone()
             else {
                 continue;

@@ -122,7 +122,7 @@ impl MemtableWriter {
             count += 1;
             chain.push(header, Value::of_version(&self.memtable.chains, version));
         }
-        let grows = operators.implementation(newest?)?.growth() == Growth::Grows;
+        let grows = operators.growth(newest?)? == Growth::Grows;
         (count >= LEAST && !(grows && bytes > count * LARGE)).then_some(count)
     }
 }

@@ -19,4 +19,4 @@ pub(crate) use separable::{
     LEAST_BY_DEFAULT, LEAST_SEPARABLE, SEPARABLE_PUT, SealedLog, SeparableValues, is_one_frame,
     is_separable,
 };
-pub(crate) use writer::{LogSync, LogWriter};
+pub(crate) use writer::{LogMark, LogSync, LogWriter};

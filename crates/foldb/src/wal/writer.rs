@@ -3,6 +3,9 @@
 //! Appending is one `write_at` a record: when it returned, the record is in the operating system's
 //! hands. Syncing goes through [`LogSync`], which is shared: who syncs does not keep others from
 //! appending, and one `fdatasync` serves everybody whose frames were written before it began.
+//!
+//! An append that fails may leave whole frames behind the log's end. The writer clears them, durably,
+//! before it writes there again: a reader would take them for what comes next.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,8 +35,17 @@ pub(crate) struct LogWriter {
     offset: u64,
     reserved: u64,
     frames: u64,
+    /// End of the bytes that a failed append may have left behind `offset`.
+    left_behind: Option<u64>,
     /// The frame being built: header space, then payload. Kept between records for its memory.
     buffer: Vec<u8>,
+}
+
+/// Where a log ended at some moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogMark {
+    offset: u64,
+    frames: u64,
 }
 
 /// The half of a log that anybody may sync.
@@ -153,7 +165,8 @@ impl LogWriter {
             is_retired: AtomicBool::new(false),
             progress: Mutex::new(progress),
         });
-        LogWriter { sync, number, offset: 0, reserved: 0, frames: 0, buffer: Vec::new() }
+        let (offset, reserved, frames) = (0, 0, 0);
+        LogWriter { sync, number, offset, reserved, frames, left_behind: None, buffer: Vec::new() }
     }
 
     /// Number of the log.
@@ -187,6 +200,9 @@ impl LogWriter {
     /// Appends the record begun. After an error nothing was appended, and the next record takes its
     /// place.
     pub(crate) fn append(&mut self) -> Result<()> {
+        if self.left_behind.is_some() {
+            self.clear_attempt()?;
+        }
         let payload = self.buffer.len() - HEADER_LEN;
         if payload <= MAX_PAYLOAD {
             let mut frame = std::mem::take(&mut self.buffer);
@@ -195,8 +211,9 @@ impl LogWriter {
                 self.offset += frame.len() as u64;
                 self.frames += 1;
             }
+            let attempted = self.offset + frame.len() as u64;
             self.buffer = frame;
-            result?;
+            result.inspect_err(|_| self.leave_behind(attempted))?;
         } else {
             self.append_in_parts()?;
         }
@@ -209,6 +226,10 @@ impl LogWriter {
         let payload = &record[HEADER_LEN..];
         let parts = payload.len().div_ceil(MAX_PAYLOAD);
         let (mut offset, mut number) = (self.offset, self.frames);
+        // Where there is no space nothing is begun.
+        let end = offset + (payload.len() + parts * HEADER_LEN) as u64;
+        self.reserve(end)?;
+        self.left_behind = Some(end);
         let mut frame = Vec::with_capacity(HEADER_LEN + MAX_PAYLOAD);
         for (index, chunk) in payload.chunks(MAX_PAYLOAD).enumerate() {
             frame.clear();
@@ -216,10 +237,62 @@ impl LogWriter {
             frame.extend_from_slice(chunk);
             number += 1;
             let part = Part::of(index == 0, index + 1 == parts);
-            self.write_frame(&mut frame, part, offset, number)?;
+            let written = self.write_frame(&mut frame, part, offset, number);
+            written.inspect_err(|_| self.leave_behind(end))?;
             offset += frame.len() as u64;
         }
         (self.offset, self.frames) = (offset, number);
+        self.left_behind = None;
+        Ok(())
+    }
+
+    /// Where the log ends now, for [`LogWriter::retract`].
+    #[inline]
+    pub(crate) fn mark(&self) -> LogMark {
+        LogMark { offset: self.offset, frames: self.frames }
+    }
+
+    /// Takes back what was appended behind a mark.
+    ///
+    /// # Errors
+    /// `Io`: the next open may find it.
+    pub(crate) fn retract(&mut self, mark: LogMark) -> Result<()> {
+        // An append that panicked may have written its frame without counting it.
+        let end = self.left_behind.unwrap_or(self.offset).max(mark.offset + 1);
+        (self.offset, self.frames) = (mark.offset, mark.frames);
+        self.sync.written.store(self.frames, Ordering::Release);
+        self.left_behind = Some(end);
+        self.clear_attempt()
+    }
+
+    /// Notes that a failed append may have written up to `end`, and clears that if it can.
+    #[cold]
+    fn leave_behind(&mut self, end: u64) {
+        self.left_behind = Some(end);
+        // The next append tries again, and fails if it cannot be done then.
+        let _tried_again = self.clear_attempt();
+    }
+
+    /// Makes sure that no frame of a failed append lies behind the end. It takes the header of each,
+    /// which needs no space, else it cuts the file. Both are made durable: else a power loss could
+    /// bring such a frame back between those that are written in its place.
+    ///
+    /// # Errors
+    /// `Io`. Nothing may be appended until it is done.
+    #[cold]
+    pub(crate) fn clear_attempt(&mut self) -> Result<()> {
+        let Some(end) = self.left_behind else { return Ok(()) };
+        let file = &self.sync.file;
+        // All frames of an attempt but the last are as long as frames get.
+        let mut starts = (self.offset..end).step_by(HEADER_LEN + MAX_PAYLOAD);
+        if starts.try_for_each(|start| file.write_at(&[0; HEADER_LEN], start)).is_err() {
+            file.truncate(self.offset).map_err(|error| {
+                Error::io(&self.sync.path, "clear what a failed append left in the log", &error)
+            })?;
+            self.reserved = self.offset;
+        }
+        self.sync.sync_bytes()?;
+        self.left_behind = None;
         Ok(())
     }
 
@@ -233,16 +306,21 @@ impl LogWriter {
         let synced_through = self.sync.synced.load(Ordering::Acquire);
         FrameHeader { part, frame: number, synced_through, log: self.number }.seal(frame, offset);
         let end = offset + frame.len() as u64;
-        if end > self.reserved {
-            self.reserve(end)?;
-        }
+        self.reserve(end)?;
         self.sync
             .file
             .write_at(frame, offset)
             .map_err(|error| Error::io(&self.sync.path, "append to the log", &error))
     }
 
+    /// Reserves space up to `end`, if it is not yet.
+    #[inline]
     fn reserve(&mut self, end: u64) -> Result<()> {
+        if end > self.reserved { self.reserve_more(end) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn reserve_more(&mut self, end: u64) -> Result<()> {
         let file = &self.sync.file;
         // Tables need room too, and where little is left it is for what is written now.
         let most = file.free_space().unwrap_or(u64::MAX) / SHARE_OF_FREE_SPACE;

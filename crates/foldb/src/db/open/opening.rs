@@ -379,8 +379,9 @@ impl Core {
     fn take_over(&self, replayed: &Replayed, last_seqno: SeqNo, log: u64) -> Result<()> {
         {
             let mut writer = self.lock_writer();
-            self.define_operators(&mut writer.log)?;
-            self.note_log(&writer.log);
+            let WriterState { log, defined, .. } = &mut *writer;
+            self.define_operators(log, defined)?;
+            self.note_log(log);
         }
         let mut flushed: Vec<Flushed> = Vec::new();
         for keyspace in self.all_keyspaces() {
