@@ -26,7 +26,7 @@ fn with(fs: &MemFs) -> Options {
 }
 
 fn value(n: usize) -> Vec<u8> {
-    format!("{n:04}").into_bytes().repeat(if n % 2 == 0 { 2 } else { 500 })
+    format!("{n:04}").into_bytes().repeat(if n.is_multiple_of(2) { 2 } else { 500 })
 }
 
 /// How far a program came: writes that were acknowledged, and whether the checkpoint was.
@@ -102,7 +102,12 @@ fn what_was_acknowledged_survives_power_loss_at_every_call() {
             if let Some(acknowledged) = progress.in_checkpoint {
                 check(COPY, &left, acknowledged, &format!("{moment}, checkpoint"));
             } else if database_is_at(COPY, &left) {
-                check(COPY, &left, progress.acknowledged, &format!("{moment}, unfinished checkpoint"));
+                check(
+                    COPY,
+                    &left,
+                    progress.acknowledged,
+                    &format!("{moment}, unfinished checkpoint"),
+                );
             }
         }
     }
