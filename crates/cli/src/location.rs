@@ -6,10 +6,11 @@
 //! of worth, so its directory is as good as empty.
 
 use std::fs::{self, DirEntry, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
-use foldb::{Db, Options};
+use foldb::{Db, Event, EventListener, Options};
 
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
@@ -165,13 +166,37 @@ pub fn open_to_read(path: &Path, options: Options) -> Outcome<Db> {
     open_by(path, options, Db::open_read_only)
 }
 
+/// Says on standard error what an open left out: it may be missed.
+#[derive(Debug)]
+struct TellsOfTails;
+
+impl EventListener for TellsOfTails {
+    fn on_event(&self, event: &Event) {
+        let Event::TailDropped(tail) = event else { return };
+        let _best_effort = writeln!(
+            io::stderr(),
+            "{}: {} bytes behind offset {}, with {} whole frames, were never synced and are left out; the \
+             last sequence number kept is {}",
+            shown(&tail.file),
+            tail.bytes,
+            tail.offset,
+            tail.frames,
+            tail.last_seqno
+        );
+    }
+}
+
 fn open_by<'a>(
     path: &'a Path,
     options: Options,
     open: fn(&'a Path, Options) -> foldb::Result<Db>,
 ) -> Outcome<Db> {
     match Location::of(path)? {
-        Location::Database => Ok(open(path, options)?),
+        Location::Database => {
+            let mut options = options;
+            options.listeners.push(Arc::new(TellsOfTails));
+            Ok(open(path, options)?)
+        }
         Location::Free => Err(Exit::failed(format!("there is no database at {}", shown(path)))),
     }
 }

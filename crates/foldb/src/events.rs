@@ -5,6 +5,7 @@
 //! while it holds locks of the database. A listener that panics cannot harm the database.
 
 use std::fmt::Debug;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,6 +70,9 @@ pub enum Event {
     },
     /// The operands of a key could not be folded. They are kept; reads of the key fail.
     MergeFailed(FailedMerge),
+    /// The open found bytes behind the end of the manifest or a log, and left them out: writes that were
+    /// not synced when the machine lost its power.
+    TailDropped(DroppedTail),
     /// A step of background work failed. It is tried again, unless the database takes no writes now.
     BackgroundError {
         /// Why.
@@ -86,6 +90,26 @@ pub enum StallReason {
     CompactionDebt,
     /// The memtables of all databases with the same [`crate::Runtime`] take more than they may.
     Memory,
+}
+
+/// What an open left out at the end of a file.
+///
+/// A log has no end mark: it ends where no whole record follows. What lies behind is a write that was
+/// never finished or never synced, unless a later record says that it was synced, which is
+/// [`Corruption`](crate::ErrorKind::Corruption). After a clean close nothing is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DroppedTail {
+    /// The manifest or log.
+    pub file: PathBuf,
+    /// Where what is kept of it ends.
+    pub offset: u64,
+    /// Bytes left out, up to the last one that is not zero.
+    pub bytes: u64,
+    /// Whole frames among them.
+    pub frames: u64,
+    /// Last sequence number of the database that was kept.
+    pub last_seqno: u64,
 }
 
 /// A key whose operands cannot be folded, and the operator that refuses them.
@@ -227,6 +251,10 @@ fn trace(event: &Event) {
         Event::Stall { reason, duration } => tracing::info!(?reason, ?duration, "stall"),
         Event::MergeFailed(FailedMerge { keyspace, key, operator }) => {
             tracing::warn!(%keyspace, key = %key.escape_ascii(), operator, "merge failed");
+        }
+        Event::TailDropped(DroppedTail { file, offset, bytes, frames, last_seqno }) => {
+            let file = file.display();
+            tracing::warn!(%file, offset, bytes, frames, last_seqno, "unsynced tail left out");
         }
         Event::BackgroundError { error } => tracing::error!(%error, "background work failed"),
     }

@@ -78,7 +78,7 @@ pub use db::{
     Unfolded, VerifiedFile, VerifyProgress, VerifyReport, verify, verify_with_progress,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use events::{Event, EventListener, FailedMerge, StallReason};
+pub use events::{DroppedTail, Event, EventListener, FailedMerge, StallReason};
 pub use fold::{
     BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog,
     laws, list, set,

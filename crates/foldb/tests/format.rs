@@ -1,7 +1,7 @@
 //! A database of each format version is checked in, and every later foldb reads it.
 //!
 //! `format-0` was written when all formats were at version 0, `format-1` when they were frozen as version 1, `format-2` when
-//! logs got version 2; none is
+//! logs got version 2, `format-3` when a clean close left a record; none is
 //! ever made anew (see `docs/format/README.md`). `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb --test format`
 //! writes a fixture that is not there yet, for the version to come.
 
@@ -20,6 +20,8 @@ const FORMAT_0: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/form
 const KEYSPACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-1/keyspaces");
 const SEGMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-1/segments");
 const ADOPTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-2");
+
+const CLOSED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-3");
 
 /// Where databases in memory live.
 const IN_MEMORY: &str = "db";
@@ -368,6 +370,28 @@ fn assert_holds_the_adopted(db: &Db) {
     db.verify().unwrap();
 }
 
+/// A database that was closed while sealed memtables were not flushed: three logs.
+fn generate_closed() -> MemFs {
+    let fs = MemFs::new();
+    let options = Options { write_buffer_size: 4096, ..options_of(&fs) };
+    let db = Db::open(IN_MEMORY, options).unwrap();
+    (0..20).for_each(|n| db.put(format!("{n:02}"), separated(n, "first")).unwrap());
+    db.flush().unwrap();
+    (0..50).for_each(|n| db.put(format!("{n:02}"), separated(n, "second")).unwrap());
+    db.delete("07").unwrap();
+    db.close().unwrap();
+    fs
+}
+
+fn assert_holds_the_closed(db: &Db) {
+    for n in 0..50usize {
+        let expected = (n != 7).then(|| separated(n, "second"));
+        let found = db.get(format!("{n:02}")).unwrap();
+        assert_eq!(found.as_deref(), expected.as_deref().map(str::as_bytes), "{n}");
+    }
+    db.verify().unwrap();
+}
+
 /// Where the fixtures of format 1 are.
 fn keyspaces_fixture() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
@@ -382,6 +406,11 @@ fn segments_fixture() -> &'static Path {
 fn adopted_fixture() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| fixture_of(ADOPTED, generate_adopted))
+}
+
+fn closed_fixture() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| fixture_of(CLOSED, generate_closed))
 }
 
 fn fixture_of(directory: &str, generate: fn() -> MemFs) -> PathBuf {
@@ -410,6 +439,12 @@ fn copy_of(fixture: &Path) -> tempfile::TempDir {
 
 fn copy_of_the_fixture() -> tempfile::TempDir {
     copy_of(Path::new(FORMAT_0))
+}
+
+/// Without the record of the close, which older formats do not have.
+fn without_closed(mut names: Vec<String>) -> Vec<String> {
+    names.retain(|name| name != "CLOSED");
+    names
 }
 
 /// Names of the files of a fixture that is checked in.
@@ -491,7 +526,7 @@ fn fixture_regenerated_is_the_same_database() {
     let made = generate();
     let made_files = files(&made);
     let names: Vec<String> = made_files.keys().cloned().collect();
-    assert_eq!(names, checked_in(Path::new(FORMAT_0)));
+    assert_eq!(without_closed(names), checked_in(Path::new(FORMAT_0)));
     assert_eq!(made_files, files(&generate()), "two fixtures of one history differ");
 
     let options = Options { env: Env::in_memory(made), ..Options::default() };
@@ -542,7 +577,7 @@ fn format_1_is_read_and_written_to() {
 fn keyspaces_regenerated_are_the_same_database() {
     let made = generate_keyspaces();
     let names: Vec<String> = files(&made).keys().cloned().collect();
-    assert_eq!(names, checked_in(keyspaces_fixture()));
+    assert_eq!(without_closed(names), checked_in(keyspaces_fixture()));
     assert_eq!(files(&made), files(&generate_keyspaces()), "two fixtures of one history differ");
     let options = Options { env: Env::in_memory(made), ..Options::default() };
     assert_holds_the_keyspaces(&Db::open(IN_MEMORY, options).unwrap());
@@ -567,7 +602,7 @@ fn format_1_with_separated_values_is_read_and_written_to() {
 fn segments_regenerated_are_the_same_database() {
     let made = generate_segments();
     let names: Vec<String> = files(&made).keys().cloned().collect();
-    assert_eq!(names, checked_in(segments_fixture()));
+    assert_eq!(without_closed(names), checked_in(segments_fixture()));
     assert_eq!(files(&made), files(&generate_segments()), "two fixtures of one history differ");
     let options = Options { env: Env::in_memory(made), ..Options::default() };
     assert_holds_the_segments(&Db::open(IN_MEMORY, options).unwrap());
@@ -598,10 +633,51 @@ fn format_2_with_adopted_logs_is_read_and_written_to() {
 fn adopted_logs_regenerated_are_the_same_database() {
     let made = generate_adopted();
     let names: Vec<String> = files(&made).keys().cloned().collect();
-    assert_eq!(names, checked_in(adopted_fixture()));
+    assert_eq!(without_closed(names), checked_in(adopted_fixture()));
     assert_eq!(files(&made), files(&generate_adopted()), "two fixtures of one history differ");
     let options = Options { env: Env::in_memory(made), ..Options::default() };
     assert_holds_the_adopted(&Db::open(IN_MEMORY, options).unwrap());
+}
+
+#[test]
+fn format_3_with_a_record_of_the_close_is_read_and_written_to() {
+    let copy = copy_of(closed_fixture());
+    let logs = checked_in(copy.path()).into_iter().filter(|name| name.ends_with(".log"));
+    assert_eq!(logs.count(), 3);
+    let record = copy.path().join("CLOSED");
+    assert!(record.exists());
+    let db = Db::open(copy.path(), Options::default()).unwrap();
+    assert!(!record.exists(), "what the close said is over");
+    assert_holds_the_closed(&db);
+    db.put("new", "1").unwrap();
+    drop(db);
+    assert!(record.exists());
+    assert_holds_the_closed(&Db::open(copy.path(), Options::default()).unwrap());
+}
+
+/// The record of the fixture is still believed.
+#[test]
+fn format_3_is_read_as_it_was_closed() {
+    for name in checked_in(closed_fixture()).iter().filter(|name| name.ends_with(".log")) {
+        let copy = copy_of(closed_fixture());
+        let path = copy.path().join(name);
+        let log = fs::read(&path).unwrap();
+        fs::write(&path, &log[..log.len() - 1]).unwrap();
+        let error = Db::open(copy.path(), Options::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+        assert!(error.path().unwrap().ends_with(name), "{error}");
+    }
+}
+
+/// As for the other fixtures: one of today is no other.
+#[test]
+fn closed_regenerated_is_the_same_database() {
+    let made = generate_closed();
+    let names: Vec<String> = files(&made).keys().cloned().collect();
+    assert_eq!(names, checked_in(closed_fixture()));
+    assert_eq!(files(&made), files(&generate_closed()), "two fixtures of one history differ");
+    let options = Options { env: Env::in_memory(made), ..Options::default() };
+    assert_holds_the_closed(&Db::open(IN_MEMORY, options).unwrap());
 }
 
 /// The fixture with its first file of a kind changed; the change gets the file and its number.

@@ -115,7 +115,8 @@ fn a_flipped_byte_is_told_with_file_and_offset() {
 fn missing_files_and_extra_ones_are_told() {
     let whole = database();
     for name in names(&whole) {
-        if name == "LOCK" {
+        // Without the record of the close it is a database whose machine lost its power.
+        if name == "LOCK" || name == "CLOSED" {
             continue;
         }
         let fs = whole.kill();

@@ -80,6 +80,11 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
         };
         lines.push(format!("{what}: {error}"));
     }
+    for error in &report.cut {
+        lines.push(format!(
+            "not as it was when the database was closed, what is missing is lost: {error}"
+        ));
+    }
     if let Some(cut) = &report.cut_log {
         let (log, later) = (shown(&cut.file), cut.later_logs.len());
         lines.push(format!(
@@ -193,6 +198,7 @@ fn to_json(report: &RepairReport) -> Value {
         "lost_keyspace_names": report.lost_keyspace_names,
         "rebuilt": report.rebuilt,
         "manifest": report.manifest.as_ref().map(ToString::to_string),
+        "cut": report.cut.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "tables": integer(report.tables),
         "lost_tables": report.lost_tables.iter().map(table).collect::<Vec<_>>(),
         "incomplete_keyspaces": report.incomplete_keyspaces,

@@ -29,8 +29,8 @@ use crate::db::Db;
 use crate::db::core::Core;
 use crate::db::open::lock;
 use crate::error::{Error, ErrorKind, Result};
-use crate::version::{Edit, FileKind, FileNames, Manifest, Version};
-use crate::wal::LogReader;
+use crate::version::{CloseRecord, Edit, FileKind, FileNames, Manifest, Version};
+use crate::wal::{Extent, LogReader};
 
 /// Bytes copied between two syncs, so that a sync of the database's log does not wait behind many (H23).
 const COPY_STEP: usize = 1 << 20;
@@ -218,8 +218,9 @@ impl Target {
             }
         }
         self.take_segments(from, moment)?;
+        let mut logs = Vec::with_capacity(moment.logs.len());
         for (log, last) in &mut moment.logs {
-            self.copy_log(log, *last)?;
+            logs.push(self.copy_log(log, *last)?);
         }
         let directory = self.names.directory();
         self.fs
@@ -231,6 +232,9 @@ impl Target {
         let mut manifest = Manifest::begin(&self.fs, &self.names, number, database, &edit)?;
         manifest.trim()?;
         manifest.put_in_force(&*self.fs, &self.names)?;
+        // The checkpoint is as complete as a database that was closed.
+        let closed = CloseRecord { database, manifest: manifest.extent(), logs };
+        closed.write(&*self.fs, &self.names)?;
         Ok(self.report)
     }
 
@@ -276,20 +280,20 @@ impl Target {
     }
 
     /// Copies a log up to its frame `last`. The copy ends there: nothing grows in it any more.
-    fn copy_log(&mut self, log: &mut LogReader, last: u64) -> Result<()> {
+    fn copy_log(&mut self, log: &mut LogReader, last: u64) -> Result<Extent> {
         let path = self.names.log(log.number());
         let failed = |doing: &'static str| {
             let path = path.clone();
             move |error: io::Error| Error::io(&path, doing, &error)
         };
         let copy = self.fs.create(&path).map_err(failed("create the log"))?;
-        let len = log.copy_through(last, |frames, offset| {
+        let extent = log.copy_through(last, |frames, offset| {
             copy.write_at(frames, offset).map_err(failed("write the log"))
         })?;
         copy.sync().map_err(failed("sync the log"))?;
         self.report.logs += 1;
-        self.report.bytes_logs += len;
-        Ok(())
+        self.report.bytes_logs += extent.len;
+        Ok(extent)
     }
 }
 

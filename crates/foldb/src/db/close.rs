@@ -1,4 +1,5 @@
-//! Closing: what is in no log is flushed, the workers end, the lock is let go.
+//! Closing: what is in no log is flushed, the workers end, manifest and logs are made durable and a
+//! record says what they hold ([`CloseRecord`]), the lock is let go.
 //!
 //! Who works on a thread of his own is waited for, too, and finds it closed at his next step: once the lock
 //! is let go the files are somebody else's, who gives new ones the same numbers.
@@ -7,9 +8,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use crate::db::core::Core;
+use crate::db::tree::Tree;
 use crate::error::{Error, Result};
 use crate::user_code::must_not_wait;
-use crate::version::Edit;
+use crate::version::{CloseRecord, Edit};
+use crate::wal::{Extent, LogWriter};
 
 impl Core {
     /// Closes when the last handle goes.
@@ -64,12 +67,13 @@ impl Core {
         }
         self.leave_runtime();
         self.wait_for_callers();
-        let written = self.write_last_edit();
-        // With the tree locked: who installs something has the lock until it is done.
-        let tree = self.lock_tree();
+        // With writer and tree locked until the lock is let go: what the record tells of stays as it is, and
+        // who installs something has the lock until it is done.
+        let (mut writer, mut tree) = (self.lock_writer(), self.lock_tree());
+        let written = self.write_last(&mut writer.log, &mut tree);
         self.default.tables.note_closed();
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(tree);
+        drop((tree, writer));
         flushed.and(written)
     }
 
@@ -93,21 +97,42 @@ impl Core {
         self.poison.get().is_none() && self.has_unlogged()
     }
 
-    /// Stores the totals and gives back reserved space.
-    fn write_last_edit(&self) -> Result<()> {
+    /// Stores the totals, gives back reserved space, makes all durable and says so.
+    fn write_last(&self, log: &mut LogWriter, tree: &mut Tree) -> Result<()> {
         if self.poison.get().is_some() || self.read_only {
             return Ok(());
         }
-        let mut writer = self.lock_writer();
-        writer.log.trim()?;
-        let mut tree = self.lock_tree();
+        let logs = self.settle_logs(log, tree.log)?;
         let edit = Edit {
             totals: Some(self.totals.to_vec()),
             last_seqno: Some(self.published()),
             next_file: Some(self.next_file.load(Ordering::Relaxed)),
             ..Edit::default()
         };
-        self.append_edit(&mut tree, &edit)?;
-        tree.manifest.trim()
+        self.append_unsynced(tree, &edit)?;
+        tree.manifest.trim()?;
+        let closed =
+            CloseRecord { database: self.database, manifest: tree.manifest.extent(), logs };
+        closed.write(&*self.options.env.fs, &self.names)
+    }
+
+    /// Makes the logs from `first` on durable, without reserved space; answers what they hold.
+    fn settle_logs(&self, active: &mut LogWriter, first: u64) -> Result<Vec<Extent>> {
+        active.trim()?;
+        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut extents = Vec::new();
+        for (_, sync) in logs.into_iter().filter(|(log, _)| *log >= first) {
+            let sync = sync.expect("a log that is needed was begun since the open");
+            let extent = match sync.sealed() {
+                Some(sealed) => {
+                    sync.trim(sealed.len)?;
+                    sealed
+                }
+                None => active.extent(),
+            };
+            sync.sync_bytes()?;
+            extents.push(extent);
+        }
+        Ok(extents)
     }
 }

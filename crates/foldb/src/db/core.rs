@@ -31,7 +31,7 @@ use crate::db::snapshot::SnapshotList;
 use crate::db::tree::Tree;
 use crate::db::write::WriterState;
 use crate::error::{Error, ErrorKind, Result};
-use crate::events::Events;
+use crate::events::{DroppedTail, Events};
 use crate::fold::Registry;
 use crate::key::SeqNo;
 use crate::options::{Compression, Options};
@@ -85,6 +85,8 @@ pub(crate) struct Core {
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,
     pub(crate) closed: AtomicBool,
+    /// What the open found behind the ends of manifest and logs, and left out.
+    pub(crate) dropped: Vec<DroppedTail>,
     /// The directory's; let go at the end of the close, with the tree locked.
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
 }

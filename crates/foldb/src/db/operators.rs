@@ -172,6 +172,7 @@ impl Core {
         let implementation = self.registry.parse(spec)?;
         // The writer lock keeps a log from being begun without the definition.
         let mut writer = self.lock_writer();
+        self.check_open()?;
         let id = match self.registry.id_of(&*implementation) {
             Some(id) => id,
             None => {

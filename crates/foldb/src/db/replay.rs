@@ -22,6 +22,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use foldb_chains::ArenaPool;
@@ -29,6 +30,7 @@ use foldb_env::FileSystem;
 
 use crate::batch::Operation;
 use crate::db::buffers::{first_capacity, next_capacity};
+use crate::db::open::missing_log;
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
@@ -36,8 +38,8 @@ use crate::fold::Registry;
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, SeqNo};
 use crate::memtable::{Folding, Memtable, MemtableWriter};
 use crate::options::Options;
-use crate::version::FileNames;
-use crate::wal::{BatchHeader, LOG_FORMAT, LogEnd, LogHeader, LogReader, LogRecord};
+use crate::version::{CloseRecord, FileNames};
+use crate::wal::{BatchHeader, LOG_FORMAT, LogEnd, LogHeader, LogReader, LogRecord, Tail};
 
 /// Logs, each opened when its turn comes: there may be more of them than a process may open files.
 pub(super) type Logs<'a> = Box<dyn Iterator<Item = Result<LogReader>> + 'a>;
@@ -52,6 +54,8 @@ pub(super) struct Replay<'a> {
     pub(super) first_log: u64,
     /// The needed logs, ascending.
     pub(super) logs: Logs<'a>,
+    /// What a clean close said of them.
+    pub(super) closed: Option<&'a CloseRecord>,
     /// Batches that begin behind it are left out, and all behind them.
     pub(super) through: SeqNo,
     /// Identity the logs must have; `None` before the database has one.
@@ -75,18 +79,28 @@ pub(super) struct Replayed {
     /// Of each keyspace that has any, newest first.
     pub(super) memtables: BTreeMap<KeyspaceId, Vec<Arc<Memtable>>>,
     pub(super) last_seqno: SeqNo,
+    /// What lies behind the ends of logs, and where those are.
+    pub(super) tails: Vec<(PathBuf, u64, Tail)>,
 }
 
-/// The logs that are needed, of those on disk, ascending.
+/// The logs that are needed, of those on disk, ascending; after a clean close those that it told of. One
+/// that was there then and is not is `Corruption`.
 pub(super) fn needed_logs<'a>(
     fs: &'a dyn FileSystem,
     names: &'a FileNames,
     first_log: u64,
     on_disk: Vec<u64>,
+    closed: Option<&CloseRecord>,
 ) -> Logs<'a> {
-    let is_needed = move |log: &u64| *log >= first_log || planted(Fault::ReplayFlushed);
-    let needed = on_disk.into_iter().filter(is_needed);
-    Box::new(needed.map(|number| LogReader::open(fs, &names.log(number), number)))
+    let is_needed = |log: &u64| *log >= first_log || planted(Fault::ReplayFlushed);
+    let needed: Vec<u64> = match closed {
+        Some(closed) => closed.logs.iter().map(|log| log.number).collect(),
+        None => on_disk.iter().copied().filter(is_needed).collect(),
+    };
+    Box::new(needed.into_iter().map(move |number| match on_disk.contains(&number) {
+        true => LogReader::open(fs, &names.log(number), number),
+        false => Err(missing_log(number, names)),
+    }))
 }
 
 /// Opens all of them now. Open, they stay readable when a writer in another process unlinks them.
@@ -116,16 +130,18 @@ pub(super) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
         let mut record = Vec::new();
         if !reader.next(&mut record)? {
             // Not even its header: nothing in it, nor in any later one, was ever synced.
-            ends.insert(number, reader.end()?);
+            ends.insert(number, replayer.end(&mut reader)?);
             continue;
         }
         let header = replayer.header(&record, number).map_err(|error| error.at(&path, 0))?;
         if is_abandoned(&header, &ends) {
+            refuse_writes(&mut reader)?;
             continue;
         }
         if !replayer.follows(&header, &ends) {
             let end = ends.get(&header.predecessor).map_or(0, |end| end.offset);
-            stop_before(reader, &header, end, needed, &replay)?;
+            let left_out = stop_before(reader, &header, end, needed, &replay)?;
+            replayer.done.tails.extend(left_out);
             return Ok(replayer.finish());
         }
         let mut offset = reader.offset();
@@ -136,7 +152,7 @@ pub(super) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
             replayer.record(&record).map_err(|error| error.at(&path, offset))?;
             offset = reader.offset();
         }
-        ends.insert(number, reader.end()?);
+        ends.insert(number, replayer.end(&mut reader)?);
     }
     Ok(replayer.finish())
 }
@@ -147,7 +163,25 @@ fn is_abandoned(header: &LogHeader, ends: &BTreeMap<u64, LogEnd>) -> bool {
     ends.get(&header.predecessor).is_some_and(|end| end.frames > header.predecessor_frames)
 }
 
-/// A log whose predecessor is not whole is not applied, nor is any later one.
+/// Refuses a log that holds writes though the one before it went on.
+fn refuse_writes(log: &mut LogReader) -> Result<()> {
+    let mut record = Vec::new();
+    let mut offset = log.offset();
+    while log.next(&mut record)? {
+        let read = LogRecord::decode(&record).map_err(|error| error.at(log.path(), offset))?;
+        if let LogRecord::Batch(..) = read {
+            return Err(Error::corruption(
+                "expected no writes in a log that was given up, for the one before it has more frames \
+                 than this one follows",
+            )
+            .at(log.path(), offset));
+        }
+        offset = log.offset();
+    }
+    Ok(())
+}
+
+/// A log whose predecessor is not whole is not applied, nor is any later one. Answers what they hold.
 ///
 /// # Errors
 /// `Corruption` when one of them says that it was synced: then the predecessor was before.
@@ -157,13 +191,16 @@ fn stop_before(
     predecessor_end: u64,
     later: Logs<'_>,
     replay: &Replay<'_>,
-) -> Result<()> {
-    let mut was_synced = says_synced(&mut log)?;
+) -> Result<Vec<(PathBuf, u64, Tail)>> {
+    let (mut was_synced, first) = says_synced(&mut log)?;
+    let mut left_out = vec![first];
     for log in later {
-        was_synced |= says_synced(&mut log?)?;
+        let (is_synced, holds) = says_synced(&mut log?)?;
+        was_synced |= is_synced;
+        left_out.push(holds);
     }
     if !was_synced {
-        return Ok(());
+        return Ok(left_out);
     }
     let path = replay.names.log(header.predecessor);
     Err(Error::corruption(format!(
@@ -173,11 +210,14 @@ fn stop_before(
     .at(&path, predecessor_end))
 }
 
-/// Whether some frame of the log knows of a sync of the log.
-fn says_synced(log: &mut LogReader) -> Result<bool> {
+/// Whether some frame of the log knows of a sync of the log, and all that it holds.
+fn says_synced(log: &mut LogReader) -> Result<(bool, (PathBuf, u64, Tail))> {
     let mut record = Vec::new();
     while log.next(&mut record)? {}
-    Ok(log.end()?.max_synced > 0)
+    let end = log.end()?;
+    let bytes = end.offset + end.tail.bytes;
+    let all = Tail { bytes, frames: end.frames + end.tail.frames };
+    Ok((end.max_synced > 0, (log.path().to_owned(), 0, all)))
 }
 
 impl Replay<'_> {
@@ -201,6 +241,14 @@ struct Replayer<'a> {
 }
 
 impl Replayer<'_> {
+    /// Judges the end of a log, and notes what lies behind it.
+    fn end(&mut self, log: &mut LogReader) -> Result<LogEnd> {
+        let closed = self.replay.closed.and_then(|closed| closed.log(log.number()));
+        let end = log.end_as(closed)?;
+        self.done.tails.push((log.path().to_owned(), end.offset, end.tail));
+        Ok(end)
+    }
+
     fn header(&self, record: &[u8], number: u64) -> Result<LogHeader> {
         let LogRecord::Header(header) = LogRecord::decode(record)? else {
             return Err(Error::corruption("the log does not begin with a header"));

@@ -365,6 +365,8 @@ impl Core {
 
     /// Seals all memtables that hold something, together, and begins a new log.
     pub(crate) fn seal(&self, writer: &mut WriterState) -> Result<()> {
+        // The close may have come first: then the directory belongs to another open.
+        self.check_open()?;
         let mut log = None;
         if writer.log_used {
             // A frame of no acknowledged write would be taken for its last one.

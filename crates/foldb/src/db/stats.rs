@@ -38,6 +38,8 @@ impl Core {
         stats.compaction_debt = self.debt(&self.lock_tree());
         stats.segments = self.segment_stats();
         stats.log_is_mapped = self.log_is_mapped();
+        stats.dropped_tail_bytes = self.dropped.iter().map(|tail| tail.bytes).sum();
+        stats.dropped_tail_frames = self.dropped.iter().map(|tail| tail.frames).sum();
         stats
     }
 

@@ -134,6 +134,12 @@ impl Core {
     /// If it could not be appended (a full disk, say) nothing happened, and it may be tried again; if
     /// it could not be synced writes are refused from now on. `Closed`: the files may be somebody else's.
     pub(crate) fn append_edit(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
+        self.append_unsynced(tree, edit)?;
+        tree.manifest.sync().inspect_err(|error| self.poison(error))
+    }
+
+    /// The same for an edit that the caller makes durable.
+    pub(super) fn append_unsynced(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
         match &*self.lock.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(lock) if lock.is_held() => {}
             Some(_) => {
@@ -147,7 +153,7 @@ impl Core {
         let before = tree.manifest.len();
         tree.manifest.append(edit)?;
         self.totals.add(Total::BytesManifest, tree.manifest.len() - before);
-        tree.manifest.sync().inspect_err(|error| self.poison(error))
+        Ok(())
     }
 
     /// Begins a new manifest that describes the current state, and removes the old one. If it cannot

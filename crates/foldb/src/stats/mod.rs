@@ -81,6 +81,11 @@ pub struct Stats {
     pub block_cache_misses: u64,
     /// Table probes that a filter answered with "not here".
     pub filter_negatives: u64,
+    /// Bytes that the open found behind the ends of manifest and logs, and left out: see
+    /// [`crate::DroppedTail`].
+    pub dropped_tail_bytes: u64,
+    /// Whole log frames among them.
+    pub dropped_tail_frames: u64,
     /// Bytes in memtables now, sealed ones included.
     pub memtable_bytes: u64,
     /// Bytes of cached blocks now, those of other databases with the same [`crate::Runtime`] included.

@@ -71,8 +71,14 @@ impl Stats {
         ]
     }
 
-    fn gauges(&self) -> [(&'static str, &'static str, u64); 10] {
+    fn gauges(&self) -> [(&'static str, &'static str, u64); 12] {
         [
+            (
+                "dropped_tail_bytes",
+                "Left out at the open behind the ends of logs.",
+                self.dropped_tail_bytes,
+            ),
+            ("dropped_tail_frames", "Whole log frames among them.", self.dropped_tail_frames),
             ("memtable_bytes", "Bytes in memtables.", self.memtable_bytes),
             ("block_cache_bytes", "Bytes of cached blocks.", self.block_cache_bytes),
             ("open_table_bytes", "Bytes of indexes and filters.", self.open_table_bytes),

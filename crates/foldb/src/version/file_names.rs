@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! CURRENT           name of the manifest in force, and a newline
+//! CLOSED            what manifest and logs hold, after a clean close
 //! LOCK              locked by the process that has the database open
 //! MANIFEST-000001   the edits that led to the current version
 //! 000002.log        a log
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileKind {
     Current,
+    Closed,
     Lock,
     Manifest(u64),
     Log(u64),
@@ -29,8 +31,9 @@ impl FileKind {
     pub(crate) fn parse(name: &str) -> Option<FileKind> {
         match name {
             "CURRENT" => return Some(FileKind::Current),
+            "CLOSED" => return Some(FileKind::Closed),
             "LOCK" => return Some(FileKind::Lock),
-            "CURRENT.tmp" => return Some(FileKind::Temporary),
+            "CURRENT.tmp" | "CLOSED.tmp" => return Some(FileKind::Temporary),
             _ => {}
         }
         // Only names that we would give: another one may mean a number whose file is not there.
@@ -73,6 +76,19 @@ impl FileNames {
 
     pub(crate) fn current_temporary(&self) -> PathBuf {
         self.directory.join("CURRENT.tmp")
+    }
+
+    pub(crate) fn closed(&self) -> PathBuf {
+        self.directory.join("CLOSED")
+    }
+
+    pub(crate) fn closed_temporary(&self) -> PathBuf {
+        self.directory.join("CLOSED.tmp")
+    }
+
+    /// The files that may never have been finished.
+    pub(crate) fn temporaries(&self) -> [PathBuf; 2] {
+        [self.current_temporary(), self.closed_temporary()]
     }
 
     pub(crate) fn lock(&self) -> PathBuf {

@@ -2,7 +2,8 @@
 //!
 //! `CURRENT` names the manifest in force. A manifest begins with one edit that describes the whole
 //! tree, so an old one is not needed once `CURRENT` names a new one. An edit takes effect when it
-//! is synced: what it refers to is synced before.
+//! is synced: what it refers to is synced before. Names come before `CURRENT`, too: a directory may keep
+//! its changes in any order.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,9 +12,10 @@ use foldb_env::FileSystem;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
+use crate::version::closed::CloseRecord;
 use crate::version::edit::Edit;
 use crate::version::file_names::{FileKind, FileNames, manifest_name};
-use crate::wal::{LogReader, LogRecord, LogWriter};
+use crate::wal::{Extent, LogReader, LogRecord, LogWriter, Tail};
 
 /// The manifest open for appending.
 #[derive(Debug)]
@@ -29,10 +31,14 @@ pub(crate) struct Manifest {
 pub(crate) struct Recovered {
     pub(crate) number: u64,
     pub(crate) edits: Vec<Edit>,
+    /// Where the last one ends, and what lies behind it.
+    pub(crate) end: u64,
+    pub(crate) tail: Tail,
 }
 
-/// Version of the manifest's format. 1: edits have sections, one a keyspace.
-pub(crate) const FORMAT: u32 = 1;
+/// Version of the manifest's format. 1: edits have sections, one a keyspace. 2: a clean close leaves a
+/// record, which older versions would not remove.
+pub(crate) const FORMAT: u32 = 2;
 
 /// A manifest is begun anew when it has grown to this many bytes beyond its first edit's.
 const ROLL_LEN: u64 = 16 << 20;
@@ -69,7 +75,7 @@ impl Manifest {
         let path = names.manifest(number);
         let mut log = LogWriter::create_in_format(FORMAT, fs, &path, number, database, None)?;
         snapshot.encode(log.begin());
-        let written = log.append().and_then(|()| log.sync_handle().sync_all());
+        let written = log.append().and_then(|()| log.sync_handle().sync_bytes());
         if let Err(error) = written.and_then(|()| write_next_current(&**fs, names, number)) {
             // A full disk must not fill with attempts. What cannot be removed does no harm.
             let _best_effort = fs.remove(&path);
@@ -90,6 +96,11 @@ impl Manifest {
             let current = current.clone();
             move |error: std::io::Error| Error::io(&current, doing, &error)
         };
+        // What the record of a clean close tells of ends here. The new manifest and the first log have
+        // their names, and it is gone, before anything leads to them.
+        CloseRecord::invalidate(fs, names)?;
+        fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))?;
+        self.log.sync_handle().note_durable();
         fs.rename(&next, &current).map_err(failed("replace"))?;
         if planted(Fault::SkipDirSync) {
             return Ok(());
@@ -125,25 +136,48 @@ impl Manifest {
         &self.path
     }
 
-    /// Gives back reserved space.
+    /// Gives back reserved space, durably.
+    ///
+    /// # Errors
+    /// `Io`.
     pub(crate) fn trim(&mut self) -> Result<()> {
-        self.log.trim()
+        self.log.trim()?;
+        self.log.sync_handle().sync_bytes()
     }
 
-    /// Reads the manifest in force. `None` where no database is.
+    /// What it holds so far.
+    pub(crate) fn extent(&self) -> Extent {
+        self.log.extent()
+    }
+
+    /// Reads the manifest in force, as a clean close left it if there was one. `None` where no database
+    /// is.
     ///
     /// # Errors
     /// `Corruption`, naming file and offset.
-    pub(crate) fn recover(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<Recovered>> {
-        let Some(number) = manifest_in_force(fs, names)? else { return Ok(None) };
-        Manifest::read(fs, names, number).map(Some)
+    pub(crate) fn recover(
+        fs: &dyn FileSystem,
+        names: &FileNames,
+        closed: Option<&CloseRecord>,
+    ) -> Result<Option<Recovered>> {
+        let number = manifest_in_force(fs, names)?;
+        if let Some(closed) = closed {
+            closed.check_number(number, names)?;
+        }
+        let Some(number) = number else { return Ok(None) };
+        Manifest::read(fs, names, number, closed.map(|closed| &closed.manifest)).map(Some)
     }
 
-    /// Reads a manifest, in force or not.
+    /// Reads a manifest, in force or not; of one that was closed, what it must hold is known.
     ///
     /// # Errors
     /// `Corruption`, naming file and offset.
-    pub(crate) fn read(fs: &dyn FileSystem, names: &FileNames, number: u64) -> Result<Recovered> {
+    pub(crate) fn read(
+        fs: &dyn FileSystem,
+        names: &FileNames,
+        number: u64,
+        closed: Option<&Extent>,
+    ) -> Result<Recovered> {
         let path = names.manifest(number);
         let is_there = fs.try_exists(&path).map_err(|error| Error::io(&path, "read", &error))?;
         if !is_there {
@@ -165,7 +199,7 @@ impl Manifest {
             }
             offset = reader.offset();
         }
-        reader.end()?;
+        let end = reader.end_as(closed)?;
         let len = fs.len(&path).map_err(|error| Error::io(&path, "look at", &error))?;
         if offset == 0 && len > 0 {
             return Err(Error::corruption(
@@ -177,7 +211,7 @@ impl Manifest {
         if edits.is_empty() {
             return Err(Error::new(ErrorKind::Corruption, "the manifest is empty").at(&path, 0));
         }
-        Ok(Recovered { number, edits })
+        Ok(Recovered { number, edits, end: end.offset, tail: end.tail })
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod apply;
 mod bounds;
+mod closed;
 mod edit;
 mod file;
 mod file_names;
@@ -17,6 +18,7 @@ mod order;
 mod tests;
 
 pub(crate) use bounds::{Key, KeyRange, Upper};
+pub(crate) use closed::CloseRecord;
 pub(crate) use edit::{Edit, TreeEdit};
 #[cfg(test)]
 pub(crate) use file::FileMeta;

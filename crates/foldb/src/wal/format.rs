@@ -60,6 +60,25 @@ impl Part {
     }
 }
 
+/// What frames a log, or another file of frames, holds. Two files of one number and one digest hold
+/// the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) number: u64,
+    /// Where the last frame ends.
+    pub(crate) len: u64,
+    pub(crate) frames: u64,
+    /// Of all of them; see [`digest_with`].
+    pub(crate) digest: u64,
+}
+
+/// The digest of some frames with one more behind them, by its checksum. That of none is 0.
+#[inline]
+pub(crate) fn digest_with(digest: u64, frame_checksum: u32) -> u64 {
+    // Odd, so that nothing is lost, and different orders differ.
+    (digest.rotate_left(25) ^ u64::from(frame_checksum)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 /// A frame's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameHeader {
@@ -71,8 +90,8 @@ pub(crate) struct FrameHeader {
 
 impl FrameHeader {
     /// Fills the first [`HEADER_LEN`] bytes of `frame`, whose payload is already in place, for
-    /// this offset of the log.
-    pub(crate) fn seal(&self, frame: &mut [u8], offset: u64) {
+    /// this offset of the log. Answers its checksum.
+    pub(crate) fn seal(&self, frame: &mut [u8], offset: u64) -> u32 {
         let length = (frame.len() - HEADER_LEN) as u32;
         frame[4..8].copy_from_slice(&length.to_le_bytes());
         frame[8..16].copy_from_slice(&(self.frame << 8 | self.part as u64).to_le_bytes());
@@ -80,6 +99,7 @@ impl FrameHeader {
         frame[24..32].copy_from_slice(&self.log.to_le_bytes());
         let sum = checksum(checksum_seed(self.log, offset), &frame[4..]) as u32;
         frame[..4].copy_from_slice(&sum.to_le_bytes());
+        sum
     }
 
     /// Reads a header and the length of its payload, without looking at the checksum. `None` when

@@ -7,6 +7,8 @@
 //! frames 1 2 3 x . . .            torn: nothing later calls frame 4 synced
 //! frames 1 2 3 x 5(synced 4) …    damage: frame 4 was on the medium when 5 was written
 //! ```
+//!
+//! After a clean close there is no torn tail: the record of the close says what the file holds.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,9 @@ use std::sync::Arc;
 use foldb_env::{FileSystem, RandomAccessFile};
 
 use crate::error::{Error, Result};
-use crate::wal::format::{FrameHeader, HEADER_LEN, KIND_AT, MAX_PAYLOAD, Part};
+use crate::wal::format::{
+    Extent, FrameHeader, HEADER_LEN, KIND_AT, MAX_PAYLOAD, Part, digest_with,
+};
 
 const WINDOW: usize = 256 << 10;
 
@@ -28,7 +32,10 @@ pub(crate) struct LogReader {
     len: u64,
     offset: u64,
     frames: u64,
+    digest: u64,
     max_synced: u64,
+    /// Bytes hashed in search of frames behind the end.
+    hashed: u64,
     window: Vec<u8>,
     window_offset: u64,
 }
@@ -40,9 +47,28 @@ pub(crate) struct LogEnd {
     pub(crate) offset: u64,
     /// Its number.
     pub(crate) frames: u64,
+    /// Of all frames up to there.
+    pub(crate) digest: u64,
     /// The largest "synced through" of any frame: some of this log is known to have been synced.
     pub(crate) max_synced: u64,
+    /// What lies behind the end.
+    pub(crate) tail: Tail,
 }
+
+/// What lies behind the end of a log and is not replayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tail {
+    /// Bytes up to the last one that is not zero.
+    pub(crate) bytes: u64,
+    /// Whole frames of this log.
+    pub(crate) frames: u64,
+}
+
+/// Bytes that are hashed in search of frames behind the end, beside [`SEARCH_PER_BYTE`] for each byte
+/// there. Frames lie end to end, so those that were written need one byte hashed for each byte; more is
+/// asked for by values that look like headers, each of a frame as long as frames get.
+pub(super) const SEARCH_AT_LEAST: u64 = 64 << 20;
+pub(super) const SEARCH_PER_BYTE: u64 = 4;
 
 impl LogReader {
     pub(crate) fn open(fs: &dyn FileSystem, path: &Path, number: u64) -> Result<LogReader> {
@@ -56,7 +82,9 @@ impl LogReader {
             len,
             offset: 0,
             frames: 0,
+            digest: 0,
             max_synced: 0,
+            hashed: 0,
             window: Vec::new(),
             window_offset: 0,
         })
@@ -65,6 +93,17 @@ impl LogReader {
     /// Number of the log.
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Where the log is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes that were hashed in the search behind the end.
+    #[cfg(test)]
+    pub(crate) fn hashed(&self) -> u64 {
+        self.hashed
     }
 
     /// Where the next frame starts.
@@ -76,11 +115,12 @@ impl LogReader {
     /// judges.
     pub(crate) fn next(&mut self, record: &mut Vec<u8>) -> Result<bool> {
         record.clear();
-        let (start, start_frames) = (self.offset, self.frames);
+        let (start, start_frames, start_digest) = (self.offset, self.frames, self.digest);
         loop {
             let Some((header, length)) = self.frame_at(self.offset)? else {
                 // A record whose last part is missing was never finished.
                 (self.offset, self.frames) = (start, start_frames);
+                self.digest = start_digest;
                 return Ok(false);
             };
             let begins = matches!(header.part, Part::Whole | Part::First);
@@ -95,7 +135,7 @@ impl LogReader {
             }
             let payload = self.bytes(self.offset + HEADER_LEN as u64, length)?;
             record.extend_from_slice(payload);
-            self.frames += 1;
+            self.count_frame()?;
             self.max_synced = self.max_synced.max(header.synced_through);
             self.offset += (HEADER_LEN + length) as u64;
             if matches!(header.part, Part::Whole | Part::Last) {
@@ -105,7 +145,7 @@ impl LogReader {
     }
 
     /// Hands over the frames up to number `last`, which were all appended, many at a time with the
-    /// offset of the first, while somebody may go on appending. Answers where the last one ends.
+    /// offset of the first, while writers may go on appending. Answers what they are.
     ///
     /// # Errors
     /// `Corruption` for one that is damaged; `Io`; those of `take`.
@@ -113,7 +153,7 @@ impl LogReader {
         &mut self,
         last: u64,
         mut take: impl FnMut(&[u8], u64) -> Result<()>,
-    ) -> Result<u64> {
+    ) -> Result<Extent> {
         let mut gathered = Vec::new();
         while self.frames < last {
             let intact = self.frame_at(self.offset)?;
@@ -124,14 +164,24 @@ impl LogReader {
             };
             let len = HEADER_LEN + length;
             gathered.extend_from_slice(self.bytes(self.offset, len)?);
+            self.count_frame()?;
             self.offset += len as u64;
-            self.frames += 1;
             if gathered.len() >= WINDOW || self.frames == last {
                 take(&gathered, self.offset - gathered.len() as u64)?;
                 gathered.clear();
             }
         }
-        Ok(self.offset)
+        let LogReader { number, offset: len, frames, digest, .. } = *self;
+        Ok(Extent { number, len, frames, digest })
+    }
+
+    /// Counts the frame at the end, which is whole.
+    fn count_frame(&mut self) -> Result<()> {
+        let sum = self.bytes(self.offset, size_of::<u32>())?;
+        let sum = u32::from_le_bytes(*sum.first_chunk().expect("so many bytes were asked for"));
+        self.frames += 1;
+        self.digest = digest_with(self.digest, sum);
+        Ok(())
     }
 
     /// Judges the end that [`LogReader::next`] came to.
@@ -139,10 +189,8 @@ impl LogReader {
     /// # Errors
     /// `Corruption` when frames behind it call what is missing synced.
     pub(crate) fn end(&mut self) -> Result<LogEnd> {
-        let later = self.later_frame()?;
-        if let Some((offset, header)) = later
-            && header.synced_through > self.frames
-        {
+        let mut tail = Tail::default();
+        if let Some((offset, header)) = self.search_tail(&mut tail)? {
             return Err(Error::corruption(format!(
                 "frame {} is damaged, but frame {} at offset {offset} says it was synced",
                 self.frames + 1,
@@ -150,26 +198,87 @@ impl LogReader {
             ))
             .at(&self.path, self.offset));
         }
-        Ok(LogEnd { offset: self.offset, frames: self.frames, max_synced: self.max_synced })
+        let LogReader { offset, frames, digest, max_synced, .. } = *self;
+        Ok(LogEnd { offset, frames, digest, max_synced, tail })
     }
 
-    /// The intact frame behind the end with the largest "synced through", if there is one.
-    fn later_frame(&mut self) -> Result<Option<(u64, FrameHeader)>> {
-        let mut best: Option<(u64, FrameHeader)> = None;
-        let mut offset = self.offset + 1;
-        while offset + HEADER_LEN as u64 <= self.len {
-            let step = match self.frame_at(offset)? {
-                Some((header, length)) if header.frame > self.frames => {
-                    if best.is_none_or(|(_, best)| header.synced_through > best.synced_through) {
-                        best = Some((offset, header));
-                    }
-                    (HEADER_LEN + length) as u64
-                }
-                _ => self.zeroes_from(offset)?.max(1),
-            };
-            offset += step;
+    /// [`LogReader::end`] of a file of which a clean close may have told what it holds.
+    ///
+    /// # Errors
+    /// `Corruption` also when it holds anything else.
+    pub(crate) fn end_as(&mut self, closed: Option<&Extent>) -> Result<LogEnd> {
+        let end = self.end()?;
+        let Some(closed) = closed else { return Ok(end) };
+        let (number, len) = (self.number, end.offset);
+        let found = Extent { number, len, frames: end.frames, digest: end.digest };
+        if found == *closed && self.len == closed.len {
+            return Ok(end);
         }
-        Ok(best)
+        Err(Error::corruption(format!(
+            "the file had {} frames in {} bytes (digest {:016x}) when the database was closed, and has \
+             {} frames in {} of {} bytes (digest {:016x})",
+            closed.frames,
+            closed.len,
+            closed.digest,
+            end.frames,
+            end.offset,
+            self.len,
+            end.digest
+        ))
+        .at(&self.path, end.offset.min(closed.len)))
+    }
+
+    /// Looks at what lies behind the end, up to an intact frame that calls synced what is missing.
+    fn search_tail(&mut self, tail: &mut Tail) -> Result<Option<(u64, FrameHeader)>> {
+        let (begin, mut offset) = (self.offset, self.offset);
+        let budget = SEARCH_AT_LEAST + SEARCH_PER_BYTE * (self.len - begin);
+        self.hashed = 0;
+        let proves = |header: &FrameHeader, frames: u64| header.synced_through > frames;
+        // Where only its payload is damaged the frame itself says where the next one begins.
+        if let Some(next) = self.next_by_header()?
+            && let Some((header, _)) = self.frame_at(next)?
+            && proves(&header, self.frames)
+        {
+            return Ok(Some((next, header)));
+        }
+        while offset < self.len {
+            match self.later_frame_at(offset, budget)? {
+                Some((header, _)) if proves(&header, self.frames) => {
+                    return Ok(Some((offset, header)));
+                }
+                Some((_, length)) => {
+                    offset += (HEADER_LEN + length) as u64;
+                    tail.frames += 1;
+                    tail.bytes = offset - begin;
+                }
+                None => {
+                    if self.bytes(offset, 1)?[0] != 0 {
+                        tail.bytes = offset + 1 - begin;
+                    }
+                    offset += self.zeroes_from(offset)?.max(1);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where the frame at the end would end by its header, if that looks like the one of the next frame.
+    fn next_by_header(&mut self) -> Result<Option<u64>> {
+        let Some((header, length)) = self.header_at(self.offset)? else { return Ok(None) };
+        let is_next = header.frame == self.frames + 1;
+        Ok(is_next.then(|| self.offset + (HEADER_LEN + length) as u64))
+    }
+
+    /// The intact frame of this log at `offset` whose number was not read yet, if the search may look at
+    /// as many bytes.
+    fn later_frame_at(&mut self, offset: u64, budget: u64) -> Result<Option<(FrameHeader, usize)>> {
+        let Some((header, length)) = self.header_at(offset)? else { return Ok(None) };
+        let cost = (HEADER_LEN + length) as u64;
+        if header.frame <= self.frames || self.hashed + cost > budget {
+            return Ok(None);
+        }
+        self.hashed += cost;
+        self.frame_at(offset)
     }
 
     /// How far one may skip because a frame's kind is not zero: a header can begin at most where a run
@@ -183,17 +292,22 @@ impl LogReader {
 
     /// The intact frame of this log at `offset`, if there is one.
     fn frame_at(&mut self, offset: u64) -> Result<Option<(FrameHeader, usize)>> {
+        let Some((header, length)) = self.header_at(offset)? else { return Ok(None) };
+        let frame = self.bytes(offset, HEADER_LEN + length)?;
+        Ok(header.verify(frame, offset).then_some((header, length)))
+    }
+
+    /// What looks like the header of a frame of this log at `offset`, and the length of the payload, all
+    /// of which lies in the file.
+    fn header_at(&mut self, offset: u64) -> Result<Option<(FrameHeader, usize)>> {
         if offset + HEADER_LEN as u64 > self.len {
             return Ok(None);
         }
         let number = self.number;
         let Some(header) = self.bytes(offset, HEADER_LEN)?.first_chunk() else { return Ok(None) };
         let Some((header, length)) = FrameHeader::parse(header) else { return Ok(None) };
-        if header.log != number || offset + (HEADER_LEN + length) as u64 > self.len {
-            return Ok(None);
-        }
-        let frame = self.bytes(offset, HEADER_LEN + length)?;
-        Ok(header.verify(frame, offset).then_some((header, length)))
+        let is_inside = offset + (HEADER_LEN + length) as u64 <= self.len;
+        Ok((header.log == number && is_inside).then_some((header, length)))
     }
 
     /// Reads ahead from `offset`. The space reserved behind the last frame may have been given back since the

@@ -10,12 +10,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use foldb_env::{FileSystem, UnwritableFile, WritableFile};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::wal::format::{FrameHeader, HEADER_LEN, MAX_PAYLOAD, Part};
+use crate::wal::format::{Extent, FrameHeader, HEADER_LEN, MAX_PAYLOAD, Part, digest_with};
 use crate::wal::record::{LOG_FORMAT, LogHeader};
 use crate::wal::separable::{SealedLog, SeparableValues};
 
@@ -35,6 +35,8 @@ pub(crate) struct LogWriter {
     offset: u64,
     reserved: u64,
     frames: u64,
+    /// Of the frames.
+    digest: u64,
     /// End of the bytes that a failed append may have left behind `offset`.
     left_behind: Option<u64>,
     /// The frame being built: header space, then payload. Kept between records for its memory.
@@ -46,6 +48,7 @@ pub(crate) struct LogWriter {
 pub(crate) struct LogMark {
     offset: u64,
     frames: u64,
+    digest: u64,
 }
 
 /// The half of a log that anybody may sync.
@@ -62,6 +65,8 @@ pub(crate) struct LogSync {
     noted: AtomicUsize,
     /// Whether all its writes are in tables, so that it may lose its name.
     is_retired: AtomicBool,
+    /// What the log holds, once nobody writes to it any more.
+    sealed: OnceLock<Extent>,
     progress: Mutex<SyncProgress>,
 }
 
@@ -163,10 +168,20 @@ impl LogWriter {
             synced: AtomicU64::new(0),
             noted: AtomicUsize::new(0),
             is_retired: AtomicBool::new(false),
+            sealed: OnceLock::new(),
             progress: Mutex::new(progress),
         });
-        let (offset, reserved, frames) = (0, 0, 0);
-        LogWriter { sync, number, offset, reserved, frames, left_behind: None, buffer: Vec::new() }
+        let (offset, reserved, frames, digest) = (0, 0, 0, 0);
+        LogWriter {
+            sync,
+            number,
+            offset,
+            reserved,
+            frames,
+            digest,
+            left_behind: None,
+            buffer: Vec::new(),
+        }
     }
 
     /// Number of the log.
@@ -207,9 +222,10 @@ impl LogWriter {
         if payload <= MAX_PAYLOAD {
             let mut frame = std::mem::take(&mut self.buffer);
             let result = self.write_frame(&mut frame, Part::Whole, self.offset, self.frames + 1);
-            if result.is_ok() {
+            if let Ok(sum) = result {
                 self.offset += frame.len() as u64;
                 self.frames += 1;
+                self.digest = digest_with(self.digest, sum);
             }
             let attempted = self.offset + frame.len() as u64;
             self.buffer = frame;
@@ -225,7 +241,7 @@ impl LogWriter {
         let record = std::mem::take(&mut self.buffer);
         let payload = &record[HEADER_LEN..];
         let parts = payload.len().div_ceil(MAX_PAYLOAD);
-        let (mut offset, mut number) = (self.offset, self.frames);
+        let (mut offset, mut number, mut digest) = (self.offset, self.frames, self.digest);
         // Where there is no space nothing is begun.
         let end = offset + (payload.len() + parts * HEADER_LEN) as u64;
         self.reserve(end)?;
@@ -238,10 +254,11 @@ impl LogWriter {
             number += 1;
             let part = Part::of(index == 0, index + 1 == parts);
             let written = self.write_frame(&mut frame, part, offset, number);
-            written.inspect_err(|_| self.leave_behind(end))?;
+            let sum = written.inspect_err(|_| self.leave_behind(end))?;
+            digest = digest_with(digest, sum);
             offset += frame.len() as u64;
         }
-        (self.offset, self.frames) = (offset, number);
+        (self.offset, self.frames, self.digest) = (offset, number, digest);
         self.left_behind = None;
         Ok(())
     }
@@ -249,7 +266,7 @@ impl LogWriter {
     /// Where the log ends now, for [`LogWriter::retract`].
     #[inline]
     pub(crate) fn mark(&self) -> LogMark {
-        LogMark { offset: self.offset, frames: self.frames }
+        LogMark { offset: self.offset, frames: self.frames, digest: self.digest }
     }
 
     /// Takes back what was appended behind a mark.
@@ -259,7 +276,7 @@ impl LogWriter {
     pub(crate) fn retract(&mut self, mark: LogMark) -> Result<()> {
         // An append that panicked may have written its frame without counting it.
         let end = self.left_behind.unwrap_or(self.offset).max(mark.offset + 1);
-        (self.offset, self.frames) = (mark.offset, mark.frames);
+        (self.offset, self.frames, self.digest) = (mark.offset, mark.frames, mark.digest);
         self.sync.written.store(self.frames, Ordering::Release);
         self.left_behind = Some(end);
         self.clear_attempt()
@@ -302,15 +319,17 @@ impl LogWriter {
         part: Part,
         offset: u64,
         number: u64,
-    ) -> Result<()> {
+    ) -> Result<u32> {
         let synced_through = self.sync.synced.load(Ordering::Acquire);
-        FrameHeader { part, frame: number, synced_through, log: self.number }.seal(frame, offset);
+        let header = FrameHeader { part, frame: number, synced_through, log: self.number };
+        let sum = header.seal(frame, offset);
         let end = offset + frame.len() as u64;
         self.reserve(end)?;
         self.sync
             .file
             .write_at(frame, offset)
-            .map_err(|error| Error::io(&self.sync.path, "append to the log", &error))
+            .map_err(|error| Error::io(&self.sync.path, "append to the log", &error))?;
+        Ok(sum)
     }
 
     /// Reserves space up to `end`, if it is not yet.
@@ -345,14 +364,21 @@ impl LogWriter {
     /// Ends it: it is not written to any more.
     pub(crate) fn seal(self, values: Arc<SeparableValues>) -> SealedLog {
         self.sync.rest();
+        let _never_sealed_before = self.sync.sealed.set(self.extent());
         SealedLog { number: self.number, len: self.offset, sync: self.sync, values }
     }
 
-    /// Gives back the reserved space behind the last frame.
+    /// Gives back the reserved space behind the last frame, with what a failed append left there.
     pub(crate) fn trim(&mut self) -> Result<()> {
         self.sync.trim(self.offset)?;
         self.reserved = self.offset;
         Ok(())
+    }
+
+    /// What it holds so far.
+    pub(crate) fn extent(&self) -> Extent {
+        let LogWriter { number, offset: len, frames, digest, .. } = *self;
+        Extent { number, len, frames, digest }
     }
 }
 
@@ -372,6 +398,17 @@ impl LogSync {
     pub(crate) fn trim(&self, len: u64) -> Result<()> {
         let trimmed = self.file.truncate(len);
         trimmed.map_err(|error| Error::io(&self.path, "trim the log", &error))
+    }
+
+    /// What the log holds; `None` while it is written to.
+    pub(crate) fn sealed(&self) -> Option<Extent> {
+        self.sealed.get().copied()
+    }
+
+    /// Notes that all written so far is durable: the caller had its bytes synced, and then the directory.
+    pub(crate) fn note_durable(&self) {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).named = true;
+        self.synced.store(self.written(), Ordering::Release);
     }
 
     /// Makes the log's bytes durable, whatever is of the logs before it. Its name is left to whoever gives

@@ -250,10 +250,10 @@ fn a_later_manifest_is_refused() {
     let log = crate::wal::LogWriter::create_in_format(later, &handle, &path, 99, 1, None).unwrap();
     drop(log);
     fs.create(&names.current()).unwrap().write_at(b"MANIFEST-000099\n", 0).unwrap();
-    let error = Manifest::recover(&fs, &names).unwrap_err();
+    let error = Manifest::recover(&fs, &names, None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(
-        error.to_string().starts_with("manifest format 2 is not known, only up to 1"),
+        error.to_string().starts_with("manifest format 3 is not known, only up to 2"),
         "{error}"
     );
 }

@@ -41,14 +41,19 @@ pub(super) fn check_tables(
     }
 }
 
-/// Refuses a database without the log that its manifest says is needed: it was there, if only
-/// empty, when the manifest said so.
-pub(super) fn check_first_log(log: u64, present: &[FileKind], names: &FileNames) -> Result<()> {
+/// Refuses a database without a log that its manifest, or a clean close, says is needed: it was there,
+/// if only empty, when that was said.
+pub(super) fn check_log(log: u64, present: &[FileKind], names: &FileNames) -> Result<()> {
     if present.contains(&FileKind::Log(log)) {
         return Ok(());
     }
+    Err(missing_log(log, names))
+}
+
+/// What is said of a log that is not there.
+pub(crate) fn missing_log(log: u64, names: &FileNames) -> Error {
     let message = "the log is missing; restore it from a copy, or run `foldb repair`";
-    Err(Error::corruption(message).in_file(&names.log(log)))
+    Error::corruption(message).in_file(&names.log(log))
 }
 
 pub(super) fn highest_number(present: &[FileKind]) -> u64 {
@@ -57,7 +62,7 @@ pub(super) fn highest_number(present: &[FileKind]) -> u64 {
         | FileKind::Log(number)
         | FileKind::Table(number)
         | FileKind::Segment(number) => number,
-        FileKind::Current | FileKind::Lock | FileKind::Temporary => 0,
+        FileKind::Current | FileKind::Closed | FileKind::Lock | FileKind::Temporary => 0,
     };
     present.iter().map(number).max().unwrap_or(0)
 }

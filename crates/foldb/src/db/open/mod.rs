@@ -33,8 +33,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::user_code::guarded;
-use crate::version::{FileKind, FileNames, Manifest, refuse_foreign};
+use crate::version::{CloseRecord, FileKind, FileNames, Manifest, refuse_foreign};
 
+pub(crate) use files::missing_log;
 pub(crate) use place::lock;
 pub(crate) use read_only::open_read_only;
 pub(crate) use repair::repair;
@@ -54,7 +55,7 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
     let fs = Arc::clone(&options.env.fs);
     if fs.exists(&names.current()) && !fs.exists(&names.lock()) {
         // Whatever this is, it is no database that was ever open: leave no lock file in it.
-        let recovered = Manifest::recover(&*fs, &names);
+        let recovered = Manifest::recover(&*fs, &names, None);
         if !fs.exists(&names.lock()) {
             recovered?;
         }
@@ -75,7 +76,8 @@ fn open_at(
     fs: &Arc<dyn FileSystem>,
     runtime: Runtime,
 ) -> Result<Arc<Core>> {
-    let stored = match Manifest::recover(&**fs, names)? {
+    let closed = CloseRecord::read(&**fs, names)?;
+    let stored = match Manifest::recover(&**fs, names, closed.as_ref())? {
         Some(_) if options.error_if_exists => {
             let error = Error::new(ErrorKind::DatabaseExists, "a database is already here");
             return Err(error.in_file(names.directory()));
@@ -84,7 +86,7 @@ fn open_at(
         None => Stored::create(&options),
     };
     let (names, fs, lock) = (names.clone(), Arc::clone(fs), &mut place.lock);
-    Opening { options, names, fs, lock, stored, runtime }.finish()
+    Opening { options, names, fs, lock, stored, closed, runtime }.finish()
 }
 
 /// Does what shows stored keys to comparators of the caller's, which may panic over them.
@@ -154,14 +156,15 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     // Another process may have had the lock until now: what is here is looked at only now.
     refuse_foreign(fs, &names)?;
     let (known, is_all) = known_in(fs, path)?;
-    // CURRENT goes first: without it there is no database, whatever is left. LOCK goes last: until
-    // then no other process begins a database here.
+    // CURRENT goes first: without it there is no database, whatever is left. Before it goes what says
+    // that there is one. LOCK goes last: until then no other process begins a database here.
     let rank = |name: &str| match name {
-        "CURRENT" => 0,
-        "LOCK" => 2,
-        _ => 1,
+        "CLOSED" => 0,
+        "CURRENT" => 1,
+        "LOCK" => 3,
+        _ => 2,
     };
-    for rank_now in 0..=2 {
+    for rank_now in 0..=3 {
         for name in known.iter().filter(|name| rank(name) == rank_now) {
             let file = path.join(name);
             fs.remove(&file).map_err(|error| Error::io(&file, "remove", &error))?;

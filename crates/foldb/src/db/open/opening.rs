@@ -15,7 +15,7 @@ use crate::db::buffers::{Buffers, SealedGroups};
 use crate::db::core::Core;
 use crate::db::flush::Flushed;
 use crate::db::keyspace::{KeyspaceParts, KeyspaceState};
-use crate::db::open::files::{check_first_log, check_tables, highest_number, list_files, logs_in};
+use crate::db::open::files::{check_log, check_tables, highest_number, list_files, logs_in};
 use crate::db::open::stored::Stored;
 use crate::db::open::with_comparators;
 use crate::db::read_folds::ReadFolds;
@@ -24,14 +24,16 @@ use crate::db::snapshot::SnapshotList;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::db::write::WriterState;
 use crate::error::{Error, Result};
-use crate::events::Events;
+use crate::events::{DroppedTail, Event, Events};
 use crate::fold::Registry;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::table::BlockCache;
-use crate::version::{Edit, FileKind, FileNames, HeldTables, Manifest, OpenTables, Trash};
-use crate::wal::LogWriter;
+use crate::version::{
+    CloseRecord, Edit, FileKind, FileNames, HeldTables, Manifest, OpenTables, Trash,
+};
+use crate::wal::{LogWriter, Tail};
 
 /// An open in progress: the lock is held, the manifest read.
 pub(super) struct Opening<'a> {
@@ -41,6 +43,8 @@ pub(super) struct Opening<'a> {
     /// Taken when the open succeeds.
     pub(super) lock: &'a mut Option<Box<dyn FileLock>>,
     pub(super) stored: Stored,
+    /// What a clean close said of the files.
+    pub(super) closed: Option<CloseRecord>,
     pub(super) runtime: Runtime,
 }
 
@@ -51,7 +55,7 @@ impl Opening<'_> {
     }
 
     fn assemble(self) -> Result<Arc<Core>> {
-        let Opening { options, names, fs, lock, mut stored, runtime } = self;
+        let Opening { options, names, fs, lock, mut stored, closed, runtime } = self;
         let present = list_files(&*fs, &names)?;
         if stored.fresh
             && present.iter().any(|kind| matches!(kind, FileKind::Table(_) | FileKind::Segment(_)))
@@ -66,7 +70,7 @@ impl Opening<'_> {
         let parts = keyspace_parts(&stored, &options, &names, &trash)?;
         check_tables(&parts, &present, &names)?;
         if !stored.fresh {
-            check_first_log(stored.log, &present, &names)?;
+            check_log(stored.log, &present, &names)?;
         }
         stored.next_file = stored.next_file.max(highest_number(&present) + 1);
 
@@ -78,7 +82,8 @@ impl Opening<'_> {
             registry: &stored.registry,
             arenas: &runtime.ledger().arenas,
             first_log: stored.log,
-            logs: needed_logs(&*fs, &names, stored.log, logs_in(&present)),
+            logs: needed_logs(&*fs, &names, stored.log, logs_in(&present), closed.as_ref()),
+            closed: closed.as_ref(),
             through: MAX_SEQNO,
             database: (!stored.fresh).then_some(stored.database),
             keyspaces: replayed_keyspaces(&stored, &parts),
@@ -94,6 +99,7 @@ impl Opening<'_> {
             .in_file(&names.current()));
         }
         let last_seqno = stored.last_seqno_with(&replayed);
+        let dropped = dropped_tails(&mut stored, &replayed.tails, last_seqno);
         let cache = Arc::new(BlockCache::sharing(&runtime.ledger().blocks));
         let tables = OpenTables::new(
             Arc::clone(&fs),
@@ -152,6 +158,7 @@ impl Opening<'_> {
             manifest,
             next_file: manifest_number + 1,
             logs: logs_in(&present),
+            dropped,
             lock: lock.take(),
         }
         .into_core();
@@ -238,6 +245,8 @@ pub(super) struct Assembly {
     pub(super) next_file: u64,
     /// Logs on disk from before.
     pub(super) logs: Vec<u64>,
+    /// What was found behind the ends of manifest and logs.
+    pub(super) dropped: Vec<DroppedTail>,
     /// `None`: to be read only.
     pub(super) lock: Option<Box<dyn FileLock>>,
 }
@@ -249,7 +258,7 @@ impl Assembly {
         let operators = stored.registry.cached_resolver();
         let keyspaces: Vec<_> = trees.values().map(|own| Arc::clone(&own.keyspace)).collect();
         let default = Arc::clone(&trees[&DEFAULT_KEYSPACE].keyspace);
-        Arc::new(Core {
+        let core = Arc::new(Core {
             names: self.names,
             database: stored.database,
             registry: stored.registry,
@@ -288,9 +297,27 @@ impl Assembly {
             poison: OnceLock::new(),
             closed: AtomicBool::new(false),
             lock: Mutex::new(self.lock),
+            dropped: self.dropped,
             options,
-        })
+        });
+        for tail in &core.dropped {
+            core.events.tell(&Event::TailDropped(tail.clone()));
+        }
+        core
     }
+}
+
+/// What lay behind the ends of manifest and logs, for those who want to know.
+pub(super) fn dropped_tails(
+    stored: &mut Stored,
+    of_logs: &[(PathBuf, u64, Tail)],
+    last_seqno: SeqNo,
+) -> Vec<DroppedTail> {
+    let found = stored.tail.take().into_iter().chain(of_logs.iter().cloned());
+    let told = found.filter(|(_, _, tail)| tail.bytes > 0).map(|(file, offset, tail)| {
+        DroppedTail { file, offset, bytes: tail.bytes, frames: tail.frames, last_seqno }
+    });
+    told.collect()
 }
 
 /// What each stored keyspace is begun with.
@@ -417,7 +444,12 @@ impl Core {
                     self.names.segment(number)
                 }
                 FileKind::Manifest(number) if number != manifest => self.names.manifest(number),
-                FileKind::Temporary => self.names.current_temporary(),
+                FileKind::Temporary => {
+                    for path in self.names.temporaries() {
+                        let _best_effort = self.options.env.fs.remove(&path);
+                    }
+                    continue;
+                }
                 _ => continue,
             };
             // What cannot be removed now is tried again at the next open.

@@ -33,9 +33,9 @@ use foldb_env::{FileSystem, ReadOnlyFs};
 
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceParts;
-use crate::db::open::files::{check_first_log, check_tables, list_files, logs_in};
+use crate::db::open::files::{check_log, check_tables, list_files, logs_in};
 use crate::db::open::opening::{
-    Assembly, check_operators, keyspace_parts, keyspace_trees, replayed_keyspaces,
+    Assembly, check_operators, dropped_tails, keyspace_parts, keyspace_trees, replayed_keyspaces,
 };
 use crate::db::open::place::missing;
 use crate::db::open::runtime_of;
@@ -43,12 +43,13 @@ use crate::db::open::stored::Stored;
 use crate::db::replay::{Replay, needed_logs, opened, replay_logs};
 use crate::db::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::DroppedTail;
 use crate::key::{KeyspaceId, SeqNo};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::segment::OpenSegment;
 use crate::table::{BlockCache, TableReader};
-use crate::version::{FileNames, Manifest, OpenTables, TablePool, Trash};
+use crate::version::{CloseRecord, FileNames, Manifest, OpenTables, TablePool, Trash};
 use crate::wal::{LogReader, LogRecord, LogWriter};
 
 /// How often the looks begin anew. A writer would have to remove a file that is not open yet in the
@@ -123,15 +124,16 @@ impl Looking {
     fn attempt(&mut self) -> Result<Arc<Core>> {
         let fs = Arc::clone(&self.options.env.fs);
         let (options, names) = (self.options.clone(), self.names.clone());
-        let keyspaces_before = self.stored()?;
+        let (keyspaces_before, _) = self.stored()?;
         let through = last_logged(&*fs, &names)?;
-        let stored = self.stored()?;
+        let (mut stored, closed) = self.stored()?;
         refuse_other_keyspaces(&keyspaces_before, &stored)?;
         refuse_new_operator(&options, &stored)?;
 
         let present = list_files(&*fs, &names)?;
-        check_first_log(stored.log, &present, &names)?;
-        let logs = opened(needed_logs(&*fs, &names, stored.log, logs_in(&present)))?;
+        check_log(stored.log, &present, &names)?;
+        let on_disk = logs_in(&present);
+        let logs = opened(needed_logs(&*fs, &names, stored.log, on_disk, closed.as_ref()))?;
         let trash = Arc::default();
         let parts = keyspace_parts(&stored, &options, &names, &trash)?;
         check_tables(&parts, &present, &names)?;
@@ -146,6 +148,7 @@ impl Looking {
             arenas: &self.runtime.ledger().arenas,
             first_log: stored.log,
             logs,
+            closed: closed.as_ref(),
             through,
             database: Some(stored.database),
             keyspaces: replayed_keyspaces,
@@ -156,17 +159,21 @@ impl Looking {
             memtables.iter().for_each(|memtable| memtable.seal(last_seqno));
             trees[&id].keyspace.view.hold(memtables);
         }
-        Ok(self.assemble(stored, trees, trash, last_seqno))
+        let dropped = dropped_tails(&mut stored, &replayed.tails, last_seqno);
+        Ok(self.assemble(stored, trees, trash, last_seqno, dropped))
     }
 
-    fn stored(&self) -> Result<Stored> {
-        let recovered = Manifest::recover(&*self.options.env.fs, &self.names)?;
+    /// What is stored, and what a clean close said of it.
+    fn stored(&self) -> Result<(Stored, Option<CloseRecord>)> {
+        let fs = &*self.options.env.fs;
+        let closed = CloseRecord::read(fs, &self.names)?;
+        let recovered = Manifest::recover(fs, &self.names, closed.as_ref())?;
         let recovered = recovered.ok_or_else(|| {
             // It was there when the open began.
             Error::new(ErrorKind::DatabaseMissing, "the database was removed meanwhile")
                 .in_file(self.names.directory())
         })?;
-        Stored::recover(recovered, &self.options, &self.names)
+        Ok((Stored::recover(recovered, &self.options, &self.names)?, closed))
     }
 
     /// Makes the trees, with every table open. They count as the open tables they are, and none is
@@ -223,6 +230,7 @@ impl Looking {
         trees: BTreeMap<KeyspaceId, KeyspaceTree>,
         trash: Arc<Trash>,
         last_seqno: SeqNo,
+        dropped: Vec<DroppedTail>,
     ) -> Arc<Core> {
         let (fs, names) = (&self.options.env.fs, &self.names);
         let next_file = stored.next_file;
@@ -243,6 +251,7 @@ impl Looking {
             last_seqno,
             next_file,
             logs: Vec::new(),
+            dropped,
             lock: None,
         }
         .into_core();

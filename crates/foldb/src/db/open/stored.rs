@@ -1,6 +1,7 @@
 //! What the manifest says, edit by edit.
 
 use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::db::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name};
@@ -11,12 +12,15 @@ use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, KeyspaceId, O
 use crate::options::{KeyspaceSettings, MAX_LEVELS, Options, check_comparator};
 use crate::totals::Totals;
 use crate::version::{Edit, FileNames, KeyspaceEdit, Recovered, Trash, TreeEdit, Version};
+use crate::wal::Tail;
 
 /// What is stored of a database.
 pub(super) struct Stored {
     pub(super) fresh: bool,
     /// Number of the manifest that said it.
     pub(super) manifest: Option<u64>,
+    /// What lay behind its end.
+    pub(super) tail: Option<(PathBuf, u64, Tail)>,
     pub(super) database: u64,
     pub(super) log: u64,
     pub(super) next_file: u64,
@@ -52,6 +56,7 @@ impl Stored {
         Stored {
             fresh: true,
             manifest: None,
+            tail: None,
             database: options.env.random_seed(),
             log: 1,
             next_file: 1,
@@ -72,8 +77,9 @@ impl Stored {
         names: &FileNames,
     ) -> Result<Stored> {
         let manifest = Some(recovered.number);
-        let mut stored = Stored { fresh: false, manifest, ..Stored::create(options) };
         let path = names.manifest(recovered.number);
+        let tail = Some((path.clone(), recovered.end, recovered.tail));
+        let mut stored = Stored { fresh: false, manifest, tail, ..Stored::create(options) };
         for edit in recovered.edits {
             stored.absorb(edit).map_err(|error| error.in_file(&path))?;
         }

@@ -25,14 +25,14 @@ fn append(manifest: &mut Manifest, log: u64) -> crate::Result<()> {
 }
 
 fn logs(fs: &MemFs, names: &FileNames) -> Vec<u64> {
-    let recovered = Manifest::recover(fs, names).unwrap().unwrap();
+    let recovered = Manifest::recover(fs, names, None).unwrap().unwrap();
     recovered.edits.iter().map(|edit| edit.log.unwrap()).collect()
 }
 
 #[test]
 fn every_edit_that_returned_survives() {
     let (mem, fs, names) = setup();
-    assert!(Manifest::recover(&mem, &names).unwrap().is_none());
+    assert!(Manifest::recover(&mem, &names, None).unwrap().is_none());
     let mut manifest = Manifest::create(&fs, &names, 1, 9, &edit(1)).unwrap();
     for log in 2..5 {
         append(&mut manifest, log).unwrap();
@@ -91,16 +91,16 @@ fn what_is_missing_or_damaged_is_named() {
     };
     for garbage in ["", "MANIFEST-000001", "000001.log\n", "MANIFEST-000001\nx", "\u{e9}\n"] {
         let copy = write(&names.current(), garbage.as_bytes());
-        let error = Manifest::recover(&copy, &names).unwrap_err();
+        let error = Manifest::recover(&copy, &names, None).unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*names.current())));
     }
     let copy = write(&names.current(), b"MANIFEST-000007\n");
-    let error = Manifest::recover(&copy, &names).unwrap_err();
+    let error = Manifest::recover(&copy, &names, None).unwrap_err();
     assert_eq!(error.path(), Some(&*names.manifest(7)), "{error}");
 
     for len in 0..whole.len() {
         // Only a tail that nobody called synced is cut.
-        match Manifest::recover(&write(&path, &whole[..len]), &names) {
+        match Manifest::recover(&write(&path, &whole[..len]), &names, None) {
             Ok(recovered) => assert!(!recovered.unwrap().edits.is_empty()),
             Err(error) => assert_eq!(error.kind(), ErrorKind::Corruption, "{error}"),
         }
@@ -108,7 +108,7 @@ fn what_is_missing_or_damaged_is_named() {
     for at in 0..whole.len() {
         let mut flipped = whole.clone();
         flipped[at] ^= 4;
-        match Manifest::recover(&write(&path, &flipped), &names) {
+        match Manifest::recover(&write(&path, &flipped), &names, None) {
             // Damage of the last edit cannot be told from a torn tail.
             Ok(recovered) => assert_eq!(recovered.unwrap().edits.len(), 2, "byte {at}"),
             Err(error) => {

@@ -133,7 +133,7 @@ fn names() -> FileNames {
     FileNames::new(Path::new("db"))
 }
 
-/// Format version 1, byte for byte. If this fails the format changed: raise its version.
+/// Format version 2, byte for byte. If this fails the format changed: raise its version.
 #[test]
 fn page_shows_what_is_written() {
     let mem = MemFs::new();
@@ -160,7 +160,7 @@ fn page_can_be_read() {
     ] {
         fs.create(&path).unwrap().write_at(&bytes, 0).unwrap();
     }
-    let recovered = Manifest::recover(&fs, &names()).unwrap().unwrap();
+    let recovered = Manifest::recover(&fs, &names(), None).unwrap().unwrap();
     assert_eq!((recovered.number, &recovered.edits[..]), (5, &example()[..]));
 }
 

@@ -3,7 +3,8 @@
 use foldb_env::mem::{Fault, Operation};
 use proptest::prelude::*;
 
-use super::format::{HEADER_LEN, MAX_PAYLOAD};
+use super::format::{FrameHeader, HEADER_LEN, MAX_PAYLOAD, Part};
+use super::reader::{SEARCH_AT_LEAST, SEARCH_PER_BYTE};
 use super::*;
 use crate::ErrorKind;
 
@@ -203,4 +204,55 @@ proptest! {
             Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Corruption),
         }
     }
+}
+
+/// A value of headers, each of a frame as long as frames get, that calls synced what comes before it.
+fn fake_headers(len: usize) -> Vec<u8> {
+    let header = FrameHeader { part: Part::Whole, frame: 900, synced_through: 899, log: NUMBER };
+    let mut fake = vec![0; HEADER_LEN + 1];
+    header.seal(&mut fake, 0);
+    fake[4..8].copy_from_slice(&(MAX_PAYLOAD as u32).to_le_bytes());
+    fake[..HEADER_LEN].iter().copied().cycle().take(len).collect()
+}
+
+/// Behind a torn frame each of them had a megabyte hashed: a tail of 64 MiB cost minutes.
+#[test]
+fn values_full_of_fake_headers_bound_the_search_behind_a_torn_tail() {
+    let fs = MemFs::new();
+    let mut log = create(&fs);
+    append(&mut log, b"kept").unwrap();
+    let end = log.len();
+    for _ in 0..4 {
+        append(&mut log, &fake_headers(MAX_PAYLOAD)).unwrap();
+    }
+    log.trim().unwrap();
+    let mut bytes = fs.read(path()).unwrap();
+    // No header says where the next frame begins.
+    bytes[end as usize..][..HEADER_LEN].fill(0);
+    let fs = file_of(&bytes);
+    let mut reader = LogReader::open(&fs, path(), NUMBER).unwrap();
+    while reader.next(&mut Vec::new()).unwrap() {}
+    let found = reader.end().unwrap();
+    assert_eq!((found.offset, found.frames), (end, 2));
+    let last = bytes.iter().rposition(|&byte| byte != 0).unwrap();
+    assert_eq!(found.tail.bytes, last as u64 + 1 - end);
+    let most = SEARCH_AT_LEAST + SEARCH_PER_BYTE * (bytes.len() as u64 - end);
+    assert!(reader.hashed() <= most, "{} bytes hashed", reader.hashed());
+    assert!(reader.hashed() > 32 << 20, "the headers did not look like any: nothing was proved");
+}
+
+/// The same values in a frame that was synced and is damaged: its header leads to the proof.
+#[test]
+fn damage_among_fake_headers_is_found() {
+    let fs = MemFs::new();
+    let mut log = create(&fs);
+    let end = log.len() as usize;
+    append(&mut log, &fake_headers(MAX_PAYLOAD)).unwrap();
+    log.sync_handle().sync_all().unwrap();
+    append(&mut log, b"later").unwrap();
+    log.trim().unwrap();
+    let mut bytes = fs.read(path()).unwrap();
+    bytes[end + HEADER_LEN] ^= 1;
+    let error = read(&file_of(&bytes)).unwrap_err();
+    assert!(error.to_string().contains("says it was synced"), "{error}");
 }

@@ -106,7 +106,7 @@ fn a_log_that_is_cut_under_a_reader_ends_where_it_ended() {
             bytes.extend_from_slice(frames);
             Ok(())
         });
-        assert_eq!(end.unwrap(), log.len());
+        assert_eq!(end.unwrap(), log.extent());
         assert_eq!(bytes.len() as u64, log.len());
     }
 }

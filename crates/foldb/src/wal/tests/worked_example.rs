@@ -112,7 +112,8 @@ fn page_can_be_read() {
     assert_eq!(Operation::decode_logged(&mut ByteReader::new(bytes)).unwrap(), operation);
     assert!(Operation::decode(&mut ByteReader::new(bytes)).is_err(), "of logs alone");
     assert!(!reader.next(&mut record).unwrap());
-    assert_eq!(reader.end().unwrap(), LogEnd { offset: 380, frames: 5, max_synced: 4 });
+    let end = reader.end().unwrap();
+    assert_eq!((end.offset, end.frames, end.max_synced), (380, 5, 4));
 }
 
 /// What the page says of broken bytes: in the last frame they are a torn tail, in any other damage.

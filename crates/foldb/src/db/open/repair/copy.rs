@@ -57,6 +57,7 @@ impl Copy {
                     (names.manifest(number), target.manifest(number), &mut false)
                 }
                 FileKind::Current => (names.current(), target.current(), &mut false),
+                FileKind::Closed => (names.closed(), target.closed(), &mut false),
                 FileKind::Lock | FileKind::Temporary => continue,
             };
             copy.take(&from, &to, links)?;

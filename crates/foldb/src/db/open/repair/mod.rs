@@ -56,10 +56,10 @@ use crate::options::Options;
 use crate::segment::Placement;
 use crate::table::BlockCache;
 use crate::version::{
-    Edit, FileFacts, FileKind, FileNames, KeyRange, Manifest, OpenTables, Recovered, TableRef,
-    Trash, TreeEdit, Upper, Version, manifest_in_force,
+    CloseRecord, Edit, FileFacts, FileKind, FileNames, KeyRange, Manifest, OpenTables, Recovered,
+    TableRef, Trash, TreeEdit, Upper, Version, manifest_in_force,
 };
-use crate::wal::LogWriter;
+use crate::wal::{Extent, LogReader, LogWriter};
 
 /// Repairs the database at `path`, or a copy of it, and opens it once to see that it does.
 pub(crate) fn repair(
@@ -113,7 +113,9 @@ fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result
         present = list_files(&*fs, &names)?;
     }
     let mut unclaimed = BTreeMap::new();
-    let (recovered, next_number) = match manifest(&*fs, &names) {
+    let closed = closed(&*fs, &names, &mut report)?;
+    let (recovered, next_number) = match manifest_or_cut(&*fs, &names, closed.as_ref(), &mut report)
+    {
         Ok(recovered) => (recovered, highest_number(&present) + 1),
         Err(error) if error.kind() == ErrorKind::Corruption => {
             report.manifest = Some(error);
@@ -135,11 +137,69 @@ fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result
     Ok(report)
 }
 
-/// The manifest in force.
-pub(super) fn manifest(fs: &dyn FileSystem, names: &FileNames) -> Result<Recovered> {
+/// What a clean close said of the files, as far as it can be believed; what is not as it said is noted.
+fn closed(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    report: &mut RepairReport,
+) -> Result<Option<CloseRecord>> {
+    let closed = match CloseRecord::read(fs, names) {
+        Err(error) if error.kind() == ErrorKind::Corruption => {
+            report.cut.push(error);
+            return Ok(None);
+        }
+        closed => closed?,
+    };
+    for log in closed.iter().flat_map(|closed| &closed.logs) {
+        match check_closed_log(fs, names, log) {
+            Err(error) if error.kind() == ErrorKind::Corruption => report.cut.push(error),
+            checked => checked?,
+        }
+    }
+    Ok(closed)
+}
+
+/// Refuses a log that is not as it was when the database was closed.
+fn check_closed_log(fs: &dyn FileSystem, names: &FileNames, closed: &Extent) -> Result<()> {
+    let path = names.log(closed.number);
+    if !fs.exists(&path) {
+        return Err(Error::corruption("the log is missing").in_file(&path));
+    }
+    let mut log = LogReader::open(fs, &path, closed.number)?;
+    let mut record = Vec::new();
+    while log.next(&mut record)? {}
+    log.end_as(Some(closed)).map(drop)
+}
+
+/// [`manifest`], or what is left of it. What a clean close said and it does not hold is noted.
+fn manifest_or_cut(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    closed: Option<&CloseRecord>,
+    report: &mut RepairReport,
+) -> Result<Recovered> {
+    match manifest(fs, names, closed) {
+        Err(error) if error.kind() == ErrorKind::Corruption && closed.is_some() => {
+            let recovered = manifest(fs, names, None)?;
+            report.cut.push(error);
+            Ok(recovered)
+        }
+        read => read,
+    }
+}
+
+/// The manifest in force, as a clean close left it if there was one.
+pub(super) fn manifest(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    closed: Option<&CloseRecord>,
+) -> Result<Recovered> {
     let missing = || Error::corruption("CURRENT is missing").in_file(&names.current());
     let number = manifest_in_force(fs, names)?.ok_or_else(missing)?;
-    Manifest::read(fs, names, number)
+    if let Some(closed) = closed {
+        closed.check_number(Some(number), names)?;
+    }
+    Manifest::read(fs, names, number, closed.map(|closed| &closed.manifest))
 }
 
 /// The newest manifest that can be read, unless one made of the other files knows more.
@@ -155,7 +215,8 @@ fn older_or_rebuilt(
         _ => None,
     });
     let newest_first = manifests.collect::<BTreeSet<u64>>().into_iter().rev();
-    let older = newest_first.filter_map(|number| Manifest::read(fs, names, number).ok()).next();
+    let older =
+        newest_first.filter_map(|number| Manifest::read(fs, names, number, None).ok()).next();
     if let Some(older) = older {
         let next_file = older.edits.iter().rev().find_map(|edit| edit.next_file);
         if !survey.has_work_since(next_file.unwrap_or(0)) {

@@ -32,7 +32,7 @@ use crate::version::{
     Edit, FileFacts, FileKind, FileNames, Key, KeyRange, KeyspaceEdit, Recovered, TablePool,
     TableRef, Trash, TreeEdit, Upper, Version,
 };
-use crate::wal::{LogReader, LogRecord};
+use crate::wal::{LogReader, LogRecord, Tail};
 
 /// A table, as it tells of itself.
 struct Told {
@@ -233,7 +233,8 @@ impl<'a> Survey<'a> {
             keyspaces,
             ..Edit::default()
         };
-        let recovered = Recovered { number: next_file, edits: vec![edit] };
+        let recovered =
+            Recovered { number: next_file, edits: vec![edit], end: 0, tail: Tail::default() };
         Ok(Rebuilt { recovered, unclaimed })
     }
 

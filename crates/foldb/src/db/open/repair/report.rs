@@ -10,6 +10,9 @@ use crate::error::Error;
 pub struct RepairReport {
     /// Why the manifest that was in force could not be read, if it could not; an older one was then.
     pub manifest: Option<Error>,
+    /// What is not as it was when the database was closed: a manifest or log that is shorter, another one,
+    /// or the record of the close itself. What is missing there is lost.
+    pub cut: Vec<Error>,
     /// Whether no manifest could be read that knows of all tables, and one was made of what they tell.
     pub rebuilt: bool,
     /// Tables that are whole.
@@ -39,6 +42,7 @@ impl RepairReport {
     /// Whether nothing was missing or damaged.
     pub fn found_nothing(&self) -> bool {
         self.manifest.is_none()
+            && self.cut.is_empty()
             && self.lost_tables.is_empty()
             && self.lost_logs.is_empty()
             && self.lost_segments.is_empty()
@@ -54,7 +58,13 @@ impl RepairReport {
             && self.lost_logs.is_empty()
             && self.lost_segments.is_empty()
             && self.cut_log.is_none()
+            && self.cut.iter().all(is_of_the_record)
     }
+}
+
+/// Whether it is the record of the close that is damaged, and not what it tells of.
+fn is_of_the_record(error: &Error) -> bool {
+    error.path().is_some_and(|path| path.ends_with("CLOSED"))
 }
 
 /// A log that was cut.

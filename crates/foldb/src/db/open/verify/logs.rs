@@ -5,7 +5,7 @@ use std::path::Path;
 use super::tables::Operands;
 use super::{Checked, Told, Verification};
 use crate::batch::Operation;
-use crate::db::open::files::{check_first_log, logs_in};
+use crate::db::open::files::{check_log, logs_in};
 use crate::db::open::opening::replayed_keyspaces;
 use crate::db::replay::{Replay, needed_logs, replay_logs};
 use crate::encoding::ByteReader;
@@ -19,7 +19,12 @@ impl Verification<'_> {
     pub(super) fn logs(&mut self, told: Option<&Told>) {
         let first = told.map_or(0, |told| told.stored.log);
         let before = self.report.faults.len();
-        for number in logs_in(&self.present).into_iter().filter(|&log| log >= first) {
+        let closed = self.closed.clone();
+        let is_needed = |log: &u64| match &closed {
+            Some(closed) => closed.log(*log).is_some(),
+            None => *log >= first,
+        };
+        for number in logs_in(&self.present).into_iter().filter(is_needed) {
             let path = self.names.log(number);
             let len = self.fs.len(&path).unwrap_or(0);
             let registry = told.map(|told| &*told.stored.registry);
@@ -53,7 +58,7 @@ impl Verification<'_> {
             checked.map_err(|error| error.at(path, offset))?;
             offset = log.offset();
         }
-        let end = log.end()?;
+        let end = log.end_as(self.closed.as_ref().and_then(|closed| closed.log(number)))?;
         Ok(Checked { bytes: end.offset, records })
     }
 
@@ -85,14 +90,21 @@ impl Verification<'_> {
     /// What an open would find: whether each log follows the one before, and nothing synced is missing.
     fn replay(&self, told: &Told) -> Result<()> {
         let stored = &told.stored;
-        check_first_log(stored.log, &self.present, &self.names)?;
+        check_log(stored.log, &self.present, &self.names)?;
         replay_logs(Replay {
             options: &self.options,
             names: &self.names,
             registry: &stored.registry,
             arenas: &self.runtime.ledger().arenas,
             first_log: stored.log,
-            logs: needed_logs(&*self.fs, &self.names, stored.log, logs_in(&self.present)),
+            logs: needed_logs(
+                &*self.fs,
+                &self.names,
+                stored.log,
+                logs_in(&self.present),
+                self.closed.as_ref(),
+            ),
+            closed: self.closed.as_ref(),
             through: MAX_SEQNO,
             database: Some(stored.database),
             keyspaces: replayed_keyspaces(stored, &told.parts),

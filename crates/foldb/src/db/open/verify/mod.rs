@@ -29,7 +29,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::table::BlockCache;
-use crate::version::{FileKind, FileNames, OpenTables, Trash};
+use crate::version::{CloseRecord, FileKind, FileNames, OpenTables, Trash};
 
 /// Verifies the database at `path`.
 pub(crate) fn verify(
@@ -58,6 +58,7 @@ pub(crate) fn verify(
         fs,
         runtime,
         present,
+        closed: None,
         report: VerifyReport::default(),
         done: VerifyProgress::default(),
         progress,
@@ -73,6 +74,8 @@ struct Verification<'a> {
     fs: Arc<dyn FileSystem>,
     runtime: Runtime,
     present: Vec<FileKind>,
+    /// What a clean close said of manifest and logs.
+    closed: Option<CloseRecord>,
     report: VerifyReport,
     done: VerifyProgress,
     progress: &'a mut dyn FnMut(VerifyProgress),
@@ -94,6 +97,7 @@ impl Verification<'_> {
     fn run(&mut self) {
         let sizes = self.present.iter().filter_map(|kind| self.fs.len(&self.path_of(*kind)?).ok());
         self.done.bytes_total = sizes.sum();
+        self.record_of_the_close();
         let told = self.manifest();
         match &told {
             Some(told) => {
@@ -109,9 +113,31 @@ impl Verification<'_> {
         self.leftovers(told.as_ref());
     }
 
+    /// Reads the record of a clean close, if there was one.
+    fn record_of_the_close(&mut self) {
+        let path = self.names.closed();
+        match CloseRecord::read(&*self.fs, &self.names) {
+            Ok(Some(closed)) => {
+                self.closed = Some(closed);
+                let bytes = self.fs.len(&path).unwrap_or(0);
+                self.finished(path, bytes, Ok(Checked { bytes, records: 1 }));
+            }
+            Ok(None) => {}
+            Err(error) => self.fault(error),
+        }
+    }
+
     /// Reads the manifest in force and makes the trees of it.
     fn manifest(&mut self) -> Option<Told> {
-        let recovered = match manifest(&*self.fs, &self.names) {
+        let mut recovered = manifest(&*self.fs, &self.names, self.closed.as_ref());
+        if let Err(error) = &recovered
+            && self.closed.is_some()
+        {
+            // What there is of it leads to the other files all the same.
+            self.fault(error.clone());
+            recovered = manifest(&*self.fs, &self.names, None);
+        }
+        let recovered = match recovered {
             Ok(recovered) => recovered,
             Err(error) => {
                 self.fault(error);
@@ -178,6 +204,7 @@ impl Verification<'_> {
     fn path_of(&self, kind: FileKind) -> Option<PathBuf> {
         match kind {
             FileKind::Current => Some(self.names.current()),
+            FileKind::Closed => Some(self.names.closed()),
             FileKind::Manifest(number) => Some(self.names.manifest(number)),
             FileKind::Log(number) => Some(self.names.log(number)),
             FileKind::Table(number) => Some(self.names.table(number)),
@@ -208,7 +235,7 @@ impl Verification<'_> {
 fn needs(told: &Told, kind: FileKind) -> bool {
     let mut versions = told.parts.iter().map(|own| &own.version);
     match kind {
-        FileKind::Current | FileKind::Lock => true,
+        FileKind::Current | FileKind::Closed | FileKind::Lock => true,
         FileKind::Temporary => false,
         FileKind::Manifest(number) => told.stored.manifest == Some(number),
         FileKind::Log(number) => number >= told.stored.log,

@@ -1,0 +1,175 @@
+//! The record of a clean close: what the manifest and the needed logs hold, frame for frame.
+//!
+//! ```text
+//! CLOSED: magic u64 | version u32 | database u64 | manifest (extent) | logs u32 | extents | checksum u64
+//! extent: number u64 | length u64 | frames u64 | digest u64
+//!   digest:   of the frames' checksums, see `wal::format::digest_with`
+//!   logs:     ascending; all that hold writes which are in no table, and no other
+//!   checksum: XXH3-64 of all before it
+//! ```
+//!
+//! A log has no end mark, so a reader takes damage at its end for a torn tail. After a clean close there
+//! is no torn tail, and this file says where each one ends. It is written last, when all that it tells
+//! of is durable, under another name and renamed: it is there whole, or not at all. The next open
+//! removes it durably before another manifest is put in force. Invariant: while the file is there,
+//! manifest and logs are as it says; anything else is damage.
+
+use foldb_env::FileSystem;
+
+use crate::encoding::{ByteReader, checksum};
+use crate::error::{Error, ErrorKind, Result};
+use crate::version::file_names::FileNames;
+use crate::wal::Extent;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"foldbend");
+/// Version of the format.
+const FORMAT: u32 = 0;
+
+/// Where the manifest's extent begins.
+const MANIFEST_AT: u64 = 20;
+
+/// What a clean close left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CloseRecord {
+    pub(crate) database: u64,
+    pub(crate) manifest: Extent,
+    /// Ascending.
+    pub(crate) logs: Vec<Extent>,
+}
+
+impl CloseRecord {
+    /// Reads the record; `None` where the database was not closed cleanly, or is open.
+    ///
+    /// # Errors
+    /// `Corruption`, `Unsupported`, `Io`.
+    pub(crate) fn read(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<CloseRecord>> {
+        let path = names.closed();
+        let content = match fs.read(&path) {
+            Ok(content) => content,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io(&path, "read", &error)),
+        };
+        CloseRecord::decode(&content).map(Some).map_err(|error| match error.kind() {
+            ErrorKind::Corruption => error.at(&path, 0),
+            _ => error.in_file(&path),
+        })
+    }
+
+    /// Makes the record, durably. All that it tells of is durable, names included or soon.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`: the next open finds a database that was not closed.
+    pub(crate) fn write(&self, fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
+        let (next, path) = (names.closed_temporary(), names.closed());
+        let failed = |doing| {
+            let path = path.clone();
+            move |error: std::io::Error| Error::io(&path, doing, &error)
+        };
+        let file = fs.create(&next).map_err(failed("create"))?;
+        file.write_at(&self.encode(), 0).map_err(failed("write"))?;
+        file.sync().map_err(failed("sync"))?;
+        fs.rename(&next, &path).map_err(failed("rename"))?;
+        fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))
+    }
+
+    /// Removes the record, if it is there. Durable with the next sync of the directory.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn invalidate(fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
+        let path = names.closed();
+        match fs.remove(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io(&path, "remove", &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a manifest in force that is not the one of the close.
+    ///
+    /// # Errors
+    /// `Corruption`.
+    pub(crate) fn check_number(&self, in_force: Option<u64>, names: &FileNames) -> Result<()> {
+        match in_force {
+            Some(number) if number == self.manifest.number => Ok(()),
+            Some(number) => Err(Error::corruption(format!(
+                "the database was closed with manifest {}, but CURRENT names manifest {number}: one of \
+                 the two files is not what it was",
+                self.manifest.number
+            ))
+            .at(&names.closed(), MANIFEST_AT)),
+            None => Err(Error::corruption(
+                "CURRENT is missing, but the database was closed: run `foldb repair`, or destroy it",
+            )
+            .in_file(&names.current())),
+        }
+    }
+
+    /// What a log holds.
+    pub(crate) fn log(&self, number: u64) -> Option<&Extent> {
+        self.logs.iter().find(|log| log.number == number)
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(&MAGIC.to_le_bytes());
+        out.extend_from_slice(&FORMAT.to_le_bytes());
+        out.extend_from_slice(&self.database.to_le_bytes());
+        debug_assert_eq!(out.len() as u64, MANIFEST_AT);
+        put_extent(&self.manifest, &mut out);
+        out.extend_from_slice(&(self.logs.len() as u32).to_le_bytes());
+        self.logs.iter().for_each(|log| put_extent(log, &mut out));
+        out.extend_from_slice(&checksum(0, &out).to_le_bytes());
+        out
+    }
+
+    fn decode(content: &[u8]) -> Result<CloseRecord> {
+        let mut bytes = ByteReader::new(content);
+        let magic = bytes.u64("magic")?;
+        if magic != MAGIC {
+            return Err(Error::corruption(format!("magic: expected {MAGIC:x}, found {magic:x}")));
+        }
+        let sum_at = content.len().saturating_sub(size_of::<u64>());
+        let found = ByteReader::new(&content[sum_at..]).u64("checksum")?;
+        let expected = checksum(0, &content[..sum_at]);
+        if found != expected {
+            return Err(Error::corruption(format!(
+                "checksum of the record of the close: expected {expected:016x}, found {found:016x}"
+            )));
+        }
+        let format = bytes.u32("format version")?;
+        if format > FORMAT {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("the record of a close has format {format}: use a newer foldb to read it"),
+            ));
+        }
+        let database = bytes.u64("database")?;
+        let manifest = extent(&mut bytes)?;
+        let count = bytes.u32("number of logs")?;
+        let logs = (0..count).map(|_| extent(&mut bytes)).collect::<Result<Vec<_>>>()?;
+        if bytes.remaining() != size_of::<u64>() {
+            return Err(Error::corruption(format!(
+                "expected a checksum behind {count} logs, found {} bytes",
+                bytes.remaining()
+            )));
+        }
+        Ok(CloseRecord { database, manifest, logs })
+    }
+}
+
+fn put_extent(extent: &Extent, out: &mut Vec<u8>) {
+    for word in [extent.number, extent.len, extent.frames, extent.digest] {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+}
+
+fn extent(bytes: &mut ByteReader<'_>) -> Result<Extent> {
+    Ok(Extent {
+        number: bytes.u64("number of a file")?,
+        len: bytes.u64("length of a file")?,
+        frames: bytes.u64("frames of a file")?,
+        digest: bytes.u64("digest of a file")?,
+    })
+}
