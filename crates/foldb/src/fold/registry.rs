@@ -158,7 +158,7 @@ impl Resolver {
         self.upgrades |= matches!(standing, Standing::Upgraded { .. });
         // An operator that panics is taken for one that says nothing.
         let growth = match &standing {
-            Standing::Implemented(own) => catch_unwind(AssertUnwindSafe(|| own.growth())).ok(),
+            Standing::Implemented(own) => guarded(|| own.growth()).ok(),
             Standing::Upgraded { .. } | Standing::Unresolved => None,
         };
         let growth = growth.unwrap_or(Growth::Grows);
