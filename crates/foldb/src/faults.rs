@@ -24,6 +24,8 @@ pub enum Fault {
     SkipDirSync,
     /// A write is published before it is applied.
     PublishBeforeApply,
+    /// A write panics when it is in the log and not in the memtable.
+    PanicBehindLog,
     /// Operands are folded newest first.
     WrongOperandOrder,
     /// The last record of a log is not replayed.

@@ -313,6 +313,7 @@ impl Core {
             self.log(unpublished.writer, writes, default, first)
         };
         if logged.is_ok() {
+            assert!(!planted(Fault::PanicBehindLog), "planted");
             if planted(Fault::PublishBeforeApply) {
                 self.pins.publish(last);
                 // Long enough for a reader on another thread to come by.
