@@ -110,7 +110,10 @@ fn a_file_that_an_edit_of_a_failed_sync_may_name_stays() {
     db.compact::<&str>(..).unwrap();
     let (other, files) = (db.clone(), fs.clone());
     *listener.0.lock().unwrap() = Some(Box::new(move || {
-        assert_eq!(other.merge_segments(&none_dead()).unwrap().commits, 1);
+        // On another thread: a listener must not wait for background work.
+        let other = other.clone();
+        let merged = std::thread::spawn(move || other.merge_segments(&none_dead()).unwrap());
+        assert_eq!(merged.join().unwrap().commits, 1);
         files.inject(Fault::on(Operation::Sync).path("MANIFEST").forever());
     }));
     put_all(&db, 30..50, 0);

@@ -291,7 +291,9 @@ impl EventListener for MergesAtFlush {
         let db = self.0.lock().unwrap().clone();
         if let (Event::Flush { .. }, Some(db)) = (event, db) {
             let options = MergeOptions { compact_first: false, ..none_dead() };
-            db.merge_segments(&options).unwrap();
+            // On another thread: a listener must not wait for background work.
+            let merged = std::thread::spawn(move || db.merge_segments(&options).map(drop));
+            merged.join().unwrap().unwrap();
         }
     }
 }

@@ -14,7 +14,6 @@ use crate::db::merge_segments::{MergeOptions, MergeProgress, MergeReport};
 use crate::error::{Error, Result};
 use crate::hold::Hold;
 use crate::segment::merge::Bound;
-use crate::user_code::Inside;
 use crate::version::Version;
 
 /// Microseconds between looks whether readers have let go of replaced files.
@@ -149,7 +148,6 @@ impl OnDemand<'_> {
         if let Some(progress) = &self.options.progress {
             let now = self.core.segment_stats();
             let bytes_reclaimed = self.bytes_before.saturating_sub(now.bytes);
-            let _inside = Inside::enter(self.core.events.mark());
             progress(&MergeProgress { bytes_read, bytes_reclaimed, bytes_dead: now.dead_bytes });
         }
     }
