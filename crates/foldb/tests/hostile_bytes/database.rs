@@ -1,0 +1,166 @@
+//! The database that is damaged, and what it should hold.
+//!
+//! It has tables that overlap, value segments, an adopted log, range deletes, operands and two
+//! keyspaces. Its last writes are in its log only.
+
+use std::collections::BTreeMap;
+
+use foldb::env::MemFs;
+use foldb::{Compression, Db, KeyspaceOptions, LogAdoption, Options, WriteOptions};
+
+use crate::support::{self, PATH, number};
+
+/// The keyspace beside the default one.
+pub const OTHER: &str = "other";
+
+/// What both keyspaces hold, the default one first.
+pub type State = [BTreeMap<Vec<u8>, Vec<u8>>; 2];
+
+/// A database's files, and what a reader of them may find.
+pub struct Database {
+    pub fs: MemFs,
+    /// Whether it was closed. If not, it was killed.
+    pub closed: bool,
+    /// What the database held before its last log, and after each write in that.
+    pub states: Vec<State>,
+    /// The first of them that a reader may find after damage in the middle of the last log: later
+    /// frames say that it was synced.
+    pub synced: usize,
+}
+
+pub fn options(fs: &MemFs) -> Options {
+    Options {
+        create_if_missing: false,
+        disable_auto_compactions: true,
+        value_separation_min: Some(100),
+        segment_size: 16 << 10,
+        block_size: 512,
+        compression: Compression::None,
+        adopt_logs: LogAdoption::Never,
+        write_buffer_size: 64 << 10,
+        block_cache_size: 64 << 10,
+        ..support::options(fs)
+    }
+}
+
+/// One write, to the default keyspace (0) or the other one (1).
+enum Write {
+    Put(usize, String, Vec<u8>),
+    Add(usize, String, u64),
+    Delete(usize, String),
+    DeleteRange(usize, String, String),
+}
+
+use Write::{Add, Delete, DeleteRange, Put};
+
+fn key(n: usize) -> String {
+    format!("key{n:03}")
+}
+
+fn large(n: usize, generation: usize) -> Vec<u8> {
+    let mut value = format!("large {n}.{generation}.").into_bytes();
+    value.resize(130, b'a' + (n + generation) as u8 % 26);
+    value
+}
+
+fn small(n: usize, generation: usize) -> Vec<u8> {
+    format!("small {n}.{generation}").into_bytes()
+}
+
+struct Writer {
+    db: Db,
+    state: State,
+}
+
+impl Writer {
+    fn write(&mut self, write: &Write, sync: bool) {
+        let options = WriteOptions { sync, ..WriteOptions::default() };
+        let keyspaces = [self.db.default_keyspace().clone(), self.db.keyspace(OTHER).unwrap()];
+        match write {
+            Put(at, key, value) => {
+                keyspaces[*at].put_opt(key, value, &options).unwrap();
+                self.state[*at].insert(key.clone().into_bytes(), value.clone());
+            }
+            Add(at, key, operand) => {
+                keyspaces[*at].merge_opt(key, number(*operand), &options).unwrap();
+                let value = self.state[*at].entry(key.clone().into_bytes());
+                let value = value.or_insert_with(|| vec![0; 8]);
+                let sum = u64::from_le_bytes(value[..].try_into().unwrap()) + operand;
+                *value = number(sum).to_vec();
+            }
+            Delete(at, key) => {
+                keyspaces[*at].delete_opt(key, &options).unwrap();
+                self.state[*at].remove(key.as_bytes());
+            }
+            DeleteRange(at, from, to) => {
+                keyspaces[*at].delete_range_opt(from.as_str()..to.as_str(), &options).unwrap();
+                let gone = |key: &[u8]| from.as_bytes() <= key && key < to.as_bytes();
+                self.state[*at].retain(|key, _| !gone(key));
+            }
+        }
+    }
+
+    /// Writes and flushes, in a session of its own with its own files.
+    fn session(state: State, options: Options, writes: &[Write]) -> State {
+        let mut writer = Writer { db: Db::open(PATH, options).unwrap(), state };
+        writes.iter().for_each(|write| writer.write(write, false));
+        writer.db.flush().unwrap();
+        writer.db.close().unwrap();
+        writer.state
+    }
+}
+
+/// Makes the database.
+pub fn make(closed: bool) -> Database {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, Options { create_if_missing: true, ..options(&fs) }).unwrap();
+    let separating =
+        KeyspaceOptions { value_separation_min: Some(100), ..KeyspaceOptions::default() };
+    db.create_keyspace(OTHER, separating).unwrap();
+    db.close().unwrap();
+    // A log of large values, adopted.
+    let writes: Vec<_> = (0..16).map(|n| Put(n % 2, key(n * 5 % 16), large(n, 0))).collect();
+    let adopting = Options { adopt_logs: LogAdoption::Always, ..options(&fs) };
+    let state = Writer::session(State::default(), adopting, &writes);
+    // Small values, counters, and some large values in a segment of their own.
+    let mut writes: Vec<_> = (10..40).map(|n| Put(n % 2, key(n), small(n, 1))).collect();
+    writes.extend((0..12).map(|n| Add(n % 2, format!("sum{n:02}"), n as u64 + 1)));
+    writes.extend((30..40).map(|n| Put(n % 2, key(n), large(n, 1))));
+    let state = Writer::session(state, options(&fs), &writes);
+    // What hides some of it.
+    let mut writes = vec![
+        DeleteRange(0, key(3), key(9)),
+        DeleteRange(1, key(30), key(33)),
+        Delete(0, key(20)),
+        Delete(1, key(1)),
+    ];
+    writes.extend((0..12).map(|n| Add(n % 2, format!("sum{n:02}"), 1000)));
+    writes.extend((34..38).map(|n| Put(n % 2, key(n), large(n, 2))));
+    writes.extend((22..26).map(|n| Put(n % 2, key(n), small(n, 2))));
+    let state = Writer::session(state, options(&fs), &writes);
+    // What is in the log only.
+    let mut writer = Writer { db: Db::open(PATH, options(&fs)).unwrap(), state };
+    let mut states = vec![writer.state.clone()];
+    let last = [
+        Put(0, key(40), small(40, 3)),
+        Put(1, key(41), large(41, 3)),
+        DeleteRange(0, key(10), key(12)),
+        Add(0, "sum00".to_owned(), 1_000_000),
+        Delete(1, key(13)),
+        Put(0, key(42), small(42, 3)),
+        Add(1, "sum01".to_owned(), 1_000_000),
+        Put(0, key(40), large(40, 4)),
+    ];
+    let synced = 5;
+    for (at, write) in last.iter().enumerate() {
+        writer.write(write, at + 1 == synced);
+        states.push(writer.state.clone());
+    }
+    if closed {
+        writer.db.close().unwrap();
+        drop(writer);
+        let states = states.split_off(states.len() - 1);
+        return Database { fs: fs.kill(), closed, states, synced: 0 };
+    }
+    Database { fs: fs.kill(), closed, states, synced }
+}
