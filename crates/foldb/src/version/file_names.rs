@@ -13,6 +13,10 @@
 
 use std::path::{Path, PathBuf};
 
+/// No file of a database has a larger number: one more each nanosecond takes a century to get there.
+/// Larger ones are refused, so that numbers never run out.
+pub(crate) const MAX_FILE_NUMBER: u64 = 1 << 62;
+
 /// A file of a database, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileKind {
@@ -27,6 +31,17 @@ pub(crate) enum FileKind {
 }
 
 impl FileKind {
+    /// Its number, where it has one.
+    pub(crate) fn number(self) -> Option<u64> {
+        match self {
+            FileKind::Manifest(number)
+            | FileKind::Log(number)
+            | FileKind::Table(number)
+            | FileKind::Segment(number) => Some(number),
+            FileKind::Current | FileKind::Lock | FileKind::Temporary => None,
+        }
+    }
+
     /// What a name in the database's directory stands for; `None` for files that are not ours.
     pub(crate) fn parse(name: &str) -> Option<FileKind> {
         match name {

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::version::closed::CloseRecord;
 use crate::version::edit::Edit;
-use crate::version::file_names::{FileKind, FileNames, manifest_name};
+use crate::version::file_names::{FileKind, FileNames, MAX_FILE_NUMBER, manifest_name};
 use crate::wal::{Extent, LogReader, LogRecord, LogWriter, Tail};
 
 /// The manifest open for appending.
@@ -274,7 +274,7 @@ pub(crate) fn refuse_foreign(fs: &dyn FileSystem, names: &FileNames) -> Result<(
 fn parse_current(content: &[u8]) -> Option<u64> {
     let name = std::str::from_utf8(content).ok()?.strip_suffix('\n')?;
     match FileKind::parse(name)? {
-        FileKind::Manifest(number) => Some(number),
+        FileKind::Manifest(number) if number <= MAX_FILE_NUMBER => Some(number),
         _ => None,
     }
 }

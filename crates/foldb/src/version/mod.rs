@@ -23,7 +23,7 @@ pub(crate) use edit::{Edit, TreeEdit};
 #[cfg(test)]
 pub(crate) use file::FileMeta;
 pub(crate) use file::{FileFacts, Trash};
-pub(crate) use file_names::{FileKind, FileNames};
+pub(crate) use file_names::{FileKind, FileNames, MAX_FILE_NUMBER};
 pub(crate) use keyspace_edit::KeyspaceEdit;
 pub(crate) use level::{Level, Run, RunId, TableRef, Version};
 #[cfg(test)]

@@ -6,13 +6,25 @@ use foldb_env::FileSystem;
 
 use crate::db::keyspace::KeyspaceParts;
 use crate::error::{Error, Result};
-use crate::version::{FileKind, FileNames};
+use crate::version::{FileKind, FileNames, MAX_FILE_NUMBER};
 
 /// The files of a database's directory.
+///
+/// # Errors
+/// `Corruption` for a file with a number that no database gets to; `Io`.
 pub(super) fn list_files(fs: &dyn FileSystem, names: &FileNames) -> Result<Vec<FileKind>> {
     let directory = names.directory();
     let list = fs.list(directory).map_err(|error| Error::io(directory, "list", &error))?;
-    Ok(list.iter().filter_map(|name| FileKind::parse(name)).collect())
+    let parsed = list.iter().filter_map(|name| Some((name, FileKind::parse(name)?)));
+    parsed
+        .map(|(name, kind)| match kind.number() {
+            Some(number) if number > MAX_FILE_NUMBER => Err(Error::corruption(format!(
+                "expected a number up to {MAX_FILE_NUMBER}: no database wrote this file, move it away"
+            ))
+            .in_file(&directory.join(name))),
+            _ => Ok(kind),
+        })
+        .collect()
 }
 
 /// What is said of a table that is not there.
@@ -57,14 +69,7 @@ pub(crate) fn missing_log(log: u64, names: &FileNames) -> Error {
 }
 
 pub(super) fn highest_number(present: &[FileKind]) -> u64 {
-    let number = |kind: &FileKind| match *kind {
-        FileKind::Manifest(number)
-        | FileKind::Log(number)
-        | FileKind::Table(number)
-        | FileKind::Segment(number) => number,
-        FileKind::Current | FileKind::Closed | FileKind::Lock | FileKind::Temporary => 0,
-    };
-    present.iter().map(number).max().unwrap_or(0)
+    present.iter().filter_map(|kind| kind.number()).max().unwrap_or(0)
 }
 
 /// Numbers of the logs, ascending.

@@ -11,7 +11,9 @@ use crate::fold::{Operator, Registry};
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, SeqNo};
 use crate::options::{KeyspaceSettings, MAX_LEVELS, Options, check_comparator};
 use crate::totals::Totals;
-use crate::version::{Edit, FileNames, KeyspaceEdit, Recovered, Trash, TreeEdit, Version};
+use crate::version::{
+    Edit, FileNames, KeyspaceEdit, MAX_FILE_NUMBER, Recovered, Trash, TreeEdit, Version,
+};
 use crate::wal::Tail;
 
 /// What is stored of a database.
@@ -98,6 +100,12 @@ impl Stored {
         self.database = edit.database.unwrap_or(self.database);
         self.log = edit.log.unwrap_or(self.log);
         self.next_file = edit.next_file.unwrap_or(self.next_file);
+        if self.next_file > MAX_FILE_NUMBER {
+            return Err(Error::corruption(format!(
+                "expected the number of the next file to be at most {MAX_FILE_NUMBER}, found {}",
+                self.next_file
+            )));
+        }
         self.next_run = edit.next_run.unwrap_or(self.next_run);
         self.next_keyspace = edit.next_keyspace.unwrap_or(self.next_keyspace);
         self.last_seqno = edit.last_seqno.unwrap_or(self.last_seqno);
