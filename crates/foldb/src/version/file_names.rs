@@ -13,8 +13,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// No file of a database has a larger number: one more each nanosecond takes a century to get there.
-/// Larger ones are refused, so that numbers never run out.
+/// No manifest says of a larger number that it is the next file's: a file each nanosecond takes a
+/// century to get there. A larger one is refused, so that numbers never run out.
 pub(crate) const MAX_FILE_NUMBER: u64 = 1 << 62;
 
 /// A file of a database, by its name.
@@ -38,7 +38,7 @@ impl FileKind {
             | FileKind::Log(number)
             | FileKind::Table(number)
             | FileKind::Segment(number) => Some(number),
-            FileKind::Current | FileKind::Lock | FileKind::Temporary => None,
+            FileKind::Current | FileKind::Closed | FileKind::Lock | FileKind::Temporary => None,
         }
     }
 
@@ -83,6 +83,19 @@ impl FileNames {
 
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Path of a file. A temporary one is the next `CURRENT`.
+    pub(crate) fn of(&self, kind: FileKind) -> PathBuf {
+        match kind {
+            FileKind::Current => self.current(),
+            FileKind::Lock => self.lock(),
+            FileKind::Manifest(number) => self.manifest(number),
+            FileKind::Log(number) => self.log(number),
+            FileKind::Table(number) => self.table(number),
+            FileKind::Segment(number) => self.segment(number),
+            FileKind::Temporary => self.current_temporary(),
+        }
     }
 
     pub(crate) fn current(&self) -> PathBuf {

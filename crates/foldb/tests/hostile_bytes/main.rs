@@ -248,22 +248,20 @@ fn a_sample_of_damages_to_a_killed_database_is_noticed() {
 #[test]
 fn a_file_with_the_largest_number_is_refused() {
     let database = database::make(false);
-    for name in ["18446744073709551615.tbl", "18446744073709551615.log", "4611686018427387905.seg"]
-    {
+    for name in ["18446744073709551615.tbl", "18446744073709551615.log", "999999999999.seg"] {
         let fs = database.fs.kill();
         damage::write(&fs, name, b"a stray file");
         for error in [
             support::error_of(Db::open(PATH, options(&fs))),
-            support::error_of(Db::open_read_only(PATH, options(&fs))),
             support::error_of(Db::repair(PATH, options(&fs))),
         ] {
             assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
             assert!(error.path().unwrap().ends_with(name), "{error}");
         }
     }
-    // As many numbers as these are never reached.
+    // A file that is a little ahead is counted on from.
     let fs = database.fs.kill();
-    damage::write(&fs, "4611686018427387904.tbl", b"a stray file");
+    damage::write(&fs, "1000000.tbl", b"a stray file");
     let reading = reading::read(&fs, &database.states, database.synced, Depth::Compact);
     assert!(reading.wrong.is_none() && reading.errors.is_empty(), "{reading:?}");
 }

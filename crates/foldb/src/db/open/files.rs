@@ -6,25 +6,13 @@ use foldb_env::FileSystem;
 
 use crate::db::keyspace::KeyspaceParts;
 use crate::error::{Error, Result};
-use crate::version::{FileKind, FileNames, MAX_FILE_NUMBER};
+use crate::version::{FileKind, FileNames};
 
 /// The files of a database's directory.
-///
-/// # Errors
-/// `Corruption` for a file with a number that no database gets to; `Io`.
 pub(super) fn list_files(fs: &dyn FileSystem, names: &FileNames) -> Result<Vec<FileKind>> {
     let directory = names.directory();
     let list = fs.list(directory).map_err(|error| Error::io(directory, "list", &error))?;
-    let parsed = list.iter().filter_map(|name| Some((name, FileKind::parse(name)?)));
-    parsed
-        .map(|(name, kind)| match kind.number() {
-            Some(number) if number > MAX_FILE_NUMBER => Err(Error::corruption(format!(
-                "expected a number up to {MAX_FILE_NUMBER}: no database wrote this file, move it away"
-            ))
-            .in_file(&directory.join(name))),
-            _ => Ok(kind),
-        })
-        .collect()
+    Ok(list.iter().filter_map(|name| FileKind::parse(name)).collect())
 }
 
 /// What is said of a table that is not there.
@@ -68,8 +56,30 @@ pub(crate) fn missing_log(log: u64, names: &FileNames) -> Error {
     Error::corruption(message).in_file(&names.log(log))
 }
 
-pub(super) fn highest_number(present: &[FileKind]) -> u64 {
-    present.iter().filter_map(|kind| kind.number()).max().unwrap_or(0)
+/// More files than a database makes between two edits of its manifest, by far.
+const MOST_LEFTOVERS: u64 = 1 << 32;
+
+/// A number above that of every file, and at least `known`: the next one that the manifest knows of.
+///
+/// # Errors
+/// `Corruption` for a file with a number far beyond `known`. No database wrote it, and counting on
+/// from it would bring numbers to their end.
+pub(super) fn next_number(present: &[FileKind], known: u64, names: &FileNames) -> Result<u64> {
+    let numbered = present.iter().filter_map(|kind| Some((kind.number()?, *kind)));
+    let Some((highest, kind)) = numbered.max_by_key(|(number, _)| *number) else {
+        return Ok(known);
+    };
+    if highest < known {
+        return Ok(known);
+    }
+    if highest - known > MOST_LEFTOVERS {
+        return Err(Error::corruption(format!(
+            "expected file numbers near {known}, found {highest}: no database wrote this file, so \
+             move it away"
+        ))
+        .in_file(&names.of(kind)));
+    }
+    Ok(highest + 1)
 }
 
 /// Numbers of the logs, ascending.

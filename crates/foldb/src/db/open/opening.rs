@@ -15,7 +15,7 @@ use crate::db::buffers::{Buffers, SealedGroups};
 use crate::db::core::Core;
 use crate::db::flush::Flushed;
 use crate::db::keyspace::{KeyspaceParts, KeyspaceState};
-use crate::db::open::files::{check_log, check_tables, highest_number, list_files, logs_in};
+use crate::db::open::files::{check_log, check_tables, list_files, logs_in, next_number};
 use crate::db::open::stored::Stored;
 use crate::db::open::with_comparators;
 use crate::db::read_folds::ReadFolds;
@@ -72,7 +72,7 @@ impl Opening<'_> {
         if !stored.fresh {
             check_log(stored.log, &present, &names)?;
         }
-        stored.next_file = stored.next_file.max(highest_number(&present) + 1);
+        stored.next_file = next_number(&present, stored.next_file, &names)?;
 
         let next_log = stored.next_file;
         let manifest_number = stored.next_file + 1;

@@ -45,7 +45,7 @@ pub(super) use self::rebuild::bounds;
 use self::rebuild::{Rebuilt, Survey};
 use self::values::{LostPart, Sought};
 use crate::db::keyspace::KeyspaceParts;
-use crate::db::open::files::{MISSING_TABLE, highest_number, list_files, logs_in};
+use crate::db::open::files::{MISSING_TABLE, list_files, logs_in, next_number};
 use crate::db::open::opening::{keyspace_parts, keyspace_trees};
 use crate::db::open::stored::Stored;
 use crate::db::open::{lock, open, runtime_of};
@@ -114,21 +114,20 @@ fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result
     }
     let mut unclaimed = BTreeMap::new();
     let closed = closed(&*fs, &names, &mut report)?;
-    let (recovered, next_number) = match manifest_or_cut(&*fs, &names, closed.as_ref(), &mut report)
-    {
-        Ok(recovered) => (recovered, highest_number(&present) + 1),
+    let (recovered, known) = match manifest_or_cut(&*fs, &names, closed.as_ref(), &mut report) {
+        Ok(recovered) => (recovered, 0),
         Err(error) if error.kind() == ErrorKind::Corruption => {
             report.manifest = Some(error);
             let survey = Survey::take(&fs, &names, &present, &options)?;
-            let next_number = survey.next_number();
+            let known = survey.next_number()?;
             let rebuilt = older_or_rebuilt(&*fs, &names, &present, survey, &mut report)?;
             unclaimed = rebuilt.unclaimed;
-            (rebuilt.recovered, next_number)
+            (rebuilt.recovered, known)
         }
         Err(error) => return Err(error),
     };
     let mut stored = Stored::recover(recovered, &options, &names)?;
-    stored.next_file = stored.next_file.max(next_number);
+    stored.next_file = next_number(&present, stored.next_file.max(known), &names)?;
     let report_to = &mut report;
     Repair { options: options.clone(), names, fs, present, stored, unclaimed, report: report_to }
         .run()?;

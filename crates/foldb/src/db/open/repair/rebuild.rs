@@ -20,7 +20,7 @@ use std::sync::Arc;
 use foldb_env::FileSystem;
 
 use super::logs::LogsTell;
-use crate::db::open::files::{highest_number, logs_in};
+use crate::db::open::files::{logs_in, next_number};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
 use crate::options::Options;
@@ -114,11 +114,14 @@ impl<'a> Survey<'a> {
 
     /// A number above that of every file and segment: they are counted by the same counter, and a segment
     /// names no file. An id that is given twice would have one read in place of the other.
-    pub(super) fn next_number(&self) -> u64 {
+    ///
+    /// # Errors
+    /// As [`next_number`].
+    pub(super) fn next_number(&self) -> Result<u64> {
         let sections = self.sections.values().flat_map(BTreeMap::keys).copied();
         let references = self.told.iter().flat_map(|told| &*told.facts.references);
         let segments = sections.chain(references.map(|(id, _)| *id)).max().unwrap_or(0);
-        highest_number(self.present).max(segments) + 1
+        next_number(self.present, segments.saturating_add(1), self.names)
     }
 
     /// Whether a flush or slice was finished since a manifest said that this is the next number, or a merge
@@ -189,7 +192,7 @@ impl<'a> Survey<'a> {
             let error = Error::corruption(message);
             error.in_file(self.names.directory())
         })?;
-        let next_file = self.next_number();
+        let next_file = self.next_number()?;
         let sections = std::mem::take(&mut self.sections);
         let mut ids: Vec<KeyspaceId> = self.told.iter().map(|told| told.keyspace).collect();
         ids.extend(&self.logs.keyspaces);
