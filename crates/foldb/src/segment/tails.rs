@@ -76,6 +76,27 @@ impl<'a> TailReader<'a> {
         Ok(TailReader::new(file, placement, Tail::Hints, moves.offset))
     }
 
+    /// Reads what is between the records and the hints. Where nothing was moved, no read of a value
+    /// depends on it, but a repair does.
+    ///
+    /// # Errors
+    /// `Corruption` naming file and offset; `Io`.
+    pub(super) fn check_moves(file: &'a OpenFile, placement: &Placement) -> Result<()> {
+        let (at, mut zero) = (placement.records_end(), [0]);
+        file.read(&mut zero, at)?;
+        if zero != [0] {
+            let message = format!("end of the records: expected 0, found {}", zero[0]);
+            return Err(Error::corruption(message).at(file.path(), at));
+        }
+        let mut moves = TailReader::moves(file, placement);
+        while moves.next()?.is_some() {
+            if !placement.is_moved() {
+                return Err(moves.locate(Error::corruption("expected no moves, found some")));
+            }
+        }
+        Ok(())
+    }
+
     /// The payload of the next chunk.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use super::map::{Placement, Segment, SegmentMap};
 use super::open::{OpenFile, OpenSegments};
 use super::record_check::RecordCheck;
 use super::references::References;
-use super::tails::Kept;
+use super::tails::{Kept, TailReader};
 use crate::error::{Error, Result};
 use crate::key::KeyspaceId;
 
@@ -123,6 +123,7 @@ fn verify_segment(file: &OpenFile, segment: &Segment) -> Result<()> {
             placement.records_end()
         )));
     }
+    TailReader::check_moves(file, placement)?;
     let (mut hints, mut count) = (Hints::new(file, placement)?, 0);
     while hints.next()?.is_some() {
         count += 1;

@@ -73,6 +73,13 @@ pub fn path(name: &str) -> PathBuf {
     Path::new(PATH).join(name)
 }
 
+/// The names of all files, in order.
+pub fn names(fs: &MemFs) -> Vec<String> {
+    let mut names = fs.list(Path::new(PATH)).unwrap();
+    names.sort();
+    names
+}
+
 pub fn write(fs: &MemFs, name: &str, bytes: &[u8]) {
     let file = fs.create(&path(name)).unwrap();
     file.write_at(bytes, 0).unwrap();
@@ -157,8 +164,7 @@ fn used(bytes: &[u8]) -> usize {
 /// Every damage to a database; `other` is one that was made alike. Of flips, cuts and zeros only
 /// each `stride`-th, the place of the first one drawn for each file.
 pub fn all(fs: &MemFs, other: &MemFs, stride: usize) -> Vec<Damage> {
-    let mut names = fs.list(Path::new(PATH)).unwrap();
-    names.sort();
+    let names = names(fs);
     let mut damages = Vec::new();
     for (number, name) in names.iter().enumerate() {
         let file = || name.clone();
@@ -167,7 +173,7 @@ pub fn all(fs: &MemFs, other: &MemFs, stride: usize) -> Vec<Damage> {
         let end = bytes.len().min(used(&bytes) + 40);
         for at in (number % stride..end).step_by(stride) {
             damages.push(Flip { file: file(), at, mask: 1 << (at % 8) });
-            if at % 3 == 0 || stride == 1 {
+            if at % 3 == 0 {
                 damages.push(Flip { file: file(), at, mask: 0xff });
             }
         }

@@ -13,6 +13,10 @@ use crate::support::{self, PATH, number};
 /// The keyspace beside the default one.
 pub const OTHER: &str = "other";
 
+/// Whether an open tells a cleanly closed log or manifest that lost its end from a torn one. It cannot
+/// yet, so any state since the last sync is right after damage to a closed database, too.
+const CLOSE_IS_PROVABLE: bool = false;
+
 /// What both keyspaces hold, the default one first.
 pub type State = [BTreeMap<Vec<u8>, Vec<u8>>; 2];
 
@@ -59,7 +63,8 @@ fn key(n: usize) -> String {
 
 fn large(n: usize, generation: usize) -> Vec<u8> {
     let mut value = format!("large {n}.{generation}.").into_bytes();
-    value.resize(130, b'a' + (n + generation) as u8 % 26);
+    // A log is adopted where nearly all of it is values.
+    value.resize(if generation == 0 { 700 } else { 130 }, b'a' + (n + generation) as u8 % 26);
     value
 }
 
@@ -118,8 +123,8 @@ pub fn make(closed: bool) -> Database {
         KeyspaceOptions { value_separation_min: Some(100), ..KeyspaceOptions::default() };
     db.create_keyspace(OTHER, separating).unwrap();
     db.close().unwrap();
-    // A log of large values, adopted.
-    let writes: Vec<_> = (0..16).map(|n| Put(n % 2, key(n * 5 % 16), large(n, 0))).collect();
+    // A log of large values of one keyspace, adopted.
+    let writes: Vec<_> = (0..8).map(|n| Put(0, key(n * 5 % 8), large(n, 0))).collect();
     let adopting = Options { adopt_logs: LogAdoption::Always, ..options(&fs) };
     let state = Writer::session(State::default(), adopting, &writes);
     // Small values, counters, and some large values in a segment of their own.
@@ -129,10 +134,11 @@ pub fn make(closed: bool) -> Database {
     let state = Writer::session(state, options(&fs), &writes);
     // What hides some of it.
     let mut writes = vec![
-        DeleteRange(0, key(3), key(9)),
+        DeleteRange(0, key(5), key(9)),
         DeleteRange(1, key(30), key(33)),
         Delete(0, key(20)),
-        Delete(1, key(1)),
+        Delete(1, key(11)),
+        Delete(0, key(1)),
     ];
     writes.extend((0..12).map(|n| Add(n % 2, format!("sum{n:02}"), 1000)));
     writes.extend((34..38).map(|n| Put(n % 2, key(n), large(n, 2))));
@@ -140,6 +146,8 @@ pub fn make(closed: bool) -> Database {
     let state = Writer::session(state, options(&fs), &writes);
     // What is in the log only.
     let mut writer = Writer { db: Db::open(PATH, options(&fs)).unwrap(), state };
+    let stats = writer.db.stats();
+    assert!(stats.bytes_adopted > 0 && stats.bytes_segments > 0, "{stats:?}");
     let mut states = vec![writer.state.clone()];
     let last = [
         Put(0, key(40), small(40, 3)),
@@ -159,8 +167,10 @@ pub fn make(closed: bool) -> Database {
     if closed {
         writer.db.close().unwrap();
         drop(writer);
-        let states = states.split_off(states.len() - 1);
-        return Database { fs: fs.kill(), closed, states, synced: 0 };
+        if CLOSE_IS_PROVABLE {
+            states = states.split_off(states.len() - 1);
+            return Database { fs: fs.kill(), closed, states, synced: 0 };
+        }
     }
     Database { fs: fs.kill(), closed, states, synced }
 }

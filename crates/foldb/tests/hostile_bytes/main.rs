@@ -17,9 +17,10 @@ mod support;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use foldb::env::MemFs;
+use foldb::env::{FileSystem, MemFs};
 use foldb::{Db, ErrorKind};
 
 use allocations::largest_during;
@@ -95,6 +96,11 @@ impl Trial<'_> {
         if let Some(wrong) = &reading.wrong {
             self.fault(damage, format!("{how}: WRONG: {wrong}"));
         }
+        let is_noticed =
+            !matches!(kind_of(damage.file()), "table" | "segment") || !reading.verified;
+        if how != "repaired" && damage.is_inside() && !is_noticed {
+            self.fault(damage, format!("{how}: a verification does not notice"));
+        }
         if how == "open" {
             let tally = self.tallies.entry((kind_of(damage.file()), damage.deed())).or_default();
             match (is_right, other) {
@@ -130,7 +136,39 @@ impl Trial<'_> {
                 Ok(reading) => self.judge(damage, "read-only", reading),
             }
         }
-        self.repair(damage, floor);
+        match number % 2 {
+            0 => self.repair(damage, floor),
+            _ => self.verify(damage, floor),
+        }
+    }
+
+    /// What a verification from outside calls sound opens and reads rightly.
+    fn verify(&mut self, damage: &Damage, floor: usize) {
+        let fs = damage.done_to(&self.database.fs);
+        let verify = || largest_during(|| foldb::verify(PATH, options(&fs)));
+        let (report, bytes) = match catch_unwind(AssertUnwindSafe(verify)) {
+            Err(_) => return self.fault(damage, "verify: PANIC".to_owned()),
+            Ok(verified) => verified,
+        };
+        self.check_allocation(damage, "verify", bytes);
+        match report {
+            Err(error) if self.is_documented(damage, error.kind()) => {}
+            Err(error) => self.fault(damage, format!("verify: {error:?}")),
+            Ok(report) if report.is_sound() => {
+                let states = &self.database.states;
+                let reading = reading::read_only(&fs, states, floor);
+                if !reading.errors.is_empty() {
+                    let errors = &reading.errors;
+                    self.fault(damage, format!("verify: sound, but reads fail: {errors:?}"));
+                }
+            }
+            Ok(report) => {
+                let faults = report.faults.iter();
+                if let Some(fault) = faults.clone().find(|it| it.kind() != ErrorKind::Corruption) {
+                    self.fault(damage, format!("verify: not Corruption: {fault:?}"));
+                }
+            }
+        }
     }
 
     fn check_allocation(&mut self, damage: &Damage, how: &str, bytes: usize) {
@@ -185,12 +223,15 @@ fn usual_allocation(database: &Database) -> usize {
     let fs = database.fs.kill();
     let (report, repair) = largest_during(|| Db::repair(PATH, options(&fs)));
     assert!(report.unwrap().found_nothing());
-    reads.max(repair)
+    let fs = database.fs.kill();
+    let (report, verify) = largest_during(|| foldb::verify(PATH, options(&fs)));
+    assert!(report.unwrap().is_sound());
+    reads.max(repair).max(verify)
 }
 
 /// Ends the process if one damage takes too long, and says which.
-fn watch(current: &Mutex<(Instant, String)>, done: &std::sync::atomic::AtomicBool) {
-    while !done.load(std::sync::atomic::Ordering::Acquire) {
+fn watch(current: &Mutex<(Instant, String)>, done: &AtomicBool) {
+    while !done.load(Ordering::Acquire) {
         std::thread::park_timeout(Duration::from_secs(1));
         let (since, damage) = current.lock().unwrap().clone();
         if since.elapsed() > HANG {
@@ -209,14 +250,14 @@ fn run(closed: bool, stride: usize) {
         Trial { database: &database, usual, tallies: BTreeMap::new(), faults: Vec::new() };
     let damages = damage::all(&database.fs, &other, stride);
     let current = Mutex::new((Instant::now(), String::new()));
-    let done = std::sync::atomic::AtomicBool::new(false);
+    let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(&current, &done));
         for (number, damage) in damages.iter().enumerate() {
             *current.lock().unwrap() = (Instant::now(), damage.to_string());
             trial.try_one(damage, number);
         }
-        done.store(true, std::sync::atomic::Ordering::Release);
+        done.store(true, Ordering::Release);
         watcher.thread().unpark();
     });
     let state = if closed { "closed" } else { "killed" };
@@ -264,6 +305,25 @@ fn a_file_with_the_largest_number_is_refused() {
     damage::write(&fs, "1000000.tbl", b"a stray file");
     let reading = reading::read(&fs, &database.states, database.synced, Depth::Compact);
     assert!(reading.wrong.is_none() && reading.errors.is_empty(), "{reading:?}");
+}
+
+/// A verification passed over what lies between the records of a segment and its hints. No read
+/// needs it, but a repair that walks through the file does.
+#[test]
+fn a_verification_notices_every_byte_behind_the_records_of_a_segment() {
+    let database = database::make(false);
+    let mut flipped = 0;
+    for name in damage::names(&database.fs).into_iter().filter(|it| kind_of(it) == "segment") {
+        let len = database.fs.read(&damage::path(&name)).unwrap().len();
+        for at in len.saturating_sub(100)..len {
+            let damage = Damage::Flip { file: name.clone(), at, mask: 1 << (at % 8) };
+            let fs = damage.done_to(&database.fs);
+            let error = support::error_of(Db::open(PATH, options(&fs)).unwrap().verify());
+            assert!(objection(&error, &name, true).is_none(), "{damage}: {error:?}");
+            flipped += 1;
+        }
+    }
+    assert!(flipped >= 400, "{flipped}");
 }
 
 #[test]
