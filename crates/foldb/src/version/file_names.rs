@@ -89,6 +89,7 @@ impl FileNames {
     pub(crate) fn of(&self, kind: FileKind) -> PathBuf {
         match kind {
             FileKind::Current => self.current(),
+            FileKind::Closed => self.closed(),
             FileKind::Lock => self.lock(),
             FileKind::Manifest(number) => self.manifest(number),
             FileKind::Log(number) => self.log(number),
