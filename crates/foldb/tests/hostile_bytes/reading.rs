@@ -90,11 +90,9 @@ impl Reading {
                 true => expected.rev().collect(),
                 false => expected.collect(),
             };
-            let is_same =
-                |(a, b): (&(Vec<u8>, Vec<u8>), &(&Vec<u8>, &Vec<u8>))| a.0 == *b.0 && a.1 == *b.1;
             let is_long_enough =
                 if failed { found.len() <= expected.len() } else { found.len() == expected.len() };
-            is_long_enough && found.iter().zip(&expected).all(is_same)
+            is_long_enough && found.iter().zip(&expected).all(|(a, b)| (&a.0, &a.1) == *b)
         });
     }
 
