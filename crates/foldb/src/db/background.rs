@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::db::core::Core;
+use crate::db::ordering::RecentScans;
 use crate::db::pace::FlushSpeed;
 use crate::db::room::{Patience, busy};
 use crate::db::schedule::Claim;
@@ -39,6 +40,8 @@ pub(crate) struct Background {
     flush_soon: AtomicBool,
     /// Whether a memtable is worth a worker's sorting.
     pub(crate) order_wanted: AtomicBool,
+    /// How long ago an iterator was made.
+    pub(crate) scans: RecentScans,
     /// Whether nothing was left to do, not even what waits until nobody writes, and nothing happened since.
     pub(crate) at_rest: AtomicBool,
     /// Set when a file was let go of.

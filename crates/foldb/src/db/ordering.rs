@@ -5,16 +5,53 @@
 //! sorts the memtable piece by piece while it fills, and merges the pieces. The flush sorts
 //! nothing a second time: the work is done earlier, not more of it.
 //!
+//! The worker reads what the writer has just written, and the processors' caches have to share it: a
+//! fill of random keys takes 30 to 40 % longer (measured). So it is done only for programs that scan:
+//! while an iterator was made since the seal before the last one ([`RecentScans`]).
+//!
 //! A writer asks for it when it looks at the pace, an iterator when it meets many pieces. Both set a
-//! flag, and wake a worker if the flag was not set. Nobody depends on the work: who finds keys
-//! unsorted sorts them.
+//! flag, and wake a worker if the flag was not set. No caller depends on the work: an iterator that
+//! finds keys unsorted sorts them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::db::core::Core;
 use crate::memtable::Memtable;
+
+/// Counts seals since the last iterator was made.
+#[derive(Debug)]
+pub(crate) struct RecentScans(AtomicU32);
+
+/// Seals after which a program counts as one that writes only.
+const SEALS_WITHOUT_SCAN: u32 = 2;
+
+impl Default for RecentScans {
+    fn default() -> Self {
+        RecentScans(AtomicU32::new(SEALS_WITHOUT_SCAN))
+    }
+}
+
+impl RecentScans {
+    /// An iterator was made. Stores only where that is news, for many threads may scan.
+    pub(crate) fn note_scan(&self) {
+        if self.0.load(Ordering::Relaxed) != 0 {
+            self.0.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Memtables were sealed; the caller holds the writer lock.
+    pub(crate) fn note_seal(&self) {
+        let seals = self.0.load(Ordering::Relaxed);
+        self.0.store(seals.saturating_add(1).min(SEALS_WITHOUT_SCAN), Ordering::Relaxed);
+    }
+
+    /// Whether an iterator was made lately.
+    pub(crate) fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) < SEALS_WITHOUT_SCAN
+    }
+}
 
 impl Core {
     /// Has a worker put memtables in order.
@@ -49,4 +86,24 @@ fn advance(memtable: &Arc<Memtable>) -> bool {
         memtable.leave_unordered();
         false
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memtables_are_sorted_ahead_only_while_iterators_are_made() {
+        let scans = RecentScans::default();
+        assert!(!scans.any(), "a program that writes only");
+        scans.note_scan();
+        assert!(scans.any());
+        scans.note_seal();
+        assert!(scans.any(), "the memtable after the one that was scanned");
+        scans.note_seal();
+        assert!(!scans.any());
+        scans.note_seal();
+        scans.note_scan();
+        assert!(scans.any());
+    }
 }

@@ -195,6 +195,7 @@ impl Keyspace {
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
         let sources = keyspace.sources(&view, seqno, options);
+        core.background.scans.note_scan();
         if view.active.as_ref().is_some_and(|memtable| memtable.wants_order()) {
             core.order_soon();
         }

@@ -210,7 +210,7 @@ impl Core {
         let track = |memtable: &Arc<Memtable>| runtime.track(self.member, memtable);
         writer.buffers.begin(&needs, &runtime.ledger().arenas, track);
         needs.iter().for_each(|&(keyspace, bytes)| writer.buffers.reserve(keyspace, bytes));
-        if writer.buffers.want_order(&needs) {
+        if self.background.scans.any() && writer.buffers.want_order(&needs) {
             self.order_soon();
         }
         Ok(Room::Made)
@@ -379,6 +379,7 @@ impl Core {
             writer.log_used = false;
         }
         let log_bytes = log.as_ref().map_or(0, |log| log.len);
+        self.background.scans.note_seal();
         let through = self.published();
         let bytes = writer.buffers.used();
         let memtables = writer.buffers.seal(through);
