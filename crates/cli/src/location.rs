@@ -256,6 +256,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let db = create(dir.path(), Options::default()).unwrap();
         db.close().unwrap();
+        // A database that was never there was never closed either.
+        fs::remove_file(dir.path().join("CLOSED")).unwrap();
         fs::rename(dir.path().join("CURRENT"), dir.path().join("CURRENT.tmp")).unwrap();
         dir
     }
