@@ -84,6 +84,8 @@ fn a_creation_that_was_killed_leaves_a_directory_that_can_be_used() {
     // The state before the rename that creates CURRENT, and the one before the manifest.
     shell.feed(&["count", "empty"], b"").ok();
     std::fs::rename(shell.path("empty/CURRENT"), shell.path("empty/CURRENT.tmp")).unwrap();
+    // A database that was never there was never closed either.
+    std::fs::remove_file(shell.path("empty/CLOSED")).unwrap();
     for (db, gone) in [("db1", ""), ("db2", "CURRENT.tmp MANIFEST-000002"), ("db3", "000001.log")] {
         std::fs::create_dir(shell.path(db)).unwrap();
         for (file, bytes) in contents(&shell.path("empty")).into_iter().skip(1) {
