@@ -75,7 +75,7 @@ struct Gathered {
     unnoted: usize,
 }
 
-/// Keys that are gathered before they are noted: so many at most a later cursor walks over.
+/// Keys that a cursor gathers before it notes them. A later cursor walks over at most this many.
 const NOTED_EVERY: usize = if cfg!(miri) { 2 } else { 32 };
 
 /// Which way a cursor jumps.

@@ -51,8 +51,8 @@ const MAX_FOREGROUND_MERGE: usize = if cfg!(miri) { 256 } else { 64 << 10 };
 /// for it, nor sorts many more itself. A piece fits a core's own cache.
 pub(crate) const PIECE: usize = if cfg!(miri) { 64 } else { 32 << 10 };
 
-/// Stretches that background threads leave unmerged until a cursor comes. A first seek in so many
-/// takes some ten microseconds.
+/// Stretches that background threads leave unmerged until a cursor comes. A first seek over all of
+/// them takes some ten microseconds.
 const MOST_PIECES: usize = 64;
 
 /// Most keys that a cursor sorts for itself while another thread sorts for everybody.

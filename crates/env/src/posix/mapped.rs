@@ -450,8 +450,8 @@ mod tests {
         assert_eq!((&found[..6], &found[WINDOW as usize..][..3]), (&b"abcdef"[..], &b"ghi"[..]));
     }
 
-    /// One file whose disk does not answer the helper takes nothing from another one: a process has
-    /// only so many mappings, and those that are left must not pile up behind the helper.
+    /// A file whose disk does not answer blocks the helper, and must not fail other files. A process
+    /// has a limited number of mappings, so old windows must not pile up behind the helper.
     #[test]
     fn a_helper_that_is_held_up_keeps_few_windows_of_other_files() {
         let _own = own_helper();
