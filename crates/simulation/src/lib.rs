@@ -1,0 +1,5 @@
+//! Runs foldb on a machine made of one seed, and checks every answer.
+
+#![deny(unsafe_code)]
+
+pub mod machine;
