@@ -6,7 +6,8 @@
 //!
 //! Reading order: [`fs`] (the traits), [`posix`] (the real thing), [`mem`] (in memory, with crashes
 //! and injected errors), [`read_only`] (nothing can be changed), [`overlay`] (changes
-//! are kept in memory), [`unmapped`] (no file is mapped), [`clock`], [`threads`].
+//! are kept in memory), [`unmapped`] (no file is mapped), [`watched`] (a
+//! caller is asked before each call), [`clock`], [`threads`].
 
 #![deny(unsafe_code)]
 
@@ -18,6 +19,7 @@ pub mod posix;
 pub mod read_only;
 pub mod threads;
 pub mod unmapped;
+pub mod watched;
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -30,6 +32,7 @@ pub use posix::PosixFs;
 pub use read_only::{ReadOnlyFs, UnwritableFile};
 pub use threads::{Stepped, SystemThreads, Threads};
 pub use unmapped::UnmappedFs;
+pub use watched::{Watch, WatchedFs};
 
 /// The machine as the engine sees it. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -51,6 +51,8 @@ mod key;
 pub mod limits;
 mod memory;
 mod memtable;
+#[cfg(debug_assertions)]
+pub mod numbering;
 mod options;
 mod range_tombstone;
 mod runtime;

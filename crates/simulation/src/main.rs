@@ -1,1 +1,3 @@
+//! Runs simulations.
+
 fn main() {}

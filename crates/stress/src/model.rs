@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::features::{Features, Operator};
+use crate::features::Features;
 use crate::write::{Operation, TALLIES, Write};
 
 pub type Map = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -44,7 +44,7 @@ impl Model {
                     let map = &mut self.keyspaces[*keyspace];
                     let merged = match map.remove(key) {
                         None => operand.clone(),
-                        Some(value) => merge(*operator, value, operand),
+                        Some(value) => operator.merge(value, operand),
                     };
                     map.insert(key.clone(), merged);
                 }
@@ -58,26 +58,6 @@ impl Model {
                 }
                 Operation::Tally { slot } => self.tallies[usize::from(*slot)] += 1,
             }
-        }
-    }
-}
-
-/// What an operator makes of a value and an operand, in a few words of its own.
-fn merge(operator: Operator, mut value: Vec<u8>, operand: &[u8]) -> Vec<u8> {
-    let number = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        word.copy_from_slice(bytes);
-        u64::from_le_bytes(word)
-    };
-    match operator {
-        Operator::Add => (number(&value) + number(operand)).to_le_bytes().to_vec(),
-        Operator::Max => value.max(operand.to_vec()),
-        Operator::Min => value.min(operand.to_vec()),
-        Operator::Put => operand.to_vec(),
-        Operator::Append => {
-            value.push(b',');
-            value.extend_from_slice(operand);
-            value
         }
     }
 }

@@ -305,6 +305,8 @@ impl Core {
         let mut writer = self.writer_with_room(writes, patience)?;
         let first = self.pins.published() + 1;
         let last = first + writes.count() as SeqNo - 1;
+        #[cfg(debug_assertions)]
+        crate::numbering::note(first, last);
         let unpublished = Unpublished { core: self, mark: writer.log.mark(), writer: &mut writer };
         let logged = if options.disable_wal {
             unpublished.writer.unlogged = true;

@@ -155,12 +155,7 @@ unsafe extern "C" fn syscall(
     }
 }
 
-fn futex_wait(
-    me: ThreadId,
-    address: usize,
-    time: Option<&timespec>,
-    is_relative: bool,
-) -> c_long {
+fn futex_wait(me: ThreadId, address: usize, time: Option<&timespec>, is_relative: bool) -> c_long {
     let next = switched(|now| {
         let machine = &mut now.machine;
         if machine.ends_without_cause() {

@@ -181,9 +181,7 @@ impl Machine {
 
     /// Wakes up to `count` threads that wait at an address, in any order. Answers how many.
     pub(super) fn wake_at_futex(&mut self, address: usize, count: usize) -> usize {
-        let waits = |thread: &Thread| {
-            matches!(thread.state, State::Futex { address: at, .. } if at == address)
-        };
+        let waits = |thread: &Thread| matches!(thread.state, State::Futex { address: at, .. } if at == address);
         let waiting = (0..self.threads.len()).filter(|&at| waits(&self.threads[at]));
         let mut waiting: Vec<_> = waiting.collect();
         self.rng.shuffle(&mut waiting);
@@ -243,8 +241,8 @@ impl Machine {
             let count = runnable.count();
             if count > 0 {
                 let chosen = self.rng.usize(..count);
-                let mut runnable = (0..self.threads.len())
-                    .filter(|&at| self.threads[at].state == State::Runnable);
+                let mut runnable =
+                    (0..self.threads.len()).filter(|&at| self.threads[at].state == State::Runnable);
                 let next = runnable.nth(chosen).unwrap_or(self.running);
                 self.note(next);
                 return Ok(next);

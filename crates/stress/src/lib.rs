@@ -1,0 +1,21 @@
+//! What every program that tortures a database draws and expects: seeds, settings, operators.
+//!
+//! Invariant: all of it is a function of a seed and its arguments.
+
+#![forbid(unsafe_code)]
+
+mod operator;
+mod settings;
+
+pub use operator::Operator;
+pub use settings::small_options;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A random number generator for one purpose of one seed.
+pub fn draws(seed: u64, purpose: &str, numbers: &[u64]) -> fastrand::Rng {
+    let mut bytes = seed.to_le_bytes().to_vec();
+    bytes.extend_from_slice(purpose.as_bytes());
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    fastrand::Rng::with_seed(xxh3_64(&bytes))
+}

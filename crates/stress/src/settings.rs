@@ -1,0 +1,36 @@
+//! Settings at which a second of writes reaches every level.
+
+use foldb::{CompactionPreset, Compression, LogAdoption, Options};
+
+/// Options drawn from `rng`, small in everything, that create the database.
+pub fn small_options(rng: &mut fastrand::Rng) -> Options {
+    let presets =
+        [CompactionPreset::Leveled, CompactionPreset::Tiered, CompactionPreset::LazyLeveled];
+    let adoption = [LogAdoption::Never, LogAdoption::InKeyOrder, LogAdoption::Always];
+    let trigger = rng.usize(1..=4);
+    let stop = trigger + rng.usize(0..=8);
+    Options {
+        create_if_missing: true,
+        write_buffer_size: 4096 << rng.u32(0..=10),
+        max_write_buffers: [0, 2, 4][rng.usize(..3)],
+        block_cache_size: 1 << rng.u32(12..=24),
+        block_size: 256 << rng.u32(0..=8),
+        bloom_bits: [0, 1, 10][rng.usize(..3)],
+        compression: [Compression::None, Compression::Lz4][rng.usize(..2)],
+        target_file_size: (64 << 10) << rng.u32(0..=6),
+        max_open_files: [1, 10, 1000][rng.usize(..3)],
+        compaction: presets[rng.usize(..3)],
+        num_levels: rng.usize(2..=7),
+        tier_fan_in: rng.usize(2..=8),
+        level0_compaction_trigger: trigger,
+        level0_slowdown_trigger: stop,
+        level0_stop_trigger: stop,
+        max_background_compactions: rng.usize(1..=3),
+        value_separation_min: [None, Some(24), Some(300), Some(3000)][rng.usize(..4)],
+        segment_size: (64 << 10) << rng.u32(0..=6),
+        value_hints: rng.bool(),
+        adopt_logs: adoption[rng.usize(..3)],
+        max_dead_fraction: [0.05, 0.25, 0.9][rng.usize(..3)],
+        ..Options::default()
+    }
+}
