@@ -58,6 +58,27 @@ impl Exit {
         }
     }
 
+    /// What it says.
+    pub fn message(self) -> String {
+        match self {
+            Exit::Failed(message)
+            | Exit::Usage(message)
+            | Exit::Partial(message)
+            | Exit::Interrupted(message)
+            | Exit::Answer(message) => message,
+            Exit::ClosedPipe => "standard output was closed".to_owned(),
+        }
+    }
+
+    /// The same end with more to say.
+    pub fn and(self, more: &str) -> Exit {
+        match self {
+            Exit::Failed(message) => Exit::Failed(message + more),
+            Exit::Interrupted(message) => Exit::Interrupted(message + more),
+            other => other,
+        }
+    }
+
     /// The line for standard error, if there is one: never more than one line, whatever bytes the
     /// message quotes.
     pub fn line(&self) -> Option<String> {

@@ -69,6 +69,19 @@ impl Opened {
         self.keyspace.default_operator().as_ref().map(Operator::text)
     }
 
+    /// What to say where the keyspace has an operator that this program does not have.
+    pub fn missing_operator(&self) -> Option<Exit> {
+        let spec = self.keyspace.options().merge_operator?;
+        if self.keyspace.default_operator().is_some() {
+            return None;
+        }
+        let (name, spec) = (quoted(self.keyspace.name().as_bytes()), quoted(spec.as_bytes()));
+        Some(Exit::failed(format!(
+            "the operator of keyspace {name} is {spec}, which is not built in: a program that has it \
+             can merge (or foldb keyspaces DB --unset-operator NAME)"
+        )))
+    }
+
     /// Closes the database.
     pub fn close(self) -> Outcome {
         Ok(self.db.close()?)

@@ -109,8 +109,12 @@ impl Target {
                     }
                     (Some(_), Some(spec)) => Choice::Other(opened, spec),
                     (None, asked) => {
-                        let spec = undecided(asked)?;
-                        if keyspace == keyspace::DEFAULT {
+                        let missing = opened.missing_operator();
+                        let spec = match (asked, missing.clone()) {
+                            (None, Some(missing)) => return Err(missing),
+                            (asked, _) => undecided(asked)?,
+                        };
+                        if keyspace == keyspace::DEFAULT && missing.is_none() {
                             opened.close()?;
                             Choice::Fix(spec)
                         } else {

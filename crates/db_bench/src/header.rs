@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::time::SystemTime;
 
-use foldb::{CompactionPreset, Compression};
+use foldb::Compression;
 
 use crate::plan::Plan;
 
@@ -84,11 +84,7 @@ fn print_engine(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
         bits => format!("{bits} bits per key"),
     };
     writeln!(out, "Filter:     {filter}{}", own(flags.bloom_bits < 0))?;
-    let compaction = match options.compaction {
-        CompactionPreset::Leveled => "leveled",
-        CompactionPreset::Tiered => "tiered",
-        CompactionPreset::LazyLeveled => "lazy leveled",
-    };
+    let compaction = options.compaction.name();
     writeln!(out, "Compaction: {compaction}{}", own(flags.compaction_style.is_none()))?;
     writeln!(out, "Buffer:     {} bytes", options.write_buffer_size)?;
     writeln!(out, "Cache:      {} bytes", options.block_cache_size)?;

@@ -110,7 +110,7 @@ fn database_in(place: &str, keys: &[[u8; 16]]) -> Db {
         }
         "one level" => {
             let db = in_runs(database(), keys, 1);
-            db.compact::<&[u8]>(..).expect("memory does not fail");
+            db.compact(..).expect("memory does not fail");
             db
         }
         _ => in_runs(database(), keys, 5),

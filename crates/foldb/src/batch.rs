@@ -17,7 +17,7 @@
 //!
 //! The keyspace stands in every operation because a batch is atomic across keyspaces.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::db::{DEFAULT_NAME, Keyspace};
@@ -26,7 +26,8 @@ use crate::encoding::put_varint;
 use crate::error::{Error, Result};
 use crate::fold::{Operator, Registry};
 use crate::key::{
-    Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, check_ends, shown,
+    AsKeyRange, Comparator, DEFAULT_KEYSPACE, KeyBounds, KeyspaceId, Kind, NO_OPERATOR, OperatorId,
+    check_ends, shown,
 };
 use crate::limits;
 use crate::memtable::{range_delete_bytes, record_bytes};
@@ -114,9 +115,6 @@ pub enum BatchOp<'a> {
         end: Bound<&'a [u8]>,
     },
 }
-
-/// Where a range of keys starts and ends.
-pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// One operation as it is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,21 +279,18 @@ impl WriteBatch {
     /// assert_eq!(db.get("log/0002")?.unwrap(), b"new");
     /// # Ok::<(), foldb::Error>(())
     /// ```
-    pub fn delete_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) -> &mut Self {
+    pub fn delete_range(&mut self, range: impl AsKeyRange) -> &mut Self {
         let mut value = Vec::new();
-        let start = encode_range(&range, &mut value);
+        let start = encode_range(range.key_bounds(), &mut value);
         self.add(Kind::DeleteRange, DEFAULT_KEYSPACE, NO_OPERATOR, start, &value)
     }
 
     /// Deletes all keys of a range of a keyspace; see [`crate::Db::delete_range`].
-    pub fn delete_range_in<K: AsRef<[u8]>>(
-        &mut self,
-        keyspace: &Keyspace,
-        range: impl RangeBounds<K>,
-    ) -> &mut Self {
+    pub fn delete_range_in(&mut self, keyspace: &Keyspace, range: impl AsKeyRange) -> &mut Self {
         let mut value = Vec::new();
-        let start = encode_range(&range, &mut value);
-        if let Err(error) = check_range(&*keyspace.state().comparator, &range) {
+        let range = range.key_bounds();
+        let start = encode_range(range, &mut value);
+        if let Err(error) = check_range(&*keyspace.state().comparator, range) {
             self.mistake.get_or_insert(error);
         }
         let keyspace = self.name_keyspace(keyspace);
@@ -528,19 +523,15 @@ const INCLUDED: u8 = 1;
 const EXCLUDED: u8 = 2;
 
 /// The key and value of a range delete: answers the key, appends the value.
-pub(crate) fn encode_range<'a, K: AsRef<[u8]> + 'a>(
-    range: &'a impl RangeBounds<K>,
-    value: &mut Vec<u8>,
-) -> &'a [u8] {
-    let encoded = |bound: Bound<&'a K>| -> (u8, &'a [u8]) {
+pub(crate) fn encode_range<'a>((start, end): KeyBounds<'a>, value: &mut Vec<u8>) -> &'a [u8] {
+    let encoded = |bound: Bound<&'a [u8]>| -> (u8, &'a [u8]) {
         match bound {
             Bound::Unbounded => (UNBOUNDED, &[]),
-            Bound::Included(key) => (INCLUDED, key.as_ref()),
-            Bound::Excluded(key) => (EXCLUDED, key.as_ref()),
+            Bound::Included(key) => (INCLUDED, key),
+            Bound::Excluded(key) => (EXCLUDED, key),
         }
     };
-    let ((start_kind, start), (end_kind, end)) =
-        (encoded(range.start_bound()), encoded(range.end_bound()));
+    let ((start_kind, start), (end_kind, end)) = (encoded(start), encoded(end));
     value.push(start_kind | end_kind << 2);
     value.extend_from_slice(end);
     start
@@ -550,12 +541,11 @@ pub(crate) fn encode_range<'a, K: AsRef<[u8]> + 'a>(
 ///
 /// # Errors
 /// `InvalidArgument` for one that ends before it starts, or whose ends cannot be compared.
-pub(crate) fn check_range<K: AsRef<[u8]>>(
+pub(crate) fn check_range(
     comparator: &dyn Comparator,
-    range: &impl RangeBounds<K>,
+    (start, end): KeyBounds<'_>,
 ) -> Result<bool> {
-    check_ends(comparator, range)?;
-    let (start, end) = (range.start_bound(), range.end_bound());
+    check_ends(comparator, (start, end))?;
     let (
         Bound::Included(first) | Bound::Excluded(first),
         Bound::Included(last) | Bound::Excluded(last),
@@ -563,7 +553,6 @@ pub(crate) fn check_range<K: AsRef<[u8]>>(
     else {
         return Ok(true);
     };
-    let (first, last) = (first.as_ref(), last.as_ref());
     let order = guarded(|| comparator.compare(first, last)).map_err(|panic| {
         Error::invalid_argument(format!(
             "comparator '{}' cannot compare the keys '{}' and '{}': it panicked: {panic}",

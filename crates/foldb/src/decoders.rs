@@ -188,7 +188,7 @@ mod tests {
             db.put("large", vec![b'x'; 3000]).unwrap();
             db.flush().unwrap();
         }
-        db.compact::<&[u8]>(.."m".as_bytes()).unwrap();
+        db.compact(.."m".as_bytes()).unwrap();
         db.delete_range("list030".."list035").unwrap();
         db.flush().unwrap();
         db.put("last", "in the log").unwrap();

@@ -87,7 +87,7 @@ pub use fold::{
 };
 pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
-pub use key::{BytewiseComparator, Comparator};
+pub use key::{AsKeyRange, BytewiseComparator, Comparator};
 pub use memory::MemoryUsage;
 pub use options::{
     CompactionPreset, Compression, ExplainedOption, KeyspaceOptions, LogAdoption, OptionSource,

@@ -102,7 +102,7 @@ fn a_log_of_separated_values_becomes_a_segment_and_reads_like_one() {
             let db = Db::open(path, adopting(&fs)).unwrap();
             check_all(&db, 100, generation);
             db.verify().unwrap();
-            db.compact::<&str>(..).unwrap();
+            db.compact(..).unwrap();
             check_all(&db, 100, generation);
             assert_eq!(db.stats().bytes_segments, 0);
             db.verify().unwrap();
@@ -335,7 +335,7 @@ fn without_adoption_values_are_copied() {
     drop(db);
     let db = Db::open(PATH, Options { adopt_logs: LogAdoption::Never, ..adopting(&fs) }).unwrap();
     check_all(&db, 50, |n| usize::from(n < 25));
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.merge_segments(&none_dead()).unwrap();
     check_all(&db, 50, |n| usize::from(n < 25));
     db.verify().unwrap();
@@ -442,7 +442,7 @@ fn a_damaged_value_of_an_adopted_log_fails_the_reads_of_its_key_alone() {
     assert!(error_of(db.verify()).to_string().contains(&name));
     // A merge leaves the file alone.
     (20..40).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.merge_segments(&none_dead()).unwrap();
     assert!(segment_files(&fs).contains(&name));
     db.put(key(7), value(7, 0)).unwrap();
@@ -496,7 +496,7 @@ fn merges_of_adopted_logs_keep_every_live_value_and_give_back_the_rest() {
         assert!(is_adopted(&db));
         let generation = |n: usize| usize::from(n.is_multiple_of(3));
         let snapshot = db.snapshot();
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         let logs = segment_files(&fs);
         let options = MergeOptions { memory_budget: Some(memory), ..none_dead() };
         let report = db.merge_segments(&options).unwrap();
@@ -514,7 +514,7 @@ fn merges_of_adopted_logs_keep_every_live_value_and_give_back_the_rest() {
         check_all(&db, 200, generation);
         // And again, of what was moved.
         (0..100).for_each(|n| db.put(key(n), value(n, 2)).unwrap());
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         db.merge_segments(&options).unwrap();
         check_all(&db, 200, |n| if n < 100 { 2 } else { generation(n) });
         db.verify().unwrap();
@@ -600,7 +600,7 @@ fn a_log_whose_keys_are_damaged_is_merged_without_hints() {
     (0..60).for_each(|n| db.put(key(n), value(n, 0)).unwrap());
     assert!(is_adopted(&db));
     (0..30).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     drop(db);
     let name = damage(&fs, 40, 0, -4);
     let db = open(&fs);
@@ -623,7 +623,7 @@ fn a_rebuilt_manifest_knows_adopted_logs() {
         assert!(is_adopted(&db));
         if merged {
             (0..30).for_each(|n| db.put(key(n), value(n, 0)).unwrap());
-            db.compact::<&str>(..).unwrap();
+            db.compact(..).unwrap();
             db.merge_segments(&none_dead()).unwrap();
         }
         db.put("logged", "only").unwrap();
@@ -699,7 +699,7 @@ fn a_checkpoint_shares_adopted_logs() {
     let report = db.checkpoint("copy").unwrap();
     assert_eq!((report.segments_linked, report.segments_copied, report.logs), (1, 0, 1));
     put_all(&db, 60, 2);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.merge_segments(&none_dead()).unwrap();
     check_all(&db, 60, |_| 2);
     drop(db);

@@ -64,7 +64,7 @@ fn h02_whoever_reads_twice_sees_the_same_twice() {
     db.flush().unwrap();
     check();
     drop((snapshot.clone(), iter, later));
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     check();
 }
 
@@ -206,11 +206,11 @@ fn h03_every_snapshot_finds_its_part_of_a_folded_chain() {
     check(&db);
     db.flush().unwrap();
     check(&db);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     check(&db);
     drop(snapshots);
     db.merge_with(&list, "k", "!").unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     assert_eq!(chain_len(&db, "k"), 0, "nothing keeps them apart any more");
     assert_eq!(db.get("k").unwrap().unwrap().len(), 601);
 }

@@ -173,7 +173,7 @@ fn calls_from_a_listener(own: Options, path: &std::path::Path) {
     let (listener, ran) = listening(|db: Db| {
         for waits in [
             db.flush(),
-            db.compact::<&[u8]>(..),
+            db.compact(..),
             db.wait_for_background(),
             db.close(),
             db.finalize().map(drop),

@@ -97,7 +97,7 @@ fn a_checkpoint_holds_everything_and_either_side_goes_on_alone() {
 
     // The database goes on, and lets go of all that it had.
     write_much(&db, 3);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     let later = entries(&db);
     assert_ne!(later, expected);
     let copy = open_copy(&fs).unwrap();
@@ -110,7 +110,7 @@ fn a_checkpoint_holds_everything_and_either_side_goes_on_alone() {
 
     // So does the checkpoint, and nothing of it reaches the database.
     write_much(&copy, 4);
-    copy.compact::<&str>(..).unwrap();
+    copy.compact(..).unwrap();
     let written_to = entries(&copy);
     assert_eq!(entries(&db), later);
     drop((db, snapshot));
@@ -469,7 +469,7 @@ fn checkpoints_beside_busy_writers_are_moments() {
                     assert!(found >= at_least, "{here:?} after {at_least:?}");
                 }
                 copy.put("0/997", number(1)).unwrap();
-                copy.compact::<&str>(..).unwrap();
+                copy.compact(..).unwrap();
                 copy.verify().unwrap();
                 drop(copy);
                 Db::destroy(&path, &options).unwrap();

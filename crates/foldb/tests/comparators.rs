@@ -110,24 +110,21 @@ fn walk(preset: CompactionPreset, fixed: bool) {
         let mut batch = WriteBatch::new();
         let (a, b) = (key(round * 3), key(round * 5 + 50));
         let (a, b) = if comparator.compare(&a, &b).is_lt() { (a, b) } else { (b, a) };
-        batch
-            .put(key(1000 + round), "x")
-            .delete_range::<&[u8]>(&a[..]..&b[..])
-            .merge(key(1000), number(1));
+        batch.put(key(1000 + round), "x").delete_range(&a[..]..&b[..]).merge(key(1000), number(1));
         db.write(&batch).unwrap();
-        db.delete_range::<&[u8]>(&b[..]..=&b[..]).unwrap();
+        db.delete_range(&b[..]..=&b[..]).unwrap();
         if round % 2 == 1 {
-            db.delete_range::<&[u8]>(..&a[..]).unwrap();
+            db.delete_range(..&a[..]).unwrap();
         }
         db.flush().unwrap();
         while db.step_background().unwrap() {}
         comparator.assert_no_strangers();
         assert!(
-            db.approximate_size::<&[u8]>(&a[..]..&b[..]).is_ok()
-                && db.approximate_count::<&[u8]>(&a[..]..=&b[..]).is_ok()
+            db.approximate_size(&a[..]..&b[..]).is_ok()
+                && db.approximate_count(&a[..]..=&b[..]).is_ok()
         );
-        assert!(db.approximate_size::<&[u8]>(..).unwrap() > 0);
-        let mut iter = db.range::<&[u8]>(&a[..]..=&b[..]).unwrap();
+        assert!(db.approximate_size(..).unwrap() > 0);
+        let mut iter = db.range(&a[..]..=&b[..]).unwrap();
         iter.seek_to_first().unwrap();
         while iter.advance().unwrap() {}
         iter.seek_to_last().unwrap();
@@ -143,14 +140,14 @@ fn walk(preset: CompactionPreset, fixed: bool) {
         comparator.assert_no_strangers();
         if round == 3 {
             held.clear();
-            db.compact::<&[u8]>(&a[..]..&b[..]).unwrap();
-            db.compact::<&[u8]>(&a[..]..=&b[..]).unwrap();
+            db.compact(&a[..]..&b[..]).unwrap();
+            db.compact(&a[..]..=&b[..]).unwrap();
             drop((db, iter));
             db = Db::open(PATH, own()).unwrap();
         }
     }
     held.clear();
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     db.merge_segments(&MergeOptions::default()).unwrap();
     db.finalize().unwrap();
     db.verify().unwrap();
@@ -182,7 +179,7 @@ fn walk(preset: CompactionPreset, fixed: bool) {
     own().env.fs.remove(&std::path::Path::new(PATH).join("CURRENT")).unwrap();
     Db::repair(PATH, own()).unwrap();
     let db = Db::open(PATH, own()).unwrap();
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     db.verify().unwrap();
     comparator.assert_no_strangers();
 }
@@ -435,8 +432,8 @@ fn live_beside(mood: Mood, threads: bool) -> bool {
                 Ok::<_, Error>(iter.take(1_000_000).count())
             });
             assert_ne!(steps.ok().and_then(Result::ok), Some(1_000_000), "an endless iterator");
-            db.default_keyspace().compact::<&[u8]>(..).unwrap();
-            noticed |= is_forgiven(bad.compact::<&[u8]>(..));
+            db.default_keyspace().compact(..).unwrap();
+            noticed |= is_forgiven(bad.compact(..));
         }
     }
     noticed |= is_forgiven(db.flush());
@@ -465,7 +462,7 @@ fn live_beside(mood: Mood, threads: bool) -> bool {
             assert_eq!(count, *expected, "{mood:?} {n}");
         }
         db.flush().unwrap();
-        bad.compact::<&[u8]>(..).unwrap();
+        bad.compact(..).unwrap();
         db.verify().unwrap();
     }
     noticed

@@ -151,7 +151,7 @@ fn h10_a_range_delete_and_what_replaces_it_are_never_seen_apart() {
         let mut batch = WriteBatch::new();
         // Everything, or in pieces, so that tombstones nest, touch and overlap.
         match round % 3 {
-            0 => batch.delete_range::<&str>(..),
+            0 => batch.delete_range(..),
             1 => batch.delete_range(key(0)..=key(7)).delete_range(key(5)..),
             _ => batch.delete_range(..key(13)).delete_range(key(13)..=key(TOGETHER)),
         };
@@ -175,11 +175,11 @@ fn h10_a_range_delete_and_what_replaces_it_are_never_seen_apart() {
             let keys = (0..TOGETHER).map(key);
             let values: Vec<Vec<u8>> = match way {
                 0 => {
-                    let entries = db.range_opt::<&str>(.., &options).unwrap();
+                    let entries = db.range_opt(.., &options).unwrap();
                     entries.map(|entry| entry.unwrap().1.to_vec()).collect()
                 }
                 1 => {
-                    let entries = db.range_opt::<&str>(.., &options).unwrap().reversed();
+                    let entries = db.range_opt(.., &options).unwrap().reversed();
                     entries.map(|entry| entry.unwrap().1.to_vec()).collect()
                 }
                 _ => {
@@ -235,7 +235,7 @@ fn counters_add_up_exactly() {
         let db = Db::open(dir.path(), small(preset)).unwrap();
         assert_eq!(sum(&db), total, "{preset:?} opened again");
         assert_eq!(db.stats().merges, total);
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         assert_eq!(sum(&db), total, "{preset:?} compacted");
     }
 }
@@ -271,7 +271,7 @@ fn reads_never_go_back_in_time() {
         });
     }
     let compactor = db.clone();
-    crew.repeat(move |_| compactor.compact::<&str>(..).unwrap());
+    crew.repeat(move |_| compactor.compact(..).unwrap());
     crew.work_for(DURATION);
 }
 
@@ -292,7 +292,7 @@ fn a_snapshot_reads_the_same_twice() {
     });
     let compactor = db.clone();
     crew.repeat(move |_| {
-        compactor.compact::<&str>(..).unwrap();
+        compactor.compact(..).unwrap();
         thread::sleep(Duration::from_millis(5));
     });
     for _ in 0..2 {
@@ -336,7 +336,7 @@ fn each_writers_operands_stay_in_order() {
         });
     }
     crew.work_for(DURATION / 2);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     for entry in db.prefix("list-").unwrap() {
         let (key, list) = entry.unwrap();
         let list = std::str::from_utf8(&list).unwrap();
@@ -375,7 +375,7 @@ fn close_while_readers_and_writers_run() {
                     0 => db.get("k").map(drop),
                     1 => db.iter()?.try_for_each(|entry| entry.map(drop)),
                     2 => db.flush(),
-                    3 => db.compact::<&str>(..),
+                    3 => db.compact(..),
                     _ => db.sync(),
                 });
             }));
@@ -389,7 +389,7 @@ fn close_while_readers_and_writers_run() {
             db.put("k", "1").unwrap_err(),
             db.iter().unwrap_err(),
             db.flush().unwrap_err(),
-            db.compact::<&str>(..).unwrap_err(),
+            db.compact(..).unwrap_err(),
             db.sync().unwrap_err(),
             db.wait_for_background().unwrap_err(),
             db.step_background().unwrap_err(),
@@ -452,7 +452,7 @@ fn iterators_go_on_after_close() {
     }
     db.flush().unwrap();
     let (snapshot, iter) = (db.snapshot(), db.iter().unwrap());
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.close().unwrap();
     assert_eq!(snapshot.get(key(0)).unwrap_err().kind(), ErrorKind::Closed);
     for entry in iter {

@@ -57,7 +57,7 @@ fn program(fs: &MemFs, progress: &mut Progress) -> Result<()> {
             put(3, progress)?;
             db.checkpoint(COPY)?;
             progress.in_checkpoint = Some(progress.acknowledged);
-            db.compact::<&[u8]>(..)?;
+            db.compact(..)?;
         }
         db.operator("stringappend:;")?;
         put(3, progress)?;

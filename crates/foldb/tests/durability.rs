@@ -216,7 +216,7 @@ fn a_full_disk_under_a_flush_or_compaction_heals_too() {
         }
         fs.inject(Fault::on(operation).path(path).forever().kind(std::io::ErrorKind::StorageFull));
         assert_error(db.flush(), ErrorKind::NoSpace, None);
-        assert_error(db.compact::<&str>(..), ErrorKind::NoSpace, None);
+        assert_error(db.compact(..), ErrorKind::NoSpace, None);
         assert_eq!(count(&db, &key(7)), 1);
         fs.clear_faults();
         for _ in 0..3 {
@@ -541,7 +541,7 @@ fn a_crash_at_every_moment_leaves_a_prefix() {
             if n % 8 == 7 {
                 let _may_fail = db.step_background();
             }
-            if n == 20 && db.compact::<&str>(..).is_ok() {
+            if n == 20 && db.compact(..).is_ok() {
                 durable = n + 1;
             }
         }
@@ -580,7 +580,7 @@ fn stats_survive_a_clean_close() {
         db.merge("count", number(1)).unwrap();
         db.delete(key(n + 1)).unwrap();
     }
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.put("in the log", "1").unwrap();
     let before = db.stats();
     assert_eq!((before.puts, before.merges, before.deletes), (301, 300, 300));

@@ -190,7 +190,7 @@ fn generate() -> MemFs {
             }
             Step::Snapshot => snapshots.push(db.snapshot()),
             Step::Flush => db.flush().unwrap(),
-            Step::Compact => db.compact::<&str>(..).unwrap(),
+            Step::Compact => db.compact(..).unwrap(),
         }
     }
     db.close().unwrap();
@@ -247,7 +247,7 @@ fn generate_keyspaces() -> MemFs {
             24 => db.put("gone", "in the log").unwrap(),
             25 => db.delete_range("g"..).unwrap(),
             7 => db.drop_keyspace("dropped").unwrap(),
-            10 => db.compact::<&str>(..).unwrap(),
+            10 => db.compact(..).unwrap(),
             20 => db.flush().unwrap(),
             _ => {}
         }
@@ -280,7 +280,7 @@ fn generate_segments() -> MemFs {
     }
     db.flush().unwrap();
     (0..20).for_each(|n| db.put(format!("{n:02}"), separated(n, "second")).unwrap());
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     let none_dead = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
     db.merge_segments(&none_dead).unwrap();
     drop(all);
@@ -339,7 +339,7 @@ fn generate_adopted() -> MemFs {
     }
     batch.put("small", "inline").delete("11");
     db.write(&batch).unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.merge_segments(&MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() }).unwrap();
     (12..20).rev().for_each(|n| db.put(format!("{n:02}"), adopted(n, "third")).unwrap());
     db.flush().unwrap();
@@ -512,7 +512,7 @@ fn format_0_is_written_to() {
     assert_eq!(entries(&db), expected);
     db.flush().unwrap();
     assert_eq!(entries(&db), expected);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     assert_eq!(entries(&db), expected);
     drop(db);
     let db = Db::open(copy.path(), Options::default()).unwrap();
@@ -566,7 +566,7 @@ fn format_1_is_read_and_written_to() {
     db.keyspace("lists").unwrap().merge("new", "x").unwrap();
     db.drop_keyspace("dropped").unwrap();
     db.keyspace("lists").unwrap().delete("new").unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     drop(another);
     drop(db);
     assert_holds_the_keyspaces(&Db::open(copy.path(), Options::default()).unwrap());
@@ -588,7 +588,7 @@ fn format_1_with_separated_values_is_read_and_written_to() {
     let copy = copy_of(segments_fixture());
     let db = Db::open(copy.path(), Options::default()).unwrap();
     assert_holds_the_segments(&db);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     let none_dead = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
     db.merge_segments(&none_dead).unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
@@ -619,7 +619,7 @@ fn format_2_with_adopted_logs_is_read_and_written_to() {
     assert_eq!(files.filter(adopted).count(), 1, "of the two that were logs one was rewritten");
     let db = Db::open(copy.path(), Options::default()).unwrap();
     assert_holds_the_adopted(&db);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     let none_dead = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
     db.merge_segments(&none_dead).unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);

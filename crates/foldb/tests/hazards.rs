@@ -98,7 +98,7 @@ fn h03_reads_keep_the_tables_they_began_with() {
         db.merge(key(n), number(1)).unwrap();
     }
     db.flush().unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     for n in 0..50 {
         assert_eq!(forwards.key(), key(n).as_bytes());
         assert_eq!(*forwards.value().unwrap(), number(2), "{}", key(n));
@@ -127,14 +127,14 @@ fn h03_snapshots_hold_back_the_fold() {
         }
         snapshots.push((round, db.snapshot()));
     }
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     for (round, snapshot) in &snapshots {
         for n in 0..20 {
             assert_eq!(snapshot.get(key(n)).unwrap().unwrap(), number(*round));
         }
     }
     drop(snapshots);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     assert_eq!(count(&db, &key(3)), 6);
 }
 
@@ -179,7 +179,7 @@ fn h04_a_delete_outlives_what_it_hides() {
         let db = Db::open(PATH, sliced(&fs, preset)).unwrap();
         db.put("k", "1").unwrap();
         db.flush().unwrap();
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         db.put("k", "5").unwrap();
         db.flush().unwrap();
         db.delete("k").unwrap();
@@ -260,14 +260,14 @@ fn h08_an_operator_that_deletes_leaves_a_tombstone() {
         db.put("k", "old").unwrap();
         db.put("l", "kept").unwrap();
         db.flush().unwrap();
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         // Two operands that are a delete whatever the base is: L0 k.[new, gone], bottom k.PUT.1.
         db.merge_with(&register, "k", "new").unwrap();
         db.merge_with(&register, "k", "").unwrap();
         db.flush().unwrap();
         assert_eq!(text(&db, "k"), None, "{preset:?}");
         steps::run_background(&db, |_| assert_eq!(text(&db, "k"), None, "{preset:?}"));
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         assert_eq!(text(&db, "k"), None, "{preset:?}");
         assert_eq!(text(&db, "l").unwrap(), "kept");
         // A base of a later operand: nothing.
@@ -304,7 +304,7 @@ fn h08_existing_over_nothing_is_absent() {
         assert_eq!(text(&db, "there").unwrap(), "1");
         assert_eq!(text(&db, "missing"), None);
         assert_eq!(db.iter().unwrap().count(), 1);
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
     }
 }
 
@@ -334,16 +334,16 @@ fn h08_a_failed_stretch_is_a_wall() {
             assert_eq!(entries.len(), 2);
             assert_eq!(entries[0].as_ref().unwrap_err().kind(), ErrorKind::MergeFailed);
             assert_eq!(entries[1].as_ref().unwrap().0, b"neighbour");
-            db.compact::<&str>(..).unwrap();
+            db.compact(..).unwrap();
         }
         assert!(db.stats().failed_merges > 0);
         drop(before_the_wall);
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         assert_error(db.get("k"), ErrorKind::MergeFailed, None);
         db.put("k", "healed").unwrap();
         db.merge_with(&list, "k", "7").unwrap();
         assert_eq!(text(&db, "k").unwrap(), "healed,7");
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         assert_eq!(text(&db, "k").unwrap(), "healed,7");
     }
 }
@@ -362,7 +362,7 @@ fn h08_rejected_operands_are_carried_along_untouched() {
                 db.merge_with(&fussy, "l", "x").unwrap();
                 db.flush().unwrap();
             }
-            db.compact::<&str>(..).unwrap();
+            db.compact(..).unwrap();
             assert_error(db.get("k"), ErrorKind::MergeFailed, None);
             assert_eq!(text(&db, "l").unwrap(), "xxx");
             db.close().unwrap();
@@ -491,7 +491,7 @@ fn h14_a_value_never_changes_under_its_reader() {
         db.put("large", "gone").unwrap();
         db.flush().unwrap();
     }
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.close().unwrap();
     drop(db);
     for (counter, text) in [in_memtable, in_table] {
@@ -550,7 +550,7 @@ fn h27_old_operands_keep_their_operator() {
     db.merge("k", "3").unwrap();
     db.merge("k", "4").unwrap();
     assert_eq!(text(&db, "k").unwrap(), "1,2;3;4");
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     assert_eq!(text(&db, "k").unwrap(), "1,2;3;4");
     db.close().unwrap();
     drop(db);
@@ -611,7 +611,7 @@ fn h27_operators_and_snapshots_belong_to_their_database() {
     assert_error(other.write(&batch), ErrorKind::InvalidArgument, None);
     let read = ReadOptions { snapshot: Some(one.snapshot()), ..ReadOptions::default() };
     assert_error(other.get_opt("k", &read), ErrorKind::InvalidArgument, None);
-    assert_error(other.range_opt::<&str>(.., &read), ErrorKind::InvalidArgument, None);
+    assert_error(other.range_opt(.., &read), ErrorKind::InvalidArgument, None);
     assert_eq!(other.iter().unwrap().count(), 0);
 }
 

@@ -82,16 +82,16 @@ fn keyspaces_are_apart() {
         assert_eq!(text(&right, "key"), None);
         assert_eq!((keys(&left), keys(&right)), (vec!["key".into()], vec!["other".into()]));
         assert_eq!(right.multi_get(["key", "other"]).unwrap().len(), 2);
-        assert_eq!(left.approximate_count::<&str>(..).unwrap().at_most, 1);
+        assert_eq!(left.approximate_count(..).unwrap().at_most, 1);
         assert!(left.get_operands("key").unwrap().is_empty());
     };
     check(&db);
     check(&open(&fs.kill()).unwrap());
     db.flush().unwrap();
     check(&db);
-    left.compact::<&str>(..).unwrap();
+    left.compact(..).unwrap();
     check(&db);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     check(&db);
     assert!(db.verify().unwrap() > 0);
     drop((left, right));
@@ -150,7 +150,7 @@ fn each_has_its_own_operator() {
     merge_all(&db, &lists, &most, &as_database);
     db.flush().unwrap();
     merge_all(&db, &lists, &most, &as_database);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     let db = open(&fs.kill()).unwrap();
     let [lists, most, counters] =
         ["lists", "most", "as database"].map(|name| db.keyspace(name).unwrap());
@@ -198,7 +198,7 @@ fn each_has_its_own_order() {
         assert_eq!(keys(&plain), ["a", "b", "c"]);
         assert_eq!(newest.range("b"..).unwrap().count(), 2);
         assert_eq!(text(&newest, "b").as_deref(), Some("b"));
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
     }
     newest.put("d", "logged").unwrap();
     drop((db, newest, plain));
@@ -499,12 +499,12 @@ fn a_snapshot_holds_all_keyspaces() {
     for round in 0..3 {
         step();
         if round > 0 {
-            db.compact::<&str>(..).unwrap();
+            db.compact(..).unwrap();
         }
         for own in [db.default_keyspace(), &left, &right] {
             assert_eq!(own.get_opt("sum", &then).unwrap().unwrap(), number(1));
             assert_eq!(own.get("sum").unwrap().unwrap(), number(2 + round));
-            let mut iter = own.range_opt::<&str>(.., &then).unwrap();
+            let mut iter = own.range_opt(.., &then).unwrap();
             assert_eq!(iter.next().unwrap().unwrap().1, number(1));
         }
     }
@@ -545,9 +545,9 @@ fn a_keyspace_is_dropped_under_its_iterators() {
     assert_error(gone.prefix("0"), dropped, None);
     assert_error(gone.multi_get(["0000"]), dropped, None);
     assert_error(gone.get_operands("0000"), dropped, None);
-    assert_error(gone.approximate_size::<&str>(..), dropped, None);
-    assert_error(gone.approximate_count::<&str>(..), dropped, None);
-    assert_error(gone.compact::<&str>(..), dropped, None);
+    assert_error(gone.approximate_size(..), dropped, None);
+    assert_error(gone.approximate_count(..), dropped, None);
+    assert_error(gone.compact(..), dropped, None);
     let then = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
     assert_error(gone.get_opt("0000", &then), dropped, None);
     assert_error(db.keyspace("gone"), ErrorKind::KeyspaceMissing, None);
@@ -563,7 +563,7 @@ fn a_keyspace_is_dropped_under_its_iterators() {
     steps::run_background(&db, |_| {});
     assert_eq!(files(&fs, ".tbl").len(), 1, "nobody needs it any more");
     db.flush().unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.verify().unwrap();
     for db in [db.clone(), open(&fs.kill()).unwrap(), open(&fs.crash()).unwrap()] {
         assert_eq!(db.keyspaces(), ["default"]);

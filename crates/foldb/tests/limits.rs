@@ -45,18 +45,18 @@ fn keys_up_to_their_limit_work_and_longer_ones_are_refused_everywhere() {
     batches[0].put(&long, "");
     batches[1].delete(&long);
     batches[2].merge(&long, 1u64.to_le_bytes());
-    batches[3].delete_range::<&Vec<u8>>(&long..);
-    batches[4].put("good", "").delete_range::<&Vec<u8>>(..&long);
+    batches[3].delete_range(&long..);
+    batches[4].put("good", "").delete_range(..&long);
     let before = db.stats().bytes_log;
     let mut refused = vec![
         db.put(&long, ""),
         db.delete(&long),
         db.merge(&long, 1u64.to_le_bytes()),
-        db.delete_range::<&Vec<u8>>(&long..),
-        db.delete_range::<&Vec<u8>>(..&long),
-        db.delete_range::<Vec<u8>>((Bound::Excluded(key(0, 3)), Bound::Included(long.clone()))),
-        db.compact::<&Vec<u8>>(&long..),
-        db.compact::<&Vec<u8>>(..&long),
+        db.delete_range(&long..),
+        db.delete_range(..&long),
+        db.delete_range((Bound::Excluded(key(0, 3)), Bound::Included(long.clone()))),
+        db.compact(&long..),
+        db.compact(..&long),
     ];
     refused.extend(batches.iter().map(|batch| db.write(batch)));
     for result in refused {
@@ -94,7 +94,7 @@ fn the_longest_value_works_with_the_smallest_write_buffer() {
     drop(db);
     let db = Db::open(PATH, smallest(&fs)).unwrap();
     assert!(*db.get(&key).unwrap().unwrap() == *value);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     assert!(*db.get(&key).unwrap().unwrap() == *value);
 }
 
@@ -224,7 +224,7 @@ fn a_merge_result_beyond_the_limit_harms_its_key_only() {
     db.sync().unwrap();
     let db = Db::open(PATH, with(&fs.kill())).unwrap();
     fails(&db);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     fails(&db);
     drop(db);
     let repaired = fs.kill();

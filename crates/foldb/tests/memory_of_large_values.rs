@@ -83,7 +83,7 @@ fn work(name: &str, path: &Path) {
             let seen = values.zip((0..RUNS).rev()).map(|(found, n)| assert!(is_value(&found, n)));
             assert_eq!(seen.count(), usize::from(RUNS));
         }
-        "compact" => db.compact::<&[u8]>(..).unwrap(),
+        "compact" => db.compact(..).unwrap(),
         unknown => panic!("{unknown} is no work"),
     }
     db.close().unwrap();

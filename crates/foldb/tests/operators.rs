@@ -5,6 +5,7 @@ mod support;
 use std::sync::{Arc, Mutex};
 
 use foldb::env::MemFs;
+use foldb::env::mem::Fault;
 use foldb::{
     Db, ErrorKind, Event, EventListener, Full, KeyspaceOptions, MergeOperator, Options, Partial,
 };
@@ -89,7 +90,7 @@ fn h27_a_newer_version_takes_over_operands_everywhere() {
         texts.merge("page", number(1)).unwrap();
         assert_eq!(texts.get("page").unwrap().unwrap(), number(14 + round));
         if round == 1 {
-            texts.compact::<&[u8]>(..).unwrap();
+            texts.compact(..).unwrap();
         }
     }
     // The older program cannot read what the newer one wrote, and is told so.
@@ -130,7 +131,7 @@ fn finalize_folds_what_a_snapshot_kept_apart() {
     db.merge("k", number(1)).unwrap();
     let snapshot = db.snapshot();
     db.merge("k", number(1)).unwrap();
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     assert!(!db.get_operands("k").unwrap().is_empty());
     drop(snapshot);
     assert_eq!(db.finalize().unwrap().operands_left, 0);
@@ -207,7 +208,7 @@ fn events_tell_of_flushes_compactions_and_failed_merges() {
     db.get("bad").unwrap_err();
     assert_eq!(take(), ["failed bad test.fussy"]);
     db.put("counter", number(1)).unwrap();
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     let compacted = take();
     assert!(
         compacted.iter().any(|event| event.starts_with("compaction default L")),
@@ -225,7 +226,7 @@ fn reads_of_long_chains_pay_for_their_fold() {
         .unwrap();
     let sum = db.operator("float64add").unwrap();
     db.put("total", 0f64.to_le_bytes()).unwrap();
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     for _ in 0..4 {
         (0..50).for_each(|_| db.merge_with(&sum, "total", 1f64.to_le_bytes()).unwrap());
         db.flush().unwrap();
@@ -248,14 +249,14 @@ fn finalize_folds_walls_that_have_healed() {
     let db = open(&fs).unwrap();
     let fussy = db.operator("test.fussy").unwrap();
     db.put("k", "base").unwrap();
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     db.merge_with(&fussy, "k", "x").unwrap();
     db.flush().unwrap();
     drop(db);
     let without = Options { operators: Vec::new(), ..options(&fs) };
     let without = Options { allow_unresolved_operators: true, ..without };
     let db = Db::open(PATH, without).unwrap();
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     assert!(db.finalize().unwrap().operands_left > 0);
     drop(db);
     let db = open(&fs).unwrap();
@@ -279,7 +280,7 @@ fn h07_fractions_fold_onto_their_base_only() {
     db.flush().unwrap();
     assert_eq!(db.get_operands("k").unwrap().len(), 2, "1 + 1 is not folded");
     assert_eq!(db.get("k").unwrap(), before);
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     assert_eq!(db.get("k").unwrap(), before);
 }
 
@@ -296,6 +297,76 @@ fn h07_patches_compose_only_where_a_patch_can_say_so() {
         assert_eq!(db.get("k").unwrap().unwrap(), br#"{"a":{"b":1}}"#);
         db.flush().unwrap();
     }
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     assert_eq!(db.get("k").unwrap().unwrap(), br#"{"a":{"b":1}}"#);
+}
+
+/// A database that was once counted in had its operator for ever, and so had its later keyspaces.
+#[test]
+fn an_operator_that_is_unset_stays_unset() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    let own = KeyspaceOptions {
+        merge_operator: Some("stringappend:,".to_owned()),
+        ..KeyspaceOptions::default()
+    };
+    let tags = db.create_keyspace("tags", own).unwrap();
+    db.merge("a", number(1)).unwrap();
+    tags.merge("a", "red").unwrap();
+    for keyspace in [db.default_keyspace(), &tags] {
+        keyspace.unset_default_operator().unwrap();
+        keyspace.unset_default_operator().unwrap();
+        assert!(keyspace.default_operator().is_none());
+        assert_error(keyspace.merge("a", number(1)), ErrorKind::InvalidArgument, None);
+    }
+    assert_error(db.merge("a", number(1)), ErrorKind::InvalidArgument, None);
+    let mut batch = foldb::WriteBatch::new();
+    batch.merge("a", number(1));
+    assert_error(db.write(&batch), ErrorKind::InvalidArgument, None);
+    // It is inherited no more.
+    let plain = db.create_keyspace("plain", KeyspaceOptions::default()).unwrap();
+    assert!(plain.default_operator().is_none() && plain.options().merge_operator.is_none());
+    drop((tags, plain, db));
+
+    let again = Options { merge_operator: None, ..options(&fs) };
+    let db = Db::open(PATH, again.clone()).unwrap();
+    for name in db.keyspaces() {
+        assert!(db.keyspace(&name).unwrap().default_operator().is_none(), "{name}");
+    }
+    // What was merged before is folded by the operators that it names.
+    assert_eq!(db.get("a").unwrap().unwrap(), number(1));
+    assert_eq!(db.keyspace("tags").unwrap().get("a").unwrap().unwrap(), b"red");
+    drop(db);
+    assert!(open(&fs).unwrap().default_keyspace().default_operator().is_some());
+    // Nobody gave it, so it is the one of last time.
+    let db = Db::open(PATH, again).unwrap();
+    db.merge("a", number(2)).unwrap();
+    assert_eq!(db.get("a").unwrap().unwrap(), number(3));
+}
+
+/// Whatever call fails while an operator is unset: it is unset or it is not, now and at the next open.
+#[test]
+fn unsetting_an_operator_fails_as_a_whole() {
+    for nth in 1.. {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.merge("a", number(1)).unwrap();
+        fs.inject(Fault::on_mutation().nth(nth));
+        let unset = db.default_keyspace().unset_default_operator();
+        fs.clear_faults();
+        let is_set = db.default_keyspace().default_operator().is_some();
+        drop(db);
+        let db = Db::open(PATH, Options { merge_operator: None, ..options(&fs) }).unwrap();
+        assert_eq!(db.get("a").unwrap().unwrap(), number(1));
+        let is_set_again = db.default_keyspace().default_operator().is_some();
+        match unset {
+            Ok(()) => assert!(!is_set && !is_set_again, "call {nth}"),
+            // After an error that may have come behind the change writes are refused.
+            Err(error) => assert!(is_set, "call {nth}: {error}"),
+        }
+        if nth > 20 {
+            assert!(!is_set_again);
+            return;
+        }
+    }
 }

@@ -352,11 +352,11 @@ fn a_segment_merge_that_drops_a_live_value_is_noticed() {
         for n in 0..40 {
             db.put(format!("k{n:02}"), [n; 100]).unwrap();
         }
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         for n in 0..30 {
             db.put(format!("k{n:02}"), [n + 100; 100]).unwrap();
         }
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         db.merge_segments(&MergeOptions::default()).unwrap();
         for n in 0..40 {
             let expected = if n < 30 { n + 100 } else { n };
@@ -372,9 +372,9 @@ fn verify_notices_that_a_segment_merge_dropped_a_live_value() {
         let options = Options { value_separation_min: Some(10), ..options(&fs) };
         let db = Db::open(PATH, options).unwrap();
         (0..40).for_each(|n| db.put([n], [n; 100]).unwrap());
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         (0..30).for_each(|n| db.delete([n]).unwrap());
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         assert!(db.merge_segments(&MergeOptions::default()).unwrap().commits > 0);
         db.verify().unwrap();
     });

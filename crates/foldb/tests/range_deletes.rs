@@ -106,7 +106,7 @@ fn h10_no_key_falls_between_two_outputs() {
             db.put(key(n), "old").unwrap();
         }
         db.flush().unwrap();
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         let before = db.snapshot();
         db.delete_range(key(0)..).unwrap();
         // Every fourth key is there again: the outputs have gaps between them.
@@ -126,7 +126,7 @@ fn h10_no_key_falls_between_two_outputs() {
         db.flush().unwrap();
         check("flushed");
         steps::run_background(&db, |step| check(&format!("after step {step}")));
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         check("compacted under a snapshot");
         db.verify().unwrap();
     }
@@ -155,7 +155,7 @@ fn h10_folds_stop_at_a_range_delete_between_two_operands() {
     check("in the memtable");
     db.flush().unwrap();
     check("flushed");
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     check("compacted");
     let chain = db.get_operands("a").unwrap();
     assert!(chain.is_empty() || *chain.base() == Base::Deleted);
@@ -198,7 +198,7 @@ fn h10_nothing_folds_in_the_memtable_across_a_range_delete() {
             db.flush().unwrap();
             check(&db);
         }
-        db.delete_range::<&str>(..).unwrap();
+        db.delete_range(..).unwrap();
     }
 }
 
@@ -214,7 +214,7 @@ fn h10_put_range_delete_merge_in_every_place() {
             match places % 3 {
                 0 => {}
                 1 => db.flush().unwrap(),
-                _ => db.compact::<&str>(..).unwrap(),
+                _ => db.compact(..).unwrap(),
             }
             places /= 3;
         };
@@ -240,7 +240,7 @@ struct Moment {
 
 fn entries(db: &Db, snapshot: Option<&Snapshot>) -> Vec<(Vec<u8>, Vec<u8>)> {
     let options = ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
-    let entries = db.range_opt::<&str>(.., &options).unwrap();
+    let entries = db.range_opt(.., &options).unwrap();
     entries.map(|entry| entry.unwrap()).map(|(key, value)| (key, value.to_vec())).collect()
 }
 
@@ -266,7 +266,7 @@ fn h10_no_reversal_by_any_mix_of_background_work() {
             let expected = entries(&db, None);
             match mix % WORKS {
                 0 => db.flush().unwrap(),
-                1 => db.compact::<&str>(..).unwrap(),
+                1 => db.compact(..).unwrap(),
                 2 => {
                     db.flush().unwrap();
                     db.step_background().unwrap();
@@ -342,7 +342,7 @@ fn h10_replay_applies_range_deletes_exactly_once() {
     db.delete_range("a".."b").unwrap();
     db.merge("a", number(4)).unwrap();
     let mut batch = WriteBatch::new();
-    batch.put("b", number(1)).delete_range::<&str>(..).merge("b", number(2));
+    batch.put("b", number(1)).delete_range(..).merge("b", number(2));
     db.write_opt(&batch, &synced).unwrap();
     db.merge("a", number(8)).unwrap();
     let expected = entries(&db, None);
@@ -372,24 +372,24 @@ fn h10_space_comes_back_and_tombstones_go() {
             db.put(key(n), "a value of some length").unwrap();
         }
         db.flush().unwrap();
-        db.delete_range::<&str>(..).unwrap();
-        db.compact::<&str>(..).unwrap();
+        db.delete_range(..).unwrap();
+        db.compact(..).unwrap();
         let tables: u64 = db.stats().levels.iter().map(|level| level.tables).sum();
         assert_eq!(tables, 0, "{preset:?}");
         // Over nothing a tombstone has nothing to do in a table.
-        db.delete_range::<&str>(..).unwrap();
+        db.delete_range(..).unwrap();
         db.flush().unwrap();
         assert_eq!(db.stats().levels.iter().map(|level| level.tables).sum::<u64>(), 0);
         // But over what a snapshot sees it has.
         db.put("k", "1").unwrap();
         let snapshot = db.snapshot();
-        db.delete_range::<&str>(..).unwrap();
-        db.compact::<&str>(..).unwrap();
+        db.delete_range(..).unwrap();
+        db.compact(..).unwrap();
         assert_eq!(text(&db, "k"), None);
         assert_eq!(snapshot.get("k").unwrap().unwrap(), b"1");
         drop(snapshot);
         db.delete("k").unwrap();
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         assert_eq!(db.stats().levels.iter().map(|level| level.tables).sum::<u64>(), 0);
     }
 }
@@ -405,7 +405,7 @@ fn h10_folding_catches_up_when_a_snapshot_goes() {
         }
         let snapshot = db.snapshot();
         db.delete_range(key(10)..).unwrap();
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         assert_eq!(snapshot.iter().unwrap().count(), 100);
         let bytes = || db.stats().levels.iter().map(|level| level.bytes).sum::<u64>();
         let before = bytes();
@@ -474,7 +474,7 @@ fn h10_ends_of_every_kind_in_every_order() {
                 if work > 0 {
                     db.flush().unwrap();
                 }
-                db.delete_range::<&str>((start, end)).unwrap();
+                db.delete_range((start, end)).unwrap();
                 if work > 1 {
                     db.flush().unwrap();
                 }
@@ -494,8 +494,8 @@ fn empty_ranges_delete_nothing_and_reversed_ones_are_refused() {
     let db = open(&MemFs::new()).unwrap();
     db.put("b", "1").unwrap();
     db.delete_range("b".."b").unwrap();
-    db.delete_range::<&str>((Bound::Excluded("b"), Bound::Excluded("b"))).unwrap();
-    db.delete_range::<&str>((Bound::Excluded("b"), Bound::Included("b"))).unwrap();
+    db.delete_range((Bound::Excluded("b"), Bound::Excluded("b"))).unwrap();
+    db.delete_range((Bound::Excluded("b"), Bound::Included("b"))).unwrap();
     assert_eq!(db.stats().range_deletes, 0);
     let mut batch = WriteBatch::new();
     batch.delete_range("b".."b").put("c", "2");
@@ -514,7 +514,7 @@ fn empty_ranges_delete_nothing_and_reversed_ones_are_refused() {
 #[test]
 fn batches_show_their_range_deletes() {
     let mut batch = WriteBatch::new();
-    batch.delete_range("a"..="f").delete_range::<&str>(..).put("k", "v");
+    batch.delete_range("a"..="f").delete_range(..).put("k", "v");
     let ops: Vec<_> = batch.iter().collect();
     let range = |start, end| BatchOp::DeleteRange { keyspace: "default", start, end };
     assert_eq!(ops[0], range(Bound::Included(&b"a"[..]), Bound::Included(&b"f"[..])));
@@ -582,7 +582,7 @@ fn h10_range_deletes_are_of_one_keyspace() {
     check(&open_both(&fs.crash()));
     db.flush().unwrap();
     check(&db);
-    down.delete_range::<&str>(..).unwrap();
+    down.delete_range(..).unwrap();
     assert_eq!(down.iter().unwrap().count(), 0);
     assert_eq!(db.iter().unwrap().count(), 2);
 }
@@ -599,12 +599,12 @@ fn h10_counts_stay_between_their_bounds() {
             db.flush().unwrap();
         }
         db.delete_range(key(0)..key(900)).unwrap();
-        let count = db.approximate_count::<&str>(..).unwrap();
+        let count = db.approximate_count(..).unwrap();
         assert!(count.at_least <= 100 && 100 <= count.at_most, "{count:?}");
         assert!(count.estimate < 300, "{count:?}");
     }
     db.flush().unwrap();
-    let count = db.approximate_count::<&str>(..).unwrap();
+    let count = db.approximate_count(..).unwrap();
     assert!(count.at_least <= 100 && 100 <= count.at_most && count.estimate < 300, "{count:?}");
 }
 

@@ -112,9 +112,9 @@ fn every_kind_of_read_works() {
     assert!(!shown.get_operands("count-1").unwrap().is_empty());
     assert!(!shown.explain("count-1").unwrap().records.is_empty());
     assert_eq!(shown.list_failed_merges().unwrap().count(), 0);
-    let count = shown.approximate_count::<&str>(..).unwrap();
+    let count = shown.approximate_count(..).unwrap();
     assert!((count.at_least..=count.at_most).contains(&57), "{count:?}");
-    assert!(shown.approximate_size::<&str>(..).unwrap() > 0);
+    assert!(shown.approximate_size(..).unwrap() > 0);
     assert!(shown.verify().unwrap() > 0);
     let stats = shown.stats();
     assert!(stats.levels.iter().any(|level| level.tables > 0) && stats.memtable_bytes > 0);
@@ -157,9 +157,9 @@ fn what_would_write_says_so() {
         shown.write(&batch),
         shown.write(&WriteBatch::new()),
         words.put("key", "other"),
-        words.compact::<&str>(..),
+        words.compact(..),
         shown.flush(),
-        shown.compact::<&str>(..),
+        shown.compact(..),
         shown.sync(),
         shown.drop_keyspace("words"),
         shown.create_keyspace("more", KeyspaceOptions::default()).map(drop),
@@ -257,10 +257,10 @@ fn it_stays_at_its_moment_whatever_the_writer_removes() {
         db.put(format!("count-{}", n % 60), vec![b'x'; 100]).unwrap();
     }
     db.drop_keyspace("words").unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.close().unwrap();
     drop(db);
-    reopen(&fs).unwrap().compact::<&str>(..).unwrap();
+    reopen(&fs).unwrap().compact(..).unwrap();
     let after = tables(&fs);
     assert!(before.iter().all(|name| !after.contains(name)), "{before:?} {after:?}");
     assert_eq!(entries(&shown), expected);
@@ -435,7 +435,7 @@ fn a_writer_may_flush_and_compact_between_any_two_looks() {
     let looks = meddle(
         |writer, _| {
             writer.put(10);
-            writer.db.compact::<&str>(..).unwrap();
+            writer.db.compact(..).unwrap();
             writer.put(1);
         },
         |_| {},

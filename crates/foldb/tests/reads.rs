@@ -68,7 +68,7 @@ fn operands_of_a_failed_merge_can_be_read() {
         assert_eq!(values(&read), [pair("uint64add", &number(1))]);
         assert_eq!(read.base(), &Base::Put(b"abc".as_slice().into()));
         db.flush().unwrap();
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
     }
 }
 
@@ -92,7 +92,7 @@ fn multi_get_answers_as_gets_do_in_the_callers_order() {
         db.put(format!("{n:04}"), number(n)).unwrap();
     }
     db.flush().unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     for n in (0..600).step_by(3) {
         db.merge(format!("{n:04}"), number(1000)).unwrap();
     }
@@ -169,7 +169,7 @@ fn approximate_count_is_near_and_its_bound_holds_the_truth() {
         db.put(format!("{n:04}"), number(n)).unwrap();
     }
     db.flush().unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     for n in 1900..2100 {
         db.put(format!("{n:04}"), number(n)).unwrap();
     }
@@ -196,7 +196,7 @@ fn approximate_size_follows_the_share_of_the_keys() {
     let in_memtable = db.approximate_size("0500".."1500").unwrap();
     assert!((80_000..220_000).contains(&in_memtable), "{in_memtable}");
     db.flush().unwrap();
-    let whole = db.approximate_size::<&str>(..).unwrap();
+    let whole = db.approximate_size(..).unwrap();
     assert!((200_000..240_000).contains(&whole), "{whole}");
     let half = db.approximate_size("0500".."1500").unwrap();
     assert!(half.abs_diff(whole / 2) <= whole / 10, "{half} of {whole}");
@@ -234,10 +234,52 @@ fn reads_report_what_they_cost() {
         assert_eq!(db.multi_get_opt(["a", "b"], options).unwrap().len(), 2);
     };
     let scan = |db: &Db, options: &ReadOptions| {
-        assert_eq!(db.range_opt::<&[u8]>(.., options).unwrap().count(), 2);
+        assert_eq!(db.range_opt(.., options).unwrap().count(), 2);
     };
     for report in [reported(&db, &many), reported(&db, &scan)] {
         assert_eq!((report.operands_seen(), report.tables_touched()), (2, 2));
         assert_eq!((report.cached_blocks(), report.read_blocks()), (2, 0));
     }
+}
+
+/// `range(..)` and `range(..b"z")` once did not compile without naming a type of key (E0283).
+#[test]
+fn every_form_of_a_range_needs_no_annotation() {
+    use std::ops::Bound::{Excluded, Included, Unbounded};
+
+    let db = open(&MemFs::new()).unwrap();
+    for key in ["a", "b", "c"] {
+        db.put(key, "").unwrap();
+    }
+    let keyspace = db.default_keyspace();
+    let held = String::from("b")..String::from("c");
+    let owned = || (String::from("b"), vec![b'b']);
+    let counts = [
+        db.range(..).unwrap().count(),
+        db.range(..b"b").unwrap().count(),
+        db.range(..="b").unwrap().count(),
+        db.range("b"..).unwrap().count(),
+        db.range("a".."c").unwrap().count(),
+        keyspace.range("a"..="b").unwrap().count(),
+        keyspace.range(owned().0..).unwrap().count(),
+        keyspace.range(..owned().1).unwrap().count(),
+        keyspace.range((Excluded("a"), Unbounded)).unwrap().count(),
+        keyspace.range(&held).unwrap().count(),
+        keyspace.range((Included(b"b"), Excluded(b"c"))).unwrap().count(),
+        db.range_opt(.., &ReadOptions::default()).unwrap().count(),
+    ];
+    assert_eq!(counts, [3, 1, 2, 2, 2, 2, 2, 1, 2, 1, 1, 3]);
+
+    db.compact(..).unwrap();
+    db.compact(..b"z").unwrap();
+    keyspace.compact("a"..="b").unwrap();
+    keyspace.compact(&held).unwrap();
+    assert!(db.approximate_size(..).unwrap() > 0);
+    assert_eq!(db.approximate_count(..=b"c").unwrap().estimate, 3);
+    let mut batch = foldb::WriteBatch::new();
+    batch.delete_range(..b"b").delete_range_in(keyspace, (Excluded("b"), Included("c")));
+    db.write(&batch).unwrap();
+    assert_eq!(db.iter().unwrap().count(), 1);
+    db.delete_range(..).unwrap();
+    assert_eq!(db.iter().unwrap().count(), 0);
 }

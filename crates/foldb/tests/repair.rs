@@ -34,7 +34,7 @@ fn three_parts(fs: &MemFs, hints: bool) -> impl Fn(usize) -> Option<usize> + use
     let db = open_with(fs, hints);
     put_all(&db, 0..300, 0);
     db.put("aaa", "inline").unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     put_all(&db, 200..300, 1);
     (180..200).for_each(|n| db.delete(key(n)).unwrap());
     db.put("aab", "inline").unwrap();
@@ -57,7 +57,7 @@ fn check(fs: &MemFs, generation: impl Fn(usize) -> Option<usize>) {
     }
     check_all(&db, 300, &generation);
     db.verify().unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     let none_dead = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
     db.merge_segments(&none_dead).unwrap();
     check_all(&db, 300, &generation);
@@ -153,7 +153,7 @@ fn a_manifest_is_made_of_what_the_other_files_tell() {
             let last = (0..30).rev().find(|round| (n + round).is_multiple_of(3)).unwrap();
             assert_eq!(db.get(key(n)).unwrap().map(Value::into_owned), Some(value(n, last)));
         }
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         db.verify().unwrap();
         for (n, &sum) in expected.iter().enumerate() {
             assert_eq!(support::count(&db, &format!("count{n:02}")), sum);

@@ -65,7 +65,7 @@ fn a_copy_is_repaired_and_the_database_is_left_alone() {
     ["inline", "logged"].iter().for_each(|key| db.delete(key).unwrap());
     check_all(&db, 100, |n| Some(usize::from(n < 50)));
     // Neither notices what becomes of the other.
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     drop(db);
     assert_eq!(contents(&fs, PATH), before);
     Db::destroy(PATH, &options(&fs)).unwrap();

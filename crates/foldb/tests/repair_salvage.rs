@@ -143,7 +143,7 @@ fn check(
         assert!(found == *value || is_told(report, key), "{at}: {key} reads {found:?}: {report:?}");
     }
     db.verify().unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
 }
 
 /// Wherever a table is damaged, what is not told to be lost reads as before, with a manifest and without.
@@ -241,7 +241,7 @@ fn h1_what_a_table_no_longer_showed_is_not_salvaged() {
                 let key = format!("count{n:04}");
                 assert!(count(&db, &key) == 21 || is_told(&report, &key), "{key} after {steps}");
             }
-            db.compact::<&str>(..).unwrap();
+            db.compact(..).unwrap();
             db.verify().unwrap();
         }
     }

@@ -127,7 +127,7 @@ fn a_rebuild_without_a_segment_file_loses_its_values_alone() {
     assert!(error.to_string().contains("key0000"), "{error}");
     // The database goes on, and what is written anew is there.
     put_all(&db, lost.iter().copied(), 0);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     check_all_but_inline(&db, 300);
     db.verify().unwrap();
     drop(db);
@@ -149,7 +149,7 @@ fn a_torn_copy_of_a_segment_does_not_stand_in_for_the_whole_one() {
     put_all(&db, 0..200, 0);
     db.flush().unwrap();
     put_all(&db, 0..100, 1);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     let before = fs.kill();
     db.merge_segments(&foldb::MergeOptions::default()).unwrap();
     drop(db);
@@ -232,7 +232,7 @@ fn values_are_found_again_without_manifest_and_tables() {
         put_all(&db, 0..100, 4);
         db.flush().unwrap();
         check_all(&db, 100, |_| Some(4));
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         check_all(&db, 100, |_| Some(4));
         db.verify().unwrap();
         drop((db, other));
@@ -285,7 +285,7 @@ fn an_older_manifest_does_not_hide_newer_files() {
         put_all(&db, 0..100, 0);
         db.flush().unwrap();
         put_all(&db, 0..50, 1);
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         drop(db);
         let older = files(&fs, "MANIFEST").pop().unwrap();
         let bytes = fs.read(&older).unwrap();

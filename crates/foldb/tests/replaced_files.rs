@@ -30,7 +30,7 @@ fn replaced_under_a_reader(fs: &MemFs, db: &Db) -> (Vec<PathBuf>, foldb::Iter) {
     db.flush().unwrap();
     let mut reader = db.iter().unwrap();
     assert_eq!(reader.next().unwrap().unwrap().0, key(0).into_bytes());
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     let none_dead = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
     db.merge_segments(&none_dead).unwrap();
     let now = tables_and_segments(fs);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldb::env::{Env, ManualClock, MemFs};
-use foldb::{Db, Options};
+use foldb::{Db, Options, ReadOptions, ReadReport};
 
 use support::{PATH, options};
 
@@ -71,6 +71,49 @@ fn a_small_tree_becomes_one_run_when_nobody_has_written_for_a_second() {
     step_until_nothing_is_left(&db);
     assert_eq!(db.stats().bytes_compaction, written, "rest is rest");
     assert_newest(&db);
+}
+
+/// The blocks that an iterator looks into on its way to the first entry.
+fn blocks_to_the_first(db: &Db) -> u64 {
+    let report = ReadReport::default();
+    let options = ReadOptions { report: Some(report.clone()), ..ReadOptions::default() };
+    let mut entries = db.range_opt(.., &options).unwrap();
+    assert!(entries.seek_to_first().unwrap());
+    assert_eq!(entries.key(), key(KEYS / 5));
+    report.cached_blocks() + report.read_blocks()
+}
+
+/// A tombstone over data that is not delete-heavy stays where it is, and each scan passed it anew.
+#[test]
+fn scans_over_deleted_keys_pay_for_their_end() {
+    let fs = MemFs::default();
+    let db = Db::open(PATH, options(&fs)).unwrap();
+    write_run(&db, 0);
+    (0..KEYS / 5).for_each(|n| db.delete(key(n)).unwrap());
+    (KEYS / 5..KEYS).for_each(|n| db.put(key(n), (n + 2).to_le_bytes()).unwrap());
+    db.flush().unwrap();
+    step_until_nothing_is_left(&db);
+    assert_eq!(runs(&db), 2, "nothing has to be done");
+
+    // A scan behind them pays for two runs only, which is little.
+    assert_eq!(db.range(key(KEYS / 5)..).unwrap().count(), (KEYS - KEYS / 5) as usize);
+    step_until_nothing_is_left(&db);
+    assert_eq!(runs(&db), 2);
+
+    let before = blocks_to_the_first(&db);
+    let mut scans = 1;
+    while runs(&db) == 2 {
+        step_until_nothing_is_left(&db);
+        blocks_to_the_first(&db);
+        scans += 1;
+        assert!(scans < 10, "scans never pay");
+    }
+    let after = blocks_to_the_first(&db);
+    assert!(before >= 4 && after == 1, "{before} blocks before, {after} after {scans} scans");
+    let written = db.stats().bytes_compaction;
+    (0..100).for_each(|_| assert_eq!(blocks_to_the_first(&db), after));
+    step_until_nothing_is_left(&db);
+    assert_eq!(db.stats().bytes_compaction, written, "nothing is left to pay for");
 }
 
 #[test]

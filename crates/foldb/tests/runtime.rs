@@ -376,7 +376,7 @@ fn a_panic_in_the_background_is_an_error_and_leaves_nobody_waiting() {
     assert_eq!(sick.get("b").unwrap().unwrap(), b"value");
     healthy.put("key", "value").unwrap();
     healthy.flush().unwrap();
-    healthy.compact::<&[u8]>(..).unwrap();
+    healthy.compact(..).unwrap();
     drop(sick);
     comparator.armed.store(false, SeqCst);
     let recovered = Db::open(directory.path().join("sick"), own).unwrap();

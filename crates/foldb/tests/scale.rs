@@ -65,7 +65,7 @@ fn comparisons(records: u64, snapshots: u64, range_deletes: u64) -> (u64, u64) {
         work();
         counting.0.load(Ordering::Relaxed) - before
     };
-    (count(&|| db.flush().unwrap()), count(&|| db.compact::<&[u8]>(..).unwrap()))
+    (count(&|| db.flush().unwrap()), count(&|| db.compact(..).unwrap()))
 }
 
 /// With a range delete anywhere each record asked each snapshot's cover: 200 000 records with 4 000
@@ -131,7 +131,7 @@ fn reads_at_old_snapshots_find_their_version_by_search() {
     // Seventy blocks hold them; a search looks into two a step.
     assert!(most <= 40, "{most} blocks looked into");
     drop(held);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     assert_eq!(db.get("hot").unwrap().unwrap(), number(19_999));
 }
 
@@ -195,7 +195,7 @@ fn write_entries(db: &Db, filler: u8) {
     }
     db.flush().unwrap();
     // One run of many tables, of which an iterator needs one at a time.
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
 }
 
 /// An iterator opens files as it reaches them. Those that were gone by then were a missing table, or
@@ -237,7 +237,7 @@ fn iterators_that_outlive_the_close_and_a_compaction_answer_closed() {
         db.close().unwrap();
         let next = Db::open(PATH, many_files(&fs, separated)).unwrap();
         write_entries(&next, b'w');
-        next.compact::<&str>(..).unwrap();
+        next.compact(..).unwrap();
         next.merge_segments(&MergeOptions { max_dead_fraction: 0.0, ..Default::default() })
             .unwrap();
         let (count, ended) = read_on(iter);
@@ -277,7 +277,7 @@ fn gets_of_moved_values(memory_budget: usize) -> (Duration, Duration) {
     (0..KEYS).for_each(|n| db.put(n.to_be_bytes(), [7; 16]).unwrap());
     db.flush().unwrap();
     (0..KEYS).step_by(2).for_each(|n| db.delete(n.to_be_bytes()).unwrap());
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     let gets = || {
         let start = Instant::now();
         for n in 0..1000u64 {

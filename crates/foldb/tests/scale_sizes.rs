@@ -152,14 +152,14 @@ fn many_snapshots(count: u64, merges: bool) {
     read("in memory");
     timed("flush", || db.flush().unwrap());
     read("in tables");
-    timed("compact", || db.compact::<&str>(..).unwrap());
+    timed("compact", || db.compact(..).unwrap());
     let (_, took) = read("compacted");
     if !merges {
         // Stepping over the versions between would take 10 microseconds a thousand.
         assert!(took < Duration::from_millis(500), "{took:?}");
     }
     timed("let go", || held.clear());
-    timed("compact again", || db.compact::<&str>(..).unwrap());
+    timed("compact again", || db.compact(..).unwrap());
     assert_eq!(db.get("hot").unwrap().unwrap(), number(count));
 }
 
@@ -193,7 +193,7 @@ fn long_chain(operands: u64) {
     timed("get", || assert_eq!(db.get("k").unwrap().unwrap(), expected));
     timed("flush", || db.flush().unwrap());
     timed("get, in tables", || assert_eq!(db.get("k").unwrap().unwrap(), expected));
-    timed("compact", || db.compact::<&str>(..).unwrap());
+    timed("compact", || db.compact(..).unwrap());
     let (_, took) = timed("get, compacted", || assert_eq!(db.get("k").unwrap().unwrap(), expected));
     // At the bottom they are folded into one.
     assert!(took < Duration::from_millis(100), "{took:?}");

@@ -39,7 +39,7 @@ fn scattered_overwrites(write_budget: usize) -> (MemFs, Db) {
         overwritten.for_each(|n| db.put(key(2 * scattered(n, KEYS / 2)), small(n, 1)).unwrap());
         db.flush().unwrap();
     }
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     (fs, db)
 }
 
@@ -81,7 +81,7 @@ fn scattered_merges_keep_to_their_budget() {
             (0..KEYS / 2).for_each(|n| {
                 db.put(key(2 * scattered(n, KEYS / 2)), small(n, 1)).unwrap();
             });
-            db.compact::<&str>(..).unwrap();
+            db.compact(..).unwrap();
             let report = merge(&db, budget);
             assert!(report.peak_lookup_bytes <= budget as u64, "{report:?}");
             check(&db);
@@ -103,10 +103,10 @@ fn a_merge_reads_the_references_to_its_segments_alone() {
             put_all(&db, own.map(|n| scattered(n, count)), 0);
             db.flush().unwrap();
         }
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         let dead = |n: usize| n.is_multiple_of(2) && n < victims * EACH;
         (0..count).filter(|&n| dead(n)).for_each(|n| db.delete(key(scattered(n, count))).unwrap());
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         let tables: u64 = db.stats().levels.iter().map(|level| level.tables).sum();
         assert!(tables >= 2, "{tables} tables");
 

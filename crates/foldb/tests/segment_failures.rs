@@ -40,7 +40,7 @@ fn contents(fs: &MemFs) -> BTreeMap<String, Vec<u8>> {
 fn a_close_waits_for_a_merge_and_a_compaction_on_other_threads() {
     type Work = fn(&Db) -> foldb::Result<()>;
     let merge: Work = |db| db.merge_segments(&none_dead()).map(drop);
-    let compact: Work = |db| db.compact::<&str>(..);
+    let compact: Work = |db| db.compact(..);
     for (extension, work) in [("seg", merge), ("tbl", compact)] {
         let files = GatedFs::new(extension);
         let env = Env { fs: Arc::new(files.clone()), ..Env::in_memory(files.fs.clone()) };
@@ -49,7 +49,7 @@ fn a_close_waits_for_a_merge_and_a_compaction_on_other_threads() {
         put_all(&db, 0..100, 0);
         db.flush().unwrap();
         put_all(&db, 0..50, 1);
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         put_all(&db, 0..25, 2);
         db.flush().unwrap();
         std::thread::scope(|scope| {
@@ -107,7 +107,7 @@ fn a_file_that_an_edit_of_a_failed_sync_may_name_stays() {
     put_all(&db, 0..30, 0);
     db.flush().unwrap();
     (0..20).for_each(|n| db.delete(key(n)).unwrap());
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     let (other, files) = (db.clone(), fs.clone());
     *listener.0.lock().unwrap() = Some(Box::new(move || {
         // On another thread: a listener must not wait for background work.
@@ -166,12 +166,12 @@ fn steps_that_fail_again_and_again_leave_no_values_behind() {
         let before = segment_bytes(&fs);
         fs.inject(fault().forever().kind(std::io::ErrorKind::StorageFull));
         for _ in 0..20 {
-            assert_error(db.compact::<&str>(..), ErrorKind::NoSpace, None);
+            assert_error(db.compact(..), ErrorKind::NoSpace, None);
         }
         let leaked = segment_bytes(&fs) - before;
         assert!(leaked <= 3 * 20 * 220, "{leaked} bytes after 20 times");
         fs.clear_faults();
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         db.verify().unwrap();
     }
 }
@@ -189,14 +189,14 @@ fn two_half_dead(fs: &MemFs) -> (Db, foldb::Keyspace, Options) {
         put_all(&db, 0..100 - 50 * generation, generation);
         db.flush().unwrap();
     }
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     for generation in 0..2 {
         for n in 0..100 - 50 * generation {
             other.put(key(n), support::segments::value(n, generation)).unwrap();
         }
         db.flush().unwrap();
     }
-    other.compact::<&str>(..).unwrap();
+    other.compact(..).unwrap();
     (db, other, options)
 }
 
@@ -272,7 +272,7 @@ fn a_checkpoint_without_a_segment_file_says_so() {
     assert!(!fs.exists(Path::new("copy")));
     // Once nothing refers to it any more there is nothing to miss.
     put_all(&db, 0..20, 1);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.checkpoint("copy").unwrap();
 }
 
@@ -285,7 +285,7 @@ fn damaged_hints_do_not_keep_dead_space() {
     put_all(&db, 0..300, 0);
     db.flush().unwrap();
     put_all(&db, (0..300).step_by(2), 1);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     drop(db);
     // The first key of some chunk of hints stands there whole; values begin otherwise.
     let mut damaged = 0;
@@ -310,7 +310,7 @@ fn damaged_hints_do_not_keep_dead_space() {
     check_all(&db, 300, generation);
     // What is not damaged any more is merged like others, and nothing is told again.
     put_all(&db, (0..300).step_by(3), 2);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.merge_segments(&none_dead()).unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
     check_all(&db, 300, |n| if n.is_multiple_of(3) { Some(2) } else { generation(n) });

@@ -85,7 +85,7 @@ fn a_merge_on_demand_finds_what_the_tree_hides() {
         for n in 100 * round..100 * (round + 1) {
             db.put(key(n), small(n, 0)).unwrap();
         }
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
     }
     (0..200).for_each(|n| db.put(key(n), small(n, 1)).unwrap());
     db.flush().unwrap();
@@ -142,7 +142,7 @@ fn a_snapshot_taken_before_a_merge_reads_its_values_after_it() {
         assert_eq!(snapshot.get(key(n)).unwrap().unwrap().into_owned(), value(n, 0));
     }
     drop(snapshot);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.merge_segments(&none_dead()).unwrap();
     // The iterator's version is older than all of that, and so are the files it reads.
     let read: Vec<_> = iter.map(|entry| entry.unwrap().1.into_owned()).collect();
@@ -174,7 +174,7 @@ fn check_for_good(db: Db, options: Options, generation: impl Fn(usize) -> Option
     db.verify().unwrap();
     steps::run_background(&db, |_| {});
     check_all(&db, 300, &generation);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.merge_segments(&none_dead()).unwrap();
     check_all(&db, 300, generation);
 }
@@ -188,7 +188,7 @@ fn a_database_open_to_read_shows_its_moment_after_a_merge() {
     let report = db.merge_segments(&none_dead()).unwrap();
     assert!(report.commits > 0);
     put_all(&db, 0..300, 9);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.merge_segments(&none_dead()).unwrap();
     check_all(&shown, 300, generation);
     check_all(&Db::open_read_only(PATH, separating(&fs)).unwrap(), 300, |_| Some(9));
@@ -209,7 +209,7 @@ fn a_write_during_a_merge_is_never_undone() {
                 write_meanwhile(&writer);
                 writer.flush().unwrap();
                 // Much of what the merge is just moving is dead before it says where it lies.
-                writer.compact::<&str>(..).unwrap();
+                writer.compact(..).unwrap();
             }
         };
         let options = MergeOptions {
@@ -239,7 +239,7 @@ fn a_write_before_any_change_that_a_merge_makes_is_never_undone() {
             Options { env, ..by_hand(&files.fs) }
         };
         let (db, generation) = half_dead_in(on_files(&files));
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         let writer = db.clone();
         let deed = move |number| {
             if number == change {
@@ -262,7 +262,7 @@ fn what_finds_the_records_of_rewritten_segments_is_counted() {
     let fs = MemFs::new();
     let (db, generation) = half_dead(&fs);
     db.put("small", "inline").unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     assert!(db.merge_segments(&none_dead()).unwrap().commits > 0);
     drop(db);
     let db = Db::open(PATH, by_hand(&fs)).unwrap();
@@ -309,7 +309,7 @@ fn a_file_that_a_flush_is_about_to_install_is_not_taken_away() {
     put_all(&db, 0..30, 0);
     db.flush().unwrap();
     (0..20).for_each(|n| db.delete(key(n)).unwrap());
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     *listener.0.lock().unwrap() = Some(db.clone());
     put_all(&db, 30..50, 0);
     db.flush().unwrap();
@@ -332,7 +332,7 @@ fn a_crash_at_each_step_of_a_merge_leaves_the_old_or_the_new_state() {
     for step in 0..200u64 {
         let fs = MemFs::new();
         let (db, generation) = half_dead(&fs);
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         fs.inject(Fault::on_mutation().nth(step + 1).forever());
         let merged = db.merge_segments(&MergeOptions::default());
         reached_end = merged.as_ref().is_ok_and(|report| report.commits > 0);
@@ -367,7 +367,7 @@ fn a_budget_smaller_than_one_value_works() {
     db.flush().unwrap();
     db.put([0], "small").unwrap();
     db.put([2], "small").unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     let options = MergeOptions {
         memory_budget: Some(64 << 10),
         max_dead_fraction: 0.0,
@@ -397,7 +397,7 @@ fn a_merge_leaves_a_damaged_segment_alone() {
     for lost in [false, true] {
         let fs = MemFs::new();
         let (db, generation) = half_dead(&fs);
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         let dead_before = db.stats().segments.dead_bytes;
         drop(db);
         // A value that is alive, in a file with dead ones.
@@ -432,7 +432,7 @@ fn a_merge_leaves_a_damaged_segment_alone() {
         assert!(if lost { unread < 100 } else { unread == 1 }, "{unread}");
         // Others are written, flushed and merged as ever, and once it is back, so is all it held.
         put_all(&db, 0..100, 3);
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         db.merge_segments(&none_dead()).unwrap();
         drop(db);
         fs.create(&path).unwrap().write_at(&whole, 0).unwrap();
@@ -449,7 +449,7 @@ fn a_merge_leaves_a_damaged_segment_alone() {
 fn a_merge_can_be_cancelled() {
     let fs = MemFs::new();
     let (db, generation) = half_dead(&fs);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     let cancel = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&cancel);
     let options = MergeOptions {
@@ -512,7 +512,7 @@ fn merges_in_the_background_keep_to_their_io_budget() {
     const BUDGET: u64 = 10_000;
     let fs = MemFs::new();
     let (db, generation) = half_dead(&fs);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     drop(db);
     for merge_io_budget in [0, BUDGET] {
         let fs = fs.kill();
@@ -572,7 +572,7 @@ fn merges_beside_writers_readers_and_flushes() {
             until_stopped(&|count| {
                 db.flush().unwrap();
                 if count.is_multiple_of(4) {
-                    db.compact::<&str>(..).unwrap();
+                    db.compact(..).unwrap();
                 }
             });
         });

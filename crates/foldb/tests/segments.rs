@@ -29,7 +29,7 @@ fn separated_values_read_like_others() {
         };
         db.delete("small").unwrap();
         check_all(&db, 300, generation);
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         check_all(&db, 300, generation);
         drop(db);
         let db = open(&fs);
@@ -74,14 +74,14 @@ fn a_segment_without_a_live_value_goes_by_itself() {
     let snapshot = db.snapshot();
     let first = segment_files(&fs);
     put_all(&db, 0..100, 1);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     for name in &first {
         assert!(segment_files(&fs).contains(name), "the snapshot's");
     }
     assert_eq!(snapshot.get(key(7)).unwrap().unwrap().into_owned(), value(7, 0));
     drop(snapshot);
     steps::run_background(&db, |_| {});
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     db.put("a", "b").unwrap();
     db.flush().unwrap();
     // Nothing but the file that grows is left of the first ones.
@@ -104,7 +104,7 @@ fn operands_over_a_separated_base_leave_it_where_it_is() {
     let large = vec![b'x'; 4000];
     db.put("k", &large).unwrap();
     // So that what follows is not at the bottom.
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     let written = db.stats().bytes_segments;
     for _ in 0..3 {
         db.merge_with(&list, "k", "+").unwrap();
@@ -119,7 +119,7 @@ fn operands_over_a_separated_base_leave_it_where_it_is() {
     let mut expected = large.clone();
     expected.extend(b"+++");
     assert_eq!(db.get("k").unwrap().unwrap().into_owned(), expected);
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     assert!(db.stats().bytes_segments > written, "folded at the bottom");
     assert_eq!(db.get("k").unwrap().unwrap().into_owned(), expected);
     assert_eq!(db.get_operands("k").unwrap().len(), 0);
@@ -160,7 +160,7 @@ fn a_segment_lost_or_damaged_fails_the_reads_of_its_values_alone() {
         let fs = MemFs::new();
         let db = open(&fs);
         put_all(&db, 0..20, 0);
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         drop(db);
         let db = open(&fs);
         put_all(&db, 20..40, 0);
@@ -193,10 +193,10 @@ fn a_segment_lost_or_damaged_fails_the_reads_of_its_values_alone() {
         // What is merged onto a lost value waits; what replaces one does not.
         let list = db.operator("append").unwrap();
         db.merge_with(&list, key(7), "+").unwrap();
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         assert_error(db.get(key(7)), ErrorKind::Corruption, Some(&name));
         db.put(key(7), "new").unwrap();
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         assert_eq!(db.get(key(7)).unwrap().unwrap(), b"new");
         let shown = Db::open_read_only(PATH, separating(&fs)).unwrap();
         assert_eq!(shown.get(key(25)).unwrap().unwrap().into_owned(), value(25, 0));
@@ -217,12 +217,12 @@ fn a_checkpoint_copies_the_segment_file_that_grows() {
     db.flush().unwrap();
     let copy = Db::open("copy", separating(&fs)).unwrap();
     put_all(&copy, 100..150, 2);
-    copy.compact::<&str>(..).unwrap();
+    copy.compact(..).unwrap();
     check_all(&copy, 150, |n| Some(if n < 100 { 0 } else { 2 }));
     check_all(&db, 150, |_| Some(1));
     drop(copy);
     Db::destroy("copy", &separating(&fs)).unwrap();
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     check_all(&db, 150, |_| Some(1));
 }
 

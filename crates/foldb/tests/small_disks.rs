@@ -176,7 +176,7 @@ fn fill_by_writing(disk: &Disk) {
     disk.make_room();
     resume("a write", || db.put(key(count), value(count, 2000)));
     resume("a flush", || db.flush());
-    resume("a compaction", || db.compact::<&str>(..));
+    resume("a compaction", || db.compact(..));
     check(&db, count + 1, 2000);
     db.close().unwrap();
     drop(db);
@@ -296,13 +296,13 @@ fn merge_segments_with_nothing_left(disk: &Disk) {
         if let Err(error) = db.merge_segments(&merges) {
             assert_no_space(&error);
         }
-        if let Err(error) = db.compact::<&str>(..) {
+        if let Err(error) = db.compact(..) {
             assert_no_space(&error);
         }
     }
     check(&db, 1500, 1000);
     disk.make_room();
-    resume("a compaction", || db.compact::<&str>(..));
+    resume("a compaction", || db.compact(..));
     resume("a merge of segments", || db.merge_segments(&merges).map(drop));
     check(&db, 1500, 1000);
 }

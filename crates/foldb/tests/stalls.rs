@@ -158,7 +158,7 @@ fn write_at(edges: Edges, has_threads: bool, state: &mut u64) -> foldb::Result<(
         if compacts {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    db.compact::<&str>(..).unwrap();
+                    db.compact(..).unwrap();
                     thread::sleep(Duration::from_millis(5));
                 }
             });
@@ -272,7 +272,7 @@ fn open_with_a_resting_merge(fs: &MemFs) -> Db {
         keys.for_each(|n| db.put(key(n), vec![7; 10_000]).unwrap());
         db.flush().unwrap();
     }
-    db.compact::<&str>(..).unwrap();
+    db.compact(..).unwrap();
     let start = Instant::now();
     let before = clock.sleeps.load(Ordering::SeqCst);
     while clock.sleeps.load(Ordering::SeqCst) < before + 10 {

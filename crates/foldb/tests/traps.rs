@@ -67,7 +67,7 @@ fn ask_03_keys_written_only_by_merge_resolve() {
         db.merge("hits", number(1)).unwrap();
         db.flush().unwrap();
     }
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     assert_eq!(db.get("tags").unwrap(), None);
     assert_eq!(db.get_operands("tags").unwrap().len(), 0, "nothing is left of it");
     let hits = db.get_operands("hits").unwrap();
@@ -115,7 +115,7 @@ fn ask_05_opening_without_the_operator_says_so_or_goes_on() {
     let operators: Vec<_> = raw.oldest_first().map(|operand| operand.operator()).collect();
     assert_eq!(operators, ["test.fussy"], "the one that was flushed became the base");
     assert_error(db.operator("test.fussy"), ErrorKind::UnknownOperator, None);
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     drop(db);
 
     let db = reopen(&fs).unwrap();
@@ -132,7 +132,7 @@ fn ask_06_a_poisoned_operand_harms_its_key_only() {
         db.merge_with(&fussy, key, "a").unwrap();
         db.merge_with(&fussy, key, operand).unwrap();
     }
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     db.merge_with(&fussy, "good", "y").unwrap();
     assert_eq!(db.get("good").unwrap().unwrap(), b"axy");
     for key in ["refused", "panics"] {
@@ -212,7 +212,7 @@ fn ask_10_a_range_delete_ends_a_chain_for_good() {
         assert_eq!(db.get("k").unwrap().unwrap(), number(1), "step {step}");
         match step {
             0 => db.flush().unwrap(),
-            1 => db.compact::<&[u8]>(..).unwrap(),
+            1 => db.compact(..).unwrap(),
             _ => {
                 drop(db);
                 db = reopen(&fs).unwrap();
@@ -232,7 +232,7 @@ fn ask_11_snapshots_stay_exact_and_folding_catches_up_after_them() {
         snapshots.push((n + 1, db.snapshot()));
         db.flush().unwrap();
     }
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     for (expected, snapshot) in &snapshots {
         let then = ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
         assert_eq!(db.get_opt("k", &then).unwrap().unwrap(), number(*expected));
@@ -252,7 +252,7 @@ fn ask_11_puts_under_a_released_snapshot_go_too() {
     (0..100).for_each(|n: u64| db.put(format!("key{n:03}"), number(n)).unwrap());
     let snapshot = db.snapshot();
     (0..100).for_each(|n: u64| db.put(format!("key{n:03}"), number(n + 1)).unwrap());
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     let kept = db.stats().levels.iter().map(|level| level.bytes).sum::<u64>();
     drop(snapshot);
     let steps = run_background(&db, |_| ());

@@ -327,7 +327,7 @@ impl<'a> Worker<'a> {
         let db = &self.stage.db;
         let outcome = match self.rng.u8(..5) {
             0 => db.flush(),
-            1 => db.compact::<&[u8]>(..),
+            1 => db.compact(..),
             2 => db.merge_segments(&MergeOptions::default()).map(drop),
             3 => db.sync(),
             _ => {

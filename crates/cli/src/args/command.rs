@@ -3,8 +3,8 @@
 use clap::Subcommand;
 
 use super::{
-    Checkpoint, Compact, Completions, Count, Delete, Demo, Explain, Finalize, Get, Keyspaces, Load,
-    Merge, MergeSegments, Options, Put, Repair, Scan, Stats, Verify,
+    Checkpoint, Compact, Completions, Count, Delete, Demo, Dump, Explain, Finalize, Get, Keyspaces,
+    Load, Merge, MergeSegments, Options, Put, Repair, Scan, Stats, Verify,
 };
 
 /// The commands.
@@ -89,17 +89,32 @@ Examples:
   tail -f visitors.log | foldb count visitors.db --ack"
     )]
     Count(Count),
-    /// Loads what scan printed: with it, a dump and its restoration
+    /// Prints the whole database as text: its keyspaces with their operators and options, and all entries
+    #[command(
+        override_usage = "foldb dump DB [--skip-failed] [FLAGS]",
+        after_help = "\
+One JSON object a line: the keyspaces, then the entries of each, then their number. `foldb load` makes
+a new database of it. Operands are folded. An entry that cannot be folded ends the dump with exit 1.
+
+Examples:
+  foldb dump shop.db > shop.dump
+  foldb load copy.db shop.dump
+  foldb dump shop.db | gzip > shop.dump.gz"
+    )]
+    Dump(Dump),
+    /// Loads what dump or scan printed
     #[command(
         override_usage = "foldb load DB [FILE…] [--operator OP] [FLAGS]",
         after_help = "\
-A line is an entry: key, TAB, value, with scan's escapes, or with --json an object; it must end in
+What dump printed makes a new database with all keyspaces, operators and options. Of what scan printed
+a line is an entry: key, TAB, value, with scan's escapes, or with --json an object; it must end in
 newline. Values are put, whatever was there. --key-format and --as must be those of the scan; where
 they were left out, --operator with the operator of the scanned database says the same. Without a
 FILE, or with -, it reads standard input. Empty lines are skipped. The lines before a bad one are
 loaded.
 
 Examples:
+  foldb dump words.db | foldb load copy.db
   foldb scan words.db | foldb load copy.db --operator uint64add
   foldb scan words.db --as hex --key-format hex > words.dump
   foldb load copy.db words.dump --as hex --key-format hex
@@ -117,19 +132,21 @@ Examples:
   foldb stats words.db --keys --json"
     )]
     Stats(Stats),
-    /// Lists the keyspaces of a database, creates one or drops one
+    /// Lists the keyspaces of a database, creates one, drops one or takes one its operator
     #[command(
         override_usage = "foldb keyspaces DB [--create NAME [--operator OP] [--separate BYTES] | \
-                          --drop NAME] [FLAGS]",
+                          --unset-operator NAME | --drop NAME] [FLAGS]",
         after_help = "\
 A keyspace is an ordered map with an operator of its own. Every database has 'default', in which
-commands work that name none.
+commands work that name none. One that is created without --operator has that of 'default'; `none` is
+none. --unset-operator leaves what is stored as it is: operands name their operators themselves.
 
 Examples:
   foldb keyspaces shop.db --create visits --operator uint64add
   foldb keyspaces shop.db --create pages --separate 1000
   foldb merge shop.db index.html 1 --keyspace visits
   foldb keyspaces shop.db
+  foldb keyspaces shop.db --unset-operator visits
   foldb keyspaces shop.db --drop visits"
     )]
     Keyspaces(Keyspaces),

@@ -28,14 +28,18 @@ pub struct Keyspaces {
     /// Create a keyspace, and the database where there is none
     #[arg(long, value_name = "NAME")]
     pub create: Option<String>,
-    /// Merge operator of the keyspace that is created, NAME or NAME:PARAM; it stays
+    /// Merge operator of the keyspace that is created, NAME or NAME:PARAM, or none
     #[arg(long, value_name = "OP", requires = "create")]
     pub operator: Option<String>,
     /// Separate its values of BYTES bytes and more from the tree; it stays
     #[arg(long, value_name = "BYTES", requires = "create")]
     pub separate: Option<usize>,
-    /// Drop a keyspace, with all that is in it
+    /// Take a keyspace its merge operator: merges must name one from now on
     #[arg(long, value_name = "NAME", conflicts_with_all = ["create", "operator", "separate"])]
+    pub unset_operator: Option<String>,
+    /// Drop a keyspace, with all that is in it
+    #[arg(long, value_name = "NAME",
+          conflicts_with_all = ["create", "operator", "separate", "unset_operator"])]
     pub drop: Option<String>,
 }
 

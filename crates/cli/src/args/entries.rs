@@ -121,6 +121,17 @@ pub struct Scan {
     pub within: Within,
 }
 
+/// `dump`.
+#[derive(Debug, Args)]
+pub struct Dump {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// Go on behind entries that cannot be folded, and say how many there were
+    #[arg(long)]
+    pub skip_failed: bool,
+}
+
 /// `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {

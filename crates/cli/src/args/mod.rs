@@ -17,7 +17,7 @@ pub use self::database::{
     Checkpoint, Compact, Completions, Finalize, Keyspaces, MergeSegments, Options, Repair, Stats,
     Verify,
 };
-pub use self::entries::{Delete, Explain, Get, Merge, Put, Scan, Within};
+pub use self::entries::{Delete, Dump, Explain, Get, Merge, Put, Scan, Within};
 pub use self::input::{Count, Demo, Load};
 
 use std::ffi::OsString;

@@ -100,7 +100,7 @@ fn unknown_names_come_with_the_nearest() {
     );
     assert_eq!(
         usage_error("foldb get db k --as u46"),
-        "--as cannot be 'u46'; the nearest is 'u64' (of auto, utf8, hex, base64, u64, i64, f64)"
+        "--as cannot be 'u46'; the nearest is 'u64' (of auto, utf8, hex, base64, u64, i64, f64, list, set)"
     );
     assert_eq!(
         usage_error("foldb get db k --profile small-memory"),
@@ -176,7 +176,7 @@ fn values_out_of_range() {
 fn help_of_every_command_has_an_example() {
     let commands: Vec<String> =
         Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    assert_eq!(commands.len(), 20);
+    assert_eq!(commands.len(), 21);
     for command in commands {
         let lines = ["foldb X --help", "foldb --help X", "foldb X db -h", "foldb help X"];
         let helps = lines.map(|line| match understand(&line.replace('X', &command)) {

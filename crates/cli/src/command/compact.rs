@@ -21,8 +21,8 @@ pub fn run(args: &Compact, common: &Common) -> Outcome {
     let started = Instant::now();
     let spinner = progress::spinner("compacting", "{prefix} {spinner} {elapsed}");
     let compacted = match &keyspace {
-        Some(opened) => opened.keyspace.compact::<&[u8]>(..),
-        None => db.compact::<&[u8]>(..),
+        Some(opened) => opened.keyspace.compact(..),
+        None => db.compact(..),
     };
     spinner.finish_and_clear();
     compacted?;

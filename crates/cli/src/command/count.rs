@@ -4,6 +4,7 @@
 //! whatever stopped it, adds every line once.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use foldb::Operator;
 use crate::args::{Common, Count};
 use crate::exit::{Exit, Outcome};
 use crate::form::Form;
-use crate::ingest::{Destination, Entry, Progress, Progresses, Sink, ingest};
+use crate::ingest::{Destination, Entry, Line, Progress, Progresses, Sink, ingest};
 use crate::keyspace::Opened;
 use crate::operator::{OperandText, Target};
 use crate::output::Output;
@@ -53,7 +54,9 @@ impl Sink for Counting {
     const NEEDS_NEWLINE: bool = false;
 
     /// `key` or `key<TAB>operand`: all bytes but newline and the first TAB stand for themselves.
-    fn entry<'a>(&self, line: &'a [u8]) -> Result<Entry<'a>, String> {
+    type Note = Infallible;
+
+    fn line<'a>(&mut self, line: &'a [u8]) -> Result<Line<'a, Infallible>, String> {
         let (key, operand) = match memchr::memchr(b'\t', line) {
             Some(tab) => (&line[..tab], Some(&line[tab + 1..])),
             None => (line, None),
@@ -63,13 +66,17 @@ impl Sink for Counting {
             None => self.operands.one()?,
         });
         if self.key_form == Form::Utf8 {
-            return Ok(Entry { key: Cow::Borrowed(key), value });
+            return Ok(Line::Entry(Entry { key: Cow::Borrowed(key), value }));
         }
         let key = self.key_form.parse(key).ok_or_else(|| {
             let (name, expected) = (self.key_form.name(), self.key_form.expected());
             format!("the key is not {name}: expected {expected}")
         })?;
-        Ok(Entry { key: Cow::Owned(key), value })
+        Ok(Line::Entry(Entry { key: Cow::Owned(key), value }))
+    }
+
+    fn obey(&mut self, note: Infallible) -> Result<(), String> {
+        match note {}
     }
 
     fn open(&mut self) -> Outcome<Destination<'_>> {

@@ -1,6 +1,6 @@
 //! `keyspaces`: lists, creates and drops them.
 
-use foldb::{Db, KeyspaceOptions, KeyspaceStats, Operator, Options};
+use foldb::{Db, KeyspaceOptions, KeyspaceStats, Options};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::json;
 
@@ -15,17 +15,22 @@ use crate::location::{self, Location};
 use crate::operator::Spec;
 use crate::output::Output;
 
+/// What stands for no operator.
+const NO_OPERATOR: &str = "none";
+
 /// Does what was asked.
 pub fn run(args: &Keyspaces, common: &Common) -> Outcome {
-    match (&args.create, &args.drop) {
-        (Some(name), _) => create(args, name, common.options()),
-        (None, Some(name)) => drop_one(args, name, common.options()),
-        (None, None) => list(args, common),
+    match (&args.create, &args.unset_operator, &args.drop) {
+        (Some(name), _, _) => create(args, name, common.options()),
+        (None, Some(name), _) => unset_operator(args, name, common.options()),
+        (None, None, Some(name)) => drop_one(args, name, common.options()),
+        (None, None, None) => list(args, common),
     }
 }
 
 fn create(args: &Keyspaces, name: &str, options: Options) -> Outcome {
-    let operator = args.operator.as_deref().map(Spec::parse).transpose()?;
+    let without = args.operator.as_deref() == Some(NO_OPERATOR);
+    let operator = args.operator.as_deref().filter(|_| !without).map(Spec::parse).transpose()?;
     let own = KeyspaceOptions {
         merge_operator: operator.map(|spec| spec.text().to_owned()),
         value_separation_min: args.separate,
@@ -42,12 +47,15 @@ fn create(args: &Keyspaces, name: &str, options: Options) -> Outcome {
     }
     // What was counted into an earlier one of the name is no progress of this one.
     Progresses::forget(&db, name)?;
-    db.create_keyspace(name, own)?;
+    let created = db.create_keyspace(name, own)?;
+    if without {
+        created.unset_default_operator()?;
+    }
     Ok(db.close()?)
 }
 
 /// A name that the engine would refuse is found out before a database is created.
-fn check_name(name: &str) -> Outcome {
+pub(super) fn check_name(name: &str) -> Outcome {
     if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
         let name = quoted(name.as_bytes());
         return Err(Exit::usage(format!(
@@ -55,6 +63,12 @@ fn check_name(name: &str) -> Outcome {
         )));
     }
     Ok(())
+}
+
+fn unset_operator(args: &Keyspaces, name: &str, options: Options) -> Outcome {
+    let opened = Opened::open(&args.db, name, options)?;
+    opened.keyspace.unset_default_operator()?;
+    opened.close()
 }
 
 fn drop_one(args: &Keyspaces, name: &str, options: Options) -> Outcome {
@@ -94,7 +108,7 @@ impl Row {
         let keyspace = db.keyspace(&stats.name)?;
         Ok(Row {
             name: stats.name.clone(),
-            operator: keyspace.default_operator().as_ref().map(Operator::spec),
+            operator: keyspace.options().merge_operator,
             comparator: keyspace.comparator().name().to_owned(),
             memtable_bytes: stats.memtable_bytes,
             table_bytes: stats.levels.iter().map(|level| level.bytes).sum(),
@@ -120,7 +134,7 @@ fn table(rows: &[Row]) -> String {
     lines.extend(rows.iter().map(|row| {
         vec![
             row.name.clone(),
-            row.operator.clone().unwrap_or_else(|| "none".to_owned()),
+            row.operator.clone().unwrap_or_else(|| NO_OPERATOR.to_owned()),
             row.comparator.clone(),
             HumanBytes(row.memtable_bytes).to_string(),
             HumanBytes(row.table_bytes).to_string(),

@@ -1,7 +1,8 @@
-//! `load`: what `scan` printed, back into a database.
+//! `load`: what `dump` or `scan` printed, back into a database.
 //!
-//! Together they are dump and restore: scanning what was loaded prints what was read, for whatever
-//! bytes, in both forms (`key<TAB>value` and JSON). Values are stored as puts.
+//! The first line tells which it is. A dump makes a new database that is equal ([`super::restore`]).
+//! Entries that `scan` printed are put into one keyspace: scanning what was loaded prints what was
+//! read, for whatever bytes, in both forms (`key<TAB>value` and JSON).
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -11,12 +12,14 @@ use foldb::{Options, TextForm};
 use indicatif::HumanCount;
 
 use crate::args::{Common, Load};
+use crate::command::dump::Header;
+use crate::command::restore::{Note, Restore};
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
-use crate::form::{Form, json};
-use crate::ingest::{Destination, Entry, Sink, ingest};
+use crate::form::{Form, KeyFormat, ValueFormat, json};
+use crate::ingest::{Destination, Entry, Line, Sink, ingest};
 use crate::keyspace::{self, Opened};
-use crate::location::Location;
+use crate::location::{Location, shown};
 use crate::operator::Spec;
 
 /// Loads what is read.
@@ -28,15 +31,37 @@ pub fn run(args: &Load, common: &Common) -> Outcome {
             "of a sketch scan shows the estimate only: give --as hex to scan and to load",
         ));
     }
-    let mut loading = Loading { target, key: common.key_form(), value, json: common.json };
-    let ingested = ingest(&args.files, &mut loading)?;
-    loading.target.close()?;
+    let is_plain = args.operator.is_none()
+        && common.value_format == ValueFormat::Auto
+        && common.key_format == KeyFormat::Utf8;
+    let entries = Entries { key: common.key_form(), value, json: common.json };
+    let mut loading = Loading { target, entries, is_plain, begun: false, restore: None };
+    let ingested = ingest(&args.files, &mut loading);
+    let ingested = ingested.map_err(|failed| match &loading.restore {
+        Some(_) => failed.and(&format!("; {} is incomplete", shown(&args.db))),
+        None => failed,
+    })?;
+    match loading.restore {
+        Some(restore) => restore.close()?,
+        None => loading.target.close()?,
+    }
     let _ = writeln!(io::stderr(), "{}", ingested.summary("loaded"));
     Ok(())
 }
 
 struct Loading {
     target: Target,
+    entries: Entries,
+    /// Whether no flag says how entries are written.
+    is_plain: bool,
+    /// Whether a line was read: only the first one begins a dump.
+    begun: bool,
+    /// What is made of a dump.
+    restore: Option<Restore>,
+}
+
+/// How the entries are written that `scan` printed.
+struct Entries {
     key: Form,
     value: Form,
     json: bool,
@@ -47,7 +72,66 @@ impl Sink for Loading {
     /// A dump that was cut off inside a value would otherwise pass for a shorter value.
     const NEEDS_NEWLINE: bool = true;
 
-    fn entry<'a>(&self, line: &'a [u8]) -> Result<Entry<'a>, String> {
+    type Note = Note;
+
+    fn line<'a>(&mut self, line: &'a [u8]) -> Result<Line<'a, Note>, String> {
+        if let Some(restore) = &mut self.restore {
+            return restore.line(line);
+        }
+        let is_first = !std::mem::replace(&mut self.begun, true);
+        if is_first && let Some(header) = Header::read(line) {
+            return header.map(|header| Line::Note(Note::Header(header)));
+        }
+        self.entries.read(line).map(Line::Entry)
+    }
+
+    fn obey(&mut self, note: Note) -> Result<(), String> {
+        match (note, &mut self.restore) {
+            (Note::Header(header), _) => {
+                let target = &self.target;
+                if !matches!(target.state, State::Missing) {
+                    let db = shown(&target.path);
+                    return Err(format!("a dump makes a new database, and {db} is one already"));
+                }
+                if !self.is_plain {
+                    return Err(
+                        "a dump says itself how it is written: leave --operator, --as and \
+                                --key-format out"
+                            .to_owned(),
+                    );
+                }
+                let restore = Restore::begin(&target.path, &header, &target.options);
+                self.restore = Some(restore.map_err(Exit::message)?);
+                Ok(())
+            }
+            (note, Some(restore)) => restore.obey(note),
+            (_, None) => Ok(()),
+        }
+    }
+
+    fn finish(&self) -> Result<(), String> {
+        self.restore.as_ref().map_or(Ok(()), Restore::finish)
+    }
+
+    fn open(&mut self) -> Outcome<Destination<'_>> {
+        let opened = match &self.restore {
+            Some(restore) => restore.opened(),
+            None => self.target.open()?,
+        };
+        Ok(Destination { opened, operator: None, progresses: None })
+    }
+
+    fn kept(&self, lines: u64) -> String {
+        match lines {
+            0 => "nothing is loaded".to_owned(),
+            1 => "the line before it is loaded".to_owned(),
+            more => format!("the {} lines before it are loaded", HumanCount(more)),
+        }
+    }
+}
+
+impl Entries {
+    fn read<'a>(&self, line: &'a [u8]) -> Result<Entry<'a>, String> {
         let of_key = |why| format!("the key: {why}");
         let of_value = |why| format!("the value: {why}");
         if self.json {
@@ -66,18 +150,6 @@ impl Sink for Loading {
             key: self.key.parse_escaped(&line[..tab]).map_err(of_key)?,
             value: self.value.parse_escaped(&line[tab + 1..]).map_err(of_value)?,
         })
-    }
-
-    fn open(&mut self) -> Outcome<Destination<'_>> {
-        Ok(Destination { opened: self.target.open()?, operator: None, progresses: None })
-    }
-
-    fn kept(&self, lines: u64) -> String {
-        match lines {
-            0 => "nothing is loaded".to_owned(),
-            1 => "the line before it is loaded".to_owned(),
-            more => format!("the {} lines before it are loaded", HumanCount(more)),
-        }
     }
 }
 
@@ -163,6 +235,7 @@ fn fixes(opened: &Opened, asked: Option<&Spec>) -> Outcome<bool> {
     match (opened.keyspace.default_operator(), asked) {
         (_, None) => Ok(false),
         (Some(default), Some(asked)) if default.spec() == asked.text() => Ok(false),
+        (None, Some(_)) if let Some(missing) = opened.missing_operator() => Err(missing),
         (None, Some(_)) if name == keyspace::DEFAULT => Ok(true),
         (default, Some(_)) => {
             let name = quoted(name.as_bytes());

@@ -5,6 +5,7 @@ mod compact;
 mod completions;
 mod count;
 mod demo;
+mod dump;
 mod explain;
 mod finalize;
 mod keyspaces;
@@ -14,6 +15,7 @@ mod operators;
 mod options;
 mod point;
 mod repair;
+mod restore;
 mod scan;
 mod stats;
 mod verify;
@@ -36,6 +38,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Delete(args) => point::delete(args, common),
         Command::Merge(args) => point::merge(args, common),
         Command::Scan(args) => scan::run(args, common),
+        Command::Dump(args) => dump::run(args, common),
         Command::Count(args) => count::run(args, common),
         Command::Load(args) => load::run(args, common),
         Command::Stats(args) => stats::run(args, common),

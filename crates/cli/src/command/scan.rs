@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use foldb::{Iter, ReadOptions};
+use foldb::{Iter, ReadOptions, Value};
 use serde_json::json;
 
 use crate::args::{Common, Scan};
@@ -24,7 +24,7 @@ pub fn run(args: &Scan, common: &Common) -> Outcome {
     let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
     // A range the wrong way round would be refused.
     let bounds = if range.is_empty() { KeyRange::nothing() } else { range }.bounds();
-    let entries = opened.keyspace.range_opt::<Vec<u8>>(bounds, &once)?;
+    let entries = opened.keyspace.range_opt(bounds, &once)?;
     let walk = Walk { entries, reverse: args.reverse, limit: args.limit.unwrap_or(u64::MAX) };
     let mut output = Output::new();
     if args.count {
@@ -40,40 +40,73 @@ pub fn run(args: &Scan, common: &Common) -> Outcome {
     opened.close()
 }
 
-/// Entries that were left out.
+/// Entries that were printed, and those that were left out.
 #[derive(Default)]
-struct Skipped {
-    count: u64,
+pub struct Tally {
+    skip_failed: bool,
+    printed: u64,
+    skipped: u64,
     /// Why the first one was.
-    first: Option<Exit>,
+    first: Option<String>,
 }
 
-fn print(walk: Walk, style: EntryStyle, skip_failed: bool, output: &mut Output) -> Outcome {
-    let (mut printed, mut skipped) = (0u64, Skipped::default());
-    walk.each(|entries| match print_entry(entries, style, output) {
-        Err(failed @ Exit::Failed(_)) if skip_failed => {
-            skipped.count += 1;
-            skipped.first.get_or_insert(failed);
-            Ok(())
+impl Tally {
+    /// Of a walk that goes on behind entries that cannot be printed, or does not.
+    pub fn new(skip_failed: bool) -> Tally {
+        Tally { skip_failed, ..Tally::default() }
+    }
+
+    /// Counts an entry.
+    ///
+    /// # Errors
+    /// What kept it from being printed, unless such entries are skipped.
+    pub fn note(&mut self, printed: Outcome) -> Outcome {
+        match printed {
+            Err(Exit::Failed(why)) if self.skip_failed => {
+                self.skipped += 1;
+                self.first.get_or_insert(why);
+                Ok(())
+            }
+            done => done.map(|()| self.printed += 1),
         }
-        done => done.map(|()| printed += 1),
-    })?;
-    match (skipped.count, skipped.first) {
-        (count, Some(Exit::Failed(first))) => {
+    }
+
+    /// How many entries were printed.
+    pub fn printed(&self) -> u64 {
+        self.printed
+    }
+
+    /// # Errors
+    /// Partial, if some were skipped.
+    pub fn finish(self) -> Outcome {
+        let Tally { printed, skipped, .. } = self;
+        self.first.map_or(Ok(()), |first| {
             let were = if printed == 1 { "entry was" } else { "entries were" };
             Err(Exit::Partial(format!(
-                "{printed} {were} printed, {count} skipped; the first: {first}"
+                "{printed} {were} printed, {skipped} skipped; the first: {first}"
             )))
-        }
-        _ => Ok(()),
+        })
     }
 }
 
-fn print_entry(entries: &mut Iter, style: EntryStyle, output: &mut Output) -> Outcome {
-    let value = entries.value().map_err(|error| {
-        Exit::failed(format!("{}: {error}", style.key_in_message(entries.key())))
+fn print(walk: Walk, style: EntryStyle, skip_failed: bool, output: &mut Output) -> Outcome {
+    let mut tally = Tally::new(skip_failed);
+    walk.each(|entries| {
+        let printed = value_of(entries, &style);
+        let printed = printed.and_then(|value| style.line(output, entries.key(), value));
+        tally.note(printed)
     })?;
-    style.line(output, entries.key(), value)
+    tally.finish()
+}
+
+/// The value where an iterator stands.
+///
+/// # Errors
+/// Failed, naming the key, if it cannot be read or folded.
+pub fn value_of<'a>(entries: &'a Iter, style: &EntryStyle) -> Outcome<&'a Value> {
+    entries
+        .value()
+        .map_err(|error| Exit::failed(format!("{}: {error}", style.key_in_message(entries.key()))))
 }
 
 fn print_count(count: u64, as_json: bool, output: &mut Output) -> Outcome {
@@ -104,7 +137,8 @@ impl Walk {
         Ok(count)
     }
 
-    fn each(mut self, mut visit: impl FnMut(&mut Iter) -> Outcome) -> Outcome {
+    /// Visits them in their order.
+    pub fn each(mut self, mut visit: impl FnMut(&Iter) -> Outcome) -> Outcome {
         if self.limit == 0 {
             return Ok(());
         }

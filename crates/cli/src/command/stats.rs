@@ -35,7 +35,7 @@ fn count_keys(db: &Db) -> Outcome<u64> {
     let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
     let mut keys = 0;
     for name in db.keyspaces() {
-        let entries = db.keyspace(&name)?.range_opt::<&[u8]>(.., &once)?;
+        let entries = db.keyspace(&name)?.range_opt(.., &once)?;
         keys += Walk { entries, reverse: false, limit: u64::MAX }.count()?;
     }
     Ok(keys)

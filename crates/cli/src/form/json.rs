@@ -48,6 +48,27 @@ pub fn value(shown: Shown<'_>) -> Value {
     }
 }
 
+/// Bytes so that [`restored`] gives them back exactly: in their form where that loses nothing, else
+/// as text, else as `{"base64":"…"}`. A string is always text, never a number.
+pub fn exact(form: Form, bytes: &[u8]) -> Value {
+    let in_form = form.show(bytes).ok().map(value).filter(|json| {
+        matches!(json, Value::Number(_) | Value::Array(_))
+            && restored(form, json).is_ok_and(|restored| restored == bytes)
+    });
+    in_form.unwrap_or_else(|| value(Shown::Text(bytes)))
+}
+
+/// The bytes for which [`exact`] wrote `json`.
+///
+/// # Errors
+/// In words, if it cannot have.
+pub fn restored(form: Form, json: &Value) -> Result<Vec<u8>, String> {
+    match json {
+        Value::Number(_) | Value::Array(_) => parse(form, json),
+        _ => parse(Form::Utf8, json),
+    }
+}
+
 /// An entry that [`Entry`] wrote.
 ///
 /// # Errors

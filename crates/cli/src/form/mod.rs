@@ -34,6 +34,8 @@ pub enum ValueFormat {
     U64,
     I64,
     F64,
+    List,
+    Set,
 }
 
 /// How bytes are written.
@@ -94,6 +96,8 @@ impl ValueFormat {
             ValueFormat::U64 => Form::U64,
             ValueFormat::I64 => Form::I64,
             ValueFormat::F64 => Form::F64,
+            ValueFormat::List => Form::List,
+            ValueFormat::Set => Form::Set,
         }
     }
 }

@@ -42,11 +42,28 @@ pub trait Sink {
     /// Whether a last line without a newline is refused as cut off.
     const NEEDS_NEWLINE: bool;
 
+    /// What lines may say that are no entries.
+    type Note;
+
     /// What a line that is not empty says.
     ///
     /// # Errors
     /// Why it says nothing, in words.
-    fn entry<'a>(&self, line: &'a [u8]) -> Result<Entry<'a>, String>;
+    fn line<'a>(&mut self, line: &'a [u8]) -> Result<Line<'a, Self::Note>, String>;
+
+    /// Does what a line says that is no entry. All entries before it are in the database.
+    ///
+    /// # Errors
+    /// Why it cannot be done, in words.
+    fn obey(&mut self, note: Self::Note) -> Result<(), String>;
+
+    /// Looks at what was read, when all was.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    fn finish(&self) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Where entries go. The database is opened, and created, at the first commit: a first line
     /// that is bad creates none.
@@ -67,6 +84,15 @@ pub trait Sink {
 }
 
 /// What a line says.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line<'a, Note> {
+    /// An entry.
+    Entry(Entry<'a>),
+    /// Something about those behind it.
+    Note(Note),
+}
+
+/// A key and what becomes of it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// The key.
@@ -160,6 +186,7 @@ pub fn ingest<S: Sink>(files: &[PathBuf], sink: &mut S) -> Outcome<Ingested> {
         empty: ingest.empty,
         took: started.elapsed(),
     };
+    sink.finish().map_err(Exit::Failed)?;
     sink.open()?.opened.db.sync()?;
     Ok(ingested)
 }
@@ -261,7 +288,7 @@ impl<S: Sink> Ingest<'_, S> {
         }
         if line.is_empty() {
             self.empty += 1;
-        } else if let Err(why) = self.add(line) {
+        } else if let Err(why) = self.add(line)? {
             self.commit()?;
             return Err(self.bad_line(self.lines_in_source, &why));
         }
@@ -286,11 +313,20 @@ impl<S: Sink> Ingest<'_, S> {
         passed.map_err(|why| self.bad_source(&why))
     }
 
-    fn add(&mut self, line: &[u8]) -> Result<(), String> {
-        let entry = self.sink.entry(line)?;
-        let number = (self.lines_in_source, self.lines + 1);
-        self.pending.add(&entry.key, &entry.value, number);
-        Ok(())
+    /// Takes one line; what is wrong with it, if it is a bad one.
+    fn add(&mut self, line: &[u8]) -> Outcome<Result<(), String>> {
+        match self.sink.line(line) {
+            Ok(Line::Entry(entry)) => {
+                let number = (self.lines_in_source, self.lines + 1);
+                self.pending.add(&entry.key, &entry.value, number);
+                Ok(Ok(()))
+            }
+            Ok(Line::Note(note)) => {
+                self.commit()?;
+                Ok(self.sink.obey(note))
+            }
+            Err(why) => Ok(Err(why)),
+        }
     }
 
     fn bad_line(&self, number: u64, why: &str) -> Exit {

@@ -114,3 +114,29 @@ fn wrong_questions_touch_nothing() {
     shell.run("keyspaces file --create x").failed(1);
     assert_eq!(contents(&shell.path("file"))[0].1, b"precious");
 }
+
+/// A number merged once by mistake made the texts of a database unreadable for ever.
+#[test]
+fn an_operator_is_unset_and_texts_are_texts_again() {
+    let shell = Shell::new();
+    shell.ok("put db today buy_apples");
+    shell.feed(&["count", "db"], b"").ok();
+    // Eight bytes are a number to the operator.
+    shell.ok("put db note 7dots... --as utf8");
+    assert_eq!(shell.ok("get db today"), "buy apples\n");
+    assert_eq!(shell.ok("get db note"), "3327648248082949175\n");
+    assert_eq!(shell.ok("keyspaces db --unset-operator default"), "");
+    assert_eq!(shell.ok("get db note"), "7dots...\n");
+    assert_eq!(list(&shell)[0]["operator"], Value::Null);
+    shell.ok("keyspaces db --create later");
+    assert_eq!(list(&shell)[1]["operator"], Value::Null);
+    let message = shell.run("merge db today 1").failed(2);
+    assert!(message.contains("has no operator yet"), "{message}");
+    shell.ok("merge db tags red --operator set");
+    shell.ok("keyspaces db --create plain --operator none");
+    assert_eq!(list(&shell)[2]["operator"], Value::Null);
+    let message = shell.run("keyspaces db --unset-operator nope").failed(1);
+    assert!(message.contains("there is no keyspace 'nope'"), "{message}");
+    let message = shell.run("keyspaces db --unset-operator plain --drop plain").failed(2);
+    assert!(message.contains("--drop"), "{message}");
+}

@@ -2,9 +2,11 @@
 
 mod completions;
 mod count;
+mod custom_operators;
 mod demo;
 #[cfg(unix)]
 mod docs;
+mod dump;
 mod foldb;
 mod keyspaces;
 mod kill;

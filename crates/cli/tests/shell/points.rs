@@ -219,3 +219,25 @@ fn small_mistakes_are_told_as_they_are() {
     assert!(shell.run("merge-segments db --dead x").failed(2).contains("from 0 to 100"));
     assert!(shell.run("checkpoint db db/sub").failed(1).contains("is inside of 'db'"));
 }
+
+#[test]
+fn lists_and_sets_are_read_without_their_operators() {
+    let shell = Shell::new();
+    for (form, shown) in [("list", "pear\npear\nfig\n"), ("set", "fig\npear\n")] {
+        for element in ["pear", "pear", "fig"] {
+            shell.ok(&format!("merge db {form} {element} --operator {form}"));
+        }
+        shell.ok("keyspaces db --unset-operator default");
+        assert_eq!(shell.ok(&format!("get db {form} --as {form}")), shown);
+    }
+    assert_eq!(
+        shell.ok("get db set --as set --json"),
+        "{\"key\":\"set\",\"value\":[\"fig\",\"pear\"]}\n"
+    );
+    // One element in, as a merge takes it.
+    shell.ok("put db one pear --as set");
+    assert_eq!(shell.ok("get db one --as set"), "pear\n");
+    shell.ok("put db text \u{ff}");
+    let message = shell.run("get db text --as list").failed(1);
+    assert!(message.contains("is no list"), "{message}");
+}

@@ -163,7 +163,7 @@ impl<'a> Task<'a> {
             | Benchmark::ReadWhileMerging => self.read_random(self.sizes.num),
             Benchmark::MultiReadRandom => self.multi_read_random(),
             Benchmark::SeekRandom => self.seek_random(),
-            Benchmark::Compact => self.db.compact::<&[u8]>(..),
+            Benchmark::Compact => self.db.compact(..),
             Benchmark::Crc32c => {
                 self.checksum();
                 Ok(())

@@ -16,14 +16,14 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 
 use foldb_chains::{Cursor, Pins};
 
 use crate::db::{Db, Keyspace, read};
 use crate::error::Result;
 use crate::iterator::{Bounds, Covers};
-use crate::key::{Comparator, Kind, RecordHeader, SeqNo};
+use crate::key::{AsKeyRange, Comparator, Kind, RecordHeader, SeqNo};
 use crate::memtable::{self, Memtable};
 use crate::options::ReadOptions;
 use crate::version::{KeyRange, Run, TableRef, Upper};
@@ -73,7 +73,7 @@ impl Db {
     /// assert_eq!(db.approximate_size("a"..)?, 0);
     /// # Ok::<(), foldb::Error>(())
     /// ```
-    pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+    pub fn approximate_size(&self, range: impl AsKeyRange) -> Result<u64> {
         self.default_keyspace().approximate_size(range)
     }
 
@@ -96,10 +96,7 @@ impl Db {
     /// assert!(count.at_least <= 50 && 50 <= count.at_most);
     /// # Ok::<(), foldb::Error>(())
     /// ```
-    pub fn approximate_count<K: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<K>,
-    ) -> Result<ApproximateCount> {
+    pub fn approximate_count(&self, range: impl AsKeyRange) -> Result<ApproximateCount> {
         self.default_keyspace().approximate_count(range)
     }
 }
@@ -121,7 +118,7 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Db::approximate_size`]; `KeyspaceDropped`.
-    pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+    pub fn approximate_size(&self, range: impl AsKeyRange) -> Result<u64> {
         self.size_within(&read::bounds_of(&range))
     }
 
@@ -129,17 +126,14 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Db::approximate_count`]; `KeyspaceDropped`.
-    pub fn approximate_count<K: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<K>,
-    ) -> Result<ApproximateCount> {
+    pub fn approximate_count(&self, range: impl AsKeyRange) -> Result<ApproximateCount> {
         self.count_within(&read::bounds_of(&range))
     }
 
     fn size_within(&self, bounds: &Bounds) -> Result<u64> {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
-        keyspace.check_ends(bounds)?;
+        keyspace.check_ends(bounds.as_refs())?;
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::published)?;
         let comparator = &*keyspace.comparator;
@@ -158,7 +152,7 @@ impl Keyspace {
     fn count_within(&self, bounds: &Bounds) -> Result<ApproximateCount> {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
-        keyspace.check_ends(bounds)?;
+        keyspace.check_ends(bounds.as_refs())?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::published)?;

@@ -1,6 +1,6 @@
 //! Compaction from the database's side: which job next, and the installation of its slices.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use crate::db::schedule::Claim;
 use crate::db::tree::Tree;
 use crate::error::Result;
 use crate::events::Event;
-use crate::key::Comparator;
+use crate::key::{Comparator, KeyBounds};
 use crate::limits;
 use crate::totals::Total;
 use crate::version::{Edit, KeyspaceEdit};
@@ -151,11 +151,7 @@ impl Core {
     }
 
     /// Compacts a key range of a keyspace into the last level and waits for it.
-    pub(crate) fn compact<K: AsRef<[u8]>>(
-        &self,
-        keyspace: &KeyspaceState,
-        range: &impl RangeBounds<K>,
-    ) -> Result<()> {
+    pub(crate) fn compact(&self, keyspace: &KeyspaceState, range: KeyBounds<'_>) -> Result<()> {
         check_ends(range)?;
         keyspace.check_ends(range)?;
         self.flush_sealed()?;
@@ -192,11 +188,10 @@ impl Core {
 }
 
 /// Refuses a range whose ends are too long: edits of the tree store them.
-fn check_ends<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Result<()> {
-    let ends =
-        [("the start of a range", range.start_bound()), ("the end of a range", range.end_bound())];
+fn check_ends((start, end): KeyBounds<'_>) -> Result<()> {
+    let ends = [("the start of a range", start), ("the end of a range", end)];
     ends.into_iter().try_for_each(|(what, end)| match end {
-        Bound::Included(key) | Bound::Excluded(key) => limits::check_key(what, key.as_ref()),
+        Bound::Included(key) | Bound::Excluded(key) => limits::check_key(what, key),
         Bound::Unbounded => Ok(()),
     })
 }
@@ -219,17 +214,17 @@ impl Tree {
 }
 
 /// A range of the caller's as `[lo, hi)`, made larger where that cannot be said exactly.
-fn widened<K: AsRef<[u8]>>(range: &impl RangeBounds<K>, comparator: &dyn Comparator) -> ShapeRange {
-    let lo = match range.start_bound() {
+fn widened((start, end): KeyBounds<'_>, comparator: &dyn Comparator) -> ShapeRange {
+    let lo = match start {
         Bound::Unbounded => None,
-        Bound::Included(key) | Bound::Excluded(key) => Some(Arc::from(key.as_ref())),
+        Bound::Included(key) | Bound::Excluded(key) => Some(Arc::from(key)),
     };
-    let hi = match range.end_bound() {
+    let hi = match end {
         Bound::Unbounded => None,
-        Bound::Excluded(key) => Some(Arc::from(key.as_ref())),
+        Bound::Excluded(key) => Some(Arc::from(key)),
         Bound::Included(key) if comparator.bytewise_order() => {
             // The first key behind it in the order of the bytes.
-            let mut successor = key.as_ref().to_vec();
+            let mut successor = key.to_vec();
             successor.push(0);
             Some(successor.into())
         }

@@ -38,7 +38,6 @@ mod write;
 mod writer_lock;
 
 use std::fmt;
-use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -47,6 +46,7 @@ use crate::db::core::Core;
 use crate::error::Result;
 use crate::fold::Operator;
 use crate::iterator::Iter;
+use crate::key::AsKeyRange;
 use crate::memory::MemoryUsage;
 use crate::options::{ExplainedOption, Options, ReadOptions, WriteOptions};
 use crate::stats::Stats;
@@ -341,11 +341,11 @@ impl Db {
     /// assert_eq!(db.get("bob")?.unwrap(), 1u64.to_le_bytes());
     /// assert_eq!(db.get("cid")?, None);
     /// assert_eq!(before.get("cid")?.unwrap(), 5u64.to_le_bytes());
-    /// db.delete_range::<&str>(..)?;
+    /// db.delete_range(..)?;
     /// assert_eq!(db.iter()?.count(), 0);
     /// # Ok::<(), foldb::Error>(())
     /// ```
-    pub fn delete_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+    pub fn delete_range(&self, range: impl AsKeyRange) -> Result<()> {
         self.delete_range_opt(range, &WriteOptions::default())
     }
 
@@ -353,11 +353,7 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::delete_range`].
-    pub fn delete_range_opt<K: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<K>,
-        options: &WriteOptions,
-    ) -> Result<()> {
+    pub fn delete_range_opt(&self, range: impl AsKeyRange, options: &WriteOptions) -> Result<()> {
         self.0.delete_range_opt(range, options)
     }
 
@@ -453,14 +449,14 @@ impl Db {
     /// # Errors
     /// `Closed`.
     pub fn iter(&self) -> Result<Iter> {
-        self.range::<&[u8]>(..)
+        self.range(..)
     }
 
     /// An iterator over the entries whose keys lie in a range.
     ///
     /// # Errors
     /// `Closed`.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
+    pub fn range(&self, range: impl AsKeyRange) -> Result<Iter> {
         self.range_opt(range, &ReadOptions::default())
     }
 
@@ -468,11 +464,7 @@ impl Db {
     ///
     /// # Errors
     /// `Closed`; `InvalidArgument` for a snapshot of another database.
-    pub fn range_opt<K: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<K>,
-        options: &ReadOptions,
-    ) -> Result<Iter> {
+    pub fn range_opt(&self, range: impl AsKeyRange, options: &ReadOptions) -> Result<Iter> {
         self.0.range_opt(range, options)
     }
 
@@ -497,9 +489,11 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::flush`].
-    pub fn compact<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+    pub fn compact(&self, range: impl AsKeyRange) -> Result<()> {
         let core = self.core();
-        core.all_keyspaces().iter().try_for_each(|keyspace| core.compact(keyspace, &range))
+        core.all_keyspaces()
+            .iter()
+            .try_for_each(|keyspace| core.compact(keyspace, range.key_bounds()))
     }
 
     /// Waits until sealed memtables are flushed, and compactions and merges of value segments have nothing

@@ -99,7 +99,7 @@ impl Db {
         let failed = self.all_keyspaces().into_iter().flat_map(|keyspace| {
             let name: Arc<str> = keyspace.name().into();
             let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
-            let (failed, broken) = match keyspace.range_opt::<&[u8]>(.., &once) {
+            let (failed, broken) = match keyspace.range_opt(.., &once) {
                 Ok(entries) => (Some(failed_of(entries, name)), None),
                 Err(error) if error.kind() == ErrorKind::KeyspaceDropped => (None, None),
                 Err(error) => (None, Some(Err(error))),
@@ -164,6 +164,19 @@ impl Core {
             key: key.to_vec(),
             operator: operator.to_owned(),
         }));
+    }
+
+    /// Takes a keyspace its default operator: a new manifest that does not have it is put in force.
+    pub(crate) fn unset_default_operator(&self, keyspace: &KeyspaceState) -> Result<()> {
+        self.check_writable()?;
+        let mut tree = self.lock_tree();
+        keyspace.check_exists()?;
+        if keyspace.unset_operator(true) {
+            return Ok(());
+        }
+        self.begin_manifest(&mut tree).inspect_err(|_| {
+            keyspace.unset_operator(false);
+        })
     }
 
     /// An operator by its spec, registered durably if it is new here.

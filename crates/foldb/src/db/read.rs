@@ -1,7 +1,7 @@
 //! Reading: point reads and iterators.
 
 use std::collections::HashSet;
-use std::ops::{Bound, ControlFlow, RangeBounds};
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use foldb_chains::Pins;
@@ -18,7 +18,7 @@ use crate::fold::Chain;
 use crate::iterator::{
     Bounds, CoverSource, Covers, Iter, MergingCursor, RunCursor, Source, VisibleParts,
 };
-use crate::key::{MAX_SEQNO, SeqNo};
+use crate::key::{AsKeyRange, MAX_SEQNO, SeqNo};
 use crate::options::ReadOptions;
 use crate::table::{CursorOptions, TableReader};
 use crate::totals::Total;
@@ -190,7 +190,7 @@ impl Keyspace {
     pub(crate) fn new_iter(&self, bounds: Bounds, options: &ReadOptions) -> Result<Iter> {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
-        keyspace.check_ends(&bounds)?;
+        keyspace.check_ends(bounds.as_refs())?;
         // The view first, the sequence number second (H3), the memtables' key lists third (H17).
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
@@ -235,9 +235,9 @@ pub(super) fn cover(chain: &mut Chain, table: &TableReader, key: &[u8], hash: u6
 }
 
 /// A range of keys as owned bounds.
-pub(crate) fn bounds_of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Bounds {
-    let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
-    Bounds { lower: owned(range.start_bound()), upper: owned(range.end_bound()) }
+pub(crate) fn bounds_of(range: &impl AsKeyRange) -> Bounds {
+    let (lower, upper) = range.key_bounds();
+    Bounds { lower: lower.map(<[u8]>::to_vec), upper: upper.map(<[u8]>::to_vec) }
 }
 
 /// The keys that begin with a prefix, in the order of the bytes.

@@ -1,4 +1,5 @@
-//! What reads pay for meeting several runs: a merge is done for them when they have paid for it.
+//! What reads pay for meeting several runs, or keys that are gone: a merge is done for them when
+//! they have paid for it.
 //!
 //! A seek positions a cursor in each run, each step of a scan plays a match more the more runs there
 //! are, and a point read that no filter stops looks into one run after the other. A tree of one run
@@ -10,18 +11,29 @@
 //! 82 MB of 5 M records     82 MB and 64 B a record         402 MB of work, done for half of it
 //! ```
 //!
-//! It is done when nothing else is to be done and no writer is held back, and paid for then: what is
+//! A scan over keys that were deleted one by one looks at each of them. That is paid into a second
+//! account, from which the tombstones are carried to the oldest data, where they end:
+//!
+//! ```text
+//! 1 scan over 1 M of them    185 B each               185 MB paid
+//! 1 M tombstones, 1 M puts   50 MB and 64 B a record  178 MB of work, done for half of it
+//! ```
+//!
+//! Both are done when nothing else is to be done and no writer is held back, and paid for then: what is
 //! rewritten for reads stays in proportion to them. An iterator pays when it is dropped, and every
-//! thousand seeks; nothing shared is touched in between, nor ever where there is one run.
+//! thousand seeks; nothing shared is touched in between, nor ever where there is one run and no
+//! tombstone.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::compaction::policy::{self, Pick, Policy, RunningJob, TreeShape};
 use crate::db::core::Core;
 use crate::db::keyspace::{Keyspace, KeyspaceState};
 use crate::db::schedule::{Claim, in_turn};
 use crate::db::tree::Tree;
 use crate::db::view::View;
 use crate::iterator::{Effort, Payee};
+use crate::key::Comparator;
 
 /// What a run too many costs a seek or a point read: 1 µs, at 2 ns a byte.
 const BYTES_PER_RUN: u64 = 512;
@@ -76,6 +88,9 @@ impl ReadCredit {
     }
 }
 
+/// What the policy has for an account, and its price.
+type Offer = fn(&Policy, &TreeShape, &[RunningJob], &dyn Comparator) -> Option<(u64, Pick)>;
+
 /// What an iterator keeps alive, and who it pays.
 pub(crate) struct Reader {
     pub(crate) keyspace: Keyspace,
@@ -88,7 +103,9 @@ impl Payee for Reader {
         let runs = self.view.version.runs().count() as u64;
         let too_many = runs.saturating_sub(1);
         let bytes = too_many * (effort.seeks * BYTES_PER_RUN + effort.steps * BYTES_PER_STEP);
-        self.keyspace.core().reads_paid(self.keyspace.state(), bytes);
+        let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
+        core.reads_paid(&keyspace.read_credit, bytes);
+        core.reads_paid(&keyspace.gone_credit, effort.gone * policy::BYTES_PER_GONE);
     }
 }
 
@@ -96,12 +113,12 @@ impl Core {
     /// A point read looked into so many runs after the first.
     #[cold]
     pub(crate) fn looked_into_more_runs(&self, keyspace: &KeyspaceState, runs: u64) {
-        self.reads_paid(keyspace, runs * BYTES_PER_RUN);
+        self.reads_paid(&keyspace.read_credit, runs * BYTES_PER_RUN);
     }
 
-    fn reads_paid(&self, keyspace: &KeyspaceState, bytes: u64) {
+    fn reads_paid(&self, account: &ReadCredit, bytes: u64) {
         let is_compacted = !self.read_only && !self.options.disable_auto_compactions;
-        if bytes > 0 && is_compacted && keyspace.read_credit.pay(bytes) {
+        if bytes > 0 && is_compacted && account.pay(bytes) {
             self.wake();
         }
     }
@@ -114,14 +131,19 @@ impl Core {
         let refold = self.refold();
         let (id, pick) = in_turn(tree).find_map(|id| {
             let own = &tree.keyspaces[&id];
-            let credit = &own.keyspace.read_credit;
-            if !credit.may_buy() {
-                return None;
-            }
-            let found = own.ask(|policy, comparator| {
-                policy.for_reads(&own.shape(&refold), &own.running_jobs(), comparator)
-            });
-            Some((id, credit.buy(found)?))
+            let accounts: [(&ReadCredit, Offer); 2] = [
+                (&own.keyspace.read_credit, Policy::for_reads),
+                (&own.keyspace.gone_credit, Policy::for_scans),
+            ];
+            accounts.into_iter().find_map(|(credit, offer)| {
+                if !credit.may_buy() {
+                    return None;
+                }
+                let found = own.ask(|policy, comparator| {
+                    offer(policy, &own.shape(&refold), &own.running_jobs(), comparator)
+                });
+                Some((id, credit.buy(found)?))
+            })
         })?;
         Some(self.claim_of(id, &pick, tree))
     }

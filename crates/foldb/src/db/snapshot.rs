@@ -134,7 +134,7 @@ impl Snapshot {
     /// # Errors
     /// As [`Db::iter`].
     pub fn iter(&self) -> Result<Iter> {
-        self.0.db.range_opt::<&[u8]>(.., &self.read_options())
+        self.0.db.range_opt(.., &self.read_options())
     }
 
     /// The position in the order of writes that it holds, as [`Db::explain`] names it.

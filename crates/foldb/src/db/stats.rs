@@ -52,7 +52,7 @@ impl Core {
     pub(crate) fn explain_options(&self, keyspace: &KeyspaceState) -> Vec<ExplainedOption> {
         let is_default = keyspace.id == DEFAULT_KEYSPACE;
         let options = Options {
-            merge_operator: keyspace.default_operator.as_ref().map(Operator::spec),
+            merge_operator: keyspace.merge_operator().map(Operator::spec),
             comparator: Arc::clone(&keyspace.comparator),
             num_levels: keyspace.num_levels,
             compression: keyspace.settings.compression,

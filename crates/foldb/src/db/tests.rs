@@ -259,12 +259,12 @@ fn compactions_asked_for_run_alone() {
         let compactors: Vec<_> = (0..2)
             .map(|_| {
                 let db = db.clone();
-                thread::spawn(move || (0..15).for_each(|_| db.compact::<&str>(..).unwrap()))
+                thread::spawn(move || (0..15).for_each(|_| db.compact(..).unwrap()))
             })
             .collect();
         writer.join().unwrap();
         compactors.into_iter().for_each(|thread| thread.join().unwrap());
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         let total: u64 = (0..1500).map(|n| count(&db, &format!("{n:04}"))).sum();
         assert_eq!(total, 12_000, "{preset:?}");
     }
@@ -283,7 +283,7 @@ fn a_compaction_that_returned_is_done() {
                 .map(|_| {
                     let db = db.clone();
                     thread::spawn(move || {
-                        db.compact::<&str>(..).unwrap();
+                        db.compact(..).unwrap();
                         db.stats().runs_per_read()
                     })
                 })

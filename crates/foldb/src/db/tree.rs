@@ -120,6 +120,7 @@ impl Core {
             own.keyspace.growing.remove_obsolete();
             own.keyspace.merge_turn.changed();
             own.keyspace.read_credit.tree_changed();
+            own.keyspace.gone_credit.tree_changed();
             self.set_pace(own);
         }
         if tree.manifest.is_long() {
@@ -140,20 +141,28 @@ impl Core {
 
     /// The same for an edit that the caller makes durable.
     pub(super) fn append_unsynced(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
-        match &*self.lock.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(lock) if lock.is_held() => {}
-            Some(_) => {
-                let message = "this process was forked from the one that has the database open: \
-                               open it after the fork";
-                return Err(Error::new(ErrorKind::Closed, message));
-            }
-            None => return Err(Error::new(ErrorKind::Closed, "the database was closed meanwhile")),
-        }
+        self.check_lock()?;
         self.check_sound()?;
         let before = tree.manifest.len();
         tree.manifest.append(edit)?;
         self.totals.add(Total::BytesManifest, tree.manifest.len() - before);
         Ok(())
+    }
+
+    /// Refuses to touch files that may be those of another open by now.
+    ///
+    /// # Errors
+    /// `Closed`.
+    fn check_lock(&self) -> Result<()> {
+        match &*self.lock.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(lock) if lock.is_held() => Ok(()),
+            Some(_) => {
+                let message = "this process was forked from the one that has the database open: \
+                               open it after the fork";
+                Err(Error::new(ErrorKind::Closed, message))
+            }
+            None => Err(Error::new(ErrorKind::Closed, "the database was closed meanwhile")),
+        }
     }
 
     /// Begins a new manifest that describes the current state, and removes the old one. If it cannot
@@ -162,12 +171,21 @@ impl Core {
     /// # Errors
     /// When it is unknown which of the two is in force: writes are refused.
     fn roll_manifest(&self, tree: &mut Tree) -> Result<()> {
+        let begun = self.begin_manifest(tree);
+        if self.poison.get().is_some() { begun } else { Ok(()) }
+    }
+
+    /// Begins a new manifest that describes the current state, and removes the old one.
+    ///
+    /// # Errors
+    /// If it could not be begun nothing happened; if it is unknown which of the two is in force
+    /// writes are refused from now on.
+    pub(crate) fn begin_manifest(&self, tree: &mut Tree) -> Result<()> {
+        self.check_lock()?;
         let number = self.new_file_number();
         let snapshot = self.describe(tree);
         let fs = &self.options.env.fs;
-        let Ok(next) = Manifest::begin(fs, &self.names, number, self.database, &snapshot) else {
-            return Ok(());
-        };
+        let next = Manifest::begin(fs, &self.names, number, self.database, &snapshot)?;
         next.put_in_force(&**fs, &self.names).inspect_err(|error| self.poison(error))?;
         let old = std::mem::replace(&mut tree.manifest, next);
         self.totals.add(Total::BytesManifest, tree.manifest.len());

@@ -5,7 +5,6 @@
 //! room before it is taken again ([`crate::db::room`]). Threads that write all the time take turns of
 //! 0.7 milliseconds instead of passing the lock to and fro ([`crate::db::writer_lock`], H15).
 
-use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,7 +17,7 @@ use crate::db::room::Patience;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::{CachedResolver, Operator};
-use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
+use crate::key::{DEFAULT_KEYSPACE, KeyBounds, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
 use crate::limits;
 use crate::memtable::Folding;
 use crate::options::WriteOptions;
@@ -205,10 +204,10 @@ impl Drop for Unpublished<'_> {
 }
 
 impl Core {
-    pub(crate) fn delete_range<K: AsRef<[u8]>>(
+    pub(crate) fn delete_range(
         &self,
         keyspace: &KeyspaceState,
-        range: &impl RangeBounds<K>,
+        range: KeyBounds<'_>,
         options: &WriteOptions,
     ) -> Result<()> {
         let mut value = Vec::new();
@@ -273,7 +272,7 @@ impl Core {
             if operation.keyspace == DEFAULT_KEYSPACE {
                 match operation.kind {
                     Kind::DeleteRange => {
-                        check_range::<&[u8]>(&*self.default.comparator, &operation.range())?;
+                        check_range(&*self.default.comparator, operation.range())?;
                     }
                     _ => self.default.check_key_to_write(operation.key)?,
                 }
@@ -282,7 +281,7 @@ impl Core {
                 self.default.default_operator()?.check_operand(operation.value)?;
             }
         }
-        let default = self.default.default_operator.as_ref();
+        let default = self.default.merge_operator();
         let default = default.map_or(NO_OPERATOR, |operator| operator.id);
         if batch.is_empty() {
             return self.write_nothing(options);

@@ -22,9 +22,13 @@ use std::sync::Arc;
 use fastrand::Rng;
 
 use crate::fold::operator::{Full, MergeOperator, Partial, TextForm};
+use crate::user_code::guarded;
 
 const KEY: &[u8] = b"key";
 const LONGEST: usize = 6;
+
+/// What to do about an operand that is accepted and cannot be folded.
+const REFUSE: &str = "let MergeOperator::check_operand refuse what full cannot read";
 
 /// What is checked, beyond the laws every operator keeps, and on what.
 ///
@@ -205,6 +209,8 @@ type Checked = Result<(), (&'static str, String)>;
 impl Case<'_> {
     fn check(&self, declared: &Check) -> Checked {
         let (base, operands) = (self.ground(), &self.operands[..]);
+        // First: where an operand cannot be folded at all, the other laws fail for that reason.
+        self.base.iter().chain(operands).try_for_each(|one| self.accepted(one))?;
         let whole = self.fold(&base, operands);
         let cut = self.cut.min(operands.len());
         let steps =
@@ -217,7 +223,7 @@ impl Case<'_> {
         self.word()?;
         let accepted = operands.iter().all(|one| self.operator.check_operand(one).is_ok());
         if accepted && self.fold(&Outcome::Absent, operands) == Outcome::Failed {
-            return Err(("accepted", format!("{} fails", self.shown())));
+            return Err(("accepted", format!("{} fails: {REFUSE}", self.shown())));
         }
         if declared.commutative {
             let reversed: Vec<_> = operands.iter().rev().cloned().collect();
@@ -229,6 +235,21 @@ impl Case<'_> {
             self.same("idempotent", &whole, &self.fold(&base, &twice))?;
         }
         Ok(())
+    }
+
+    /// What `check_operand` accepts folds onto nothing.
+    fn accepted(&self, operand: &[u8]) -> Checked {
+        if self.operator.check_operand(operand).is_err() {
+            return Ok(());
+        }
+        let folded = guarded(|| self.operator.full(KEY, None, &[operand], &mut Vec::new()));
+        let how = match folded {
+            Ok(Full::Fail) => "cannot be folded".to_owned(),
+            Ok(_) => return Ok(()),
+            Err(panic) => format!("makes full panic ({panic})"),
+        };
+        let operand = operand.escape_ascii();
+        Err(("accepted", format!("the operand '{operand}' {how}: {REFUSE}")))
     }
 
     /// What the older version makes of the case, the newer one makes of it upgraded.

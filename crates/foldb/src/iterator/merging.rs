@@ -41,6 +41,8 @@ pub(crate) struct Effort {
     pub(crate) seeks: u64,
     /// Moves to the next record of several sources.
     pub(crate) steps: u64,
+    /// Keys of tables, of many in a row, that were passed because they are gone.
+    pub(crate) gone: u64,
 }
 
 /// Sources that most cursors have no more of: what is kept about each is then in the cursor itself.
@@ -229,6 +231,7 @@ impl MergingCursor {
             Direction::Backward => Way::Backward,
         };
         if let Source::Run(cursor) = &mut self.sources[winner] {
+            self.effort.gone += 1;
             let Some(fragment) = fragment.filter(|_| cover > 0) else { return Ok(false) };
             match cursor.pass_covered(way, cover, fragment) {
                 Ok(false) => return Ok(false),

@@ -3,7 +3,7 @@
 //! Forwards, the records of a key come newest first and the chain ends at its base; backwards they
 //! come oldest first and a base replaces what was collected. Both end in the same fold.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::encoding::copy_short;
@@ -12,7 +12,7 @@ use crate::fold::{CachedResolver, Chain, Usual, fold_usual};
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::{Effort, MergingCursor};
 use crate::iterator::source::MAX_HIDDEN;
-use crate::key::{Comparator, SeqNo, check_key};
+use crate::key::{Comparator, KeyBounds, SeqNo, check_key};
 use crate::memtable;
 use crate::segment::ValueReader;
 use crate::stats::ReadReport;
@@ -27,13 +27,9 @@ pub(crate) struct Bounds {
     pub(crate) upper: Bound<Vec<u8>>,
 }
 
-impl RangeBounds<Vec<u8>> for Bounds {
-    fn start_bound(&self) -> Bound<&Vec<u8>> {
-        self.lower.as_ref()
-    }
-
-    fn end_bound(&self) -> Bound<&Vec<u8>> {
-        self.upper.as_ref()
+impl Bounds {
+    pub(crate) fn as_refs(&self) -> KeyBounds<'_> {
+        (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 
 use crate::error::{Error, Result};
+use crate::key::KeyBounds;
 use crate::user_code::guarded;
 
 /// A total order of user keys.
@@ -101,16 +102,13 @@ pub(crate) fn check_key(comparator: &dyn Comparator, key: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// `InvalidArgument`.
-pub(crate) fn check_ends<K: AsRef<[u8]>>(
-    comparator: &dyn Comparator,
-    range: &impl RangeBounds<K>,
-) -> Result<()> {
+pub(crate) fn check_ends(comparator: &dyn Comparator, (start, end): KeyBounds<'_>) -> Result<()> {
     if comparator.bytewise_order() {
         return Ok(());
     }
-    for end in [range.start_bound(), range.end_bound()] {
+    for end in [start, end] {
         if let Bound::Included(key) | Bound::Excluded(key) = end {
-            check_key(comparator, key.as_ref())?;
+            check_key(comparator, key)?;
         }
     }
     Ok(())

@@ -4,9 +4,12 @@
 //! meets exactly what a reader at `seqno` may see, in the order in which it folds.
 
 mod comparator;
+mod range;
 
 pub use comparator::{BytewiseComparator, Comparator};
 pub(crate) use comparator::{check_ends, check_key, shown};
+pub use range::AsKeyRange;
+pub(crate) use range::KeyBounds;
 
 /// Position of a write in the database's one order of writes. The first is 1; 0 marks a record
 /// that every reader may see (the last level, below the oldest snapshot). At most

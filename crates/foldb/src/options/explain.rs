@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::options::{CompactionPreset, Compression, Options, Profile};
+use crate::options::{Options, Profile};
 
 /// One option in effect.
 ///
@@ -225,7 +225,7 @@ impl Options {
             row!(self.block_size, "bytes", "More: smaller index. Less: a little less to decode."),
             row!(self.bloom_bits, "bits a key",
                  "More: fewer tables read in vain for keys they do not have. Less: less memory."),
-            row!(self.compression as compression_name(self.compression),
+            row!(self.compression as self.compression.name(),
                  "None: faster, larger. Zstd: smaller, slower."),
             row!(self.min_level_to_compress, "levels",
                  "More: cheaper flushes and small compactions. Less: less space."),
@@ -233,7 +233,7 @@ impl Options {
                  "More: fewer files. Less: smaller slices of background work."),
             row!(self.max_open_files, "tables",
                  "More: fewer are opened again. Less: less memory for indexes and filters, fewer file handles."),
-            row!(self.compaction as preset_name(self.compaction),
+            row!(self.compaction as self.compaction.name(),
                  "Leveled: shortest reads, most writing. Tiered: least writing, longest reads, most space."),
             row!(self.num_levels, "levels",
                  "More: room for a larger tree. Less: fewer runs before the last level."),
@@ -278,21 +278,4 @@ impl Options {
 
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     names.map(str::to_owned).reduce(|all, name| all + ", " + &name)
-}
-
-fn compression_name(compression: Compression) -> &'static str {
-    match compression {
-        Compression::None => "none",
-        Compression::Lz4 => "lz4",
-        Compression::Snappy => "snappy",
-        Compression::Zstd => "zstd",
-    }
-}
-
-fn preset_name(preset: CompactionPreset) -> &'static str {
-    match preset {
-        CompactionPreset::Leveled => "leveled",
-        CompactionPreset::Tiered => "tiered",
-        CompactionPreset::LazyLeveled => "lazy leveled",
-    }
 }

@@ -3,6 +3,7 @@
 //! [`Options`] is fixed at open; [`ReadOptions`] and [`WriteOptions`] go with a call. A [`Profile`]
 //! is a set of options to begin with, and [`Options::explain`] tells what is in effect and why.
 
+mod choices;
 mod derived;
 mod explain;
 mod keyspace;
@@ -320,16 +321,4 @@ pub enum CompactionPreset {
     Tiered = 1,
     /// Runs gather above one sorted last level: nearly tiered's writing at nearly leveled's space.
     LazyLeveled = 2,
-}
-
-impl CompactionPreset {
-    /// The preset of this number, if there is one.
-    pub(crate) fn from_u8(byte: u8) -> Option<CompactionPreset> {
-        match byte {
-            0 => Some(CompactionPreset::Leveled),
-            1 => Some(CompactionPreset::Tiered),
-            2 => Some(CompactionPreset::LazyLeveled),
-            _ => None,
-        }
-    }
 }

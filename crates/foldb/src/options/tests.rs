@@ -315,7 +315,7 @@ fn works(options: Options, option: &str, value: u64) {
             db.flush().unwrap();
         }
     }
-    db.compact::<&[u8]>(..).unwrap();
+    db.compact(..).unwrap();
     assert_eq!(db.iter().unwrap().count(), 30, "{what}");
     db.explain_options();
     db.memory();

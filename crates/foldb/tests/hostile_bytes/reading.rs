@@ -172,7 +172,7 @@ pub fn read(fs: &MemFs, states: &[State], floor: usize, depth: Depth) -> Reading
     if depth == Depth::Compact {
         copied(&mut reading, fs, states, &db);
         for keyspace in [Some(db.default_keyspace().clone()), db.keyspace(OTHER).ok()] {
-            if let Some(Err(error)) = keyspace.map(|it| it.compact::<&str>(..)) {
+            if let Some(Err(error)) = keyspace.map(|it| it.compact(..)) {
                 reading.fail(error);
             }
         }

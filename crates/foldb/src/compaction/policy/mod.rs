@@ -42,6 +42,7 @@ use crate::options::CompactionPreset;
 
 pub use dead_share::DeadShare;
 pub use decision::{JobKind, OutputRun, Pick};
+pub use reads::BYTES_PER_GONE;
 pub use settings::Policy;
 pub use shape::{KeyRange, RunShape, RunningJob, TableShape, TreeShape};
 pub use whole::ManualStep;
@@ -117,6 +118,17 @@ impl Policy {
         cmp: &dyn Comparator,
     ) -> Option<(u64, Pick)> {
         reads::best(&self.view(tree, jobs, cmp))
+    }
+
+    /// The job that is worth most for scans over keys that are gone, and what they must have paid for
+    /// it, in the same coin. `None` where there is none.
+    pub fn for_scans(
+        &self,
+        tree: &TreeShape,
+        jobs: &[RunningJob],
+        cmp: &dyn Comparator,
+    ) -> Option<(u64, Pick)> {
+        reads::of_gone(&self.view(tree, jobs, cmp))
     }
 
     /// A job for idle time, which makes reads meet fewer runs; `None` when no more than

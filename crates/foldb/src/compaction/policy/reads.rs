@@ -1,4 +1,5 @@
-//! Merges that reads pay for: fewer runs where reads met several.
+//! Merges that reads pay for: fewer runs where reads met several, and no tombstones where scans passed
+//! many.
 //!
 //! A job for reads is never needed. It has a price, about the work it is, and whoever runs jobs counts
 //! what reads paid ([`crate::db`]'s accounts); when they have paid the price it is done and taken off
@@ -12,13 +13,15 @@
 //! last      ---------------------
 //! ```
 //!
-//! Invariant: each job leaves one run fewer over its slice, so reads find nothing to buy when each key
-//! lies in one run.
+//! Tombstones have an account of their own: a scan over a million of them meets one run, or two.
+//!
+//! Invariant: each job leaves one run fewer over its slice, and no tombstone above it, so reads find
+//! nothing to buy when each key lies in one run.
 
 use crate::compaction::policy::decision::{Draft, OutputRun, Pick, Reason, View};
 use crate::compaction::policy::rest::to_bottom;
 use crate::compaction::policy::shape::RunShape;
-use crate::compaction::policy::slices::Cells;
+use crate::compaction::policy::slices::{Cells, Slice};
 use crate::options::CompactionPreset;
 
 /// Bytes whose merging takes as long as a record does, whatever its size: 130 ns at 2 ns a byte.
@@ -26,6 +29,34 @@ const BYTES_PER_RECORD: u64 = 64;
 
 /// Reads must have paid this part of the work: those that come are expected to be as many.
 const SHARE: u64 = 2;
+
+/// What a scan pays for a key that it passes because the key is gone: 0.37 µs, at 2 ns a byte.
+pub const BYTES_PER_GONE: u64 = 185;
+
+/// A scan of all of a slice must pay this part of its price, or few of its keys are gone.
+const LEAST_SCAN: u64 = 16;
+
+/// The job that is worth most for scans over keys that are gone, and its price: all that lies over
+/// the slice with most tombstones for its bytes goes into the oldest data, where they end. `None`
+/// where the tree has no slice with many.
+pub fn of_gone(view: &View) -> Option<(u64, Pick)> {
+    let bottom = match view.policy.preset {
+        CompactionPreset::LazyLeveled => view.policy.num_levels - 1,
+        // What lies in level 0 alone goes below it.
+        _ => view.tree.deepest_level()?.max(1),
+    };
+    let (base, several) = match view.runs(bottom).split_last() {
+        Some((oldest, newer)) => (&oldest.tables[..], newer),
+        None => (&[][..], &[][..]),
+    };
+    let newer = view.tree.levels[..bottom].iter().flatten().chain(several);
+    let cells = Cells::new(view, base, newer);
+    let density = |slice: &Slice| slice.deletes as f64 / (slice.above + slice.below).max(1) as f64;
+    let slice = cells.best(view.policy.slice_bytes(), density)?;
+    let pick = view.decide(&to_bottom(view, bottom, &slice.range, Reason::Reads))?;
+    let price = work(view, &pick) / SHARE;
+    (slice.deletes * BYTES_PER_GONE * LEAST_SCAN >= price).then_some((price, pick))
+}
 
 /// The job that is worth most for reads, and its price. `None` where reads meet no run too many, and
 /// for `tiered`, which was chosen for writing little.

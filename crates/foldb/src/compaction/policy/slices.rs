@@ -27,6 +27,8 @@ pub struct Cell {
     pub above: u64,
     /// Bytes of the base that tombstones above delete, about.
     pub doomed: u64,
+    /// Tombstones of newer runs.
+    pub deletes: u64,
     /// Newer runs.
     pub depth: usize,
 }
@@ -38,6 +40,7 @@ pub struct Slice {
     pub below: u64,
     pub above: u64,
     pub doomed: u64,
+    pub deletes: u64,
     /// The largest depth of its cells.
     pub depth: usize,
 }
@@ -106,7 +109,9 @@ impl Cells {
                 cell.depth += usize::from(counted != Some(at));
                 counted = Some(at);
                 let share = bytes as f64 / (table.bytes as f64).max(1.0);
-                cell.doomed += (table.deletes as f64 * share * entry_bytes) as u64;
+                let deletes = table.deletes as f64 * share;
+                cell.deletes += deletes as u64;
+                cell.doomed += (deletes * entry_bytes) as u64;
             }
         }
     }
@@ -135,6 +140,7 @@ impl Cells {
             below: of.iter().map(|cell| cell.below).sum(),
             above: of.iter().map(|cell| cell.above).sum(),
             doomed: of.iter().map(|cell| cell.doomed).sum(),
+            deletes: of.iter().map(|cell| cell.deletes).sum(),
             depth: of.iter().map(|cell| cell.depth).max().unwrap_or(0),
         }
     }

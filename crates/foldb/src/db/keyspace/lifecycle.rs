@@ -144,7 +144,7 @@ impl Core {
     ) -> Result<Option<Operator>> {
         match &options.merge_operator {
             Some(spec) => self.operator(spec).map(Some),
-            None => Ok(self.default.default_operator.clone()),
+            None => Ok(self.default.merge_operator().cloned()),
         }
     }
 

@@ -8,7 +8,6 @@ mod state;
 mod tests;
 
 use std::fmt;
-use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use crate::db::core::Core;
@@ -16,8 +15,8 @@ use crate::db::{Handle, read};
 use crate::error::{Error, Result};
 use crate::fold::Operator;
 use crate::iterator::Iter;
-use crate::key::{Comparator, Kind, NO_OPERATOR};
-use crate::options::{ExplainedOption, ReadOptions, WriteOptions};
+use crate::key::{AsKeyRange, Comparator, Kind, NO_OPERATOR};
+use crate::options::{ExplainedOption, KeyspaceOptions, ReadOptions, WriteOptions};
 use crate::value::Value;
 
 pub(crate) use state::{DEFAULT_NAME, KeyspaceParts, KeyspaceState, check_name, dropped};
@@ -131,7 +130,7 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`crate::Db::delete_range`]; `KeyspaceDropped`.
-    pub fn delete_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+    pub fn delete_range(&self, range: impl AsKeyRange) -> Result<()> {
         self.delete_range_opt(range, &WriteOptions::default())
     }
 
@@ -139,12 +138,8 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Keyspace::delete_range`].
-    pub fn delete_range_opt<K: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<K>,
-        options: &WriteOptions,
-    ) -> Result<()> {
-        self.core().delete_range(&self.state, &range, options)
+    pub fn delete_range_opt(&self, range: impl AsKeyRange, options: &WriteOptions) -> Result<()> {
+        self.core().delete_range(&self.state, range.key_bounds(), options)
     }
 
     /// Merges an operand into a key with the keyspace's default operator; see [`crate::Db::merge`].
@@ -205,7 +200,48 @@ impl Keyspace {
 
     /// The operator of merges that name none, if there is one.
     pub fn default_operator(&self) -> Option<Operator> {
-        self.state.default_operator.clone()
+        self.state.merge_operator().cloned()
+    }
+
+    /// Takes the keyspace its default operator, durably before this returns: merges must name
+    /// theirs from now on. What is stored stays as it is, operands too, for each names its own.
+    ///
+    /// The keyspace `default` gets one again from [`crate::Options::merge_operator`].
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`: nothing happened. `KeyspaceDropped`, `ReadOnly`, `Closed`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let options = foldb::Options {
+    ///     create_if_missing: true,
+    ///     merge_operator: Some("uint64add".to_owned()),
+    ///     ..foldb::Options::default()
+    /// };
+    /// let db = foldb::Db::open(dir.path(), options)?;
+    /// db.merge("visits", 1u64.to_le_bytes())?;
+    /// db.default_keyspace().unset_default_operator()?;
+    /// assert!(db.merge("visits", 1u64.to_le_bytes()).is_err());
+    /// assert_eq!(db.get("visits")?.unwrap(), 1u64.to_le_bytes());
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn unset_default_operator(&self) -> Result<()> {
+        self.core().unset_default_operator(&self.state)
+    }
+
+    /// The options with which another keyspace like this one is created. The operator is named even
+    /// where the caller of the open did not give its implementation.
+    pub fn options(&self) -> KeyspaceOptions {
+        let settings = self.state.settings;
+        KeyspaceOptions {
+            merge_operator: self.state.operator_spec(),
+            comparator: Some(Arc::clone(&self.state.comparator)),
+            compression: Some(settings.compression),
+            bloom_bits: Some(settings.bloom_bits),
+            compaction: Some(settings.compaction),
+            value_separation_min: Some(settings.value_separation_min.unwrap_or(usize::MAX)),
+        }
     }
 
     /// The order of its keys.
@@ -223,14 +259,14 @@ impl Keyspace {
     /// # Errors
     /// `Closed`, `KeyspaceDropped`.
     pub fn iter(&self) -> Result<Iter> {
-        self.range::<&[u8]>(..)
+        self.range(..)
     }
 
     /// An iterator over the entries whose keys lie in a range.
     ///
     /// # Errors
     /// As [`Keyspace::iter`].
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
+    pub fn range(&self, range: impl AsKeyRange) -> Result<Iter> {
         self.range_opt(range, &ReadOptions::default())
     }
 
@@ -238,11 +274,7 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Keyspace::iter`]; `InvalidArgument` for a snapshot of another database.
-    pub fn range_opt<K: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<K>,
-        options: &ReadOptions,
-    ) -> Result<Iter> {
+    pub fn range_opt(&self, range: impl AsKeyRange, options: &ReadOptions) -> Result<Iter> {
         self.new_iter(read::bounds_of(&range), options)
     }
 
@@ -265,9 +297,9 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`crate::Db::flush`]; `KeyspaceDropped`.
-    pub fn compact<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+    pub fn compact(&self, range: impl AsKeyRange) -> Result<()> {
         self.state.check_exists()?;
-        self.core().compact(&self.state, &range)
+        self.core().compact(&self.state, range.key_bounds())
     }
 
     pub(crate) fn fold_all(&self) -> Result<()> {

@@ -1,7 +1,6 @@
 //! What one keyspace is made of: its order, its settings, and what readers look at.
 
 use std::fmt;
-use std::ops::RangeBounds;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +11,9 @@ use crate::db::read_credit::ReadCredit;
 use crate::db::view::{View, ViewCell};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Operator, Registry};
-use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, check_ends, check_key};
+use crate::key::{
+    Comparator, DEFAULT_KEYSPACE, KeyBounds, KeyspaceId, OperatorId, check_ends, check_key,
+};
 use crate::options::{KeyspaceSettings, LogAdoption, Options};
 use crate::segment::GrowingFiles;
 use crate::user_code::guarded;
@@ -34,10 +35,12 @@ pub(crate) struct KeyspaceState {
     pub(crate) custom_order: bool,
     /// The database's operators; also what tells whose keyspace this is.
     pub(crate) registry: Arc<Registry>,
-    /// The operator of merges that name none.
-    pub(crate) default_operator: Option<Operator>,
-    /// Its id, known even where nobody gave the operator at open.
+    /// The operator of merges that name none, as the keyspace was begun with it.
+    default_operator: Option<Operator>,
+    /// Its id, known even where the caller of the open did not give the operator.
     default_id: Option<OperatorId>,
+    /// Whether it was unset since.
+    operator_unset: AtomicBool,
     pub(crate) settings: KeyspaceSettings,
     /// Bytes from which a value may be logged so that a flush can leave it in the log; `usize::MAX`: none
     /// may.
@@ -54,6 +57,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) pace: Pace,
     /// What its reads paid for meeting several runs.
     pub(crate) read_credit: ReadCredit,
+    /// What its scans paid for passing keys that are gone.
+    pub(crate) gone_credit: ReadCredit,
     dropped: AtomicBool,
     /// Why its comparator is not trusted any more.
     failure: OnceLock<Error>,
@@ -101,6 +106,7 @@ impl KeyspaceState {
             registry: parts.registry,
             default_operator: parts.default_operator,
             default_id: parts.default_id,
+            operator_unset: AtomicBool::new(false),
             settings: parts.settings,
             separable_from: separable_from.unwrap_or(usize::MAX),
             num_levels,
@@ -111,6 +117,7 @@ impl KeyspaceState {
             merge_turn: MergeTurn::default(),
             pace: Pace::default(),
             read_credit: ReadCredit::default(),
+            gone_credit: ReadCredit::default(),
             dropped: AtomicBool::new(false),
             failure: OnceLock::new(),
             failure_told: AtomicBool::new(false),
@@ -204,7 +211,7 @@ impl KeyspaceState {
     ///
     /// # Errors
     /// `InvalidArgument`.
-    pub(crate) fn check_ends<K: AsRef<[u8]>>(&self, range: &impl RangeBounds<K>) -> Result<()> {
+    pub(crate) fn check_ends(&self, range: KeyBounds<'_>) -> Result<()> {
         if self.custom_order { check_ends(&*self.comparator, range) } else { Ok(()) }
     }
 
@@ -219,19 +226,41 @@ impl KeyspaceState {
         self.view.clear();
     }
 
+    /// The operator of merges that name none, if there is one.
+    #[inline]
+    pub(crate) fn merge_operator(&self) -> Option<&Operator> {
+        let is_set = !self.operator_unset.load(Ordering::Relaxed);
+        self.default_operator.as_ref().filter(|_| is_set)
+    }
+
+    /// Takes the operator away, or gives it back; answers whether it was away before.
+    pub(crate) fn unset_operator(&self, unset: bool) -> bool {
+        self.operator_unset.swap(unset, Ordering::Relaxed)
+    }
+
+    /// The same as text, known even where the caller of the open did not give the operator.
+    pub(crate) fn operator_spec(&self) -> Option<String> {
+        self.default_id().map(|id| self.registry.resolver().name(id))
+    }
+
+    fn default_id(&self) -> Option<OperatorId> {
+        let is_set = !self.operator_unset.load(Ordering::Relaxed);
+        self.default_id.filter(|_| is_set)
+    }
+
     /// The operator of merges that name none.
     ///
     /// # Errors
     /// `InvalidArgument` where there is none, `UnknownOperator` where nobody gave it.
     #[inline]
     pub(crate) fn default_operator(&self) -> Result<&Operator> {
-        self.default_operator.as_ref().ok_or_else(|| self.no_default_operator())
+        self.merge_operator().ok_or_else(|| self.no_default_operator())
     }
 
     #[cold]
     fn no_default_operator(&self) -> Error {
         let resolver = self.registry.resolver();
-        if let Some(definition) = self.default_id.and_then(|id| resolver.definition(id)) {
+        if let Some(definition) = self.default_id().and_then(|id| resolver.definition(id)) {
             return self.registry.unknown_operator(definition);
         }
         let message = if self.id == DEFAULT_KEYSPACE {
@@ -254,7 +283,7 @@ impl KeyspaceState {
             settings: (!is_default).then_some(self.settings),
             comparator: Some(self.comparator.name().to_owned()),
             num_levels: Some(self.num_levels as u64),
-            default_operator: self.default_id,
+            default_operator: self.default_id(),
             ..KeyspaceEdit::default()
         }
     }

@@ -118,7 +118,7 @@ proptest! {
                     db.step_background().unwrap();
                 }
                 Step::Compact => {
-                    db.compact::<&str>(..).unwrap();
+                    db.compact(..).unwrap();
                     check_dead(&db, &model);
                 }
                 Step::Merge(percent) => {
@@ -133,7 +133,7 @@ proptest! {
             }
             check_sums(&db);
         }
-        db.compact::<&str>(..).unwrap();
+        db.compact(..).unwrap();
         check_dead(&db, &model);
         let none = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
         db.merge_segments(&none).unwrap();

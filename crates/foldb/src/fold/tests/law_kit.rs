@@ -138,3 +138,38 @@ fn the_kit_rejects_an_order_blind_operator() {
     assert_eq!(violation.law, "partial");
     assert!(violation.to_string().contains("operands ['"), "{violation}");
 }
+
+/// Adds numbers, and takes every operand for one; or panics where it is none.
+#[derive(Debug)]
+struct Unchecked {
+    panics: bool,
+}
+
+impl MergeOperator for Unchecked {
+    fn name(&self) -> &str {
+        "test.unchecked"
+    }
+
+    fn full(&self, _: &[u8], base: Option<&[u8]>, ops: &[&[u8]], out: &mut Vec<u8>) -> Full {
+        let is_malformed = |op: &&[u8]| op.len() != 8;
+        if !self.panics && base.iter().chain(ops).any(is_malformed) {
+            return Full::Fail;
+        }
+        let sum = base.iter().chain(ops).fold(0u64, |sum, op| sum.wrapping_add(number(op)));
+        out.extend_from_slice(&sum.to_le_bytes());
+        Full::Value
+    }
+}
+
+/// Its first word was once that two answers differ, which said nothing about the cause.
+#[test]
+fn the_kit_names_check_operand_to_an_operator_without_it() {
+    for panics in [false, true] {
+        for seed in 0..20 {
+            let check = Check::new([1u64.to_le_bytes()]).seed(seed);
+            let violation = check.run(&Unchecked { panics }).unwrap_err();
+            assert_eq!(violation.law, "accepted", "{violation}");
+            assert!(violation.case.contains("MergeOperator::check_operand"), "{violation}");
+        }
+    }
+}

@@ -87,7 +87,9 @@ fn memtable(comparator: &Arc<dyn Comparator>, events: &[Event]) -> Arc<Memtable>
     for event in events {
         let mut range = Vec::new();
         if let Some(tombstone) = event.tombstone() {
-            encode_range::<Key>(&bounds_of(&tombstone), &mut range);
+            let (start, end) = bounds_of(&tombstone);
+            let bounds = (start.as_ref().map(|key| &**key), end.as_ref().map(|key| &**key));
+            encode_range(bounds, &mut range);
         }
         let operation = Operation {
             kind: event.header.kind,

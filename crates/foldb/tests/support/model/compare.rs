@@ -27,7 +27,7 @@ pub fn check_keyspace(keyspace: &Keyspace, state: &State) {
 /// The true count lies within the bound of the approximate one.
 pub fn check_count(keyspace: &Keyspace, state: &State, range: (Bound<Vec<u8>>, Bound<Vec<u8>>)) {
     let keys = state.0.keys().filter(|key| is_between(key, &range)).count() as u64;
-    let count = keyspace.approximate_count::<Vec<u8>>(range.clone()).expect("a count");
+    let count = keyspace.approximate_count(range.clone()).expect("a count");
     assert!(
         count.at_least <= keys && keys <= count.at_most,
         "{keys} keys, but {count:?} of {range:?}"
@@ -94,7 +94,7 @@ pub fn check_snapshot(keyspace: &Keyspace, snapshot: &Snapshot, state: &State) {
             assert_get(&key, snapshot.get(&key), state);
         }
     }
-    let found = scan(keyspace.range_opt::<&[u8]>(.., &then).expect("an iterator"));
+    let found = scan(keyspace.range_opt(.., &then).expect("an iterator"));
     assert_entries("through a snapshot", found, &state.seen());
 }
 

@@ -205,7 +205,7 @@ impl Player {
         for key in Key::all().step_by(3) {
             copy.put(key, "of the copy").expect("a write to the copy");
         }
-        copy.compact::<&str>(..).expect("a compaction of the copy");
+        copy.compact(..).expect("a compaction of the copy");
         self.check_all();
         drop(copy);
         Db::destroy(COPY, &options).expect("the checkpoint goes");
@@ -383,10 +383,10 @@ impl Player {
     fn compact(&mut self, place: Option<Place>, lower: Bound<Key>, upper: Bound<Key>) {
         let range = (lower.map(Key::bytes), upper.map(Key::bytes));
         match place {
-            None => self.db.compact::<Vec<u8>>(range).expect("compact"),
+            None => self.db.compact(range).expect("compact"),
             Some(place) => {
                 let Some(keyspace) = self.at(place) else { return };
-                keyspace.compact::<Vec<u8>>(range).expect("compact");
+                keyspace.compact(range).expect("compact");
             }
         }
         self.now_durable();
@@ -411,11 +411,11 @@ impl Player {
                 (keyspace.prefix(&prefix), Box::new(move |key| key.starts_with(&prefix)))
             }
             Range::All | Range::Prefix(..) => {
-                (keyspace.range_opt::<Vec<u8>>(.., &options), Box::new(|_| true))
+                (keyspace.range_opt(.., &options), Box::new(|_| true))
             }
             Range::Between(lower, upper) => {
                 let bounds = (lower.map(Key::bytes), upper.map(Key::bytes));
-                let iter = keyspace.range_opt::<Vec<u8>>(bounds.clone(), &options);
+                let iter = keyspace.range_opt(bounds.clone(), &options);
                 (iter, Box::new(move |key| is_between(key, &bounds)))
             }
         };

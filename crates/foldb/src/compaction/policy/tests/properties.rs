@@ -351,6 +351,28 @@ proptest! {
         prop_assert!(false, "{MANY} jobs and no end");
     }
 
+    /// The same of scans over keys that are gone: each job is one that keeps the order, and they end.
+    #[test]
+    fn jobs_for_scans_end(
+        preset in presets(),
+        levels in 2..7usize,
+        events in events(),
+    ) {
+        let mut history = History::new(preset, levels);
+        events.iter().for_each(|event| history.happen(event));
+        for _ in 0..MANY {
+            history.come_to_rest();
+            let shape = history.tree.shape();
+            let Some((price, pick)) = history.policy.for_scans(&shape, &[], CMP) else {
+                return Ok(());
+            };
+            prop_assert!(2 * price >= pick.bytes, "{price} for {pick:?}");
+            assert_keeps_order(&shape, &pick);
+            history.apply(&pick);
+        }
+        prop_assert!(false, "{MANY} jobs and no end");
+    }
+
     #[test]
     fn idle_time_brings_depth_down(
         preset in presets(),

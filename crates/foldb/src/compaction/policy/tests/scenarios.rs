@@ -49,6 +49,11 @@ fn paid_by_reads() {
 }
 
 #[test]
+fn paid_by_scans() {
+    check("scans.txt", include_str!("../testdata/scans.txt"));
+}
+
+#[test]
 fn released() {
     check("released.txt", include_str!("../testdata/released.txt"));
 }
@@ -100,18 +105,20 @@ fn run(policy: &Policy, drawing: &Drawing, command: &str) -> String {
         Some("rest") => {
             policy.at_rest(tree, jobs, CMP).as_ref().map_or("rest".to_owned(), draw_pick)
         }
-        Some("reads") => match policy.for_reads(tree, jobs, CMP) {
-            None => "nothing".to_owned(),
-            Some((price, pick)) => {
-                format!("{}, for {:.1} MiB", draw_pick(&pick), price as f64 / f64::from(1 << 20))
-            }
-        },
+        Some("reads") => draw_offer(policy.for_reads(tree, jobs, CMP)),
+        Some("scans") => draw_offer(policy.for_scans(tree, jobs, CMP)),
         Some("idle") => {
             let target = words.next().and_then(|n| n.parse().ok()).expect("a depth");
             policy.idle(tree, jobs, target, CMP).as_ref().map_or("rest".to_owned(), draw_pick)
         }
         _ => panic!("no such command: {command}"),
     }
+}
+
+fn draw_offer(offer: Option<(u64, crate::compaction::policy::Pick)>) -> String {
+    offer.map_or("nothing".to_owned(), |(price, pick)| {
+        format!("{}, for {:.1} MiB", draw_pick(&pick), price as f64 / f64::from(1 << 20))
+    })
 }
 
 /// `lazy levels=4 base=64`

@@ -1,0 +1,175 @@
+//! What `load` makes of a dump: a new database that is equal to the dumped one.
+//!
+//! Invariant: nothing is created before all keyspaces are known to be possible, and a dump that is not
+//! read to its last line is a failure that says so.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use foldb::Options;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::command::dump::Header;
+use crate::exit::{Exit, Outcome};
+use crate::form::escape::quoted;
+use crate::form::{Form, json};
+use crate::ingest::{Entry, Line};
+use crate::keyspace::{DEFAULT, Opened};
+use crate::location::{self, Location};
+
+/// A line of a dump that is no entry.
+pub enum Note {
+    /// The first one.
+    Header(Header),
+    /// The entries behind it are of this keyspace.
+    Section(String),
+    /// The last one: how many entries there were.
+    End(u64),
+}
+
+/// A database that is being made.
+pub struct Restore {
+    path: PathBuf,
+    /// In the keyspace to which entries go.
+    opened: Opened,
+    /// How the values of each keyspace are written.
+    forms: BTreeMap<String, Form>,
+    /// That of the present one; nothing before the first.
+    form: Option<Form>,
+    /// Entries read.
+    entries: u64,
+    ended: bool,
+}
+
+/// One line behind the first.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    key: Option<Value>,
+    value: Option<Value>,
+    keyspace: Option<String>,
+    end: Option<u64>,
+}
+
+impl Restore {
+    /// Creates the database and its keyspaces.
+    ///
+    /// # Errors
+    /// Failed where that is not possible; what is there is said to be incomplete.
+    pub fn begin(path: &Path, header: &Header, options: &Options) -> Outcome<Restore> {
+        let mut forms = BTreeMap::new();
+        let mut default_operator = None;
+        for own in &header.keyspaces {
+            let spec = own.operator_spec()?;
+            let form = spec.as_ref().map_or(Form::Utf8, |spec| Form::from(spec.text_form()));
+            forms.insert(own.name.clone(), form);
+            if own.name == DEFAULT {
+                default_operator = spec.map(|spec| spec.text().to_owned());
+            }
+        }
+        let create = || -> Outcome<Opened> {
+            // The default keyspace gets its operator last: those without one would inherit it.
+            let mut db = location::create(path, options.clone())?;
+            for own in header.keyspaces.iter().filter(|own| own.name != DEFAULT) {
+                db.create_keyspace(&own.name, own.options()?)?;
+            }
+            if default_operator.is_some() {
+                db.close()?;
+                let merge_operator = default_operator.clone();
+                db = location::open(path, Options { merge_operator, ..options.clone() })?;
+            }
+            Opened::of(db, path, DEFAULT)
+        };
+        let opened = create().map_err(|failed| match Location::of(path) {
+            Ok(Location::Database) => {
+                failed.and(&format!("; {} is incomplete", location::shown(path)))
+            }
+            _ => failed,
+        })?;
+        let path = path.to_owned();
+        Ok(Restore { path, opened, forms, form: None, entries: 0, ended: false })
+    }
+
+    /// What a line says.
+    ///
+    /// # Errors
+    /// In words, for one that is none of a dump.
+    pub fn line<'a>(&mut self, line: &[u8]) -> Result<Line<'a, Note>, String> {
+        if self.ended {
+            return Err("expected nothing behind the last line of the dump".to_owned());
+        }
+        let written: Written = serde_json::from_slice(line).map_err(|error| {
+            let column = error.column();
+            let why = error.to_string();
+            let why = why.split(" at line ").next().unwrap_or_default();
+            format!("expected a line of a dump, but column {column} has another thing: {why}")
+        })?;
+        match written {
+            Written { key: Some(key), value: Some(value), keyspace: None, end: None } => {
+                let form = self.form.ok_or("expected a keyspace before its entries, found one")?;
+                let key = json::restored(Form::Utf8, &key).map_err(|why| format!("the key: {why}"));
+                let value =
+                    json::restored(form, &value).map_err(|why| format!("the value: {why}"))?;
+                let entry = Entry { key: Cow::Owned(key?), value: Cow::Owned(value) };
+                self.entries += 1;
+                Ok(Line::Entry(entry))
+            }
+            Written { key: None, value: None, keyspace: Some(name), end: None } => {
+                Ok(Line::Note(Note::Section(name)))
+            }
+            Written { key: None, value: None, keyspace: None, end: Some(entries) } => {
+                Ok(Line::Note(Note::End(entries)))
+            }
+            _ => Err("expected a key with its value, a keyspace or the end of the dump".to_owned()),
+        }
+    }
+
+    /// Does what a line says that is no entry.
+    ///
+    /// # Errors
+    /// In words, where it contradicts the others.
+    pub fn obey(&mut self, note: Note) -> Result<(), String> {
+        match note {
+            Note::Header(_) => Err("expected one dump, found the beginning of another".to_owned()),
+            Note::Section(name) => {
+                let form = self.forms.get(&name).ok_or_else(|| {
+                    let name = quoted(name.as_bytes());
+                    format!("there is no keyspace {name} in the first line of the dump")
+                })?;
+                self.form = Some(*form);
+                let db = self.opened.db.clone();
+                self.opened = Opened::of(db, &self.path, &name).map_err(Exit::message)?;
+                Ok(())
+            }
+            Note::End(expected) if expected != self.entries => {
+                Err(format!("expected {expected} entries before it, found {}", self.entries))
+            }
+            Note::End(_) => {
+                self.ended = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// # Errors
+    /// In words, if the last line is missing.
+    pub fn finish(&self) -> Result<(), String> {
+        if self.ended {
+            return Ok(());
+        }
+        let entries = self.entries;
+        Err(format!("the dump was cut off behind {entries} entries: its last line is missing"))
+    }
+
+    /// Where entries go.
+    pub fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    /// Closes the database.
+    pub fn close(self) -> Outcome {
+        self.opened.close()
+    }
+}
