@@ -18,6 +18,7 @@ use crate::layout::{IN_NODE, NODE, visible_up_to};
 use crate::lookahead::{Direction, Lookahead};
 use crate::order::{Entry, Rebase, Stretch, common_of, compare};
 use crate::pinned::PinnedBytes;
+use crate::planted::{Fault, planted};
 use crate::versions::{Version, Versions};
 
 /// A stretch and where the cursor is in it.
@@ -76,7 +77,7 @@ struct Gathered {
 }
 
 /// Keys that a cursor gathers before it notes them. A later cursor walks over at most this many.
-const NOTED_EVERY: usize = if cfg!(miri) { 2 } else { 32 };
+const NOTED_EVERY: usize = if cfg!(any(miri, loom)) { 2 } else { 32 };
 
 /// Which way a cursor jumps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,10 +210,13 @@ impl Cursor {
     pub fn pass_gone(&mut self, way: Way, seqno: u64, cover: u64, limit: Option<&[u8]>) -> bool {
         let Position::At { source, node, .. } = self.position else { return false };
         // Read before the version: see `gone`.
-        let checked = self.chains.revived.count();
+        let mut checked = self.chains.revived.count();
         let node = self.node(node);
         // SAFETY: `newest` is an acquired link of this chain.
         let (newest, _) = unsafe { node.word_and_depth(node.newest()) };
+        if planted(Fault::CheckGoneLate) {
+            checked = self.chains.revived.count();
+        }
         let Some(gone_at) = gone_at(newest, cover).filter(|gone_at| *gone_at <= seqno) else {
             return false;
         };

@@ -21,12 +21,12 @@
 //! its sequence number after the ring was written.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use crate::chains::Chains;
 use crate::layout::DELETED;
 use crate::order::Stretch;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 
 /// Nodes that are remembered. If more get a new version between two looks at a run, it is forgotten.
 const RING: usize = if cfg!(any(miri, loom)) { 4 } else { 256 };
@@ -82,8 +82,13 @@ pub(crate) struct GoneRun {
 }
 
 /// The runs of a stretch, in order, neither overlapping nor touching.
-#[derive(Default)]
 pub(crate) struct GoneRuns(Mutex<Vec<GoneRun>>);
+
+impl Default for GoneRuns {
+    fn default() -> GoneRuns {
+        GoneRuns(Mutex::new(Vec::new()))
+    }
+}
 
 impl GoneRuns {
     /// The run that entry `at` is in, for a reader.

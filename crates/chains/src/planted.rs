@@ -14,6 +14,12 @@ pub enum Fault {
     MaxPinnedFirst,
     /// Who pins does not wait for the apply phase in progress.
     PinWithoutWaiting,
+    /// A cursor merges stretches that a background thread merges at that moment.
+    MergeBesideMerge,
+    /// The writer notes that a key is there again before the version is in place.
+    ReviveEarly,
+    /// A cursor reads how much of the ring it knows after it looked at the version.
+    CheckGoneLate,
 }
 
 #[cfg(loom)]

@@ -1,13 +1,50 @@
-//! The atomics, or the model checker's.
+//! The atomics and locks, or the model checker's.
 //!
 //! Under `--cfg loom` every atomic becomes one that loom schedules, and [`Written`] lets it see
 //! the plain bytes beside them, so that a missing Release or Acquire is found.
 
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+pub(crate) use arc_swap::ArcSwap;
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicU32, AtomicU64, Ordering},
+};
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+pub(crate) use loom::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicU32, AtomicU64, Ordering},
+};
+
+/// Stands for the list that is replaced as a whole. Loom cannot look into the crate `arc-swap`, which
+/// has loom tests of its own: a lock gives the same order to loads and replacements.
+#[cfg(loom)]
+pub(crate) struct ArcSwap<T>(Mutex<std::sync::Arc<T>>);
+
+#[cfg(loom)]
+impl<T> ArcSwap<T> {
+    pub(crate) fn from_pointee(value: T) -> ArcSwap<T> {
+        ArcSwap(Mutex::new(std::sync::Arc::new(value)))
+    }
+
+    pub(crate) fn load(&self) -> std::sync::Arc<T> {
+        self.load_full()
+    }
+
+    pub(crate) fn load_full(&self) -> std::sync::Arc<T> {
+        self.lock().clone()
+    }
+
+    pub(crate) fn rcu(&self, replace: impl FnOnce(&T) -> T) {
+        let mut value = self.lock();
+        *value = std::sync::Arc::new(replace(&value));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, std::sync::Arc<T>> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
 
 /// Stands between a store and a load that are both `SeqCst` and must not change places. Under loom,
 /// which takes `SeqCst` accesses for acquire and release, it is a fence; elsewhere nothing.

@@ -376,8 +376,13 @@ impl Ends {
             at.cast().write(record);
             copy(payload.value, at.add(VERSION));
         }
+        let is_revived =
+            gone_at(newest, self.covered).is_some() && payload.seqno_kind as u8 != DELETED;
+        if planted(Fault::ReviveEarly) && is_revived {
+            node.chains.revived.note(number);
+        }
         self.publish_version(node, low);
-        if gone_at(newest, self.covered).is_some() && payload.seqno_kind as u8 != DELETED {
+        if is_revived && !planted(Fault::ReviveEarly) {
             node.chains.revived.note(number);
         }
         // Relaxed: a figure, and only the writer stores it.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use foldb_chains::planted::{Fault, plant};
-use foldb_chains::{ArenaPool, Chains, Inserted, KeyOrder, NewRecord, Pins, Writer};
+use foldb_chains::{ArenaPool, Chains, DELETED, Inserted, KeyOrder, NewRecord, Pins, Way, Writer};
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
@@ -329,5 +329,194 @@ fn h2_gets_after_publication() {
         });
         counters.add(3, b"a");
         reader.join().unwrap();
+    });
+}
+
+/// The kind of a plain put.
+const PUT: u8 = 1;
+
+/// Puts one-letter keys under the next sequence numbers, each published.
+struct Letters {
+    writer: Writer,
+    published: Arc<AtomicU64>,
+    seqno: u64,
+}
+
+impl Letters {
+    fn create() -> (Letters, Arc<Chains>, Arc<AtomicU64>) {
+        let (writer, chains) = create();
+        let published = Arc::new(AtomicU64::new(0));
+        let letters = Letters { writer, published: Arc::clone(&published), seqno: 0 };
+        (letters, chains, published)
+    }
+
+    fn write(&mut self, letters: &[u8], kind: u8) {
+        for letter in letters {
+            self.seqno += 1;
+            let hash = u64::from(*letter) << 32;
+            self.writer.insert(hash, &[*letter], self.seqno, kind, 0, b"").unwrap();
+            self.published.store(self.seqno, Ordering::Release);
+        }
+    }
+}
+
+/// The letters that a cursor shows.
+fn walk(chains: &Arc<Chains>, seqno: u64) -> String {
+    let mut cursor = chains.cursor(seqno);
+    let mut seen = String::new();
+    cursor.seek_to_first();
+    while cursor.valid() {
+        seen.push(cursor.key()[0] as char);
+        cursor.next_key();
+    }
+    seen
+}
+
+/// The first `seqno` letters that were written, in their order.
+fn sorted(written: &str, seqno: u64) -> String {
+    let mut letters = written.as_bytes()[..seqno as usize].to_vec();
+    letters.sort_unstable();
+    String::from_utf8(letters).unwrap()
+}
+
+/// d, c are there; a background thread sorts them while a cursor does, and b, a come. Every cursor
+/// shows each key up to its sequence number once.
+#[test]
+fn h17_keys_are_sorted_by_cursors_and_in_the_background() {
+    loom::model(|| {
+        let (mut letters, chains, published) = Letters::create();
+        letters.write(b"dc", PUT);
+        let background = thread::spawn({
+            let chains = Arc::clone(&chains);
+            move || chains.advance_order()
+        });
+        let reader = thread::spawn({
+            let chains = Arc::clone(&chains);
+            move || {
+                let seqno = published.load(Ordering::Acquire);
+                assert_eq!(walk(&chains, seqno), sorted("dcba", seqno));
+            }
+        });
+        letters.write(b"ba", PUT);
+        background.join().unwrap();
+        reader.join().unwrap();
+        chains.order_all();
+        assert_eq!(walk(&chains, 4), "abcd");
+        assert_eq!(chains.cursor(4).stretches(), 1);
+    });
+}
+
+/// Two sorted stretches of two keys are there, or are about to be; the background merges them while
+/// a cursor sorts two keys more and merges what it may.
+fn cursor_beside_a_merge() {
+    loom::model(|| {
+        let (mut letters, chains, _) = Letters::create();
+        letters.write(b"fb", PUT);
+        assert!(chains.advance_order());
+        letters.write(b"ea", PUT);
+        let background = thread::spawn({
+            let chains = Arc::clone(&chains);
+            move || chains.advance_order()
+        });
+        letters.write(b"dc", PUT);
+        assert_eq!(walk(&chains, 6), "abcdef");
+        background.join().unwrap();
+        assert_eq!(walk(&chains, 6), "abcdef");
+        chains.order_all();
+        assert_eq!(walk(&chains, 6), "abcdef");
+        assert_eq!(chains.cursor(6).stretches(), 1);
+    });
+}
+
+#[test]
+fn h17_a_cursor_merges_beside_a_background_merge() {
+    cursor_beside_a_merge();
+}
+
+#[test]
+fn merging_what_another_thread_merges_is_noticed() {
+    assert_noticed(Fault::MergeBesideMerge, cursor_beside_a_merge);
+}
+
+/// The first letter that is there for a reader at `seqno`, found by a walk that jumps.
+fn first_there(chains: &Arc<Chains>, seqno: u64, way: Way) -> Option<char> {
+    let mut cursor = chains.cursor(seqno);
+    match way {
+        Way::Forward => cursor.seek_to_first(),
+        Way::Backward => cursor.seek_to_last(),
+    }
+    while cursor.valid() {
+        // A walk backwards comes to the oldest version first.
+        if cursor.versions().next().unwrap().kind != DELETED {
+            return Some(cursor.key()[0] as char);
+        }
+        // A key that is put again at this moment is not gone, and not there yet.
+        if !cursor.pass_gone(way, seqno, 0, None) {
+            match way {
+                Way::Forward => cursor.next_key(),
+                Way::Backward => cursor.prev_key(),
+            }
+        }
+    }
+    None
+}
+
+/// a and b are deleted. A walk from b to a notes that they are gone, while b is put again. Whatever
+/// the walk noted: a reader that knows of the put jumps from a to b, not over it.
+fn key_that_comes_back() {
+    loom::model(|| {
+        let (mut letters, chains, published) = Letters::create();
+        letters.write(b"ab", PUT);
+        letters.write(b"ab", DELETED);
+        let walker = thread::spawn({
+            let chains = Arc::clone(&chains);
+            move || {
+                let seqno = published.load(Ordering::Acquire);
+                let expected = (seqno == 5).then_some('b');
+                assert_eq!(first_there(&chains, seqno, Way::Backward), expected);
+            }
+        });
+        letters.write(b"b", PUT);
+        assert_eq!(first_there(&chains, 5, Way::Forward), Some('b'));
+        assert_eq!(first_there(&chains, 4, Way::Forward), None);
+        walker.join().unwrap();
+        assert_eq!(first_there(&chains, 5, Way::Forward), Some('b'));
+    });
+}
+
+#[test]
+fn a_key_that_comes_back_is_jumped_over_by_no_reader() {
+    key_that_comes_back();
+}
+
+#[test]
+fn noting_that_a_key_is_back_too_early_is_noticed() {
+    assert_noticed(Fault::ReviveEarly, key_that_comes_back);
+}
+
+#[test]
+fn reading_the_ring_after_the_version_is_noticed() {
+    assert_noticed(Fault::CheckGoneLate, key_that_comes_back);
+}
+
+/// More keys come back than the ring holds, while a reader jumps: it forgets the run, or sees them.
+#[test]
+fn a_ring_that_was_written_over_is_not_trusted() {
+    loom::model(|| {
+        let (mut letters, chains, published) = Letters::create();
+        letters.write(b"abcde", PUT);
+        letters.write(b"abcde", DELETED);
+        assert_eq!(first_there(&chains, 10, Way::Forward), None);
+        let reader = thread::spawn({
+            let chains = Arc::clone(&chains);
+            move || {
+                let seqno = published.load(Ordering::Acquire);
+                let expected = (seqno > 10).then(|| (b'e' - (seqno - 11) as u8) as char);
+                assert_eq!(first_there(&chains, seqno, Way::Forward), expected);
+            }
+        });
+        letters.write(b"edcba", PUT);
+        reader.join().unwrap();
+        assert_eq!(first_there(&chains, 15, Way::Forward), Some('a'));
     });
 }
