@@ -7,7 +7,7 @@
 //! Reading order: [`fs`] (the traits), [`posix`] (the real thing), [`mem`] (in memory, with crashes
 //! and injected errors), [`read_only`] (nothing can be changed), [`overlay`] (changes
 //! are kept in memory), [`unmapped`] (no file is mapped), [`watched`] (a
-//! caller is asked before each call), [`clock`], [`threads`].
+//! caller is asked before each call), [`troubled`] (a slow or failing disk), [`clock`], [`threads`].
 
 #![deny(unsafe_code)]
 
@@ -18,6 +18,7 @@ pub mod overlay;
 pub mod posix;
 pub mod read_only;
 pub mod threads;
+pub mod troubled;
 pub mod unmapped;
 pub mod watched;
 
@@ -31,6 +32,7 @@ pub use overlay::OverlayFs;
 pub use posix::PosixFs;
 pub use read_only::{ReadOnlyFs, UnwritableFile};
 pub use threads::{Stepped, SystemThreads, Threads};
+pub use troubled::Trouble;
 pub use unmapped::UnmappedFs;
 pub use watched::{Watch, WatchedFs};
 

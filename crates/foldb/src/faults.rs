@@ -52,11 +52,50 @@ pub enum Fault {
     AdoptUnexamined,
     /// A log that became a segment goes when nobody needs the log.
     UnlinkAdoptedLog,
+    /// A comparator of the caller's sees samples that were cut to 32 bytes.
+    CutSamples,
+    /// An operator is asked whether it grows under the writers' lock, and a write that panics half-way
+    /// stays in the log.
+    AskGrowthLate,
+    /// Frames of a write that failed stay in the log.
+    KeepFailedFrames,
+    /// A key that the comparator cannot compare is written.
+    TakeAnyKey,
+    /// A synced batch of no operations syncs nothing.
+    EmptySyncSyncsNothing,
+    /// What a failed open or a refused write created stays in the directory.
+    LeaveAttempts,
+    /// A merge may make a value longer than values may be.
+    NoValueLimit,
+    /// A batch may be larger than batches may be.
+    NoBatchLimit,
+    /// A clean close leaves no record of what manifest and logs hold.
+    NoCloseRecord,
+    /// An operator's definition that a log failed to take is not written to it again.
+    ForgetDefinition,
+    /// `CURRENT` is replaced before the names of manifest and log are durable.
+    CurrentBeforeNames,
+    /// The last handle, dropped in a callback, closes on the worker that the close waits for.
+    CloseInCallback,
+    /// The search behind a torn tail hashes each frame that a value pretends to be.
+    UnboundedTailSearch,
+    /// A write pays for all that was written before what is full is flushed.
+    PauseBeforeSeal,
+    /// A level 0 that stops writers is no reason to compact.
+    StopWithoutReason,
+    /// The version of a footer is believed before its checksum.
+    DamageIsUnsupported,
+    /// Workers are not woken.
+    LoseWakeUp,
+    /// What lies behind the end of a log is not looked at.
+    TornTailIsEnd,
+    /// A verification of a table reads none of its data blocks.
+    VerifySkipsBlocks,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 21] = [
+    pub const ALL: [Fault; 41] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
         Fault::KeepUsedUpSlice,
@@ -65,6 +104,7 @@ impl Fault {
         Fault::DropTombstoneEarly,
         Fault::SkipDirSync,
         Fault::PublishBeforeApply,
+        Fault::PanicBehindLog,
         Fault::WrongOperandOrder,
         Fault::LoseLastLogRecord,
         Fault::RangeDeleteByLevel,
@@ -78,6 +118,25 @@ impl Fault {
         Fault::MergeDropsLiveValue,
         Fault::AdoptUnexamined,
         Fault::UnlinkAdoptedLog,
+        Fault::CutSamples,
+        Fault::AskGrowthLate,
+        Fault::KeepFailedFrames,
+        Fault::TakeAnyKey,
+        Fault::EmptySyncSyncsNothing,
+        Fault::LeaveAttempts,
+        Fault::NoValueLimit,
+        Fault::NoBatchLimit,
+        Fault::NoCloseRecord,
+        Fault::ForgetDefinition,
+        Fault::CurrentBeforeNames,
+        Fault::CloseInCallback,
+        Fault::UnboundedTailSearch,
+        Fault::PauseBeforeSeal,
+        Fault::StopWithoutReason,
+        Fault::DamageIsUnsupported,
+        Fault::LoseWakeUp,
+        Fault::TornTailIsEnd,
+        Fault::VerifySkipsBlocks,
     ];
 
     /// The fault of a name, as [`std::fmt::Debug`] writes it.

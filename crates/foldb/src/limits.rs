@@ -8,6 +8,7 @@
 //! whatever the options are.
 
 use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
 
 /// Longest key that may be written, in bytes: 64 KiB. It also bounds the ends of range deletes and
 /// of ranges to be compacted, which are stored. Keys that are only looked for may be longer.
@@ -68,7 +69,7 @@ pub(crate) fn check_value(value: &[u8]) -> Result<()> {
 #[inline]
 pub(crate) fn check_batch(memtable_bytes: usize, write_buffer_size: usize) -> Result<()> {
     let most = max_batch_bytes(write_buffer_size);
-    if memtable_bytes > most {
+    if memtable_bytes > most && !planted(Fault::NoBatchLimit) {
         return Err(beyond("a batch", memtable_bytes, "max_batch_bytes", most));
     }
     Ok(())

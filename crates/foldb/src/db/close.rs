@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError};
 use crate::db::core::Core;
 use crate::db::tree::Tree;
 use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
 use crate::user_code::must_not_wait;
 use crate::version::{CloseRecord, Edit};
 use crate::wal::{Extent, LogWriter};
@@ -18,7 +19,7 @@ impl Core {
     /// Closes when the last handle goes.
     pub(super) fn close_at_last(self: &Arc<Core>) {
         // What was acknowledged is in the log: the next open takes it from there.
-        if !self.must_not_wait() {
+        if !self.must_not_wait() || planted(Fault::CloseInCallback) {
             let _best_effort = self.close();
             return;
         }
@@ -42,7 +43,7 @@ impl Core {
     /// # Errors
     /// `InvalidArgument` on a worker, and inside a callback of this database.
     pub(crate) fn check_may_wait(&self) -> Result<()> {
-        if !self.must_not_wait() {
+        if !self.must_not_wait() || planted(Fault::CloseInCallback) {
             return Ok(());
         }
         Err(Error::invalid_argument(
@@ -113,6 +114,9 @@ impl Core {
         tree.manifest.trim()?;
         let closed =
             CloseRecord { database: self.database, manifest: tree.manifest.extent(), logs };
+        if planted(Fault::NoCloseRecord) {
+            return Ok(());
+        }
         closed.write(&*self.options.env.fs, &self.names)
     }
 

@@ -9,6 +9,7 @@ use crate::db::keyspace::{Keyspace, KeyspaceState};
 use crate::db::write::WriterState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Event, FailedMerge};
+use crate::faults::{Fault, planted};
 use crate::fold::Operator;
 use crate::iterator::Iter;
 use crate::key::OperatorId;
@@ -215,8 +216,14 @@ impl Core {
         let resolver = self.registry.resolver();
         for definition in resolver.dynamic_definitions().skip(*defined) {
             encode_definition(definition, log.begin());
-            log.append()?;
-            *defined += 1;
+            let appended = log.append();
+            if planted(Fault::ForgetDefinition) {
+                *defined += 1;
+            }
+            appended?;
+            if !planted(Fault::ForgetDefinition) {
+                *defined += 1;
+            }
         }
         Ok(())
     }

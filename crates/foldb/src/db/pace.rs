@@ -29,6 +29,7 @@ use std::time::Duration;
 use crate::db::buffers::Buffers;
 use crate::db::core::Core;
 use crate::db::tree::KeyspaceTree;
+use crate::faults::{Fault, planted};
 use crate::options::Options;
 
 const MIB: u64 = 1 << 20;
@@ -219,6 +220,9 @@ fn fall(before: Duration, now: Duration) -> f64 {
 
 /// The longest time that a write of so many bytes is slowed.
 pub(crate) fn most_slowed(bytes: usize, per_mib: Duration) -> Duration {
+    if planted(Fault::PauseBeforeSeal) {
+        return Duration::from_secs(3600);
+    }
     time_of(bytes, per_mib).max(LONGEST_PAUSE)
 }
 
@@ -274,7 +278,10 @@ impl Pauses {
         if self.owed < SHORTEST_PAUSE {
             return None;
         }
-        let length = self.owed.min(LONGEST_PAUSE);
+        let length = match planted(Fault::PauseBeforeSeal) {
+            true => self.owed,
+            false => self.owed.min(LONGEST_PAUSE),
+        };
         self.owed -= length;
         // Until the pause is over every writer looks.
         self.next_look = 0;

@@ -23,6 +23,7 @@ use crate::db::keyspace::{KeyspaceState, dropped};
 use crate::db::write::{WriterState, Writes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::StallReason;
+use crate::faults::{Fault, planted};
 use crate::memtable::Memtable;
 use crate::options::WriteOptions;
 use crate::runtime::{Balance, Work};
@@ -191,6 +192,11 @@ impl Core {
             }));
         }
         let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
+        if planted(Fault::PauseBeforeSeal)
+            && let Some(paused) = self.slow_down(writer, &needs, waited.slowed)
+        {
+            return Ok(paused);
+        }
         if let Some(full) = self.seal_if_due(writer, &needs)? {
             return Ok(full);
         }
@@ -238,7 +244,10 @@ impl Core {
     /// The pause that is due while flushes or compactions are behind, for a write that was slowed for so
     /// long already.
     fn slow_down(&self, writer: &mut WriterState, needs: &Needs, so_far: Duration) -> Option<Room> {
-        let flush_pace = self.flush_pace(&writer.buffers);
+        let mut flush_pace = self.flush_pace(&writer.buffers);
+        if planted(Fault::PauseBeforeSeal) {
+            flush_pace = flush_pace.max(Duration::from_millis(50));
+        }
         let clock = &*self.options.env.clock;
         let Slowed { until, most } = writer.buffers.pause(needs, flush_pace, clock)?;
         let left = most.checked_sub(so_far).filter(|left| !left.is_zero())?;

@@ -30,6 +30,7 @@ use std::time::{Duration, Instant};
 use foldb_env::Threads;
 
 use crate::error::Result;
+use crate::faults::{Fault, planted};
 use crate::user_code::{become_worker, message_of};
 
 /// The kinds of background work.
@@ -239,6 +240,9 @@ impl Workers {
     pub(crate) fn wake(&self, id: u64) {
         if let Some(entry) = self.lock().entry(id) {
             entry.news += 1;
+        }
+        if planted(Fault::LoseWakeUp) {
+            return;
         }
         self.work.notify_all();
     }

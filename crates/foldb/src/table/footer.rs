@@ -22,6 +22,7 @@
 use super::frame::{FRAME_TRAILER, Handle};
 use crate::encoding::{ByteReader, ChecksumKind, checksum, checksum_seed};
 use crate::error::{Error, ErrorKind, Result};
+use crate::faults::{Fault, planted};
 
 /// Bytes of a footer.
 pub const FOOTER_LEN: usize = 120;
@@ -123,6 +124,9 @@ impl Footer {
         let _read_compatible = reader.u64("footer: features")?;
         let incompatible = reader.u64("footer: features")?;
         let written_as = reader.u64("footer: file number")?;
+        if planted(Fault::DamageIsUnsupported) && version > FORMAT_VERSION {
+            return Err(unsupported("format version", u64::from(version)));
+        }
         let found = checksum(seed(written_as, offset, version), checked);
         if found != expected {
             return Err(Error::corruption(format!(

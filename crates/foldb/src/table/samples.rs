@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use crate::faults::{Fault, planted};
+
 /// Most samples kept.
 pub const MAX_SAMPLES: usize = 32;
 
@@ -35,8 +37,11 @@ pub struct Sampler {
 impl Sampler {
     /// A sampler of whole keys, or of the first [`SAMPLE_LEN`] bytes of each.
     pub fn new(whole_keys: bool) -> Sampler {
-        let (sample_len, max_bytes) =
-            if whole_keys { (usize::MAX, MAX_WHOLE_BYTES) } else { (SAMPLE_LEN, usize::MAX) };
+        let (sample_len, max_bytes) = if whole_keys && !planted(Fault::CutSamples) {
+            (usize::MAX, MAX_WHOLE_BYTES)
+        } else {
+            (SAMPLE_LEN, usize::MAX)
+        };
         let (distance, next) = (FIRST_DISTANCE, FIRST_DISTANCE);
         Sampler { distance, next, keys: Vec::new(), sample_bytes: 0, sample_len, max_bytes }
     }
@@ -87,7 +92,7 @@ impl Sampler {
 pub fn whole_samples(samples: &Arc<[Arc<[u8]>]>, first: &[u8], last: &[u8]) -> Arc<[Arc<[u8]>]> {
     let may_be_cut = |key: &Arc<[u8]>| key.len() == SAMPLE_LEN;
     let fixed = first.len() == SAMPLE_LEN && last.len() == SAMPLE_LEN;
-    if fixed || !samples.iter().any(may_be_cut) {
+    if fixed || planted(Fault::CutSamples) || !samples.iter().any(may_be_cut) {
         return Arc::clone(samples);
     }
     samples.iter().filter(|key| !may_be_cut(key)).cloned().collect()

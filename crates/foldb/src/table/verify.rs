@@ -9,6 +9,7 @@ use super::frame::Handle;
 use super::reader::{Fetch, TableReader};
 use crate::encoding::key_hash;
 use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
 use crate::key::{Kind, RecordHeader};
 use crate::segment::{Address, ReferencesBuilder};
 
@@ -43,7 +44,10 @@ impl TableReader {
     /// Those of [`TableReader::verify`] and of `check`.
     pub(crate) fn verify_with(self: &Arc<Self>, check: &mut Check<'_>) -> Result<TableCheck> {
         let blocks = self.verify_frames()?;
-        let entries = self.verify_records(check)?;
+        let entries = match planted(Fault::VerifySkipsBlocks) {
+            true => 0,
+            false => self.verify_records(check)?,
+        };
         Ok(TableCheck { entries, blocks, bytes: self.file_len() })
     }
 

@@ -77,6 +77,9 @@ impl Manifest {
         snapshot.encode(log.begin());
         let written = log.append().and_then(|()| log.sync_handle().sync_bytes());
         if let Err(error) = written.and_then(|()| write_next_current(&**fs, names, number)) {
+            if planted(Fault::LeaveAttempts) {
+                return Err(error);
+            }
             // A full disk must not fill with attempts. What cannot be removed does no harm.
             let _best_effort = fs.remove(&path);
             let _best_effort = fs.remove(&names.current_temporary());
@@ -99,7 +102,9 @@ impl Manifest {
         // What the record of a clean close tells of ends here. The new manifest and the first log have
         // their names, and it is gone, before anything leads to them.
         CloseRecord::invalidate(fs, names)?;
-        fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))?;
+        if !planted(Fault::CurrentBeforeNames) {
+            fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))?;
+        }
         self.log.sync_handle().note_durable();
         fs.rename(&next, &current).map_err(failed("replace"))?;
         if planted(Fault::SkipDirSync) {

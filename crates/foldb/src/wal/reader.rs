@@ -17,6 +17,7 @@ use std::sync::Arc;
 use foldb_env::{FileSystem, RandomAccessFile};
 
 use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
 use crate::wal::format::{
     Extent, FrameHeader, HEADER_LEN, KIND_AT, MAX_PAYLOAD, Part, digest_with,
 };
@@ -231,7 +232,13 @@ impl LogReader {
     /// Looks at what lies behind the end, up to an intact frame that calls synced what is missing.
     fn search_tail(&mut self, tail: &mut Tail) -> Result<Option<(u64, FrameHeader)>> {
         let (begin, mut offset) = (self.offset, self.offset);
-        let budget = SEARCH_AT_LEAST + SEARCH_PER_BYTE * (self.len - begin);
+        let mut budget = SEARCH_AT_LEAST + SEARCH_PER_BYTE * (self.len - begin);
+        if planted(Fault::UnboundedTailSearch) {
+            budget = u64::MAX;
+        }
+        if planted(Fault::TornTailIsEnd) {
+            return Ok(None);
+        }
         self.hashed = 0;
         let proves = |header: &FrameHeader, frames: u64| header.synced_through > frames;
         // Where only its payload is damaged the frame itself says where the next one begins.

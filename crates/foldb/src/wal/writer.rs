@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use foldb_env::{FileSystem, UnwritableFile, WritableFile};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::faults::{Fault, planted};
 use crate::wal::format::{Extent, FrameHeader, HEADER_LEN, MAX_PAYLOAD, Part, digest_with};
 use crate::wal::record::{LOG_FORMAT, LogHeader};
 use crate::wal::separable::{SealedLog, SeparableValues};
@@ -299,6 +300,10 @@ impl LogWriter {
     #[cold]
     pub(crate) fn clear_attempt(&mut self) -> Result<()> {
         let Some(end) = self.left_behind else { return Ok(()) };
+        if planted(Fault::KeepFailedFrames) {
+            self.left_behind = None;
+            return Ok(());
+        }
         let file = &self.sync.file;
         // All frames of an attempt but the last are as long as frames get.
         let mut starts = (self.offset..end).step_by(HEADER_LEN + MAX_PAYLOAD);

@@ -16,13 +16,14 @@
 use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
 use crate::compaction::policy::shape::{KeyRange, RunShape};
 use crate::compaction::policy::tier;
+use crate::faults::{Fault, planted};
 use crate::options::CompactionPreset;
 
 /// What level 0 needs when it stops writers. `is_wanted`: another rule takes runs of it already, and
 /// counts their bytes.
 pub fn need(view: &View, is_wanted: bool) -> Option<Need> {
     let (runs, stop) = (view.runs(0), view.policy.level0_stop.max(1));
-    if runs.len() < stop {
+    if runs.len() < stop || planted(Fault::StopWithoutReason) {
         return None;
     }
     let mut drafts = Vec::new();
