@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::report::Progress;
+
 /// Kills a working database at random moments and checks what it left.
 #[derive(Debug, Parser)]
 #[command(version, about)]
@@ -43,6 +45,9 @@ pub struct Run {
     /// Longest life of a worker after its check, in milliseconds.
     #[arg(long, default_value_t = 1000)]
     pub life: u64,
+    /// Longest time that a small write may take on a sound disk, in seconds.
+    #[arg(long, default_value_t = 5)]
+    pub patience: u64,
     /// A bug to plant in the engine, to see that the run finds it (builds with debug assertions only).
     #[arg(long, value_name = "FAULT")]
     pub plant: Option<String>,
@@ -63,9 +68,15 @@ pub struct Life {
     /// How often it was killed before.
     #[arg(long)]
     pub life: u32,
-    /// Writes that each thread had acknowledged in earlier lives.
-    #[arg(long, value_delimiter = ',')]
-    pub acknowledged: Vec<u64>,
+    /// How far each thread came in earlier lives: `ACKNOWLEDGED,ATTEMPTED,FAILED...`
+    #[arg(long = "thread")]
+    pub threads: Vec<Progress>,
+    /// End after so many milliseconds, in a clean close.
+    #[arg(long)]
+    pub close_after: Option<u64>,
+    /// Longest time that a small write may take, in seconds.
+    #[arg(long, default_value_t = 5)]
+    pub patience: u64,
     /// End after the check, in a clean close.
     #[arg(long)]
     pub check_only: bool,

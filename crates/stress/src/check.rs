@@ -4,8 +4,9 @@ use foldb::{Iter, Keyspace, ReadOptions, Value};
 
 use crate::features::Features;
 use crate::model::{Map, Model};
-use crate::worker::Stage;
-use crate::write::TALLIES;
+use crate::report::Progress;
+use crate::stage::Stage;
+use crate::write::{TALLIES, Write};
 
 /// What is wrong, in a sentence.
 pub type Wrong = String;
@@ -19,25 +20,26 @@ pub fn told(what: &str) -> impl Fn(foldb::Error) -> Wrong {
 /// What a check of a whole database found of one thread.
 pub struct Found {
     pub model: Model,
-    /// Writes that are there.
-    pub writes: u64,
+    pub progress: Progress,
+    /// Whether a write is there that was never acknowledged.
+    pub kept_interrupted: bool,
 }
 
-/// Compares all keys with the threads' first `acknowledged` writes. Of each thread the next write
-/// may be there too: the kill interrupted it.
-pub fn whole(stage: &Stage, acknowledged: &[u64]) -> Result<Vec<Found>, Wrong> {
+/// Compares all keys with what the threads had acknowledged. Of each thread the next write may be
+/// there too: the kill interrupted it. Or the one before, if that failed and was not tried again.
+pub fn whole(stage: &Stage, before: &[Progress]) -> Result<Vec<Found>, Wrong> {
     let features = &stage.features;
     let mut actual = vec![Model::new(features).keyspaces; usize::from(features.threads)];
     for (at, keyspace) in stage.keyspaces.iter().enumerate() {
-        for (key, value) in both_directions(keyspace)? {
+        for (key, value) in both_directions(features, keyspace)? {
             let thread = features.owner(&key).filter(|&thread| thread < features.threads);
             let thread = thread.ok_or_else(|| format!("no thread wrote the key {key:?}"))?;
             actual[usize::from(thread)][at].insert(key, value);
         }
     }
     let mut found = Vec::new();
-    for ((thread, actual), &writes) in (0..).zip(&actual).zip(acknowledged) {
-        found.push(one_thread(features, thread, actual, writes)?);
+    for ((thread, actual), before) in (0..).zip(&actual).zip(before) {
+        found.push(one_thread(features, thread, actual, before)?);
     }
     point_reads(stage, &actual)?;
     tallies(stage, &found)?;
@@ -48,28 +50,39 @@ fn one_thread(
     features: &Features,
     thread: u8,
     actual: &[Map],
-    writes: u64,
+    before: &Progress,
 ) -> Result<Found, Wrong> {
-    let without = Model::after(features, thread, writes);
-    let mut with = without.clone();
-    with.apply(&features.write(thread, writes));
+    let without = Model::after(features, thread, before.acknowledged, &before.failed);
     // Where the next write changes nothing that shows, it may as well be done again.
     if without.keyspaces == actual {
-        return Ok(Found { model: without, writes });
+        let progress = before.clone().without_attempts();
+        return Ok(Found { model: without, progress, kept_interrupted: false });
     }
-    if with.keyspaces == actual {
-        return Ok(Found { model: with, writes: writes + 1 });
+    for (number, progress) in before.attempts() {
+        let mut model = without.clone();
+        model.apply(&features.write(thread, number));
+        if model.keyspaces == actual {
+            return Ok(Found { model, progress, kept_interrupted: true });
+        }
     }
+    let writes = before.acknowledged + before.attempted;
     let difference = (0..).zip(without.keyspaces.iter().zip(actual));
     let difference = difference.filter_map(|(at, (expected, actual))| {
         Some(format!("keyspace {at}, {}", difference_of(expected, actual)?))
     });
     let differences: Vec<_> = difference.collect();
     Err(format!(
-        "thread {thread} after {writes} acknowledged writes: {}; the next write is {:?}",
+        "thread {thread} after {writes} acknowledged writes, of which {} failed: {}; the next write is {}",
+        before.failed.len() as u64 + before.attempted,
         differences.join("; "),
-        features.write(thread, writes),
+        shown(&features.write(thread, writes)),
     ))
+}
+
+/// A write, without most of its bytes.
+fn shown(write: &Write) -> String {
+    let text = format!("{write:?}");
+    text.chars().take(2000).collect()
 }
 
 /// The first key at which two maps differ.
@@ -85,10 +98,11 @@ pub fn difference_of(expected: &Map, actual: &Map) -> Option<String> {
 }
 
 /// All entries of a keyspace, forwards; an error where backwards gives others.
-fn both_directions(keyspace: &Keyspace) -> Result<Map, Wrong> {
+fn both_directions(features: &Features, keyspace: &Keyspace) -> Result<Map, Wrong> {
     let scan = || keyspace.iter().map_err(told("cannot scan"));
     let collect = |entry: foldb::Result<(Vec<u8>, Value)>| {
-        entry.map(|(key, value)| (key, value.to_vec())).map_err(told("a scan failed"))
+        let entry = entry.map_err(told("a scan failed"));
+        entry.map(|(key, value)| (features.written_key(&key), value.to_vec()))
     };
     let forwards = scan()?.map(collect).collect::<Result<Vec<_>, _>>()?;
     let mut backwards = scan()?.reversed().map(collect).collect::<Result<Vec<_>, _>>()?;
@@ -107,10 +121,14 @@ fn point_reads(stage: &Stage, actual: &[Vec<Map>]) -> Result<(), Wrong> {
     for maps in actual {
         for (keyspace, map) in stage.keyspaces.iter().zip(maps) {
             for (key, value) in map.iter().step_by(5) {
-                expect_get(keyspace, key, Some(value), &ReadOptions::default())?;
+                let get = |key: &[u8], value| {
+                    let key = stage.features.stored_key(key);
+                    expect_get(keyspace, &key, value, &ReadOptions::default())
+                };
+                get(key, Some(value))?;
                 let absent = [key, &b"~"[..]].concat();
                 let value = map.get(&absent);
-                expect_get(keyspace, &absent, value, &ReadOptions::default())?;
+                get(&absent, value)?;
             }
         }
     }
@@ -154,14 +172,17 @@ pub fn own_keys(
     for (keyspace, expected) in stage.keyspaces.iter().zip(&model.keyspaces) {
         let mut actual = Map::new();
         let features = &stage.features;
-        let pair = features.pair_key(thread);
-        let value = keyspace.get_opt(&pair, options).map_err(told("a read failed"))?;
-        actual.extend(value.map(|value| (pair, value.to_vec())));
+        for key in [features.pair_key(thread), features.bulk_key(thread)] {
+            let value = keyspace.get_opt(features.stored_key(&key), options);
+            let value = value.map_err(told("a read failed"))?;
+            actual.extend(value.map(|value| (key, value.to_vec())));
+        }
         for block in 0..features.blocks {
             let from = features.prefix(block, thread).to_vec();
             let to = [&from[..], &[u8::MAX]].concat();
-            let scan = keyspace.range_opt(from..to, options);
-            collect(scan.map_err(told("cannot scan"))?, &mut actual)?;
+            let range = features.stored_key(&from)..features.stored_key(&to);
+            let scan = keyspace.range_opt(range, options);
+            collect(features, scan.map_err(told("cannot scan"))?, &mut actual)?;
         }
         if let Some(difference) = difference_of(expected, &actual) {
             return Err(format!("thread {thread}, {}: {difference}", keyspace.name()));
@@ -171,10 +192,10 @@ pub fn own_keys(
 }
 
 /// Takes in the entries that an iterator is still to pass.
-pub fn collect(scan: Iter, into: &mut Map) -> Result<(), Wrong> {
+pub fn collect(features: &Features, scan: Iter, into: &mut Map) -> Result<(), Wrong> {
     for entry in scan {
         let (key, value) = entry.map_err(told("a scan failed"))?;
-        into.insert(key, value.to_vec());
+        into.insert(features.written_key(&key), value.to_vec());
     }
     Ok(())
 }
@@ -185,7 +206,8 @@ pub fn pairs(stage: &Stage, options: &ReadOptions) -> Result<Vec<Option<Vec<u8>>
     let mut said = Vec::new();
     for thread in 0..stage.features.threads {
         let read = |keyspace: &Keyspace| {
-            let value = keyspace.get_opt(stage.features.pair_key(thread), options);
+            let key = stage.features.stored_key(&stage.features.pair_key(thread));
+            let value = keyspace.get_opt(key, options);
             value.map(|value| value.map(|value| value.to_vec())).map_err(told("a read failed"))
         };
         let (one, other) = (read(first)?, read(last)?);

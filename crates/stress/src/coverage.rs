@@ -27,11 +27,18 @@ pub enum Counted {
     CheckpointCheck,
     ReadOnlyCheck,
     Verify,
+    FailedWrite,
+    FailedCall,
+    FailedOpen,
+    Hang,
+    Mistake,
+    Close,
+    CloseInListener,
     InterruptedWriteKept,
 }
 
 impl Counted {
-    pub const ALL: [Counted; 20] = [
+    pub const ALL: [Counted; 27] = [
         Counted::Write,
         Counted::Batch,
         Counted::RangeDelete,
@@ -51,6 +58,13 @@ impl Counted {
         Counted::CheckpointCheck,
         Counted::ReadOnlyCheck,
         Counted::Verify,
+        Counted::FailedWrite,
+        Counted::FailedCall,
+        Counted::FailedOpen,
+        Counted::Hang,
+        Counted::Mistake,
+        Counted::Close,
+        Counted::CloseInListener,
         Counted::InterruptedWriteKept,
     ];
 

@@ -3,9 +3,34 @@
 //! Each run leaves some features out. A bug that needs many writes of one kind is found sooner where
 //! the others do not dilute them (swarm testing; Groce et al., "Swarm Testing", ISSTA 2012).
 
-use foldb::Options;
+use std::sync::Arc;
+
+use foldb::{BytewiseComparator, Comparator, Options};
 use foldb_stress::small_options;
 pub use foldb_stress::{Operator, draws};
+
+use crate::own_code::{CheckedOrder, OwnAppend, with_check_byte, without_check_byte};
+
+/// What is wrong with the disk of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadDisk {
+    Nothing,
+    /// One in so many calls that change something fails.
+    Failing(u64),
+    /// Each call that changes something takes so many microseconds longer.
+    Slow(u64),
+    /// Now and then one call takes so many milliseconds longer.
+    Hanging(u64),
+    /// Now and then the sync of a file fails.
+    FailingSyncs,
+}
+
+impl BadDisk {
+    /// Whether calls of the engine may answer errors for it.
+    pub fn fails(self) -> bool {
+        matches!(self, BadDisk::Failing(_) | BadDisk::FailingSyncs)
+    }
+}
 
 /// The features of one database.
 #[derive(Clone, Debug)]
@@ -31,6 +56,15 @@ pub struct Features {
     pub interleaved: bool,
     /// Whether keys of bytes are merged into with all operators of bytes.
     pub mixed_operators: bool,
+    /// Whether keys have an order of the program's own.
+    pub own_order: bool,
+    /// Whether keys are appended to with an operator of the program's own.
+    pub own_operator: bool,
+    /// Whether there are batches of 160 MiB and more.
+    pub bulk: bool,
+    /// Whether calls that must be refused are made.
+    pub mistakes: bool,
+    pub disk: BadDisk,
 }
 
 /// Keys of one block.
@@ -41,7 +75,7 @@ impl Features {
         let mut rng = draws(seed, "features", &[]);
         let operators = (0..rng.usize(1..=3)).map(|_| rng.choice(Operator::ALL));
         let operators = operators.map(|drawn| drawn.unwrap_or(Operator::Add)).collect();
-        Features {
+        let features = Features {
             seed,
             threads: rng.u8(1..=4),
             operators,
@@ -57,14 +91,53 @@ impl Features {
             syncs: rng.bool(),
             interleaved: rng.bool(),
             mixed_operators: rng.bool(),
+            own_order: rng.u8(..3) == 0,
+            own_operator: rng.bool(),
+            bulk: rng.u8(..10) == 0,
+            mistakes: rng.bool(),
+            disk: match rng.u8(..10) {
+                0..2 => BadDisk::Failing([30, 200, 2000][rng.usize(..3)]),
+                2 => BadDisk::Slow(rng.u64(50..2000)),
+                3 => BadDisk::Hanging(rng.u64(200..2000)),
+                4 => BadDisk::FailingSyncs,
+                _ => BadDisk::Nothing,
+            },
+        };
+        // A large batch on a bad disk takes longer than a run has.
+        Features { bulk: features.bulk && features.disk == BadDisk::Nothing, ..features }
+    }
+
+    /// The operator's name in this database.
+    pub fn name_of(&self, operator: Operator) -> &'static str {
+        match operator {
+            Operator::Append if self.own_operator => OwnAppend::NAME,
+            operator => operator.name(),
         }
+    }
+
+    /// The order of keys.
+    pub fn order(&self) -> Arc<dyn Comparator> {
+        if self.own_order { Arc::new(CheckedOrder) } else { Arc::new(BytewiseComparator) }
+    }
+
+    /// The key that the database has for a key of a write.
+    pub fn stored_key(&self, key: &[u8]) -> Vec<u8> {
+        if self.own_order { with_check_byte(key) } else { key.to_vec() }
+    }
+
+    /// The key of a write that the database has this key for.
+    pub fn written_key(&self, stored: &[u8]) -> Vec<u8> {
+        if self.own_order { without_check_byte(stored) } else { stored.to_vec() }
     }
 
     /// The options of the database: small, so that a second of writes reaches every level.
     pub fn options(&self) -> Options {
         let mut rng = draws(self.seed, "options", &[]);
         Options {
-            merge_operator: Some(self.operators[0].name().to_owned()),
+            merge_operator: Some(self.name_of(self.operators[0]).to_owned()),
+            operators: vec![Arc::new(OwnAppend)],
+            comparator: self.order(),
+            comparators: vec![Arc::new(CheckedOrder)],
             ..small_options(&mut rng)
         }
     }

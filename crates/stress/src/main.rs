@@ -12,6 +12,9 @@
 //! into a model and compares the whole database with it. Of each thread at most one more write may
 //! be there: the one that the kill interrupted.
 //!
+//! Some lives end in a close instead. Some databases are on a bad disk: it fails, hangs or is slow
+//! ([`features::BadDisk`]).
+//!
 //! Invariant: threads own disjoint keys, so what a thread wrote last is what it must read.
 
 #![forbid(unsafe_code)]
@@ -20,9 +23,14 @@ mod arguments;
 mod check;
 mod coverage;
 mod features;
+mod last_handle;
+mod mistakes;
 mod model;
+mod own_code;
 mod report;
+mod stage;
 mod supervisor;
+mod thread;
 mod worker;
 mod write;
 

@@ -1,9 +1,9 @@
 //! What a thread's keys hold after its first writes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::features::Features;
-use crate::write::{Operation, TALLIES, Write};
+use crate::write::{Operation, TALLIES, Write, bulk_value};
 
 pub type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -22,10 +22,10 @@ impl Model {
         Model { keyspaces, tallies: [0; TALLIES as usize] }
     }
 
-    /// The model after the first writes of a thread.
-    pub fn after(features: &Features, thread: u8, writes: u64) -> Model {
+    /// The model after the first writes of a thread, but for those that failed.
+    pub fn after(features: &Features, thread: u8, writes: u64, failed: &BTreeSet<u64>) -> Model {
         let mut model = Model::new(features);
-        for number in 0..writes {
+        for number in (0..writes).filter(|number| !failed.contains(number)) {
             model.apply(&features.write(thread, number));
         }
         model
@@ -56,6 +56,9 @@ impl Model {
                         map.remove(&key);
                     }
                 }
+                Operation::Bulk { keyspace, key, count } => {
+                    self.keyspaces[*keyspace].insert(key.clone(), bulk_value(*count));
+                }
                 Operation::Tally { slot } => self.tallies[usize::from(*slot)] += 1,
             }
         }
@@ -68,10 +71,10 @@ mod tests {
 
     #[test]
     fn writes_and_models_are_functions_of_the_seed() {
+        let after = |features: &Features| Model::after(features, 0, 200, &BTreeSet::new());
         for seed in 0..20 {
             let features = Features::draw(seed);
-            let (once, again) =
-                (Model::after(&features, 0, 200), Model::after(&Features::draw(seed), 0, 200));
+            let (once, again) = (after(&features), after(&Features::draw(seed)));
             assert_eq!(once, again, "seed {seed}");
             assert!(once.keyspaces.iter().any(|map| !map.is_empty()), "seed {seed}");
         }
@@ -82,7 +85,7 @@ mod tests {
         for seed in 0..20 {
             let features = Features::draw(seed);
             for thread in 0..4 {
-                let model = Model::after(&features, thread, 200);
+                let model = Model::after(&features, thread, 200, &BTreeSet::new());
                 let mut keys = model.keyspaces.iter().flat_map(Map::keys);
                 assert!(keys.all(|key| features.owner(key) == Some(thread)), "seed {seed}");
             }

@@ -3,19 +3,89 @@
 //! A line that was written survives the worker. So an acknowledged write is one whose line the
 //! supervisor can read after the kill.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::io::Write as _;
+use std::str::FromStr;
 
 use crate::coverage::{Counted, Counts};
+
+/// How far a thread is, as far as anybody knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Writes before this number are done, or failed.
+    pub acknowledged: u64,
+    /// Those of them that failed.
+    pub failed: BTreeSet<u64>,
+    /// Writes from there on that failed, while no later one was acknowledged.
+    pub attempted: u64,
+}
+
+impl Progress {
+    /// The write in progress was acknowledged: those that failed before it are gone for good.
+    fn acknowledge(&mut self) {
+        self.failed.extend(self.acknowledged..self.acknowledged + self.attempted);
+        self.acknowledged += self.attempted + 1;
+        self.attempted = 0;
+    }
+
+    /// As a later life has it that finds none of the attempts.
+    pub fn without_attempts(mut self) -> Progress {
+        self.failed.extend(self.acknowledged..self.acknowledged + self.attempted);
+        self.acknowledged += self.attempted;
+        self.attempted = 0;
+        self
+    }
+
+    /// Writes that were not acknowledged and may be there, one or the other, and how far the thread is
+    /// then: the one in progress; and the last that failed, for only the next one clears what a failed
+    /// append left.
+    pub fn attempts(&self) -> impl Iterator<Item = (u64, Progress)> {
+        let next = self.acknowledged + self.attempted;
+        let last_failed = (self.attempted > 0).then(|| next - 1);
+        [Some(next), last_failed].into_iter().flatten().map(move |number| {
+            let mut progress = self.clone().without_attempts();
+            progress.failed.remove(&number);
+            progress.acknowledged = next.max(number + 1);
+            (number, progress)
+        })
+    }
+}
+
+/// As arguments and lines have it: `acknowledged,attempted,failed,failed...`.
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.acknowledged, self.attempted)?;
+        self.failed.iter().try_for_each(|number| write!(f, ",{number}"))
+    }
+}
+
+impl FromStr for Progress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Progress, String> {
+        let numbers: Result<Vec<u64>, _> = text.split(',').map(str::parse).collect();
+        match numbers.map_err(|error| error.to_string())?[..] {
+            [acknowledged, attempted, ref failed @ ..] => {
+                let failed = failed.iter().copied().collect();
+                Ok(Progress { acknowledged, failed, attempted })
+            }
+            _ => Err(format!("'{text}' does not say how far a thread is")),
+        }
+    }
+}
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// The database was compared; of a thread, so many writes were there.
-    Found { thread: usize, writes: u64 },
+    /// The database was compared; a thread is so far.
+    Found { thread: usize, progress: Progress },
     /// All threads were compared, and writing begins.
     Begun,
     /// One more write of a thread was acknowledged.
     Acknowledged { thread: usize },
+    /// The write of a thread failed, and its next one is tried.
+    Failed { thread: usize },
     /// How often something happened in this life.
     Count { name: String, count: u64 },
     /// Something is wrong.
@@ -26,9 +96,10 @@ impl Line {
     /// Writes the line where the supervisor reads.
     pub fn tell(&self) {
         let line = match self {
-            Line::Found { thread, writes } => format!("found {thread} {writes}\n"),
+            Line::Found { thread, progress } => format!("found {thread} {progress};\n"),
             Line::Begun => "begun\n".to_owned(),
             Line::Acknowledged { thread } => format!("ack {thread}\n"),
+            Line::Failed { thread } => format!("failed {thread}\n"),
             Line::Count { name, count } => format!("count {name} {count}\n"),
             Line::Wrong { message } => format!("wrong {}\n", message.replace('\n', " ")),
         };
@@ -45,16 +116,27 @@ impl Line {
         Some(match kind {
             "found" => Line::Found {
                 thread: words.next()?.parse().ok()?,
-                writes: words.next()?.parse().ok()?,
+                progress: words.next()?.strip_suffix(';')?.parse().ok()?,
             },
             "begun" => Line::Begun,
             "ack" => Line::Acknowledged { thread: rest.parse().ok()? },
+            "failed" => Line::Failed { thread: rest.parse().ok()? },
             "count" => {
                 Line::Count { name: words.next()?.to_owned(), count: words.next()?.parse().ok()? }
             }
             "wrong" => Line::Wrong { message: rest.to_owned() },
             _ => return None,
         })
+    }
+
+    /// What the supervisor knows of the threads after this line.
+    pub fn note(&self, threads: &mut [Progress]) {
+        match self {
+            Line::Found { thread, progress } => threads[*thread] = progress.clone(),
+            Line::Acknowledged { thread } => threads[*thread].acknowledge(),
+            Line::Failed { thread } => threads[*thread].attempted += 1,
+            Line::Begun | Line::Count { .. } | Line::Wrong { .. } => {}
+        }
     }
 }
 
@@ -72,9 +154,26 @@ mod tests {
     #[test]
     fn a_line_cut_short_is_no_line() {
         assert_eq!(Line::parse("ack 3"), Some(Line::Acknowledged { thread: 3 }));
-        assert_eq!(Line::parse("found 3 17"), Some(Line::Found { thread: 3, writes: 17 }));
-        for cut in ["", "a", "ack", "ack ", "found 3", "count Flush"] {
+        let failed = BTreeSet::from([4, 9]);
+        let progress = Progress { acknowledged: 17, failed, attempted: 2 };
+        assert_eq!(Line::parse("found 3 17,2,4,9;"), Some(Line::Found { thread: 3, progress }));
+        for cut in ["", "a", "ack", "ack ", "found 3", "found 3 17,2,4", "count Flush"] {
             assert_eq!(Line::parse(cut), None, "{cut:?}");
         }
+    }
+
+    #[test]
+    fn what_failed_is_gone_when_a_later_write_is_acknowledged() {
+        let mut threads = [Progress { acknowledged: 5, ..Progress::default() }];
+        let failed = Line::Failed { thread: 0 };
+        failed.note(&mut threads);
+        failed.note(&mut threads);
+        let numbers: Vec<u64> = threads[0].attempts().map(|(number, _)| number).collect();
+        assert_eq!(numbers, [7, 6]);
+        let after: Vec<u64> = threads[0].attempts().map(|(_, after)| after.acknowledged).collect();
+        assert_eq!(after, [8, 7]);
+        Line::Acknowledged { thread: 0 }.note(&mut threads);
+        assert_eq!(threads[0].to_string(), "8,0,5,6");
+        assert_eq!(threads[0].to_string().parse(), Ok(threads[0].clone()));
     }
 }

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::arguments::Run;
 use crate::coverage::{Counted, Totals};
 use crate::features::{Features, draws};
-use crate::report::Line;
+use crate::report::{Line, Progress};
 
 /// A worker that has not compared the database by then hangs.
 const LONGEST_CHECK: Duration = Duration::from_secs(120);
@@ -104,8 +104,8 @@ struct Database<'a> {
     seed: u64,
     path: PathBuf,
     rng: fastrand::Rng,
-    /// Writes of each thread that were acknowledged.
-    acknowledged: Vec<u64>,
+    /// How far each thread is.
+    threads: Vec<Progress>,
     totals: Totals,
     kills: u64,
 }
@@ -118,7 +118,7 @@ impl<'a> Database<'a> {
             seed,
             path: directory.join(format!("seed-{seed}")),
             rng: draws(seed, "kills", &[]),
-            acknowledged: vec![0; threads],
+            threads: vec![Progress::default(); threads],
             totals: Totals::new(),
             kills: 0,
         }
@@ -129,31 +129,37 @@ impl<'a> Database<'a> {
             // Many short lives, for opens are where most goes on.
             let longest = self.run.life.max(2);
             let time = self.rng.u64(1..=self.rng.clone().u64(1..longest));
-            self.live(life, Some(Duration::from_millis(time)))?;
-            self.kills += 1;
+            let time = Duration::from_millis(time);
+            if self.rng.u8(..4) == 0 {
+                self.live(life, &End::Close(time))?;
+            } else {
+                self.live(life, &End::Kill(time))?;
+                self.kills += 1;
+            }
             progress.inc(1);
         }
-        self.live(self.run.kills, None)?;
+        self.live(self.run.kills, &End::Check)?;
         // After a clean close too.
-        self.live(self.run.kills + 1, None)
+        self.live(self.run.kills + 1, &End::Check)
     }
 
-    /// Starts a worker and kills it some time after its check; `None`: it checks and closes.
-    fn live(&mut self, life: u32, time: Option<Duration>) -> Result<(), String> {
-        let mut child = self.spawn(life, time.is_none())?;
+    /// Starts a worker and sees it to its end.
+    fn live(&mut self, life: u32, end: &End) -> Result<(), String> {
+        let mut child = self.spawn(life, end)?;
         let stdout = child.stdout.take().ok_or("the worker has no output")?;
         let (begun, has_begun) = mpsc::channel();
-        let before = self.acknowledged.clone();
+        let before = self.threads.clone();
         let reader = thread::spawn(move || read_lines(stdout, before, &begun));
-        if let Some(time) = time
-            && has_begun.recv_timeout(LONGEST_CHECK).is_ok()
-        {
-            thread::sleep(time);
-        }
-        if time.is_some() || !ends_within(&mut child, LONGEST_CHECK) {
-            let _it_has_ended_already = child.kill();
-        }
-        child.wait().map_err(|error| format!("cannot wait for the worker: {error}"))?;
+        let ended = match end {
+            End::Kill(time) => {
+                let begun = has_begun.recv_timeout(LONGEST_CHECK).is_ok();
+                begun && ends_within(&mut child, *time)
+            }
+            End::Close(_) | End::Check => ends_within(&mut child, LONGEST_CHECK),
+        };
+        let _it_has_ended_already = child.kill();
+        let status = child.wait();
+        let status = status.map_err(|error| format!("cannot wait for the worker: {error}"))?;
         let told = reader.join().map_err(|_| "the reader of the worker's output panicked")?;
         if let Some(message) = told.wrong {
             return Err(format!("life {life}: {message}"));
@@ -161,22 +167,37 @@ impl<'a> Database<'a> {
         if !told.checked {
             return Err(format!("life {life}: the worker ended or hung before its check was done"));
         }
-        self.acknowledged = told.acknowledged;
+        let kills = matches!(end, End::Kill(_));
+        if ended && (kills || !status.success()) {
+            return Err(format!("life {life}: the worker ended by itself: {status}"));
+        }
+        if !ended && !kills {
+            return Err(format!("life {life}: the worker hangs"));
+        }
+        self.threads = told.threads;
         for (name, count) in told.counts {
             *self.totals.entry(name).or_default() += count;
         }
         Ok(())
     }
 
-    fn spawn(&self, life: u32, check_only: bool) -> Result<Child, String> {
+    fn spawn(&self, life: u32, end: &End) -> Result<Child, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let counts: Vec<_> = self.acknowledged.iter().map(u64::to_string).collect();
         let mut command = Command::new(program);
         command.arg("worker").arg("--database").arg(&self.path);
         command.args(["--seed", &self.seed.to_string(), "--life", &life.to_string()]);
-        command.args(["--acknowledged", &counts.join(",")]);
-        if check_only {
-            command.arg("--check-only");
+        command.args(["--patience", &self.run.patience.to_string()]);
+        for thread in &self.threads {
+            command.args(["--thread", &thread.to_string()]);
+        }
+        match end {
+            End::Kill(_) => {}
+            End::Close(time) => {
+                command.args(["--close-after", &time.as_millis().to_string()]);
+            }
+            End::Check => {
+                command.arg("--check-only");
+            }
         }
         if let Some(fault) = &self.run.plant {
             command.args(["--plant", fault]);
@@ -212,9 +233,19 @@ fn ends_within(child: &mut Child, time: Duration) -> bool {
     false
 }
 
+/// How a life ends.
+enum End {
+    /// By a kill, so long after the check.
+    Kill(Duration),
+    /// By a close, so long after the check.
+    Close(Duration),
+    /// By a close, right after the check.
+    Check,
+}
+
 /// What a worker told in its life.
 struct Told {
-    acknowledged: Vec<u64>,
+    threads: Vec<Progress>,
     counts: Totals,
     checked: bool,
     wrong: Option<String>,
@@ -222,28 +253,28 @@ struct Told {
 
 fn read_lines(
     output: impl std::io::Read,
-    acknowledged: Vec<u64>,
+    threads: Vec<Progress>,
     begun: &mpsc::Sender<()>,
 ) -> Told {
     let mut found = 0;
-    let mut told = Told { acknowledged, counts: Totals::new(), checked: false, wrong: None };
+    let mut told = Told { threads, counts: Totals::new(), checked: false, wrong: None };
     for line in BufReader::new(output).split(b'\n') {
         let Ok(line) = line else { break };
-        match Line::parse(&String::from_utf8_lossy(&line)) {
-            Some(Line::Found { thread, writes }) => {
-                told.acknowledged[thread] = writes;
+        let Some(line) = Line::parse(&String::from_utf8_lossy(&line)) else { continue };
+        line.note(&mut told.threads);
+        match line {
+            Line::Found { .. } => {
                 found += 1;
-                told.checked = found == told.acknowledged.len();
+                told.checked = found == told.threads.len();
             }
-            Some(Line::Begun) => {
+            Line::Begun => {
                 let _the_supervisor_gave_up = begun.send(());
             }
-            Some(Line::Acknowledged { thread }) => told.acknowledged[thread] += 1,
-            Some(Line::Count { name, count }) => {
+            Line::Count { name, count } => {
                 told.counts.insert(name, count);
             }
-            Some(Line::Wrong { message }) => told.wrong = Some(message),
-            None => {}
+            Line::Wrong { message } => told.wrong = Some(message),
+            Line::Acknowledged { .. } | Line::Failed { .. } => {}
         }
     }
     told

@@ -5,6 +5,7 @@
 //!  else          thread u8 | block u16 | slot u8 | 0 to 19 letters
 //!  pair          block 0xffff, slot 0, in the first keyspace and in the last one
 //!  tally         slot u8, in the keyspace "tally", merged into by all threads
+//!  bulk          block 0xfffe, slot 0, of thread 0
 //! ```
 
 use std::ops::Range;
@@ -37,10 +38,27 @@ pub enum Operation {
         keyspace: usize,
         range: Range<Vec<u8>>,
     },
+    /// Puts values of 1 MiB to the same key, so many times.
+    Bulk {
+        keyspace: usize,
+        key: Vec<u8>,
+        count: u8,
+    },
     /// Adds one, beside other threads.
     Tally {
         slot: u8,
     },
+}
+
+impl Operation {
+    /// Whether it takes no time to speak of.
+    pub fn is_small(&self) -> bool {
+        match self {
+            Operation::Put { value, .. } => value.len() < 100_000,
+            Operation::Bulk { .. } => false,
+            _ => true,
+        }
+    }
 }
 
 /// What one call writes.
@@ -53,6 +71,13 @@ pub struct Write {
 
 /// The block of a thread's pair.
 const PAIR_BLOCK: u16 = u16::MAX;
+/// The block of large batches.
+const BULK_BLOCK: u16 = u16::MAX - 1;
+
+/// The n-th value of a large batch.
+pub fn bulk_value(n: u8) -> Vec<u8> {
+    vec![n; 1 << 20]
+}
 
 impl Features {
     /// The first bytes of a thread's keys in a block.
@@ -73,6 +98,10 @@ impl Features {
         self.key(PAIR_BLOCK, thread, 0)
     }
 
+    pub fn bulk_key(&self, thread: u8) -> Vec<u8> {
+        self.key(BULK_BLOCK, thread, 0)
+    }
+
     /// The thread that owns a key.
     pub fn owner(&self, key: &[u8]) -> Option<u8> {
         key.get(if self.interleaved { 2 } else { 0 }).copied()
@@ -88,8 +117,10 @@ impl Features {
             number,
             rng: draws(self.seed, "write", &[thread.into(), number]),
         };
+        let is_bulk = self.bulk && thread == 0 && draw.rng.u16(..1000) == 0;
         let kind = draw.rng.u8(..100);
         let operations = match kind {
+            _ if is_bulk => draw.bulk(),
             0..5 => draw.pair_and_tally(),
             5..25 if self.batches => {
                 let count = draw.rng.usize(2..30);
@@ -124,6 +155,14 @@ impl Draw<'_> {
         }
         operations.push(Operation::Tally { slot: self.rng.u8(..TALLIES) });
         operations
+    }
+
+    /// One batch that is larger than any pace would have it.
+    fn bulk(&mut self) -> Vec<Operation> {
+        let any = self.features.operators.iter().position(|operator| *operator != Operator::Add);
+        let Some(keyspace) = any else { return vec![self.operation()] };
+        let key = self.features.bulk_key(self.thread);
+        vec![Operation::Bulk { keyspace, key, count: self.rng.u8(160..240) }]
     }
 
     fn operation(&mut self) -> Operation {
@@ -171,6 +210,8 @@ impl Draw<'_> {
         let largest = self.features.largest_value;
         // Most values are small, and some are as large as they may be.
         let len = match self.rng.u8(..10) {
+            // Longer than a frame of the log.
+            0 if largest > 60_000 && self.rng.u8(..40) == 0 => self.rng.usize(1 << 20..3 << 20),
             0 => self.rng.usize(..=largest),
             _ => self.rng.usize(..=largest.min(100)),
         };

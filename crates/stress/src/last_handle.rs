@@ -1,0 +1,105 @@
+//! The last handle of a database, dropped where it hurts: in an event listener, on a worker that the
+//! close waits for.
+
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use foldb::{Db, ErrorKind, Event, EventListener, WriteOptions};
+
+use crate::check::{Wrong, told};
+use crate::stage::Stage;
+
+/// A database whose last handle went is closed by then.
+const LONGEST_CLOSE: Duration = Duration::from_secs(30);
+/// First byte of keys whose only use is to fill memtables.
+const FILLER: u8 = u8::MAX - 1;
+
+/// Holds a flush in its event until it has the last handle, and drops that.
+#[derive(Debug, Default)]
+pub struct LastHandle {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Unused,
+    /// The next flush waits in its event.
+    Armed,
+    /// It does.
+    Waiting,
+    Given(Db),
+}
+
+impl LastHandle {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_waiting(&self) -> bool {
+        matches!(*self.lock(), State::Waiting)
+    }
+
+    fn set(&self, state: State) {
+        *self.lock() = state;
+        self.changed.notify_all();
+    }
+}
+
+impl EventListener for LastHandle {
+    fn on_event(&self, event: &Event) {
+        let mut state = self.lock();
+        if !matches!((event, &*state), (Event::Flush { .. }, State::Armed)) {
+            return;
+        }
+        *state = State::Waiting;
+        let waits = |state: &mut State| matches!(state, State::Waiting);
+        let waited = self.changed.wait_timeout_while(state, LONGEST_CLOSE, waits);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let given = std::mem::take(&mut *state);
+        drop(state);
+        if let State::Given(last) = given {
+            drop(last);
+        }
+    }
+}
+
+/// Lets a listener have the last handle of a database, and waits until it is closed.
+pub fn close(stage: Stage, path: &Path, slot: &LastHandle) -> Result<(), Wrong> {
+    slot.set(State::Armed);
+    let options = WriteOptions { deadline: Some(Duration::from_millis(50)), ..Default::default() };
+    let begun = Instant::now();
+    for n in 0u32.. {
+        if slot.is_waiting() {
+            break;
+        }
+        let key = [&[FILLER][..], &n.to_be_bytes()].concat();
+        match stage.tally.put_opt(key, [0; 4096], &options) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::Busy => {}
+            Err(error) if stage.is_excused(&error) => return Ok(()),
+            Err(error) => return Err(told("a write failed")(error)),
+        }
+        if begun.elapsed() > LONGEST_CLOSE {
+            return Err(format!("{n} writes of 4 KiB led to no flush"));
+        }
+    }
+    let options = stage.features.options();
+    let last = stage.db.clone();
+    drop(stage);
+    slot.set(State::Given(last));
+    let begun = Instant::now();
+    loop {
+        match Db::open(path, options.clone()) {
+            Ok(db) => return db.close().map_err(told("the database does not close")),
+            Err(error) if error.kind() == ErrorKind::Locked => {}
+            Err(error) => return Err(told("the database does not open again")(error)),
+        }
+        if begun.elapsed() > LONGEST_CLOSE {
+            return Err("the last handle went in a listener, and the lock is held yet".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,172 @@
+//! The database that a worker's threads work on, on the disk that its seed gives it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use foldb::env::{Env, Trouble, WatchedFs};
+use foldb::{
+    BytewiseComparator, Db, Error, ErrorKind, Keyspace, KeyspaceOptions, Options, WriteBatch,
+};
+
+use crate::check::{Wrong, told};
+use crate::coverage::{Counted, Counts};
+use crate::features::{BadDisk, Features, Operator};
+use crate::last_handle::LastHandle;
+use crate::write::{Operation, TALLY_KEYSPACE, bulk_value};
+
+/// The database that all threads work on.
+pub struct Stage {
+    pub features: Features,
+    pub db: Db,
+    /// Those of the features, in their order.
+    pub keyspaces: Vec<Keyspace>,
+    pub tally: Keyspace,
+    /// In the order of [`Operator::ALL`].
+    operators: Vec<foldb::Operator>,
+    /// What is wrong with the disk now.
+    pub trouble: Arc<Trouble>,
+}
+
+/// Opens that may fail before the disk is mended.
+const ATTEMPTS: usize = 4;
+/// Files that so many failed opens may leave: some call that nothing can be taken back behind.
+const LEFT_BEHIND: usize = 3;
+
+impl Stage {
+    /// Opens the database, and creates keyspaces that are not there yet. On a bad disk opens fail now
+    /// and then; it is in order when this returns.
+    pub fn open(
+        path: &Path,
+        features: Features,
+        counts: &Arc<Counts>,
+        last: &Arc<LastHandle>,
+    ) -> Result<Stage, Wrong> {
+        let trouble = Arc::new(Trouble::default());
+        let mut options = features.options();
+        options.listeners.push(Arc::clone(counts) as _);
+        options.listeners.push(Arc::clone(last) as _);
+        if features.disk != BadDisk::Nothing {
+            let fs = WatchedFs::new(Arc::clone(&options.env.fs), Arc::clone(&trouble) as _);
+            options.env = Env { fs: Arc::new(fs), ..options.env };
+        }
+        if let BadDisk::Failing(_) = features.disk {
+            fail_to_open(path, &options, &trouble, features.seed, counts)?;
+        }
+        let db = Db::open(path, options).map_err(told("the database does not open"))?;
+        let operators =
+            Operator::ALL.iter().map(|operator| db.operator(features.name_of(*operator)));
+        let operators = operators.collect::<Result<_, _>>();
+        let operators = operators.map_err(told("cannot define an operator"))?;
+        let keyspace = |name: &str, operator: &str, comparator| match db.keyspace(name) {
+            Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {
+                let (merge_operator, comparator) = (Some(operator.to_owned()), Some(comparator));
+                let options = KeyspaceOptions { merge_operator, comparator, ..Default::default() };
+                db.create_keyspace(name, options)
+            }
+            outcome => outcome,
+        };
+        let mut keyspaces = vec![db.default_keyspace().clone()];
+        for (at, &operator) in features.operators.iter().enumerate().skip(1) {
+            let own =
+                keyspace(&format!("keyspace-{at}"), features.name_of(operator), features.order());
+            keyspaces.push(own.map_err(told("cannot open a keyspace"))?);
+        }
+        let tally = keyspace(TALLY_KEYSPACE, Operator::Add.name(), Arc::new(BytewiseComparator));
+        let tally = tally.map_err(told("cannot open the keyspace of tallies"))?;
+        Ok(Stage { features, db, keyspaces, tally, operators, trouble })
+    }
+
+    /// A copy of the database at another place, or another look at it, that changes nothing.
+    pub fn look(&self, path: &Path) -> Result<Stage, Wrong> {
+        let db = Db::open_read_only(path, self.features.options());
+        let db = db.map_err(told("cannot open to read only"))?;
+        let again = |own: &Keyspace| db.keyspace(own.name()).map_err(told("a keyspace is missing"));
+        let keyspaces = self.keyspaces.iter().map(again).collect::<Result<_, _>>()?;
+        let tally = again(&self.tally)?;
+        let operators = self.operators.clone();
+        let (features, trouble) = (self.features.clone(), Arc::clone(&self.trouble));
+        Ok(Stage { features, db, keyspaces, tally, operators, trouble })
+    }
+
+    /// The disk becomes as bad as its seed says.
+    pub fn begin_trouble(&self, seed: u64) {
+        match self.features.disk {
+            BadDisk::Failing(one_in) => self.trouble.fail_one_in(one_in, seed),
+            BadDisk::Slow(micros) => {
+                self.trouble.slow_down(std::time::Duration::from_micros(micros));
+            }
+            BadDisk::Nothing | BadDisk::Hanging(_) | BadDisk::FailingSyncs => {}
+        }
+    }
+
+    /// Whether an error of a call that changes something may be the disk's.
+    pub fn is_excused(&self, error: &Error) -> bool {
+        let kinds = [ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::Poisoned, ErrorKind::Busy];
+        self.features.disk.fails() && kinds.contains(&error.kind())
+    }
+
+    pub fn batch(&self, operations: &[Operation]) -> WriteBatch {
+        let mut batch = WriteBatch::new();
+        let keyspace = |at: usize| &self.keyspaces[at];
+        let stored = |key: &[u8]| self.features.stored_key(key);
+        for operation in operations {
+            match operation {
+                Operation::Put { keyspace: at, key, value } => {
+                    batch.put_in(keyspace(*at), stored(key), value);
+                }
+                Operation::Delete { keyspace: at, key } => {
+                    batch.delete_in(keyspace(*at), stored(key));
+                }
+                Operation::Merge { keyspace: at, operator, key, operand } => {
+                    let operator = &self.operators[*operator as usize];
+                    batch.merge_with_in(operator, keyspace(*at), stored(key), operand);
+                }
+                Operation::DeleteRange { keyspace: at, range } => {
+                    let range = stored(&range.start)..stored(&range.end);
+                    batch.delete_range_in(keyspace(*at), range);
+                }
+                Operation::Bulk { keyspace: at, key, count } => {
+                    for n in 0..=*count {
+                        batch.put_in(keyspace(*at), stored(key), bulk_value(n));
+                    }
+                }
+                Operation::Tally { slot } => {
+                    batch.merge_in(&self.tally, [*slot], 1u64.to_le_bytes());
+                }
+            }
+        }
+        batch
+    }
+}
+
+/// Opens the database on a disk that fails, some times. Such opens leave next to nothing behind.
+fn fail_to_open(
+    path: &Path,
+    options: &Options,
+    trouble: &Trouble,
+    seed: u64,
+    counts: &Counts,
+) -> Result<(), Wrong> {
+    let files = || std::fs::read_dir(path).map_or(0, Iterator::count);
+    let before = files();
+    let mut failed = 0;
+    for attempt in 0..ATTEMPTS {
+        trouble.fail_one_in(6, seed.wrapping_add(attempt as u64));
+        let outcome = Db::open(path, options.clone());
+        trouble.end();
+        match outcome {
+            // What it did may have made files.
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::Io => {
+                failed += 1;
+                counts.add(Counted::FailedOpen);
+            }
+            Err(error) => return Err(format!("an open on a bad disk fails as {error}")),
+        }
+    }
+    let after = files();
+    if after > before + LEFT_BEHIND {
+        return Err(format!("{failed} failed opens made {after} files of {before}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,362 @@
+//! One thread of a worker: it writes what its seed says, and reads what it wrote.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use foldb::{Error, Iter, Keyspace, MergeOptions, ReadOptions, Snapshot, WriteBatch, WriteOptions};
+
+use crate::arguments::Life;
+use crate::check::{self, Found, Wrong, told};
+use crate::coverage::{Counted, Counts};
+use crate::features::{BadDisk, Operator, draws};
+use crate::mistakes;
+use crate::model::Model;
+use crate::report::Line;
+use crate::stage::Stage;
+use crate::write::{Operation, Write};
+
+/// What a thread and its watch share.
+#[derive(Debug, Default)]
+pub struct Watched {
+    /// Whether to end behind the call in progress.
+    pub ends: AtomicBool,
+    /// How often a call began or ended.
+    pub beats: AtomicU64,
+}
+
+/// Whether a write was done.
+enum Written {
+    Yes,
+    No,
+    /// It answered an error and is there: a sync failed, say.
+    Perhaps,
+}
+
+/// What a thread looks at later: the keys as they were at a moment.
+enum Held {
+    Snapshot(Snapshot),
+    /// One of each keyspace.
+    Iterators(Vec<Iter>),
+}
+
+pub struct Worker<'a> {
+    stage: &'a Stage,
+    counts: &'a Counts,
+    life: &'a Life,
+    watched: &'a Watched,
+    thread: u8,
+    model: Model,
+    /// Number of the next write.
+    next: u64,
+    rng: fastrand::Rng,
+    /// A moment, the model then, and the number of the write before which they are compared.
+    held: Option<(Held, Model, u64)>,
+}
+
+/// Failures in a row before a thread gives up: the database takes no more writes then.
+const MOST_FAILURES: u32 = 20;
+
+impl<'a> Worker<'a> {
+    pub fn new(
+        (stage, counts, life): (&'a Stage, &'a Counts, &'a Life),
+        watched: &'a Watched,
+        thread: u8,
+        found: Found,
+    ) -> Self {
+        let rng = draws(life.seed, "reads", &[life.life.into(), thread.into()]);
+        let Found { model, progress, .. } = found;
+        let next = progress.acknowledged;
+        Worker { stage, counts, life, watched, thread, model, next, rng, held: None }
+    }
+
+    /// Works until it is told to end, or until the disk lets it write no more.
+    pub fn work(&mut self) -> Result<(), Wrong> {
+        let mut failures = 0;
+        while !self.watched.ends.load(Ordering::Relaxed) && failures < MOST_FAILURES {
+            let write = self.stage.features.write(self.thread, self.next);
+            match self.write(&write)? {
+                Written::Yes => {
+                    failures = 0;
+                    self.model.apply(&write);
+                    Line::Acknowledged { thread: self.thread.into() }.tell();
+                    self.count(&write);
+                }
+                Written::No => {
+                    failures += 1;
+                    Line::Failed { thread: self.thread.into() }.tell();
+                }
+                // It may outlive this process or not. So it stays the write in progress.
+                Written::Perhaps => return Ok(()),
+            }
+            self.next += 1;
+            self.beat();
+            self.read_now_and_then()?;
+            self.work_now_and_then()?;
+            self.beat();
+        }
+        Ok(())
+    }
+
+    fn beat(&self) {
+        self.watched.beats.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn read_now_and_then(&mut self) -> Result<(), Wrong> {
+        match self.rng.u8(..) {
+            0..25 => self.read_own_key()?,
+            25..40 => self.read_pairs()?,
+            _ => {}
+        }
+        if self.held.as_ref().is_some_and(|(_, _, until)| *until <= self.next) {
+            self.compare_held()?;
+        }
+        Ok(())
+    }
+
+    fn work_now_and_then(&mut self) -> Result<(), Wrong> {
+        let features = &self.stage.features;
+        match self.rng.u32(..1000) {
+            0..10 if self.held.is_none() => self.hold(),
+            10 if features.manual_work => self.work_by_hand(),
+            11 if features.checkpoints => self.checkpoint(),
+            12 if features.read_only => self.read_only(),
+            13..16 if features.mistakes => {
+                self.counts.add(Counted::Mistake);
+                mistakes::make_one(self.stage, &mut self.rng)
+            }
+            16 => self.sync_nothing(),
+            17..20 => {
+                self.worsen_disk();
+                Ok(())
+            }
+            7 => check::own_keys(self.stage, self.thread, &self.model, &ReadOptions::default()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The disk hangs, or fails to sync, as it does now and then.
+    fn worsen_disk(&self) {
+        match self.stage.features.disk {
+            BadDisk::Hanging(millis) => {
+                self.counts.add(Counted::Hang);
+                self.stage.trouble.hang_once(Duration::from_millis(millis));
+            }
+            BadDisk::FailingSyncs if self.rng.clone().u8(..4) == 0 => {
+                self.stage.trouble.fail_next_sync();
+            }
+            _ => {}
+        }
+    }
+
+    fn write(&self, write: &Write) -> Result<Written, Wrong> {
+        let begun = Instant::now();
+        let outcome = self.call(write);
+        let (took, patience) = (begun.elapsed(), Duration::from_secs(self.life.patience));
+        let is_small = write.operations.iter().all(Operation::is_small);
+        // Beside a bad disk no bound holds.
+        if is_small && took > patience && self.stage.features.disk == BadDisk::Nothing {
+            return Err(format!("write {} of thread {} took {took:?}", self.next, self.thread));
+        }
+        match outcome {
+            Ok(()) => Ok(Written::Yes),
+            Err(error) if self.stage.is_excused(&error) => self.after_failure(write),
+            Err(error) => Err(format!("a write failed: {error}")),
+        }
+    }
+
+    fn call(&self, write: &Write) -> foldb::Result<()> {
+        let options = WriteOptions { sync: write.sync, ..WriteOptions::default() };
+        let keyspace = |at: usize| &self.stage.keyspaces[at];
+        let stored = |key: &[u8]| self.stage.features.stored_key(key);
+        match &write.operations[..] {
+            [Operation::Put { keyspace: at, key, value }] => {
+                keyspace(*at).put_opt(stored(key), value, &options)
+            }
+            [Operation::Delete { keyspace: at, key }] => {
+                keyspace(*at).delete_opt(stored(key), &options)
+            }
+            [Operation::Merge { keyspace: at, operator, key, operand }]
+                if self.stage.features.operators[*at] == *operator =>
+            {
+                keyspace(*at).merge_opt(stored(key), operand, &options)
+            }
+            [Operation::DeleteRange { keyspace: at, range }] => {
+                let range = stored(&range.start)..stored(&range.end);
+                keyspace(*at).delete_range_opt(range, &options)
+            }
+            operations => self.stage.db.write_opt(&self.stage.batch(operations), &options),
+        }
+    }
+
+    /// Reads go on, and show whether the write that failed is there.
+    fn after_failure(&self, write: &Write) -> Result<Written, Wrong> {
+        self.counts.add(Counted::FailedWrite);
+        let options = ReadOptions::default();
+        let compare = |model: &Model| check::own_keys(self.stage, self.thread, model, &options);
+        let Err(without) = compare(&self.model) else { return Ok(Written::No) };
+        let mut model = self.model.clone();
+        model.apply(write);
+        compare(&model).map_err(|with| {
+            format!("after write {} failed, neither is right: {without}; {with}", self.next)
+        })?;
+        Ok(Written::Perhaps)
+    }
+
+    /// A batch of nothing that asks for a sync.
+    fn sync_nothing(&self) -> Result<(), Wrong> {
+        let options = WriteOptions { sync: true, ..WriteOptions::default() };
+        self.excused("a sync", self.stage.db.write_opt(&WriteBatch::new(), &options)).map(drop)
+    }
+
+    /// Passes an error over that may be the disk's. Whether there was none.
+    fn excused(&self, what: &str, outcome: Result<(), Error>) -> Result<bool, Wrong> {
+        match outcome {
+            Ok(()) => Ok(true),
+            Err(error) if self.stage.is_excused(&error) => {
+                self.counts.add(Counted::FailedCall);
+                Ok(false)
+            }
+            Err(error) => Err(told(what)(error)),
+        }
+    }
+
+    fn count(&self, write: &Write) {
+        self.counts.add(Counted::Write);
+        if write.sync {
+            self.counts.add(Counted::SyncedWrite);
+        }
+        if write.operations.len() > 1 {
+            self.counts.add(Counted::Batch);
+        }
+        for operation in &write.operations {
+            match operation {
+                Operation::DeleteRange { .. } => self.counts.add(Counted::RangeDelete),
+                Operation::Merge { operator, .. } => {
+                    self.counts.add(match operator {
+                        Operator::Add => Counted::Add,
+                        Operator::Max => Counted::Max,
+                        Operator::Min => Counted::Min,
+                        Operator::Append => Counted::Append,
+                        Operator::Put => Counted::Put,
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn read_own_key(&mut self) -> Result<(), Wrong> {
+        let features = &self.stage.features;
+        let at = self.rng.usize(..self.stage.keyspaces.len());
+        let key = features.key(self.rng.u16(..features.blocks), self.thread, self.rng.u8(..70));
+        let expected = self.model.keyspaces[at].get(&key);
+        let key = features.stored_key(&key);
+        check::expect_get(&self.stage.keyspaces[at], &key, expected, &ReadOptions::default())
+            .map_err(|wrong| format!("thread {} before write {}: {wrong}", self.thread, self.next))
+    }
+
+    /// Looks at other threads' batches just after they were written, or while they are. A snapshot
+    /// shows the same again a moment later.
+    fn read_pairs(&mut self) -> Result<(), Wrong> {
+        let options =
+            ReadOptions { snapshot: Some(self.stage.db.snapshot()), ..ReadOptions::default() };
+        let (once, wait) = (check::pairs(self.stage, &options)?, self.rng.u8(..8) == 0);
+        if wait {
+            thread::sleep(Duration::from_millis(2));
+        }
+        let again = check::pairs(self.stage, &options)?;
+        if once != again {
+            return Err(format!("a snapshot showed {once:?}, and later {again:?}"));
+        }
+        Ok(())
+    }
+
+    /// Begins to hold a moment, while more is written.
+    fn hold(&mut self) -> Result<(), Wrong> {
+        let held = if self.stage.features.snapshots && self.rng.bool() {
+            Held::Snapshot(self.stage.db.snapshot())
+        } else if self.stage.features.iterators {
+            let iterators = self.stage.keyspaces.iter().map(Keyspace::iter);
+            Held::Iterators(iterators.collect::<Result<_, _>>().map_err(told("cannot scan"))?)
+        } else {
+            return Ok(());
+        };
+        let until = self.next + self.rng.u64(1..2000);
+        self.held = Some((held, self.model.clone(), until));
+        Ok(())
+    }
+
+    fn compare_held(&mut self) -> Result<(), Wrong> {
+        match self.held.take() {
+            None => Ok(()),
+            Some((Held::Snapshot(snapshot), model, _)) => {
+                let options = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
+                check::own_keys(self.stage, self.thread, &model, &options)
+                    .and_then(|()| check::pairs(self.stage, &options).map(drop))
+                    .map_err(|wrong| format!("at a snapshot, {wrong}"))?;
+                self.counts.add(Counted::SnapshotCheck);
+                Ok(())
+            }
+            Some((Held::Iterators(iterators), model, _)) => {
+                for (iterator, expected) in iterators.into_iter().zip(&model.keyspaces) {
+                    let mut actual = Default::default();
+                    check::collect(&self.stage.features, iterator, &mut actual)?;
+                    actual.retain(|key, _| self.stage.features.owner(key) == Some(self.thread));
+                    if let Some(difference) = check::difference_of(expected, &actual) {
+                        return Err(format!("a walk that began earlier: {difference}"));
+                    }
+                }
+                self.counts.add(Counted::IteratorCheck);
+                Ok(())
+            }
+        }
+    }
+
+    /// Does by a call what workers do by themselves.
+    fn work_by_hand(&mut self) -> Result<(), Wrong> {
+        let db = &self.stage.db;
+        let outcome = match self.rng.u8(..5) {
+            0 => db.flush(),
+            1 => db.compact(..),
+            2 => db.merge_segments(&MergeOptions::default()).map(drop),
+            3 => db.sync(),
+            _ => {
+                self.counts.add(Counted::Verify);
+                db.verify().map(drop)
+            }
+        };
+        self.excused("background work on demand failed", outcome).map(drop)
+    }
+
+    /// Makes a second database and compares it: this thread's keys are as they are now.
+    fn checkpoint(&mut self) -> Result<(), Wrong> {
+        let name = format!("checkpoint-{}-{}", self.life.life, self.thread);
+        let path = self.life.database.with_extension(name);
+        let _from_an_earlier_life = std::fs::remove_dir_all(&path);
+        if !self.excused("a checkpoint failed", self.stage.db.checkpoint(&path).map(drop))? {
+            let _what_it_left = std::fs::remove_dir_all(&path);
+            return Ok(());
+        }
+        let copy = self.stage.look(&path)?;
+        let options = ReadOptions::default();
+        check::own_keys(&copy, self.thread, &self.model, &options)
+            .and_then(|()| check::pairs(&copy, &options).map(drop))
+            .map_err(|wrong| format!("in a checkpoint, {wrong}"))?;
+        drop(copy);
+        std::fs::remove_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        self.counts.add(Counted::CheckpointCheck);
+        Ok(())
+    }
+
+    /// Looks at the database from beside, while threads write.
+    fn read_only(&mut self) -> Result<(), Wrong> {
+        let look = self.stage.look(&self.life.database)?;
+        let options = ReadOptions::default();
+        check::own_keys(&look, self.thread, &self.model, &options)
+            .and_then(|()| check::pairs(&look, &options).map(drop))
+            .map_err(|wrong| format!("opened to read only, {wrong}"))?;
+        self.counts.add(Counted::ReadOnlyCheck);
+        Ok(())
+    }
+}
