@@ -12,7 +12,7 @@ use std::sync::Arc;
 use foldb_chains::{Chains, PinnedBytes, ValueBytes, Version};
 
 use crate::encoding::copy_short;
-use crate::table::BlockBytes;
+use crate::table::{BlockBytes, EntryValue};
 
 /// Longest value that is copied instead of pinned.
 pub(crate) const INLINE_LEN: usize = 16;
@@ -62,6 +62,12 @@ impl Value {
         self.as_slice().to_vec()
     }
 
+    /// Whether it has more bytes than this, which is at least [`INLINE_LEN`].
+    #[inline]
+    pub(crate) fn is_longer_than(&self, len: usize) -> bool {
+        !matches!(self.0, Repr::Inline { .. }) && self.as_slice().len() > len
+    }
+
     /// The value of at most [`INLINE_LEN`] bytes, copied.
     #[inline]
     pub(crate) fn inline(value: &[u8]) -> Option<Value> {
@@ -84,12 +90,38 @@ impl Value {
     /// memtable before, that pin is used again.
     #[inline]
     pub(crate) fn set_lent(&mut self, chains: &Arc<Chains>, bytes: ValueBytes<'_>) {
-        if let Some(small) = Value::inline(&bytes) {
-            *self = small;
+        if bytes.len() <= INLINE_LEN {
+            self.set_small(&bytes);
         } else if let Repr::Memtable(pinned) = &mut self.0 {
             pinned.pin_other(chains, &bytes);
         } else {
             *self = Value(Repr::Memtable(PinnedBytes::pin(chains, &bytes)));
+        }
+    }
+
+    /// Becomes what a block lends: pinned, or copied if small. Where it was pinned in this block
+    /// before, that pin is used again.
+    #[inline]
+    pub(crate) fn set_entry(&mut self, entry: EntryValue<'_>) {
+        let bytes = entry.as_slice();
+        if bytes.len() <= INLINE_LEN {
+            self.set_small(bytes);
+        } else if let Repr::Block(pinned) = &mut self.0 {
+            pinned.pin_other(entry);
+        } else {
+            *self = Value::from_block(entry.pin());
+        }
+    }
+
+    /// Becomes a copy of at most [`INLINE_LEN`] bytes, where it lies: the move of a value that was
+    /// just made waits for its parts.
+    #[inline(always)]
+    fn set_small(&mut self, small: &[u8]) {
+        if let Repr::Inline { len, bytes } = &mut self.0 {
+            copy_short(&mut bytes.0, small);
+            *len = small.len();
+        } else {
+            *self = Value::from(small);
         }
     }
 

@@ -141,6 +141,20 @@ impl MergingCursor {
         self.sources[self.winner()].pinned_value()
     }
 
+    /// Makes `value` the record's: what [`MergingCursor::pinned_value`] answers, written where it is
+    /// kept. Nothing need be held before.
+    ///
+    /// # Errors
+    /// As [`MergingCursor::hold_value`].
+    #[inline]
+    pub(crate) fn copy_value_to(&mut self, value: &mut Value) -> Result<()> {
+        let winner = self.winner();
+        match self.sources[winner].copy_value_to(value) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
     /// Whether the order is that of the bytes.
     #[inline]
     pub(crate) fn is_bytewise(&self) -> bool {

@@ -8,7 +8,7 @@ use foldb_chains::Way;
 use crate::error::Result;
 use crate::key::{Comparator, RecordHeader, SeqNo};
 use crate::range_tombstone::Edge;
-use crate::table::{CursorOptions, TableCursor};
+use crate::table::{CursorOptions, EntryValue, TableCursor};
 use crate::value::Value;
 use crate::version::{KeyRange, OpenTables, Run, TableRef, Upper};
 
@@ -92,6 +92,12 @@ impl RunCursor {
     #[inline]
     pub(crate) fn pinned_value(&self) -> Value {
         self.cursor().pinned_value()
+    }
+
+    /// See [`TableCursor::entry_value`].
+    #[inline]
+    pub(crate) fn entry_value(&self) -> EntryValue<'_> {
+        self.cursor().entry_value()
     }
 
     pub(crate) fn seek_to_first(&mut self) -> Result<()> {

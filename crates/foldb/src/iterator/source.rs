@@ -78,6 +78,22 @@ impl Source {
         }
     }
 
+    /// Makes `value` the record's: what [`Source::pinned_value`] answers, written where it is kept.
+    ///
+    /// # Errors
+    /// As [`Source::hold_value`].
+    #[inline]
+    pub(crate) fn copy_value_to(&mut self, value: &mut Value) -> Result<()> {
+        match self {
+            Source::Memtable(cursor) => value.set_lent(cursor.chains(), cursor.value()),
+            Source::Run(cursor) => {
+                cursor.hold_value()?;
+                value.set_entry(cursor.entry_value());
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn seek_to_first(&mut self) -> Result<()> {
         match self {
             Source::Memtable(cursor) => cursor.seek_to_first(),

@@ -12,7 +12,7 @@ use crate::fold::{CachedResolver, Chain, Usual, fold_usual};
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::{Effort, MergingCursor};
 use crate::iterator::source::MAX_HIDDEN;
-use crate::key::{Comparator, KeyBounds, SeqNo, check_key};
+use crate::key::{Comparator, KeyBounds, Kind, SeqNo, check_key};
 use crate::memtable;
 use crate::segment::ValueReader;
 use crate::stats::ReadReport;
@@ -291,6 +291,10 @@ impl Iter {
             if absent >= FEW_ABSENT && self.pass_gone()? {
                 continue;
             }
+            if self.take_plain()? {
+                self.state = State::Forward;
+                return Ok(true);
+            }
             self.collect_forward()?;
             if self.fold() {
                 self.state = State::Forward;
@@ -299,6 +303,32 @@ impl Iter {
             absent += 1;
         }
         Ok(false)
+    }
+
+    /// Takes the value of the record under the cursor, if that is all there is to the key, and moves
+    /// behind the key: then no chain need be made. Whether it did.
+    #[inline]
+    fn take_plain(&mut self) -> Result<bool> {
+        let records = &mut self.parts.records;
+        let header = records.header();
+        if header.kind != Kind::Put
+            || header.seqno > self.parts.seqno
+            || self.parts.covers.is_some()
+        {
+            return Ok(false);
+        }
+        let Ok(value) = &mut self.value else { return Ok(false) };
+        forget_large(value);
+        records.copy_value_to(value)?;
+        self.yielded = false;
+        if let Some(report) = &self.parts.report {
+            report.saw_operands(0);
+        }
+        records.next()?;
+        if records.valid() && records.key() == self.key {
+            self.pass_key()?;
+        }
+        Ok(true)
     }
 
     /// Collects the chain of the key under the records, and moves behind it.
@@ -340,9 +370,8 @@ impl Iter {
     #[inline]
     fn begin_chain(&mut self) -> Result<()> {
         self.chain.clear();
-        if self.value.as_ref().is_ok_and(|value| value.len() >= LARGE_BLOCK) {
-            // It is not wanted beside the next ones.
-            self.value = Ok(Value::default());
+        if let Ok(value) = &mut self.value {
+            forget_large(value);
         }
         if let Some(covers) = &mut self.parts.covers {
             self.chain.cover(covers.of(&self.key)?);
@@ -611,6 +640,14 @@ impl Iter {
             Ok(false) => None,
             Err(error) => Some(Err(error)),
         }
+    }
+}
+
+/// Lets go of a large value, which is not wanted beside the next ones.
+#[inline]
+fn forget_large(value: &mut Value) {
+    if value.is_longer_than(LARGE_BLOCK) {
+        *value = Value::default();
     }
 }
 

@@ -171,7 +171,13 @@ impl TableCursor {
     /// The record's value, to keep: copied if short, else pinned.
     #[inline]
     pub fn pinned_value(&self) -> Value {
-        EntryValue::new(self.block.bytes(), self.entry.key_end, self.entry.end).to_value()
+        self.entry_value().to_value()
+    }
+
+    /// The record's value where it lies. It must be held: see [`TableCursor::hold_value`].
+    #[inline]
+    pub fn entry_value(&self) -> EntryValue<'_> {
+        EntryValue::new(self.block.bytes(), self.entry.key_end, self.entry.end)
     }
 
     /// To the first record.

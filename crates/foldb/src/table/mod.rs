@@ -57,7 +57,7 @@ pub use builder::{TableBuilder, TableBuilderOptions, TableSummary};
 pub use cache::{BlockCache, BlockStore};
 pub use cursor::{CursorOptions, TableCursor};
 pub(crate) use frame::codec_from_u8;
-pub use pinned::BlockBytes;
+pub use pinned::{BlockBytes, EntryValue};
 pub(crate) use properties::{Piece, Surroundings};
 pub use reader::TableReader;
 pub(crate) use references::ReferencesReader;

@@ -21,6 +21,18 @@ impl BlockBytes {
     }
 }
 
+impl BlockBytes {
+    /// Becomes the pin of another value. In the same block it is moved, and nothing is counted.
+    #[inline]
+    pub(crate) fn pin_other(&mut self, entry: EntryValue<'_>) {
+        if Arc::ptr_eq(&self.block, entry.block) {
+            (self.start, self.len) = (entry.start as u32, (entry.end - entry.start) as u32);
+        } else {
+            *self = entry.pin();
+        }
+    }
+}
+
 impl Deref for BlockBytes {
     type Target = [u8];
 

@@ -150,6 +150,34 @@ fn after_a_failed_read_only_a_seek_leads_back() {
     bench.mem.clear_faults();
 }
 
+/// An iterator writes each value over the one before, wherever both lie; what a caller took along
+/// stays what it was.
+#[test]
+fn values_taken_along_keep_their_bytes_while_the_iterator_goes_on() {
+    let bench = Workbench::new();
+    let lengths = [0, 17, 3, 16, 100, 15, 4000, 8, 100, 5, 0, 3000, 1, 18, 20];
+    let put = |n: usize, seqno: usize| {
+        let value = char::from(b'a' + (n % 26) as u8).to_string().repeat(lengths[n % 15]);
+        Event::put(&format!("{n:04}"), seqno as SeqNo, &value)
+    };
+    // Every third key lies in the memtable, half of these over one in the table.
+    let old: Vec<Event> = (0..300).filter(|n| n % 6 != 0).map(|n| put(n, n + 1)).collect();
+    let new: Vec<Event> = (0..300).step_by(3).map(|n| put(n, n + 1001)).collect();
+    for split in [vec![new.clone(), old.clone()], vec![Vec::new(), [old, new].concat()]] {
+        let mut entries = iter(&bench, &split, 2000, everything());
+        let mut taken = Vec::new();
+        while entries.advance().unwrap() {
+            taken.push((entries.key().to_vec(), entries.value().unwrap().clone()));
+        }
+        assert_eq!(taken.len(), 300);
+        for (n, (key, value)) in taken.iter().enumerate() {
+            assert_eq!(*key, format!("{n:04}").into_bytes());
+            assert_eq!(value.len(), lengths[n % 15]);
+            assert!(value.iter().all(|&byte| byte == b'a' + (n % 26) as u8), "at {n}");
+        }
+    }
+}
+
 /// A key that was overwritten a thousand times, or whose versions snapshots keep in a table, lies
 /// between two others: walks over it used to step on each version.
 #[test]
