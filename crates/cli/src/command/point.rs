@@ -41,7 +41,10 @@ pub fn put(args: &Put, common: &Common) -> Outcome {
         let form = common.value_format.resolve(operator);
         // Files of numbers and digits end in a newline.
         let line = given.strip_suffix(b"\n").filter(|_| args.file.is_some() && form != Form::Utf8);
-        bytes_of("value", form, line.unwrap_or(&given))
+        let stored = bytes_of("value", form, line.unwrap_or(&given));
+        let is_text = form != Form::Utf8 && common.value_format == ValueFormat::Auto;
+        stored
+            .map_err(|failed| if is_text { failed.and(" (--as utf8 stores text)") } else { failed })
     };
     let (opened, value) = match Location::of(&args.db)? {
         Location::Database => {

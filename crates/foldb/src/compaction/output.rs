@@ -26,7 +26,7 @@ use crate::key::{Kind, RecordHeader, SeqNo};
 use crate::memory::Charge;
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::segment::{NewSegments, ValueWriter};
-use crate::table::{Surroundings, TableBuilder, TableBuilderOptions, TableSummary};
+use crate::table::{LaterSyncs, Surroundings, TableBuilder, TableBuilderOptions, TableSummary};
 use crate::version::{FileFacts, FileNames, Key, Upper};
 
 /// Makes table files for a flush or a slice. A table is begun with its first record.
@@ -54,6 +54,8 @@ pub(crate) struct TableOutput<'a> {
     values: Option<ValueWriter<'a>>,
     address: Vec<u8>,
     surroundings: Option<Surroundings>,
+    /// Takes the syncs of tables, where others are synced with them.
+    later: Option<&'a LaterSyncs>,
 }
 
 /// Keys between two looks at what a table being written takes.
@@ -98,12 +100,19 @@ impl<'a> TableOutput<'a> {
             values: None,
             address: Vec::new(),
             surroundings: None,
+            later: None,
         }
     }
 
     /// Puts values that are large enough into segments.
     pub(crate) fn separating(mut self, values: ValueWriter<'a>) -> TableOutput<'a> {
         self.values = Some(values);
+        self
+    }
+
+    /// Leaves the syncs of its tables for later.
+    pub(crate) fn syncing_later(mut self, later: &'a LaterSyncs) -> TableOutput<'a> {
+        self.later = Some(later);
         self
     }
 
@@ -161,7 +170,7 @@ impl<'a> TableOutput<'a> {
         builder.file_bytes() >= target || keys >= self.max_keys
     }
 
-    /// Ends the table being written; it is durable then, except for its name. What is added later
+    /// Ends the table being written; it is durable then, or with the later syncs, except for its name. What is added later
     /// lies at or above `key`.
     pub(crate) fn cut_before(&mut self, key: &[u8]) -> Result<()> {
         self.cut_at(&Edge::Before(key.into()))
@@ -183,7 +192,7 @@ impl<'a> TableOutput<'a> {
                 builder.set_surroundings(surroundings);
             }
             self.charge.set(builder.memory_bytes_at_end());
-            let summary = builder.finish();
+            let summary = builder.finish(self.later);
             self.charge.set(0);
             let mut facts = facts(number, summary?);
             facts.range_deleted = deleted;

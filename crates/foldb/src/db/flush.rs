@@ -16,7 +16,7 @@ use crate::db::buffers::SealedGroup;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::tree::Tree;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::faults::{Fault, planted};
 use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
@@ -24,6 +24,7 @@ use crate::key::{KeyspaceId, SeqNo};
 use crate::memtable::Memtable;
 use crate::range_tombstone::Edge;
 use crate::segment::{AdoptedLog, NewSegments};
+use crate::table::LaterSyncs;
 use crate::totals::Total;
 use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Version};
 
@@ -94,7 +95,7 @@ impl Core {
         }
         let through = groups.last().map_or(0, |newest| newest.through);
         let mut adopted = self.adopt_logs(groups, &memtables)?;
-        let mut flushed = Vec::new();
+        let (mut flushed, later) = (Vec::new(), LaterSyncs::default());
         for (keyspace, memtables) in memtables.into_values() {
             if keyspace.is_dropped() || keyspace.has_failed() {
                 continue;
@@ -102,21 +103,35 @@ impl Core {
             let version = Arc::clone(&keyspace.view.load().version);
             let logs = adopted.extract_if(.., |log| log.keyspace == keyspace.id).collect();
             let written = keyspace.guarded("a flush", || {
-                self.write_memtables(&keyspace, &memtables, &version, through, logs)
+                self.write_memtables(&keyspace, &memtables, &version, through, logs, &later)
+            });
+            let written = written.and_then(|files| {
+                flushed.push((Arc::clone(&keyspace), files));
+                if later.is_full() { self.sync_tables(&later) } else { Ok(()) }
             });
             match written {
-                Ok(files) => flushed.push((keyspace, files)),
+                Ok(()) => {}
                 // Its memtables stay in its view, and the logs that hold its writes are kept.
                 Err(error) if error.kind() == ErrorKind::ComparatorFailed => {}
-                Err(error) => {
-                    // They are written anew when the flush is tried again.
-                    let tree = self.lock_tree();
-                    flushed.iter().for_each(|flushed| self.discard(flushed, &tree));
-                    return Err(error);
-                }
+                Err(error) => return Err(self.give_up(&flushed, error)),
             }
         }
-        Ok(flushed)
+        match self.sync_tables(&later) {
+            Ok(()) => Ok(flushed),
+            Err(error) => Err(self.give_up(&flushed, error)),
+        }
+    }
+
+    /// Removes tables that will not be installed: they are written anew when the flush is tried again.
+    pub(crate) fn give_up(&self, flushed: &[Flushed], error: Error) -> Error {
+        let tree = self.lock_tree();
+        flushed.iter().for_each(|flushed| self.discard(flushed, &tree));
+        error
+    }
+
+    /// Makes the tables of a flush durable.
+    pub(crate) fn sync_tables(&self, later: &LaterSyncs) -> Result<()> {
+        later.sync_all(self.runtime.workers().threads())
     }
 
     /// Makes tables part of the trees, in one edit that says which writes need no log any more. Answers
@@ -166,6 +181,7 @@ impl Core {
     }
 
     /// Folds memtables of a keyspace, newest first, into tables. Values that lie in these logs stay there.
+    /// The tables are durable with the later syncs.
     pub(crate) fn write_memtables(
         &self,
         keyspace: &KeyspaceState,
@@ -173,6 +189,7 @@ impl Core {
         version: &Version,
         through: SeqNo,
         logs: Vec<AdoptedLog>,
+        later: &LaterSyncs,
     ) -> Result<Written> {
         if memtables.is_empty() {
             return Ok(Written::default());
@@ -191,7 +208,8 @@ impl Core {
         let fs = &self.options.env.fs;
         let options = self.table_options(keyspace, 0);
         let memory = self.work_memory();
-        let mut output = TableOutput::new(fs, &self.names, &next_number, options, &memory);
+        let mut output =
+            TableOutput::new(fs, &self.names, &next_number, options, &memory).syncing_later(later);
         if let Some(values) = self.value_writer(keyspace, &next_number, &memory) {
             output = output.separating(values.adopting(logs));
         }

@@ -149,6 +149,11 @@ struct Task {
 }
 
 impl Workers {
+    /// Where the threads come from.
+    pub(crate) fn threads(&self) -> &dyn Threads {
+        &*self.threads
+    }
+
     pub(crate) fn new(limit: usize, threads: Arc<dyn Threads>) -> Arc<Workers> {
         Arc::new(Workers {
             limit: limit.max(1),

@@ -23,6 +23,7 @@ use super::frame::Handle;
 use super::frame_writer::FrameWriter;
 use super::index::{Child, IndexBuilder};
 use super::key_buffer::KeyBuffer;
+use super::later_syncs::LaterSyncs;
 use super::order::KeyOrder;
 use super::pages::HashList;
 use super::properties::{Properties, Surroundings};
@@ -257,13 +258,13 @@ impl TableBuilder {
         self.memory_bytes() + filter_len(self.hashes.len(), self.options.filter_bits)
     }
 
-    /// Writes filter, properties, index and footer, and syncs the file. Its name is not durable
-    /// before its directory is synced too.
+    /// Writes filter, properties, index and footer, and syncs the file, or leaves that for later. Its
+    /// name is not durable before its directory is synced too.
     ///
     /// # Errors
     /// `InvalidArgument` if a merge named an operator without a definition; `Io` or `NoSpace` if
     /// the file cannot be written.
-    pub fn finish(mut self) -> Result<TableSummary> {
+    pub fn finish(mut self, later: Option<&LaterSyncs>) -> Result<TableSummary> {
         if !self.block.is_empty() {
             self.separator.clear();
             self.separator.extend_from_slice(self.last_key.as_slice());
@@ -285,7 +286,7 @@ impl TableBuilder {
         let footer = footer.encode(self.options.file_number, self.writer.offset());
         self.writer.put(&footer);
         let mut summary = TableSummary {
-            file_len: self.writer.finish()?,
+            file_len: self.writer.finish(later)?,
             entries: properties.entries,
             deletes: properties.deletes,
             merges: properties.merges,

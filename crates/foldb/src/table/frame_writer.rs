@@ -12,6 +12,7 @@ use std::sync::Arc;
 use foldb_env::WritableFile;
 
 use super::frame::{Handle, checksum_bytes};
+use super::later_syncs::LaterSyncs;
 use super::pages::PagedBytes;
 use super::zstd;
 use crate::encoding::{checksum, checksum_seed, put_varint};
@@ -170,12 +171,16 @@ impl FrameWriter {
         Ok(())
     }
 
-    /// Writes what is left and syncs the file: then all of it is durable. Returns its length.
-    pub fn finish(mut self) -> Result<u64> {
+    /// Writes what is left and syncs the file, or leaves that for later: then all of it is durable.
+    /// Returns its length.
+    pub fn finish(mut self, later: Option<&LaterSyncs>) -> Result<u64> {
         if self.used > 0 {
             self.write_chunk()?;
         }
-        self.sync()?;
+        match later {
+            Some(later) => later.add(self.file, self.path),
+            None => self.sync()?,
+        }
         Ok(self.written)
     }
 

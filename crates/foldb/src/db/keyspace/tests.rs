@@ -12,6 +12,7 @@ use crate::db::flush::new_level0_run;
 use crate::db::keyspace::check_name;
 use crate::error::Error;
 use crate::key::{KeyspaceId, Kind, NO_OPERATOR, SeqNo};
+use crate::table::LaterSyncs;
 use crate::version::{Edit, FileNames, KeyspaceEdit, Manifest, TreeEdit};
 use crate::wal::BatchHeader;
 use crate::{Db, ErrorKind, Keyspace, Options, WriteBatch};
@@ -53,9 +54,11 @@ fn flush_alone(db: &Db, keyspace: &Keyspace) {
     let (core, state) = (db.core(), keyspace.state());
     let view = state.view.load_full();
     let memtable = view.active.clone().unwrap();
+    let (later, through) = (LaterSyncs::default(), core.published());
     let files = core
-        .write_memtables(state, &[memtable], &view.version, core.published(), Vec::new())
+        .write_memtables(state, &[memtable], &view.version, through, Vec::new(), &later)
         .unwrap();
+    core.sync_tables(&later).unwrap();
     let mut tree = core.lock_tree();
     let mut change = KeyspaceEdit::of_tree(state.id, new_level0_run(tree.next_run, files));
     change.flushed_through = Some(core.published());

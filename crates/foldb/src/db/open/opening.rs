@@ -29,7 +29,7 @@ use crate::fold::Registry;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::options::Options;
 use crate::runtime::Runtime;
-use crate::table::BlockCache;
+use crate::table::{BlockCache, LaterSyncs};
 use crate::version::{
     CloseRecord, Edit, FileKind, FileNames, HeldTables, Manifest, OpenTables, Trash,
 };
@@ -410,21 +410,23 @@ impl Core {
             self.define_operators(log, defined)?;
             self.note_log(log);
         }
-        let mut flushed: Vec<Flushed> = Vec::new();
+        let (mut flushed, later): (Vec<Flushed>, _) = (Vec::new(), LaterSyncs::default());
         for keyspace in self.all_keyspaces() {
             let memtables = replayed.memtables.get(&keyspace.id).map_or(&[][..], Vec::as_slice);
             let version = Arc::clone(&keyspace.view.load().version);
             let written = keyspace.guarded("the flush of logged writes", || {
-                self.write_memtables(&keyspace, memtables, &version, last_seqno, Vec::new())
+                self.write_memtables(&keyspace, memtables, &version, last_seqno, Vec::new(), &later)
             });
-            match written {
-                Ok(files) => flushed.push((keyspace, files)),
-                Err(error) => {
-                    let tree = self.lock_tree();
-                    flushed.iter().for_each(|flushed| self.discard(flushed, &tree));
-                    return Err(error);
-                }
+            let written = written.and_then(|files| {
+                flushed.push((Arc::clone(&keyspace), files));
+                if later.is_full() { self.sync_tables(&later) } else { Ok(()) }
+            });
+            if let Err(error) = written {
+                return Err(self.give_up(&flushed, error));
             }
+        }
+        if let Err(error) = self.sync_tables(&later) {
+            return Err(self.give_up(&flushed, error));
         }
         self.install_flushed(flushed, log, last_seqno).map(drop)
     }

@@ -101,7 +101,7 @@ pub(super) fn build_with(
         builder.add(&record.key, record.header, &record.value).unwrap();
     }
     tombstones.iter().for_each(|tombstone| builder.add_tombstone(tombstone.clone()));
-    let summary = builder.finish().unwrap();
+    let summary = builder.finish(None).unwrap();
     assert_eq!(summary.file_len, file.bytes().len() as u64);
     (file, summary)
 }

@@ -250,7 +250,7 @@ fn undefined_operator_is_refused() {
     let mut builder = TableBuilder::new(file, options());
     let header = RecordHeader { seqno: 1, kind: Kind::Merge, operator: 4711 };
     builder.add(b"k", header, b"operand").unwrap();
-    let error = builder.finish().unwrap_err();
+    let error = builder.finish(None).unwrap_err();
     assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument);
     assert!(error.to_string().contains("4711"));
 }
