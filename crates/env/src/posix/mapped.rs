@@ -13,6 +13,11 @@
 //! stored ████████████████ window ████░░░░ │ next, brought in │ reserved, not mapped      │
 //! ```
 //!
+//! A block that was reserved and never written makes the sync of its first bytes commit the file
+//! system's journal. So where stores are synced one by one, the store that enters a new page makes
+//! the next few dirty too, with the zeros that they hold: the sync that follows writes them all, and
+//! the syncs behind it find blocks that were written once.
+//!
 //! A store cannot answer an error. If the kernel has to read a page back that it had evicted, and the
 //! disk cannot, or if another program cuts the file, the store raises SIGBUS, which ends the process:
 //! as a kill does, with nothing lost that was synced. A page whose writing fails raises nothing: the
@@ -24,6 +29,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -38,6 +44,10 @@ const WINDOW: u64 = 256 << 10;
 
 /// Bytes that become resident at a time, as far as the figures care.
 const PAGE: usize = 4096;
+
+/// Bytes behind a new page that a store makes dirty where stores are synced one by one: one of nine
+/// blocks costs a commit then. A log that is at rest takes this much more memory.
+const DIRTIED_AHEAD: usize = 32 << 10;
 
 /// Blocks are reserved this far behind what is mapped, once a file grows fast: as much as there is,
 /// within these bounds.
@@ -55,6 +65,8 @@ pub(super) struct MappedFile(Arc<Shared>);
 struct Shared {
     file: File,
     state: Mutex<State>,
+    /// Whether a sync came since a store last entered a new page.
+    synced: AtomicBool,
     /// Held by who changes the length of the file, or reserves blocks. Taken before the state.
     resizing: Mutex<()>,
 }
@@ -68,6 +80,8 @@ struct State {
     next: Option<Window>,
     /// End of what was written by calls.
     written: u64,
+    /// End of the pages that were stored to, through windows that are gone.
+    stored: u64,
     /// Where mapping failed last: it is not tried again for the same window.
     unmappable: Option<u64>,
     /// Goes up when windows lose their worth: the helper's is then one of those.
@@ -77,7 +91,8 @@ struct State {
 impl MappedFile {
     pub(super) fn new(file: File) -> MappedFile {
         let (state, resizing) = (Mutex::default(), Mutex::default());
-        MappedFile(Arc::new(Shared { file, state, resizing }))
+        let synced = AtomicBool::new(false);
+        MappedFile(Arc::new(Shared { file, state, synced, resizing }))
     }
 }
 
@@ -131,7 +146,8 @@ impl Shared {
         if !is_reserved {
             return;
         }
-        let Ok(window) = Window::map(&self.file, start, WINDOW as usize) else { return };
+        let Ok(mut window) = Window::map(&self.file, start, WINDOW as usize) else { return };
+        window.is_ready = true;
         let memory = Arc::clone(&window.memory);
         let mut state = self.lock();
         if state.epoch != epoch {
@@ -148,14 +164,18 @@ impl WritableFile for MappedFile {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let shared = &self.0;
         let mut state = shared.lock();
-        if state.window.as_mut().is_some_and(|window| window.store(bytes, offset)) {
+        let store = |window: &mut Window| window.store(bytes, offset, &shared.synced);
+        if state.window.as_mut().is_some_and(store) {
             return Ok(());
         }
-        if state.slide_to(shared, offset).is_some_and(|window| window.store(bytes, offset)) {
+        if state.slide_to(shared, offset).is_some_and(store) {
             return Ok(());
         }
         let end = offset + bytes.len() as u64;
         state.written = state.written.max(end);
+        if let Some(window) = &mut state.window {
+            window.note_written(end);
+        }
         shared.file.write_all_at(bytes, offset)
     }
 
@@ -174,10 +194,12 @@ impl WritableFile for MappedFile {
         state.forget_windows();
         state.reserved = state.reserved.min(len);
         state.written = state.written.min(len);
+        state.stored = state.stored.min(len);
         self.0.file.set_len(len)
     }
 
     fn sync(&self) -> io::Result<()> {
+        self.0.synced.store(true, Ordering::Relaxed);
         self.0.file.sync_data()
     }
 
@@ -208,7 +230,10 @@ impl WritableFile for MappedFile {
 impl State {
     fn forget_windows(&mut self) -> [Option<Window>; 2] {
         self.epoch += 1;
-        [self.window.take(), self.next.take()]
+        let window = self.window.take();
+        let end = window.as_ref().map_or(0, |window| window.start + window.touched as u64);
+        self.stored = self.stored.max(end);
+        [window, self.next.take()]
     }
 
     /// Moves the window to the reserved blocks around `offset`; `None` if there are none, or they
@@ -232,6 +257,10 @@ impl State {
         // Where mapping fails, for a limit or for the file system, the caller writes by calls.
         self.window = ready.or_else(|| Window::map(&shared.file, start, len as usize).ok());
         self.unmappable = self.window.is_none().then_some(start);
+        let written = self.written.max(self.stored);
+        if let Some(window) = &mut self.window {
+            window.note_written(written);
+        }
         if advances && len == WINDOW {
             helper::prepare(shared, start + WINDOW, self.epoch);
         }
@@ -337,8 +366,10 @@ mod helper {
 struct Window {
     /// Offset of the first mapped byte.
     start: u64,
-    /// End of what was stored: the pages up to it are resident.
+    /// End of the pages that were stored to: they are resident.
     touched: usize,
+    /// Whether the helper brought all pages in, which makes them dirty.
+    is_ready: bool,
     /// Stored to by this window alone.
     memory: Arc<Mapping>,
 }
@@ -363,11 +394,12 @@ impl Window {
         // SAFETY: the kernel chooses the address, so nothing that exists is mapped over.
         let memory = unsafe { mmap(std::ptr::null_mut(), len, protection, flags, file, start)? };
         let base = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Window { start, touched: 0, memory: Arc::new(Mapping { len, base }) })
+        Ok(Window { start, touched: 0, is_ready: false, memory: Arc::new(Mapping { len, base }) })
     }
 
     /// Stores `bytes` at `offset` of the file, if all of them lie in the window.
-    fn store(&mut self, bytes: &[u8], offset: u64) -> bool {
+    #[inline]
+    fn store(&mut self, bytes: &[u8], offset: u64, synced: &AtomicBool) -> bool {
         let Some(at) = offset.checked_sub(self.start) else { return false };
         if at + bytes.len() as u64 > self.memory.len as u64 {
             return false;
@@ -379,8 +411,33 @@ impl Window {
             let target = self.memory.base.as_ptr().add(at as usize);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len());
         }
-        self.touched = self.touched.max(at as usize + bytes.len());
+        let end = at as usize + bytes.len();
+        if end > self.touched {
+            self.enter_page(end, synced);
+        }
         true
+    }
+
+    /// Notes that the file was written up to `end`: a store makes only pages behind it dirty ahead.
+    fn note_written(&mut self, end: u64) {
+        let inside = end.saturating_sub(self.start).min(self.memory.len as u64) as usize;
+        self.touched = self.touched.max(inside.next_multiple_of(PAGE).min(self.memory.len));
+    }
+
+    /// Notes that a store which ends at `end` reached a new page. Nothing was written behind it.
+    #[cold]
+    fn enter_page(&mut self, end: usize, synced: &AtomicBool) {
+        self.touched = end.next_multiple_of(PAGE).min(self.memory.len);
+        if !synced.swap(false, Ordering::Relaxed) || self.is_ready {
+            return;
+        }
+        let ahead = (self.touched + DIRTIED_AHEAD).min(self.memory.len);
+        for page in (self.touched..ahead).step_by(PAGE) {
+            // SAFETY: inside the mapping, as in `store`. The write is volatile, for it changes
+            // nothing that the program could see: the byte is zero.
+            unsafe { self.memory.base.as_ptr().add(page).write_volatile(0) };
+        }
+        self.touched = ahead;
     }
 }
 
@@ -567,6 +624,76 @@ mod tests {
             let found = std::fs::read(&path).unwrap();
             assert_eq!(found.len() as u64, 2 * WINDOW + 5);
             assert_eq!(&found[2 * WINDOW as usize..], b"third");
+        }
+    }
+
+    fn dirty_pages(file: &MappedFile) -> usize {
+        file.memory_bytes() / PAGE
+    }
+
+    /// Each sync of a block that was reserved only commits the file system's journal: where stores
+    /// are synced one by one, a store makes the next blocks dirty too.
+    #[test]
+    fn stores_that_are_synced_one_by_one_make_pages_dirty_ahead() {
+        let (_directory, path, file) = new_file();
+        file.preallocate(WINDOW).unwrap();
+        let record = [7; 1000];
+        for n in 0..5 {
+            file.write_at(&record, n * 1000).unwrap();
+        }
+        assert_eq!(dirty_pages(&file), 2, "nothing was synced");
+        file.sync().unwrap();
+        file.write_at(&record, 5000).unwrap();
+        assert_eq!(dirty_pages(&file), 2, "no new page was entered");
+        for n in 6..30 {
+            file.write_at(&record, n * 1000).unwrap();
+            file.sync().unwrap();
+        }
+        assert_eq!(dirty_pages(&file), 3 + DIRTIED_AHEAD / PAGE);
+        file.sync().unwrap();
+        for n in 30..200 {
+            file.write_at(&record, n * 1000).unwrap();
+        }
+        // The first page that is entered comes behind a sync, those after it do not.
+        assert_eq!(dirty_pages(&file), 49.max(11 + 1 + DIRTIED_AHEAD / PAGE));
+        let found = std::fs::read(&path).unwrap();
+        assert!(found[..200_000].iter().all(|&byte| byte == 7));
+        assert!(found[200_000..].iter().all(|&byte| byte == 0), "what is dirty ahead stays zero");
+    }
+
+    /// Whatever the order of writes, and however often the file rests, no byte that was written is lost.
+    #[test]
+    fn pages_are_made_dirty_only_where_nothing_was_written() {
+        let _own = own_helper();
+        // What spans two windows is written by a call, with the first of them mapped.
+        let (_directory, path, file) = new_file();
+        file.preallocate(2 * WINDOW).unwrap();
+        file.write_at(b"first", 0).unwrap();
+        file.write_at(&[9; 10_000], WINDOW - 8_000).unwrap();
+        file.sync().unwrap();
+        file.write_at(b"later", WINDOW - 20_000).unwrap();
+        let found = std::fs::read(&path).unwrap();
+        assert!(found[WINDOW as usize - 8_000..][..10_000].iter().all(|&byte| byte == 9));
+
+        let mut random = fastrand::Rng::with_seed(3);
+        for _ in 0..20 {
+            let (_directory, path, file) = new_file();
+            file.preallocate(3 * WINDOW).unwrap();
+            let mut expected = vec![0; 3 * WINDOW as usize];
+            for n in 0..60 {
+                let near = WINDOW as usize * random.usize(1..3) - random.usize(1..40_000);
+                let anywhere = random.usize(..expected.len() - 9000);
+                let at = if random.bool() { near } else { anywhere };
+                let bytes = vec![n + 1; random.usize(1..9000)];
+                file.write_at(&bytes, at as u64).unwrap();
+                expected[at..at + bytes.len()].copy_from_slice(&bytes);
+                match random.u8(..6) {
+                    0 => file.rest(),
+                    1 | 2 => file.sync().unwrap(),
+                    _ => {}
+                }
+            }
+            assert!(std::fs::read(&path).unwrap()[..expected.len()] == expected[..]);
         }
     }
 
