@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::arena::{Arena, ArenaPool};
 use crate::bytes::{ValueBytes, WordBytes};
 use crate::cursor::Cursor;
-use crate::gone::Revived;
+use crate::gone::{RangeDeletes, Revived};
 use crate::index::{Index, Probe};
 use crate::layout::{
     FOLDED_EXTRA, NODE, NOT_FOLDED, NodeRecord, Placement, Regions, UNIT, VERSION, VersionRecord,
@@ -32,6 +32,7 @@ pub struct Chains {
     pub(crate) order: Order,
     pub(crate) published: Published,
     pub(crate) revived: Revived,
+    pub(crate) range_deletes: RangeDeletes,
 }
 
 /// What the writer tells everybody after each record: on cache lines of its own.
@@ -69,8 +70,9 @@ impl Chains {
             records: AtomicU64::new(0),
         };
         let order = Order::new(order);
-        let chains =
-            Arc::new(Chains { arena, regions, index, order, published, revived: Revived::new() });
+        let (revived, range_deletes) = (Revived::new(), RangeDeletes::new());
+        let chains = Chains { arena, regions, index, order, published, revived, range_deletes };
+        let chains = Arc::new(chains);
         (Writer::new(Arc::clone(&chains), growth), chains)
     }
 

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::bytes::ValueBytes;
 use crate::chains::{Chains, Node};
-use crate::gone::{GoneRun, gone_at};
+use crate::gone::{Cover, GoneRun, covered_run, gone_at};
 use crate::layout::{IN_NODE, NODE, visible_up_to};
 use crate::lookahead::{Direction, Lookahead};
 use crate::order::{Entry, Rebase, Stretch, common_of, compare};
@@ -74,6 +74,8 @@ struct Gathered {
     run: GoneRun,
     /// Keys of it that are not noted beside the stretch yet.
     unnoted: usize,
+    /// The last range delete under which there were few neighbours.
+    barren: u64,
 }
 
 /// Keys that a cursor gathers before it notes them. A later cursor walks over at most this many.
@@ -201,13 +203,20 @@ impl Cursor {
         }
     }
 
-    /// Moves on from a key that is gone for a reader at `seqno`: deleted, or older than `cover`, up to
-    /// which ranges around it were deleted. Jumps over neighbours that were found gone before, but
-    /// not to `limit` or beyond. Answers whether the key was gone; if not, the cursor stays.
+    /// Moves on from a key that is gone for a reader at `seqno`: deleted, or older than the range
+    /// deletes that `cover` it. Jumps over neighbours that were found gone before, or are under the
+    /// same deletes, but not to `limit` or beyond. Answers whether the key was gone; if not, the cursor
+    /// stays.
     ///
     /// Where other places may hold older records of the keys passed, those are to be hidden by the
     /// caller: it gives the next of their keys as `limit`.
-    pub fn pass_gone(&mut self, way: Way, seqno: u64, cover: u64, limit: Option<&[u8]>) -> bool {
+    pub fn pass_gone(
+        &mut self,
+        way: Way,
+        seqno: u64,
+        cover: Option<Cover<'_>>,
+        limit: Option<&[u8]>,
+    ) -> bool {
         let Position::At { source, node, .. } = self.position else { return false };
         // Read before the version: see `gone`.
         let mut checked = self.chains.revived.count();
@@ -217,12 +226,15 @@ impl Cursor {
         if planted(Fault::CheckGoneLate) {
             checked = self.chains.revived.count();
         }
-        let Some(gone_at) = gone_at(newest, cover).filter(|gone_at| *gone_at <= seqno) else {
+        let covered_to = cover.map_or(0, |cover| cover.seqno);
+        let Some(gone_at) = gone_at(newest, covered_to).filter(|gone_at| *gone_at <= seqno) else {
             return false;
         };
         let at = self.sources[source].at;
-        let to = self.gather(source, GoneRun { entries: at..at + 1, seqno: gone_at, checked });
-        let to = to.filter(|run| run.seqno <= seqno);
+        let to = self
+            .gather(source, GoneRun { entries: at..at + 1, seqno: gone_at, checked })
+            .or_else(|| self.gather_covered(source, cover?))
+            .filter(|run| run.seqno <= seqno);
         let Source { stretch, at, .. } = &mut self.sources[source];
         let rank = limit.map(|limit| stretch.rank(&self.chains, limit));
         match way {
@@ -244,12 +256,12 @@ impl Cursor {
     /// Adds a key to the run of its source, and notes the run now and then. The run that the key is
     /// in, if it is known to be longer.
     fn gather(&mut self, source: usize, key: GoneRun) -> Option<GoneRun> {
-        let nothing = || Gathered { run: GoneRun::default(), unnoted: 0 };
+        let nothing = || Gathered { run: GoneRun::default(), unnoted: 0, barren: 0 };
         if self.gone.is_empty() {
             self.gone.resize_with(self.sources.len(), nothing);
         }
         let stretch = &self.sources[source].stretch;
-        let Gathered { run, unnoted } = &mut self.gone[source];
+        let Gathered { run, unnoted, .. } = &mut self.gone[source];
         let at = key.entries.start;
         let touches =
             run.entries.start <= at + 1 && at <= run.entries.end && !run.entries.is_empty();
@@ -272,6 +284,29 @@ impl Cursor {
         let known = stretch.gone.find(&self.chains, stretch, at, self.max_seqno)?;
         *run = known.clone();
         Some(known)
+    }
+
+    /// Notes what lies around a source's key under a range delete. The run that the key is in, if that
+    /// is worth a jump.
+    fn gather_covered(&mut self, source: usize, cover: Cover<'_>) -> Option<GoneRun> {
+        let Gathered { run, unnoted, barren } = &mut self.gone[source];
+        if *barren == cover.seqno {
+            return None;
+        }
+        let Source { stretch, at, .. } = &self.sources[source];
+        let covered = covered_run(&self.chains, stretch, *at, cover);
+        let Some(covered) = covered.filter(|run| run.entries.len() >= NOTED_EVERY) else {
+            *barren = cover.seqno;
+            return None;
+        };
+        stretch.gone.note(covered);
+        let known = stretch.gone.find(&self.chains, stretch, *at, self.max_seqno);
+        match &known {
+            Some(known) => (*run, *unnoted) = (known.clone(), 0),
+            // Too many of them were written again.
+            None => *barren = cover.seqno,
+        }
+        known
     }
 
     /// Tells that so many of the current key's [`Cursor::versions`] were looked at: of the keys to

@@ -16,16 +16,20 @@
 //! notes the run, checked so far          publishes
 //! ```
 //!
+//! What lies under a range delete need not be walked over even once. The writer notes, with each of
+//! those, how many nodes and how much of the ring there were before it: nodes of lower numbers between
+//! its ends are gone, but for those that the ring names from there on.
+//!
 //! Invariant: a run holds for readers at or above its sequence number, if the ring from `checked` on
 //! names none of its keys. Either who walks sees the version, or who jumps sees the ring: it learned
 //! its sequence number after the ring was written.
 
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::sync::PoisonError;
 
 use crate::chains::Chains;
 use crate::layout::DELETED;
-use crate::order::Stretch;
+use crate::order::{Entry, Stretch};
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 
 /// Nodes that are remembered. If more get a new version between two looks at a run, it is forgotten.
@@ -69,6 +73,82 @@ impl Revived {
         // The place behind the last may be being written.
         self.count() - from < RING as u64
     }
+}
+
+/// Up to where keys around some key were deleted by ranges.
+#[derive(Clone, Copy, Debug)]
+pub struct Cover<'a> {
+    /// The sequence number of the newest such delete that the reader sees.
+    pub seqno: u64,
+    /// From where on all keys have this cover.
+    pub from: Bound<&'a [u8]>,
+    /// Up to where.
+    pub to: Bound<&'a [u8]>,
+}
+
+/// What there was before each range delete, oldest first.
+pub(crate) struct RangeDeletes(Mutex<Vec<Before>>);
+
+/// What there was before a range delete.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    seqno: u64,
+    nodes: u32,
+    revived: u64,
+}
+
+impl RangeDeletes {
+    pub(crate) fn new() -> RangeDeletes {
+        RangeDeletes(Mutex::new(Vec::new()))
+    }
+
+    /// The writer deletes a range, behind so many nodes. It does so rarely: the lock costs no others.
+    pub(crate) fn note(&self, seqno: u64, nodes: u32, revived: u64) {
+        let mut deletes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of deletes in a row the first one tells the same of all.
+        if deletes.last().is_none_or(|last| (last.nodes, last.revived) != (nodes, revived)) {
+            deletes.push(Before { seqno, nodes, revived });
+        }
+    }
+
+    /// What there was before the last one at or below this sequence number.
+    fn before(&self, seqno: u64) -> Option<Before> {
+        let deletes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = deletes.partition_point(|delete| delete.seqno <= seqno);
+        deletes[..count].last().copied()
+    }
+}
+
+/// The entries around `at` that are gone because a range was deleted; `None` if that one is not.
+pub(crate) fn covered_run(
+    chains: &Chains,
+    stretch: &Stretch,
+    at: usize,
+    cover: Cover<'_>,
+) -> Option<GoneRun> {
+    let before = chains.range_deletes.before(cover.seqno)?;
+    let behind = |key: &[u8]| stretch.rank_behind(chains, key);
+    let from = match cover.from {
+        Bound::Unbounded => 0,
+        Bound::Included(key) => stretch.rank(chains, key),
+        Bound::Excluded(key) => behind(key),
+    };
+    let to = match cover.to {
+        Bound::Unbounded => stretch.len(),
+        Bound::Included(key) => behind(key),
+        Bound::Excluded(key) => stretch.rank(chains, key),
+    };
+    let is_older = |entry: &&Entry| entry.node < before.nodes;
+    let (left, right) = (stretch.entries().get(from..at)?, stretch.entries().get(at..to)?);
+    let entries = match stretch.nodes().end <= before.nodes {
+        true => from..to,
+        false => {
+            let start = at - left.iter().rev().take_while(is_older).count();
+            start..at + right.iter().take_while(is_older).count()
+        }
+    };
+    let run = GoneRun { entries, seqno: cover.seqno, checked: before.revived };
+    run.entries.contains(&at).then_some(run)
 }
 
 /// Entries of a stretch that are gone.

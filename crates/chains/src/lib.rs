@@ -76,6 +76,7 @@ pub use bytes::{ValueBytes, WordBytes};
 pub use chains::{Chains, Node};
 pub use cursor::{Cursor, Way};
 pub use foldable::Foldable;
+pub use gone::Cover;
 pub use layout::DELETED;
 pub use order::{CompareKeys, KeyOrder};
 pub use pinned::PinnedBytes;

@@ -117,9 +117,12 @@ impl Writer {
     }
 
     /// Notes that keys were deleted by a range at `seqno`: what is written over older versions is
-    /// told to cursors that may jump over them.
+    /// told to cursors that may jump over them. To be called before that delete is published, and
+    /// between what was written before it and what is written after it.
     pub fn note_range_delete(&mut self, seqno: u64) {
         self.ends.covered = seqno;
+        let revived = self.chains.revived.count();
+        self.chains.range_deletes.note(seqno, self.ends.nodes, revived);
     }
 
     /// Adds a record: a new key, or the newest version of one.

@@ -451,7 +451,7 @@ fn first_there(chains: &Arc<Chains>, seqno: u64, way: Way) -> Option<char> {
             return Some(cursor.key()[0] as char);
         }
         // A key that is put again at this moment is not gone, and not there yet.
-        if !cursor.pass_gone(way, seqno, 0, None) {
+        if !cursor.pass_gone(way, seqno, None, None) {
             match way {
                 Way::Forward => cursor.next_key(),
                 Way::Backward => cursor.prev_key(),

@@ -116,6 +116,13 @@ impl Stretch {
         undecided.start + self.entries[undecided].partition_point(less)
     }
 
+    /// How many keys are less than `key` or are it.
+    pub(crate) fn rank_behind(&self, chains: &Chains, key: &[u8]) -> usize {
+        let at = self.rank(chains, key);
+        let is_there = self.entries.get(at).is_some_and(|entry| key_of(chains, entry.node) == key);
+        at + usize::from(is_there)
+    }
+
     /// The entry of a node, if its key is one of the stretch's.
     pub(crate) fn entry_of(&self, chains: &Chains, node: u32) -> Option<usize> {
         let at = self.nodes.contains(&node).then(|| self.rank(chains, key_of(chains, node)))?;

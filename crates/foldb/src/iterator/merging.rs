@@ -9,9 +9,10 @@
 //! source's comes first.
 
 use std::cmp::Ordering;
+use std::ops::Bound;
 use std::sync::Arc;
 
-use foldb_chains::{Cursor as MemtableCursor, ValueBytes, Way};
+use foldb_chains::{Cover, Cursor as MemtableCursor, ValueBytes, Way};
 use smallvec::SmallVec;
 
 use crate::encoding::key_prefix;
@@ -258,6 +259,7 @@ impl MergingCursor {
                 return Ok(false);
             }
             let Source::Memtable(cursor) = &mut self.sources[winner] else { return Ok(false) };
+            let cover = fragment.and_then(|fragment| memtable_cover(cover, fragment));
             if !cursor.pass_gone(way, seqno, cover, limit.as_deref()) {
                 return Ok(false);
             }
@@ -417,4 +419,21 @@ impl MergingCursor {
         };
         keys.then_with(|| right.header().seqno.cmp(&left.header().seqno)).then(a.cmp(&b))
     }
+}
+
+/// What a memtable's cursor is told of a range delete; `None` where there is none.
+fn memtable_cover<'a>(seqno: SeqNo, (from, to): (&'a Edge, &'a Edge)) -> Option<Cover<'a>> {
+    let from = match from {
+        Edge::Lowest => Bound::Unbounded,
+        Edge::Before(key) => Bound::Included(&**key),
+        Edge::Behind(key) => Bound::Excluded(&**key),
+        Edge::Highest => return None,
+    };
+    let to = match to {
+        Edge::Lowest => return None,
+        Edge::Before(key) => Bound::Excluded(&**key),
+        Edge::Behind(key) => Bound::Included(&**key),
+        Edge::Highest => Bound::Unbounded,
+    };
+    (seqno > 0).then_some(Cover { seqno, from, to })
 }

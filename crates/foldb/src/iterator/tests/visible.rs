@@ -246,14 +246,9 @@ fn a_range_that_was_deleted_is_jumped_over() {
     for in_memtable in [false, true] {
         let account = Arc::new(Account::default());
         let (sources, covers) = if in_memtable {
-            // What lies in one memtable is walked over once, then jumped over.
             puts.push(delete.clone());
             let memtable = memtable(&bench.comparator, &puts);
             let covers = memtable.range_tombstones().map(CoverSource::Memtable);
-            let mut first = memtable.cursor(keys + 1);
-            first.seek_to_first();
-            first.next_key();
-            while first.pass_gone(foldb_chains::Way::Forward, keys + 1, keys + 1, None) {}
             (vec![Source::Memtable(memtable.cursor(keys + 1))], covers.into_iter().collect())
         } else {
             let version = run(&bench, &puts, 1000);
