@@ -123,7 +123,7 @@ impl Model {
     }
 
     /// Between which ends all keys have this key's cover; `None` if it has none.
-    fn ends(&self, key: u64, seqno: u64) -> Option<(Bound<[u8; 8]>, Bound<[u8; 8]>)> {
+    fn ends(&self, key: u64, seqno: u64) -> Option<[Bound<[u8; 8]>; 2]> {
         if self.cover(key, seqno) == 0 {
             return None;
         }
@@ -141,7 +141,7 @@ impl Model {
             0 => Bound::Included((to - 1).to_be_bytes()),
             _ => Bound::Excluded(to.to_be_bytes()),
         };
-        Some((from, to))
+        Some([from, to])
     }
 
     fn is_there(&self, key: u64, seqno: u64) -> bool {
@@ -174,7 +174,7 @@ fn walk(chains: &Arc<Chains>, model: &Model, seqno: u64, way: Way, limits: u64) 
             let bytes = (limit != key).then(|| limit.to_be_bytes());
             let limit_of = bytes.as_ref().map(|bytes| &bytes[..]);
             let ends = model.ends(key, seqno);
-            let cover = ends.as_ref().map(|(from, to)| Cover {
+            let cover = ends.as_ref().map(|[from, to]| Cover {
                 seqno: model.cover(key, seqno),
                 from: from.as_ref().map(|key| &key[..]),
                 to: to.as_ref().map(|key| &key[..]),

@@ -47,7 +47,7 @@ impl Stretch {
         let prefix = |node| if bytewise { prefix_at(key_of(chains, node), common) } else { 0 };
         let unsorted = nodes.clone().map(|node| Entry { prefix: prefix(node), node });
         let mut entries = Entries::of(nodes.len(), unsorted);
-        sort_entries(chains, &mut entries);
+        sort_entries(chains, &mut entries, if bytewise { DEEPER } else { 0 });
         Stretch::of(nodes, common, entries)
     }
 
@@ -211,18 +211,42 @@ pub(crate) fn compare(chains: &Chains, a: Entry, b: Entry) -> Ordering {
         .then_with(|| chains.order.keys().compare(key_of(chains, a.node), key_of(chains, b.node)))
 }
 
-/// Sorts by prefix, which needs no branch and no node, then by key what is left to sort.
-fn sort_entries(chains: &Chains, entries: &mut [Entry]) {
+/// How often keys whose eight bytes are equal are told apart by eight bytes further behind, before
+/// whole keys are compared. Most need one time: one short key, as `a` among a million like
+/// `user0000000000012345`, leaves all others without different ones. (Measured: 450 ms for those
+/// million, now 60 to 115.)
+const DEEPER: u32 = if cfg!(miri) { 2 } else { 4 };
+
+/// Keys from which on that is worth it.
+const MANY_EQUAL: usize = 16;
+
+/// Sorts by prefix, which needs no branch and no node, then what has equal ones: by bytes further
+/// behind, `deeper` times, then by key.
+fn sort_entries(chains: &Chains, entries: &mut [Entry], deeper: u32) {
     entries.sort_unstable_by_key(|entry| entry.prefix);
     for equals in entries.chunk_by_mut(|a, b| a.prefix == b.prefix) {
-        if equals.len() > 1 {
+        if equals.len() >= MANY_EQUAL && deeper > 0 {
+            sort_equals(chains, equals, deeper);
+        } else if equals.len() > 1 {
             equals.sort_unstable_by(|a, b| compare(chains, *a, *b));
         }
     }
 }
 
+/// Sorts keys with equal prefixes by the eight bytes behind all that they have in common.
+fn sort_equals(chains: &Chains, equals: &mut [Entry], deeper: u32) {
+    let common = common_prefix(chains, equals.iter().map(|entry| entry.node));
+    let prefix = |node| prefix_at(key_of(chains, node), common);
+    let behind = equals.iter().map(|&Entry { node, .. }| Entry { prefix: prefix(node), node });
+    let mut behind = Entries::of(equals.len(), behind);
+    sort_entries(chains, &mut behind, deeper - 1);
+    for (entry, sorted) in equals.iter_mut().zip(behind.iter()) {
+        entry.node = sorted.node;
+    }
+}
+
 /// Bytes that all keys of these nodes have in common.
-fn common_prefix(chains: &Chains, mut nodes: Range<u32>) -> usize {
+fn common_prefix(chains: &Chains, mut nodes: impl Iterator<Item = u32>) -> usize {
     let Some(first) = nodes.next() else { return 0 };
     let mut common = key_of(chains, first);
     for node in nodes {
@@ -288,5 +312,32 @@ mod tests {
             }
         }
         assert_eq!(stretch.rank(&chains, b""), 0);
+    }
+
+    /// One short key among many that are alike leaves these with equal prefixes. So do zeros at the
+    /// end, which look like the padding of shorter keys, at any depth.
+    #[test]
+    fn keys_with_equal_prefixes_are_sorted_by_what_lies_behind() {
+        let many = if cfg!(miri) { 40 } else { 3000u64 };
+        let scattered = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut keys = vec![b"a".to_vec(), b"z".to_vec(), Vec::new()];
+        for n in 0..many {
+            keys.push(format!("user{:016}", scattered(n) % 1_000_000_000_000).into_bytes());
+            keys.push(format!("{}{:03}", "deep".repeat(30), scattered(n) % 1000).into_bytes());
+            keys.push([&[7; 40][..], &scattered(n).to_be_bytes(), &[7; 9], &[n as u8]].concat());
+        }
+        keys.extend((0..100).map(|zeros| [&b"user0000"[..], &vec![0; zeros]].concat()));
+        keys.extend((0..100).map(|zeros| vec![0; zeros]));
+        keys.sort_by_key(|key| xxhash_rust::xxh3::xxh3_64(key));
+        keys.dedup();
+        let pool = ArenaPool::new(0);
+        let (mut writer, chains) = Chains::create(&pool, 4 << 20, KeyOrder::Bytewise);
+        for (seqno, key) in (1..).zip(&keys) {
+            writer.insert(seqno, key, seqno, 0, 0, b"").unwrap();
+        }
+        let stretch = super::Stretch::sort(&chains, 0..chains.nodes());
+        keys.sort();
+        let sorted = stretch.entries().iter().map(|entry| super::key_of(&chains, entry.node));
+        assert!(sorted.eq(keys.iter().map(|key| &key[..])));
     }
 }
