@@ -150,7 +150,8 @@ fn dropped_arenas_are_used_again_and_show_nothing_of_their_past() {
     assert_eq!(cursor.key(), b"past");
     drop(cursor);
     let pooled = pool.pooled_bytes();
-    assert!(pooled >= 1 << 12);
+    // Under Miri indexes are so small that all of it may have less.
+    assert!(pooled >= if cfg!(miri) { 1 } else { 1 << 12 });
 
     let (mut writer, chains) = Chains::create(&pool, 1 << 12, KeyOrder::Bytewise);
     assert_eq!(pool.pooled_bytes(), 0);
@@ -185,7 +186,8 @@ fn what_was_never_touched_costs_nothing() {
     assert!((1..256 << 10).contains(&pool.pooled_bytes()), "{}", pool.pooled_bytes());
 
     let (mut writer, chains) = Chains::create(&pool, 16 << 20, KeyOrder::Bytewise);
-    for n in 0..100_000u32 {
+    let keys = if cfg!(miri) { 2_000 } else { 100_000u32 };
+    for n in 0..keys {
         put(&mut writer, &n.to_be_bytes(), u64::from(n), &[1; 8]).unwrap();
     }
     let full = chains.bytes_resident();

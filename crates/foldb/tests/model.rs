@@ -1,7 +1,7 @@
 //! Random programs of every operation against a model.
 //!
 //! `FOLDB_MODEL_CASES` sets how many programs are played, `FOLDB_MODEL_SEED` the first one's seed. A
-//! failing program is shrunk, and printed with the seed that drew it.
+//! failing program is shrunk, and printed with the seed that drew it. `FOLDB_PLANT` plants a fault.
 
 mod support;
 
@@ -36,6 +36,7 @@ fn long_programs_do_as_the_model_does() {
 /// # Panics
 /// When one fails, or all of them together leave a part of the engine untouched.
 fn play_programs(first: u64, steps: usize, cases: u64) {
+    support::plant_from_environment();
     let from_environment = |name| env::var(name).ok().and_then(|text: String| text.parse().ok());
     let first: u64 = from_environment("FOLDB_MODEL_SEED").unwrap_or(first);
     let cases: u64 = from_environment("FOLDB_MODEL_CASES").unwrap_or(cases);

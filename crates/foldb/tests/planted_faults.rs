@@ -8,15 +8,17 @@
 
 mod support;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use foldb::env::FileSystem;
 use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{MemFs, SystemClock};
 use foldb::faults::{Fault, plant};
-use foldb::{CompactionPreset, Db, LogAdoption, MergeOptions, Options, WriteBatch};
+use foldb::{CompactionPreset, Db, LogAdoption, MergeOptions, Options, WriteBatch, WriteOptions};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -439,4 +441,75 @@ fn sliced(fs: &MemFs) -> Db {
         ..options(fs)
     };
     Db::open(PATH, options).unwrap()
+}
+
+const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+
+#[test]
+fn a_synced_batch_of_nothing_that_syncs_nothing_is_noticed() {
+    assert_noticed(Fault::EmptySyncSyncsNothing, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.put("a", "1").unwrap();
+        db.write_opt(&WriteBatch::new(), &SYNC).unwrap();
+        assert_eq!(text(&reopen(&fs.crash()).unwrap(), "a").unwrap(), "1");
+    });
+}
+
+#[test]
+fn a_current_that_is_durable_before_what_it_leads_to_is_noticed() {
+    assert_noticed(Fault::CurrentBeforeNames, || {
+        let whole = MemFs::new();
+        open(&whole).unwrap();
+        for point in 1..=whole.counts().mutations() {
+            let fs = MemFs::new();
+            fs.inject(FileFault::on_mutation().nth(point).forever());
+            let _stopped = open(&fs);
+            for seed in 0..20 {
+                open(&fs.crash_with(seed)).unwrap();
+            }
+        }
+    });
+}
+
+/// A record behind a failed one ends where the failed one's second frame begins.
+#[test]
+fn frames_that_a_failed_write_left_are_noticed() {
+    assert_noticed(Fault::KeepFailedFrames, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        fs.inject(FileFault::on(Operation::Write).path(".log").nth(3));
+        db.put("big", vec![b'x'; 3 << 20]).unwrap_err();
+        // A frame holds 1 MiB: kind, keyspace and lengths of the batch, its key and this value.
+        db.put_opt("k", vec![b'y'; (1 << 20) - 17 - 4 - 3], &SYNC).unwrap();
+        assert!(reopen(&fs.kill()).unwrap().get("big").unwrap().is_none());
+    });
+}
+
+#[test]
+fn a_close_without_a_record_is_noticed() {
+    assert_noticed(Fault::NoCloseRecord, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.put("a", "1").unwrap();
+        db.close().unwrap();
+        assert!(fs.exists(&Path::new(PATH).join("CLOSED")));
+    });
+}
+
+#[test]
+fn a_verification_that_skips_blocks_is_noticed() {
+    assert_noticed(Fault::VerifySkipsBlocks, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        let names = fs.list(Path::new(PATH)).unwrap();
+        let table = names.iter().find(|name| name.ends_with(".tbl")).unwrap();
+        let table = Path::new(PATH).join(table);
+        let mut bytes = fs.read(&table).unwrap();
+        bytes[5] ^= 1;
+        fs.create(&table).unwrap().write_at(&bytes, 0).unwrap();
+        assert!(db.verify().is_err(), "a flipped byte passes");
+    });
 }

@@ -46,7 +46,7 @@ pub struct Run {
     #[arg(long, default_value_t = 1000)]
     pub life: u64,
     /// Longest time that a small write may take on a sound disk, in seconds.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 10)]
     pub patience: u64,
     /// A bug to plant in the engine, to see that the run finds it (builds with debug assertions only).
     #[arg(long, value_name = "FAULT")]
@@ -75,7 +75,7 @@ pub struct Life {
     #[arg(long)]
     pub close_after: Option<u64>,
     /// Longest time that a small write may take, in seconds.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 10)]
     pub patience: u64,
     /// End after the check, in a clean close.
     #[arg(long)]

@@ -60,11 +60,13 @@ pub struct Features {
     pub own_order: bool,
     /// Whether keys are appended to with an operator of the program's own.
     pub own_operator: bool,
-    /// Whether there are batches of 160 MiB and more.
+    /// Whether there are batches of 220 MiB and more.
     pub bulk: bool,
     /// Whether calls that must be refused are made.
     pub mistakes: bool,
     pub disk: BadDisk,
+    /// Whether options lie at the edges of what is allowed.
+    pub edges: bool,
 }
 
 /// Keys of one block.
@@ -93,7 +95,7 @@ impl Features {
             mixed_operators: rng.bool(),
             own_order: rng.u8(..3) == 0,
             own_operator: rng.bool(),
-            bulk: rng.u8(..10) == 0,
+            bulk: rng.u8(..8) == 0,
             mistakes: rng.bool(),
             disk: match rng.u8(..10) {
                 0..2 => BadDisk::Failing([30, 200, 2000][rng.usize(..3)]),
@@ -102,6 +104,7 @@ impl Features {
                 4 => BadDisk::FailingSyncs,
                 _ => BadDisk::Nothing,
             },
+            edges: rng.u8(..4) == 0,
         };
         // A large batch on a bad disk takes longer than a run has.
         Features { bulk: features.bulk && features.disk == BadDisk::Nothing, ..features }
@@ -138,7 +141,25 @@ impl Features {
             operators: vec![Arc::new(OwnAppend)],
             comparator: self.order(),
             comparators: vec![Arc::new(CheckedOrder)],
-            ..small_options(&mut rng)
+            ..self.at_the_edges(small_options(&mut rng))
+        }
+    }
+
+    /// The smallest memtables, and writers that wait for the first runs of level 0.
+    fn at_the_edges(&self, options: Options) -> Options {
+        if !self.edges {
+            return options;
+        }
+        let mut rng = draws(self.seed, "edges", &[]);
+        let trigger = rng.usize(1..=2);
+        let stop = trigger + rng.usize(0..=1);
+        Options {
+            write_buffer_size: 4096,
+            level0_compaction_trigger: trigger,
+            level0_slowdown_trigger: stop,
+            level0_stop_trigger: stop,
+            num_levels: [2, 7][rng.usize(..2)],
+            ..options
         }
     }
 }

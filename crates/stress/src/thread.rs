@@ -72,9 +72,11 @@ impl<'a> Worker<'a> {
 
     /// Works until it is told to end, or until the disk lets it write no more.
     pub fn work(&mut self) -> Result<(), Wrong> {
-        let mut failures = 0;
-        while !self.watched.ends.load(Ordering::Relaxed) && failures < MOST_FAILURES {
+        let (mut failures, mut was_large) = (0, false);
+        // Behind a large write comes another one, which must not wait for it.
+        while was_large || !self.watched.ends.load(Ordering::Relaxed) && failures < MOST_FAILURES {
             let write = self.stage.features.write(self.thread, self.next);
+            was_large = !write.operations.iter().all(Operation::is_small);
             match self.write(&write)? {
                 Written::Yes => {
                     failures = 0;

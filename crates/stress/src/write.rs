@@ -1,8 +1,8 @@
 //! Writes: each a function of seed, thread and number.
 //!
 //! ```text
-//!  interleaved   block u16 | thread u8 | slot u8 | 0 to 19 letters that depend on them
-//!  else          thread u8 | block u16 | slot u8 | 0 to 19 letters
+//!  interleaved   block u16 | thread u8 | slot u8 | letters, as many as depends on them
+//!  else          thread u8 | block u16 | slot u8 | letters
 //!  pair          block 0xffff, slot 0, in the first keyspace and in the last one
 //!  tally         slot u8, in the keyspace "tally", merged into by all threads
 //!  bulk          block 0xfffe, slot 0, of thread 0
@@ -51,7 +51,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether it takes no time to speak of.
+    /// Whether it takes no time to speak of. What comes after a large one must not wait for it.
     pub fn is_small(&self) -> bool {
         match self {
             Operation::Put { value, .. } => value.len() < 100_000,
@@ -87,7 +87,9 @@ impl Features {
     }
 
     pub fn key(&self, block: u16, thread: u8, slot: u8) -> Vec<u8> {
-        let letters = usize::from(block.wrapping_mul(31) ^ u16::from(slot)) % 20;
+        // Longer than what an engine may keep of a key for its estimates.
+        let most = if self.own_order { 60 } else { 20 };
+        let letters = usize::from(block.wrapping_mul(31) ^ u16::from(slot)) % most;
         let mut key = self.prefix(block, thread).to_vec();
         key.push(slot);
         key.extend(std::iter::repeat_n(b'x', letters));
@@ -117,7 +119,7 @@ impl Features {
             number,
             rng: draws(self.seed, "write", &[thread.into(), number]),
         };
-        let is_bulk = self.bulk && thread == 0 && draw.rng.u16(..1000) == 0;
+        let is_bulk = self.bulk && thread == 0 && draw.rng.u16(..150) == 0;
         let kind = draw.rng.u8(..100);
         let operations = match kind {
             _ if is_bulk => draw.bulk(),
@@ -162,7 +164,7 @@ impl Draw<'_> {
         let any = self.features.operators.iter().position(|operator| *operator != Operator::Add);
         let Some(keyspace) = any else { return vec![self.operation()] };
         let key = self.features.bulk_key(self.thread);
-        vec![Operation::Bulk { keyspace, key, count: self.rng.u8(160..240) }]
+        vec![Operation::Bulk { keyspace, key, count: self.rng.u8(220..250) }]
     }
 
     fn operation(&mut self) -> Operation {
@@ -211,11 +213,19 @@ impl Draw<'_> {
         // Most values are small, and some are as large as they may be.
         let len = match self.rng.u8(..10) {
             // Longer than a frame of the log.
-            0 if largest > 60_000 && self.rng.u8(..40) == 0 => self.rng.usize(1 << 20..3 << 20),
+            0 if largest > 60_000 && self.rng.u8(..40) == 0 => self.about_a_frame(),
             0 => self.rng.usize(..=largest),
             _ => self.rng.usize(..=largest.min(100)),
         };
         self.bytes(len)
+    }
+
+    /// A length about that of the longest frame of a log, or of several.
+    fn about_a_frame(&mut self) -> usize {
+        match self.rng.bool() {
+            true => (1 << 20) - self.rng.usize(..100),
+            false => self.rng.usize(1 << 20..3 << 20),
+        }
     }
 
     fn operand(&mut self, operator: Operator) -> Vec<u8> {

@@ -242,6 +242,7 @@ fn watch(current: &Mutex<(Instant, String)>, done: &AtomicBool) {
 }
 
 fn run(closed: bool, stride: usize) {
+    support::plant_from_environment();
     let database = database::make(closed);
     let other: MemFs = database::make(closed).fs;
     // An allocation may be as large as the largest file, rounded up as a growing vector is.

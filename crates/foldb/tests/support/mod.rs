@@ -41,6 +41,16 @@ pub fn reopen(fs: &MemFs) -> Result<Db> {
     Db::open(PATH, Options { create_if_missing: false, ..options(fs) })
 }
 
+/// Plants the fault that `FOLDB_PLANT` names in all threads: to see whether a test that was not written
+/// for it finds it.
+pub fn plant_from_environment() {
+    #[cfg(debug_assertions)]
+    if let Ok(name) = std::env::var("FOLDB_PLANT") {
+        let fault = foldb::faults::Fault::from_name(&name).expect("FOLDB_PLANT names a fault");
+        foldb::faults::plant_everywhere(fault);
+    }
+}
+
 /// Raises the flag that ends other threads' loops when dropped: a thread that fails leaves nobody
 /// waiting for it, and the test ends.
 pub struct RaisedAtEnd<'a>(pub &'a AtomicBool);

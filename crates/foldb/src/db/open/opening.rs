@@ -25,6 +25,7 @@ use crate::db::tree::{KeyspaceTree, Tree};
 use crate::db::write::WriterState;
 use crate::error::{Error, Result};
 use crate::events::{DroppedTail, Event, Events};
+use crate::faults::{Fault, planted};
 use crate::fold::Registry;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::options::Options;
@@ -186,6 +187,9 @@ struct BegunFiles {
 
 impl Drop for BegunFiles {
     fn drop(&mut self) {
+        if planted(Fault::LeaveAttempts) {
+            return;
+        }
         for file in &self.files {
             // What cannot be removed now is removed by the next open that succeeds.
             let _best_effort = self.fs.remove(file);
@@ -213,6 +217,9 @@ fn remove_unneeded(
         let directory = names.directory();
         let synced = fs.sync_dir(directory);
         synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
+    }
+    if planted(Fault::LeaveAttempts) {
+        return Ok(());
     }
     for kind in present {
         let path = match *kind {
