@@ -261,10 +261,15 @@ impl<'a> Worker<'a> {
     /// Looks at other threads' batches just after they were written, or while they are. A snapshot
     /// shows the same again a moment later.
     fn read_pairs(&mut self) -> Result<(), Wrong> {
+        let waits = self.rng.u8(..8) < 2;
+        if waits {
+            // Right behind its own write a thread seldom meets another one's.
+            thread::sleep(Duration::from_micros(self.rng.u64(..1500)));
+        }
         let options =
             ReadOptions { snapshot: Some(self.stage.db.snapshot()), ..ReadOptions::default() };
-        let (once, wait) = (check::pairs(self.stage, &options)?, self.rng.u8(..8) == 0);
-        if wait {
+        let once = check::pairs(self.stage, &options)?;
+        if waits {
             thread::sleep(Duration::from_millis(2));
         }
         let again = check::pairs(self.stage, &options)?;
