@@ -157,7 +157,9 @@ fn a_failed_sync_poisons() {
         assert_error(db.sync(), ErrorKind::Poisoned, None);
         assert_error(db.flush(), ErrorKind::Poisoned, None);
         assert_eq!(text(&db, "a").unwrap(), "1", "reads go on");
-        db.close().unwrap();
+        // A close that said nothing would promise that all of it is durable.
+        assert_error(db.close(), ErrorKind::Poisoned, None);
+        assert_error(db.get("a").map(drop), ErrorKind::Closed, None);
         drop(db);
         let db = reopen(&fs.crash()).unwrap();
         assert_eq!(text(&db, "a").unwrap(), "1");

@@ -100,9 +100,12 @@ impl Core {
 
     /// Stores the totals, gives back reserved space, makes all durable and says so.
     fn write_last(&self, log: &mut LogWriter, tree: &mut Tree) -> Result<()> {
-        if self.poison.get().is_some() || self.read_only {
+        if self.read_only {
             return Ok(());
         }
+        // Where a sync failed it is not known what is durable: a close that said nothing would
+        // promise that everything is.
+        self.check_sound()?;
         let logs = self.settle_logs(log, tree.log)?;
         let edit = Edit {
             totals: Some(self.totals.to_vec()),

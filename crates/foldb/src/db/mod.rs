@@ -580,7 +580,8 @@ impl Db {
     /// compaction or merge that another thread asked for ends at its next step, and is waited for.
     ///
     /// # Errors
-    /// Of the last flush or manifest edit: the database is closed all the same. `InvalidArgument` on a
+    /// Of the last flush or manifest edit: the database is closed all the same. So it is with
+    /// `Poisoned`: a sync had failed, and not all that was acknowledged may be durable. `InvalidArgument` on a
     /// thread that is inside a callback of the database's (an [`crate::EventListener`], an operator,
     /// what is told of a merge's progress), for which the close would wait: the database stays open.
     pub fn close(&self) -> Result<()> {
