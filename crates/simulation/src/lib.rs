@@ -1,5 +1,24 @@
 //! Runs foldb on a machine made of one seed, and checks every answer.
+//!
+//! ```text
+//!  world ── lives of one database: open, compare, work, stop
+//!    ├─ client ── threads that write and read, and record what they were told (history)
+//!    ├─ checker ── is there one order that explains every answer?
+//!    ├─ disk ── files in memory; calls take time, fail, hang; the power goes
+//!    └─ machine ── one scheduler owns threads, locks, time and randomness
+//! ```
+//!
+//! Invariant: a run is a function of its seed. A wrong answer is seen again by its seed alone.
 
 #![deny(unsafe_code)]
 
+pub mod checker;
+pub mod client;
+pub mod counts;
+pub mod disk;
+pub mod features;
+pub mod history;
 pub mod machine;
+pub mod report;
+pub mod versions;
+pub mod world;

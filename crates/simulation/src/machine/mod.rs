@@ -10,6 +10,7 @@
 //!
 //! Invariant: two runs of one seed and one body make the same decisions ([`Trace::hash`]).
 
+mod addresses;
 mod calls;
 mod real;
 mod scheduler;
@@ -17,6 +18,7 @@ mod scheduler;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Mutex, PoisonError};
 
+pub use addresses::fix_addresses;
 pub use scheduler::{Pace, Trace};
 
 /// What a run answered, and what it was.

@@ -1,0 +1,57 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+
+/// Runs foldb on machines made of seeds: threads, time, randomness, disk and power cuts.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Runs seeds, each in a process of its own, and exits with 1 if one of them gave a wrong answer.
+    Run(Seeds),
+    /// Runs one seed in this process, and says what it was.
+    Seed(Seed),
+}
+
+/// Many seeds.
+#[derive(Args, Clone, Debug)]
+pub struct Seeds {
+    /// The first seed; the next one is one more.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// How many seeds are run.
+    #[arg(long, default_value_t = 1000)]
+    pub seeds: u64,
+    /// How many run at once; as many as there are processors unless given.
+    #[arg(long)]
+    pub jobs: Option<usize>,
+    /// Of this many seeds one is run twice, to see that both runs are the same.
+    #[arg(long, default_value_t = 100)]
+    pub twice: u64,
+    /// Go on after a wrong answer.
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Succeed although something that should happen never did, as in short runs.
+    #[arg(long)]
+    pub allow_gaps: bool,
+    /// A bug to plant in the engine, to see that the run finds it.
+    #[arg(long, value_name = "FAULT")]
+    pub plant: Option<String>,
+}
+
+/// One seed.
+#[derive(Args, Clone, Debug)]
+pub struct Seed {
+    /// Which one.
+    pub seed: u64,
+    /// A bug to plant in the engine.
+    #[arg(long, value_name = "FAULT")]
+    pub plant: Option<String>,
+}

@@ -1,0 +1,323 @@
+//! The history checker: is there one order of all calls that explains every answer?
+//!
+//! Writes have the order of their sequence numbers. What remains is to find a moment for each
+//! read: after all that had returned before the read began, before all that began after it
+//! returned, and so that the read found what was there.
+//!
+//! ```text
+//!  writes     a=1 ────┤    a=2 ─────────┤
+//!  numbers    ·1      ·    ·2           ·
+//!  reads              ├ a? 2 ┤  ├ a? 1 ┤      the second one is wrong: 2 was seen before it began
+//! ```
+//!
+//! Each read gets the earliest moment that fits, in the order in which reads returned. An earlier
+//! moment never stands in the way of a later read, so no search is needed.
+//!
+//! Checked: linearizability of gets, puts, merges, deletes and batches over all keys; snapshots and
+//! iterators that show one moment; no batch half visible; and, after a stop, a state that some
+//! moment had, no earlier than the last one that was promised to survive.
+
+use crate::history::{History, Outcome, Read, Seen, Tick, Write};
+use crate::versions::Versions;
+
+/// What is wrong, in a sentence.
+pub type Wrong = String;
+
+/// The checker of one database, over all of its lives.
+#[derive(Debug)]
+pub struct Checker {
+    versions: Versions,
+    /// Sequence number at which the present life began.
+    base: u64,
+    /// Moments of the present life: a batch shows from its last number on.
+    moments: Vec<u64>,
+    /// The latest moment that must survive a power cut, and a kill.
+    durable: u64,
+    written: u64,
+    /// Writes that failed with the numbers of another one that did: either may be there later.
+    rivals: Vec<Write>,
+}
+
+impl Checker {
+    /// Of a database that was created and holds nothing.
+    pub fn new(keyspaces: usize) -> Checker {
+        let versions = Versions::new(keyspaces);
+        let (moments, rivals) = (vec![0], Vec::new());
+        Checker { versions, base: 0, moments, durable: 0, written: 0, rivals }
+    }
+
+    /// Checks what was done and seen in one life.
+    pub fn check(&mut self, mut history: History) -> Result<(), Wrong> {
+        (history.writes, self.rivals) = in_order(history.writes)?;
+        if let Some(write) = history.writes.first()
+            && *write.numbers.start() <= self.base
+        {
+            let numbers = &write.numbers;
+            return Err(format!("a write got the numbers {numbers:?}, and {} is taken", self.base));
+        }
+        for write in &history.writes {
+            let last = *write.numbers.end();
+            for operation in &write.operations {
+                self.versions.apply(operation, last);
+            }
+            self.moments.push(last);
+        }
+        self.note_promises(&history);
+        let windows = Windows::of(&history.writes, self.base);
+        history.reads.sort_by_key(|read| read.returned);
+        let mut seen = SeenSoFar::default();
+        for read in &history.reads {
+            let moment = match read.at {
+                Some(number) => {
+                    self.shows(std::slice::from_ref(&read.seen), number)?;
+                    None
+                }
+                None => Some(self.moment_of(read, &windows, &seen)?),
+            };
+            if let Some(moment) = moment {
+                seen.add(read.returned, moment);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a database opened after a stop shows a moment that it had, and that it may be
+    /// that one. `number`: of its last write, or later. `was_kill`: what was acknowledged must be
+    /// there; else only what was synced. `found`: all entries of all keyspaces. Answers how many
+    /// numbers of acknowledged writes are gone.
+    pub fn begin_life(
+        &mut self,
+        number: u64,
+        was_kill: bool,
+        found: &[Seen],
+    ) -> Result<u64, Wrong> {
+        let least = if was_kill { self.written } else { self.durable };
+        let moment = self.moment_after_stop(least, number, found)?;
+        let lost = self.written.saturating_sub(moment);
+        self.versions.truncate(moment);
+        (self.base, self.moments) = (number, vec![number]);
+        (self.durable, self.written) = (number, number);
+        Ok(lost)
+    }
+
+    /// The latest moment between two numbers that explains what a stop left.
+    fn moment_after_stop(&mut self, least: u64, number: u64, found: &[Seen]) -> Result<u64, Wrong> {
+        let rivals = std::mem::take(&mut self.rivals);
+        for rival in rivals.iter().filter(|rival| *rival.numbers.end() <= number) {
+            let (before, last) = (rival.numbers.start() - 1, *rival.numbers.end());
+            let mut other = self.versions.clone();
+            other.truncate(before);
+            rival.operations.iter().for_each(|operation| other.apply(operation, last));
+            let own = std::mem::replace(&mut self.versions, other);
+            if self.shows(found, last).is_ok() {
+                return Ok(last);
+            }
+            self.versions = own;
+        }
+        let possible = self.moments.iter().filter(|moment| (least..=number).contains(moment));
+        let mut latest = None;
+        for &moment in possible.rev() {
+            match self.shows(found, moment) {
+                Ok(()) => return Ok(moment),
+                Err(wrong) => drop(latest.get_or_insert(wrong)),
+            }
+        }
+        let had = self.moments.iter().filter(|moment| self.shows(found, **moment).is_ok());
+        let had: Vec<_> = had.collect();
+        let wrong = latest.unwrap_or_else(|| "no such moment".to_owned());
+        Err(format!(
+            "after the stop no moment in {least}..={number} is there, but {had:?}; {wrong}"
+        ))
+    }
+
+    fn shows(&self, found: &[Seen], number: u64) -> Result<(), Wrong> {
+        let differences = found.iter().find_map(|seen| self.difference(seen, number));
+        differences.map_or(Ok(()), |difference| Err(format!("at number {number}: {difference}")))
+    }
+
+    /// All writes of the present life are durable: the database was closed.
+    pub fn closed(&mut self) {
+        self.durable = self.durable.max(self.written);
+    }
+
+    /// What must survive from now on.
+    fn note_promises(&mut self, history: &History) {
+        let done = |write: &&Write| matches!(write.outcome, Outcome::Done { .. });
+        let last = |write: &Write| *write.numbers.end();
+        let written = history.writes.iter().filter(done).map(last).max();
+        self.written = self.written.max(written.unwrap_or(0));
+        let latest = history.syncs.iter().max().copied().unwrap_or(0);
+        let durable = history.writes.iter().filter(done).filter(|write| {
+            write.outcome == Outcome::Done { synced: true } || write.returned < latest
+        });
+        self.durable = self.durable.max(durable.map(last).max().unwrap_or(0));
+    }
+
+    /// The earliest moment that explains a read.
+    fn moment_of(&self, read: &Read, windows: &Windows, seen: &SeenSoFar) -> Result<u64, Wrong> {
+        let earliest = windows.earliest(read.began).max(seen.before(read.began)).max(self.base);
+        let latest = windows.latest(read.returned);
+        if let Seen::Snapshot(number) = read.seen {
+            let is_moment = self.moments.binary_search(&number).is_ok();
+            if (earliest..=latest).contains(&number) && is_moment {
+                return Ok(number);
+            }
+            let why = if is_moment { "is not in" } else { "halves a batch; it may be in" };
+            return Err(format!("the snapshot {number} {why} {earliest}..={latest}"));
+        }
+        let first = self.moments.partition_point(|moment| *moment <= earliest).saturating_sub(1);
+        let fitting = self.moments[first..].iter().take_while(|moment| **moment <= latest);
+        let mut differences = Vec::new();
+        for &moment in fitting {
+            match self.difference(&read.seen, moment) {
+                None => return Ok(moment.max(earliest)),
+                Some(difference) => differences.push(format!("at {moment}: {difference}")),
+            }
+        }
+        differences.truncate(3);
+        Err(format!(
+            "no moment in {earliest}..={latest} explains a read; {}",
+            differences.join("; ")
+        ))
+    }
+
+    fn difference(&self, seen: &Seen, number: u64) -> Option<String> {
+        match seen {
+            Seen::Snapshot(_) => None,
+            Seen::Together(all) => all.iter().find_map(|seen| self.difference(seen, number)),
+            Seen::Value { keyspace, key, value } => {
+                let expected = self.versions.get(*keyspace, key, number);
+                (expected != value.as_ref()).then(|| {
+                    let (expected, found) = (shown(expected), shown(value.as_ref()));
+                    format!("keyspace {keyspace}, key {key:?}: expected {expected}, found {found}")
+                })
+            }
+            Seen::Entries { keyspace, range, entries } => {
+                let mut expected = self.versions.entries(*keyspace, range.as_ref(), number);
+                let mut found = entries.iter().map(|(key, value)| (key, value));
+                loop {
+                    match (expected.next(), found.next()) {
+                        (None, None) => return None,
+                        (one, other) if one == other => {}
+                        (one, other) => {
+                            let told = |entry: Option<(&Vec<u8>, &Vec<u8>)>| {
+                                let value = shown(entry.map(|entry| entry.1));
+                                format!("key {:?} with {value}", entry.map(|entry| entry.0))
+                            };
+                            let (one, other) = (told(one), told(other));
+                            return Some(format!(
+                                "a walk of keyspace {keyspace}: expected {one}, found {other}"
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn shown(value: Option<&Vec<u8>>) -> String {
+    value.map_or("nothing".to_owned(), |value| {
+        format!("{} bytes {:?}", value.len(), &value[..value.len().min(24)])
+    })
+}
+
+/// Orders writes by their numbers. Leaves out those that failed and whose numbers others have; answers
+/// those of them whose numbers no write that succeeded has. An error where two that succeeded have
+/// the same, or where a write has a smaller number than one that had returned before.
+fn in_order(mut writes: Vec<Write>) -> Result<(Vec<Write>, Vec<Write>), Wrong> {
+    writes.sort_by_key(|write| (*write.numbers.start(), write.outcome == Outcome::Open));
+    let mut kept: Vec<Write> = Vec::with_capacity(writes.len());
+    let (mut began_last, mut rivals) = (0, Vec::new());
+    for write in writes {
+        if let Some(before) = kept.last()
+            && before.numbers.end() >= write.numbers.start()
+        {
+            if write.outcome == Outcome::Open {
+                if before.outcome == Outcome::Open {
+                    rivals.push(write);
+                }
+                continue;
+            }
+            if before.outcome == Outcome::Open {
+                kept.pop();
+            } else {
+                let (one, other) = (&before.numbers, &write.numbers);
+                return Err(format!("two writes got the same numbers: {one:?} and {other:?}"));
+            }
+        }
+        if write.returned < began_last {
+            let numbers = &write.numbers;
+            return Err(format!(
+                "the write {numbers:?} had returned before one with smaller numbers began"
+            ));
+        }
+        began_last = began_last.max(write.began);
+        kept.push(write);
+    }
+    Ok((kept, rivals))
+}
+
+/// Which moments a read may have seen, by when it began and returned.
+struct Windows {
+    /// When a write returned, and the greatest number that had returned by then.
+    returned: Vec<(Tick, u64)>,
+    /// When a write began, and the smallest number that began then or later.
+    began: Vec<(Tick, u64)>,
+    last: u64,
+}
+
+impl Windows {
+    fn of(writes: &[Write], base: u64) -> Windows {
+        let done = writes.iter().filter(|write| matches!(write.outcome, Outcome::Done { .. }));
+        let mut returned: Vec<_> =
+            done.map(|write| (write.returned, *write.numbers.end())).collect();
+        returned.sort_unstable();
+        let mut greatest = 0;
+        for (_, number) in &mut returned {
+            greatest = greatest.max(*number);
+            *number = greatest;
+        }
+        let mut began: Vec<_> =
+            writes.iter().map(|write| (write.began, *write.numbers.start())).collect();
+        began.sort_unstable();
+        let mut least = u64::MAX;
+        for (_, number) in began.iter_mut().rev() {
+            least = least.min(*number);
+            *number = least;
+        }
+        let last = writes.last().map_or(base, |write| *write.numbers.end());
+        Windows { returned, began, last }
+    }
+
+    /// The last number that had returned before `tick`.
+    fn earliest(&self, tick: Tick) -> u64 {
+        let count = self.returned.partition_point(|(returned, _)| *returned < tick);
+        count.checked_sub(1).map_or(0, |last| self.returned[last].1)
+    }
+
+    /// The last number before all those that began after `tick`.
+    fn latest(&self, tick: Tick) -> u64 {
+        let first = self.began.partition_point(|(began, _)| *began <= tick);
+        self.began.get(first).map_or(self.last, |(_, number)| number - 1)
+    }
+}
+
+/// The latest moment that reads had seen, by when they returned.
+#[derive(Default)]
+struct SeenSoFar(Vec<(Tick, u64)>);
+
+impl SeenSoFar {
+    fn add(&mut self, returned: Tick, moment: u64) {
+        let latest = self.0.last().map_or(0, |(_, moment)| *moment);
+        self.0.push((returned, moment.max(latest)));
+    }
+
+    fn before(&self, tick: Tick) -> u64 {
+        let count = self.0.partition_point(|(returned, _)| *returned < tick);
+        count.checked_sub(1).map_or(0, |last| self.0[last].1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

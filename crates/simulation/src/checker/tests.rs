@@ -1,0 +1,148 @@
+//! Histories that are right, and the nearest ones that are not.
+
+use std::ops::RangeInclusive;
+
+use super::*;
+use crate::history::{Change, Operation};
+
+fn put(key: &str, value: &str) -> Operation {
+    let change = Change::Put(key.as_bytes().to_vec(), value.as_bytes().to_vec());
+    Operation { keyspace: 0, change }
+}
+
+fn write(ticks: [Tick; 2], numbers: RangeInclusive<u64>, operations: &[Operation]) -> Write {
+    let [began, returned] = ticks;
+    let outcome = Outcome::Done { synced: false };
+    Write { began, returned, numbers, operations: operations.to_vec(), outcome }
+}
+
+fn read(ticks: [Tick; 2], key: &str, value: &str) -> Read {
+    let [began, returned] = ticks;
+    let value = (!value.is_empty()).then(|| value.as_bytes().to_vec());
+    let seen = Seen::Value { keyspace: 0, key: key.as_bytes().to_vec(), value };
+    Read { began, returned, at: None, seen }
+}
+
+fn walk(ticks: [Tick; 2], entries: &[(&str, &str)]) -> Read {
+    let [began, returned] = ticks;
+    let entries =
+        entries.iter().map(|(key, value)| (key.as_bytes().to_vec(), value.as_bytes().to_vec()));
+    let seen = Seen::Entries { keyspace: 0, range: None, entries: entries.collect() };
+    Read { began, returned, at: None, seen }
+}
+
+fn check(writes: &[Write], reads: &[Read]) -> Result<(), Wrong> {
+    let (writes, reads) = (writes.to_vec(), reads.to_vec());
+    Checker::new(1).check(History { writes, reads, syncs: Vec::new() })
+}
+
+#[test]
+fn a_read_sees_what_had_returned_before_it_began() {
+    let writes = [write([0, 1], 1..=1, &[put("a", "1")])];
+    check(&writes, &[read([2, 3], "a", "1")]).unwrap();
+    check(&writes, &[read([2, 3], "a", "")]).unwrap_err();
+}
+
+#[test]
+fn a_read_beside_a_write_sees_it_or_not() {
+    let writes = [write([0, 5], 1..=1, &[put("a", "1")])];
+    check(&writes, &[read([2, 3], "a", "1")]).unwrap();
+    check(&writes, &[read([2, 3], "a", "")]).unwrap();
+    check(&writes, &[read([2, 3], "a", "2")]).unwrap_err();
+}
+
+#[test]
+fn a_read_does_not_go_back() {
+    let writes = [write([0, 9], 1..=1, &[put("a", "1")])];
+    check(&writes, &[read([1, 2], "a", ""), read([3, 4], "a", "1")]).unwrap();
+    check(&writes, &[read([1, 2], "a", "1"), read([3, 4], "a", "")]).unwrap_err();
+    // Beside each other they may come in either order.
+    check(&writes, &[read([1, 3], "a", "1"), read([2, 4], "a", "")]).unwrap();
+}
+
+#[test]
+fn a_read_does_not_see_the_future() {
+    let writes = [write([5, 6], 1..=1, &[put("a", "1")])];
+    check(&writes, &[read([1, 2], "a", "1")]).unwrap_err();
+}
+
+#[test]
+fn reads_of_two_keys_agree_on_an_order() {
+    let writes = [write([0, 9], 1..=1, &[put("a", "1")]), write([0, 9], 2..=2, &[put("b", "1")])];
+    check(&writes, &[read([1, 2], "b", "1"), read([3, 4], "a", "1")]).unwrap();
+    check(&writes, &[read([1, 2], "b", "1"), read([3, 4], "a", "")]).unwrap_err();
+}
+
+#[test]
+fn a_batch_is_never_half_visible() {
+    let writes = [write([0, 9], 1..=2, &[put("a", "1"), put("b", "1")])];
+    check(&writes, &[walk([1, 2], &[("a", "1"), ("b", "1")])]).unwrap();
+    check(&writes, &[walk([1, 2], &[])]).unwrap();
+    check(&writes, &[walk([1, 2], &[("a", "1")])]).unwrap_err();
+    let snapshot = |number| Read { at: None, began: 1, returned: 2, seen: Seen::Snapshot(number) };
+    check(&writes, &[snapshot(2)]).unwrap();
+    check(&writes, &[snapshot(1)]).unwrap_err();
+}
+
+#[test]
+fn a_walk_shows_one_moment() {
+    let writes = [write([0, 9], 1..=1, &[put("a", "1")]), write([0, 9], 2..=2, &[put("b", "1")])];
+    check(&writes, &[walk([1, 2], &[("a", "1")])]).unwrap();
+    check(&writes, &[walk([1, 2], &[("b", "1")])]).unwrap_err();
+}
+
+#[test]
+fn numbers_follow_time_and_are_given_once() {
+    let (one, other) = (put("a", "1"), put("a", "2"));
+    let later = write([5, 6], 1..=1, std::slice::from_ref(&one));
+    check(&[later, write([0, 1], 2..=2, std::slice::from_ref(&other))], &[]).unwrap_err();
+    let twice = [write([0, 1], 1..=1, &[one]), write([2, 3], 1..=1, &[other])];
+    check(&twice, &[]).unwrap_err();
+}
+
+#[test]
+fn a_failed_write_gives_its_number_away() {
+    let mut failed = write([0, 1], 1..=1, &[put("a", "1")]);
+    failed.outcome = Outcome::Open;
+    let next = write([2, 3], 1..=1, &[put("a", "2")]);
+    check(&[failed.clone(), next.clone()], &[read([4, 5], "a", "2")]).unwrap();
+    check(&[failed, next], &[read([4, 5], "a", "1")]).unwrap_err();
+}
+
+#[test]
+fn a_stop_loses_only_what_was_not_promised() {
+    let synced = Outcome::Done { synced: true };
+    let first = Write { outcome: synced, ..write([0, 1], 1..=1, &[put("a", "1")]) };
+    let batch = write([2, 3], 2..=3, &[put("a", "2"), put("b", "2")]);
+    let checker = || {
+        let mut checker = Checker::new(1);
+        let (writes, reads, syncs) = (vec![first.clone(), batch.clone()], vec![], vec![]);
+        checker.check(History { writes, reads, syncs }).unwrap();
+        checker
+    };
+    let shows = |entries: &[(&str, &str)]| vec![walk([0, 0], entries).seen];
+    let (none, one) = (shows(&[]), shows(&[("a", "1")]));
+    let both = shows(&[("a", "2"), ("b", "2")]);
+    checker().begin_life(0, false, &none).unwrap_err();
+    checker().begin_life(1, true, &one).unwrap_err();
+    checker().begin_life(2, false, &shows(&[("a", "2")])).unwrap_err();
+    checker().begin_life(1, false, &one).unwrap();
+    checker().begin_life(1, false, &both).unwrap_err();
+    checker().begin_life(3, true, &both).unwrap();
+}
+
+#[test]
+fn of_two_writes_that_failed_with_one_number_either_may_be_there() {
+    let failed = |value| {
+        let mut write = write([0, 9], 1..=1, &[put("a", value)]);
+        write.outcome = Outcome::Open;
+        write
+    };
+    for (value, is_right) in [("1", true), ("2", true), ("3", false)] {
+        let mut checker = Checker::new(1);
+        let writes = vec![failed("1"), failed("2")];
+        checker.check(History { writes, ..History::default() }).unwrap();
+        let found = [walk([0, 0], &[("a", value)]).seen];
+        assert_eq!(checker.begin_life(1, false, &found).is_ok(), is_right, "{value}");
+    }
+}

@@ -1,0 +1,380 @@
+//! A client of the database: one thread that writes and reads, and records what it was told.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use foldb::{
+    Db, ErrorKind, Iter, Keyspace, MergeOptions, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    numbering,
+};
+use foldb_stress::{Operator, draws};
+
+use crate::checker::Wrong;
+use crate::counts::{Counted, Counts};
+use crate::disk::Disk;
+use crate::features::Features;
+use crate::history::{Change, History, Operation, Outcome, Read, Seen, Tick, Ticks, Write};
+
+/// What all clients of one life share.
+pub struct Stage<'a> {
+    /// What the seed decided.
+    pub features: &'a Features,
+    /// The database.
+    pub db: &'a Db,
+    /// Those of the features, in their order.
+    pub keyspaces: &'a [Keyspace],
+    /// In the order of [`Operator::ALL`].
+    pub operators: &'a [foldb::Operator],
+    /// Below the database.
+    pub disk: &'a Disk,
+    /// The time of the histories.
+    pub ticks: &'a Ticks,
+    /// What happened.
+    pub counts: &'a Counts,
+    /// Those that the database was opened with.
+    pub options: foldb::Options,
+}
+
+/// What a client looks at later.
+enum Held {
+    Snapshot(Snapshot),
+    /// When it was made, of which keyspace, and over which range.
+    Iterator {
+        began: Tick,
+        returned: Tick,
+        keyspace: usize,
+        range: Option<Range<Vec<u8>>>,
+        iterator: Iter,
+    },
+}
+
+/// One thread.
+pub struct Client<'a> {
+    stage: &'a Stage<'a>,
+    writes: bool,
+    rng: fastrand::Rng,
+    held: Vec<Held>,
+    history: History,
+    /// Makes every value another one.
+    next_value: u64,
+}
+
+/// What became of a call.
+type Answer<T> = Result<T, foldb::Error>;
+
+/// Whether a client goes on after an error that may be.
+enum After {
+    GoOn,
+    Stop,
+}
+
+impl<'a> Client<'a> {
+    /// The client with this number in a life.
+    pub fn new(stage: &'a Stage<'a>, life: u64, number: u8) -> Client<'a> {
+        let rng = draws(stage.features.seed, "client", &[life, number.into()]);
+        let writes = number < stage.features.writers;
+        let next_value = life << 40 | u64::from(number) << 32;
+        Client { stage, writes, rng, held: Vec::new(), history: History::default(), next_value }
+    }
+
+    /// Works until its operations are done, or the power goes.
+    ///
+    /// # Errors
+    /// An error that the database had no reason for.
+    pub fn work(mut self) -> Result<History, Wrong> {
+        for _ in 0..self.stage.features.operations {
+            self.stage.counts.add(Counted::Operation);
+            let outcome = self.operation();
+            if let Err(error) = outcome
+                && let After::Stop = self.excuse(&error)?
+            {
+                return Ok(self.history);
+            }
+        }
+        let held = std::mem::take(&mut self.held);
+        for one in held {
+            if let Err(error) = self.look_at(one) {
+                self.excuse(&error)?;
+            }
+        }
+        Ok(self.history)
+    }
+
+    /// Decides whether the disk, or a deadline, explains an error.
+    fn excuse(&self, error: &foldb::Error) -> Result<After, Wrong> {
+        if self.stage.disk.is_dead() {
+            return Ok(After::Stop);
+        }
+        let failed = self.stage.disk.happened().failures > 0;
+        match error.kind() {
+            ErrorKind::Busy if self.stage.features.deadlines => {
+                self.stage.counts.add(Counted::Busy);
+                Ok(After::GoOn)
+            }
+            ErrorKind::NoSpace | ErrorKind::Io if failed => Ok(After::GoOn),
+            // The database takes no writes until it is opened again.
+            ErrorKind::Poisoned if failed => Ok(After::Stop),
+            _ => Err(format!("an error without a cause: {error}")),
+        }
+    }
+
+    fn operation(&mut self) -> Answer<()> {
+        let features = self.stage.features;
+        if self.writes && self.rng.u8(..100) >= features.reads {
+            return self.write();
+        }
+        match self.rng.u8(..100) {
+            0..50 => self.get(None),
+            50..60 => self.walk(),
+            60..72 if features.snapshots => self.take_snapshot(),
+            72..80 if features.iterators => self.take_iterator(),
+            80..96 if !self.held.is_empty() => {
+                let one = self.held.swap_remove(self.rng.usize(..self.held.len()));
+                self.look_at(one)
+            }
+            96..98 if features.manual_work => self.work_by_hand(),
+            98 if features.checkpoints => self.checkpoint(),
+            _ => self.get(None),
+        }
+    }
+
+    /// Records a read that was made between two moments.
+    fn saw(&mut self, began: Tick, at: Option<u64>, seen: Seen) {
+        let returned = self.stage.ticks.next();
+        self.history.reads.push(Read { began, returned, at, seen });
+    }
+
+    fn get(&mut self, snapshot: Option<Snapshot>) -> Answer<()> {
+        let keyspace = self.rng.usize(..self.stage.keyspaces.len());
+        let key = self.key();
+        let at = snapshot.as_ref().map(Snapshot::sequence_number);
+        let options = ReadOptions { snapshot, ..ReadOptions::default() };
+        let began = self.stage.ticks.next();
+        let value = self.stage.keyspaces[keyspace].get_opt(&key, &options)?;
+        let value = value.map(|value| value.to_vec());
+        self.saw(began, at, Seen::Value { keyspace, key, value });
+        Ok(())
+    }
+
+    fn walk(&mut self) -> Answer<()> {
+        let one = self.iterator(None)?;
+        self.look_at(one)
+    }
+
+    /// An iterator over some keys, or all.
+    fn iterator(&mut self, snapshot: Option<Snapshot>) -> Answer<Held> {
+        let keyspace = self.rng.usize(..self.stage.keyspaces.len());
+        let range = self.rng.bool().then(|| self.range());
+        let options = ReadOptions { snapshot, ..ReadOptions::default() };
+        let began = self.stage.ticks.next();
+        let iterator = match range.clone() {
+            Some(range) => self.stage.keyspaces[keyspace].range_opt(range, &options)?,
+            None => self.stage.keyspaces[keyspace].range_opt::<&[u8]>(.., &options)?,
+        };
+        let returned = self.stage.ticks.next();
+        Ok(Held::Iterator { began, returned, keyspace, range, iterator })
+    }
+
+    fn take_snapshot(&mut self) -> Answer<()> {
+        let began = self.stage.ticks.next();
+        let snapshot = self.stage.db.snapshot();
+        self.saw(began, None, Seen::Snapshot(snapshot.sequence_number()));
+        self.held.push(Held::Snapshot(snapshot));
+        Ok(())
+    }
+
+    fn take_iterator(&mut self) -> Answer<()> {
+        let one = self.iterator(None)?;
+        self.held.push(one);
+        Ok(())
+    }
+
+    fn look_at(&mut self, held: Held) -> Answer<()> {
+        match held {
+            Held::Snapshot(snapshot) => {
+                self.stage.counts.add(Counted::SnapshotRead);
+                let at = Some(snapshot.sequence_number());
+                if self.rng.bool() {
+                    return self.get(Some(snapshot));
+                }
+                let Held::Iterator { began, keyspace, range, iterator, .. } =
+                    self.iterator(Some(snapshot))?
+                else {
+                    return Ok(());
+                };
+                let entries = self.entries(iterator)?;
+                self.saw(began, at, Seen::Entries { keyspace, range, entries });
+                Ok(())
+            }
+            Held::Iterator { began, returned, keyspace, range, iterator } => {
+                self.stage.counts.add(Counted::Walk);
+                let entries = self.entries(iterator)?;
+                let seen = Seen::Entries { keyspace, range, entries };
+                self.history.reads.push(Read { began, returned, at: None, seen });
+                Ok(())
+            }
+        }
+    }
+
+    /// Walks forwards or backwards.
+    fn entries(&mut self, iterator: Iter) -> Answer<Vec<(Vec<u8>, Vec<u8>)>> {
+        let taken = |entry: Answer<(Vec<u8>, foldb::Value)>| {
+            entry.map(|(key, value)| (key, value.to_vec()))
+        };
+        if self.rng.bool() {
+            return iterator.map(taken).collect();
+        }
+        let mut entries = iterator.reversed().map(taken).collect::<Answer<Vec<_>>>()?;
+        entries.reverse();
+        Ok(entries)
+    }
+
+    fn work_by_hand(&mut self) -> Answer<()> {
+        let db = self.stage.db;
+        match self.rng.u8(..6) {
+            0 => db.flush(),
+            1 => db.compact::<&[u8]>(..),
+            2 => db.merge_segments(&MergeOptions::default()).map(drop),
+            3 => db.verify().map(drop),
+            4 => db.wait_for_background(),
+            _ => {
+                let began = self.stage.ticks.next();
+                db.sync()?;
+                self.history.syncs.push(began);
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes a second database and reads it: it shows one moment.
+    fn checkpoint(&mut self) -> Answer<()> {
+        let path = format!("/checkpoint-{}", self.next_value());
+        let began = self.stage.ticks.next();
+        self.stage.db.checkpoint(&path)?;
+        let returned = self.stage.ticks.next();
+        self.stage.counts.add(Counted::Checkpoint);
+        let copy = Db::open_read_only(&path, self.stage.options.clone())?;
+        let mut all = Vec::new();
+        for (keyspace, own) in self.stage.keyspaces.iter().enumerate() {
+            let entries = self.entries(copy.keyspace(own.name())?.iter()?)?;
+            all.push(Seen::Entries { keyspace, range: None, entries });
+        }
+        self.history.reads.push(Read { began, returned, at: None, seen: Seen::Together(all) });
+        Ok(())
+    }
+
+    fn write(&mut self) -> Answer<()> {
+        let features = self.stage.features;
+        let count =
+            if features.batches && self.rng.u8(..4) == 0 { self.rng.usize(2..12) } else { 1 };
+        let operations: Vec<_> = (0..count).map(|_| self.change()).collect();
+        let sync = self.rng.u8(..) < features.syncs;
+        let gives_up = features.deadlines && self.rng.bool();
+        let deadline = gives_up.then(|| Duration::from_micros(self.rng.u64(..2000)));
+        let options = WriteOptions { sync, deadline, ..WriteOptions::default() };
+        numbering::forget();
+        let began = self.stage.ticks.next();
+        let answer = self.submit(&operations, &options);
+        let returned = self.stage.ticks.next();
+        self.stage.counts.add(Counted::Write);
+        let outcome = match answer {
+            Ok(()) => Outcome::Done { synced: sync },
+            Err(_) => Outcome::Open,
+        };
+        match (numbering::last_write(), outcome) {
+            (Some(numbers), _) => {
+                let write = Write { began, returned, numbers, operations, outcome };
+                self.history.writes.push(write);
+            }
+            // A range without keys is nothing to write.
+            (None, _) => {}
+        }
+        answer
+    }
+
+    fn submit(&self, operations: &[Operation], options: &WriteOptions) -> Answer<()> {
+        let keyspace = |operation: &Operation| &self.stage.keyspaces[operation.keyspace];
+        let own = |operation: &Operation| self.stage.features.operators[operation.keyspace];
+        if let [operation] = operations {
+            match &operation.change {
+                Change::Put(key, value) => return keyspace(operation).put_opt(key, value, options),
+                Change::Delete(key) => return keyspace(operation).delete_opt(key, options),
+                Change::Merge(operator, key, operand) if *operator == own(operation) => {
+                    return keyspace(operation).merge_opt(key, operand, options);
+                }
+                Change::DeleteRange(range) => {
+                    return keyspace(operation).delete_range_opt(range.clone(), options);
+                }
+                Change::Merge(..) => {}
+            }
+        }
+        let mut batch = WriteBatch::new();
+        for operation in operations {
+            let keyspace = keyspace(operation);
+            match &operation.change {
+                Change::Put(key, value) => batch.put_in(keyspace, key, value),
+                Change::Delete(key) => batch.delete_in(keyspace, key),
+                Change::Merge(operator, key, operand) => {
+                    let operator = &self.stage.operators[*operator as usize];
+                    batch.merge_with_in(operator, keyspace, key, operand)
+                }
+                Change::DeleteRange(range) => batch.delete_range_in(keyspace, range.clone()),
+            };
+        }
+        self.stage.db.write_opt(&batch, options)
+    }
+
+    fn change(&mut self) -> Operation {
+        let features = self.stage.features;
+        let keyspace = self.rng.usize(..features.operators.len());
+        let own = features.operators[keyspace];
+        let key = self.key();
+        let change = match self.rng.u8(..100) {
+            0..30 => Change::Put(key, self.value(own)),
+            30..42 => Change::Delete(key),
+            42..46 if features.range_deletes => Change::DeleteRange(self.range()),
+            _ => {
+                let mixed = features.mixed_operators && own != Operator::Add;
+                let drawn = if mixed { self.rng.choice(Operator::OF_BYTES) } else { None };
+                Change::Merge(drawn.unwrap_or(own), key, self.operand(own))
+            }
+        };
+        Operation { keyspace, change }
+    }
+
+    fn key(&mut self) -> Vec<u8> {
+        // Some keys are written far more often than others.
+        let keys = self.stage.features.keys;
+        let among = if self.rng.bool() { keys.min(3) } else { keys };
+        self.stage.features.key(self.rng.u16(..among))
+    }
+
+    fn range(&mut self) -> Range<Vec<u8>> {
+        let keys = self.stage.features.keys;
+        let from = self.rng.u16(..keys);
+        let to = from.saturating_add(self.rng.u16(1..=keys));
+        from.to_be_bytes().to_vec()..to.to_be_bytes().to_vec()
+    }
+
+    fn next_value(&mut self) -> u64 {
+        self.next_value += 1;
+        self.next_value
+    }
+
+    fn value(&mut self, operator: Operator) -> Vec<u8> {
+        let mut value = self.next_value().to_le_bytes().to_vec();
+        if operator != Operator::Add {
+            let largest = self.stage.features.largest_value;
+            let len = if self.rng.u8(..4) == 0 { self.rng.usize(..=largest) } else { 0 };
+            value.resize(value.len().max(len), b'v');
+        }
+        value
+    }
+
+    fn operand(&mut self, own: Operator) -> Vec<u8> {
+        match own {
+            Operator::Add => u64::from(self.rng.u16(..)).to_le_bytes().to_vec(),
+            _ => self.next_value().to_be_bytes()[2..].to_vec(),
+        }
+    }
+}

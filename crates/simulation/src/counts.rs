@@ -1,0 +1,100 @@
+//! How often things happened that a run is there to make happen.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use foldb::{Event, EventListener};
+
+macro_rules! counted {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What is counted. A long run in which one of them never happened proved less than it says.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Counted {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Counted {
+            /// All of them.
+            pub const ALL: [Counted; [$(Counted::$name),*].len()] = [$(Counted::$name),*];
+        }
+    };
+}
+
+counted! {
+    /// Calls of clients.
+    Operation,
+    /// Writes among them.
+    Write,
+    /// Writes that gave up at their deadline.
+    Busy,
+    /// Reads at a snapshot that was held.
+    SnapshotRead,
+    /// Walks of an iterator.
+    Walk,
+    /// Checkpoints that were compared.
+    Checkpoint,
+    /// Stops that left what a killed process leaves.
+    Kill,
+    /// Stops that left what a power cut leaves.
+    PowerCut,
+    /// Lives that ended by a clean close.
+    Close,
+    /// Opens that a stop interrupted.
+    OpenCut,
+    /// Opens that left out a torn tail.
+    TailDropped,
+    /// Acknowledged writes that a stop lost, for they were not synced.
+    LostWrite,
+    /// Flushes.
+    Flush,
+    /// Compactions.
+    Compaction,
+    /// Merges of segments.
+    SegmentMerge,
+    /// Logs that became segments.
+    AdoptedLog,
+    /// Writes that waited.
+    Stall,
+    /// Calls of the disk that failed.
+    FailedCall,
+    /// Syncs among them.
+    FailedSync,
+}
+
+/// The counts of one run.
+#[derive(Debug, Default)]
+pub struct Counts([AtomicU64; Counted::ALL.len()]);
+
+impl Counts {
+    /// Counts one.
+    pub fn add(&self, counted: Counted) {
+        self.add_many(counted, 1);
+    }
+
+    /// Counts several.
+    pub fn add_many(&self, counted: Counted, count: u64) {
+        self.0[counted as usize].fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// How many there were.
+    pub fn get(&self, counted: Counted) -> u64 {
+        self.0[counted as usize].load(Ordering::Relaxed)
+    }
+}
+
+impl EventListener for Counts {
+    fn on_event(&self, event: &Event) {
+        match event {
+            Event::Flush { bytes_adopted, .. } => {
+                self.add(Counted::Flush);
+                if *bytes_adopted > 0 {
+                    self.add(Counted::AdoptedLog);
+                }
+            }
+            Event::Compaction { .. } => self.add(Counted::Compaction),
+            Event::SegmentMerge { .. } => self.add(Counted::SegmentMerge),
+            Event::Stall { .. } => self.add(Counted::Stall),
+            Event::TailDropped(_) => self.add(Counted::TailDropped),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The disk of the machine: files in memory, calls that take time or fail, and a power cut.
+//!
+//! Invariant: after the power cut no call reaches the files, so what the next life finds is what
+//! was there at that moment.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use foldb_env::mem::{Fault, Operation};
+use foldb_env::{MemFs, Watch, WritableFile};
+
+/// What is left of files after a stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The process is killed: what was written is there.
+    Kill,
+    /// Power goes, and all that was not synced with it.
+    Forgetful,
+    /// Power goes, and a drawn part of what was not synced with it.
+    Torn,
+}
+
+/// How a disk behaves. Drawn from the seed.
+#[derive(Clone, Debug)]
+pub struct Temper {
+    /// Longest time of a call that reads or writes, in microseconds.
+    pub call_micros: u64,
+    /// Longest time of a sync, in microseconds.
+    pub sync_micros: u64,
+    /// Of 100 000 calls, so many fail.
+    pub failures: u32,
+    /// Of 100 000 calls, so many take ten seconds.
+    pub hangs: u32,
+}
+
+/// The disk, as [`foldb_env::WatchedFs`] asks it.
+#[derive(Debug)]
+pub struct Disk {
+    fs: MemFs,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    rng: fastrand::Rng,
+    temper: Temper,
+    stop: Stop,
+    /// Changes until the power goes.
+    fuse: Option<u64>,
+    /// What was left when it went.
+    left: Option<MemFs>,
+    failures: u64,
+    failed_syncs: u64,
+}
+
+/// What happened on a disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Happened {
+    /// Calls that failed by the draw, failed syncs among them.
+    pub failures: u64,
+    /// Syncs that failed.
+    pub failed_syncs: u64,
+}
+
+impl Disk {
+    /// A disk with these files. Its power goes at the `fuse`-th change from now.
+    pub fn new(fs: MemFs, temper: Temper, stop: Stop, fuse: Option<u64>, seed: u64) -> Disk {
+        let rng = fastrand::Rng::with_seed(seed);
+        let (left, failures, failed_syncs) = (None, 0, 0);
+        let state = State { rng, temper, stop, fuse, left, failures, failed_syncs };
+        Disk { fs, state: Mutex::new(state) }
+    }
+
+    /// Whether the power has gone.
+    pub fn is_dead(&self) -> bool {
+        self.state().left.is_some()
+    }
+
+    /// Cuts the power, unless it has gone, and answers what is left.
+    pub fn cut(&self) -> MemFs {
+        let mut state = self.state();
+        if state.left.is_none() {
+            state.left = Some(self.image(&mut state));
+        }
+        state.left.clone().unwrap_or_default()
+    }
+
+    /// From now on no call fails or hangs by the draw.
+    pub fn calm(&self) {
+        self.state().temper = Temper { call_micros: 10, sync_micros: 100, failures: 0, hangs: 0 };
+    }
+
+    /// What happened so far.
+    pub fn happened(&self) -> Happened {
+        let state = self.state();
+        Happened { failures: state.failures, failed_syncs: state.failed_syncs }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn image(&self, state: &mut State) -> MemFs {
+        match state.stop {
+            Stop::Kill => self.fs.kill(),
+            Stop::Forgetful => self.fs.crash(),
+            Stop::Torn => self.fs.crash_with(state.rng.u64(..)),
+        }
+    }
+
+    /// Draws what becomes of a call: how long it takes, and whether it fails.
+    fn draw(&self, state: &mut State, operation: Operation) -> (Duration, io::Result<()>) {
+        let Temper { call_micros, sync_micros, failures, hangs } = state.temper;
+        let is_sync = matches!(operation, Operation::Sync | Operation::SyncDir);
+        let longest = if is_sync { sync_micros } else { call_micros };
+        let mut time = Duration::from_micros(state.rng.u64(..=longest));
+        if state.rng.u32(..100_000) < hangs {
+            time = Duration::from_secs(10);
+        }
+        if state.rng.u32(..100_000) >= failures {
+            return (time, Ok(()));
+        }
+        state.failures += 1;
+        if operation == Operation::Sync {
+            // The files have to know: what was not synced may be lost from now on.
+            state.failed_syncs += 1;
+            self.fs.inject(Fault::on(Operation::Sync));
+            return (time, Ok(()));
+        }
+        let kinds = [io::ErrorKind::Other, io::ErrorKind::StorageFull];
+        let kind = kinds[usize::from(state.rng.bool() && operation.is_mutation())];
+        (time, Err(io::Error::new(kind, format!("drawn: {operation:?} failed"))))
+    }
+
+    fn call(
+        &self,
+        operation: Operation,
+        torn: impl FnOnce(&mut fastrand::Rng) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (time, outcome) = {
+            let mut state = self.state();
+            if state.left.is_some() {
+                return Err(gone());
+            }
+            if operation.is_mutation()
+                && let Some(fuse) = &mut state.fuse
+            {
+                *fuse = fuse.saturating_sub(1);
+                if *fuse == 0 {
+                    torn(&mut state.rng)?;
+                    state.left = Some(self.image(&mut state));
+                    return Err(gone());
+                }
+            }
+            self.draw(&mut state, operation)
+        };
+        if !time.is_zero() {
+            thread::sleep(time);
+        }
+        if self.is_dead() {
+            return Err(gone());
+        }
+        outcome
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the power is gone")
+}
+
+impl Watch for Disk {
+    fn before(&self, operation: Operation, _path: &Path) -> io::Result<()> {
+        self.call(operation, |_| Ok(()))
+    }
+
+    fn before_write(
+        &self,
+        _path: &Path,
+        file: &dyn WritableFile,
+        bytes: &[u8],
+        offset: u64,
+    ) -> io::Result<()> {
+        // Some sectors of the write that the power cut interrupts.
+        self.call(Operation::Write, |rng| {
+            let torn = (rng.usize(..=bytes.len()) / 512 * 512).min(bytes.len());
+            let torn = if rng.bool() { torn } else { rng.usize(..=bytes.len()) };
+            file.write_at(&bytes[..torn], offset)
+        })
+    }
+}
+
+/// A file system watched by a disk.
+pub fn watched(disk: &Arc<Disk>) -> foldb_env::WatchedFs {
+    foldb_env::WatchedFs::new(Arc::new(disk.fs.clone()), Arc::clone(disk) as _)
+}

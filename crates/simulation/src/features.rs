@@ -1,0 +1,135 @@
+//! What a seed decides: settings, clients, the disk's temper and how lives end.
+
+use foldb::Options;
+use foldb_stress::{Operator, draws, small_options};
+
+use crate::disk::{Stop, Temper};
+
+/// Operations that a seed makes before it counts.
+pub const LEAST_OPERATIONS: u64 = 1000;
+
+/// The features of one run. Each run leaves some out (swarm testing).
+#[derive(Clone, Debug)]
+pub struct Features {
+    /// What all else is drawn from.
+    pub seed: u64,
+    /// Threads that write, and read what they and others wrote.
+    pub writers: u8,
+    /// Threads that only read.
+    pub readers: u8,
+    /// The operator of each keyspace; the first is the keyspace `default`.
+    pub operators: Vec<Operator>,
+    /// Keys of each keyspace.
+    pub keys: u16,
+    /// Largest value, in bytes.
+    pub largest_value: usize,
+    /// Operations of each thread in a life.
+    pub operations: u64,
+    /// Of 100 operations of a writer, so many read.
+    pub reads: u8,
+    /// Of 256 writes, so many ask for a sync.
+    pub syncs: u8,
+    /// Whether several operations are written as one.
+    pub batches: bool,
+    /// Whether ranges are deleted.
+    pub range_deletes: bool,
+    /// Whether snapshots are held and read later.
+    pub snapshots: bool,
+    /// Whether iterators are held and read later.
+    pub iterators: bool,
+    /// Whether clients call for flushes, compactions, merges of segments and verifications.
+    pub manual_work: bool,
+    /// Whether checkpoints are made and compared.
+    pub checkpoints: bool,
+    /// Whether keys of bytes are merged into with all operators of bytes.
+    pub mixed_operators: bool,
+    /// Whether some writes give up where they would wait.
+    pub deadlines: bool,
+    /// How the disk behaves.
+    pub temper: Temper,
+}
+
+/// How a life ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By a clean close.
+    Close,
+    /// By a stop at a change of the disk that the fuse counts down to.
+    Fuse {
+        /// What is left.
+        stop: Stop,
+        /// Changes until then.
+        changes: u64,
+    },
+    /// By a stop when all threads have done their operations.
+    Late(Stop),
+}
+
+impl Features {
+    /// The features of a seed.
+    pub fn draw(seed: u64) -> Features {
+        let mut rng = draws(seed, "simulated features", &[]);
+        let operators = (0..rng.usize(1..=3)).map(|_| rng.choice(Operator::ALL));
+        let operators = operators.map(|drawn| drawn.unwrap_or(Operator::Add)).collect();
+        Features {
+            seed,
+            writers: rng.u8(2..=4),
+            readers: rng.u8(0..=2),
+            operators,
+            keys: [4, 20, 100][rng.usize(..3)],
+            largest_value: [16, 200, 3000][rng.usize(..3)],
+            operations: rng.u64(60..=150),
+            reads: [10, 30, 60][rng.usize(..3)],
+            syncs: [0, 2, 20, 200][rng.usize(..4)],
+            batches: rng.bool(),
+            range_deletes: rng.bool(),
+            snapshots: rng.bool(),
+            iterators: rng.bool(),
+            manual_work: rng.bool(),
+            checkpoints: rng.u8(..4) == 0,
+            mixed_operators: rng.bool(),
+            deadlines: rng.u8(..4) == 0,
+            temper: Temper {
+                call_micros: [0, 0, 5, 100, 3000][rng.usize(..5)],
+                sync_micros: [0, 100, 5_000, 200_000][rng.usize(..4)],
+                failures: [0, 0, 0, 50, 500][rng.usize(..5)],
+                hangs: [0, 0, 0, 20][rng.usize(..4)],
+            },
+        }
+    }
+
+    /// The options of the database, all but its machine and listeners.
+    pub fn options(&self) -> Options {
+        let mut rng = draws(self.seed, "simulated options", &[]);
+        let options = small_options(&mut rng);
+        Options {
+            merge_operator: Some(self.operators[0].name().to_owned()),
+            write_buffer_size: 4096 << rng.u32(0..=4),
+            segment_size: 4096 << rng.u32(0..=5),
+            target_file_size: options.target_file_size.min(4096 << rng.u32(4..=7)),
+            ..options
+        }
+    }
+
+    /// How a life ends. The first one ends by a stop.
+    pub fn end(&self, life: u64) -> End {
+        let mut rng = draws(self.seed, "simulated ends", &[life]);
+        let stop = [Stop::Kill, Stop::Forgetful, Stop::Torn, Stop::Torn][rng.usize(..4)];
+        // A write is about one change of the disk.
+        let changes = self.operations * u64::from(self.writers);
+        match rng.u8(..10) {
+            0 if life > 0 => End::Close,
+            1..3 => End::Late(stop),
+            // Soon: while the database opens.
+            3 => End::Fuse { stop, changes: rng.u64(1..30) },
+            _ => End::Fuse { stop, changes: rng.u64(1..=changes) },
+        }
+    }
+
+    /// A key of a number.
+    pub fn key(&self, number: u16) -> Vec<u8> {
+        let mut key = number.to_be_bytes().to_vec();
+        key.extend(std::iter::repeat_n(b'k', usize::from(number.wrapping_mul(37)) % 24));
+        key
+    }
+}

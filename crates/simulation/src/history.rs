@@ -1,0 +1,135 @@
+//! What clients did and what they were told: the record that a checker reads.
+//!
+//! Time is a counter that every call moves twice, when it begins and when it returns. A call that
+//! returned before another began has the smaller numbers.
+//!
+//! Invariant: an entry says nothing that its client could not have seen, but for the sequence
+//! numbers of writes, which the engine tells its tests.
+
+use std::ops::{Range, RangeInclusive};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use foldb_stress::Operator;
+
+/// A moment, by the counter of a [`Ticks`].
+pub type Tick = u64;
+
+/// The counter.
+#[derive(Debug, Default)]
+pub struct Ticks(AtomicU64);
+
+impl Ticks {
+    /// The next moment.
+    pub fn next(&self) -> Tick {
+        self.0.fetch_add(1, Ordering::SeqCst)
+    }
+}
+
+/// One change of one keyspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// Which of the run's keyspaces.
+    pub keyspace: usize,
+    /// What becomes of it.
+    pub change: Change,
+}
+
+/// What an operation does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A key gets a value.
+    Put(Vec<u8>, Vec<u8>),
+    /// A key goes.
+    Delete(Vec<u8>),
+    /// An operand is merged into a key's value.
+    Merge(Operator, Vec<u8>, Vec<u8>),
+    /// The keys of a range go.
+    DeleteRange(Range<Vec<u8>>),
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It returned `Ok`. With a sync: it is durable.
+    Done {
+        /// Whether it asked for a sync.
+        synced: bool,
+    },
+    /// It returned an error, or a stop interrupted it: it may be there, whole, or not.
+    Open,
+}
+
+/// One write.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// When it was begun.
+    pub began: Tick,
+    /// When it returned.
+    pub returned: Tick,
+    /// Sequence numbers of its operations.
+    pub numbers: RangeInclusive<u64>,
+    /// Atomic.
+    pub operations: Vec<Operation>,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// What a read found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// The number of a snapshot.
+    Snapshot(u64),
+    /// The value of a key.
+    Value {
+        /// Which of the run's keyspaces.
+        keyspace: usize,
+        /// Which key.
+        key: Vec<u8>,
+        /// What it had.
+        value: Option<Vec<u8>>,
+    },
+    /// All entries of a range, in the order of keys.
+    Entries {
+        /// Which of the run's keyspaces.
+        keyspace: usize,
+        /// From the first key to before the second; `None`: all keys.
+        range: Option<Range<Vec<u8>>>,
+        /// What was there.
+        entries: Vec<(Vec<u8>, Vec<u8>)>,
+    },
+    /// Several things, all at one moment.
+    Together(Vec<Seen>),
+}
+
+/// One read. Of an iterator: when it was made, for it shows that moment.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// When it was begun.
+    pub began: Tick,
+    /// When it returned.
+    pub returned: Tick,
+    /// The number of the snapshot that it was made at.
+    pub at: Option<u64>,
+    /// What it found.
+    pub seen: Seen,
+}
+
+/// What one thread, or all threads, did in one life of a database.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// Writes that got sequence numbers.
+    pub writes: Vec<Write>,
+    /// Reads, in the order in which they returned.
+    pub reads: Vec<Read>,
+    /// When a call that makes all earlier writes durable began, if it succeeded.
+    pub syncs: Vec<Tick>,
+}
+
+impl History {
+    /// Takes in what another thread did.
+    pub fn append(&mut self, mut other: History) {
+        self.writes.append(&mut other.writes);
+        self.reads.append(&mut other.reads);
+        self.syncs.append(&mut other.syncs);
+    }
+}

@@ -1,0 +1,30 @@
+//! Memory at the same addresses in each process of this program.
+//!
+//! Some locks choose a queue by the hash of their address, so addresses are a part of a run.
+
+#![allow(unsafe_code)]
+
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+/// Starts this program anew, without random addresses, unless it runs so already. Where the system
+/// refuses, it goes on as it is: two runs of a seed may differ then.
+pub fn fix_addresses() {
+    /// Asks for the setting and changes nothing.
+    const ASK: libc::c_ulong = 0xffff_ffff;
+    // SAFETY: a question.
+    let now = unsafe { libc::personality(ASK) };
+    if now < 0 || now & libc::ADDR_NO_RANDOMIZE != 0 {
+        return;
+    }
+    let wanted = now | libc::ADDR_NO_RANDOMIZE;
+    // SAFETY: changes only where the next program's memory lies.
+    let before = unsafe { libc::personality(wanted as libc::c_ulong) };
+    let Ok(program) = std::env::current_exe() else { return };
+    // SAFETY: a question.
+    if before < 0 || unsafe { libc::personality(ASK) } & libc::ADDR_NO_RANDOMIZE == 0 {
+        return;
+    }
+    // It answers only where it failed.
+    let _failed = Command::new(program).args(std::env::args_os().skip(1)).exec();
+}

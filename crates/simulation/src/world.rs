@@ -1,0 +1,259 @@
+//! One run: a database that lives several times, its clients, and the stops between its lives.
+//!
+//! ```text
+//!  open ─ compare ─ clients work ─ stop ─┐
+//!   ▲                 what is left       │
+//!   └────────────────────────────────────┘   until enough was done; then a clean close
+//! ```
+
+use std::sync::Arc;
+use std::thread;
+
+use foldb::{Db, ErrorKind, Keyspace, KeyspaceOptions, Options};
+use foldb_env::{Env, MemFs, SystemClock, SystemThreads};
+use foldb_stress::{Operator, draws};
+
+use crate::checker::{Checker, Wrong};
+use crate::client::{Client, Stage};
+use crate::counts::{Counted, Counts};
+use crate::disk::{Disk, Stop, Temper, watched};
+use crate::features::{End, Features, LEAST_OPERATIONS};
+use crate::history::{History, Seen, Ticks};
+use crate::machine::{self, Run, message_of};
+
+/// Where the database is.
+const PATH: &str = "/db";
+
+/// Lives after which a run ends, whatever was done.
+const MOST_LIVES: u64 = 40;
+
+/// Runs a seed on a machine of its own.
+pub fn simulate(seed: u64, counts: &Arc<Counts>) -> Run<Result<(), Wrong>> {
+    machine::run(seed, || World::new(seed, counts).run())
+}
+
+struct World<'a> {
+    features: Features,
+    checker: Checker,
+    ticks: Ticks,
+    counts: &'a Arc<Counts>,
+    /// What the next life finds.
+    files: MemFs,
+    /// Whether the last life ended so that all acknowledged writes are there.
+    keeps_all: bool,
+    operations: u64,
+    stops: u64,
+}
+
+/// A database that was opened, and what clients need of it.
+struct Opened {
+    db: Db,
+    keyspaces: Vec<Keyspace>,
+    operators: Vec<foldb::Operator>,
+}
+
+impl<'a> World<'a> {
+    fn new(seed: u64, counts: &'a Arc<Counts>) -> World<'a> {
+        let features = Features::draw(seed);
+        let checker = Checker::new(features.operators.len());
+        let (ticks, files) = (Ticks::default(), MemFs::new());
+        World { features, checker, ticks, counts, files, keeps_all: true, operations: 0, stops: 0 }
+    }
+
+    fn run(mut self) -> Result<(), Wrong> {
+        for life in 0..MOST_LIVES {
+            let end = self.features.end(life);
+            self.live(life, end).map_err(|wrong| format!("life {life}: {wrong}"))?;
+            if self.operations >= LEAST_OPERATIONS && self.stops > 0 {
+                break;
+            }
+        }
+        self.last_life().map_err(|wrong| format!("the last life: {wrong}"))
+    }
+
+    /// One life, up to its end.
+    fn live(&mut self, life: u64, end: End) -> Result<(), Wrong> {
+        let (stop, fuse) = match end {
+            End::Fuse { stop, changes } => (stop, Some(changes)),
+            End::Late(stop) => (stop, None),
+            End::Close => (Stop::Kill, None),
+        };
+        let temper = self.features.temper.clone();
+        let disk = self.disk(temper, stop, fuse, life);
+        let Some(opened) = self.open_and_compare(&disk, life)? else {
+            self.counts.add(Counted::OpenCut);
+            self.end_by_stop(&disk, stop);
+            return Ok(());
+        };
+        let before = self.counts.get(Counted::Operation);
+        let history = self.work(&opened, &disk, life)?;
+        self.operations += self.counts.get(Counted::Operation) - before;
+        self.checker.check(history)?;
+        if end == End::Close {
+            let closed = opened.db.close();
+            if let Err(error) = &closed
+                && !is_excused(&disk)
+            {
+                return Err(format!("the close failed: {error}"));
+            }
+            drop(opened);
+            if closed.is_ok() {
+                self.counts.add(Counted::Close);
+                self.checker.closed();
+            }
+            // After a clean close nothing is left to lose.
+            self.end_by_stop(&disk, if closed.is_ok() { Stop::Forgetful } else { Stop::Kill });
+            return Ok(());
+        }
+        self.end_by_stop(&disk, stop);
+        // Its threads find that the power is gone.
+        drop(opened);
+        Ok(())
+    }
+
+    fn disk(&self, temper: Temper, stop: Stop, fuse: Option<u64>, life: u64) -> Arc<Disk> {
+        let seed = draws(self.features.seed, "disk", &[life]).u64(..);
+        Arc::new(Disk::new(self.files.clone(), temper, stop, fuse, seed))
+    }
+
+    /// Takes what a stop leaves for the next life.
+    fn end_by_stop(&mut self, disk: &Disk, stop: Stop) {
+        self.files = disk.cut();
+        self.keeps_all &= stop == Stop::Kill;
+        self.stops += 1;
+        self.counts.add(if stop == Stop::Kill { Counted::Kill } else { Counted::PowerCut });
+        let happened = disk.happened();
+        self.counts.add_many(Counted::FailedCall, happened.failures);
+        self.counts.add_many(Counted::FailedSync, happened.failed_syncs);
+    }
+
+    /// Opens the database and compares it with what must have survived. `None`: the power went.
+    fn open_and_compare(&mut self, disk: &Arc<Disk>, life: u64) -> Result<Option<Opened>, Wrong> {
+        for attempt in 0..2 {
+            let outcome = self.open(disk, life).and_then(|opened| {
+                let found = opened.entries()?;
+                Ok((opened, found))
+            });
+            match outcome {
+                Ok((opened, (number, found))) => {
+                    self.begin_life(number, &found)?;
+                    return Ok(Some(opened));
+                }
+                Err(_) if disk.is_dead() => return Ok(None),
+                Err(_) if attempt == 0 && disk.happened().failures > 0 => disk.calm(),
+                Err(error) => return Err(format!("it does not open: {error}")),
+            }
+        }
+        Err("it does not open".to_owned())
+    }
+
+    fn begin_life(&mut self, number: u64, found: &[Seen]) -> Result<(), Wrong> {
+        let lost = self.checker.begin_life(number, self.keeps_all, found)?;
+        self.counts.add_many(Counted::LostWrite, lost);
+        self.keeps_all = true;
+        Ok(())
+    }
+
+    fn options(&self, disk: &Arc<Disk>, life: u64) -> Options {
+        let mut options = self.features.options();
+        options.env = Env {
+            fs: Arc::new(watched(disk)),
+            clock: Arc::new(SystemClock::default()),
+            threads: Arc::new(SystemThreads),
+            seed: Some(self.features.seed ^ life),
+        };
+        options.listeners.push(Arc::clone(self.counts) as _);
+        options
+    }
+
+    fn open(&self, disk: &Arc<Disk>, life: u64) -> foldb::Result<Opened> {
+        let db = Db::open(PATH, self.options(disk, life))?;
+        let operators = Operator::ALL.iter().map(|operator| db.operator(operator.name()));
+        let operators = operators.collect::<foldb::Result<_>>()?;
+        let mut keyspaces = vec![db.default_keyspace().clone()];
+        for (at, operator) in self.features.operators.iter().enumerate().skip(1) {
+            let name = format!("keyspace-{at}");
+            let keyspace = match db.keyspace(&name) {
+                Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {
+                    let merge_operator = Some(operator.name().to_owned());
+                    let options = KeyspaceOptions { merge_operator, ..Default::default() };
+                    db.create_keyspace(&name, options)
+                }
+                outcome => outcome,
+            };
+            keyspaces.push(keyspace?);
+        }
+        Ok(Opened { db, keyspaces, operators })
+    }
+
+    /// All clients at once, until each is done. Answers what they did.
+    fn work(&self, opened: &Opened, disk: &Arc<Disk>, life: u64) -> Result<History, Wrong> {
+        let stage = Stage {
+            features: &self.features,
+            db: &opened.db,
+            keyspaces: &opened.keyspaces,
+            operators: &opened.operators,
+            disk,
+            ticks: &self.ticks,
+            counts: self.counts,
+            options: self.options(disk, life),
+        };
+        let mut history = History::default();
+        let clients = self.features.writers + self.features.readers;
+        thread::scope(|scope| {
+            let client = |number| Client::new(&stage, life, number);
+            let threads = (0..clients).map(client).map(|client| scope.spawn(|| client.work()));
+            let threads: Vec<_> = threads.collect();
+            for thread in threads {
+                match thread.join() {
+                    Ok(outcome) => history.append(outcome?),
+                    Err(panic) => {
+                        return Err(format!("a client panicked: {}", message_of(&*panic)));
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        Ok(history)
+    }
+
+    /// On a disk without faults: open, compare, verify, close; and once more.
+    fn last_life(&mut self) -> Result<(), Wrong> {
+        let calm = Temper { call_micros: 10, sync_micros: 100, failures: 0, hangs: 0 };
+        for life in [MOST_LIVES, MOST_LIVES + 1] {
+            let disk = self.disk(calm.clone(), Stop::Forgetful, None, life);
+            let opened = self.open_and_compare(&disk, life)?.ok_or("the power went")?;
+            opened.db.verify().map_err(|error| format!("it does not verify: {error}"))?;
+            opened.db.close().map_err(|error| format!("it does not close: {error}"))?;
+            drop(opened);
+            self.checker.closed();
+            self.files = disk.cut();
+        }
+        Ok(())
+    }
+}
+
+/// Whether the disk explains an error.
+fn is_excused(disk: &Disk) -> bool {
+    disk.is_dead() || disk.happened().failures > 0
+}
+
+impl Opened {
+    /// The number of the last write, and all entries of all keyspaces, forwards and backwards.
+    fn entries(&self) -> foldb::Result<(u64, Vec<Seen>)> {
+        let mut found = Vec::new();
+        for (keyspace, handle) in self.keyspaces.iter().enumerate() {
+            let taken = |entry: foldb::Result<(Vec<u8>, foldb::Value)>| {
+                entry.map(|(key, value)| (key, value.to_vec()))
+            };
+            let entries = handle.iter()?.map(taken).collect::<foldb::Result<Vec<_>>>()?;
+            let backwards = handle.iter()?.reversed().map(taken);
+            let mut backwards = backwards.collect::<foldb::Result<Vec<_>>>()?;
+            backwards.reverse();
+            for entries in [entries, backwards] {
+                found.push(Seen::Entries { keyspace, range: None, entries });
+            }
+        }
+        Ok((self.db.snapshot().sequence_number(), found))
+    }
+}
