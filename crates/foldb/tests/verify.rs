@@ -192,3 +192,31 @@ fn operands_of_unknown_operators_are_counted() {
     let report = foldb::verify(PATH, without).unwrap();
     assert!(report.is_sound() && report.unchecked_operands == 1, "{report:?}");
 }
+
+/// A flush cuts a range delete down to the keys below it, so it ends directly behind the last one. Verification took the end for one before that key, and a sound database for damaged. Repair
+/// wrote it so: a read of that key no longer met the delete.
+#[test]
+fn a_range_delete_that_ends_behind_a_key_verifies_and_is_repaired() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, options(&fs)).unwrap();
+    for n in 0..10 {
+        db.put(format!("key{n}"), "x").unwrap();
+    }
+    db.flush().unwrap();
+    db.delete_range("key".."kez").unwrap();
+    db.flush().unwrap();
+    db.close().unwrap();
+    drop(db);
+
+    let report = verify(&fs);
+    assert!(report.is_sound(), "{:?}", report.faults);
+    for manifest in names(&fs).iter().filter(|name| name.starts_with("MANIFEST")) {
+        fs.remove(&Path::new(PATH).join(manifest)).unwrap();
+    }
+    Db::repair(PATH, options(&fs)).unwrap();
+    let db = Db::open(PATH, options(&fs)).unwrap();
+    for n in 0..10 {
+        assert!(db.get(format!("key{n}")).unwrap().is_none(), "key{n} is back");
+    }
+    assert_eq!(db.iter().unwrap().count(), 0);
+}

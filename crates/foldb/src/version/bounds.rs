@@ -25,6 +25,15 @@ impl Upper {
         }
     }
 
+    /// The end at a place between keys; `None` below or above all of them.
+    pub(crate) fn of(edge: &Edge) -> Option<Upper> {
+        match edge {
+            Edge::Before(key) => Some(Upper::Excluded(Arc::clone(key))),
+            Edge::Behind(key) => Some(Upper::Included(Arc::clone(key))),
+            Edge::Lowest | Edge::Highest => None,
+        }
+    }
+
     /// The place between keys where it ends.
     pub(crate) fn edge(&self) -> Edge {
         match self {

@@ -431,10 +431,9 @@ pub(in crate::db::open) fn bounds(
     let mut bounds: Option<(Key, Upper)> = (properties.entries > 0)
         .then(|| (properties.smallest[..].into(), Upper::Included(properties.largest[..].into())));
     for tombstone in table.range_tombstones().map(|all| all.to_vec()).unwrap_or_default() {
-        let (Some(start), Some(end)) = (tombstone.start.key(), tombstone.end.key()) else {
+        let (Some(start), Some(end)) = (tombstone.start.key(), Upper::of(&tombstone.end)) else {
             continue;
         };
-        let end = Upper::Excluded(Arc::clone(end));
         bounds = Some(match bounds {
             None => (Arc::clone(start), end),
             Some((lo, hi)) => (
