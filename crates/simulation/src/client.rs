@@ -237,13 +237,21 @@ impl<'a> Client<'a> {
             2 => db.merge_segments(&MergeOptions::default()).map(drop),
             3 => db.verify().map(drop),
             4 => db.wait_for_background(),
-            _ => {
-                let began = self.stage.ticks.next();
-                db.sync()?;
-                self.history.syncs.push(began);
-                Ok(())
-            }
+            _ => self.sync(),
         }
+    }
+
+    /// Makes all earlier writes durable: by the call for it, or by a write of nothing.
+    fn sync(&mut self) -> Answer<()> {
+        let began = self.stage.ticks.next();
+        if self.rng.bool() {
+            self.stage.db.sync()?;
+        } else {
+            let options = WriteOptions { sync: true, ..WriteOptions::default() };
+            self.stage.db.write_opt(&WriteBatch::new(), &options)?;
+        }
+        self.history.syncs.push(began);
+        Ok(())
     }
 
     /// Makes a second database and reads it: it shows one moment.
@@ -365,7 +373,8 @@ impl<'a> Client<'a> {
         let mut value = self.next_value().to_le_bytes().to_vec();
         if operator != Operator::Add {
             let largest = self.stage.features.largest_value;
-            let len = if self.rng.u8(..4) == 0 { self.rng.usize(..=largest) } else { 0 };
+            let is_large = self.rng.u8(..) < self.stage.features.large_values;
+            let len = if is_large { self.rng.usize(..=largest) } else { 0 };
             value.resize(value.len().max(len), b'v');
         }
         value

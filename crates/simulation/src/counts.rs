@@ -58,6 +58,10 @@ counted! {
     FailedCall,
     /// Syncs among them.
     FailedSync,
+    /// Closed databases that were damaged.
+    Damage,
+    /// Damages that an open, a read or a verification noticed.
+    DamageNoticed,
 }
 
 /// The counts of one run.

@@ -36,6 +36,11 @@ pub struct Temper {
     pub hangs: u32,
 }
 
+impl Temper {
+    /// Quick, and never fails.
+    pub const CALM: Temper = Temper { call_micros: 10, sync_micros: 100, failures: 0, hangs: 0 };
+}
+
 /// The disk, as [`foldb_env::WatchedFs`] asks it.
 #[derive(Debug)]
 pub struct Disk {
@@ -90,7 +95,7 @@ impl Disk {
 
     /// From now on no call fails or hangs by the draw.
     pub fn calm(&self) {
-        self.state().temper = Temper { call_micros: 10, sync_micros: 100, failures: 0, hangs: 0 };
+        self.state().temper = Temper::CALM;
     }
 
     /// What happened so far.

@@ -23,6 +23,8 @@ pub struct Features {
     pub keys: u16,
     /// Largest value, in bytes.
     pub largest_value: usize,
+    /// Of 256 values, so many may be that large; the others have eight bytes.
+    pub large_values: u8,
     /// Operations of each thread in a life.
     pub operations: u64,
     /// Of 100 operations of a writer, so many read.
@@ -45,6 +47,8 @@ pub struct Features {
     pub mixed_operators: bool,
     /// Whether some writes give up where they would wait.
     pub deadlines: bool,
+    /// Whether the closed database is damaged in the end.
+    pub damage: bool,
     /// How the disk behaves.
     pub temper: Temper,
 }
@@ -76,8 +80,9 @@ impl Features {
             writers: rng.u8(2..=4),
             readers: rng.u8(0..=2),
             operators,
-            keys: [4, 20, 100][rng.usize(..3)],
+            keys: [4, 20, 100, 1000][rng.usize(..4)],
             largest_value: [16, 200, 3000][rng.usize(..3)],
+            large_values: [60, 240][rng.usize(..2)],
             operations: rng.u64(60..=150),
             reads: [10, 30, 60][rng.usize(..3)],
             syncs: [0, 2, 20, 200][rng.usize(..4)],
@@ -89,6 +94,7 @@ impl Features {
             checkpoints: rng.u8(..4) == 0,
             mixed_operators: rng.bool(),
             deadlines: rng.u8(..4) == 0,
+            damage: rng.bool(),
             temper: Temper {
                 call_micros: [0, 0, 5, 100, 3000][rng.usize(..5)],
                 sync_micros: [0, 100, 5_000, 200_000][rng.usize(..4)],

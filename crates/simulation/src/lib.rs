@@ -4,6 +4,7 @@
 //!  world ── lives of one database: open, compare, work, stop
 //!    ├─ client ── threads that write and read, and record what they were told (history)
 //!    ├─ checker ── is there one order that explains every answer?
+//!    ├─ damage ── misdirected writes, in a database that was closed
 //!    ├─ disk ── files in memory; calls take time, fail, hang; the power goes
 //!    └─ machine ── one scheduler owns threads, locks, time and randomness
 //! ```
@@ -15,6 +16,7 @@
 pub mod checker;
 pub mod client;
 pub mod counts;
+pub mod damage;
 pub mod disk;
 pub mod features;
 pub mod history;

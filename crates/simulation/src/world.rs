@@ -6,6 +6,7 @@
 //!   └────────────────────────────────────┘   until enough was done; then a clean close
 //! ```
 
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
@@ -16,6 +17,7 @@ use foldb_stress::{Operator, draws};
 use crate::checker::{Checker, Wrong};
 use crate::client::{Client, Stage};
 use crate::counts::{Counted, Counts};
+use crate::damage::misdirect;
 use crate::disk::{Disk, Stop, Temper, watched};
 use crate::features::{End, Features, LEAST_OPERATIONS};
 use crate::history::{History, Seen, Ticks};
@@ -219,17 +221,53 @@ impl<'a> World<'a> {
 
     /// On a disk without faults: open, compare, verify, close; and once more.
     fn last_life(&mut self) -> Result<(), Wrong> {
-        let calm = Temper { call_micros: 10, sync_micros: 100, failures: 0, hangs: 0 };
         for life in [MOST_LIVES, MOST_LIVES + 1] {
-            let disk = self.disk(calm.clone(), Stop::Forgetful, None, life);
+            let disk = self.disk(Temper::CALM, Stop::Forgetful, None, life);
             let opened = self.open_and_compare(&disk, life)?.ok_or("the power went")?;
             opened.db.verify().map_err(|error| format!("it does not verify: {error}"))?;
             opened.db.close().map_err(|error| format!("it does not close: {error}"))?;
             drop(opened);
             self.checker.closed();
+            let report = foldb::verify(PATH, self.options(&disk, life));
+            let report = report.map_err(|error| format!("it cannot be verified: {error}"))?;
+            if !report.is_sound() || !report.leftovers.is_empty() {
+                let (faults, leftovers) = (&report.faults, &report.leftovers);
+                return Err(format!("closed, it has faults {faults:?}, leftovers {leftovers:?}"));
+            }
             self.files = disk.cut();
         }
-        Ok(())
+        if self.features.damage { self.damaged_life() } else { Ok(()) }
+    }
+
+    /// After a clean close, a write that went to the wrong place: every answer is right or says
+    /// `Corruption`, and a verification that finds nothing wrong is right too.
+    fn damaged_life(&mut self) -> Result<(), Wrong> {
+        let mut rng = draws(self.features.seed, "damage", &[]);
+        let damage = misdirect(&self.files, Path::new(PATH), &mut rng);
+        let Some(damage) = damage.map_err(|error| format!("cannot damage: {error}"))? else {
+            return Ok(());
+        };
+        self.counts.add(Counted::Damage);
+        let disk = self.disk(Temper::CALM, Stop::Kill, None, MOST_LIVES + 2);
+        let verified = foldb::verify(PATH, self.options(&disk, MOST_LIVES + 2));
+        let is_sound = verified.is_ok_and(|report| report.is_sound());
+        let read = self.open(&disk, MOST_LIVES + 2).and_then(|opened| opened.entries());
+        match read {
+            Ok((number, found)) => {
+                if !is_sound {
+                    self.counts.add(Counted::DamageNoticed);
+                }
+                self.begin_life(number, &found).map_err(|wrong| format!("{damage}; {wrong}"))
+            }
+            Err(error) if error.kind() != ErrorKind::Corruption => {
+                Err(format!("{damage}, which is no Corruption: {error}"))
+            }
+            Err(error) if is_sound => Err(format!("{damage}, and it verifies; {error}")),
+            Err(_) => {
+                self.counts.add(Counted::DamageNoticed);
+                Ok(())
+            }
+        }
     }
 }
 

@@ -72,6 +72,8 @@ impl Core {
         // who installs something has the lock until it is done.
         let (mut writer, mut tree) = (self.lock_writer(), self.lock_tree());
         let written = self.write_last(&mut writer.log, &mut tree);
+        // The worker that does so has left, and space is not kept until the next open.
+        self.remove_unreferenced_tables();
         self.default.tables.note_closed();
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop((tree, writer));

@@ -74,7 +74,7 @@ pub struct Pace {
 impl Pace {
     fn draw(rng: &mut fastrand::Rng) -> Pace {
         Pace {
-            switches: [0, 5, 30, 100, 300][rng.usize(..5)],
+            switches: [0, 3, 10, 30, 100][rng.usize(..5)],
             spurious: [0, 0, 10, 100][rng.usize(..4)],
             call_nanos: [50, 1_000, 50_000][rng.usize(..3)],
         }

@@ -1,0 +1,42 @@
+//! A write that went to the wrong place: sectors of one file over those of another.
+//!
+//! Invariant: the bytes of at least one sector are other ones than before.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use foldb_env::{FileSystem, MemFs};
+
+/// Bytes that a disk writes at once.
+const SECTOR: usize = 512;
+
+/// Copies a sector of some file over a sector of some file in `directory`. Answers what was done; `None`
+/// where the draw changes nothing.
+///
+/// # Errors
+/// Of the file system.
+pub fn misdirect(
+    fs: &MemFs,
+    directory: &Path,
+    rng: &mut fastrand::Rng,
+) -> io::Result<Option<String>> {
+    let mut files: Vec<PathBuf> =
+        fs.list(directory)?.iter().map(|name| directory.join(name)).collect();
+    // An order that does not hang on that of the directory.
+    files.sort();
+    files.retain(|path| fs.len(path).is_ok_and(|len| len > 0));
+    let (Some(from), Some(to)) = (rng.choice(&files), rng.choice(&files)) else {
+        return Ok(None);
+    };
+    let (source, mut target) = (fs.read(from)?, fs.read(to)?);
+    let sector = |rng: &mut fastrand::Rng, len: usize| rng.usize(..len.div_ceil(SECTOR)) * SECTOR;
+    let (read, written) = (sector(rng, source.len()), sector(rng, target.len()));
+    let count = SECTOR.min(source.len() - read).min(target.len() - written);
+    if source[read..read + count] == target[written..written + count] {
+        return Ok(None);
+    }
+    target[written..written + count].copy_from_slice(&source[read..read + count]);
+    fs.create(to)?.write_at(&target, 0)?;
+    let (from, to) = (from.display(), to.display());
+    Ok(Some(format!("{count} bytes of {from} at {read} went to {to} at {written}")))
+}
