@@ -5,22 +5,35 @@
 
 use std::cell::Cell;
 use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The sequence numbers that a write got.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// One for each operation.
+    pub numbers: RangeInclusive<u64>,
+    /// Which write of this process it was. A write that failed and a later one may have the same
+    /// numbers; the turns say which came first.
+    pub turn: u64,
+}
 
 thread_local! {
-    static LAST_WRITE: Cell<Option<(u64, u64)>> = const { Cell::new(None) };
+    static LAST_WRITE: Cell<Option<(u64, u64, u64)>> = const { Cell::new(None) };
 }
+
+static TURNS: AtomicU64 = AtomicU64::new(0);
 
 /// Forgets the last write of this thread.
 pub fn forget() {
     LAST_WRITE.set(None);
 }
 
-/// The numbers that this thread's last write since [`forget`] got, one for each operation. `None`:
-/// it ended before it got any. A write that failed had numbers that another one may have now.
-pub fn last_write() -> Option<RangeInclusive<u64>> {
-    LAST_WRITE.get().map(|(first, last)| first..=last)
+/// What this thread's last write since [`forget`] got. `None`: it ended before it got any.
+pub fn last_write() -> Option<Given> {
+    LAST_WRITE.get().map(|(first, last, turn)| Given { numbers: first..=last, turn })
 }
 
+/// Called with the writer lock held.
 pub(crate) fn note(first: u64, last: u64) {
-    LAST_WRITE.set(Some((first, last)));
+    LAST_WRITE.set(Some((first, last, TURNS.fetch_add(1, Ordering::Relaxed))));
 }

@@ -222,28 +222,25 @@ fn shown(value: Option<&Vec<u8>>) -> String {
     })
 }
 
-/// Orders writes by their numbers. Leaves out those that failed and whose numbers others have; answers
-/// those of them whose numbers no write that succeeded has. An error where two that succeeded have
-/// the same, or where a write has a smaller number than one that had returned before.
+/// Orders writes as they got their numbers. Leaves out those that failed and whose numbers a later one
+/// got; answers those of them that may be in the log in its place, for it failed too. An error where
+/// two that succeeded have the same numbers, or where one began after another with greater numbers had
+/// returned.
 fn in_order(mut writes: Vec<Write>) -> Result<(Vec<Write>, Vec<Write>), Wrong> {
-    writes.sort_by_key(|write| (*write.numbers.start(), write.outcome == Outcome::Open));
+    writes.sort_by_key(|write| write.turn);
     let mut kept: Vec<Write> = Vec::with_capacity(writes.len());
     let (mut began_last, mut rivals) = (0, Vec::new());
     for write in writes {
-        if let Some(before) = kept.last()
-            && before.numbers.end() >= write.numbers.start()
-        {
-            if write.outcome == Outcome::Open {
-                if before.outcome == Outcome::Open {
-                    rivals.push(write);
-                }
-                continue;
-            }
-            if before.outcome == Outcome::Open {
-                kept.pop();
-            } else {
+        let is_open = write.outcome == Outcome::Open;
+        let first = *write.numbers.start();
+        rivals.retain(|rival: &Write| is_open || *rival.numbers.end() < first);
+        while let Some(before) = kept.pop_if(|before| *before.numbers.end() >= first) {
+            if before.outcome != Outcome::Open {
                 let (one, other) = (&before.numbers, &write.numbers);
                 return Err(format!("two writes got the same numbers: {one:?} and {other:?}"));
+            }
+            if is_open {
+                rivals.push(before);
             }
         }
         if write.returned < began_last {

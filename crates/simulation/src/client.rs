@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use foldb::numbering::{self, Given};
 use foldb::{
     Db, ErrorKind, Iter, Keyspace, MergeOptions, ReadOptions, Snapshot, WriteBatch, WriteOptions,
-    numbering,
 };
 use foldb_stress::{Operator, draws};
 
@@ -289,13 +289,10 @@ impl<'a> Client<'a> {
             Ok(()) => Outcome::Done { synced: sync },
             Err(_) => Outcome::Open,
         };
-        match (numbering::last_write(), outcome) {
-            (Some(numbers), _) => {
-                let write = Write { began, returned, numbers, operations, outcome };
-                self.history.writes.push(write);
-            }
-            // A range without keys is nothing to write.
-            (None, _) => {}
+        // A write that gave up at once, and a range without keys, got no number.
+        if let Some(Given { numbers, turn }) = numbering::last_write() {
+            let write = Write { began, returned, numbers, turn, operations, outcome };
+            self.history.writes.push(write);
         }
         answer
     }

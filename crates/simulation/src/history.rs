@@ -68,6 +68,8 @@ pub struct Write {
     pub returned: Tick,
     /// Sequence numbers of its operations.
     pub numbers: RangeInclusive<u64>,
+    /// Orders the writes of a run as they got their numbers.
+    pub turn: u64,
     /// Atomic.
     pub operations: Vec<Operation>,
     /// How it ended.

@@ -478,10 +478,12 @@ impl Core {
                 }
                 continue;
             }
-            if work == Awaited::Merges
-                && let Some(error) = self.merge_error()
-            {
-                return Err(error);
+            if work == Awaited::Merges {
+                if let Some(error) = self.merge_error() {
+                    return Err(error);
+                }
+                // No worker merges after a failed sync, and none says that it does not.
+                self.check_sound()?;
             }
             let mut state = self.background.lock();
             if state.shutdown {
