@@ -99,7 +99,7 @@ impl Features {
                 call_micros: [0, 0, 5, 100, 3000][rng.usize(..5)],
                 sync_micros: [0, 100, 5_000, 200_000][rng.usize(..4)],
                 failures: [0, 0, 0, 50, 500][rng.usize(..5)],
-                hangs: [0, 0, 0, 20][rng.usize(..4)],
+                hangs: if rng.u8(..16) == 0 { 20 } else { 0 },
             },
         }
     }
