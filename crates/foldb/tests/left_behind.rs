@@ -416,6 +416,36 @@ fn links_in_the_directory_are_not_followed() {
     assert_eq!(Db::open(&link, on_disk(&link)).unwrap().get("flushed").unwrap().unwrap(), b"1");
 }
 
+/// A creation fails once `CURRENT` leads to its files, and is killed while it removes them. What is left
+/// once was a `CURRENT` that led to nothing: the path could not be opened any more.
+#[test]
+fn a_creation_that_fails_and_is_killed_leaves_a_database_or_none() {
+    let create = |fs: &MemFs| Db::open(PATH, Options { create_if_missing: true, ..options(fs) });
+    let calls = |failing: u64| {
+        let fs = MemFs::new();
+        fs.inject(Fault::on(Operation::SyncDir).nth(failing));
+        let outcome = create(&fs).map(drop);
+        outcome.is_err().then(|| fs.counts().mutations())
+    };
+    let mut stopped = 0;
+    for failing in 1.. {
+        let Some(calls) = calls(failing) else { break };
+        for last in 1..=calls {
+            let fs = MemFs::new();
+            fs.inject(Fault::on(Operation::SyncDir).nth(failing));
+            fs.inject(Fault::on_mutation().nth(last).forever());
+            create(&fs).map(drop).unwrap_err();
+            let torn = (0..10).map(|seed| fs.crash_with(seed));
+            for left in [fs.kill(), fs.crash()].into_iter().chain(torn) {
+                let db = create(&left).unwrap();
+                db.put("key", "value").unwrap();
+            }
+            stopped += 1;
+        }
+    }
+    assert!(stopped > 40, "{stopped}");
+}
+
 /// Not a test of its own: creates, uses and destroys a database over and over.
 #[test]
 fn create_and_destroy() {

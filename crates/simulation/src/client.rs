@@ -169,7 +169,7 @@ impl<'a> Client<'a> {
         let began = self.stage.ticks.next();
         let iterator = match range.clone() {
             Some(range) => self.stage.keyspaces[keyspace].range_opt(range, &options)?,
-            None => self.stage.keyspaces[keyspace].range_opt::<&[u8]>(.., &options)?,
+            None => self.stage.keyspaces[keyspace].range_opt(.., &options)?,
         };
         let returned = self.stage.ticks.next();
         Ok(Held::Iterator { began, returned, keyspace, range, iterator })
@@ -233,7 +233,7 @@ impl<'a> Client<'a> {
         let db = self.stage.db;
         match self.rng.u8(..6) {
             0 => db.flush(),
-            1 => db.compact::<&[u8]>(..),
+            1 => db.compact(..),
             2 => db.merge_segments(&MergeOptions::default()).map(drop),
             3 => db.verify().map(drop),
             4 => db.wait_for_background(),

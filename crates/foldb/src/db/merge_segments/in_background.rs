@@ -145,7 +145,9 @@ impl Core {
 
     /// Compacts while level 0 of a keyspace slows or stops writers.
     fn compact_for_writers(&self) {
+        // A job that begins while the database closes ends at once, and level 0 stays as deep.
         while self.level0_is_deep()
+            && !self.stopping()
             && !self.background.is_compaction_failing()
             && matches!(self.compact_beside(), Ok(true))
         {}

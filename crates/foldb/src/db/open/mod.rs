@@ -169,6 +169,10 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
             let file = path.join(name);
             fs.remove(&file).map_err(|error| Error::io(&file, "remove", &error))?;
         }
+        if rank_now == 1 {
+            // A crash may keep what goes later, but nothing that went without it.
+            fs.sync_dir(path).map_err(|error| Error::io(path, "sync the directory", &error))?;
+        }
     }
     drop(lock);
     if is_all {

@@ -1,6 +1,7 @@
 //! Making a database of what is stored and what the logs hold.
 
 use std::collections::{BTreeMap, HashSet};
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -115,7 +116,8 @@ impl Opening<'_> {
         }
         remove_unneeded(&*fs, &names, &present, &stored)?;
         let log = LogWriter::create(&fs, &names.log(next_log), next_log, stored.database, None)?;
-        let mut begun = BegunFiles { fs: Arc::clone(&fs), files: vec![names.log(next_log)] };
+        let files = vec![names.log(next_log)];
+        let mut begun = BegunFiles { fs: Arc::clone(&fs), names: names.clone(), files, led: false };
         let trees = keyspace_trees(parts, &stored, &options, &tables);
         // The manifest begins with what the old one ended with; the replayed tables come as an edit
         // of their own, together with the new log number.
@@ -134,6 +136,7 @@ impl Opening<'_> {
         let manifest = Manifest::begin(&fs, &names, manifest_number, stored.database, &snapshot)?;
         begun.files.push(names.manifest(manifest_number));
         let (is_fresh, replaced) = (stored.fresh, stored.manifest);
+        begun.led = is_fresh;
         if let Err(error) = manifest.put_in_force(&*fs, &names) {
             if !is_fresh {
                 // Either of the two manifests may be the one that the next open reads.
@@ -182,12 +185,34 @@ impl Opening<'_> {
 /// Files that an open made or replaced: if it fails none of them is needed.
 struct BegunFiles {
     fs: Arc<dyn FileSystem>,
+    names: FileNames,
     files: Vec<PathBuf>,
+    /// Whether the `CURRENT` of a new database may lead to them.
+    led: bool,
+}
+
+impl BegunFiles {
+    /// Takes `CURRENT` away, durably, where it may lead to the files.
+    fn forget_current(&self) -> io::Result<()> {
+        if !self.led {
+            return Ok(());
+        }
+        match self.fs.remove(&self.names.current()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed?,
+        }
+        self.fs.sync_dir(self.names.directory())
+    }
 }
 
 impl Drop for BegunFiles {
     fn drop(&mut self) {
         if planted(Fault::LeaveAttempts) {
+            return;
+        }
+        // A crash must not leave a `CURRENT` that leads to nothing: that is no new database, and no
+        // old one.
+        if !self.files.is_empty() && self.forget_current().is_err() {
             return;
         }
         for file in &self.files {
