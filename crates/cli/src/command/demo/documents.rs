@@ -19,6 +19,7 @@ pub const DOCUMENTS: &[(&str, &str)] = documents![
     "docs/merge_bench.md",
     "docs/performance.md",
     "docs/shell.md",
+    "docs/simulation.md",
     "docs/stress.md",
 ];
 

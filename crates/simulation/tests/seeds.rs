@@ -1,0 +1,29 @@
+//! The binary as a user runs it: seeds are right, and a planted bug is found.
+
+use std::process::{Command, Output};
+
+fn simulate(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foldb-simulate"));
+    command.args(["run", "--allow-gaps"]).args(arguments).output().unwrap()
+}
+
+#[test]
+fn seeds_give_right_answers_and_the_same_run_twice() {
+    let output = simulate(&["--seeds", "40", "--twice", "4"]);
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("10 of them twice") && told.contains("0 wrong"), "{told}");
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn planted_bugs_are_found() {
+    for fault in ["StopChainEarly", "PublishBeforeApply", "SkipDirSync"] {
+        let output = simulate(&["--seeds", "40", "--twice", "0", "--plant", fault]);
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{fault} was not found: {told}");
+        assert!(told.contains("seed "), "{told}");
+    }
+    let output = simulate(&["--seeds", "1", "--plant", "NoSuchFault"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("there are StopChainEarly"));
+}
