@@ -44,7 +44,7 @@ enum Held {
         returned: Tick,
         keyspace: usize,
         range: Option<Range<Vec<u8>>>,
-        iterator: Iter,
+        iterator: Box<Iter>,
     },
 }
 
@@ -172,6 +172,7 @@ impl<'a> Client<'a> {
             None => self.stage.keyspaces[keyspace].range_opt(.., &options)?,
         };
         let returned = self.stage.ticks.next();
+        let iterator = Box::new(iterator);
         Ok(Held::Iterator { began, returned, keyspace, range, iterator })
     }
 
@@ -202,13 +203,13 @@ impl<'a> Client<'a> {
                 else {
                     return Ok(());
                 };
-                let entries = self.entries(iterator)?;
+                let entries = self.entries(*iterator)?;
                 self.saw(began, at, Seen::Entries { keyspace, range, entries });
                 Ok(())
             }
             Held::Iterator { began, returned, keyspace, range, iterator } => {
                 self.stage.counts.add(Counted::Walk);
-                let entries = self.entries(iterator)?;
+                let entries = self.entries(*iterator)?;
                 let seen = Seen::Entries { keyspace, range, entries };
                 self.history.reads.push(Read { began, returned, at: None, seen });
                 Ok(())

@@ -75,7 +75,7 @@ pub fn run(seeds: &Seeds) -> Result<(), String> {
 /// Runs the seed of a number; some twice. Whether it was right.
 fn run_seed(seeds: &Seeds, number: u64, sum: &Mutex<Sum>, progress: &ProgressBar) -> bool {
     let seed = seeds.seed.saturating_add(number);
-    let is_twice = seeds.twice > 0 && number % seeds.twice == 0;
+    let is_twice = seeds.twice > 0 && number.is_multiple_of(seeds.twice);
     let once = in_a_process(seed, seeds.plant.as_deref());
     let again = is_twice.then(|| in_a_process(seed, seeds.plant.as_deref()));
     let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
