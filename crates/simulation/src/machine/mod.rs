@@ -1,9 +1,9 @@
 //! A machine made of one seed: it owns threads, time and randomness of what runs on it.
 //!
 //! The program defines the C library's calls for locks (`syscall` of a futex), clocks, sleeps,
-//! randomness and threads itself ([`calls`]). The standard library and every crate reach the
+//! randomness and threads itself (`calls`). The standard library and every crate reach the
 //! system through them, so nothing that runs here has to be written for it. A thread that
-//! is not part of a run gets the C library's own calls ([`real`]).
+//! is not part of a run gets the C library's own calls (`real`).
 //!
 //! What the machine does not own: the order of memory accesses between two calls. One thread runs
 //! at a time, so each run sees them in one order. Loom and Miri check what depends on more.
