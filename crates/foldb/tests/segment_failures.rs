@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Env, FileSystem, MemFs};
-use foldb::{Db, ErrorKind, Event, EventListener, MergeOptions, Options};
+use foldb::{Db, ErrorKind, Event, EventListener, KeyspaceOptions, MergeOptions, Options};
 
 use support::gates::GatedFs;
 use support::segments::{check_all, key, open, put_all, segment_files, separating};
@@ -314,6 +314,42 @@ fn damaged_hints_do_not_keep_dead_space() {
     db.merge_segments(&none_dead()).unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
     check_all(&db, 300, |n| if n.is_multiple_of(3) { Some(2) } else { generation(n) });
+}
+
+/// A table that cannot be read fails each compaction of its keyspace. Merges once waited for it to
+/// succeed: dead values stayed, and a caller that waited for background work waited for ever.
+#[test]
+fn a_compaction_that_always_fails_keeps_no_merge_from_being_done() {
+    let fs = MemFs::new();
+    let options = Options { max_dead_fraction: 0.01, ..separating(&fs) };
+    let db = Db::open(PATH, options).unwrap();
+    let tables = || {
+        let names = fs.list(Path::new(PATH)).unwrap().into_iter();
+        names.filter(|name| name.ends_with(".tbl")).collect::<Vec<_>>()
+    };
+    let other = db.create_keyspace("other", KeyspaceOptions::default()).unwrap();
+    other.put("key", "value").unwrap();
+    db.flush().unwrap();
+    let unreadable = tables();
+    for n in 0..20 {
+        other.put("key", n.to_string()).unwrap();
+        db.flush().unwrap();
+    }
+    for generation in 0..2 {
+        put_all(&db, 0..100, generation);
+        db.flush().unwrap();
+    }
+    db.default_keyspace().compact(..).unwrap();
+    let dead = db.stats().segments.dead_bytes;
+    assert!(dead > 0);
+    for name in unreadable {
+        fs.inject(Fault::on(Operation::Read).path(&name).forever());
+    }
+    let steps = (0..50).map(|_| db.step_background());
+    assert!(steps.filter(|step| step.is_err()).count() > 0, "no compaction failed");
+    let left = db.stats().segments.dead_bytes;
+    assert!(left < dead / 2, "{left} of {dead} bytes are dead");
+    check_all(&db, 100, |_| Some(1));
 }
 
 /// Errors of background work, as they were told.

@@ -252,9 +252,14 @@ impl Core {
         outcome
     }
 
-    /// A slice of a compaction, or else a merge of value segments.
+    /// A slice of a compaction, or else a merge of value segments. A compaction that fails each time,
+    /// over a damaged table say, keeps no merge from being done.
     pub(crate) fn compaction_work(&self) -> Result<bool> {
-        Ok(self.compaction_slice()? || self.merge_work()?)
+        match self.compaction_slice() {
+            Ok(true) => Ok(true),
+            Ok(false) => self.merge_work(),
+            Err(error) => self.merge_work().and(Err(error)),
+        }
     }
 
     /// Goes on with a paused job, or begins one. Whether there was any.
