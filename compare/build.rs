@@ -1,4 +1,5 @@
-//! Compiles the shim that gives RocksDB its own merge operators, and notes the versions of the engines.
+//! Compiles the shim that gives RocksDB its own merge operators, and notes the versions of the
+//! engines.
 
 use std::fs;
 
@@ -15,8 +16,8 @@ fn main() {
     compile_shim();
 }
 
-/// The version of `package` in a `Cargo.lock`; what stands behind its `+`, if anything does, for that
-/// is the version of the C++ within.
+/// The version of `package` in a `Cargo.lock`; what stands behind its `+`, if anything does, for
+/// that is the version of the C++ within.
 fn locked_version<'a>(lock: &'a str, package: &str) -> &'a str {
     let name = format!("name = \"{package}\"");
     let version = lock

@@ -1,7 +1,7 @@
 //! One job on one engine in a process of its own, so that its memory and its bytes are its own.
 //!
-//! The program calls itself with a hidden command; what was measured comes back as a file of JSON, what the engine
-//! or the harness has to say goes to a log.
+//! The program calls itself with a hidden command; what was measured comes back as a file of JSON,
+//! what the engine or the harness has to say goes to a log.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The command line.
 //!
-//! A command that makes no sense is answered in one line and with exit code 2 before anything runs; what fails later,
-//! databases that differ among it, is exit code 1.
+//! A command that makes no sense is answered in one line and with exit code 2 before anything runs;
+//! what fails later, databases that differ among it, is exit code 1.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
-//! Keys and values: the same for every engine, for they are drawn by the same code from the same seed.
+//! Keys and values: the same for every engine, for they are drawn by the same code from the same
+//! seed.
 //!
-//! A key is RocksDB's: a number in 8 bytes, big-endian, then eight `0` characters. Values are cut one after another
-//! out of a buffer made before the clock starts, so a value costs an addition.
+//! A key is RocksDB's: a number in 8 bytes, big-endian, then eight `0` characters. Values are cut
+//! one after another out of a buffer made before the clock starts, so a value costs an addition.
 
 /// Bytes of a key.
 pub const KEY_SIZE: usize = 16;

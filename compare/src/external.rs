@@ -1,7 +1,8 @@
 //! A peer that only its own benchmark drives: MergeDB's `db_bench`, or another LevelDB's.
 //!
-//! It runs the published command lines. Keys and values are its own, so there is no digest; memory and bytes written are
-//! read from `/proc` every few milliseconds while it runs, so the last of them may be missing.
+//! It runs the published command lines. Keys and values are its own, so there is no digest; memory
+//! and bytes written are read from `/proc` every few milliseconds while it runs, so the last of
+//! them may be missing.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};

@@ -1,4 +1,5 @@
-//! What the machine does without any engine: between runs it tells when the disk was slow by itself.
+//! What the machine does without any engine: between runs it tells when the disk was slow by
+//! itself.
 
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -1,4 +1,5 @@
-//! All runs in their order: job by job, and within a job the engines in turn (A B A B), each repetition anew.
+//! All runs in their order: job by job, and within a job the engines in turn (A B A B), each
+//! repetition anew.
 //!
 //! ```text
 //! DIR/results.json                    what tables and page are made of
@@ -32,8 +33,8 @@ use crate::workload::{self, Job};
 const FORMAT: u32 = 1;
 /// Where databases in memory are.
 const IN_MEMORY: &str = "/dev/shm";
-/// How far foldb's statistics may be from what the kernel counted: a fiftieth, and what files of a few
-/// bytes may add.
+/// How far foldb's statistics may be from what the kernel counted: a fiftieth, and what files of a
+/// few bytes may add.
 const DOUBTFUL: f64 = 0.02;
 const NEGLIGIBLE: u64 = 64 << 10;
 

@@ -1,4 +1,5 @@
-//! Every job leaves the same database in foldb as in a map of the standard library, and as in the peers that were built.
+//! Every job leaves the same database in foldb as in a map of the standard library, and as in the
+//! peers that were built.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +12,8 @@ use foldb_compare::scale::Scale;
 use foldb_compare::workload::{self, JOBS, Job};
 use foldb_report::results::{BackgroundEvent, Run};
 
-/// A database that is right and nothing else. It lives as long as the process, by directory, for jobs open theirs twice.
+/// A database that is right and nothing else. It lives as long as the process, by directory, for
+/// jobs open theirs twice.
 struct Model {
     map: &'static Map,
     operator: Option<Operator>,

@@ -83,7 +83,8 @@ impl Engine for Fjall {
         if flush {
             self.keyspace.rotate_memtable_and_wait().map_err(Failure::during("fjall: flush"))?;
         }
-        // It has no call that waits for compactions: they are done when none was seen, and none ended, for a while.
+        // It has no call that waits for compactions: they are done when none was seen, and none
+        // ended, for a while.
         let (mut calm, mut completed) = (0, self.db.compactions_completed());
         while calm < CALM_LOOKS {
             thread::sleep(LOOK_EVERY);

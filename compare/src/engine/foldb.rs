@@ -38,8 +38,8 @@ impl Logged {
         Logged { bytes: stats.bytes_log, records: stats.puts + stats.merges + stats.deletes }
     }
 
-    /// Bytes stored into the log's mapped window since `before`: all but those of records that reach over the end of a
-    /// window, one in each, which are passed to a write call.
+    /// Bytes stored into the log's mapped window since `before`: all but those of records that
+    /// reach over the end of a window, one in each, which are passed to a write call.
     fn mapped_since(self, before: Logged) -> u64 {
         let (bytes, records) = (self.bytes - before.bytes, self.records - before.records);
         let record = bytes.checked_div(records).unwrap_or(0);

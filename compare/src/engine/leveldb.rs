@@ -33,7 +33,8 @@ pub struct LevelDb {
     operator: Option<Operator>,
 }
 
-// SAFETY: LevelDB's database may be used by several threads at once; the options are not changed after open.
+// SAFETY: LevelDB's database may be used by several threads at once; the options are not changed
+// after open.
 unsafe impl Sync for LevelDb {}
 
 /// LevelDB's version.
@@ -47,8 +48,8 @@ impl Engine for LevelDb {
     fn open(nominal: &Nominal, directory: &Path) -> Result<LevelDb> {
         let path = CString::new(directory.as_os_str().as_bytes())
             .map_err(Failure::during("leveldb: path"))?;
-        // SAFETY: each object is made here, given to setters of its own kind, and freed in `drop` after the
-        // database that uses it; the path ends with a zero byte.
+        // SAFETY: each object is made here, given to setters of its own kind, and freed in `drop`
+        // after the database that uses it; the path ends with a zero byte.
         unsafe {
             let mut this = LevelDb {
                 db: ptr::null_mut(),
@@ -120,7 +121,8 @@ impl Engine for LevelDb {
     #[inline]
     fn get<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
         let (mut error, mut length) = (ptr::null_mut(), 0);
-        // SAFETY: the database is open; what LevelDB answers is null or `length` bytes that are ours to free.
+        // SAFETY: the database is open; what LevelDB answers is null or `length` bytes that are
+        // ours to free.
         unsafe {
             let value = ffi::leveldb_get(
                 self.db,
@@ -141,8 +143,8 @@ impl Engine for LevelDb {
     }
 
     fn scan(&self, scan: Scan<'_>, mut visit: impl FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
-        // SAFETY: the iterator is destroyed here, before the database; key and value are LevelDB's until it
-        // is moved, which happens after `visit`.
+        // SAFETY: the iterator is destroyed here, before the database; key and value are LevelDB's
+        // until it is moved, which happens after `visit`.
         unsafe {
             let iter = ffi::leveldb_create_iterator(self.db, self.read);
             match scan {
@@ -174,7 +176,8 @@ impl Engine for LevelDb {
         }
     }
 
-    /// What is in its memtable stays there, and in its log: nothing of it but a compaction of everything flushes it.
+    /// What is in its memtable stays there, and in its log: nothing of it but a compaction of
+    /// everything flushes it.
     fn rest(&self, _: bool) -> Result<()> {
         let mut before = Written::now()?;
         loop {
@@ -213,7 +216,8 @@ impl LevelDb {
 
     fn property(&self, name: &str) -> Option<String> {
         let name = CString::new(name).ok()?;
-        // SAFETY: the database is open; the answer is null or a string of LevelDB's that is ours to free.
+        // SAFETY: the database is open; the answer is null or a string of LevelDB's that is ours to
+        // free.
         unsafe {
             let text = ffi::leveldb_property_value(self.db, name.as_ptr());
             if text.is_null() {

@@ -1,7 +1,7 @@
 //! What every engine can do, under the names a workload knows.
 //!
-//! Workloads are written once, against [`Engine`]. It is a trait of generics and not of objects, so the compiler makes
-//! each workload for each engine, and no engine pays for the common interface.
+//! Workloads are written once, against [`Engine`]. It is a trait of generics and not of objects, so
+//! the compiler makes each workload for each engine, and no engine pays for the common interface.
 
 #[cfg(feature = "fjall")]
 mod fjall;
@@ -74,7 +74,8 @@ pub trait Engine: Sized + Sync {
     /// Of the engine.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<()>;
 
-    /// Merges `operand` into the value of `key`; an engine without merge reads, computes and writes.
+    /// Merges `operand` into the value of `key`; an engine without merge reads, computes and
+    /// writes.
     ///
     /// # Errors
     /// Of the engine.
@@ -112,8 +113,8 @@ pub trait Engine: Sized + Sync {
     fn close(self) -> Result<()>;
 }
 
-/// Keeps what a reader was shown from being optimised away, without touching its bytes: as RocksDB's `db_bench`,
-/// which counts lengths.
+/// Keeps what a reader was shown from being optimised away, without touching its bytes: as
+/// RocksDB's `db_bench`, which counts lengths.
 #[inline]
 pub fn used(bytes: &[u8]) {
     std::hint::black_box(bytes);

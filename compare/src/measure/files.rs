@@ -7,8 +7,8 @@ use rustix::fs::{Advice, fadvise};
 
 use crate::failure::{Failure, Result};
 
-/// Writes all files below `directory` to the device and drops them from the page cache. The database must be
-/// closed: pages that are mapped stay.
+/// Writes all files below `directory` to the device and drops them from the page cache. The
+/// database must be closed: pages that are mapped stay.
 ///
 /// # Errors
 /// A file cannot be synced.
@@ -22,7 +22,8 @@ pub fn drop_page_cache(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Drops the page cache of the whole machine, where the system lets us: it holds directories and indirect blocks.
+/// Drops the page cache of the whole machine, where the system lets us: it holds directories and
+/// indirect blocks.
 pub fn drop_machines_page_cache() {
     // Only root may: what matters most is done already.
     let _refused = fs::write("/proc/sys/vm/drop_caches", "1");

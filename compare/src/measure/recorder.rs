@@ -1,7 +1,8 @@
 //! Latency of every operation, and how the rate went.
 //!
-//! The clock is read once an operation: the difference of two readings is what one operation took, with what the
-//! harness did for it. It is the processor's counter, kept in ticks and converted when all is over.
+//! The clock is read once an operation: the difference of two readings is what one operation took,
+//! with what the harness did for it. It is the processor's counter, kept in ticks and converted
+//! when all is over.
 
 use foldb_report::results::{Moment, Percentile};
 use hdrhistogram::Histogram;

@@ -109,7 +109,8 @@ impl Standing {
         })
     }
 
-    /// Whether the bar is cleared, the aim reached. A rate that took too much memory reaches neither.
+    /// Whether the bar is cleared, the aim reached. A rate that took too much memory reaches
+    /// neither.
     pub fn verdict(&self) -> &'static str {
         let reached = |goal: Option<f64>| goal.is_some_and(|goal| self.ratio >= goal);
         let is_too_large = self.memory.is_some_and(|memory| memory > MEMORY_RULE);

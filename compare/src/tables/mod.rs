@@ -1,4 +1,5 @@
-//! Tables of results: on standard output after a run, and between the markers of a page of documentation.
+//! Tables of results: on standard output after a run, and between the markers of a page of
+//! documentation.
 
 mod figures;
 mod markdown;

@@ -15,8 +15,8 @@ use crate::measure::{Recorded, Recorder, Written, drop_machines_page_cache, drop
 /// The stream of draws of the reads.
 const READS: u64 = 1000;
 
-/// Puts to random keys (LevelDB: `FillRandom`) until background work rests; then, with nothing of it in the
-/// page cache, gets (LevelDB: `ReadRandom`).
+/// Puts to random keys (LevelDB: `FillRandom`) until background work rests; then, with nothing of
+/// it in the page cache, gets (LevelDB: `ReadRandom`).
 ///
 /// # Errors
 /// Of the engine.

@@ -1,4 +1,5 @@
-//! What is run: jobs, each giving one row of the table or several, and the code that does them on any engine.
+//! What is run: jobs, each giving one row of the table or several, and the code that does them on
+//! any engine.
 
 mod cold;
 mod job;

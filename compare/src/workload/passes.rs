@@ -18,8 +18,8 @@ const ENOUGH: f64 = 20.0;
 /// The stream of draws of the seeks.
 const SEEKS: u64 = 3000;
 
-/// Passes over operands of `max`, in the memtable or in the block cache (after closing and opening the
-/// database, whose log is then recovered into a table).
+/// Passes over operands of `max`, in the memtable or in the block cache (after closing and opening
+/// the database, whose log is then recovered into a table).
 ///
 /// # Errors
 /// Of the engine.
@@ -52,7 +52,8 @@ pub fn max<E: Engine>(
     session.finish(vec![run(row(job, 0), recorded, stopped, rested)])
 }
 
-/// Passes over small values in both directions, and seeks; everything at rest and in the block cache.
+/// Passes over small values in both directions, and seeks; everything at rest and in the block
+/// cache.
 ///
 /// # Errors
 /// Of the engine.

@@ -337,7 +337,8 @@ pub fn row_named(name: &str) -> Option<&'static Row> {
     rows().map(|(_, row)| row).find(|row| row.name == name)
 }
 
-/// The jobs that `names` ask for, in the order of the table: each `all`, a row, or what stands before the slash.
+/// The jobs that `names` ask for, in the order of the table: each `all`, a row, or what stands
+/// before the slash.
 ///
 /// # Errors
 /// A name that is none, with those that are.

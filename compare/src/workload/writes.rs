@@ -66,8 +66,8 @@ pub fn update<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<V
     session.finish(vec![run(row(job, 0), recorded, stopped, rested)])
 }
 
-/// Merges, then reads of random keys, everything warm; the memtable is as the merges left it. The merges are a row of
-/// their own where the job has two.
+/// Merges, then reads of random keys, everything warm; the memtable is as the merges left it. The
+/// merges are a row of their own where the job has two.
 ///
 /// # Errors
 /// Of the engine.

@@ -15,9 +15,9 @@ pub enum ValueBytes<'a> {
     Lent(&'a [u8]),
 }
 
-/// The 8 bytes of a word, where a word is read and written whole. As a plain array they would lie at an
-/// odd address behind the tag of [`ValueBytes`], and whoever copies one that was just written would wait
-/// until both of the words it overlaps are in the cache.
+/// The 8 bytes of a word, where a word is read and written whole. As a plain array they would lie
+/// at an odd address behind the tag of [`ValueBytes`], and whoever copies one that was just written
+/// would wait until both of the words it overlaps are in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(8))]
 pub struct WordBytes(pub [u8; 8]);

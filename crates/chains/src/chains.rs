@@ -115,8 +115,8 @@ impl Chains {
 
     /// Sorts a piece of the keys that are not sorted yet, if there are enough for one, and merges
     /// sorted stretches. For background threads, while the memtable fills: cursors then find little
-    /// left to sort, and so does [`Chains::order_all`]. Takes a millisecond or two for the piece and
-    /// up to ten nanoseconds for each key that is merged. Whether there was anything to do.
+    /// left to sort, and so does [`Chains::order_all`]. Takes a millisecond or two for the piece
+    /// and up to ten nanoseconds for each key that is merged. Whether there was anything to do.
     pub fn advance_order(&self) -> bool {
         self.order.advance(self)
     }
@@ -171,7 +171,8 @@ impl Chains {
         self.capacity() - self.free_bytes() + (tables_end - self.regions.data_end)
     }
 
-    /// Bytes of heap that the order of keys takes: 16 a key and a little, once somebody has iterated.
+    /// Bytes of heap that the order of keys takes: 16 a key and a little, once somebody has
+    /// iterated.
     pub fn order_bytes(&self) -> usize {
         self.order.bytes()
     }

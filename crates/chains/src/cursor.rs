@@ -144,8 +144,8 @@ impl Cursor {
         self.land();
     }
 
-    /// The first half of a [`Cursor::seek`]: finds the place, and asks for the memory that the second
-    /// half, [`Cursor::land`], looks at. Until then the cursor stands nowhere.
+    /// The first half of a [`Cursor::seek`]: finds the place, and asks for the memory that the
+    /// second half, [`Cursor::land`], looks at. Until then the cursor stands nowhere.
     pub fn approach(&mut self, key: &[u8]) {
         self.position = Position::Nowhere;
         self.rank_sources(key);
@@ -205,8 +205,8 @@ impl Cursor {
 
     /// Moves on from a key that is gone for a reader at `seqno`: deleted, or older than the range
     /// deletes that `cover` it. Jumps over neighbours that were found gone before, or are under the
-    /// same deletes, but not to `limit` or beyond. Answers whether the key was gone; if not, the cursor
-    /// stays.
+    /// same deletes, but not to `limit` or beyond. Answers whether the key was gone; if not, the
+    /// cursor stays.
     ///
     /// Where other places may hold older records of the keys passed, those are to be hidden by the
     /// caller: it gives the next of their keys as `limit`.
@@ -286,8 +286,8 @@ impl Cursor {
         Some(known)
     }
 
-    /// Notes what lies around a source's key under a range delete. The run that the key is in, if that
-    /// is worth a jump.
+    /// Notes what lies around a source's key under a range delete. The run that the key is in, if
+    /// that is worth a jump.
     fn gather_covered(&mut self, source: usize, cover: Cover<'_>) -> Option<GoneRun> {
         let Gathered { run, unnoted, barren } = &mut self.gone[source];
         if *barren == cover.seqno {

@@ -1,13 +1,13 @@
 //! Runs of keys that are gone: what one cursor walked over, the next one jumps over.
 //!
-//! A queue that is a memtable (put at one end, delete at the other) begins with a long run of deleted
-//! keys, and each pop would walk over all of them. So a cursor that met some notes which entries of
-//! a stretch are gone, beside the stretch, and later cursors jump.
+//! A queue that is a memtable (put at one end, delete at the other) begins with a long run of
+//! deleted keys, and each pop would walk over all of them. So a cursor that met some notes which
+//! entries of a stretch are gone, beside the stretch, and later cursors jump.
 //!
-//! A key is *gone* at a sequence number if its newest version, published or not, is a [`DELETED`] one
-//! or lies below a range delete, and both were written at that number or before. A stretch never
-//! gets another key, so only one thing ends this: a new version of such a key. The writer notes the
-//! nodes of those in a ring, *after* the version, and before the write is published:
+//! A key is *gone* at a sequence number if its newest version, published or not, is a [`DELETED`]
+//! one or lies below a range delete, and both were written at that number or before. A stretch
+//! never gets another key, so only one thing ends this: a new version of such a key. The writer
+//! notes the nodes of those in a ring, *after* the version, and before the write is published:
 //!
 //! ```text
 //! who walks                              the writer
@@ -17,12 +17,12 @@
 //! ```
 //!
 //! What lies under a range delete need not be walked over even once. The writer notes, with each of
-//! those, how many nodes and how much of the ring there were before it: nodes of lower numbers between
-//! its ends are gone, but for those that the ring names from there on.
+//! those, how many nodes and how much of the ring there were before it: nodes of lower numbers
+//! between its ends are gone, but for those that the ring names from there on.
 //!
-//! Invariant: a run holds for readers at or above its sequence number, if the ring from `checked` on
-//! names none of its keys. Either who walks sees the version, or who jumps sees the ring: it learned
-//! its sequence number after the ring was written.
+//! Invariant: a run holds for readers at or above its sequence number, if the ring from `checked`
+//! on names none of its keys. Either who walks sees the version, or who jumps sees the ring: it
+//! learned its sequence number after the ring was written.
 
 use std::ops::{Bound, Range};
 use std::sync::PoisonError;
@@ -32,7 +32,8 @@ use crate::layout::DELETED;
 use crate::order::{Entry, Stretch};
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 
-/// Nodes that are remembered. If more get a new version between two looks at a run, it is forgotten.
+/// Nodes that are remembered. If more get a new version between two looks at a run, it is
+/// forgotten.
 const RING: usize = if cfg!(any(miri, loom)) { 4 } else { 256 };
 
 /// Most runs of a stretch.
@@ -102,7 +103,8 @@ impl RangeDeletes {
         RangeDeletes(Mutex::new(Vec::new()))
     }
 
-    /// The writer deletes a range, behind so many nodes. It does so rarely: the lock costs no others.
+    /// The writer deletes a range, behind so many nodes. It does so rarely: the lock costs no
+    /// others.
     pub(crate) fn note(&self, seqno: u64, nodes: u32, revived: u64) {
         let mut deletes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Of deletes in a row the first one tells the same of all.
@@ -237,8 +239,8 @@ fn without(run: Range<usize>, entry: usize) -> impl Iterator<Item = Range<usize>
     [first, second].into_iter().filter(|part| !part.is_empty())
 }
 
-/// From which sequence number on a key whose newest version has this packed word is gone; `cover` is
-/// up to where it is deleted by ranges.
+/// From which sequence number on a key whose newest version has this packed word is gone; `cover`
+/// is up to where it is deleted by ranges.
 #[inline]
 pub(crate) fn gone_at(newest: u64, cover: u64) -> Option<u64> {
     if newest as u8 == DELETED { Some(newest >> 8) } else { (newest >> 8 < cover).then_some(cover) }

@@ -1,5 +1,6 @@
-//! Bugs of publication and pinning that a loom test switches on, to prove that it would notice them.
-//! Loom runs all threads of a model on the thread of the test, so a fault is planted for one test.
+//! Bugs of publication and pinning that a loom test switches on, to prove that it would notice
+//! them. Loom runs all threads of a model on the thread of the test, so a fault is planted for one
+//! test.
 
 /// A bug that the protocols could have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

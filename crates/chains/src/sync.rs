@@ -17,8 +17,8 @@ pub(crate) use loom::sync::{
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-/// Stands for the list that is replaced as a whole. Loom cannot look into the crate `arc-swap`, which
-/// has loom tests of its own: a lock gives the same order to loads and replacements.
+/// Stands for the list that is replaced as a whole. Loom cannot look into the crate `arc-swap`,
+/// which has loom tests of its own: a lock gives the same order to loads and replacements.
 #[cfg(loom)]
 pub(crate) struct ArcSwap<T>(Mutex<std::sync::Arc<T>>);
 

@@ -63,8 +63,8 @@ fn a_queue_runs_at_a_constant_rate() {
     assert!(all_steps as u64 <= room * keys / 2, "{all_steps} steps for {} pops", keys / 2);
 }
 
-/// The first walk over what one range delete took away used to look at each key of it; so did a walk
-/// over what was there before some other keys came.
+/// The first walk over what one range delete took away used to look at each key of it; so did a
+/// walk over what was there before some other keys came.
 #[test]
 fn a_walk_jumps_over_a_deleted_range_that_no_walk_met_before() {
     let keys = if cfg!(miri) { 60 } else { 5_000u64 };

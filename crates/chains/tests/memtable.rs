@@ -318,8 +318,8 @@ fn h17_background_merges_keep_the_order() {
     assert_eq!(seen, keys);
 }
 
-/// A thread that sorts pieces while the memtable fills leaves little to cursors, and the flush's one
-/// stretch is merged of what it sorted.
+/// A thread that sorts pieces while the memtable fills leaves little to cursors, and the flush's
+/// one stretch is merged of what it sorted.
 #[test]
 fn h17_pieces_are_sorted_while_the_memtable_fills_and_never_again() {
     let keys = if cfg!(miri) { 600 } else { 200_000u64 };

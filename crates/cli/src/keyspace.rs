@@ -1,7 +1,7 @@
 //! Which keyspace of a database a command works in.
 //!
-//! Every database has the keyspace `default`; others are there once `foldb keyspaces DB --create` made
-//! them. Invariant: a keyspace that is not there is an error, and nothing is created for it.
+//! Every database has the keyspace `default`; others are there once `foldb keyspaces DB --create`
+//! made them. Invariant: a keyspace that is not there is an error, and nothing is created for it.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! What stands at the path of a database, found out without touching it.
 //!
 //! A database is a directory with a file `CURRENT`. Only `put`, `merge`, `count`, `load`,
-//! `keyspaces --create` and `demo --keep` create one, and only where nothing or an empty directory stands; everything else is refused and
-//! left byte for byte as it was. A creation that was killed before it wrote `CURRENT` left nothing
-//! of worth, so its directory is as good as empty.
+//! `keyspaces --create` and `demo --keep` create one, and only where nothing or an empty directory
+//! stands; everything else is refused and left byte for byte as it was. A creation that was killed
+//! before it wrote `CURRENT` left nothing of worth, so its directory is as good as empty.
 
 use std::fs::{self, DirEntry, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -157,8 +157,8 @@ pub fn open(path: &Path, options: Options) -> Outcome<Db> {
     open_by(path, options, Db::open)
 }
 
-/// Opens the database that stands at `path` to look at it: nothing is written, and another process may
-/// have it open.
+/// Opens the database that stands at `path` to look at it: nothing is written, and another process
+/// may have it open.
 ///
 /// # Errors
 /// As [`open`].

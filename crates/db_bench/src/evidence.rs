@@ -1,9 +1,9 @@
 //! What `--report` keeps of a run, and the page made of it.
 //!
-//! Every benchmark that has a result line is a workload with one run. Around its clock, never inside,
-//! the process and the database are asked what they did. Figures are those of the moment the clock
-//! stopped, with compaction still owing; `waitforcompaction` behind a benchmark completes them with
-//! those at rest.
+//! Every benchmark that has a result line is a workload with one run. Around its clock, never
+//! inside, the process and the database are asked what they did. Figures are those of the moment
+//! the clock stopped, with compaction still owing; `waitforcompaction` behind a benchmark completes
+//! them with those at rest.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -204,8 +204,8 @@ impl Evidence {
     }
 }
 
-/// ` --a=1 --b=2`: the flags whose subject `shown` takes, apart from `benchmarks`, that have not their
-/// default.
+/// ` --a=1 --b=2`: the flags whose subject `shown` takes, apart from `benchmarks`, that have not
+/// their default.
 fn given(flags: &Flags, shown: impl Fn(&str) -> bool) -> String {
     let defaults = Flags::default();
     let mut text = String::new();
@@ -270,8 +270,8 @@ impl Background {
 }
 
 impl Ended {
-    /// In seconds of a clock that ran from `started` to `finished`, if any of it was then. What began
-    /// before counts from the start.
+    /// In seconds of a clock that ran from `started` to `finished`, if any of it was then. What
+    /// began before counts from the start.
     fn during(&self, started: Instant, finished: Instant) -> Option<BackgroundEvent> {
         let until = self.at.checked_duration_since(started)?;
         let began = until.saturating_sub(self.took);

@@ -34,8 +34,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Processor time that the calling thread has had: unlike time on a clock it does not grow while others
-/// have the processor. Zero on systems that do not tell.
+/// Processor time that the calling thread has had: unlike time on a clock it does not grow while
+/// others have the processor. Zero on systems that do not tell.
 pub fn thread_cpu_time() -> Duration {
     #[cfg(any(target_os = "linux", target_os = "android", target_os = "macos"))]
     {

@@ -39,8 +39,8 @@ pub trait FileSystem: Debug + Send + Sync {
     /// after `sync_dir` of the new name's directory.
     ///
     /// # Errors
-    /// `AlreadyExists` where `to` is a name already; `CrossesDevices` or `Unsupported` where the file
-    /// system cannot.
+    /// `AlreadyExists` where `to` is a name already; `CrossesDevices` or `Unsupported` where the
+    /// file system cannot.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Unlinks a file. Open handles go on reading it.
     fn remove(&self, path: &Path) -> io::Result<()>;

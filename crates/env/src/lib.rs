@@ -7,7 +7,8 @@
 //! Reading order: [`fs`] (the traits), [`posix`] (the real thing), [`mem`] (in memory, with crashes
 //! and injected errors), [`read_only`] (nothing can be changed), [`overlay`] (changes
 //! are kept in memory), [`unmapped`] (no file is mapped), [`watched`] (a
-//! caller is asked before each call), [`troubled`] (a slow or failing disk), [`clock`], [`threads`].
+//! caller is asked before each call), [`troubled`] (a slow or failing disk), [`clock`],
+//! [`threads`].
 
 #![deny(unsafe_code)]
 

@@ -200,8 +200,8 @@ impl FileSystem for OverlayFs {
         Ok(())
     }
 
-    /// The lock of a file below, so that nothing else changes it meanwhile; where that cannot be had
-    /// because nothing may be written there, or there is no such file, one above.
+    /// The lock of a file below, so that nothing else changes it meanwhile; where that cannot be
+    /// had because nothing may be written there, or there is no such file, one above.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
         let place = self.find(path, &self.changes());
         if let Ok(Place::Below(path)) = place {
@@ -230,8 +230,8 @@ mod tests {
         names.iter().map(|name| (name.clone(), String::from_utf8(read(name)).unwrap())).collect()
     }
 
-    /// Creates a file in place of another one. Two names of one file never see it: the engine writes
-    /// into no file that has a second name, and what is below could not be left alone.
+    /// Creates a file in place of another one. Two names of one file never see it: the engine
+    /// writes into no file that has a second name, and what is below could not be left alone.
     fn replace(fs: &dyn FileSystem, name: &str) -> io::Result<()> {
         let path = Path::new(name);
         if fs.exists(path) {

@@ -1,8 +1,8 @@
 //! The real file system: positioned I/O of the standard library, and the two kernel hints it lacks
 //! (`fallocate`, `posix_fadvise`; Linux only, elsewhere they do nothing).
 //!
-//! The last part of a path is never followed if it is a symbolic link, and has to be a regular file:
-//! what lies in a database's directory may not lead out of it, and a pipe would never answer.
+//! The last part of a path is never followed if it is a symbolic link, and has to be a regular
+//! file: what lies in a database's directory may not lead out of it, and a pipe would never answer.
 //!
 //! Nothing is retried after a failed sync: the kernel may have dropped the pages it could not
 //! write, and a second sync would then succeed over the hole (P. Rebello et al., "Can Applications
@@ -210,13 +210,13 @@ mod hints {
         outcome(retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, len)))
     }
 
-    /// Whether a block that was reserved for a file takes every later store, however full the disk is.
-    /// Stores through a mapping cannot fail: for want of a block the kernel kills the process.
+    /// Whether a block that was reserved for a file takes every later store, however full the disk
+    /// is. Stores through a mapping cannot fail: for want of a block the kernel kills the process.
     ///
     /// True where blocks are written in place and no two files ever share one. Everywhere else a
-    /// reservation is only a promise: btrfs, ZFS, bcachefs and F2FS write elsewhere, XFS does so for
-    /// blocks that a copy shares (`cp` makes such copies), overlayfs hides what is below it, and
-    /// network file systems do not tell.
+    /// reservation is only a promise: btrfs, ZFS, bcachefs and F2FS write elsewhere, XFS does so
+    /// for blocks that a copy shares (`cp` makes such copies), overlayfs hides what is below it,
+    /// and network file systems do not tell.
     pub(super) fn keeps_reserved_blocks(file: &File) -> bool {
         const EXT4: FsWord = 0xef53;
         const TMPFS: FsWord = 0x0102_1994;

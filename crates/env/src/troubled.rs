@@ -1,7 +1,7 @@
 //! A disk in trouble: slow, hanging, or failing now and then, on real threads.
 //!
-//! [`MemFs`](crate::MemFs) fails the calls that a test names, one at a time. Here calls fail, take long
-//! or hang at random, beside any number of threads, and over any file system: see
+//! [`MemFs`](crate::MemFs) fails the calls that a test names, one at a time. Here calls fail, take
+//! long or hang at random, beside any number of threads, and over any file system: see
 //! [`WatchedFs`](crate::WatchedFs).
 //!
 //! Invariant: a call that fails was not passed on, so it changed nothing below.

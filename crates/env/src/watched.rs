@@ -25,8 +25,8 @@ pub trait Watch: Debug + Send + Sync {
     }
 }
 
-/// Another file system, with a [`Watch`] before each call to it and to its files. Looks at lengths and
-/// names pass as they are, but for lists.
+/// Another file system, with a [`Watch`] before each call to it and to its files. Looks at lengths
+/// and names pass as they are, but for lists.
 ///
 /// ```
 /// use std::io;

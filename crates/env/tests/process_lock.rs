@@ -1,5 +1,5 @@
-//! The real lock between processes: excludes them, and ends with its holder however it ends, but not
-//! with a process that was forked from it.
+//! The real lock between processes: excludes them, and ends with its holder however it ends, but
+//! not with a process that was forked from it.
 
 use std::env;
 use std::fs;

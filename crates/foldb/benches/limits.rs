@@ -1,6 +1,7 @@
 //! What the bare machine does: the limits that the engine's figures are held against.
 //!
-//! `TMPDIR` says which disk. Each figure is the best of several rounds; nothing of foldb is in them.
+//! `TMPDIR` says which disk. Each figure is the best of several rounds; nothing of foldb is in
+//! them.
 
 use std::fs::File;
 use std::hint::black_box;

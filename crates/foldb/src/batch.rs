@@ -437,8 +437,8 @@ impl WriteBatch {
         self.encoded.len()
     }
 
-    /// Bytes of memtables that the writes so far take at most: 64 a write, and its key and value where
-    /// they are longer than 32 bytes together. [`crate::limits::max_batch_bytes`] bounds it.
+    /// Bytes of memtables that the writes so far take at most: 64 a write, and its key and value
+    /// where they are longer than 32 bytes together. [`crate::limits::max_batch_bytes`] bounds it.
     ///
     /// # Example
     /// ```

@@ -1,8 +1,8 @@
 //! Every decoder of bytes that come from files, under a name, for fuzzing.
 //!
 //! A decoder is given bytes that nothing has checked: as if a checksum had been forged. It answers
-//! what it answers; it never panics, never loops, and allocates no more than a small multiple of the
-//! bytes. What it accepts and can encode comes back as it was.
+//! what it answers; it never panics, never loops, and allocates no more than a small multiple of
+//! the bytes. What it accepts and can encode comes back as it was.
 //!
 //! `fuzz/` has a target for each; the test below replays the inputs that these found, and mutates
 //! them for a while. `FOLDB_FUZZ_SECONDS` says how long for each decoder.

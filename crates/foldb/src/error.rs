@@ -42,8 +42,8 @@ pub enum ErrorKind {
     ComparatorFailed,
     /// Bytes on disk are not what was written. Restore from a copy, or repair.
     Corruption,
-    /// The files are of a format, or a codec is asked for, that this version or build does not know.
-    /// Use a newer foldb, or one with the cargo feature that is named.
+    /// The files are of a format, or a codec is asked for, that this version or build does not
+    /// know. Use a newer foldb, or one with the cargo feature that is named.
     Unsupported,
     /// The disk is full. Free space; the database resumes by itself.
     NoSpace,
@@ -53,8 +53,8 @@ pub enum ErrorKind {
     ReadOnly,
     /// The database was closed. Open it again.
     Closed,
-    /// The write would have had to wait longer than [`crate::WriteOptions::deadline`] allows. Nothing was
-    /// written; try again later.
+    /// The write would have had to wait longer than [`crate::WriteOptions::deadline`] allows.
+    /// Nothing was written; try again later.
     Busy,
     /// The operating system failed a read, write or other call.
     Io,

@@ -70,10 +70,11 @@ pub enum Event {
     },
     /// The operands of a key could not be folded. They are kept; reads of the key fail.
     MergeFailed(FailedMerge),
-    /// The open found bytes behind the end of the manifest or a log, and left them out: writes that were
-    /// not synced when the machine lost its power.
+    /// The open found bytes behind the end of the manifest or a log, and left them out: writes that
+    /// were not synced when the machine lost its power.
     TailDropped(DroppedTail),
-    /// A step of background work failed. It is tried again, unless the database takes no writes now.
+    /// A step of background work failed. It is tried again, unless the database takes no writes
+    /// now.
     BackgroundError {
         /// Why.
         error: Error,
@@ -94,8 +95,8 @@ pub enum StallReason {
 
 /// What an open left out at the end of a file.
 ///
-/// A log has no end mark: it ends where no whole record follows. What lies behind is a write that was
-/// never finished or never synced, unless a later record says that it was synced, which is
+/// A log has no end mark: it ends where no whole record follows. What lies behind is a write that
+/// was never finished or never synced, unless a later record says that it was synced, which is
 /// [`Corruption`](crate::ErrorKind::Corruption). After a clean close nothing is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -123,14 +124,14 @@ pub struct FailedMerge {
     pub operator: String,
 }
 
-/// Is told of events. Called on the thread that met them, which waits: be brief, and hand what takes
-/// long to another thread.
+/// Is told of events. Called on the thread that met them, which waits: be brief, and hand what
+/// takes long to another thread.
 ///
 /// A listener may call into its database. Reads, snapshots and iterators work as ever. Writes do as
-/// long as there is room: one that would have to wait for a flush or compaction answers `Busy`. What
-/// waits for background work (`flush`, `compact`, `wait_for_background`, `merge_segments`, `close`)
-/// answers `InvalidArgument`, for that work may be waiting for the listener. Where a listener drops
-/// the last handle, the database closes on a thread of its own, soon after.
+/// long as there is room: one that would have to wait for a flush or compaction answers `Busy`.
+/// What waits for background work (`flush`, `compact`, `wait_for_background`, `merge_segments`,
+/// `close`) answers `InvalidArgument`, for that work may be waiting for the listener. Where a
+/// listener drops the last handle, the database closes on a thread of its own, soon after.
 ///
 /// # Example
 /// ```

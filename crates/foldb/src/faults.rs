@@ -54,8 +54,8 @@ pub enum Fault {
     UnlinkAdoptedLog,
     /// A comparator of the caller's sees samples that were cut to 32 bytes.
     CutSamples,
-    /// An operator is asked whether it grows under the writers' lock, and a write that panics half-way
-    /// stays in the log.
+    /// An operator is asked whether it grows under the writers' lock, and a write that panics
+    /// half-way stays in the log.
     AskGrowthLate,
     /// Frames of a write that failed stay in the log.
     KeepFailedFrames,

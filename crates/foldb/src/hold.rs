@@ -7,8 +7,8 @@ use foldb_env::thread_cpu_time;
 
 /// The longest time that a lock was held since somebody asked.
 ///
-/// Time on the clock is what others may have waited. It has times in it when the holder did not have the
-/// processor; its processor time has not.
+/// Time on the clock is what others may have waited. It has times in it when the holder did not
+/// have the processor; its processor time has not.
 #[derive(Debug, Default)]
 pub(crate) struct LongestHold {
     wall_nanos: AtomicU64,

@@ -28,8 +28,9 @@ pub enum Into {
     Table,
 }
 
-/// Merges and folds all runs of a database's default keyspace, or its memtables, with the parts that a compaction or
-/// a flush is made of. The tree stays as it is. Answers how many records went in and came out.
+/// Merges and folds all runs of a database's default keyspace, or its memtables, with the parts
+/// that a compaction or a flush is made of. The tree stays as it is. Answers how many records went
+/// in and came out.
 ///
 /// # Errors
 /// As [`Db::flush`].

@@ -4,8 +4,8 @@
 //! memtable to the last level, is a place where chains get *folded*, so changing a value is one
 //! blind write that never reads.
 //!
-//! Start at [`Db`]; what a returned write means is told at [`WriteOptions`], how to write an operator
-//! of your own at [`MergeOperator`].
+//! Start at [`Db`]; what a returned write means is told at [`WriteOptions`], how to write an
+//! operator of your own at [`MergeOperator`].
 //!
 //! ```
 //! # let dir = tempfile::tempdir().unwrap();
@@ -24,8 +24,8 @@
 //! # Ok::<(), foldb::Error>(())
 //! ```
 //!
-//! Counters, lists, sets and operators of your own, in ten minutes: `docs/merge.md`; [`laws`] checks
-//! an operator.
+//! Counters, lists, sets and operators of your own, in ten minutes: `docs/merge.md`; [`laws`]
+//! checks an operator.
 //!
 //! Reading order of the source: `key`, `value`, `fold`, `memtable`, `wal`, `table`, `version`,
 //! `iterator`, `compaction`, `db`.

@@ -1,8 +1,8 @@
 //! How large keys, values, merge results and batches may be.
 //!
 //! Writes beyond a limit are refused at the call, before anything is logged; the error names the
-//! limit and its number. A merge result beyond [`MAX_VALUE_BYTES`] is a failed fold: reads of its key
-//! fail with [`ErrorKind::MergeFailed`](crate::ErrorKind::MergeFailed), and nothing else does.
+//! limit and its number. A merge result beyond [`MAX_VALUE_BYTES`] is a failed fold: reads of its
+//! key fail with [`ErrorKind::MergeFailed`](crate::ErrorKind::MergeFailed), and nothing else does.
 //!
 //! Invariant: what passes these checks fits into an empty memtable, a log, and a block of a table,
 //! whatever the options are.

@@ -1,8 +1,8 @@
 //! What takes memory, item by item, and the counters behind the items.
 //!
-//! Memory that comes and goes with an object is charged to a [`Gauge`] by a [`Charge`] that the object
-//! owns, so that it is counted exactly as long as it is there: a table that was closed while somebody
-//! reads it still counts.
+//! Memory that comes and goes with an object is charged to a [`Gauge`] by a [`Charge`] that the
+//! object owns, so that it is counted exactly as long as it is there: a table that was closed while
+//! somebody reads it still counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,8 +33,8 @@ pub struct MemoryUsage {
     pub active_memtables: u64,
     /// Memtables that wait for their flush.
     pub sealed_memtables: u64,
-    /// Flushed memtables that a value, iterator or snapshot's reader still holds. No write waits for
-    /// this memory: only the reader can give it back.
+    /// Flushed memtables that a value, iterator or snapshot's reader still holds. No write waits
+    /// for this memory: only the reader can give it back.
     pub pinned_memtables: u64,
     /// Memory of dropped memtables, kept for the next ones.
     pub spare_memtables: u64,

@@ -1,8 +1,8 @@
 //! The memtable: what was written and not yet flushed, as hash-indexed chains.
 //!
-//! The chains themselves are the `foldb-chains` crate; here they meet the engine's kinds and values.
-//! Invariant: a memtable is written by one thread at a time (whoever holds its writer) and read
-//! by any number without a lock. How it folds what it writes is `folding`'s subject.
+//! The chains themselves are the `foldb-chains` crate; here they meet the engine's kinds and
+//! values. Invariant: a memtable is written by one thread at a time (whoever holds its writer) and
+//! read by any number without a lock. How it folds what it writes is `folding`'s subject.
 
 mod folding;
 
@@ -177,14 +177,14 @@ fn edges(operation: &Operation<'_>, comparator: &dyn Comparator) -> Option<(Edge
         Bound::Included(key) => Edge::Behind(key.into()),
         Bound::Excluded(key) => Edge::Before(key.into()),
     };
-    // The write is logged already. A comparator that panics only now, over ends that it has compared
-    // before, does so again in background work, which can say so.
+    // The write is logged already. A comparator that panics only now, over ends that it has
+    // compared before, does so again in background work, which can say so.
     let is_range = guarded(|| start.compare(comparator, &end).is_lt()).unwrap_or(true);
     is_range.then_some((start, end))
 }
 
-/// Upper bound of what a range delete takes of the write buffer, in bytes. `end` is the length of its
-/// encoded end.
+/// Upper bound of what a range delete takes of the write buffer, in bytes. `end` is the length of
+/// its encoded end.
 pub(crate) fn range_delete_bytes(start: usize, end: usize) -> usize {
     RANGE_OVERHEAD + size_of::<RangeTombstone>() + start + end
 }
@@ -212,8 +212,8 @@ impl Memtable {
         true
     }
 
-    /// Shows the records of `key` up to `seqno`, newest first, and the bytes of their values; answers
-    /// up to where a range delete covers it, 0 for nowhere.
+    /// Shows the records of `key` up to `seqno`, newest first, and the bytes of their values;
+    /// answers up to where a range delete covers it, 0 for nowhere.
     pub(crate) fn records_of(
         &self,
         hash: u64,

@@ -39,8 +39,8 @@ pub(crate) fn become_worker() {
 
 /// Whether a wait on this thread for background work of a database may never end.
 pub(crate) fn must_not_wait(database: DatabaseMark) -> bool {
-    // Of a worker's callbacks only listeners are noted, for operators and comparators are called too
-    // often; the engine itself never waits for background work on a worker.
+    // Of a worker's callbacks only listeners are noted, for operators and comparators are called
+    // too often; the engine itself never waits for background work on a worker.
     IS_WORKER.get() || INSIDE.with_borrow(|inside| inside.contains(&database))
 }
 

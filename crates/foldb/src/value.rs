@@ -39,8 +39,9 @@ enum Repr {
     Heap(Arc<Vec<u8>>),
 }
 
-/// Bytes of a small value. Like their length they are words, so that values are moved word by word: what
-/// moves one that was just made, in pieces that straddle its words, waits until those are in the cache.
+/// Bytes of a small value. Like their length they are words, so that values are moved word by word:
+/// what moves one that was just made, in pieces that straddle its words, waits until those are in
+/// the cache.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
 struct InlineBytes([u8; INLINE_LEN]);

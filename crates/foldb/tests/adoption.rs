@@ -1,5 +1,5 @@
-//! Adoption: a log of mostly separated values becomes a value segment, and nobody can tell but by what is
-//! written.
+//! Adoption: a log of mostly separated values becomes a value segment, and nobody can tell but by
+//! what is written.
 
 mod support;
 
@@ -341,8 +341,8 @@ fn without_adoption_values_are_copied() {
     db.verify().unwrap();
 }
 
-/// Unless all are, only logs are that walks over keys meet as they lie, and that no merge would copy to be rid
-/// of what is not a value.
+/// Unless all are, only logs are that walks over keys meet as they lie, and that no merge would
+/// copy to be rid of what is not a value.
 #[test]
 fn logs_are_adopted_by_default_in_key_order_and_of_large_values() {
     let options = |fs: &MemFs| Options { adopt_logs: LogAdoption::default(), ..adopting(fs) };
@@ -390,7 +390,8 @@ fn where_files_cannot_have_two_names_values_are_copied() {
     db.verify().unwrap();
 }
 
-/// What is durable of the log is unknown then: nothing may refer to it, and nobody is told that it is.
+/// What is durable of the log is unknown then: nothing may refer to it, and nobody is told that it
+/// is.
 #[test]
 fn a_log_that_cannot_be_synced_is_not_adopted_and_the_database_takes_no_more_writes() {
     let fs = MemFs::new();
@@ -406,7 +407,8 @@ fn a_log_that_cannot_be_synced_is_not_adopted_and_the_database_takes_no_more_wri
     assert_eq!(db.stats().segments.files, segment_files(&fs).len() as u64);
 }
 
-/// A file and a damaged byte in it: in a value, or in what stands before the first value of a frame.
+/// A file and a damaged byte in it: in a value, or in what stands before the first value of a
+/// frame.
 fn damage(fs: &MemFs, n: usize, generation: usize, offset: isize) -> String {
     let name = segment_files(fs).into_iter().find(|name| at_of(fs, name, n, generation).is_some());
     let name = name.expect("the value lies in a segment");

@@ -1,4 +1,5 @@
-//! Chains stay short however often a key is merged, and nobody can tell but by the time a read takes.
+//! Chains stay short however often a key is merged, and nobody can tell but by the time a read
+//! takes.
 //!
 //! Hazards H2, H3, H5, H9 and H14, as far as they are about what the memtable folds; histories are
 //! written as in `hazards.rs`.
@@ -143,7 +144,8 @@ fn h02_only_an_operand_of_the_same_operator_is_folded_in_place() {
     assert_eq!(count(&db, "a"), 3);
 }
 
-/// k.MERGE.90 absorbed 101 in place: its table says 90, and what replay goes by is what was applied.
+/// k.MERGE.90 absorbed 101 in place: its table says 90, and what replay goes by is what was
+/// applied.
 #[test]
 fn h05_what_was_absorbed_in_place_is_not_replayed_after_its_flush() {
     let fs = MemFs::new();
@@ -291,8 +293,8 @@ fn append_many(db: &Db, list: &Operator, appends: usize) {
 }
 
 /// Reads must not slow down as operands pile up: a read costs about as many times what copying its
-/// value costs, whether that was appended in 250 thousand pieces or in a million, in the memtable and
-/// in a table that is not cached.
+/// value costs, whether that was appended in 250 thousand pieces or in a million, in the memtable
+/// and in a table that is not cached.
 #[test]
 fn ask_1_a_key_of_a_million_appends_reads_in_linear_time() {
     for appends in [250_000, 1_000_000] {

@@ -1,5 +1,5 @@
-//! Checkpoints: what they hold, that they share nothing that is written to, and what is left of them
-//! when something goes wrong half-way.
+//! Checkpoints: what they hold, that they share nothing that is written to, and what is left of
+//! them when something goes wrong half-way.
 
 mod support;
 
@@ -55,8 +55,8 @@ fn files(fs: &MemFs, directory: &str) -> Vec<String> {
     names
 }
 
-/// Writes to three keyspaces with built-in operators and some of the tests' own. Compactions stop in the
-/// middle of jobs, so that some tables are trimmed.
+/// Writes to three keyspaces with built-in operators and some of the tests' own. Compactions stop
+/// in the middle of jobs, so that some tables are trimmed.
 fn write_much(db: &Db, round: u64) {
     let lists = db.keyspace("lists").unwrap_or_else(|_| {
         let spec = Some("stringappend:;".to_owned());
@@ -145,7 +145,8 @@ fn trimmed_tables_stay_trimmed_and_are_linked_once() {
             db.merge(format!("key-{n:02}"), number(1)).unwrap();
         }
         db.flush().unwrap();
-        // Up to a slice that is not the last of its job: its inputs reach beyond what it took of them.
+        // Up to a slice that is not the last of its job: its inputs reach beyond what it took of
+        // them.
         let mut is_under_way = false;
         for _ in 0..round % 5 {
             let before = db.stats();
@@ -410,8 +411,9 @@ fn the_checkpoint_knows_what_a_database_knows() {
     assert!(error.to_string().contains("test.references"), "{error}");
 }
 
-/// Batches over two keyspaces, operators defined on the way, flushes and compactions in the background:
-/// every checkpoint holds whole batches, the first so many of them, and all that had returned.
+/// Batches over two keyspaces, operators defined on the way, flushes and compactions in the
+/// background: every checkpoint holds whole batches, the first so many of them, and all that had
+/// returned.
 #[test]
 fn checkpoints_beside_busy_writers_are_moments() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! A clean close is provable: what is not as it was left is damage, in whichever file. After a crash the
-//! open says what it left out.
+//! A clean close is provable: what is not as it was left is damage, in whichever file. After a
+//! crash the open says what it left out.
 
 mod support;
 
@@ -45,8 +45,8 @@ fn assert_noticed(fs: &MemFs, what: &str) -> Error {
     assert_error(reopen(fs), ErrorKind::Corruption, None)
 }
 
-/// A small database, closed: a table, a keyspace, an operator, and writes in the log alone. What each file
-/// was at some time before is added to what is given.
+/// A small database, closed: a table, a keyspace, an operator, and writes in the log alone. What
+/// each file was at some time before is added to what is given.
 fn closed(older: &mut Vec<Files>) -> MemFs {
     let fs = MemFs::new();
     for round in 0..2 {

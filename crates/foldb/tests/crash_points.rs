@@ -1,4 +1,5 @@
-//! Power loss at every call that changes the disk, with a directory that keeps its changes in no order.
+//! Power loss at every call that changes the disk, with a directory that keeps its changes in no
+//! order.
 
 mod support;
 

@@ -176,8 +176,9 @@ fn an_operator_is_asked_once_whether_it_grows() {
 }
 
 /// A write that panicked behind its log record left its sequence number to the next one, which was
-/// acknowledged and synced: "expected a batch behind sequence number 3, found one from 3 on". It took an
-/// operator or comparator that panics; those are guarded by now, the rest of the engine is not.
+/// acknowledged and synced: "expected a batch behind sequence number 3, found one from 3 on". It
+/// took an operator or comparator that panics; those are guarded by now, the rest of the engine is
+/// not.
 #[cfg(debug_assertions)]
 #[test]
 fn a_write_that_panics_takes_no_number_from_the_next() {

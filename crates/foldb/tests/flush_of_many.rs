@@ -56,7 +56,8 @@ fn tables(fs: &MemFs) -> usize {
     fs.list(Path::new(PATH)).unwrap().iter().filter(|name| name.ends_with(".tbl")).count()
 }
 
-/// Were one table installed before its sync, a power loss would leave a manifest that names nothing.
+/// Were one table installed before its sync, a power loss would leave a manifest that names
+/// nothing.
 #[test]
 fn every_table_is_durable_before_it_is_installed() {
     for threads in [false, true] {
@@ -72,8 +73,8 @@ fn every_table_is_durable_before_it_is_installed() {
     }
 }
 
-/// Whichever sync fails, on whichever thread: nothing is installed, no table is left behind, and the
-/// next flush writes all of them anew.
+/// Whichever sync fails, on whichever thread: nothing is installed, no table is left behind, and
+/// the next flush writes all of them anew.
 #[test]
 fn a_sync_that_fails_fails_the_flush_as_a_whole() {
     let alone = [1, 2, 63, 64, 65, 129, KEYSPACES as u64];
@@ -93,7 +94,8 @@ fn a_sync_that_fails_fails_the_flush_as_a_whole() {
                 assert_eq!(tables(&fs), before, "sync {nth}");
                 assert_all(&fs.crash(), "first");
             }
-            // A worker tries again after a while, and callers are told of its last error until then.
+            // A worker tries again after a while, and callers are told of its last error until
+            // then.
             let mut tries = 0;
             while let Err(error) = db.flush() {
                 assert!(threads && tries < 1000, "{error}");

@@ -1,9 +1,9 @@
 //! A database of each format version is checked in, and every later foldb reads it.
 //!
-//! `format-0` was written when all formats were at version 0, `format-1` when they were frozen as version 1, `format-2` when
-//! logs got version 2, `format-3` when a clean close left a record; none is
-//! ever made anew (see `docs/format/README.md`). `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb --test format`
-//! writes a fixture that is not there yet, for the version to come.
+//! `format-0` was written when all formats were at version 0, `format-1` when they were frozen as
+//! version 1, `format-2` when logs got version 2, `format-3` when a clean close left a record; none
+//! is ever made anew (see `docs/format/README.md`). `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb
+//! --test format` writes a fixture that is not there yet, for the version to come.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -220,8 +220,8 @@ fn files(fs: &MemFs) -> BTreeMap<String, Vec<u8>> {
     names.map(|name| (name.clone(), fs.read(&directory.join(name)).unwrap())).collect()
 }
 
-/// The same history in two keyspaces beside the default one, which has a few keys of its own. One range
-/// delete is in a table, another in the log.
+/// The same history in two keyspaces beside the default one, which has a few keys of its own. One
+/// range delete is in a table, another in the log.
 fn generate_keyspaces() -> MemFs {
     let fs = MemFs::new();
     let db = Db::open(IN_MEMORY, options_of(&fs)).unwrap();
@@ -258,8 +258,8 @@ fn generate_keyspaces() -> MemFs {
     fs
 }
 
-/// Separated values: with hints and with keys beside them, as written and rewritten, under operands, in
-/// two keyspaces; the last are in the log.
+/// Separated values: with hints and with keys beside them, as written and rewritten, under
+/// operands, in two keyspaces; the last are in the log.
 fn generate_segments() -> MemFs {
     let fs = MemFs::new();
     let open = |value_hints| {
@@ -320,7 +320,8 @@ fn assert_holds_the_segments(db: &Db) {
     db.verify().unwrap();
 }
 
-/// Logs that became segments: one that is as it was, one that was rewritten; the last values are in the log.
+/// Logs that became segments: one that is as it was, one that was rewritten; the last values are in
+/// the log.
 fn generate_adopted() -> MemFs {
     let fs = MemFs::new();
     let options = Options {
@@ -715,7 +716,8 @@ fn newer_segment(file: &mut [u8], number: u64) {
     file[32..40].copy_from_slice(&sum);
 }
 
-/// Logs and manifests have their version inside a frame; what becomes of a newer one is tested there.
+/// Logs and manifests have their version inside a frame; what becomes of a newer one is tested
+/// there.
 #[test]
 fn a_file_of_a_newer_format_says_that_a_newer_foldb_is_needed() {
     for copy in [changed(".tbl", newer_table), changed(".seg", newer_segment)] {

@@ -197,8 +197,9 @@ fn h04_a_delete_outlives_what_it_hides() {
     }
 }
 
-/// Recovery replays three memtables' worth of log, flushes the first and crashes; replaying the same
-/// log again would double it. Wherever recovery stops, the next one must count each merge once.
+/// Recovery replays three memtables' worth of log, flushes the first and crashes; replaying the
+/// same log again would double it. Wherever recovery stops, the next one must count each merge
+/// once.
 #[test]
 fn h05_replay_counts_each_merge_once_wherever_recovery_stops() {
     let small = |fs: &MemFs| Options { write_buffer_size: 4096, ..options(fs) };

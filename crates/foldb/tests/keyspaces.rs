@@ -265,8 +265,8 @@ fn each_has_its_own_compression_and_shape() {
     assert!(bytes("raw") > 40_000 && bytes("small") < 10_000, "{stats:?}");
 }
 
-/// One database, two shapes: leveled goes down level by level, lazy leveled gathers runs and skips to
-/// the last.
+/// One database, two shapes: leveled goes down level by level, lazy leveled gathers runs and skips
+/// to the last.
 #[test]
 fn each_has_its_own_compaction_preset() {
     let fs = MemFs::new();

@@ -1,5 +1,5 @@
-//! Attempts that fail leave nothing behind: neither files on a full disk nor a directory that was not
-//! there, and what is there is not touched.
+//! Attempts that fail leave nothing behind: neither files on a full disk nor a directory that was
+//! not there, and what is there is not touched.
 
 mod support;
 
@@ -416,8 +416,8 @@ fn links_in_the_directory_are_not_followed() {
     assert_eq!(Db::open(&link, on_disk(&link)).unwrap().get("flushed").unwrap().unwrap(), b"1");
 }
 
-/// A creation fails once `CURRENT` leads to its files, and is killed while it removes them. What is left
-/// once was a `CURRENT` that led to nothing: the path could not be opened any more.
+/// A creation fails once `CURRENT` leads to its files, and is killed while it removes them. What is
+/// left once was a `CURRENT` that led to nothing: the path could not be opened any more.
 #[test]
 fn a_creation_that_fails_and_is_killed_leaves_a_database_or_none() {
     let create = |fs: &MemFs| Db::open(PATH, Options { create_if_missing: true, ..options(fs) });
@@ -472,8 +472,8 @@ fn create_and_destroy() {
     assert!(opened > 0);
 }
 
-/// Destroying unlinks the lock. A process that waited for it once had a database open beside the next
-/// one that came.
+/// Destroying unlinks the lock. A process that waited for it once had a database open beside the
+/// next one that came.
 #[test]
 fn destroying_lets_no_two_processes_in() {
     let directory = tempfile::tempdir().unwrap();

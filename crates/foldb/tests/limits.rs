@@ -26,8 +26,8 @@ fn assert_names(error: &Error, limit: &str, number: usize) {
     assert!(message.contains(limit) && message.contains(&number.to_string()), "{message}");
 }
 
-/// Each key of a table stands in the manifest several times, so keys of many MiB made manifests of as
-/// many: keys have a limit of their own.
+/// Each key of a table stands in the manifest several times, so keys of many MiB made manifests of
+/// as many: keys have a limit of their own.
 #[test]
 fn keys_up_to_their_limit_work_and_longer_ones_are_refused_everywhere() {
     let fs = MemFs::new();
@@ -75,8 +75,8 @@ fn keys_up_to_their_limit_work_and_longer_ones_are_refused_everywhere() {
     assert_eq!(left.collect::<Vec<_>>(), [0, 4, 5, 6, 7, 9]);
 }
 
-/// The longest value, with the longest key, goes through log, memtable, table and compaction with the
-/// smallest write buffer.
+/// The longest value, with the longest key, goes through log, memtable, table and compaction with
+/// the smallest write buffer.
 #[test]
 fn the_longest_value_works_with_the_smallest_write_buffer() {
     let fs = MemFs::new();

@@ -1,7 +1,7 @@
 //! What values of many MiB take in memory at most: the budget, and three times the largest of them.
 //!
-//! Each piece of work runs in a child process, whose peak the system counts. Every run of the tree is
-//! one value, so that all cursors of a merge stand on a large value at once.
+//! Each piece of work runs in a child process, whose peak the system counts. Every run of the tree
+//! is one value, so that all cursors of a merge stand on a large value at once.
 
 #![cfg(target_os = "linux")]
 
@@ -97,9 +97,9 @@ fn child() {
     println!("peak={}", peak());
 }
 
-/// A compaction of values of 100 MiB peaked at 908 MiB with a budget of 256, a flush at 408 with one of
-/// 8, and seven such values were read at a peak of 1.9 GB: each cursor kept up to three copies of the
-/// value it stood on, and the table's writer two.
+/// A compaction of values of 100 MiB peaked at 908 MiB with a budget of 256, a flush at 408 with
+/// one of 8, and seven such values were read at a peak of 1.9 GB: each cursor kept up to three
+/// copies of the value it stood on, and the table's writer two.
 #[test]
 fn large_values_take_the_budget_and_three_times_their_size() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
 //! Random programs of every operation against a model.
 //!
-//! `FOLDB_MODEL_CASES` sets how many programs are played, `FOLDB_MODEL_SEED` the first one's seed. A
-//! failing program is shrunk, and printed with the seed that drew it. `FOLDB_PLANT` plants a fault.
+//! `FOLDB_MODEL_CASES` sets how many programs are played, `FOLDB_MODEL_SEED` the first one's seed.
+//! A failing program is shrunk, and printed with the seed that drew it. `FOLDB_PLANT` plants a
+//! fault.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! Operators over the life of a database: new versions of them, their end, and what is told of them.
+//! Operators over the life of a database: new versions of them, their end, and what is told of
+//! them.
 
 mod support;
 
@@ -242,7 +243,8 @@ fn reads_of_long_chains_pay_for_their_fold() {
     assert_eq!(db.get("total").unwrap().unwrap(), 200f64.to_le_bytes());
 }
 
-/// A wall that no longer is one: its operator was missing when the bottom was written, and is there now.
+/// A wall that no longer is one: its operator was missing when the bottom was written, and is there
+/// now.
 #[test]
 fn finalize_folds_walls_that_have_healed() {
     let fs = MemFs::new();
@@ -344,7 +346,8 @@ fn an_operator_that_is_unset_stays_unset() {
     assert_eq!(db.get("a").unwrap().unwrap(), number(3));
 }
 
-/// Whatever call fails while an operator is unset: it is unset or it is not, now and at the next open.
+/// Whatever call fails while an operator is unset: it is unset or it is not, now and at the next
+/// open.
 #[test]
 fn unsetting_an_operator_fails_as_a_whole() {
     for nth in 1.. {

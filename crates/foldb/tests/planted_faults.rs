@@ -317,8 +317,8 @@ fn losing_the_last_log_record_is_noticed() {
     });
 }
 
-/// Each way in which a range delete may fail to hold, or delete too much, is noticed by the model, which
-/// knows nothing of levels, filters, slices and stripes.
+/// Each way in which a range delete may fail to hold, or delete too much, is noticed by the model,
+/// which knows nothing of levels, filters, slices and stripes.
 #[test]
 fn h10_the_model_notices_what_is_wrong_with_range_deletes() {
     for fault in [

@@ -95,8 +95,8 @@ fn h10_tombstones_are_compared_by_seqno_not_by_level() {
     }
 }
 
-/// Outputs [a..e] and [h..m] of one job over `[a, z).RDEL`: were the tombstone clipped to the tables'
-/// keys, f and g, which lie between the two, would come back from below.
+/// Outputs [a..e] and [h..m] of one job over `[a, z).RDEL`: were the tombstone clipped to the
+/// tables' keys, f and g, which lie between the two, would come back from below.
 #[test]
 fn h10_no_key_falls_between_two_outputs() {
     for preset in PRESETS {
@@ -161,8 +161,9 @@ fn h10_folds_stop_at_a_range_delete_between_two_operands() {
     assert!(chain.is_empty() || *chain.base() == Base::Deleted);
 }
 
-/// a.MERGE.90, `[a, b).RDEL`.95, a.MERGE.101 of an operator that folds in place, and of long chains that
-/// fold in the memtable: what is folded onto a record that a range delete ends would go with it.
+/// a.MERGE.90, `[a, b).RDEL`.95, a.MERGE.101 of an operator that folds in place, and of long chains
+/// that fold in the memtable: what is folded onto a record that a range delete ends would go with
+/// it.
 #[test]
 fn h10_nothing_folds_in_the_memtable_across_a_range_delete() {
     let db = open(&MemFs::new()).unwrap();
@@ -202,8 +203,8 @@ fn h10_nothing_folds_in_the_memtable_across_a_range_delete() {
     }
 }
 
-/// put, range delete, merge, flush: the old value stays gone (an engine's bug report that stood open
-/// for years), whichever of the three is flushed or compacted when.
+/// put, range delete, merge, flush: the old value stays gone (an engine's bug report that stood
+/// open for years), whichever of the three is flushed or compacted when.
 #[test]
 fn h10_put_range_delete_merge_in_every_place() {
     for places in 0..3usize.pow(4) {
@@ -245,8 +246,8 @@ fn entries(db: &Db, snapshot: Option<&Snapshot>) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 /// No reversal: each sequence of five of {flush, compact, one background step, snapshot, drop a
-/// snapshot, reopen} between writes with an operator that minds the order. Nothing deleted comes back,
-/// nothing newer goes, and each snapshot sees its own for ever.
+/// snapshot, reopen} between writes with an operator that minds the order. Nothing deleted comes
+/// back, nothing newer goes, and each snapshot sees its own for ever.
 #[test]
 fn h10_no_reversal_by_any_mix_of_background_work() {
     const WORKS: usize = 6;
@@ -303,8 +304,8 @@ fn h10_no_reversal_by_any_mix_of_background_work() {
     }
 }
 
-/// A table whose filter rejects a key may hold the tombstone that deletes it: one with no records at
-/// all, and one with records of other keys.
+/// A table whose filter rejects a key may hold the tombstone that deletes it: one with no records
+/// at all, and one with records of other keys.
 #[test]
 fn h10_a_filter_says_nothing_about_range_tombstones() {
     let db = Db::open(PATH, Options { bloom_bits: 10, ..options(&MemFs::new()) }).unwrap();
@@ -394,8 +395,8 @@ fn h10_space_comes_back_and_tombstones_go() {
     }
 }
 
-/// What a snapshot kept from going goes when the snapshot does, without new writes: deleted records, and
-/// tombstones that hide nothing else.
+/// What a snapshot kept from going goes when the snapshot does, without new writes: deleted
+/// records, and tombstones that hide nothing else.
 #[test]
 fn h10_folding_catches_up_when_a_snapshot_goes() {
     for preset in PRESETS {

@@ -1,5 +1,5 @@
-//! Databases that are only looked at: what they show, that they write nothing, and what a writer who
-//! goes on meanwhile can do to them.
+//! Databases that are only looked at: what they show, that they write nothing, and what a writer
+//! who goes on meanwhile can do to them.
 
 mod support;
 
@@ -353,8 +353,8 @@ fn options_hold_as_far_as_they_make_sense() {
     assert_eq!(kept.default_operator().unwrap().spec(), "uint64add");
 }
 
-/// What the writer does, again and again, while somebody looks. Its writes are 1, 2, 3 … in the order
-/// in which they are made, each a key of its own.
+/// What the writer does, again and again, while somebody looks. Its writes are 1, 2, 3 … in the
+/// order in which they are made, each a key of its own.
 struct Writer {
     db: Db,
     written: u64,
@@ -398,8 +398,8 @@ impl Writer {
     }
 }
 
-/// Opens read-only, with `deed` done before the n-th look, for each n. Answers how many looks an open
-/// takes.
+/// Opens read-only, with `deed` done before the n-th look, for each n. Answers how many looks an
+/// open takes.
 fn meddle(deed: fn(&mut Writer, &MemFs), check: fn(&Db)) -> u64 {
     meddle_after(|_| {}, deed, check)
 }
@@ -461,8 +461,8 @@ fn a_writer_may_close_and_open_between_any_two_looks() {
     );
 }
 
-/// a.PUT.n without a log, a flush, b.PUT.n+1 with one: whoever sees b sees a. A log without writes is
-/// not replaced by the flush: the file that is there when the manifest is read gets b.
+/// a.PUT.n without a log, a flush, b.PUT.n+1 with one: whoever sees b sees a. A log without writes
+/// is not replaced by the flush: the file that is there when the manifest is read gets b.
 #[test]
 fn flushed_writes_without_a_log_are_seen_before_later_ones() {
     let prepared: [fn(&mut Writer); 2] = [|_| {}, |writer| writer.db.flush().unwrap()];
@@ -556,8 +556,8 @@ fn a_database_that_never_holds_still_is_given_up_with_a_word() {
     assert!(error.to_string().contains("try again"), "{error}");
 }
 
-/// One thread writes to two keyspaces at once, with syncs, flushes and compactions in the background;
-/// the others open and look.
+/// One thread writes to two keyspaces at once, with syncs, flushes and compactions in the
+/// background; the others open and look.
 #[test]
 fn readers_beside_a_busy_writer_see_whole_batches_and_all_that_returned() {
     let dir = tempfile::tempdir().unwrap();

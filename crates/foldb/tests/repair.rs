@@ -28,8 +28,8 @@ fn files(fs: &MemFs, part: &str) -> Vec<PathBuf> {
     names.into_iter().map(|name| Path::new(PATH).join(name)).collect()
 }
 
-/// Of 300 keys a third is overwritten in a table of its own, 20 are deleted there, and some writes are
-/// in the log. Beside them an inline value in each table.
+/// Of 300 keys a third is overwritten in a table of its own, 20 are deleted there, and some writes
+/// are in the log. Beside them an inline value in each table.
 fn three_parts(fs: &MemFs, hints: bool) -> impl Fn(usize) -> Option<usize> + use<> {
     let db = open_with(fs, hints);
     put_all(&db, 0..300, 0);
@@ -83,8 +83,9 @@ fn a_repair_needs_a_database_that_is_closed() {
     drop(db);
 }
 
-/// Counts in 20 lists of operands, flushed, compacted slice by slice and left where it is: what tables
-/// say of what was shown of others, and of the logs, is what keeps each from being counted twice.
+/// Counts in 20 lists of operands, flushed, compacted slice by slice and left where it is: what
+/// tables say of what was shown of others, and of the logs, is what keeps each from being counted
+/// twice.
 #[test]
 fn a_manifest_is_made_of_what_the_other_files_tell() {
     for (steps_done, damage) in (0..40).map(|step| (step, step % 2 == 0)) {
@@ -278,7 +279,8 @@ fn separated_values_of_lost_tables_are_found_again() {
     }
 }
 
-/// A lost table of one keyspace leaves the others as they are, and its range bounds what is looked for.
+/// A lost table of one keyspace leaves the others as they are, and its range bounds what is looked
+/// for.
 #[test]
 fn only_ranges_of_lost_tables_are_looked_through() {
     let fs = MemFs::new();

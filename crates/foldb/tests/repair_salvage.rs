@@ -1,4 +1,5 @@
-//! Repair of damaged tables: every block that can be read is kept, and what is lost is told by its keys.
+//! Repair of damaged tables: every block that can be read is kept, and what is lost is told by its
+//! keys.
 //!
 //! Three changed bytes in a table of 50 000 keys once cost all of them, without a word.
 
@@ -95,8 +96,8 @@ fn three_bytes_cost_the_keys_of_one_block() {
     assert!(again.found_nothing() && again.lost_nothing(), "{again:?}");
 }
 
-/// Values inline and separated, versions, operands, deletes and a range delete, in two tables of which
-/// the newer hides much of the older; and what each key reads.
+/// Values inline and separated, versions, operands, deletes and a range delete, in two tables of
+/// which the newer hides much of the older; and what each key reads.
 fn rich(fs: &MemFs) -> BTreeMap<String, Option<Vec<u8>>> {
     let db = Db::open(PATH, options(fs)).unwrap();
     let mut expected: BTreeMap<String, Option<Vec<u8>>> = BTreeMap::new();
@@ -146,7 +147,8 @@ fn check(
     db.compact(..).unwrap();
 }
 
-/// Wherever a table is damaged, what is not told to be lost reads as before, with a manifest and without.
+/// Wherever a table is damaged, what is not told to be lost reads as before, with a manifest and
+/// without.
 #[test]
 fn damage_anywhere_in_a_table_is_told_by_its_keys() {
     let whole = MemFs::new();

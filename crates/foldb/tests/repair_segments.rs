@@ -1,4 +1,5 @@
-//! Repair and value segments: what tables refer to is found wherever it lies whole, and what is not is told.
+//! Repair and value segments: what tables refer to is found wherever it lies whole, and what is not
+//! is told.
 
 mod support;
 
@@ -47,7 +48,8 @@ fn find(fs: &MemFs, needle: &str) -> (PathBuf, Vec<u8>, usize) {
     found.expect("the value lies in a segment")
 }
 
-/// Many segments lie in one file, and their ids name no file: those given after the rebuild are others.
+/// Many segments lie in one file, and their ids name no file: those given after the rebuild are
+/// others.
 #[test]
 fn a_rebuilt_manifest_gives_no_segment_id_twice() {
     const KEYS: usize = 1500;
@@ -139,8 +141,8 @@ fn check_all_but_inline(db: &Db, count: usize) {
     check_all(db, count, |_| Some(0));
 }
 
-/// A merge was writing segments anew when the power went: its file is as long as it was, and zero from some
-/// byte on.
+/// A merge was writing segments anew when the power went: its file is as long as it was, and zero
+/// from some byte on.
 #[test]
 fn a_torn_copy_of_a_segment_does_not_stand_in_for_the_whole_one() {
     let fs = MemFs::new();
@@ -171,8 +173,8 @@ fn a_torn_copy_of_a_segment_does_not_stand_in_for_the_whole_one() {
     }
 }
 
-/// The hints are damaged, so what the lost table referred to is not found again; the values are all there for
-/// whoever can do more with them.
+/// The hints are damaged, so what the lost table referred to is not found again; the values are all
+/// there for whoever can do more with them.
 #[test]
 fn a_segment_that_a_repair_cannot_make_use_of_is_put_aside() {
     let fs = MemFs::new();
@@ -197,8 +199,8 @@ fn a_segment_that_a_repair_cannot_make_use_of_is_put_aside() {
     assert_eq!(fs.read(&aside).unwrap(), bytes);
 }
 
-/// Manifest and tables are gone: the newest value of each key is found by what segments say, with and without
-/// hints, also where no log is left to tell whose database it was.
+/// Manifest and tables are gone: the newest value of each key is found by what segments say, with
+/// and without hints, also where no log is left to tell whose database it was.
 #[test]
 fn values_are_found_again_without_manifest_and_tables() {
     for (hints, logs) in [(true, true), (false, true), (true, false)] {
@@ -240,8 +242,8 @@ fn values_are_found_again_without_manifest_and_tables() {
     }
 }
 
-/// Of a damaged table nobody knows without a manifest what it showed. What tables show that are left is not
-/// touched by what is found again.
+/// Of a damaged table nobody knows without a manifest what it showed. What tables show that are
+/// left is not touched by what is found again.
 #[test]
 fn a_damaged_table_without_a_manifest_has_its_values_found_again() {
     let fs = MemFs::new();
@@ -274,8 +276,8 @@ fn a_damaged_table_without_a_manifest_has_its_values_found_again() {
     db.verify().unwrap();
 }
 
-/// A manifest of before the last open was never removed; the one in force is gone. Since then there was a flush,
-/// or segments moved.
+/// A manifest of before the last open was never removed; the one in force is gone. Since then there
+/// was a flush, or segments moved.
 #[test]
 fn an_older_manifest_does_not_hide_newer_files() {
     for merge in [false, true] {

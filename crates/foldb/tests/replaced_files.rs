@@ -1,4 +1,5 @@
-//! Files that were replaced are removed when the last reader of them is done, without anybody writing.
+//! Files that were replaced are removed when the last reader of them is done, without anybody
+//! writing.
 
 mod support;
 
@@ -19,8 +20,8 @@ fn tables_and_segments(fs: &MemFs) -> Vec<PathBuf> {
     names.map(PathBuf::from).collect()
 }
 
-/// Tables and segments that a compaction and a merge are to replace, and an iterator in the middle of them.
-/// Answers what the iterator holds.
+/// Tables and segments that a compaction and a merge are to replace, and an iterator in the middle
+/// of them. Answers what the iterator holds.
 fn replaced_under_a_reader(fs: &MemFs, db: &Db) -> (Vec<PathBuf>, foldb::Iter) {
     put_all(db, 0..300, 0);
     db.flush().unwrap();

@@ -1,5 +1,5 @@
-//! Databases that share a runtime: threads, handles and memory bounded over all of them, and nothing
-//! else in common.
+//! Databases that share a runtime: threads, handles and memory bounded over all of them, and
+//! nothing else in common.
 
 mod support;
 
@@ -126,7 +126,8 @@ fn a_hundred_databases_share_threads_handles_and_memory() {
         assert!(memory.total() <= memory.budget, "{memory:?}");
     }
     most_handles = most_handles.max(handles(directory.path()));
-    // Lock, log and manifest of each; a log on its way out; what two workers write and have in hand.
+    // Lock, log and manifest of each; a log on its way out; what two workers write and have in
+    // hand.
     assert!(most_handles <= OPEN_TABLES + 4 * DATABASES + 40, "{most_handles} handles");
     assert_eq!(threads.begun.load(SeqCst), 2);
     drop(databases);
@@ -163,7 +164,8 @@ fn threads_end_with_the_last_user() {
     assert_eq!(threads.begun.load(SeqCst), 3);
 }
 
-/// File numbers repeat from database to database, and so do offsets; the cache must tell them apart.
+/// File numbers repeat from database to database, and so do offsets; the cache must tell them
+/// apart.
 #[test]
 fn databases_with_the_same_files_do_not_see_each_others_blocks() {
     let directory = TempDir::new().unwrap();
@@ -266,7 +268,8 @@ fn the_budget_is_kept_under_writes_reads_and_compactions() {
     assert!(stats.flushes > 2 && stats.compactions > 0, "too little happened: {stats:?}");
 }
 
-/// H14: memory that readers pin is told, but nobody waits for it: only the reader could give it back.
+/// H14: memory that readers pin is told, but nobody waits for it: only the reader could give it
+/// back.
 #[test]
 fn h14_pinned_memtables_stop_no_writer() {
     let directory = TempDir::new().unwrap();
@@ -355,8 +358,8 @@ impl Comparator for Treacherous {
     }
 }
 
-/// A panic of a comparator on a worker is told to callers that wait, stops writes to its keyspace, and
-/// nothing else.
+/// A panic of a comparator on a worker is told to callers that wait, stops writes to its keyspace,
+/// and nothing else.
 #[test]
 fn a_panic_in_the_background_is_an_error_and_leaves_nobody_waiting() {
     let directory = TempDir::new().unwrap();
@@ -413,8 +416,8 @@ fn a_panic_in_a_compaction_gives_up_its_job() {
     db.close().unwrap();
 }
 
-/// Writes and flushes go on while compactions fail; who waits for a compaction is told why it does not
-/// come; and when its cause is gone it goes on by itself.
+/// Writes and flushes go on while compactions fail; who waits for a compaction is told why it does
+/// not come; and when its cause is gone it goes on by itself.
 #[test]
 fn a_compaction_that_fails_fails_no_write_and_no_flush() {
     let fs = MemFs::new();
@@ -448,8 +451,8 @@ fn a_compaction_that_fails_fails_no_write_and_no_flush() {
     assert_eq!(count(&db, "counter"), 55);
 }
 
-/// And the other way round: a flush that fails is told to who waits for it, and writes that still find
-/// room go on.
+/// And the other way round: a flush that fails is told to who waits for it, and writes that still
+/// find room go on.
 #[test]
 fn a_flush_that_fails_is_told_to_who_waits_for_it() {
     let fs = MemFs::new();

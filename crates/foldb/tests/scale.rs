@@ -198,8 +198,8 @@ fn write_entries(db: &Db, filler: u8) {
     db.compact(..).unwrap();
 }
 
-/// An iterator opens files as it reaches them. Those that were gone by then were a missing table, or
-/// damage to be mended from a copy, though all that had happened was a close.
+/// An iterator opens files as it reaches them. Those that were gone by then were a missing table,
+/// or damage to be mended from a copy, though all that had happened was a close.
 #[test]
 fn iterators_that_outlive_the_close_never_speak_of_damage() {
     for separated in [false, true] {
@@ -297,6 +297,7 @@ fn gets_of_moved_values(memory_budget: usize) -> (Duration, Duration) {
 fn gets_of_moved_values_read_a_small_part_of_where_they_lie() {
     let (before, after) = gets_of_moved_values(8 << 20);
     println!("{before:?} before, {after:?} after");
-    // It is six times as long as a get of a value that was not moved; reading all of them 150 times.
+    // It is six times as long as a get of a value that was not moved; reading all of them 150
+    // times.
     assert!(after < 10 * before + Duration::from_millis(100), "{before:?} before, {after:?} after");
 }

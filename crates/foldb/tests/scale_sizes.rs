@@ -1,8 +1,8 @@
-//! Many keyspaces, databases, snapshots and operands: each works, within the bounds that the section
-//! "At scale" of `docs/guarantees.md` states.
+//! Many keyspaces, databases, snapshots and operands: each works, within the bounds that the
+//! section "At scale" of `docs/guarantees.md` states.
 //!
-//! The sizes of every run are small. The full ones are behind `#[ignore]`, print what they measure, and
-//! are run by one command:
+//! The sizes of every run are small. The full ones are behind `#[ignore]`, print what they measure,
+//! and are run by one command:
 //! `cargo test --release -p foldb --test scale_sizes -- --ignored --nocapture --test-threads=1`
 
 mod support;
@@ -176,8 +176,8 @@ fn many_snapshots_full_size() {
     many_snapshots(100_000, true);
 }
 
-/// Operands that nothing folds before the key is read: additions of floating-point numbers, of which
-/// the order matters.
+/// Operands that nothing folds before the key is read: additions of floating-point numbers, of
+/// which the order matters.
 fn long_chain(operands: u64) {
     let dir = TempDir::new().unwrap();
     println!("{operands} operands that cannot be folded");

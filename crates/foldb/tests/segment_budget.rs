@@ -114,7 +114,8 @@ fn a_merge_reads_the_references_to_its_segments_alone() {
         let report = db.merge_segments(&options).unwrap();
         assert_eq!(db.stats().segments.dead_bytes, 0);
         assert!(report.commits > 0);
-        // An entry of 30 bytes and a frame of at least 12 for each table and segment, and the stretches.
+        // An entry of 30 bytes and a frame of at least 12 for each table and segment, and the
+        // stretches.
         let most = victims as u64 * (tables * 45 + EACH as u64 * 6);
         let read = report.references_read;
         assert!((1..=most).contains(&read), "{victims} of {segments}: {read} bytes, not {most}");

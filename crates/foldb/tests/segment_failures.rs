@@ -35,7 +35,8 @@ fn contents(fs: &MemFs) -> BTreeMap<String, Vec<u8>> {
     names.map(|name| (name.clone(), fs.read(&Path::new(PATH).join(name)).unwrap())).collect()
 }
 
-/// Work on a thread of the caller's is over when a close returns: nothing changes a file from then on.
+/// Work on a thread of the caller's is over when a close returns: nothing changes a file from then
+/// on.
 #[test]
 fn a_close_waits_for_a_merge_and_a_compaction_on_other_threads() {
     type Work = fn(&Db) -> foldb::Result<()>;
@@ -96,8 +97,8 @@ impl EventListener for AtFlush {
     }
 }
 
-/// A flush appended to a file, everything else in which was rewritten elsewhere meanwhile, and its edit is
-/// on the medium though its sync failed: the file stays.
+/// A flush appended to a file, everything else in which was rewritten elsewhere meanwhile, and its
+/// edit is on the medium though its sync failed: the file stays.
 #[test]
 fn a_file_that_an_edit_of_a_failed_sync_may_name_stays() {
     let fs = MemFs::new();
@@ -128,7 +129,8 @@ fn a_file_that_an_edit_of_a_failed_sync_may_name_stays() {
     db.verify().unwrap();
 }
 
-/// A disk that is full must not get fuller with each time that a flush or compaction is tried again.
+/// A disk that is full must not get fuller with each time that a flush or compaction is tried
+/// again.
 #[test]
 fn steps_that_fail_again_and_again_leave_no_values_behind() {
     let table = || Fault::on(Operation::Create).path(".tbl");
@@ -276,8 +278,8 @@ fn a_checkpoint_without_a_segment_file_says_so() {
     db.checkpoint("copy").unwrap();
 }
 
-/// Hints serve repair alone: where they are damaged the values are moved without them, for else the dead space of
-/// the file would stay for good.
+/// Hints serve repair alone: where they are damaged the values are moved without them, for else the
+/// dead space of the file would stay for good.
 #[test]
 fn damaged_hints_do_not_keep_dead_space() {
     let fs = MemFs::new();

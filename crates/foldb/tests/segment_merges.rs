@@ -74,8 +74,8 @@ fn a_merge_gives_dead_space_back() {
     db.verify().unwrap();
 }
 
-/// Even if all that the tree learned from its merges is that nothing is ever overwritten, and values are
-/// as small as in nobody's right mind.
+/// Even if all that the tree learned from its merges is that nothing is ever overwritten, and
+/// values are as small as in nobody's right mind.
 #[test]
 fn a_merge_on_demand_finds_what_the_tree_hides() {
     let fs = MemFs::new();
@@ -194,8 +194,8 @@ fn a_database_open_to_read_shows_its_moment_after_a_merge() {
     check_all(&Db::open_read_only(PATH, separating(&fs)).unwrap(), 300, |_| Some(9));
 }
 
-/// What is written while a merge reads and writes stands, whatever it does to the merge's values: here
-/// it is flushed and compacted, too.
+/// What is written while a merge reads and writes stands, whatever it does to the merge's values:
+/// here it is flushed and compacted, too.
 #[test]
 fn a_write_during_a_merge_is_never_undone() {
     let mut moments = 0;
@@ -228,8 +228,8 @@ fn a_write_during_a_merge_is_never_undone() {
     assert!(moments >= 3, "{moments}");
 }
 
-/// The same, before each single change that the merge makes to a file, the manifest's and the removal of
-/// old files among them.
+/// The same, before each single change that the merge makes to a file, the manifest's and the
+/// removal of old files among them.
 #[test]
 fn a_write_before_any_change_that_a_merge_makes_is_never_undone() {
     for change in 0.. {
@@ -298,8 +298,8 @@ impl EventListener for MergesAtFlush {
     }
 }
 
-/// A flush appended to a file, everything else in which is then rewritten elsewhere before the flush is
-/// installed: the file must stay.
+/// A flush appended to a file, everything else in which is then rewritten elsewhere before the
+/// flush is installed: the file must stay.
 #[test]
 fn a_file_that_a_flush_is_about_to_install_is_not_taken_away() {
     let fs = MemFs::new();
@@ -539,8 +539,8 @@ fn merges_in_the_background_keep_to_their_io_budget() {
     }
 }
 
-/// Writers, a reader, flushes, compactions and merges at once, on threads: each writer finds what it wrote
-/// last, at any moment and after a reopen.
+/// Writers, a reader, flushes, compactions and merges at once, on threads: each writer finds what
+/// it wrote last, at any moment and after a reopen.
 #[test]
 fn merges_beside_writers_readers_and_flushes() {
     const WRITERS: usize = 2;

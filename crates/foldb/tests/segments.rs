@@ -241,8 +241,8 @@ fn an_open_removes_segment_files_of_nobody() {
     check_all(&db, 10, |_| Some(0));
 }
 
-/// A program that knows nothing of separated values must not open the table or the manifest; what is
-/// told to it is that it is too old.
+/// A program that knows nothing of separated values must not open the table or the manifest; what
+/// is told to it is that it is too old.
 #[test]
 fn a_manifest_without_segments_is_as_it_always_was() {
     let fs = MemFs::new();

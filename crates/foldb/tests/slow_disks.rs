@@ -1,6 +1,6 @@
-//! Disks that are slow, hang or fail now and then, beside several threads: writes are paced, deadlines
-//! are honoured, no waiting writer is forgotten, memory stays in its budget, and nothing is called
-//! durable that is not.
+//! Disks that are slow, hang or fail now and then, beside several threads: writes are paced,
+//! deadlines are honoured, no waiting writer is forgotten, memory stays in its budget, and nothing
+//! is called durable that is not.
 
 mod support;
 
@@ -45,7 +45,8 @@ fn key(thread: usize, n: usize) -> String {
     format!("{thread}-{n:06}")
 }
 
-/// The thousands of calls behind these writes take a millisecond or two each instead of microseconds.
+/// The thousands of calls behind these writes take a millisecond or two each instead of
+/// microseconds.
 #[test]
 fn writes_to_a_disk_a_hundred_times_slower_are_paced_and_kept_in_memory_within_bounds() {
     let fs = MemFs::new();
@@ -134,8 +135,8 @@ fn no_writer_is_forgotten_behind_a_hanging_disk() {
     db.close().unwrap();
 }
 
-/// A sync fails at some moment. What was acknowledged as synced before or after it survives a loss of
-/// power, whatever the engine made of the failure.
+/// A sync fails at some moment. What was acknowledged as synced before or after it survives a loss
+/// of power, whatever the engine made of the failure.
 #[test]
 fn after_a_failed_sync_nothing_is_called_durable_that_is_not() {
     let mut failures = 0;
@@ -170,8 +171,8 @@ fn after_a_failed_sync_nothing_is_called_durable_that_is_not() {
     assert!(failures > 0, "no write met the failure");
 }
 
-/// One call in twenty fails, beside three writers. What was acknowledged is there for readers; what was
-/// acknowledged as synced survives a loss of power.
+/// One call in twenty fails, beside three writers. What was acknowledged is there for readers; what
+/// was acknowledged as synced survives a loss of power.
 #[test]
 fn calls_that_fail_at_random_lose_nothing_that_was_acknowledged() {
     let mut failed = 0;

@@ -1,5 +1,5 @@
-//! Real file systems that fill up: reads go on, writes answer `NoSpace`, nothing acknowledged is lost,
-//! and writing goes on by itself when there is room. Nothing here may end the process.
+//! Real file systems that fill up: reads go on, writes answer `NoSpace`, nothing acknowledged is
+//! lost, and writing goes on by itself when there is room. Nothing here may end the process.
 //!
 //! `ci/small_disks.sh` makes small file systems of several kinds and names them in
 //! `FOLDB_SMALL_DISKS`; without it nothing is checked.
@@ -69,7 +69,8 @@ impl Disk {
         assert!(synced.success());
     }
 
-    /// Takes all space, and gives about so much of it back: what file systems say is free is no promise.
+    /// Takes all space, and gives about so much of it back: what file systems say is free is no
+    /// promise.
     fn fill(&self, leave: u64) {
         self.settle();
         let file = PosixFs.create(&self.path("fill")).unwrap();
@@ -198,7 +199,8 @@ fn write_with_nothing_left(disk: &Disk) {
     check(&disk.open("db").unwrap(), count + 1, 100);
 }
 
-/// A copy as backup programs make it where the file system can: stores into shared blocks need new ones.
+/// A copy as backup programs make it where the file system can: stores into shared blocks need new
+/// ones.
 fn write_to_shared_blocks(disk: &Disk) {
     let db = disk.open("db").unwrap();
     for n in 0..2000 {

@@ -175,8 +175,8 @@ fn write_at(edges: Edges, has_threads: bool, state: &mut u64) -> foldb::Result<(
     })
 }
 
-/// Level 0 once stopped writers for ever: it had as many runs as it may have, and they were too small
-/// for any rule that wants a compaction.
+/// Level 0 once stopped writers for ever: it had as many runs as it may have, and they were too
+/// small for any rule that wants a compaction.
 #[test]
 fn writers_go_on_at_the_edges_of_the_options() {
     use CompactionPreset::{LazyLeveled, Leveled, Tiered};
@@ -213,7 +213,8 @@ fn writers_go_on_at_the_edges_of_the_options() {
     }
 }
 
-/// `flush` once sealed a memtable and began a log at each call, whatever had become of those before.
+/// `flush` once sealed a memtable and began a log at each call, whatever had become of those
+/// before.
 #[test]
 fn flushes_that_fail_do_not_pile_up_memtables() {
     let fs = MemFs::new();
@@ -251,7 +252,8 @@ impl Clock for CountingClock {
     }
 }
 
-/// A database whose worker merges megabytes of segments at the least budget, and rests: for minutes.
+/// A database whose worker merges megabytes of segments at the least budget, and rests: for
+/// minutes.
 fn open_with_a_resting_merge(fs: &MemFs) -> Db {
     let clock = Arc::new(CountingClock::default());
     let env = Env { clock: Arc::clone(&clock) as _, ..on_threads(Arc::new(fs.clone())) };
@@ -282,8 +284,8 @@ fn open_with_a_resting_merge(fs: &MemFs) -> Db {
     db
 }
 
-/// A merge that rests to keep to its budget had the only worker that may compact: level 0 filled up,
-/// and writers waited until it was done.
+/// A merge that rests to keep to its budget had the only worker that may compact: level 0 filled
+/// up, and writers waited until it was done.
 #[test]
 fn compactions_go_on_beside_a_merge_that_rests() {
     let db = open_with_a_resting_merge(&MemFs::new());

@@ -1,6 +1,6 @@
-//! The traps that users of merge operators fell into with other engines, one test each, in the words
-//! of those who asked. Each would fail on an engine that folds only when it reads, that folds on the
-//! write path, that forgets its operators, or that stops at the first bad operand.
+//! The traps that users of merge operators fell into with other engines, one test each, in the
+//! words of those who asked. Each would fail on an engine that folds only when it reads, that folds
+//! on the write path, that forgets its operators, or that stops at the first bad operand.
 
 mod support;
 

@@ -193,7 +193,8 @@ fn operands_of_unknown_operators_are_counted() {
     assert!(report.is_sound() && report.unchecked_operands == 1, "{report:?}");
 }
 
-/// A flush cuts a range delete down to the keys below it, so it ends directly behind the last one. Verification took the end for one before that key, and a sound database for damaged. Repair
+/// A flush cuts a range delete down to the keys below it, so it ends directly behind the last one.
+/// Verification took the end for one before that key, and a sound database for damaged. Repair
 /// wrote it so: a read of that key no longer met the delete.
 #[test]
 fn a_range_delete_that_ends_behind_a_key_verifies_and_is_repaired() {

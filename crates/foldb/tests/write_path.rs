@@ -1,4 +1,5 @@
-//! Writers beside each other: deadlines, pacing, turns, and logged, synced and unlogged writes mixed.
+//! Writers beside each other: deadlines, pacing, turns, and logged, synced and unlogged writes
+//! mixed.
 
 mod support;
 
@@ -40,8 +41,8 @@ fn fill(db: &Db) -> usize {
     panic!("no write had to wait");
 }
 
-/// A large write buffer is sealed before it is full if it fills faster than it is flushed, and what is
-/// filled while it is flushed takes half a write buffer more at most.
+/// A large write buffer is sealed before it is full if it fills faster than it is flushed, and what
+/// is filled while it is flushed takes half a write buffer more at most.
 #[test]
 fn a_large_write_buffer_does_not_have_to_fit_twice() {
     const BUFFER: u64 = 48 << 20;

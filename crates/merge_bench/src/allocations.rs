@@ -1,9 +1,11 @@
-//! What the process asks of the allocator: how often, for how many bytes, and how much it has at once.
+//! What the process asks of the allocator: how often, for how many bytes, and how much it has at
+//! once.
 //!
-//! Every request counts, of whatever thread. Each thread counts in one of some shards, so that threads that
-//! allocate at once do not wait for each other's cache lines: the load that is measured does. The peak is
-//! looked at whenever a shard has asked for [`LOOK_BYTES`] since the last look, so it may be low by as
-//! much for each shard. Memory that is mapped instead of allocated is not seen.
+//! Every request counts, of whatever thread. Each thread counts in one of some shards, so that
+//! threads that allocate at once do not wait for each other's cache lines: the load that is
+//! measured does. The peak is looked at whenever a shard has asked for [`LOOK_BYTES`] since the
+//! last look, so it may be low by as much for each shard. Memory that is mapped instead of
+//! allocated is not seen.
 
 #![allow(unsafe_code)]
 
@@ -37,8 +39,8 @@ static PEAK: AtomicI64 = AtomicI64::new(0);
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The thread's shard plus one; 0 before it has one. Without a destructor, so it can be asked until the
-    /// thread has ended.
+    /// The thread's shard plus one; 0 before it has one. Without a destructor, so it can be asked
+    /// until the thread has ended.
     static SHARD: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -65,10 +67,10 @@ fn held() -> i64 {
     COUNTS.iter().map(|shard| shard.held.load(Ordering::Relaxed)).sum()
 }
 
-// SAFETY: every call is passed on to the system's allocator as it came, and its answer is given back as it
-// came; so this allocator keeps `GlobalAlloc`'s contract because that one does. Counting touches static
-// atomics and a thread-local `Cell` that needs neither initialisation nor destruction: it does not
-// allocate, does not panic, and does not unwind.
+// SAFETY: every call is passed on to the system's allocator as it came, and its answer is given
+// back as it came; so this allocator keeps `GlobalAlloc`'s contract because that one does. Counting
+// touches static atomics and a thread-local `Cell` that needs neither initialisation nor
+// destruction: it does not allocate, does not panic, and does not unwind.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note_request(layout.size(), 0);
@@ -84,8 +86,8 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         note_request(new_size, layout.size());
-        // SAFETY: `pointer` came from this allocator, hence from the system's, with `layout`; the caller
-        // answers for `new_size`.
+        // SAFETY: `pointer` came from this allocator, hence from the system's, with `layout`; the
+        // caller answers for `new_size`.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
 

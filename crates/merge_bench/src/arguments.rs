@@ -54,7 +54,8 @@ pub enum Format {
     Html,
 }
 
-/// A checked command line. What was not said is `None` where its default depends on the sub-command.
+/// A checked command line. What was not said is `None` where its default depends on the
+/// sub-command.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub subcommand: Subcommand,
@@ -104,7 +105,8 @@ struct Line {
     /// Shares of overwritten, deleted and appended keys, for patterns
     #[arg(long, default_value = ALL, value_parser = names(&PATTERNS))]
     pattern: String,
-    /// Memory of the merge; a MB is 2^20 bytes [default: all in memory-budget and memory-optimal, else 64MB]
+    /// Memory of the merge; a MB is 2^20 bytes [default: all in memory-budget and memory-optimal,
+    /// else 64MB]
     #[arg(long, value_parser = names(&BUDGETS))]
     budget: Option<String>,
     /// Load of concurrent
@@ -122,7 +124,8 @@ struct Line {
     /// Time one operation of so many
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
     sample_every: u64,
-    /// Directory for the databases, empty or not there [default: a new one here, removed afterwards]
+    /// Directory for the databases, empty or not there [default: a new one here, removed
+    /// afterwards]
     #[arg(long, value_name = "DIR")]
     db: Option<PathBuf>,
     /// How results are printed

@@ -1,4 +1,5 @@
-//! How long the machine itself takes to sync a few bytes: what a synced write cannot be faster than.
+//! How long the machine itself takes to sync a few bytes: what a synced write cannot be faster
+//! than.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

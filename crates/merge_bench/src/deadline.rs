@@ -20,8 +20,8 @@ impl Deadline {
         Deadline { began: Instant::now(), limit }
     }
 
-    /// Whether there is time for something beside the rest, given how long both would take on the machine
-    /// that was expected, and what was done until now.
+    /// Whether there is time for something beside the rest, given how long both would take on the
+    /// machine that was expected, and what was done until now.
     pub fn admits(&self, next: Duration, rest: Duration, done: Duration) -> bool {
         self.admits_at(self.began.elapsed(), next, rest, done)
     }

@@ -18,8 +18,8 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// `given`, which must be empty or not there; without it a new one below the current directory, which
-    /// goes when this does.
+    /// `given`, which must be empty or not there; without it a new one below the current directory,
+    /// which goes when this does.
     ///
     /// # Errors
     /// If it cannot be made, or has something in it.
@@ -53,8 +53,8 @@ impl Directory {
         self.path.join("copy")
     }
 
-    /// Makes a copy of the prepared database that shares no file with it, and has it on disk: a merge is
-    /// to give back space of its own, and no sync of the load is to wait for it.
+    /// Makes a copy of the prepared database that shares no file with it, and has it on disk: a
+    /// merge is to give back space of its own, and no sync of the load is to wait for it.
     ///
     /// # Errors
     /// Of the file system.

@@ -48,8 +48,8 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Notes an operation that ended `at` so much load and took `time`; in the histogram only if it was
-    /// beside a merge.
+    /// Notes an operation that ended `at` so much load and took `time`; in the histogram only if it
+    /// was beside a merge.
     #[inline]
     pub fn record(&mut self, at: Duration, time: Duration, beside_merge: bool) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

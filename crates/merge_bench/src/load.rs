@@ -1,8 +1,9 @@
 //! Readers and writers beside a merge.
 //!
-//! They work on the hot keys of a plan. Each key has one writer, which notes a generation once its write
-//! has returned; a reader that began later must find that one or a newer one. So a merge that undoes a
-//! write is found while it happens, and the last generations say what must be there after a reopen.
+//! They work on the hot keys of a plan. Each key has one writer, which notes a generation once its
+//! write has returned; a reader that began later must find that one or a newer one. So a merge that
+//! undoes a write is found while it happens, and the last generations say what must be there after
+//! a reopen.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -45,8 +46,8 @@ impl HotKeys {
         HotKeys(hot.collect())
     }
 
-    /// Reads each once. A load is told from one without a merge, which goes on for seconds on the same
-    /// copy; what a copy that was just opened reads from its files is not the merge's doing.
+    /// Reads each once. A load is told from one without a merge, which goes on for seconds on the
+    /// same copy; what a copy that was just opened reads from its files is not the merge's doing.
     ///
     /// # Errors
     /// Of a read.
@@ -101,8 +102,8 @@ struct Shared<'a> {
     past: Duration,
 }
 
-/// Runs the load of `case` on `db`, `baseline` long alone and then as long as `merge` takes, and adds what
-/// it did to `done`.
+/// Runs the load of `case` on `db`, `baseline` long alone and then as long as `merge` takes, and
+/// adds what it did to `done`.
 ///
 /// # Errors
 /// Of the merge or of any operation, or a value that is not the right one.

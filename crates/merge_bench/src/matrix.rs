@@ -194,7 +194,8 @@ impl Case {
     }
 }
 
-/// What the machine is taken to do, for [`expected`]: small on purpose, so that it is rather earlier.
+/// What the machine is taken to do, for [`expected`]: small on purpose, so that it is rather
+/// earlier.
 mod speed {
     /// Records written a second.
     pub const PREPARED: f64 = 250_000.0;

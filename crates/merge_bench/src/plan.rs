@@ -1,15 +1,15 @@
 //! Which keys are overwritten, deleted and appended, and what every key must be afterwards.
 //!
-//! Keys are numbers, inserted in order from 0 on. Clustered, the first ones are overwritten and the next
-//! ones deleted; scattered, as many of each are drawn at random:
+//! Keys are numbers, inserted in order from 0 on. Clustered, the first ones are overwritten and the
+//! next ones deleted; scattered, as many of each are drawn at random:
 //!
 //! ```text
 //! ten keys, 30 % overwritten, 20 % deleted      clustered  O O O D D . . . . .
 //!                                               scattered  . D O . . O . O D .
 //! ```
 //!
-//! A value tells its key and its generation, which is 0 as inserted, 1 as overwritten and more when the
-//! load writes it, so whoever reads one knows whether it is the right one.
+//! A value tells its key and its generation, which is 0 as inserted, 1 as overwritten and more when
+//! the load writes it, so whoever reads one knows whether it is the right one.
 
 use crate::dataset::{Dataset, Pattern};
 
@@ -27,8 +27,8 @@ const SEED: u64 = 0x666f_6c64;
 
 /// Bytes of a key.
 pub const KEY_LEN: usize = 16;
-/// Bytes of a record in a segment beside its value: at least a byte of length for values of less than 127
-/// bytes, two for longer ones, and the checksum (docs/format/value_segment.md).
+/// Bytes of a record in a segment beside its value: at least a byte of length for values of less
+/// than 127 bytes, two for longer ones, and the checksum (docs/format/value_segment.md).
 const fn record_overhead(value_len: usize) -> u64 {
     let length = if value_len + 1 < 128 { 1 } else { 2 };
     length + 8
@@ -113,8 +113,8 @@ impl Plan {
         self.dataset.value_len as u64 + record_overhead(self.dataset.value_len)
     }
 
-    /// The keys that the load reads and writes: a hundredth of those that are there, at most 10 000, spread
-    /// evenly over them.
+    /// The keys that the load reads and writes: a hundredth of those that are there, at most 10
+    /// 000, spread evenly over them.
     pub fn hot(&self) -> Vec<u64> {
         let live = (0..self.keys()).filter(|&index| self.state(index).is_some());
         let wanted = (self.keys() / HOT_SHARE).clamp(1, MOST_HOT);

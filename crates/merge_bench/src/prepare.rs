@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use crate::matrix::Data;
 use crate::plan::{INSERTED, OVERWRITTEN, Plan, key};
 
-/// How databases of `data` are opened: every value is separated, and nothing is merged or compacted before
-/// it is asked for.
+/// How databases of `data` are opened: every value is separated, and nothing is merged or compacted
+/// before it is asked for.
 pub fn options(data: Data, budget: Budget) -> Options {
     Options {
         value_separation_min: Some(0),

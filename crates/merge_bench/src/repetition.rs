@@ -1,5 +1,5 @@
-//! One repetition of a case: a merge of a copy of the data, or of several, one after the other, until
-//! the load has run long enough.
+//! One repetition of a case: a merge of a copy of the data, or of several, one after the other,
+//! until the load has run long enough.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ pub struct Bench<'a> {
     pub directory: &'a Directory,
     pub lengths: Lengths,
     pub deadline: Deadline,
-    /// Called before a copy is closed and verified. Does nothing, but where a test shows that what is wrong
-    /// is found.
+    /// Called before a copy is closed and verified. Does nothing, but where a test shows that what
+    /// is wrong is found.
     pub meddle: fn(&Db),
 }
 
@@ -87,8 +87,8 @@ impl Bench<'_> {
         Ok(merged)
     }
 
-    /// Opens the copy anew and looks at every key: of the last copy in every way there is, of the others in
-    /// order.
+    /// Opens the copy anew and looks at every key: of the last copy in every way there is, of the
+    /// others in order.
     fn verify(
         &self,
         case: &Case,

@@ -68,8 +68,8 @@ impl<'a> Session<'a> {
     /// Runs `cases` and removes their databases.
     ///
     /// # Errors
-    /// The first thing that fails. What was measured until then is lost, for what it was measured on was
-    /// wrong.
+    /// The first thing that fails. What was measured until then is lost, for what it was measured
+    /// on was wrong.
     pub fn run(mut self, cases: &[Case]) -> Result<Vec<MergeRun>, Failure> {
         let mut runs = Vec::with_capacity(cases.len());
         for (i, case) in cases.iter().enumerate() {

@@ -39,8 +39,8 @@ impl<'a> Expected<'a> {
         self.written.get(&index).copied().or_else(|| self.plan.state(index))
     }
 
-    /// Reads every key there ever was, then walks through the database: it must have the live ones and
-    /// nothing else.
+    /// Reads every key there ever was, then walks through the database: it must have the live ones
+    /// and nothing else.
     ///
     /// # Errors
     /// The first key that is wrong.

@@ -4,7 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How many times the peak memory of its peer an engine may take: a rate reached with more does not count.
+/// How many times the peak memory of its peer an engine may take: a rate reached with more does not
+/// count.
 pub const MEMORY_RULE: f64 = 1.25;
 
 /// Everything one call of a benchmark measured.
@@ -67,7 +68,8 @@ pub struct Workload {
     pub about: String,
     /// Its sizes and settings, as `db_bench` flags of the published command.
     pub command: String,
-    /// The engine that the bar is set against; or another workload: the first engine's own rate there.
+    /// The engine that the bar is set against; or another workload: the first engine's own rate
+    /// there.
     pub peer: Option<String>,
     /// How many times the peer's rate is needed and hoped for.
     pub bar: Option<f64>,

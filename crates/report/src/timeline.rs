@@ -1,7 +1,7 @@
 //! What was done when, as a program records it while it runs.
 //!
-//! Intervals begin at 8 ms and double whenever the run outgrows them, so that a timeline has a fixed
-//! size, recording never allocates, and each run has as fine a timeline as fits.
+//! Intervals begin at 8 ms and double whenever the run outgrows them, so that a timeline has a
+//! fixed size, recording never allocates, and each run has as fine a timeline as fits.
 
 use std::time::Duration;
 
@@ -61,8 +61,8 @@ impl<T: Tally> Timeline<T> {
         }
     }
 
-    /// The intervals of a run of `length`, each with the seconds at which it ends; the last one ends with
-    /// the run.
+    /// The intervals of a run of `length`, each with the seconds at which it ends; the last one
+    /// ends with the run.
     pub fn intervals(mut self, length: Duration) -> Vec<(f64, T)> {
         let end = nanos(length).max(1);
         while (end - 1) >> self.shift >= INTERVALS as u64 {

@@ -14,7 +14,8 @@ pub struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Runs seeds, each in a process of its own, and exits with 1 if one of them gave a wrong answer.
+    /// Runs seeds, each in a process of its own, and exits with 1 if one of them gave a wrong
+    /// answer.
     Run(Seeds),
     /// Runs one seed in this process, and says what it was.
     Seed(Seed),

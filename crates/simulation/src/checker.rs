@@ -222,10 +222,10 @@ fn shown(value: Option<&Vec<u8>>) -> String {
     })
 }
 
-/// Orders writes as they got their numbers. Leaves out those that failed and whose numbers a later one
-/// got; answers those of them that may be in the log in its place, for it failed too. An error where
-/// two that succeeded have the same numbers, or where one began after another with greater numbers had
-/// returned.
+/// Orders writes as they got their numbers. Leaves out those that failed and whose numbers a later
+/// one got; answers those of them that may be in the log in its place, for it failed too. An error
+/// where two that succeeded have the same numbers, or where one began after another with greater
+/// numbers had returned.
 fn in_order(mut writes: Vec<Write>) -> Result<(Vec<Write>, Vec<Write>), Wrong> {
     writes.sort_by_key(|write| write.turn);
     let mut kept: Vec<Write> = Vec::with_capacity(writes.len());

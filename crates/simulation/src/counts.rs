@@ -6,7 +6,8 @@ use foldb::{Event, EventListener};
 
 macro_rules! counted {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What is counted. A long run in which one of them never happened proved less than it says.
+        /// What is counted. A long run in which one of them never happened proved less than it
+        /// says.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Counted {
             $($(#[$doc])* $name,)*

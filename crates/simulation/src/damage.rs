@@ -10,8 +10,8 @@ use foldb_env::{FileSystem, MemFs};
 /// Bytes that a disk writes at once.
 const SECTOR: usize = 512;
 
-/// Copies a sector of some file over a sector of some file in `directory`. Answers what was done; `None`
-/// where the draw changes nothing.
+/// Copies a sector of some file over a sector of some file in `directory`. Answers what was done;
+/// `None` where the draw changes nothing.
 ///
 /// # Errors
 /// Of the file system.

@@ -48,7 +48,8 @@ pub struct Run {
     /// Longest time that a small write may take on a sound disk, in seconds.
     #[arg(long, default_value_t = 10)]
     pub patience: u64,
-    /// A bug to plant in the engine, to see that the run finds it (builds with debug assertions only).
+    /// A bug to plant in the engine, to see that the run finds it (builds with debug assertions
+    /// only).
     #[arg(long, value_name = "FAULT")]
     pub plant: Option<String>,
     /// Succeed although something that should happen never did, as in short runs.

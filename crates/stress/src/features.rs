@@ -1,7 +1,7 @@
 //! What a seed decides about a database: its settings, and which features a run has.
 //!
-//! Each run leaves some features out. A bug that needs many writes of one kind is found sooner where
-//! the others do not dilute them (swarm testing; Groce et al., "Swarm Testing", ISSTA 2012).
+//! Each run leaves some features out. A bug that needs many writes of one kind is found sooner
+//! where the others do not dilute them (swarm testing; Groce et al., "Swarm Testing", ISSTA 2012).
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The last handle of a database, dropped where it hurts: in an event listener, on a worker that the
-//! close waits for.
+//! The last handle of a database, dropped where it hurts: in an event listener, on a worker that
+//! the close waits for.
 
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

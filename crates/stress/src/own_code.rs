@@ -1,5 +1,5 @@
-//! An operator and a comparator of the program's own, of the kind that shows where an engine relies on
-//! more than they promise.
+//! An operator and a comparator of the program's own, of the kind that shows where an engine relies
+//! on more than they promise.
 
 use std::cmp::Ordering;
 

@@ -37,9 +37,9 @@ impl Progress {
         self
     }
 
-    /// Writes that were not acknowledged and may be there, one or the other, and how far the thread is
-    /// then: the one in progress; and the last that failed, for only the next one clears what a failed
-    /// append left.
+    /// Writes that were not acknowledged and may be there, one or the other, and how far the thread
+    /// is then: the one in progress; and the last that failed, for only the next one clears what a
+    /// failed append left.
     pub fn attempts(&self) -> impl Iterator<Item = (u64, Progress)> {
         let next = self.acknowledged + self.attempted;
         let last_failed = (self.attempted > 0).then(|| next - 1);

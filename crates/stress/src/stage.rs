@@ -33,8 +33,8 @@ const ATTEMPTS: usize = 4;
 const LEFT_BEHIND: usize = 3;
 
 impl Stage {
-    /// Opens the database, and creates keyspaces that are not there yet. On a bad disk opens fail now
-    /// and then; it is in order when this returns.
+    /// Opens the database, and creates keyspaces that are not there yet. On a bad disk opens fail
+    /// now and then; it is in order when this returns.
     pub fn open(
         path: &Path,
         features: Features,

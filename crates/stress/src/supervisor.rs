@@ -20,8 +20,8 @@ const LONGEST_CHECK: Duration = Duration::from_secs(120);
 /// Runs all databases of a run.
 ///
 /// # Errors
-/// The first wrong answer, with the seed and the directory to look into; or, unless gaps are allowed,
-/// what never happened.
+/// The first wrong answer, with the seed and the directory to look into; or, unless gaps are
+/// allowed, what never happened.
 pub fn run(run: &Run) -> Result<(), String> {
     let temporary;
     let directory = match &run.directory {

@@ -28,9 +28,9 @@ impl Listener {
         let told = Told { opened: Instant::now(), running: HashMap::new(), events: Vec::new() };
         let told = Arc::new(Mutex::new(told));
         let state = Arc::into_raw(Arc::clone(&told)).cast_mut().cast::<c_void>();
-        // SAFETY: `state` is a counted reference that RocksDB gives back once, to `release`, when its last
-        // copy of the options goes; the functions take it as what it is. RocksDB calls whatever is given, so
-        // all that it may call are given.
+        // SAFETY: `state` is a counted reference that RocksDB gives back once, to `release`, when
+        // its last copy of the options goes; the functions take it as what it is. RocksDB calls
+        // whatever is given, so all that it may call are given.
         unsafe {
             let listener = ffi::rocksdb_eventlistener_create(
                 state,

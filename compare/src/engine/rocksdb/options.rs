@@ -88,8 +88,8 @@ fn int(value: usize) -> c_int {
 
 fn set_operator(options: &mut Options, name: &str) -> Result<()> {
     let c_name = CString::new(name).map_err(Failure::during("rocksdb: merge operator"))?;
-    // SAFETY: the pointer is that of `options`, which outlives the call and is borrowed mutably; the name
-    // ends with a zero byte; the shim keeps neither.
+    // SAFETY: the pointer is that of `options`, which outlives the call and is borrowed mutably;
+    // the name ends with a zero byte; the shim keeps neither.
     let found = unsafe { foldb_compare_set_merge_operator(options.as_raw_ptr(), c_name.as_ptr()) };
     match found {
         0 => Err(Failure::new(format!("rocksdb: there is no merge operator {name}"))),

@@ -1,8 +1,8 @@
 //! The entries of a stretch: an array that is made once.
 //!
-//! A large one, as each flush makes, has pages of its own, which go back to the system with it. What
-//! the allocator gets back of such sizes it may keep: glibc's does, in an arena for each thread
-//! that ever flushed. (Measured: 65 MB of holes after five flushes on nine threads.)
+//! A large one, as each flush makes, has pages of its own, which go back to the system with it.
+//! What the allocator gets back of such sizes it may keep: glibc's does, in an arena for each
+//! thread that ever flushed. (Measured: 65 MB of holes after five flushes on nine threads.)
 
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};

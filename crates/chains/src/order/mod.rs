@@ -1,10 +1,10 @@
 //! Order on demand (H17): no scan, no sort.
 //!
 //! The keys of a memtable lie in the order they came. Two threads may sort those behind the sorted
-//! part: a background thread, [`PIECE`] keys at a time while the memtable fills, and the thread that
-//! creates a cursor. Both make a new [`Stretch`] for everybody; a few keys a cursor sorts for itself
-//! alone. Stretches cover the key list from its start without a gap, are immutable, and the list of
-//! them is replaced as a whole, so readers take no lock.
+//! part: a background thread, [`PIECE`] keys at a time while the memtable fills, and the thread
+//! that creates a cursor. Both make a new [`Stretch`] for everybody; a few keys a cursor sorts for
+//! itself alone. Stretches cover the key list from its start without a gap, are immutable, and the
+//! list of them is replaced as a whole, so readers take no lock.
 //!
 //! ```text
 //! key list   0 ─────────────────────────────────────────────── covered ────── length
@@ -251,8 +251,8 @@ impl Order {
         Arc::new(Stretch::sort(chains, nodes))
     }
 
-    /// The stretches from this one on, which the caller merges without the lock on sorting. The caller
-    /// holds both locks.
+    /// The stretches from this one on, which the caller merges without the lock on sorting. The
+    /// caller holds both locks.
     fn begin_merge(&self, first: usize) -> Stretches {
         let stretches = self.stretches.load();
         self.merging_below.store(covered(&stretches), Relaxed);
@@ -267,7 +267,8 @@ impl Order {
 
     /// Merges the last stretch with left neighbours. The caller holds `sorting`.
     fn swallow_neighbours(&self, chains: &Chains) {
-        // Relaxed: stored under the lock that the caller holds; a 0 that comes later is soon enough.
+        // Relaxed: stored under the lock that the caller holds; a 0 that comes later is soon
+        // enough.
         let below = match planted(Fault::MergeBesideMerge) {
             true => 0,
             false => self.merging_below.load(Relaxed),
@@ -305,8 +306,8 @@ impl Drop for EndOfMerge<'_> {
     }
 }
 
-/// One stretch of these neighbours; `None` if there is nothing to merge. Of many, those of about the
-/// same length are merged first.
+/// One stretch of these neighbours; `None` if there is nothing to merge. Of many, those of about
+/// the same length are merged first.
 fn merge_all(chains: &Chains, parts: &[Arc<Stretch>]) -> Option<Arc<Stretch>> {
     if parts.len() < 2 {
         return None;

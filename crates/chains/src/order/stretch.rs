@@ -130,7 +130,8 @@ impl Stretch {
         Some(at)
     }
 
-    /// Entries among which a prefix belongs: those before have a smaller one, those behind a larger.
+    /// Entries among which a prefix belongs: those before have a smaller one, those behind a
+    /// larger.
     #[inline]
     fn near(&self, prefix: u64) -> Range<usize> {
         let below = self.samples.partition_point(|&sample| sample < prefix);

@@ -40,7 +40,8 @@ Example:
   foldb delete notes.db today"
     )]
     Delete(Delete),
-    /// Merges an operand into a key without reading it, and creates the database where there is none
+    /// Merges an operand into a key without reading it, and creates the database where there is
+    /// none
     #[command(
         override_usage = "foldb merge DB KEY OPERAND [--operator OP] [FLAGS]",
         after_help = "\
@@ -89,7 +90,8 @@ Examples:
   tail -f visitors.log | foldb count visitors.db --ack"
     )]
     Count(Count),
-    /// Prints the whole database as text: its keyspaces with their operators and options, and all entries
+    /// Prints the whole database as text: its keyspaces with their operators and options, and all
+    /// entries
     #[command(
         override_usage = "foldb dump DB [--skip-failed] [FLAGS]",
         after_help = "\

@@ -14,7 +14,8 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, _, candidate)| candidate)
 }
 
-/// `; the nearest is 'get'`, or nothing where no candidate is near: more than half of it would change.
+/// `; the nearest is 'get'`, or nothing where no candidate is near: more than half of it would
+/// change.
 pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let is_near = |name: &&str| {
         if !given.is_empty() && name.starts_with(&given.to_lowercase()) {

@@ -7,8 +7,8 @@
 //! {"end":1}
 //! ```
 //!
-//! Invariant: the same entries and keyspaces make the same bytes, and no bytes are lost. The last line
-//! tells a dump that is whole from one that was cut off.
+//! Invariant: the same entries and keyspaces make the same bytes, and no bytes are lost. The last
+//! line tells a dump that is whole from one that was cut off.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! `load`: what `dump` or `scan` printed, back into a database.
 //!
-//! The first line tells which it is. A dump makes a new database that is equal ([`super::restore`]).
-//! Entries that `scan` printed are put into one keyspace: scanning what was loaded prints what was
-//! read, for whatever bytes, in both forms (`key<TAB>value` and JSON).
+//! The first line tells which it is. A dump makes a new database that is equal
+//! ([`super::restore`]). Entries that `scan` printed are put into one keyspace: scanning what was
+//! loaded prints what was read, for whatever bytes, in both forms (`key<TAB>value` and JSON).
 
 use std::borrow::Cow;
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! What `load` makes of a dump: a new database that is equal to the dumped one.
 //!
-//! Invariant: nothing is created before all keyspaces are known to be possible, and a dump that is not
-//! read to its last line is a failure that says so.
+//! Invariant: nothing is created before all keyspaces are known to be possible, and a dump that is
+//! not read to its last line is a failure that says so.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

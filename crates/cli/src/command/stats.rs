@@ -264,8 +264,8 @@ fn levels(stats: &Stats) -> String {
 mod tests {
     use super::*;
 
-    /// `Stats` is not exhaustive, so its fields are read off its debug form. Those of memory are those
-    /// of an object of their own; those of segments have `segment` before their names.
+    /// `Stats` is not exhaustive, so its fields are read off its debug form. Those of memory are
+    /// those of an object of their own; those of segments have `segment` before their names.
     fn fields_of_stats() -> Vec<String> {
         let memory = format!("{:?}", Stats::default().memory);
         let segments = format!("{:?}", Stats::default().segments);

@@ -2,8 +2,8 @@
 //!
 //! TAB, newline, carriage return and backslash are written `\t \n \r \\`, bytes that are not
 //! UTF-8 `\xHH`; everything else stands for itself. So a line splits at its one TAB, and nothing is
-//! lost: [`undo`] gives the bytes back. Where elements stand on one line with commas between them, a
-//! comma inside of one is `\x2c`, and one without bytes `\e`.
+//! lost: [`undo`] gives the bytes back. Where elements stand on one line with commas between them,
+//! a comma inside of one is `\x2c`, and one without bytes `\e`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -39,8 +39,8 @@ pub fn write_elements(elements: &[&[u8]], out: &mut impl Write) -> io::Result<()
     Ok(())
 }
 
-/// The bytes for which [`write`] wrote `text`. Bytes that it would have escaped, but for backslashes,
-/// stand for themselves.
+/// The bytes for which [`write`] wrote `text`. Bytes that it would have escaped, but for
+/// backslashes, stand for themselves.
 ///
 /// # Errors
 /// In words, for a backslash that begins no escape.

@@ -1,9 +1,9 @@
 //! How keys and values are written as text: on the command line, on a line of output and in JSON.
 //!
 //! `--key-format` and `--as` name a [`Form`]. Numbers are 8 bytes, little-endian. Invariant: what a
-//! form writes for bytes it fits, it reads back as the same bytes: alone with [`Form::parse`], on a line
-//! that it shares with [`Form::parse_escaped`], in JSON with [`json::parse`]. Sketches are excepted,
-//! of which only the estimate is shown.
+//! form writes for bytes it fits, it reads back as the same bytes: alone with [`Form::parse`], on a
+//! line that it shares with [`Form::parse_escaped`], in JSON with [`json::parse`]. Sketches are
+//! excepted, of which only the estimate is shown.
 
 pub mod escape;
 pub mod json;

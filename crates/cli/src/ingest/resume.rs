@@ -1,8 +1,8 @@
 //! How far a source was taken in before, and whether it is still the same.
 //!
-//! With each batch its source's [`Progress`] is written, in the same atomic write: the number of lines
-//! that are in the database, and a digest of them. A restart reads the source from its beginning, skips
-//! that many lines, and goes on only if their digest is the same.
+//! With each batch its source's [`Progress`] is written, in the same atomic write: the number of
+//! lines that are in the database, and a digest of them. A restart reads the source from its
+//! beginning, skips that many lines, and goes on only if their digest is the same.
 //!
 //! ```text
 //! progress:  lines u64 | XXH3-64 of the lines, each with a newline behind it, u64

@@ -173,8 +173,8 @@ impl Content {
     }
 }
 
-/// What a power loss does to a file's unsynced pages, or a directory's unsynced changes. All and none
-/// are drawn on purpose: coins alone would never show them on a large file.
+/// What a power loss does to a file's unsynced pages, or a directory's unsynced changes. All and
+/// none are drawn on purpose: coins alone would never show them on a large file.
 pub(super) enum Fate {
     None,
     All,

@@ -1,7 +1,7 @@
 //! What is left when the process, or the machine, stops.
 //!
-//! The original stays as it is, open handles and all: what a stopped engine's threads still do to it
-//! the copy never sees.
+//! The original stays as it is, open handles and all: what a stopped engine's threads still do to
+//! it the copy never sees.
 
 use super::directory::Directory;
 use super::file_system::{MemFs, Tree};
@@ -36,8 +36,8 @@ impl MemFs {
     /// as of that sync, zeroes if it was beyond the end). The file's length is the synced one, the
     /// current one or a multiple of 4 KiB that it may have had meanwhile. Each unsynced change of a
     /// directory survived or did not, whatever became of those before it: a rename without the
-    /// creation of what it renames leaves the file under its new name. Nothing knows an order but the
-    /// changes of one name.
+    /// creation of what it renames leaves the file under its new name. Nothing knows an order but
+    /// the changes of one name.
     pub fn crash_with(&self, seed: u64) -> MemFs {
         let mut rng = fastrand::Rng::with_seed(seed);
         self.copy(|directory| directory.crash_with(&mut rng))

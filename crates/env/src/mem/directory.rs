@@ -1,7 +1,8 @@
 //! The entries of one directory: now, and on the medium.
 //!
-//! Invariant: the current entries are the durable ones with the pending changes applied in order. Each
-//! change says by itself what it leads to, so that one can survive a power loss without those before it.
+//! Invariant: the current entries are the durable ones with the pending changes applied in order.
+//! Each change says by itself what it leads to, so that one can survive a power loss without those
+//! before it.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::{Entry, HashMap};
@@ -99,7 +100,8 @@ impl Directory {
         Directory::settled(&self.durable, Content::crash)
     }
 
-    /// After power loss: some of the pending changes made it too, whatever became of those before them.
+    /// After power loss: some of the pending changes made it too, whatever became of those before
+    /// them.
     pub(super) fn crash_with(&self, rng: &mut fastrand::Rng) -> Directory {
         let mut entries = self.durable.clone();
         let fate = Fate::draw(rng);

@@ -3,11 +3,12 @@
 //!
 //! What is stored into a shared mapping is in the page cache at once, so a killed process loses
 //! nothing of it, and `fdatasync` writes it like any other dirty page. Only blocks that were
-//! reserved are mapped, on file systems that keep them: storing then never needs space that might not
-//! be there. Everything else goes through `pwrite`, also where mapping fails. The window is small and slides along, so that a long log does not stay
-//! resident. While it slides, a thread beside makes the next one ready: blocks are reserved, mapped
-//! and their pages brought in before they are needed, for a page's first store costs as much as
-//! ten thousand others, and now and then waits for the file system's journal.
+//! reserved are mapped, on file systems that keep them: storing then never needs space that might
+//! not be there. Everything else goes through `pwrite`, also where mapping fails. The window is
+//! small and slides along, so that a long log does not stay resident. While it slides, a thread
+//! beside makes the next one ready: blocks are reserved, mapped and their pages brought in before
+//! they are needed, for a page's first store costs as much as ten thousand others, and now and then
+//! waits for the file system's journal.
 //!
 //! ```text
 //! stored ████████████████ window ████░░░░ │ next, brought in │ reserved, not mapped      │
@@ -15,13 +16,13 @@
 //!
 //! A block that was reserved and never written makes the sync of its first bytes commit the file
 //! system's journal. So where stores are synced one by one, the store that enters a new page makes
-//! the next few dirty too, with the zeros that they hold: the sync that follows writes them all, and
-//! the syncs behind it find blocks that were written once.
+//! the next few dirty too, with the zeros that they hold: the sync that follows writes them all,
+//! and the syncs behind it find blocks that were written once.
 //!
-//! A store cannot answer an error. If the kernel has to read a page back that it had evicted, and the
-//! disk cannot, or if another program cuts the file, the store raises SIGBUS, which ends the process:
-//! as a kill does, with nothing lost that was synced. A page whose writing fails raises nothing: the
-//! next sync answers the error.
+//! A store cannot answer an error. If the kernel has to read a page back that it had evicted, and
+//! the disk cannot, or if another program cuts the file, the store raises SIGBUS, which ends the
+//! process: as a kill does, with nothing lost that was synced. A page whose writing fails raises
+//! nothing: the next sync answers the error.
 //!
 //! This is the one place in the crate that is `unsafe`.
 
@@ -37,9 +38,9 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use super::{has_name, hints};
 use crate::fs::WritableFile;
 
-/// Bytes mapped at a time; a multiple of every page size in use. More would be resident in each of a
-/// hundred databases' logs; less would map anew more often than the microseconds of it disappear in
-/// the thousands of records between.
+/// Bytes mapped at a time; a multiple of every page size in use. More would be resident in each of
+/// a hundred databases' logs; less would map anew more often than the microseconds of it disappear
+/// in the thousands of records between.
 const WINDOW: u64 = 256 << 10;
 
 /// Bytes that become resident at a time, as far as the figures care.
@@ -124,8 +125,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes the window from `start` ready, unless windows have lost their worth since `epoch`. On the
-    /// helper's thread. What fails here is tried again, and told, by who writes.
+    /// Makes the window from `start` ready, unless windows have lost their worth since `epoch`. On
+    /// the helper's thread. What fails here is tried again, and told, by who writes.
     fn prepare(&self, start: u64, epoch: u64) {
         let end = start + WINDOW;
         let length = self.lock_length();
@@ -237,8 +238,8 @@ impl State {
     }
 
     /// Moves the window to the reserved blocks around `offset`; `None` if there are none, or they
-    /// cannot be mapped. From the second window on the next one is asked for: a file that never fills
-    /// one needs no second.
+    /// cannot be mapped. From the second window on the next one is asked for: a file that never
+    /// fills one needs no second.
     fn slide_to(&mut self, shared: &Arc<Shared>, offset: u64) -> Option<&mut Window> {
         let start = offset - offset % WINDOW;
         let len = self.reserved.saturating_sub(start).min(WINDOW);
@@ -268,8 +269,8 @@ impl State {
     }
 }
 
-/// The thread that maps and unmaps, reserves blocks and brings pages in, so that who appends does not
-/// wait for it: each of these may take the file system milliseconds. It is there while there is
+/// The thread that maps and unmaps, reserves blocks and brings pages in, so that who appends does
+/// not wait for it: each of these may take the file system milliseconds. It is there while there is
 /// something to do; where no thread can be had, windows are mapped when they are needed.
 ///
 /// It works for all files of the process, and one slow disk may hold it up. What waits for it is
@@ -381,8 +382,8 @@ struct Mapping {
     base: NonNull<u8>,
 }
 
-// SAFETY: the mapping belongs to this value alone. Its bytes are reached through `Window::store` only,
-// by the window's one owner.
+// SAFETY: the mapping belongs to this value alone. Its bytes are reached through `Window::store`
+// only, by the window's one owner.
 unsafe impl Send for Mapping {}
 // SAFETY: as above; what others may do, `bring_in`, touches no byte.
 unsafe impl Sync for Mapping {}
@@ -405,8 +406,8 @@ impl Window {
             return false;
         }
         // SAFETY: `[at, at + bytes.len())` lies inside the mapping, which is writable and lives as
-        // long as `self`; no reference to mapped memory exists anywhere, nobody else stores to it, and
-        // `bytes` is a Rust slice, so the two do not overlap.
+        // long as `self`; no reference to mapped memory exists anywhere, nobody else stores to it,
+        // and `bytes` is a Rust slice, so the two do not overlap.
         unsafe {
             let target = self.memory.base.as_ptr().add(at as usize);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len());
@@ -490,8 +491,8 @@ mod tests {
         (directory, path, MappedFile::new(file))
     }
 
-    /// The handle may not be read, so the kernel refuses to map it, as some file systems refuse every
-    /// file.
+    /// The handle may not be read, so the kernel refuses to map it, as some file systems refuse
+    /// every file.
     #[test]
     fn where_nothing_can_be_mapped_it_is_written_by_calls() {
         let directory = tempfile::tempdir().unwrap();
@@ -507,8 +508,8 @@ mod tests {
         assert_eq!((&found[..6], &found[WINDOW as usize..][..3]), (&b"abcdef"[..], &b"ghi"[..]));
     }
 
-    /// A file whose disk does not answer blocks the helper, and must not fail other files. A process
-    /// has a limited number of mappings, so old windows must not pile up behind the helper.
+    /// A file whose disk does not answer blocks the helper, and must not fail other files. A
+    /// process has a limited number of mappings, so old windows must not pile up behind the helper.
     #[test]
     fn a_helper_that_is_held_up_keeps_few_windows_of_other_files() {
         let _own = own_helper();
@@ -604,8 +605,8 @@ mod tests {
         assert_eq!(written, 16, "what is made ready stays zero");
     }
 
-    /// The helper may be anywhere when a file is cut: nothing stays mapped behind its end, and it does
-    /// not grow again.
+    /// The helper may be anywhere when a file is cut: nothing stays mapped behind its end, and it
+    /// does not grow again.
     #[test]
     fn what_was_made_ready_is_worth_nothing_after_a_cut() {
         let _own = own_helper();
@@ -661,7 +662,8 @@ mod tests {
         assert!(found[200_000..].iter().all(|&byte| byte == 0), "what is dirty ahead stays zero");
     }
 
-    /// Whatever the order of writes, and however often the file rests, no byte that was written is lost.
+    /// Whatever the order of writes, and however often the file rests, no byte that was written is
+    /// lost.
     #[test]
     fn pages_are_made_dirty_only_where_nothing_was_written() {
         let _own = own_helper();

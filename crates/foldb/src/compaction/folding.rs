@@ -9,9 +9,9 @@
 //! becomes             a.MERGE.9(+1) | a.MERGE.7(+5)               | a.PUT.3(14)
 //! ```
 //!
-//! A range tombstone around the key ends the chain of its stripe, as a delete would: what is older is
-//! dropped, what is newer stands on nothing. No delete takes its place, for the tombstone itself is
-//! passed on apart from the records ([`super::range_deletes`]).
+//! A range tombstone around the key ends the chain of its stripe, as a delete would: what is older
+//! is dropped, what is newer stands on nothing. No delete takes its place, for the tombstone itself
+//! is passed on apart from the records ([`super::range_deletes`]).
 //!
 //! Where nothing older than the oldest stripe exists anywhere, operands fold onto "no base",
 //! tombstones go, and a base that every reader sees gives up its sequence number.
@@ -31,7 +31,8 @@ pub(crate) trait RecordSink {
     /// The next record.
     fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()>;
 
-    /// The next record, and the sequence number it was written with: at the bottom the header has none.
+    /// The next record, and the sequence number it was written with: at the bottom the header has
+    /// none.
     #[inline]
     fn add_written_at(
         &mut self,
@@ -43,7 +44,8 @@ pub(crate) trait RecordSink {
         self.add(key, header, value)
     }
 
-    /// This snapshot, the newest that does, keeps records of the last key from being folded further.
+    /// This snapshot, the newest that does, keeps records of the last key from being folded
+    /// further.
     fn keep_apart(&mut self, _snapshot: SeqNo) {}
 }
 
@@ -189,8 +191,8 @@ impl<'a> Folder<'a> {
         records.valid() && same_bytes(records.key(), &self.key)
     }
 
-    /// The newest record of the key, if it is a short operand that nothing is known to cover. Where keys
-    /// are many most of those have no company: above the bottom nothing folds with them.
+    /// The newest record of the key, if it is a short operand that nothing is known to cover. Where
+    /// keys are many most of those have no company: above the bottom nothing folds with them.
     #[inline]
     fn short_operand(&mut self, records: &mut MergingCursor) -> Result<Option<Record>> {
         let header = records.header();
@@ -320,10 +322,10 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    /// Reads the separated value that the chain stands on, or takes its record out of the chain to be
-    /// passed on as it is (H22): off the bottom as long as the operands are small beside it, for each
-    /// fold would write all of the value anew; and where it cannot be read, for nobody else's records
-    /// must wait for it.
+    /// Reads the separated value that the chain stands on, or takes its record out of the chain to
+    /// be passed on as it is (H22): off the bottom as long as the operands are small beside it, for
+    /// each fold would write all of the value anew; and where it cannot be read, for nobody else's
+    /// records must wait for it.
     fn settle_separated_base(&mut self, below: Below) -> Result<Option<Record>> {
         let Some(base) = self.chain.separated() else { return Ok(None) };
         let address = Address::decode(&base.value)?;
@@ -368,8 +370,9 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    /// What lies below a stripe: only of the oldest can it be known to be nothing. A range tombstone
-    /// that may be passed on counts as something: a base without its sequence number would look older.
+    /// What lies below a stripe: only of the oldest can it be known to be nothing. A range
+    /// tombstone that may be passed on counts as something: a base without its sequence number
+    /// would look older.
     #[inline]
     fn below(&mut self, stripe: usize) -> Result<Below> {
         let nothing = stripe == 0
@@ -384,7 +387,8 @@ pub(crate) fn stripe_ends(snapshots: &[SeqNo]) -> impl Iterator<Item = SeqNo> {
     snapshots.iter().copied().chain([MAX_SEQNO])
 }
 
-/// Whether two keys are the same. Most that are not differ in their first bytes, which need no call.
+/// Whether two keys are the same. Most that are not differ in their first bytes, which need no
+/// call.
 #[inline]
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     key_prefix(a) == key_prefix(b) && a == b

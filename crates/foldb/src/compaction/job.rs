@@ -135,8 +135,8 @@ impl Job {
         .min_by(|(_, a), (_, b)| comparator.compare(&a.lo, &b.lo))
     }
 
-    /// Makes sure that a slice took something away from the front of the inputs, or a comparator that
-    /// contradicts itself would have the same slice done for ever.
+    /// Makes sure that a slice took something away from the front of the inputs, or a comparator
+    /// that contradicts itself would have the same slice done for ever.
     ///
     /// # Errors
     /// `ComparatorFailed`.
@@ -170,8 +170,8 @@ impl Job {
     /// Whether a table overlaps nothing else in the job and lies inside its range.
     fn can_move(&self, table: &TableRef, context: &JobContext<'_>) -> bool {
         let comparator = &**context.comparator;
-        // A rewrite may rid the tree of tombstones, operands and what a snapshot kept apart; a crumb
-        // should grow.
+        // A rewrite may rid the tree of tombstones, operands and what a snapshot kept apart; a
+        // crumb should grow.
         let file = &table.file;
         let settled = file.deletes == 0
             && file.merges == 0
@@ -335,8 +335,8 @@ fn values_of(context: &JobContext<'_>) -> Option<ValueReader> {
     (!map.is_empty()).then(|| ValueReader::new(segments, keyspace, map))
 }
 
-/// The range tombstones of a slice: what its inputs have of them in its range, and nothing beyond, so
-/// that the next slice's follow without a gap (H10).
+/// The range tombstones of a slice: what its inputs have of them in its range, and nothing beyond,
+/// so that the next slice's follow without a gap (H10).
 fn tombstones_to_pass_on(
     folder: &Folder<'_>,
     range: &KeyRange,

@@ -1,9 +1,9 @@
 //! What a flush or a slice of a compaction may take in memory.
 //!
-//! Three things grow with the work: a window of each input that is read ahead, the hashes of the keys
-//! of the table being written (its filter is made when their number is known), and the index of that
-//! table. Windows shrink as inputs get more; a table of very many small records is ended before its
-//! hashes take more than their share, whatever its size.
+//! Three things grow with the work: a window of each input that is read ahead, the hashes of the
+//! keys of the table being written (its filter is made when their number is known), and the index
+//! of that table. Windows shrink as inputs get more; a table of very many small records is ended
+//! before its hashes take more than their share, whatever its size.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::table::READAHEAD;
 /// Least that is read ahead of an input, in bytes: less would be a system call a block.
 const SMALLEST_WINDOW: usize = 16 << 10;
 
-/// Bytes that a key of the table being written takes: its hash, its part of the finished filter, and a
-/// little for the index.
+/// Bytes that a key of the table being written takes: its hash, its part of the finished filter,
+/// and a little for the index.
 const BYTES_PER_KEY: usize = 12;
 
 /// Fewest keys that end a table for the sake of memory.

@@ -1,8 +1,9 @@
 //! The tables older than everything in a job: what its records may have to hide.
 //!
-//! A record may give up its sequence number, a tombstone may go, only where no older record of the key exists. Which
-//! tables may have one is known by their bounds alone: nothing is read. Keys are asked for in ascending order, so each
-//! run's tables are passed once; and as long as keys stay inside the table that was found, eight bytes of them decide.
+//! A record may give up its sequence number, a tombstone may go, only where no older record of the
+//! key exists. Which tables may have one is known by their bounds alone: nothing is read. Keys are
+//! asked for in ascending order, so each run's tables are passed once; and as long as keys stay
+//! inside the table that was found, eight bytes of them decide.
 
 use std::sync::Arc;
 
@@ -18,8 +19,8 @@ pub(crate) struct OlderTables {
     comparator: Arc<dyn Comparator>,
     /// Per run, its tables in key order, and the first that does not end before the last key asked.
     runs: Vec<(Vec<TableRef>, usize)>,
-    /// Keys from the last one asked on whose first eight bytes are less than this lie in the table that
-    /// it was found in.
+    /// Keys from the last one asked on whose first eight bytes are less than this lie in the table
+    /// that it was found in.
     found_below: u64,
 }
 

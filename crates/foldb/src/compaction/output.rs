@@ -116,8 +116,8 @@ impl<'a> TableOutput<'a> {
         self
     }
 
-    /// Ends the last segment. To be asked for before [`TableOutput::finish`]; what it answers is part of
-    /// the same edit as the tables, and held until that is installed.
+    /// Ends the last segment. To be asked for before [`TableOutput::finish`]; what it answers is
+    /// part of the same edit as the tables, and held until that is installed.
     pub(crate) fn finish_values(&mut self) -> Result<NewSegments> {
         self.values.as_mut().map_or_else(|| Ok(NewSegments::default()), ValueWriter::finish)
     }
@@ -170,8 +170,8 @@ impl<'a> TableOutput<'a> {
         builder.file_bytes() >= target || keys >= self.max_keys
     }
 
-    /// Ends the table being written; it is durable then, or with the later syncs, except for its name. What is added later
-    /// lies at or above `key`.
+    /// Ends the table being written; it is durable then, or with the later syncs, except for its
+    /// name. What is added later lies at or above `key`.
     pub(crate) fn cut_before(&mut self, key: &[u8]) -> Result<()> {
         self.cut_at(&Edge::Before(key.into()))
     }

@@ -1,20 +1,20 @@
-//! Adoption: a log whose bytes are mostly separated values becomes a value segment as it lies, instead of
-//! having the values copied into one. What is written to it once is written once.
+//! Adoption: a log whose bytes are mostly separated values becomes a value segment as it lies,
+//! instead of having the values copied into one. What is written to it once is written once.
 //!
 //! ```text
 //! 000007.log  ─┐ link    tables refer to (7, 120), (7, 4300) ...    edit: segment 7 is a log    unlink
 //! 000007.seg  ─┘ sync                                                                       000007.log
 //! ```
 //!
-//! The log gets a second name and is made durable before anything refers to it. Before the edit it is
-//! still the log, and its second name a file of nobody; behind the edit it is a segment, and nobody needs its
-//! first name. What it holds beside values that are kept is dead from birth, and counts as dead: a log
-//! is adopted where that is no more than may be dead anyway.
+//! The log gets a second name and is made durable before anything refers to it. Before the edit it
+//! is still the log, and its second name a file of nobody; behind the edit it is a segment, and
+//! nobody needs its first name. What it holds beside values that are kept is dead from birth, and
+//! counts as dead: a log is adopted where that is no more than may be dead anyway.
 //!
-//! Values of a log lie in the order in which they came. Where that is not the order of their keys, walks over keys
-//! pay for it ever after; where its frames are more than a twentieth of it, a merge would copy it all the same, after
-//! a walk over the frames that is slower than one over hints. Such logs are copied unless [`LogAdoption::Always`] asks
-//! for the opposite.
+//! Values of a log lie in the order in which they came. Where that is not the order of their keys,
+//! walks over keys pay for it ever after; where its frames are more than a twentieth of it, a merge
+//! would copy it all the same, after a walk over the frames that is slower than one over hints.
+//! Such logs are copied unless [`LogAdoption::Always`] asks for the opposite.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -37,15 +37,15 @@ use crate::wal::SealedLog;
 /// Most of a log that may be dead from birth, whatever of segments may be.
 const MOST_DEAD: f64 = 0.5;
 
-/// The same by default: no more than merges on demand leave, so that none rewrites a log for the sake of
-/// what its frames add.
+/// The same by default: no more than merges on demand leave, so that none rewrites a log for the
+/// sake of what its frames add.
 const MOST_DEAD_BY_DEFAULT: f64 = 0.05;
 
 /// Smaller logs than this part of a full segment file are copied: files would get many.
 const LEAST_PART: u64 = 4;
 
-/// Values whose next one in key order must lie behind them in a log that is in key order: as parts of this,
-/// all but one.
+/// Values whose next one in key order must lie behind them in a log that is in key order: as parts
+/// of this, all but one.
 const IN_ORDER_PARTS: u64 = 8;
 
 /// A log that may be worth it, and its values that a keyspace keeps.
@@ -78,8 +78,8 @@ impl Kept {
 }
 
 impl Core {
-    /// Makes durable the logs of sealed groups that are worth being segments, and gives them their second
-    /// names.
+    /// Makes durable the logs of sealed groups that are worth being segments, and gives them their
+    /// second names.
     pub(super) fn adopt_logs(
         &self,
         groups: &[Arc<SealedGroup>],
@@ -156,8 +156,8 @@ impl Core {
     }
 }
 
-/// Counts the bytes of values in logs that a flush of these memtables keeps as they are. Values that only a
-/// snapshot keeps are left out.
+/// Counts the bytes of values in logs that a flush of these memtables keeps as they are. Values
+/// that only a snapshot keeps are left out.
 fn count_kept(
     keyspace: &KeyspaceState,
     memtables: &[Arc<Memtable>],

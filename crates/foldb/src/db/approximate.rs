@@ -8,8 +8,9 @@
 //!           less the deletes and merges of the newer sources, which may take them away
 //! ```
 //!
-//! A range tombstone may take away every key of older sources, so what those have is not sure any more.
-//! The estimate leaves out what the tombstones cover of memtables' keys and of tables' samples.
+//! A range tombstone may take away every key of older sources, so what those have is not sure any
+//! more. The estimate leaves out what the tombstones cover of memtables' keys and of tables'
+//! samples.
 //!
 //! A source is a memtable or a run. Sure are the distinct samples of tables that lie whole in the
 //! range, less the table's own deletes and merges: a table does not know how many keys it has.
@@ -36,8 +37,8 @@ const MEMTABLE_KEYS: u64 = 4096;
 #[non_exhaustive]
 pub struct ApproximateCount {
     /// The estimate. Tables: records less twice the deletes, by the share of their bytes that lies
-    /// in the range; memtables: keys that are there less those deleted. A key counts once in each place that
-    /// has a record of it, so the fewer operands wait to be folded the better it is.
+    /// in the range; memtables: keys that are there less those deleted. A key counts once in each
+    /// place that has a record of it, so the fewer operands wait to be folded the better it is.
     pub estimate: u64,
     /// There are no fewer.
     pub at_least: u64,
@@ -77,9 +78,9 @@ impl Db {
         self.default_keyspace().approximate_size(range)
     }
 
-    /// About how many keys a key range has, those whose merge fails included, and how far that may be
-    /// off. Reads no table, but the range tombstones of those that have some; of each memtable at most
-    /// 4096 keys.
+    /// About how many keys a key range has, those whose merge fails included, and how far that may
+    /// be off. Reads no table, but the range tombstones of those that have some; of each memtable
+    /// at most 4096 keys.
     ///
     /// # Errors
     /// `Closed`.
@@ -247,8 +248,8 @@ impl Walked {
     }
 }
 
-/// Whether a key's records up to `seqno` are deleted. A table of range tombstones that cannot be read
-/// deletes nothing here: the read that needs it says so.
+/// Whether a key's records up to `seqno` are deleted. A table of range tombstones that cannot be
+/// read deletes nothing here: the read that needs it says so.
 fn is_covered(covers: &mut Option<Covers>, key: &[u8], seqno: SeqNo) -> bool {
     covers.as_mut().is_some_and(|covers| covers.of(key).is_ok_and(|cover| seqno < cover))
 }

@@ -1,12 +1,12 @@
 //! Background work: what one step of it is, and who waits for it.
 //!
-//! There are two kinds of work that callers wait for, each a step that can be repeated until it answers "nothing to do":
-//! flushing sealed memtables and doing a slice of a compaction. The runtime's workers repeat them
-//! ([`crate::runtime`]); without threads, whoever needs the outcome steps on its own thread
-//! ([`crate::Db::step_background`]).
+//! There are two kinds of work that callers wait for, each a step that can be repeated until it
+//! answers "nothing to do": flushing sealed memtables and doing a slice of a compaction. The
+//! runtime's workers repeat them ([`crate::runtime`]); without threads, whoever needs the outcome
+//! steps on its own thread ([`crate::Db::step_background`]).
 //!
-//! Who waits learns of errors of the work that he waits for, and of no other: a compaction that fails does
-//! not fail a write or a flush that can go on.
+//! Who waits learns of errors of the work that he waits for, and of no other: a compaction that
+//! fails does not fail a write or a flush that can go on.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,8 @@ pub(crate) struct Background {
     pub(crate) order_wanted: AtomicBool,
     /// How long ago an iterator was made.
     pub(crate) scans: RecentScans,
-    /// Whether nothing was left to do, not even what waits until nobody writes, and nothing happened since.
+    /// Whether nothing was left to do, not even what waits until nobody writes, and nothing
+    /// happened since.
     pub(crate) at_rest: AtomicBool,
     /// Set when a file was let go of.
     pub(crate) poke: Arc<AtomicBool>,
@@ -50,7 +51,8 @@ pub(crate) struct Background {
     pub(crate) flushing: Mutex<()>,
     /// Held by who merges value segments.
     pub(crate) merging: Mutex<()>,
-    /// Callers that want to merge value segments: a merge in the background does not rest meanwhile.
+    /// Callers that want to merge value segments: a merge in the background does not rest
+    /// meanwhile.
     pub(crate) merge_callers: AtomicUsize,
     /// Held by who runs a job of its own, which shares the tree with no other.
     pub(crate) alone: Mutex<()>,
@@ -63,10 +65,11 @@ struct State {
     flush_error: Option<Error>,
     /// Why the last slice failed; cleared by one that does not.
     compaction_error: Option<Error>,
-    /// Callers that wait for a flush: while there are any, sealed memtables are flushed even if they
-    /// are few.
+    /// Callers that wait for a flush: while there are any, sealed memtables are flushed even if
+    /// they are few.
     flush_waiters: usize,
-    /// Callers that wait for rest: while there are any, what is done when nobody writes is done at once.
+    /// Callers that wait for rest: while there are any, what is done when nobody writes is done at
+    /// once.
     rest_waiters: usize,
     /// Callers of `compact`: no job is begun while there are any.
     manual: usize,
@@ -155,8 +158,8 @@ impl Background {
         self.progress.notify_all();
     }
 
-    /// Whether jobs of the policy's may begin now. Asked with the tree locked, so that who announces
-    /// a job of its own and then sees none running knows that none will be.
+    /// Whether jobs of the policy's may begin now. Asked with the tree locked, so that who
+    /// announces a job of its own and then sees none running knows that none will be.
     pub(crate) fn may_begin_jobs(&self) -> bool {
         self.lock().manual == 0
     }
@@ -252,8 +255,8 @@ impl Core {
         outcome
     }
 
-    /// A slice of a compaction, or else a merge of value segments. A compaction that fails each time,
-    /// over a damaged table say, keeps no merge from being done.
+    /// A slice of a compaction, or else a merge of value segments. A compaction that fails each
+    /// time, over a damaged table say, keeps no merge from being done.
     pub(crate) fn compaction_work(&self) -> Result<bool> {
         match self.compaction_slice() {
             Ok(true) => Ok(true),
@@ -270,7 +273,8 @@ impl Core {
         let Some(job) = job.or_else(|| self.begin_job()) else { return Ok(false) };
         let mut job = ClaimGuard { core: self, job: Some(job) };
         match self.compaction_step(&mut job.job) {
-            // It concerns that keyspace alone, which is told of: others go on, and wait for nothing.
+            // It concerns that keyspace alone, which is told of: others go on, and wait for
+            // nothing.
             Err(error) if error.kind() == ErrorKind::ComparatorFailed => return Ok(true),
             stepped => stepped?,
         }
@@ -296,8 +300,9 @@ impl Core {
         Ok(())
     }
 
-    /// Runs jobs of the caller's to their end, alone, until there is no next one. `stepped` is called
-    /// after each slice; an error of it is the last of them, and what was done until then stands.
+    /// Runs jobs of the caller's to their end, alone, until there is no next one. `stepped` is
+    /// called after each slice; an error of it is the last of them, and what was done until then
+    /// stands.
     pub(crate) fn run_alone(
         &self,
         next: impl Fn(&Core) -> Option<Claim>,
@@ -380,7 +385,8 @@ impl Core {
         }
     }
 
-    /// Waits until there is nothing left to flush or compact, of what is done when nobody writes neither.
+    /// Waits until there is nothing left to flush or compact, of what is done when nobody writes
+    /// neither.
     pub(crate) fn wait_for_background(&self) -> Result<()> {
         self.check_open()?;
         self.check_may_wait()?;

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A memtable is begun by the first write and reserves twice its capacity in addresses, of which it
-//! touches at first 32 KiB. A keyspace beside the default one begins with a sixteenth of the budget and
-//! doubles what it asks for while it fills more than half of it.
+//! touches at first 32 KiB. A keyspace beside the default one begins with a sixteenth of the budget
+//! and doubles what it asks for while it fills more than half of it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,7 +70,8 @@ pub(crate) struct Buffers {
     /// What all may take together: the write buffer, or more for a batch that is larger.
     budget: usize,
     write_buffer: usize,
-    /// Whether the default keyspace's memtable begins small too: one of many databases may hold little.
+    /// Whether the default keyspace's memtable begins small too: one of many databases may hold
+    /// little.
     small_first: bool,
 }
 
@@ -198,8 +199,8 @@ impl Buffers {
         self.used() as f64 / self.budget.max(1) as f64
     }
 
-    /// Lets memtables take `most` bytes together, less than the write buffer or all of it; but what a
-    /// large batch was promised stays.
+    /// Lets memtables take `most` bytes together, less than the write buffer or all of it; but what
+    /// a large batch was promised stays.
     pub(crate) fn limit(&mut self, most: usize) {
         if self.budget <= self.write_buffer {
             self.budget = most;
@@ -211,8 +212,8 @@ impl Buffers {
         self.used() == 0
     }
 
-    /// Begins the memtables that a write needs and that are not there, or are empty and too small, and
-    /// shows them to `track`.
+    /// Begins the memtables that a write needs and that are not there, or are empty and too small,
+    /// and shows them to `track`.
     pub(crate) fn begin(
         &mut self,
         needs: &Needs,

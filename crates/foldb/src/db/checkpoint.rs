@@ -1,9 +1,9 @@
 //! Checkpoints: a database of its own that holds what this one holds now, made of its files.
 //!
 //! Tables never change once they are finished, so the checkpoint's are the same files under second
-//! names: an unlink here or there takes away one name. Whatever may still grow is copied (H12): the logs
-//! up to where they go at the moment of the checkpoint, files that value segments are still appended
-//! to, up to the last one of that moment, and the manifest, which is begun anew.
+//! names: an unlink here or there takes away one name. Whatever may still grow is copied (H12): the
+//! logs up to where they go at the moment of the checkpoint, files that value segments are still
+//! appended to, up to the last one of that moment, and the manifest, which is begun anew.
 //!
 //! The moment is noted with the tree locked, the logs' ends first and the tree second:
 //!
@@ -12,11 +12,12 @@
 //! ```
 //!
 //! so the manifest knows every keyspace and operator that the logs name, and no table is newer than
-//! `flushed_through` says. Writers are not held: frames behind the noted one are not copied. What is
-//! noted cannot vanish meanwhile: the versions keep the tables' names, the open readers the logs.
+//! `flushed_through` says. Writers are not held: frames behind the noted one are not copied. What
+//! is noted cannot vanish meanwhile: the versions keep the tables' names, the open readers the
+//! logs.
 //!
-//! `CURRENT` comes last, when all that it leads to is on the medium: a crash leaves a whole database or
-//! none. `LOCK` is held until then, so nobody begins a database of his own in between.
+//! `CURRENT` comes last, when all that it leads to is on the medium: a crash leaves a whole
+//! database or none. `LOCK` is held until then, so nobody begins a database of his own in between.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -32,7 +33,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::version::{CloseRecord, Edit, FileKind, FileNames, Manifest, Version};
 use crate::wal::{Extent, LogReader};
 
-/// Bytes copied between two syncs, so that a sync of the database's log does not wait behind many (H23).
+/// Bytes copied between two syncs, so that a sync of the database's log does not wait behind many
+/// (H23).
 const COPY_STEP: usize = 1 << 20;
 
 /// What a checkpoint is made of.
@@ -51,8 +53,8 @@ pub struct CheckpointReport {
     pub segments_linked: u64,
     /// Bytes of those files.
     pub bytes_segments_linked: u64,
-    /// Files of value segments that were copied: those that may still grow, and all where there are no
-    /// links.
+    /// Files of value segments that were copied: those that may still grow, and all where there are
+    /// no links.
     pub segments_copied: u64,
     /// Bytes of those files.
     pub bytes_segments_copied: u64,
@@ -63,23 +65,23 @@ pub struct CheckpointReport {
 }
 
 impl Db {
-    /// Makes `directory`, which must not exist or be empty, a database of its own that holds what this
-    /// one holds now: all keyspaces, with their orders and operators, every write that returned before
-    /// this call, and statistics. Snapshots are not part of it.
+    /// Makes `directory`, which must not exist or be empty, a database of its own that holds what
+    /// this one holds now: all keyspaces, with their orders and operators, every write that
+    /// returned before this call, and statistics. Snapshots are not part of it.
     ///
-    /// Tables become hard links, so a checkpoint takes little time and little space; in another file
-    /// system they are copied. The two databases share nothing that is ever written to: each may write,
-    /// compact and be destroyed without a trace in the other. Writes go on meanwhile and none waits,
-    /// but what was written with [`crate::WriteOptions::disable_wal`] is flushed first. The checkpoint
-    /// is durable when this returns. If it fails, what was made of it is removed.
+    /// Tables become hard links, so a checkpoint takes little time and little space; in another
+    /// file system they are copied. The two databases share nothing that is ever written to: each
+    /// may write, compact and be destroyed without a trace in the other. Writes go on meanwhile and
+    /// none waits, but what was written with [`crate::WriteOptions::disable_wal`] is flushed first.
+    /// The checkpoint is durable when this returns. If it fails, what was made of it is removed.
     ///
-    /// The checkpoint has this database's identity, which all the shared tables carry: both are found
-    /// out if they meet files of a third database, but not if they meet each other's.
+    /// The checkpoint has this database's identity, which all the shared tables carry: both are
+    /// found out if they meet files of a third database, but not if they meet each other's.
     ///
     /// # Errors
-    /// `InvalidArgument` for a directory with something in it, `DatabaseExists` if that is a database;
-    /// `NoSpace`, `Io`, `ReadOnly`, `Closed`; `Corruption` of a log, and where a file of value segments is
-    /// missing that keys still refer to.
+    /// `InvalidArgument` for a directory with something in it, `DatabaseExists` if that is a
+    /// database; `NoSpace`, `Io`, `ReadOnly`, `Closed`; `Corruption` of a log, and where a file of
+    /// value segments is missing that keys still refer to.
     ///
     /// # Example
     /// ```
@@ -238,8 +240,8 @@ impl Target {
         Ok(self.report)
     }
 
-    /// Takes the files that value segments lie in, up to where the last one ends. One that may still
-    /// grow is never shared (H12).
+    /// Takes the files that value segments lie in, up to where the last one ends. One that may
+    /// still grow is never shared (H12).
     fn take_segments(&mut self, from: &FileNames, moment: &Moment) -> Result<()> {
         for version in &moment.versions {
             for (number, file) in version.segments.files() {

@@ -1,8 +1,8 @@
 //! Closing: what is in no log is flushed, the workers end, manifest and logs are made durable and a
 //! record says what they hold ([`CloseRecord`]), the lock is let go.
 //!
-//! Who works on a thread of his own is waited for, too, and finds it closed at his next step: once the lock
-//! is let go the files are somebody else's, who gives new ones the same numbers.
+//! Who works on a thread of his own is waited for, too, and finds it closed at his next step: once
+//! the lock is let go the files are somebody else's, who gives new ones the same numbers.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -68,8 +68,8 @@ impl Core {
         }
         self.leave_runtime();
         self.wait_for_callers();
-        // With writer and tree locked until the lock is let go: what the record tells of stays as it is, and
-        // who installs something has the lock until it is done.
+        // With writer and tree locked until the lock is let go: what the record tells of stays as
+        // it is, and who installs something has the lock until it is done.
         let (mut writer, mut tree) = (self.lock_writer(), self.lock_tree());
         let written = self.write_last(&mut writer.log, &mut tree);
         // The worker that does so has left, and space is not kept until the next open.
@@ -86,8 +86,8 @@ impl Core {
         lock.is_ok_and(|lock| lock.as_ref().is_some_and(|lock| !lock.is_held()))
     }
 
-    /// Waits until nobody flushes, compacts or merges on a thread of the caller's. Nobody begins to: the
-    /// database is closed.
+    /// Waits until nobody flushes, compacts or merges on a thread of the caller's. Nobody begins
+    /// to: the database is closed.
     fn wait_for_callers(&self) {
         let background = &self.background;
         for working in [&background.alone, &background.merging, &background.flushing] {

@@ -10,8 +10,8 @@
 //! 4. the views' own locks, the list of keyspaces, that of sealed memtables, and the background's
 //!    state: held for a pointer's worth of work.
 //!
-//! Before all of these `background.alone` and `background.merging` are taken, by who compacts on a thread of
-//! his own and by who merges segments. Readers take none of them.
+//! Before all of these `background.alone` and `background.merging` are taken, by who compacts on a
+//! thread of his own and by who merges segments. Readers take none of them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -79,8 +79,8 @@ pub(crate) struct Core {
     /// How often somebody waited for a log to be durable.
     pub(crate) syncs: AtomicU64,
 
-    /// Whether it was opened by [`crate::Db::open_read_only`]: nothing is written then, and `env.fs`
-    /// could not.
+    /// Whether it was opened by [`crate::Db::open_read_only`]: nothing is written then, and
+    /// `env.fs` could not.
     pub(crate) read_only: bool,
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,
@@ -131,8 +131,8 @@ impl Core {
         }
     }
 
-    /// Refuses writes from now on: something that had to be durable may not be, or what is in memory
-    /// may not be what it should.
+    /// Refuses writes from now on: something that had to be durable may not be, or what is in
+    /// memory may not be what it should.
     pub(crate) fn poison(&self, cause: &Error) {
         let _already_poisoned = self.poison.set(cause.clone());
     }

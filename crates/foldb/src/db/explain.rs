@@ -49,7 +49,8 @@ pub struct Explained {
     pub records: Vec<ExplainedRecord>,
     /// Sequence numbers of the snapshots that are held, the oldest first.
     pub snapshots: Vec<u64>,
-    /// Places that a read of the key has to look into: memtables, and tables whose filter admits it.
+    /// Places that a read of the key has to look into: memtables, and tables whose filter admits
+    /// it.
     pub places: usize,
     /// Why a read of the key fails, if it does.
     pub failure: Option<String>,
@@ -118,7 +119,8 @@ pub enum Unfolded {
     Apart,
     /// They lie together in memory; a flush folds them.
     NotFlushed,
-    /// Their operators, or their operator's laws, let them fold only onto a base, which lies deeper.
+    /// Their operators, or their operator's laws, let them fold only onto a base, which lies
+    /// deeper.
     NeedsBase,
     /// Whoever opened the database did not give the operator.
     OperatorMissing,

@@ -2,8 +2,8 @@
 //!
 //! Several sealed memtables are flushed together (hazard H19): they fold into each other on the way
 //! and level 0 gets fewer, larger runs. They are taken oldest first, so runs appear in the order in
-//! which memtables were sealed. What was sealed at one moment, of however many keyspaces, becomes part
-//! of the trees by one edit (H5).
+//! which memtables were sealed. What was sealed at one moment, of however many keyspaces, becomes
+//! part of the trees by one edit (H5).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -122,7 +122,8 @@ impl Core {
         }
     }
 
-    /// Removes tables that will not be installed: they are written anew when the flush is tried again.
+    /// Removes tables that will not be installed: they are written anew when the flush is tried
+    /// again.
     pub(crate) fn give_up(&self, flushed: &[Flushed], error: Error) -> Error {
         let tree = self.lock_tree();
         flushed.iter().for_each(|flushed| self.discard(flushed, &tree));
@@ -134,8 +135,9 @@ impl Core {
         later.sync_all(self.runtime.workers().threads())
     }
 
-    /// Makes tables part of the trees, in one edit that says which writes need no log any more. Answers
-    /// which log is the first that is needed. While a keyspace cannot be flushed it is the same as before.
+    /// Makes tables part of the trees, in one edit that says which writes need no log any more.
+    /// Answers which log is the first that is needed. While a keyspace cannot be flushed it is the
+    /// same as before.
     pub(crate) fn install_flushed(
         &self,
         flushed: Vec<Flushed>,
@@ -180,8 +182,8 @@ impl Core {
         self.discard_segments(tree, keyspace.id, &written.segments.placed);
     }
 
-    /// Folds memtables of a keyspace, newest first, into tables. Values that lie in these logs stay there.
-    /// The tables are durable with the later syncs.
+    /// Folds memtables of a keyspace, newest first, into tables. Values that lie in these logs stay
+    /// there. The tables are durable with the later syncs.
     pub(crate) fn write_memtables(
         &self,
         keyspace: &KeyspaceState,

@@ -88,17 +88,17 @@ pub use snapshot::Snapshot;
 #[derive(Clone)]
 pub struct Db(Keyspace);
 
-/// Checks a database that is closed, whether or not it opens: every checksum of every file, the order
-/// and bounds of all tables, filters against keys, references to value segments and their sums, operands
-/// against their operators, the manifest against the directory, and whether the logs can be replayed.
-/// Nothing is changed. Operators and comparators must be given as to [`Db::open`]; operands of operators
-/// that are not given are counted. It takes as much memory as an open.
+/// Checks a database that is closed, whether or not it opens: every checksum of every file, the
+/// order and bounds of all tables, filters against keys, references to value segments and their
+/// sums, operands against their operators, the manifest against the directory, and whether the logs
+/// can be replayed. Nothing is changed. Operators and comparators must be given as to [`Db::open`];
+/// operands of operators that are not given are counted. It takes as much memory as an open.
 ///
 /// What is wrong with the database is in the report; of each file the first thing is.
 ///
 /// # Errors
-/// `DatabaseMissing` where nothing is; `Locked` while the database is open: then [`Db::verify`] checks it;
-/// `InvalidArgument` for options out of range; `Io` if the directory cannot be read.
+/// `DatabaseMissing` where nothing is; `Locked` while the database is open: then [`Db::verify`]
+/// checks it; `InvalidArgument` for options out of range; `Io` if the directory cannot be read.
 ///
 /// # Example
 /// ```
@@ -157,22 +157,22 @@ impl Db {
     /// Opens a database to look at it, also while another handle or process writes to it: takes no
     /// lock, writes nothing (the directory may be read-only), starts no thread.
     ///
-    /// What it shows is the database at one moment of this call, all writes that had returned before
-    /// included, except those with [`WriteOptions::disable_wal`] that were not flushed yet. It stays at
-    /// that moment whatever the writer does; to see later writes, open it again. It reads the manifest
-    /// and the logs once, replays the logs into memory, and keeps every table open as long as it lives:
-    /// [`Options::max_open_files`] does not bound it, and the space of tables that the writer removes
-    /// comes back when it is dropped.
+    /// What it shows is the database at one moment of this call, all writes that had returned
+    /// before included, except those with [`WriteOptions::disable_wal`] that were not flushed yet.
+    /// It stays at that moment whatever the writer does; to see later writes, open it again. It
+    /// reads the manifest and the logs once, replays the logs into memory, and keeps every table
+    /// open as long as it lives: [`Options::max_open_files`] does not bound it, and the space of
+    /// tables that the writer removes comes back when it is dropped.
     ///
-    /// Reads, iterators, snapshots and all questions work as ever. What would write, flush, compact, or
-    /// change keyspaces or operators answers `ReadOnly`; background work never is any.
+    /// Reads, iterators, snapshots and all questions work as ever. What would write, flush,
+    /// compact, or change keyspaces or operators answers `ReadOnly`; background work never is any.
     /// [`Options::create_if_missing`] is ignored; operators and comparators must be given as to
     /// [`Db::open`].
     ///
     /// # Errors
-    /// As [`Db::open`], but for `DatabaseMissing` where none is whatever the options say. `ReadOnly`
-    /// for an [`Options::merge_operator`] that the database has never met. `Locked` if writers
-    /// changed the database so quickly, time and again, that no moment of it could be held.
+    /// As [`Db::open`], but for `DatabaseMissing` where none is whatever the options say.
+    /// `ReadOnly` for an [`Options::merge_operator`] that the database has never met. `Locked` if
+    /// writers changed the database so quickly, time and again, that no moment of it could be held.
     ///
     /// # Example
     /// ```
@@ -210,17 +210,19 @@ impl Db {
 
     /// Makes a database that opens of one with files missing or damaged, and reports what is lost.
     ///
-    /// Opening never repairs. A repair reads all tables and the manifest, takes what cannot be read out of
-    /// the tree, and puts a new manifest in force; a database that opens comes out as it was. With no table
-    /// damaged nothing that was synced is lost. Every block of a damaged table that can be read is written
-    /// anew; the report has the ranges of keys that are lost. Of these it finds the separated values again, the newest of each key, by the hints of their segments, or by reading segments that have none
-    /// ([`Options::value_hints`]); deletes, operands and other values that only those tables held are
-    /// unknown, so an older value may show. Where no manifest can be read one is made of what tables and logs
-    /// tell; names and options of keyspaces are lost then. Operators and comparators must be given as to [`Db::open`].
+    /// Opening never repairs. A repair reads all tables and the manifest, takes what cannot be read
+    /// out of the tree, and puts a new manifest in force; a database that opens comes out as it
+    /// was. With no table damaged nothing that was synced is lost. Every block of a damaged table
+    /// that can be read is written anew; the report has the ranges of keys that are lost. Of these
+    /// it finds the separated values again, the newest of each key, by the hints of their segments,
+    /// or by reading segments that have none ([`Options::value_hints`]); deletes, operands and
+    /// other values that only those tables held are unknown, so an older value may show. Where no
+    /// manifest can be read one is made of what tables and logs tell; names and options of
+    /// keyspaces are lost then. Operators and comparators must be given as to [`Db::open`].
     ///
     /// # Errors
-    /// `DatabaseMissing` where nothing is, `Locked` while the database is open, `Corruption` where neither
-    /// manifest nor table nor log can be read, or a log is damaged before its end; `Io`.
+    /// `DatabaseMissing` where nothing is, `Locked` while the database is open, `Corruption` where
+    /// neither manifest nor table nor log can be read, or a log is damaged before its end; `Io`.
     ///
     /// # Example
     /// ```
@@ -244,8 +246,8 @@ impl Db {
     /// [`Db::repair`] of a copy, without changing anything, or giving up the end of a damaged log.
     ///
     /// # Errors
-    /// As [`Db::repair`]; `DatabaseExists` or `InvalidArgument` for a directory of a copy with something in
-    /// it; `InvalidArgument` for a log to be cut that is not there.
+    /// As [`Db::repair`]; `DatabaseExists` or `InvalidArgument` for a directory of a copy with
+    /// something in it; `InvalidArgument` for a log to be cut that is not there.
     pub fn repair_with(
         path: impl AsRef<Path>,
         options: Options,
@@ -311,13 +313,13 @@ impl Db {
         self.0.delete_opt(key, options)
     }
 
-    /// Deletes all keys of a range, in one write whatever their number. It ends the history of each of
-    /// them exactly as a [`Db::delete`] of the key at that moment would: what is put or merged later
-    /// starts on nothing, and snapshots taken before go on seeing what was there. A range without
-    /// keys between its ends, like `"b".."b"`, deletes nothing.
+    /// Deletes all keys of a range, in one write whatever their number. It ends the history of each
+    /// of them exactly as a [`Db::delete`] of the key at that moment would: what is put or merged
+    /// later starts on nothing, and snapshots taken before go on seeing what was there. A range
+    /// without keys between its ends, like `"b".."b"`, deletes nothing.
     ///
-    /// The cost of a range delete is that of one small write. Its space comes back with compactions;
-    /// [`Db::compact`] of the range gets it at once.
+    /// The cost of a range delete is that of one small write. Its space comes back with
+    /// compactions; [`Db::compact`] of the range gets it at once.
     ///
     /// # Errors
     /// `InvalidArgument` for a range that ends before it starts; else as [`Db::put`].
@@ -484,8 +486,9 @@ impl Db {
         self.core().flush()
     }
 
-    /// Flushes, then compacts a key range of every keyspace into one run of the last level, and waits
-    /// for it ([`Keyspace::compact`] does one keyspace). Operands of the range are folded and deleted entries gone, except what a snapshot still sees.
+    /// Flushes, then compacts a key range of every keyspace into one run of the last level, and
+    /// waits for it ([`Keyspace::compact`] does one keyspace). Operands of the range are folded and
+    /// deleted entries gone, except what a snapshot still sees.
     ///
     /// # Errors
     /// As [`Db::flush`].
@@ -496,9 +499,9 @@ impl Db {
             .try_for_each(|keyspace| core.compact(keyspace, range.key_bounds()))
     }
 
-    /// Waits until sealed memtables are flushed, and compactions and merges of value segments have nothing
-    /// left to do. What compactions leave until nobody has written for a second is done at once for who waits, as long
-    /// as nobody writes meanwhile.
+    /// Waits until sealed memtables are flushed, and compactions and merges of value segments have
+    /// nothing left to do. What compactions leave until nobody has written for a second is done at
+    /// once for who waits, as long as nobody writes meanwhile.
     ///
     /// # Errors
     /// As [`Db::flush`], and why a merge failed if it did.
@@ -517,8 +520,8 @@ impl Db {
         self.core().step_background()
     }
 
-    /// Reads every table of all keyspaces whole and checks it: checksums, order of the records, filters, properties.
-    /// Answers how many bytes were read.
+    /// Reads every table of all keyspaces whole and checks it: checksums, order of the records,
+    /// filters, properties. Answers how many bytes were read.
     ///
     /// # Errors
     /// `Corruption`, naming file and offset, for the first thing found wrong; `Io`.
@@ -556,8 +559,8 @@ impl Db {
         self.core().stats()
     }
 
-    /// Where the memory of the database's runtime is: its own, or with [`Options::runtime`] that of all
-    /// databases that share it, for they have one budget.
+    /// Where the memory of the database's runtime is: its own, or with [`Options::runtime`] that of
+    /// all databases that share it, for they have one budget.
     ///
     /// # Example
     /// ```
@@ -581,9 +584,10 @@ impl Db {
     ///
     /// # Errors
     /// Of the last flush or manifest edit: the database is closed all the same. So it is with
-    /// `Poisoned`: a sync had failed, and not all that was acknowledged may be durable. `InvalidArgument` on a
-    /// thread that is inside a callback of the database's (an [`crate::EventListener`], an operator,
-    /// what is told of a merge's progress), for which the close would wait: the database stays open.
+    /// `Poisoned`: a sync had failed, and not all that was acknowledged may be durable.
+    /// `InvalidArgument` on a thread that is inside a callback of the database's (an
+    /// [`crate::EventListener`], an operator, what is told of a merge's progress), for which the
+    /// close would wait: the database stays open.
     pub fn close(&self) -> Result<()> {
         self.core().close()
     }

@@ -1,8 +1,9 @@
 //! Reading many keys at once.
 //!
 //! The keys are read in order, a source at a time: each run is walked once from left to right, its
-//! tables' filters are asked key by key, and neighbouring keys share the directory and the sub-block
-//! that the one before was found in. A key leaves the walk at its base, as in a single read.
+//! tables' filters are asked key by key, and neighbouring keys share the directory and the
+//! sub-block that the one before was found in. A key leaves the walk at its base, as in a single
+//! read.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -66,8 +67,8 @@ impl Keyspace {
 
 impl Db {
     /// Reads several keys at one moment, and answers in their order. Each key has its own answer: a
-    /// merge that fails, or a damaged block, fails the keys concerned only. Faster than single reads
-    /// where keys are neighbours; a key may be asked for more than once.
+    /// merge that fails, or a damaged block, fails the keys concerned only. Faster than single
+    /// reads where keys are neighbours; a key may be asked for more than once.
     ///
     /// # Errors
     /// `Closed`. Of one key: as [`Db::get`].

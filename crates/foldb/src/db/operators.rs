@@ -1,5 +1,5 @@
-//! Operators of an open database: how it learns them, which keys they fail on, and how it gets rid of
-//! their operands.
+//! Operators of an open database: how it learns them, which keys they fail on, and how it gets rid
+//! of their operands.
 
 use std::sync::Arc;
 
@@ -33,11 +33,12 @@ impl Db {
     /// operators, or one that reads tables only, can take over. Operands that are merged while it
     /// runs may be left. Afterwards the database opens without the custom operators it once used.
     ///
-    /// Keys whose merge fails keep their operands and are told in the answer; put or delete them and
-    /// finalize again.
+    /// Keys whose merge fails keep their operands and are told in the answer; put or delete them
+    /// and finalize again.
     ///
     /// # Errors
-    /// `InvalidArgument` while snapshots are held, which keep operands apart; else as [`Db::compact`].
+    /// `InvalidArgument` while snapshots are held, which keep operands apart; else as
+    /// [`Db::compact`].
     ///
     /// # Example
     /// ```
@@ -78,8 +79,8 @@ impl Db {
         Ok(Finalized { operands_left, failed })
     }
 
-    /// The keys whose operands cannot be folded, in all keyspaces, keyspace by keyspace in the order
-    /// of their keys. Reads every key once, as they are asked for.
+    /// The keys whose operands cannot be folded, in all keyspaces, keyspace by keyspace in the
+    /// order of their keys. Reads every key once, as they are asked for.
     ///
     /// # Errors
     /// `Closed`; later, from the iterator, `Corruption` and `Io`.
@@ -210,8 +211,8 @@ impl Core {
         Ok(Operator { id, registry: Arc::clone(&self.registry), implementation })
     }
 
-    /// Writes the definitions of all operators that are not the same everywhere but for the first few,
-    /// which the log has already.
+    /// Writes the definitions of all operators that are not the same everywhere but for the first
+    /// few, which the log has already.
     pub(crate) fn define_operators(&self, log: &mut LogWriter, defined: &mut usize) -> Result<()> {
         let resolver = self.registry.resolver();
         for definition in resolver.dynamic_definitions().skip(*defined) {

@@ -1,17 +1,17 @@
 //! Memtables are put in order while they fill, by the runtime's workers.
 //!
-//! A memtable keeps its keys in the order they came, and a flush or an iterator wants them sorted. If
-//! the iterator did all of that, the first one over a million keys would take 100 ms. So a worker
-//! sorts the memtable piece by piece while it fills, and merges the pieces. The flush sorts
+//! A memtable keeps its keys in the order they came, and a flush or an iterator wants them sorted.
+//! If the iterator did all of that, the first one over a million keys would take 100 ms. So a
+//! worker sorts the memtable piece by piece while it fills, and merges the pieces. The flush sorts
 //! nothing a second time: the work is done earlier, not more of it.
 //!
-//! The worker reads what the writer has just written, and the processors' caches have to share it: a
-//! fill of random keys takes 30 to 40 % longer (measured). So it is done only for programs that scan:
-//! while an iterator was made since the seal before the last one ([`RecentScans`]).
+//! The worker reads what the writer has just written, and the processors' caches have to share it:
+//! a fill of random keys takes 30 to 40 % longer (measured). So it is done only for programs that
+//! scan: while an iterator was made since the seal before the last one ([`RecentScans`]).
 //!
-//! A writer asks for it when it looks at the pace, an iterator when it meets many pieces. Both set a
-//! flag, and wake a worker if the flag was not set. No caller depends on the work: an iterator that
-//! finds keys unsorted sorts them.
+//! A writer asks for it when it looks at the pace, an iterator when it meets many pieces. Both set
+//! a flag, and wake a worker if the flag was not set. No caller depends on the work: an iterator
+//! that finds keys unsorted sorts them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! The write buffer that is filled while another is flushed: what both may take.
 //!
-//! With a number of write buffers that is left automatic, large ones do not have to fit twice. They are
-//! sealed before they are full if they fill so fast that the rest will be needed while they are
-//! flushed; then what is filled and what is flushed take one write buffer together. Who writes slowly
-//! has every flush as large as it can be, and needs little beside it.
+//! With a number of write buffers that is left automatic, large ones do not have to fit twice. They
+//! are sealed before they are full if they fill so fast that the rest will be needed while they are
+//! flushed; then what is filled and what is flushed take one write buffer together. Who writes
+//! slowly has every flush as large as it can be, and needs little beside it.
 //!
 //! ```text
 //! write buffer, filled as fast as it is flushed      filled at a quarter of that speed
@@ -13,9 +13,9 @@
 //! Where writers are faster than flushes, or faster than they were, half a write buffer more may be
 //! filled, towards the end of which they are slowed ([`crate::db::pace`]).
 //!
-//! A record or batch may be larger than the write buffer. What it fills is sealed by the next write,
-//! and counts as one write buffer: it has its memory already, and holds back none of the small
-//! writes behind it.
+//! A record or batch may be larger than the write buffer. What it fills is sealed by the next
+//! write, and counts as one write buffer: it has its memory already, and holds back none of the
+//! small writes behind it.
 
 use std::time::Duration;
 

@@ -1,16 +1,17 @@
-//! Pacing: as compaction falls behind, writes are slowed a little at a time, so that they never have
-//! to stop at once.
+//! Pacing: as compaction falls behind, writes are slowed a little at a time, so that they never
+//! have to stop at once.
 //!
-//! How much is one number a keyspace, the time that each MiB in its memtable costs. It is worked out
-//! when the tree changes, by whoever changed it, and merely loaded by writers. Runs in level 0 and
-//! compaction debt count, whichever is worse; a keyspace that keeps up is not slowed for another's.
-//! Write buffers that wait for their flush are everybody's, and slow everybody, as they run out
-//! ([`crate::db::overlap`]).
+//! How much is one number a keyspace, the time that each MiB in its memtable costs. It is worked
+//! out when the tree changes, by whoever changed it, and merely loaded by writers. Runs in level 0
+//! and compaction debt count, whichever is worse; a keyspace that keeps up is not slowed for
+//! another's. Write buffers that wait for their flush are everybody's, and slow everybody, as they
+//! run out ([`crate::db::overlap`]).
 //!
-//! A pause is paid for work that a worker does. What is full is sealed first, which starts its flush;
-//! only then is there a pace. A waiting writer is woken by each step of a worker and looks again: a
-//! pause and what is owed get less with the pace, and end with the backlog. A write pays for at most
-//! its own bytes, or [`LONGEST_PAUSE`]: a small write behind a very large one waits hardly at all.
+//! A pause is paid for work that a worker does. What is full is sealed first, which starts its
+//! flush; only then is there a pace. A waiting writer is woken by each step of a worker and looks
+//! again: a pause and what is owed get less with the pace, and end with the backlog. A write pays
+//! for at most its own bytes, or [`LONGEST_PAUSE`]: a small write behind a very large one waits
+//! hardly at all.
 //!
 //! ```text
 //!  time per MiB                    .│
@@ -21,7 +22,8 @@
 //!         0 └──────┴────────────────┴─ lag
 //! ```
 //!
-//! Debt alone never stops a writer: a snapshot let go, or a range deleted, can make much of it at once.
+//! Debt alone never stops a writer: a snapshot let go, or a range deleted, can make much of it at
+//! once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -45,8 +47,8 @@ const LOOK_BYTES: usize = 16 << 10;
 const NEWEST_FLUSH: f64 = 0.5;
 /// Shorter pauses add up until they are worth a timer.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(100);
-/// Longer ones are cut in two, between which the pace is looked at again; and the longest time that a
-/// write is slowed for what others wrote.
+/// Longer ones are cut in two, between which the pace is looked at again; and the longest time that
+/// a write is slowed for what others wrote.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// How slow a keyspace's writes are to be. Stored by workers, loaded by writers.
@@ -87,10 +89,11 @@ impl FlushSpeed {
         self.0.per_mib()
     }
 
-    /// Some memtables were flushed, of as many bytes as a write buffer or fewer. One flush at a time.
+    /// Some memtables were flushed, of as many bytes as a write buffer or fewer. One flush at a
+    /// time.
     ///
-    /// A flush of a few bytes takes as long as its syncs, which says nothing about a MiB: each flush
-    /// counts by its part of a write buffer.
+    /// A flush of a few bytes takes as long as its syncs, which says nothing about a MiB: each
+    /// flush counts by its part of a write buffer.
     pub(crate) fn note(&self, bytes: usize, write_buffer: usize, took: Duration) {
         let lately = took.div_f64(bytes.max(1) as f64 / MIB as f64).min(FIRST_FLUSH * 100);
         let weight = NEWEST_FLUSH * (bytes as f64 / write_buffer.max(1) as f64).min(1.0);
@@ -131,9 +134,10 @@ fn at_share(share: f64, half_way: Duration) -> Duration {
     half_way.mul_f64((share / (1.0 - share)).min(SLOWEST_TIMES))
 }
 
-/// The pace while flushes are behind: `filled` write buffers are not in tables, of which the last one
-/// may be filled in part. Slowed is from half way between what is flushed at once and all there may
-/// be; half way to the end they are filled as fast as they are flushed, by what flushes took lately.
+/// The pace while flushes are behind: `filled` write buffers are not in tables, of which the last
+/// one may be filled in part. Slowed is from half way between what is flushed at once and all there
+/// may be; half way to the end they are filled as fast as they are flushed, by what flushes took
+/// lately.
 fn while_flushing(filled: f64, options: &Options, flush: Duration) -> Duration {
     let all = options.memtable_bytes() as f64 / options.write_buffer_size as f64;
     let slow = (options.flush_together() as f64 + all) / 2.0;
@@ -141,8 +145,8 @@ fn while_flushing(filled: f64, options: &Options, flush: Duration) -> Duration {
 }
 
 impl Core {
-    /// Works out the pace of a keyspace whose tree changed. Where no worker compacts there is nothing
-    /// to wait for.
+    /// Works out the pace of a keyspace whose tree changed. Where no worker compacts there is
+    /// nothing to wait for.
     pub(crate) fn set_pace(&self, own: &KeyspaceTree) {
         if self.options.disable_auto_compactions || !self.has_workers() {
             return;
@@ -358,7 +362,8 @@ mod tests {
         Lag { level0_runs: 0, debt: 9, tree_bytes: 0 }.per_mib(&none);
     }
 
-    /// What is waited in all is the pace, whatever the sizes of writes, memtables and timers' delays.
+    /// What is waited in all is the pace, whatever the sizes of writes, memtables and timers'
+    /// delays.
     #[test]
     fn pauses_add_up_to_the_pace() {
         const TOTAL: usize = 64 << 20;

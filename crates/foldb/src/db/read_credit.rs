@@ -1,10 +1,10 @@
 //! What reads pay for meeting several runs, or keys that are gone: a merge is done for them when
 //! they have paid for it.
 //!
-//! A seek positions a cursor in each run, each step of a scan plays a match more the more runs there
-//! are, and a point read that no filter stops looks into one run after the other. A tree of one run
-//! would spare them all but the first. What they lose is counted in bytes, those that a merge could
-//! have read in that time, and added up for each keyspace:
+//! A seek positions a cursor in each run, each step of a scan plays a match more the more runs
+//! there are, and a point read that no filter stops looks into one run after the other. A tree of
+//! one run would spare them all but the first. What they lose is counted in bytes, those that a
+//! merge could have read in that time, and added up for each keyspace:
 //!
 //! ```text
 //! 5 runs, 100 000 seeks    4 runs too many x 512 B each    200 MB paid
@@ -19,10 +19,10 @@
 //! 1 M tombstones, 1 M puts   50 MB and 64 B a record  178 MB of work, done for half of it
 //! ```
 //!
-//! Both are done when nothing else is to be done and no writer is held back, and paid for then: what is
-//! rewritten for reads stays in proportion to them. An iterator pays when it is dropped, and every
-//! thousand seeks; nothing shared is touched in between, nor ever where there is one run and no
-//! tombstone.
+//! Both are done when nothing else is to be done and no writer is held back, and paid for then:
+//! what is rewritten for reads stays in proportion to them. An iterator pays when it is dropped,
+//! and every thousand seeks; nothing shared is touched in between, nor ever where there is one run
+//! and no tombstone.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -61,8 +61,8 @@ impl ReadCredit {
         before < price && before.saturating_add(bytes) >= price
     }
 
-    /// The tree changed: another job may be worth more, and what was paid where there was nothing to
-    /// buy was not worth it.
+    /// The tree changed: another job may be worth more, and what was paid where there was nothing
+    /// to buy was not worth it.
     pub(crate) fn tree_changed(&self) {
         if self.price.swap(0, Ordering::Relaxed) == NOTHING_TO_BUY {
             self.paid.store(0, Ordering::Relaxed);

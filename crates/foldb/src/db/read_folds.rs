@@ -2,9 +2,9 @@
 //!
 //! Flushes and compactions fold what lies together, so a chain grows long only where its operator
 //! cannot fold operands among themselves and the base lies deeper. Bringing operands and base
-//! together rewrites the tables around the key, which one read is not worth. So reads pay in advance:
-//! each adds the operands it had to fold, and the rewrite is done when what was paid, in bytes
-//! walked, has come to a fair share of the bytes it will move:
+//! together rewrites the tables around the key, which one read is not worth. So reads pay in
+//! advance: each adds the operands it had to fold, and the rewrite is done when what was paid, in
+//! bytes walked, has come to a fair share of the bytes it will move:
 //!
 //! ```text
 //! a.MERGE x 100 over 4 MiB of tables     100 reads: 10 000 operands x 64 B = 640 KiB >= 4 MiB / 8
@@ -64,8 +64,8 @@ impl ReadFolds {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A read of the key folded so many operands, with the tree at `tree`. Whether it is worth asking
-    /// for the price.
+    /// A read of the key folded so many operands, with the tree at `tree`. Whether it is worth
+    /// asking for the price.
     fn pay(&self, keyspace: KeyspaceId, key: &[u8], operands: usize, tree: u64) -> bool {
         let mut accounts = self.lock();
         let own = accounts.iter_mut().find(|own| own.keyspace == keyspace && *own.key == *key);
@@ -84,8 +84,8 @@ impl ReadFolds {
         true
     }
 
-    /// Closes the richest account that can pay what `price` asks for its key, with the tree at `tree`.
-    /// The accounts are not locked meanwhile: readers pay into them.
+    /// Closes the richest account that can pay what `price` asks for its key, with the tree at
+    /// `tree`. The accounts are not locked meanwhile: readers pay into them.
     fn spend<T>(
         &self,
         tree: u64,
@@ -191,8 +191,8 @@ mod tests {
         assert!(folds.pay(0, b"wall", 100, 8));
     }
 
-    /// Where nothing compacts by itself each long read once took two locks of the database, and woke
-    /// workers with nothing to do.
+    /// Where nothing compacts by itself each long read once took two locks of the database, and
+    /// woke workers with nothing to do.
     #[test]
     fn without_automatic_compaction_reads_pay_for_nothing() {
         for disable_auto_compactions in [false, true] {

@@ -2,19 +2,19 @@
 //!
 //! A record is replayed if its sequence number is above `flushed_through`, which is the last one
 //! *applied* before the flushed memtable was sealed: a folded record's own number may be smaller
-//! than what it absorbed (H5). Each keyspace has a `flushed_through` of its own; what was written to
-//! one that was dropped since is skipped.
+//! than what it absorbed (H5). Each keyspace has a `flushed_through` of its own; what was written
+//! to one that was dropped since is skipped.
 //!
-//! The logs are one sequence. Where one of them ends early, what the later ones hold is not applied,
-//! so that what survives is a prefix of the writes (H11):
+//! The logs are one sequence. Where one of them ends early, what the later ones hold is not
+//! applied, so that what survives is a prefix of the writes (H11):
 //!
 //! ```text
 //! log 7: 1 2 3 (4 lost)    log 8: 5 6        replayed: 1 2 3
 //! ```
 //!
-//! unless log 8, or one behind it, says that it was synced: then 4 was synced before, and its loss is
-//! damage. A log whose creation failed half-way holds no writes and has no successor; the writer went
-//! on in the log before, and the next one follows that:
+//! unless log 8, or one behind it, says that it was synced: then 4 was synced before, and its loss
+//! is damage. A log whose creation failed half-way holds no writes and has no successor; the writer
+//! went on in the log before, and the next one follows that:
 //!
 //! ```text
 //! log 7: 1 2 3 4    log 8, after 7 as of 3: no writes    log 9, after 7 as of 4: 5 6
@@ -83,8 +83,8 @@ pub(super) struct Replayed {
     pub(super) tails: Vec<(PathBuf, u64, Tail)>,
 }
 
-/// The logs that are needed, of those on disk, ascending; after a clean close those that it told of. One
-/// that was there then and is not is `Corruption`.
+/// The logs that are needed, of those on disk, ascending; after a clean close those that it told
+/// of. One that was there then and is not is `Corruption`.
 pub(super) fn needed_logs<'a>(
     fs: &'a dyn FileSystem,
     names: &'a FileNames,
@@ -181,7 +181,8 @@ fn refuse_writes(log: &mut LogReader) -> Result<()> {
     Ok(())
 }
 
-/// A log whose predecessor is not whole is not applied, nor is any later one. Answers what they hold.
+/// A log whose predecessor is not whole is not applied, nor is any later one. Answers what they
+/// hold.
 ///
 /// # Errors
 /// `Corruption` when one of them says that it was synced: then the predecessor was before.

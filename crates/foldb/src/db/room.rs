@@ -3,12 +3,13 @@
 //! A write needs memtables with space, a log that is not too long, and, where compaction is behind,
 //! a moment of patience ([`crate::db::pace`]). It waits without the writer lock, so that a stalled
 //! writer stands in nobody's way: who fits goes on, who gave a deadline is told in time that it has
-//! passed, and nobody else's flush, sync or new keyspace waits behind a stall. Once it holds the lock
-//! and there is room, it waits for nothing more; so a write that answers `Busy` has done nothing.
+//! passed, and nobody else's flush, sync or new keyspace waits behind a stall. Once it holds the
+//! lock and there is room, it waits for nothing more; so a write that answers `Busy` has done
+//! nothing.
 //!
-//! Invariant: what a write waits for, a worker works on. What is full is sealed before any pause, and
-//! whatever stops writers is a reason to flush or to compact. Builds with debug assertions check it
-//! (`assert_workers_are_at_it`).
+//! Invariant: what a write waits for, a worker works on. What is full is sealed before any pause,
+//! and whatever stops writers is a reason to flush or to compact. Builds with debug assertions
+//! check it (`assert_workers_are_at_it`).
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -175,8 +176,8 @@ impl Core {
         }
     }
 
-    /// Seals and begins memtables as some writes need them, unless they must wait. Memory is looked at
-    /// once: what readers hold on to may never come back, so nobody waits for all of it.
+    /// Seals and begins memtables as some writes need them, unless they must wait. Memory is looked
+    /// at once: what readers hold on to may never come back, so nobody waits for all of it.
     fn make_room(
         &self,
         writer: &mut WriterState,
@@ -222,8 +223,8 @@ impl Core {
         Ok(Room::Made)
     }
 
-    /// Seals what is full or should not get fuller, which starts its flush. Answers what the write has
-    /// to wait for if that may not be done now.
+    /// Seals what is full or should not get fuller, which starts its flush. Answers what the write
+    /// has to wait for if that may not be done now.
     fn seal_if_due(&self, writer: &mut WriterState, needs: &Needs) -> Result<Option<Room>> {
         writer.buffers.limit(self.fillable());
         let is_full = !writer.buffers.admits(needs) && !writer.buffers.is_empty();
@@ -241,8 +242,8 @@ impl Core {
         Ok(None)
     }
 
-    /// The pause that is due while flushes or compactions are behind, for a write that was slowed for so
-    /// long already.
+    /// The pause that is due while flushes or compactions are behind, for a write that was slowed
+    /// for so long already.
     fn slow_down(&self, writer: &mut WriterState, needs: &Needs, so_far: Duration) -> Option<Room> {
         let mut flush_pace = self.flush_pace(&writer.buffers);
         if planted(Fault::PauseBeforeSeal) {
@@ -256,8 +257,8 @@ impl Core {
         Some(Room::Paused(until.min(clock.now() + left), reason))
     }
 
-    /// Why memtables may not be sealed now: as many as may be are, or level 0 is too deep where they
-    /// go.
+    /// Why memtables may not be sealed now: as many as may be are, or level 0 is too deep where
+    /// they go.
     pub(super) fn lack_of_room(&self, keyspaces: &[Arc<KeyspaceState>]) -> Option<StallReason> {
         if self.sealed.len() + 1 >= self.options.max_write_buffers() {
             return Some(StallReason::Memtables);
@@ -305,9 +306,9 @@ impl Core {
         outcome
     }
 
-    /// Panics if no worker works on what keeps some keyspaces from being sealed, nor will. Nothing can
-    /// change meanwhile: memtables are sealed under the writer lock, and trees are changed by workers
-    /// and by callers with jobs of their own.
+    /// Panics if no worker works on what keeps some keyspaces from being sealed, nor will. Nothing
+    /// can change meanwhile: memtables are sealed under the writer lock, and trees are changed by
+    /// workers and by callers with jobs of their own.
     #[cfg(debug_assertions)]
     fn assert_workers_are_at_it(&self, keyspaces: &[Arc<KeyspaceState>]) {
         let Some(_writer) = self.writer.try_lock() else { return };
@@ -321,8 +322,8 @@ impl Core {
         }
     }
 
-    /// Sits a pause out, or what patience leaves of it, or until a worker has done a step. Answers how
-    /// long that was.
+    /// Sits a pause out, or what patience leaves of it, or until a worker has done a step. Answers
+    /// how long that was.
     ///
     /// # Errors
     /// `Busy` when patience ends first.
@@ -408,8 +409,8 @@ impl Core {
         if self.options.runtime.is_some() { SHARED_LOOK_BYTES } else { LOOK_BYTES }
     }
 
-    /// Does what memory asks for: seals where this database fills most of what several may fill, asks
-    /// another one to. When to go on, while memtables take more than they may.
+    /// Does what memory asks for: seals where this database fills most of what several may fill,
+    /// asks another one to. When to go on, while memtables take more than they may.
     fn look_at_memory(&self, writer: &mut WriterState, is_full: bool) -> Result<Option<Duration>> {
         let bytes = std::mem::take(&mut writer.since_look);
         // Where the write buffer is full, whoever's turn it is.
@@ -426,7 +427,8 @@ impl Core {
         Ok(is_slowed.then(|| self.options.env.clock.now() + MEMORY_PAUSE))
     }
 
-    /// Seals what is being filled, unless the writer would have to wait for that, and has it flushed.
+    /// Seals what is being filled, unless the writer would have to wait for that, and has it
+    /// flushed.
     pub(crate) fn seal_for_memory(&self, writer: &mut WriterState) -> Result<()> {
         let may_seal = self.sealed.len() + 1 < self.options.max_write_buffers();
         if may_seal && !writer.buffers.is_empty() {
@@ -437,7 +439,8 @@ impl Core {
         Ok(())
     }
 
-    /// A new log behind `last`, with the operator definitions its records may need, and their number.
+    /// A new log behind `last`, with the operator definitions its records may need, and their
+    /// number.
     fn next_log(&self, last: &LogWriter) -> Result<(LogWriter, usize)> {
         let number = self.new_file_number();
         let path = self.names.log(number);
@@ -446,7 +449,8 @@ impl Core {
         let mut defined = 0;
         if let Err(error) = self.define_operators(&mut log, &mut defined) {
             drop(log);
-            // A full disk must not fill with attempts. What cannot be removed is a log without writes.
+            // A full disk must not fill with attempts. What cannot be removed is a log without
+            // writes.
             let _best_effort = fs.remove(&path);
             return Err(error);
         }

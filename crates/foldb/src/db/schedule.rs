@@ -79,8 +79,8 @@ impl Core {
         Some(self.claim_of(id, &pick, tree))
     }
 
-    /// Whether nothing was written for a while, and what was is in tables. Who is stalled has not written
-    /// either, but is not waited for so long, or has sealed what he wrote.
+    /// Whether nothing was written for a while, and what was is in tables. Who is stalled has not
+    /// written either, but is not waited for so long, or has sealed what he wrote.
     pub(crate) fn is_idle(&self, tree: &mut Tree) -> bool {
         let (written, now) = (self.published(), self.options.env.clock.now());
         match tree.unwritten_since {
@@ -94,8 +94,8 @@ impl Core {
         }
     }
 
-    /// A job for a database that nobody writes to: of the tree that is not at rest, or one that makes
-    /// reads meet fewer runs.
+    /// A job for a database that nobody writes to: of the tree that is not at rest, or one that
+    /// makes reads meet fewer runs.
     pub(crate) fn pick_when_idle(&self, tree: &Tree) -> Option<Claim> {
         let refold = self.refold();
         let (id, pick) = in_turn(tree).find_map(|id| {

@@ -16,8 +16,8 @@ use crate::segment::{Placement, Separation, ValueReader, ValueWriter, WriterCont
 use crate::stats::SegmentStats;
 use crate::version::Version;
 
-/// Bounds of the hints of one segment, in bytes: a merge holds those that it reads and those that it
-/// writes.
+/// Bounds of the hints of one segment, in bytes: a merge holds those that it reads and those that
+/// it writes.
 const MOST_HINTS: usize = 4 << 20;
 
 impl Core {
@@ -50,8 +50,8 @@ impl Core {
         }
     }
 
-    /// Gives up segments that were to be installed and were not. After a failed sync they stay, for the
-    /// manifest may name them.
+    /// Gives up segments that were to be installed and were not. After a failed sync they stay, for
+    /// the manifest may name them.
     pub(crate) fn discard_segments(&self, tree: &Tree, id: KeyspaceId, segments: &[Placement]) {
         if self.poison.get().is_some() {
             return;

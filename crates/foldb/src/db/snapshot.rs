@@ -83,8 +83,9 @@ impl SnapshotList {
 }
 
 /// A moment of the database, in all its keyspaces. Reads through it see exactly the writes that had
-/// returned when it was made; its own calls read the default keyspace, and [`ReadOptions::snapshot`]
-/// any. Cheap to clone; keeps the database alive, and the space of what it alone still sees.
+/// returned when it was made; its own calls read the default keyspace, and
+/// [`ReadOptions::snapshot`] any. Cheap to clone; keeps the database alive, and the space of what
+/// it alone still sees.
 ///
 /// # Example
 /// ```

@@ -196,8 +196,8 @@ fn removed_logs_are_let_go() {
     assert_eq!(logs.len(), 1);
 }
 
-/// Two threads that flush, where no worker does it for them, must not flush the same memtable twice:
-/// its operands would count twice.
+/// Two threads that flush, where no worker does it for them, must not flush the same memtable
+/// twice: its operands would count twice.
 #[test]
 fn a_memtable_is_flushed_once() {
     let fs = MemFs::new();

@@ -28,7 +28,8 @@ pub(crate) struct Tree {
     pub(crate) next_keyspace: KeyspaceId,
     /// First log that is needed after a crash.
     pub(crate) log: u64,
-    /// The last sequence number when it was last found to be another than before, and when that was.
+    /// The last sequence number when it was last found to be another than before, and when that
+    /// was.
     pub(crate) unwritten_since: Option<(SeqNo, Duration)>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, KeyspaceTree>,
     /// The keyspace whose job was begun last: of equally urgent ones it is not the next again.
@@ -132,8 +133,9 @@ impl Core {
     /// Makes an edit durable.
     ///
     /// # Errors
-    /// If it could not be appended (a full disk, say) nothing happened, and it may be tried again; if
-    /// it could not be synced writes are refused from now on. `Closed`: the files may be somebody else's.
+    /// If it could not be appended (a full disk, say) nothing happened, and it may be tried again;
+    /// if it could not be synced writes are refused from now on. `Closed`: the files may be
+    /// somebody else's.
     pub(crate) fn append_edit(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
         self.append_unsynced(tree, edit)?;
         tree.manifest.sync().inspect_err(|error| self.poison(error))
@@ -165,8 +167,8 @@ impl Core {
         }
     }
 
-    /// Begins a new manifest that describes the current state, and removes the old one. If it cannot
-    /// be begun the old one stays in force, and the next edit tries again.
+    /// Begins a new manifest that describes the current state, and removes the old one. If it
+    /// cannot be begun the old one stays in force, and the next edit tries again.
     ///
     /// # Errors
     /// When it is unknown which of the two is in force: writes are refused.
@@ -236,17 +238,17 @@ impl Core {
         }
     }
 
-    /// Unlinks tables that were to be installed and were not: they are written anew when the step is
-    /// tried again, and a full disk must not fill with them. After a failed sync they stay, for the
-    /// manifest may name them.
+    /// Unlinks tables that were to be installed and were not: they are written anew when the step
+    /// is tried again, and a full disk must not fill with them. After a failed sync they stay, for
+    /// the manifest may name them.
     pub(crate) fn discard_uninstalled(&self, numbers: Vec<u64>) {
         if self.poison.get().is_none() {
             self.discard_tables(numbers);
         }
     }
 
-    /// Unlinks files that nobody refers to any more. After a failed sync they stay: an edit that may be on
-    /// the medium may refer to them.
+    /// Unlinks files that nobody refers to any more. After a failed sync they stay: an edit that
+    /// may be on the medium may refer to them.
     /// When it returns they are gone, whoever unlinks them.
     pub(crate) fn remove_unreferenced_tables(&self) {
         let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);

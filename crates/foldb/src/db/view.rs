@@ -44,7 +44,8 @@ pub(crate) struct ViewCell {
     view: ArcSwap<View>,
     /// Held while the next view is made of the last one; never across I/O.
     change: Mutex<()>,
-    /// How long background work has held `change`. Writers wait for it when they begin or seal a memtable.
+    /// How long background work has held `change`. Writers wait for it when they begin or seal a
+    /// memtable.
     pub(crate) longest_install: LongestHold,
 }
 
@@ -76,8 +77,8 @@ impl ViewCell {
         });
     }
 
-    /// Shows sealed memtables, newest first, in front of the version: what the logs of a database that
-    /// is open read-only held.
+    /// Shows sealed memtables, newest first, in front of the version: what the logs of a database
+    /// that is open read-only held.
     pub(crate) fn hold(&self, sealed: Vec<Arc<Memtable>>) {
         self.replace(|view| View { active: None, sealed, version: Arc::clone(&view.version) });
     }

@@ -1,8 +1,9 @@
 //! Writing: make room, log, apply, publish.
 //!
 //! A write is logged before it is applied and applied before it is published, all under the writer
-//! lock. Nobody waits while holding it: who asked for a sync waits after it was released, who finds no
-//! room before it is taken again ([`crate::db::room`]). Threads that write all the time take turns of
+//! lock. Nobody waits while holding it: who asked for a sync waits after it was released, who finds
+//! no room before it is taken again ([`crate::db::room`]). Threads that write all the time take
+//! turns of
 //! 0.7 milliseconds instead of passing the lock to and fro ([`crate::db::writer_lock`], H15).
 
 use std::sync::Arc;
@@ -184,8 +185,8 @@ fn append_separable(
     Ok(())
 }
 
-/// A write on its way from the log to its readers. Dropped by a panic, it takes the write back out of
-/// the log, and the database takes no more: the next one would get the same sequence number.
+/// A write on its way from the log to its readers. Dropped by a panic, it takes the write back out
+/// of the log, and the database takes no more: the next one would get the same sequence number.
 struct Unpublished<'a> {
     core: &'a Core,
     mark: LogMark,

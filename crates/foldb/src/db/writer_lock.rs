@@ -20,8 +20,9 @@
 //!
 //! - *Press.* A waiter that has not waited for this lock within [`PRESS_EVERY`] announces itself.
 //!   Every other writer sees that before its next write and leaves the lock to it.
-//! - *Queue.* A waiter that comes again at once writes all the time. It sleeps in a queue. The first
-//!   in the queue leaves the owner alone for the rest of its turn, then presses and is the owner.
+//! - *Queue.* A waiter that comes again at once writes all the time. It sleeps in a queue. The
+//!   first in the queue leaves the owner alone for the rest of its turn, then presses and is the
+//!   owner.
 //! - *Regain.* The owner of the turn goes on with it as soon as the pressing waiter has written.
 //!
 //! Invariant: a waiter that presses waits for the write in progress and for others that press. It
@@ -46,8 +47,8 @@ const LOOK_EVERY: Duration = Duration::from_nanos(400);
 /// How often a waiter looks so soon again. More looks are in vain: the holder has lost its
 /// processor, or waits for a disk.
 const QUICK_LOOKS: u32 = 32;
-/// Between two looks after those. A waiter that sleeps with a timer wakes where a processor is idle;
-/// a waiter that the holder has to wake often wakes on the holder's processor, behind it.
+/// Between two looks after those. A waiter that sleeps with a timer wakes where a processor is
+/// idle; a waiter that the holder has to wake often wakes on the holder's processor, behind it.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
 thread_local! {

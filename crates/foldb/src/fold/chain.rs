@@ -12,8 +12,8 @@
 //! unknown: an older stripe, a deeper level. Above a known base a stretch folds with
 //! [`MergeOperator::full`], above the unknown with `partial`.
 //!
-//! A chain may be *covered* up to a sequence number: a range around the key was deleted then. What is
-//! older is gone, wherever it lies (H10); what is newer stands on nothing:
+//! A chain may be *covered* up to a sequence number: a range around the key was deleted then. What
+//! is older is gone, wherever it lies (H10); what is newer stands on nothing:
 //!
 //! ```text
 //! a.MERGE.9(+1) covered to 7 a.MERGE.5(+2) a.PUT.1(10)   ->   a.MERGE.9(+1) on nothing: 1
@@ -304,8 +304,8 @@ pub(super) enum Outcome {
     Fail { too_long: Option<usize> },
 }
 
-/// What operands make of a base. An operator that panics fails, and so does one whose output is longer
-/// than a value may be.
+/// What operands make of a base. An operator that panics fails, and so does one whose output is
+/// longer than a value may be.
 #[inline]
 pub(super) fn full(
     implementation: &dyn MergeOperator,

@@ -1,8 +1,8 @@
 //! The law kit: one call checks whether an operator keeps the laws stated on [`MergeOperator`], so
 //! that it may be folded anywhere in the tree, in any grouping.
 //!
-//! Each round draws a base and operands from those given (and, where the operator's text form or its
-//! own check allows, from generated ones), and compares bytes, never with tolerance:
+//! Each round draws a base and operands from those given (and, where the operator's text form or
+//! its own check allows, from generated ones), and compares bytes, never with tolerance:
 //!
 //! ```text
 //! stepwise   full(base, [a b c]) = full(full(full(base, [a]), [b]), [c])

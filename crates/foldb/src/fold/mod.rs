@@ -1,11 +1,11 @@
 //! The fold: operators, chains, and the one routine that folds them.
 //!
-//! Every part of the engine that must know what a chain comes to asks [`chain::Chain`]: point reads,
-//! iterators in both directions, flushes and compactions. There is no second walk "down to the
-//! base" anywhere, so there is no second set of rules for walls, deletes and operator changes.
+//! Every part of the engine that must know what a chain comes to asks [`chain::Chain`]: point
+//! reads, iterators in both directions, flushes and compactions. There is no second walk "down to
+//! the base" anywhere, so there is no second set of rules for walls, deletes and operator changes.
 //!
-//! [`usual`] is a short cut of it for the plainest chains of a memtable, and knows no rules: whatever
-//! needs one it leaves to the chain.
+//! [`usual`] is a short cut of it for the plainest chains of a memtable, and knows no rules:
+//! whatever needs one it leaves to the chain.
 //!
 //! Invariant: no I/O in here. Records arrive with their bytes pinned, or borrowed.
 

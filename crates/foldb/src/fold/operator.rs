@@ -48,10 +48,11 @@ pub enum Growth {
 ///
 /// # Limits
 /// What `full`, `partial` or `upgrade` writes may have
-/// [`MAX_VALUE_BYTES`](crate::limits::MAX_VALUE_BYTES). The engine looks at the length after the call: a
-/// longer result of `full` is a failed fold, like [`Full::Fail`], a longer one of `partial` counts as
-/// [`Partial::Keep`], one of `upgrade` as `false`. The output buffer grows as the operator writes, so
-/// an operator that may make much more should answer [`Full::Fail`] before memory runs out.
+/// [`MAX_VALUE_BYTES`](crate::limits::MAX_VALUE_BYTES). The engine looks at the length after the
+/// call: a longer result of `full` is a failed fold, like [`Full::Fail`], a longer one of `partial`
+/// counts as [`Partial::Keep`], one of `upgrade` as `false`. The output buffer grows as the
+/// operator writes, so an operator that may make much more should answer [`Full::Fail`] before
+/// memory runs out.
 ///
 /// # Laws
 /// Byte for byte, for every base (or none) and all operands:

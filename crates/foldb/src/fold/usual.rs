@@ -29,8 +29,8 @@ pub(crate) enum Usual<'a> {
     Absent,
 }
 
-/// What these versions of `key`, newest first and covered by nothing, come to, and how many operands
-/// that took; `None` if they are no usual chain.
+/// What these versions of `key`, newest first and covered by nothing, come to, and how many
+/// operands that took; `None` if they are no usual chain.
 #[inline]
 pub(crate) fn fold_usual<'a>(
     key: &[u8],

@@ -52,9 +52,9 @@ const FEW: usize = 8;
 /// The front of a source.
 #[derive(Clone, Copy, Debug)]
 struct Head {
-    /// Where the source stands, as far as eight bytes can say: of two heads the one with the smaller
-    /// rank wins, whatever the direction; equal ranks decide nothing. It is made of the first bytes
-    /// of the key, and the largest for a source at its end.
+    /// Where the source stands, as far as eight bytes can say: of two heads the one with the
+    /// smaller rank wins, whatever the direction; equal ranks decide nothing. It is made of the
+    /// first bytes of the key, and the largest for a source at its end.
     rank: u64,
     valid: bool,
 }
@@ -142,8 +142,8 @@ impl MergingCursor {
         self.sources[self.winner()].pinned_value()
     }
 
-    /// Makes `value` the record's: what [`MergingCursor::pinned_value`] answers, written where it is
-    /// kept. Nothing need be held before.
+    /// Makes `value` the record's: what [`MergingCursor::pinned_value`] answers, written where it
+    /// is kept. Nothing need be held before.
     ///
     /// # Errors
     /// As [`MergingCursor::hold_value`].
@@ -229,8 +229,8 @@ impl MergingCursor {
         Ok(())
     }
 
-    /// Moves on from records that no reader at `seqno` sees any more, as far as sources tell that at
-    /// once: those of a table under a range delete up to `cover`, in the fragment between these
+    /// Moves on from records that no reader at `seqno` sees any more, as far as sources tell that
+    /// at once: those of a table under a range delete up to `cover`, in the fragment between these
     /// edges, and runs of a memtable's keys that are gone where no other source has any. Whether it
     /// moved.
     #[cold]

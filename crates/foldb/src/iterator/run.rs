@@ -12,8 +12,8 @@ use crate::table::{CursorOptions, EntryValue, TableCursor};
 use crate::value::Value;
 use crate::version::{KeyRange, OpenTables, Run, TableRef, Upper};
 
-/// Records of a run, and of nothing outside its tables' bounds (H1). Tables are opened as the cursor
-/// reaches them.
+/// Records of a run, and of nothing outside its tables' bounds (H1). Tables are opened as the
+/// cursor reaches them.
 pub(crate) struct RunCursor {
     run: Arc<Run>,
     /// Which of its tables may have records in the range, in key order.
@@ -29,13 +29,14 @@ pub(crate) struct RunCursor {
     current: Option<Box<TableCursor>>,
     /// Whether records of the current table may lie above its upper bound.
     cut: bool,
-    /// Whether the cursor stands on a record, inside its table's bounds. Every move begins by clearing
-    /// it, so that a failed one leaves the cursor on none.
+    /// Whether the cursor stands on a record, inside its table's bounds. Every move begins by
+    /// clearing it, so that a failed one leaves the cursor on none.
     valid: bool,
 }
 
 impl RunCursor {
-    /// A cursor over the tables of `run` that have records in `range`. It is not confined to the range.
+    /// A cursor over the tables of `run` that have records in `range`. It is not confined to the
+    /// range.
     pub(crate) fn new(
         run: &Arc<Run>,
         range: &KeyRange,
@@ -116,8 +117,8 @@ impl RunCursor {
         if self.approach(key)? { self.seek_in_block(key) } else { Ok(()) }
     }
 
-    /// The first half of a seek: to the block that the key belongs in, which is asked for. Whether there
-    /// is a second half, [`RunCursor::seek_in_block`], to do.
+    /// The first half of a seek: to the block that the key belongs in, which is asked for. Whether
+    /// there is a second half, [`RunCursor::seek_in_block`], to do.
     pub(crate) fn approach(&mut self, key: &[u8]) -> Result<bool> {
         self.valid = false;
         let comparator = &*self.comparator;

@@ -111,9 +111,11 @@ impl Source {
     }
 
     /// The first half of a seek to the newest record of the first key at or above `key`: finds the
-    /// memory in which it lies, and asks for it. Whether [`Source::finish_seek`] has something to do.
+    /// memory in which it lies, and asks for it. Whether [`Source::finish_seek`] has something to
+    /// do.
     ///
-    /// Done for all sources before the second half of any, their cache misses are waited for together.
+    /// Done for all sources before the second half of any, their cache misses are waited for
+    /// together.
     pub(crate) fn approach(&mut self, key: &[u8]) -> Result<bool> {
         match self {
             Source::Memtable(cursor) => {
@@ -151,8 +153,8 @@ impl Source {
         Ok(())
     }
 
-    /// Behind all records of `key`, on one of which it stands. A memtable knows the way; a run steps
-    /// over a few, then seeks what follows the key, if the comparator says what that is.
+    /// Behind all records of `key`, on one of which it stands. A memtable knows the way; a run
+    /// steps over a few, then seeks what follows the key, if the comparator says what that is.
     pub(crate) fn next_key(&mut self, key: &[u8], bytewise: bool) -> Result<()> {
         let cursor = match self {
             Source::Memtable(cursor) => {

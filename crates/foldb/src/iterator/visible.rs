@@ -172,8 +172,8 @@ impl Iter {
     /// To the first entry at or above `key`.
     ///
     /// # Errors
-    /// As [`Iter::seek_to_first`]; `InvalidArgument` for a key that the comparator cannot compare, and
-    /// the iterator stays where it is.
+    /// As [`Iter::seek_to_first`]; `InvalidArgument` for a key that the comparator cannot compare,
+    /// and the iterator stays where it is.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         self.check_key(key)?;
@@ -260,8 +260,8 @@ impl Iter {
     /// The value under the cursor.
     ///
     /// # Errors
-    /// `MergeFailed` when this key's merge failed, `Corruption` or `Io` when its value lies in a value
-    /// segment that cannot be read; the iterator can move on.
+    /// `MergeFailed` when this key's merge failed, `Corruption` or `Io` when its value lies in a
+    /// value segment that cannot be read; the iterator can move on.
     ///
     /// # Panics
     /// When the iterator is not [`Iter::valid`].
@@ -305,8 +305,8 @@ impl Iter {
         Ok(false)
     }
 
-    /// Takes the value of the record under the cursor, if that is all there is to the key, and moves
-    /// behind the key: then no chain need be made. Whether it did.
+    /// Takes the value of the record under the cursor, if that is all there is to the key, and
+    /// moves behind the key: then no chain need be made. Whether it did.
     #[inline]
     fn take_plain(&mut self) -> Result<bool> {
         let records = &mut self.parts.records;
@@ -555,8 +555,9 @@ impl Iter {
         settle(folded, &mut self.value, &self.parts.totals)
     }
 
-    /// Puts the separated value that the chain stands on in place of its address. One that cannot be
-    /// read is an error of this entry alone, for others may lie elsewhere; the answer is `false` then.
+    /// Puts the separated value that the chain stands on in place of its address. One that cannot
+    /// be read is an error of this entry alone, for others may lie elsewhere; the answer is `false`
+    /// then.
     #[inline(never)]
     fn resolve(&mut self) -> bool {
         let Some(base) = self.chain.separated() else { return true };

@@ -17,12 +17,12 @@ use crate::user_code::guarded;
 /// written. So an order for keys of a fixed layout may simply slice them.
 ///
 /// A comparator that panics all the same, or contradicts itself (it is not total or not transitive,
-/// or answers otherwise the second time), harms its keyspaces and nothing else. When background work
-/// notices, the keyspace takes no more writes (`ComparatorFailed`), an
-/// [`crate::Event::BackgroundError`] says what was seen, and the logs that hold the keyspace's writes
-/// are kept until a reopen with a comparator that is a total order. Until it is noticed, reads
-/// of these keyspaces may miss keys. A panic inside a read unwinds into its caller; the iterator that
-/// it interrupts stands nowhere.
+/// or answers otherwise the second time), harms its keyspaces and nothing else. When background
+/// work notices, the keyspace takes no more writes (`ComparatorFailed`), an
+/// [`crate::Event::BackgroundError`] says what was seen, and the logs that hold the keyspace's
+/// writes are kept until a reopen with a comparator that is a total order. Until it is noticed,
+/// reads of these keyspaces may miss keys. A panic inside a read unwinds into its caller; the
+/// iterator that it interrupts stands nowhere.
 ///
 /// The name is stored in the database; opening it with a comparator of another name is refused.
 /// Two promises let the engine take its fast ways: [`Comparator::bytewise_order`] (8-byte

@@ -44,8 +44,8 @@ pub enum Kind {
     Separated = 0x41,
     /// The key's value is the operator's answer to what is below and this operand.
     Merge = 2,
-    /// All keys of a range are gone, whatever was below. A kind of operations (batches, the log), not
-    /// of records: memtables and tables keep range tombstones apart from the records of keys.
+    /// All keys of a range are gone, whatever was below. A kind of operations (batches, the log),
+    /// not of records: memtables and tables keep range tombstones apart from the records of keys.
     DeleteRange = 3,
 }
 

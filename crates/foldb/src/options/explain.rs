@@ -167,8 +167,8 @@ macro_rules! row {
 
 impl Options {
     /// Every option in effect, but the machine's own: its value, where that comes from, its unit,
-    /// and in one line what more or less of it costs. [`Db::explain_options`](crate::Db::explain_options)
-    /// tells it of an open database.
+    /// and in one line what more or less of it costs.
+    /// [`Db::explain_options`](crate::Db::explain_options) tells it of an open database.
     ///
     /// An option that is given the value that it has anyway counts as not given.
     pub fn explain(&self) -> Vec<ExplainedOption> {

@@ -46,8 +46,8 @@ pub struct KeyspaceOptions {
     pub bloom_bits: Option<u32>,
     /// Shape of the tree.
     pub compaction: Option<CompactionPreset>,
-    /// Bytes from which a value is separated; see [`Options::value_separation_min`]. `usize::MAX`: none
-    /// is, whatever the database's options say.
+    /// Bytes from which a value is separated; see [`Options::value_separation_min`]. `usize::MAX`:
+    /// none is, whatever the database's options say.
     pub value_separation_min: Option<usize>,
 }
 
@@ -74,8 +74,8 @@ impl KeyspaceSettings {
     /// Those of a keyspace to be created.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming what is out of range; `Unsupported` for a codec that this build has
-    /// not.
+    /// `InvalidArgument`, naming what is out of range; `Unsupported` for a codec that this build
+    /// has not.
     pub(crate) fn new(own: &KeyspaceOptions, database: &Options) -> Result<KeyspaceSettings> {
         let settings = KeyspaceSettings {
             compression: own.compression.unwrap_or(database.compression),

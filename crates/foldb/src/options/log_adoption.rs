@@ -7,8 +7,9 @@ use crate::error::{Error, Result};
 
 /// Which logs of almost nothing but separated values become value segments as they are.
 ///
-/// A log has values in the order in which they came, a segment that a flush writes in the order of their keys:
-/// adopting writes every value once instead of twice, and where the orders differ makes scans slower.
+/// A log has values in the order in which they came, a segment that a flush writes in the order of
+/// their keys: adopting writes every value once instead of twice, and where the orders differ makes
+/// scans slower.
 ///
 /// # Example
 /// ```
@@ -25,13 +26,15 @@ use crate::error::{Error, Result};
 pub enum LogAdoption {
     /// None: values are logged without the checksum that a segment needs, and copied by the flush.
     Never,
-    /// Logs whose values came in the order of their keys, but for one in eight, and are all but a twentieth of the
-    /// log (from about 1.3 KiB on): scans read ahead in those as in a segment, and merges have no reason to copy them.
+    /// Logs whose values came in the order of their keys, but for one in eight, and are all but a
+    /// twentieth of the log (from about 1.3 KiB on): scans read ahead in those as in a segment, and
+    /// merges have no reason to copy them.
     #[default]
     InKeyOrder,
-    /// Whatever order the values came in, if they are large beside what a log adds to them (about 64 bytes and the
-    /// key): least is written. Scans of values that came in another order take about twice as long, and merges of
-    /// values of a few hundred bytes several times as long, for they copy these logs once to be rid of the rest.
+    /// Whatever order the values came in, if they are large beside what a log adds to them (about
+    /// 64 bytes and the key): least is written. Scans of values that came in another order take
+    /// about twice as long, and merges of values of a few hundred bytes several times as long, for
+    /// they copy these logs once to be rid of the rest.
     Always,
 }
 

@@ -4,9 +4,10 @@
 //! 256 MiB  ├ memtables 120 = 1 1/2 write buffers of 64 ┤ cache 32 ┤ background 32 ┤ tables, the rest ┤
 //! ```
 //!
-//! A memtable takes a quarter more than its write buffer while it is flushed: 16 bytes a key for their
-//! order, and pages of which it fills a part. A budget that is left automatic grows with the sizes that are given; one that is given wins over
-//! them: they shrink until they fit, like a write buffer under RocksDB's `WriteBufferManager`.
+//! A memtable takes a quarter more than its write buffer while it is flushed: 16 bytes a key for
+//! their order, and pages of which it fills a part. A budget that is left automatic grows with the
+//! sizes that are given; one that is given wins over them: they shrink until they fit, like a write
+//! buffer under RocksDB's `WriteBufferManager`.
 
 use crate::error::Result;
 use crate::options::Options;
@@ -17,7 +18,8 @@ const MIB: usize = 1 << 20;
 /// The budget where none is given.
 const DEFAULT_BUDGET: usize = 256 * MIB;
 
-/// Smallest budget that can be kept: a table being written takes some 400 KiB, whatever its records are.
+/// Smallest budget that can be kept: a table being written takes some 400 KiB, whatever its records
+/// are.
 pub(super) const SMALLEST_BUDGET: usize = 8 * MIB;
 
 /// Smallest budget of background work.
@@ -157,8 +159,8 @@ fn with_order(buffers: usize) -> usize {
     buffers.saturating_add(buffers / 4)
 }
 
-/// Bytes that so many write buffers may take together. Where their number is automatic, large ones are
-/// sealed early enough to make do with one and a half.
+/// Bytes that so many write buffers may take together. Where their number is automatic, large ones
+/// are sealed early enough to make do with one and a half.
 pub(super) fn memtable_bytes(size: usize, count: usize, is_automatic: bool) -> usize {
     let all = size.saturating_mul(count);
     if is_automatic { all.min((size + size / 2).max(AUTOMATIC_BUFFERS)) } else { all }

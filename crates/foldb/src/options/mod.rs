@@ -71,8 +71,8 @@ pub struct Options {
     pub operators: Vec<Arc<dyn MergeOperator>>,
     /// Open although the database holds operands of operators that nobody gave. Default: false, and
     /// such an open fails naming the operator. true: keys with operands of an operator that was not
-    /// given fail when they are read. `get_operands` shows them, and flushes and compactions keep them
-    /// untouched.
+    /// given fail when they are read. `get_operands` shows them, and flushes and compactions keep
+    /// them untouched.
     pub allow_unresolved_operators: bool,
     /// Who is told of flushes, compactions, stalls and failed merges. Default: nobody. Each
     /// is waited for by the thread that tells it. RocksDB: `listeners`.
@@ -85,43 +85,45 @@ pub struct Options {
     /// keyspace has must be given whenever the database is opened.
     pub comparators: Vec<Arc<dyn Comparator>>,
 
-    /// Bytes of the memtables being filled, of all keyspaces together and indexes included, at which
-    /// they are sealed and flushed at the latest. Default: 64 MiB. More: fewer, larger flushes, less
-    /// write amplification, longer recovery. Less: less memory.
+    /// Bytes of the memtables being filled, of all keyspaces together and indexes included, at
+    /// which they are sealed and flushed at the latest. Default: 64 MiB. More: fewer, larger
+    /// flushes, less write amplification, longer recovery. Less: less memory.
     /// RocksDB: `write_buffer_size`.
     pub write_buffer_size: usize,
     /// Write buffers that may exist at once, the one being filled included; writes wait beyond it.
-    /// Default: 0, which is as many as fit in 64 MiB, at least 2 and at most 17 (half of them, sealed,
-    /// are flushed together). Two that are automatic and larger than 32 MiB do not have to fit whole:
-    /// they take one and a half together, and one that fills as fast as it could be flushed is sealed
-    /// early, at half its size or more. More: absorbs bursts. Less: less memory.
+    /// Default: 0, which is as many as fit in 64 MiB, at least 2 and at most 17 (half of them,
+    /// sealed, are flushed together). Two that are automatic and larger than 32 MiB do not have to
+    /// fit whole: they take one and a half together, and one that fills as fast as it could be
+    /// flushed is sealed early, at half its size or more. More: absorbs bursts. Less: less memory.
     /// RocksDB: `max_write_buffer_number`.
     pub max_write_buffers: usize,
-    /// Bytes of log, of all keyspaces together, after which the oldest memtables are flushed even if
-    /// they are not full.
+    /// Bytes of log, of all keyspaces together, after which the oldest memtables are flushed even
+    /// if they are not full.
     /// Default: 0, which is four write buffers, at least 64 MiB. More: fewer flushes of hot keys.
     /// Less: shorter recovery, less space. RocksDB: `max_total_wal_size`.
     pub wal_limit: u64,
 
-    /// What memtables, block cache, indexes and filters of open tables, and the buffers of flushes and
-    /// compactions take together, in bytes; [`crate::Db::memory`] itemises it. Default: 0, which is
-    /// 256 MiB, or more where the write buffers, the cache or [`Options::compaction_memory_budget`] are
-    /// set so large that they need it. A budget that is set (at least 8 MiB) wins over them: at most half
-    /// is for write buffers, which shrink to fit, as does the cache. Open tables get what the others leave,
-    /// and the least recently used are closed when it is not enough. More: fewer tables opened again. Less:
-    /// less memory. Opening one again reads its index and filter, about 2 % of it. What readers pin of flushed memtables may exceed it. RocksDB: none; its indexes and filters
-    /// are unbounded unless `cache_index_and_filter_blocks` is set.
+    /// What memtables, block cache, indexes and filters of open tables, and the buffers of flushes
+    /// and compactions take together, in bytes; [`crate::Db::memory`] itemises it. Default: 0,
+    /// which is 256 MiB, or more where the write buffers, the cache or
+    /// [`Options::compaction_memory_budget`] are set so large that they need it. A budget that is
+    /// set (at least 8 MiB) wins over them: at most half is for write buffers, which shrink to fit,
+    /// as does the cache. Open tables get what the others leave, and the least recently used are
+    /// closed when it is not enough. More: fewer tables opened again. Less: less memory. Opening
+    /// one again reads its index and filter, about 2 % of it. What readers pin of flushed memtables
+    /// may exceed it. RocksDB: none; its indexes and filters are unbounded unless
+    /// `cache_index_and_filter_blocks` is set.
     pub memory_budget: usize,
-    /// What flushes and compactions may take of it, all threads together, in bytes. Default: 0, an eighth
-    /// of the budget, at most 16 MiB a thread. More: larger tables of small records, longer
+    /// What flushes and compactions may take of it, all threads together, in bytes. Default: 0, an
+    /// eighth of the budget, at most 16 MiB a thread. More: larger tables of small records, longer
     /// read-ahead of each of many inputs. Less: less memory. RocksDB: none.
     pub compaction_memory_budget: usize,
-    /// Threads, block cache, table handles and memory that several databases share. Databases that share
-    /// one keep to its threads, cache, table handles and memory together. What it was made
+    /// Threads, block cache, table handles and memory that several databases share. Databases that
+    /// share one keep to its threads, cache, table handles and memory together. What it was made
     /// with takes the place of [`Options::memory_budget`], [`Options::block_cache_size`],
     /// [`Options::compaction_memory_budget`], [`Options::max_open_files`] and the threads of
-    /// [`Options::env`]; a write buffer takes at most a quarter of its budget. Default: none, and the
-    /// database has all of its own. RocksDB: a shared `Env`, `Cache` and `WriteBufferManager`.
+    /// [`Options::env`]; a write buffer takes at most a quarter of its budget. Default: none, and
+    /// the database has all of its own. RocksDB: a shared `Env`, `Cache` and `WriteBufferManager`.
     pub runtime: Option<Runtime>,
     /// Bytes of cached blocks, uncompressed. Default: 32 MiB; 0: no cache. More: fewer blocks are
     /// read and decompressed again. Less: less memory. What the cache does not hold the operating
@@ -139,8 +141,8 @@ pub struct Options {
     /// How blocks are compressed. Default: LZ4. None: faster, larger. Zstd: smaller, slower. Blocks
     /// that hardly shrink are stored as they are. RocksDB: `compression`.
     ///
-    /// This, [`Options::bloom_bits`] and [`Options::compaction`] are those of the default keyspace, and of
-    /// keyspaces created without their own.
+    /// This, [`Options::bloom_bits`] and [`Options::compaction`] are those of the default keyspace,
+    /// and of keyspaces created without their own.
     pub compression: Compression,
     /// Levels above this one are not compressed. Default: 0, all are. More: cheaper flushes and
     /// small compactions. Less: less space.
@@ -154,8 +156,9 @@ pub struct Options {
     /// indexes and filters, fewer file handles. RocksDB: `max_open_files`.
     pub max_open_files: usize,
 
-    /// Shape of the tree. Default: lazy leveled. Leveled: shortest reads, most writing. Tiered: least
-    /// writing, longest reads, most space. Lazy leveled: between them. RocksDB: `compaction_style`.
+    /// Shape of the tree. Default: lazy leveled. Leveled: shortest reads, most writing. Tiered:
+    /// least writing, longest reads, most space. Lazy leveled: between them. RocksDB:
+    /// `compaction_style`.
     pub compaction: CompactionPreset,
     /// Number of levels, 2 to 32. Default: 7. More: room for a larger tree. Less: fewer runs before
     /// the last level. A tree that has more keeps them. RocksDB: `num_levels`.
@@ -168,8 +171,8 @@ pub struct Options {
     /// ripest slice into it. Default: 0.25. More: less writing. Less: less space and shorter reads.
     /// RocksDB: universal's `max_size_amplification_percent`.
     pub staging_ratio: f64,
-    /// Flushed runs in level 0 that start a compaction. Default: 4. More: less writing, more runs to
-    /// read. Less: shorter reads, more writing.
+    /// Flushed runs in level 0 that start a compaction. Default: 4. More: less writing, more runs
+    /// to read. Less: shorter reads, more writing.
     /// RocksDB: `level0_file_num_compaction_trigger`.
     pub level0_compaction_trigger: usize,
     /// Runs in level 0 from which writes are slowed, the more the closer they come to
@@ -198,46 +201,49 @@ pub struct Options {
     /// reads meet ever more runs.
     /// RocksDB: `disable_auto_compactions`.
     pub disable_auto_compactions: bool,
-    /// Threads that compact this database at once, beside the one that is left to flush. Default: 1.
-    /// More: keeps up with more writing, for processor time and memory.
+    /// Threads that compact this database at once, beside the one that is left to flush. Default:
+    /// 1. More: keeps up with more writing, for processor time and memory.
     /// RocksDB: `max_background_compactions`.
     pub max_background_compactions: usize,
 
-    /// Bytes from which a value is separated: written to a value segment once and left there, while the
-    /// tree moves its address. Default: none, values stay in the tree. Less: less is written and random
-    /// reads are faster, scans are slower. `docs/performance.md` has both by size: from 1024 bytes on values
-    /// that are looked up rather than scanned gain, for up to `max_dead_fraction` more space. Where the log
-    /// holds almost nothing else it becomes the segment, and they are written no second time
-    /// ([`Options::adopt_logs`]). RocksDB: `enable_blob_files`, `min_blob_size`.
+    /// Bytes from which a value is separated: written to a value segment once and left there, while
+    /// the tree moves its address. Default: none, values stay in the tree. Less: less is written
+    /// and random reads are faster, scans are slower. `docs/performance.md` has both by size: from
+    /// 1024 bytes on values that are looked up rather than scanned gain, for up to
+    /// `max_dead_fraction` more space. Where the log holds almost nothing else it becomes the
+    /// segment, and they are written no second time ([`Options::adopt_logs`]). RocksDB:
+    /// `enable_blob_files`, `min_blob_size`.
     pub value_separation_min: Option<usize>,
-    /// Bytes of a value segment file, which grows over as many flushes as it takes. Default: 64 MiB.
-    /// More: fewer files. Less: smaller steps of segment merges. RocksDB: `blob_file_size`.
+    /// Bytes of a value segment file, which grows over as many flushes as it takes. Default: 64
+    /// MiB. More: fewer files. Less: smaller steps of segment merges. RocksDB: `blob_file_size`.
     pub segment_size: u64,
     /// Whether value segments end with the keys of their values, so that a repair need not read the
     /// values. Default: true. false: each value has its key beside it. RocksDB: none.
     pub value_hints: bool,
-    /// Which logs of almost nothing but separated values become value segments as they are, instead of having
-    /// the values copied into one by the flush. Default: [`LogAdoption::InKeyOrder`]. `Always`: values are written once in whatever order, and scans take about twice as long. It needs logs of a
-    /// quarter of `segment_size` and more, and a file system with hard links; else values are copied. RocksDB: none.
+    /// Which logs of almost nothing but separated values become value segments as they are, instead
+    /// of having the values copied into one by the flush. Default: [`LogAdoption::InKeyOrder`].
+    /// `Always`: values are written once in whatever order, and scans take about twice as long. It
+    /// needs logs of a quarter of `segment_size` and more, and a file system with hard links; else
+    /// values are copied. RocksDB: none.
     pub adopt_logs: LogAdoption,
     /// Most bytes of value segments that may be dead, as a fraction, before they are merged in the
-    /// background: rewritten without them. Default: 0.25; 1: never, until [`crate::Db::merge_segments`]
-    /// asks for it. More: less rewriting. Less: less space. RocksDB:
+    /// background: rewritten without them. Default: 0.25; 1: never, until
+    /// [`crate::Db::merge_segments`] asks for it. More: less rewriting. Less: less space. RocksDB:
     /// `blob_garbage_collection_force_threshold`.
     pub max_dead_fraction: f64,
-    /// Bytes that a merge of value segments may take for lookups, buffers and hints. Default: 64 MiB.
-    /// More: longer reads and writes at a time. Less: less memory. RocksDB: none.
+    /// Bytes that a merge of value segments may take for lookups, buffers and hints. Default: 64
+    /// MiB. More: longer reads and writes at a time. Less: less memory. RocksDB: none.
     pub merge_memory_budget: usize,
     /// Bytes per second that merges of value segments in the background read and write at most.
-    /// Default: 0, unlimited. More: space comes back sooner. Less: less in the way of reads and writes.
-    /// RocksDB: `rate_limiter`.
+    /// Default: 0, unlimited. More: space comes back sooner. Less: less in the way of reads and
+    /// writes. RocksDB: `rate_limiter`.
     pub merge_io_budget: u64,
 
     /// Whether logs are written through a mapping, where the file system keeps the blocks that it
-    /// reserves (ext4, tmpfs): appending a small record costs no system call then. Elsewhere, and where
-    /// mapping fails, logs are written by calls; [`crate::Stats::log_is_mapped`] tells. Default: true.
-    /// false: each write is a system call, and a failing disk an error instead of a SIGBUS.
-    /// RocksDB: `allow_mmap_writes`.
+    /// reserves (ext4, tmpfs): appending a small record costs no system call then. Elsewhere, and
+    /// where mapping fails, logs are written by calls; [`crate::Stats::log_is_mapped`] tells.
+    /// Default: true. false: each write is a system call, and a failing disk an error instead of a
+    /// SIGBUS. RocksDB: `allow_mmap_writes`.
     pub map_log: bool,
 
     /// Files, clock and threads. Default: the machine's.

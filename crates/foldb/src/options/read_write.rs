@@ -44,13 +44,13 @@ pub struct WriteOptions {
     /// Do not log: the write is lost if the process or the machine stops before its memtable is
     /// flushed. Closing the database flushes it.
     pub disable_wal: bool,
-    /// Longest time to wait before the write is begun: for the write buffer to be flushed, for level 0
-    /// to be compacted, or while writes are slowed because compaction is behind. What would take longer
-    /// answers [`crate::ErrorKind::Busy`] and writes nothing. Zero: never wait. Default: none, wait as
-    /// long as it takes.
+    /// Longest time to wait before the write is begun: for the write buffer to be flushed, for
+    /// level 0 to be compacted, or while writes are slowed because compaction is behind. What would
+    /// take longer answers [`crate::ErrorKind::Busy`] and writes nothing. Zero: never wait.
+    /// Default: none, wait as long as it takes.
     ///
-    /// Not part of it: other writes whose turn it is (well below a millisecond), and with `sync` the
-    /// sync, during which the write has happened already.
+    /// Not part of it: other writes whose turn it is (well below a millisecond), and with `sync`
+    /// the sync, during which the write has happened already.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();

@@ -244,8 +244,8 @@ fn filters_above_are_sharper() {
     assert_eq!(off.filter_bits(7, 0), 0, "off is off");
 }
 
-/// Options at the ends of their types, and of their ranges, one at a time: each is refused by name or
-/// works. Sums of sizes overflowed in opens that the check had let through.
+/// Options at the ends of their types, and of their ranges, one at a time: each is refused by name
+/// or works. Sums of sizes overflowed in opens that the check had let through.
 #[test]
 fn every_number_is_refused_by_name_or_works() {
     type Set = fn(&mut Options, u64);

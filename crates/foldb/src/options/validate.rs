@@ -38,7 +38,8 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;
 
-/// More memory, and more bytes in a level or log, than any machine has; sums of them do not overflow.
+/// More memory, and more bytes in a level or log, than any machine has; sums of them do not
+/// overflow.
 const MOST_MEMORY: u64 = 16 * TIB;
 const MOST_BYTES: u64 = 1024 * TIB;
 /// More runs than can be, for options that are to be switched off by a large number.
@@ -86,8 +87,8 @@ fn number(value: usize) -> u64 {
 }
 
 impl Options {
-    /// Checks that every setting is in its range. Each floor keeps a few thousand writes from making
-    /// as many files; each ceiling keeps sums of sizes within 64 bits.
+    /// Checks that every setting is in its range. Each floor keeps a few thousand writes from
+    /// making as many files; each ceiling keeps sums of sizes within 64 bits.
     ///
     /// # Errors
     /// `InvalidArgument`, naming the option, its value and the range; `Unsupported` for

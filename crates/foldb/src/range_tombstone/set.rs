@@ -74,14 +74,14 @@ impl RangeTombstones {
         RangeTombstones { trees: std::iter::once(newest).chain(kept.iter().cloned()).collect() }
     }
 
-    /// The cover of a key for a reader at `at`: the largest sequence number, at most `at`, at which a
-    /// range around the key was deleted; 0 for none.
+    /// The cover of a key for a reader at `at`: the largest sequence number, at most `at`, at which
+    /// a range around the key was deleted; 0 for none.
     pub(crate) fn cover(&self, comparator: &dyn Comparator, key: &[u8], at: SeqNo) -> SeqNo {
         self.search(comparator, key, at, &mut |_, _| {})
     }
 
-    /// [`RangeTombstones::cover`]; `narrow` is told stretches of keys, all around this one, such that
-    /// the keys that lie in all of them have the same cover.
+    /// [`RangeTombstones::cover`]; `narrow` is told stretches of keys, all around this one, such
+    /// that the keys that lie in all of them have the same cover.
     pub(crate) fn search(
         &self,
         comparator: &dyn Comparator,

@@ -1,16 +1,17 @@
 //! The books on memory: who has how much, and what has to give when it is too much.
 //!
 //! Three shares are fixed when the runtime is made: the block cache, the background work, and what
-//! memtables may take. What is left, and what memtables do not take at the moment, is for the indexes
-//! and filters of open tables, the least recently used of which are closed for what is needed elsewhere.
+//! memtables may take. What is left, and what memtables do not take at the moment, is for the
+//! indexes and filters of open tables, the least recently used of which are closed for what is
+//! needed elsewhere.
 //!
 //! ```text
 //! budget  ├ cache ┤ background ┤ memtables: filling │ sealed │ spare ┤ ◄── open tables ──►         ┤
 //! ```
 //!
-//! Memtables of several databases share one share: when half of it is being filled, the database that
-//! fills most is asked to seal. What readers pin of flushed memtables takes room from open tables, but
-//! no write ever waits for it (H14).
+//! Memtables of several databases share one share: when half of it is being filled, the database
+//! that fills most is asked to seal. What readers pin of flushed memtables takes room from open
+//! tables, but no write ever waits for it (H14).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -26,9 +27,9 @@ use crate::version::TablePool;
 /// Bytes that all databases write between two looks at the books, at least.
 const LOOK_BYTES: u64 = 64 << 10;
 
-/// The same for each memtable that a look meets. A memtable takes 32 KiB from its first write on, so
-/// the books lag by a small part of what they hold, and a look costs a write the same however many
-/// memtables there are.
+/// The same for each memtable that a look meets. A memtable takes 32 KiB from its first write on,
+/// so the books lag by a small part of what they hold, and a look costs a write the same however
+/// many memtables there are.
 const LOOK_BYTES_EACH: u64 = 1 << 10;
 
 /// What a new memtable counts as of written bytes.
@@ -117,8 +118,8 @@ impl Ledger {
         self.lock().push(Tracked { owner, memtable: Arc::downgrade(memtable), chains });
     }
 
-    /// Notes so many bytes of writes. Whether it is time to look at the books again: for one of all who
-    /// write.
+    /// Notes so many bytes of writes. Whether it is time to look at the books again: for one of all
+    /// who write.
     pub(crate) fn wrote(&self, bytes: u64) -> bool {
         let written = self.written.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let looked_at = self.looked_at.load(Ordering::Relaxed);
@@ -130,9 +131,10 @@ impl Ledger {
                 .is_ok()
     }
 
-    /// Gives back what is spare and closes open tables until all fits, and says what else must be done.
-    /// Cheap enough for every few hundred writes. `log_bytes` is what the logs of all databases take,
-    /// which is asked where there are several: they come out of the memtables' share.
+    /// Gives back what is spare and closes open tables until all fits, and says what else must be
+    /// done. Cheap enough for every few hundred writes. `log_bytes` is what the logs of all
+    /// databases take, which is asked where there are several: they come out of the memtables'
+    /// share.
     pub(crate) fn balance(&self, log_bytes: impl Fn() -> usize) -> Balance {
         let (bytes, largest, is_shared) = self.memtable_bytes();
         let in_use = bytes.active + bytes.sealed;

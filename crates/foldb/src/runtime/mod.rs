@@ -1,8 +1,9 @@
 //! What several databases share: threads, block cache, open tables, memory.
 //!
-//! A [`Runtime`] is [`workers`] and a [`ledger`]. A database without one of its options makes its own, so
-//! there is one way to do background work and to account for memory. Invariant: whatever a database
-//! leaves in the runtime is told apart from what others leave by a number that is given once.
+//! A [`Runtime`] is [`workers`] and a [`ledger`]. A database without one of its options makes its
+//! own, so there is one way to do background work and to account for memory. Invariant: whatever a
+//! database leaves in the runtime is told apart from what others leave by a number that is given
+//! once.
 
 mod ledger;
 #[cfg(test)]
@@ -26,9 +27,9 @@ pub(crate) use workers::{IDLE, Tenant, Work, Workers};
 /// What databases share that are opened with it: background threads, block cache, file handles of
 /// tables, and one budget of memory over all of them. Cheap to clone; all clones are the same.
 ///
-/// For processes with many databases: a hundred of them take as many threads, table handles and bytes
-/// as one. The threads start with the first database and end when the last database and the last clone
-/// are gone. A database leaves when it is closed.
+/// For processes with many databases: a hundred of them take as many threads, table handles and
+/// bytes as one. The threads start with the first database and end when the last database and the
+/// last clone are gone. A database leaves when it is closed.
 ///
 /// What each database has for itself beside it: three file handles (lock, log, manifest) and a log
 /// window of up to 256 KiB, and a second one while it is written fast.
@@ -71,8 +72,8 @@ impl Drop for Inner {
 #[derive(Clone, Debug)]
 pub struct RuntimeOptions {
     /// What memtables, cache, indexes, filters and background work of all databases take together.
-    /// Default: 0, which is 256 MiB, or more where the other sizes need it. More: larger flushes, fewer
-    /// tables opened again. Less: see [`crate::Options::memory_budget`]. RocksDB:
+    /// Default: 0, which is 256 MiB, or more where the other sizes need it. More: larger flushes,
+    /// fewer tables opened again. Less: see [`crate::Options::memory_budget`]. RocksDB:
     /// `WriteBufferManager` with its cost charged to the block cache.
     pub memory_budget: usize,
     /// Bytes of cached blocks, uncompressed. Default: 32 MiB. RocksDB: `block_cache`.
@@ -82,8 +83,9 @@ pub struct RuntimeOptions {
     pub compaction_memory_budget: usize,
     /// Tables held open at once. Default: 1000. RocksDB: `max_open_files`.
     pub max_open_files: usize,
-    /// Threads that flush and compact; of two or more one is always left to flush. Default: 2. More:
-    /// more databases compact at once, and each has less memory for it. RocksDB: `max_background_jobs`.
+    /// Threads that flush and compact; of two or more one is always left to flush. Default: 2.
+    /// More: more databases compact at once, and each has less memory for it. RocksDB:
+    /// `max_background_jobs`.
     pub background_threads: usize,
     /// Where the threads come from. Default: the operating system.
     pub threads: Arc<dyn Threads>,
@@ -122,7 +124,8 @@ impl Runtime {
 
     /// Where the memory of all its databases is.
     pub fn memory(&self) -> MemoryUsage {
-        // A flush may have ended since a writer last looked: what it made spare is given back first.
+        // A flush may have ended since a writer last looked: what it made spare is given back
+        // first.
         self.balance();
         MemoryUsage { logs: self.log_bytes() as u64, ..self.0.ledger.usage() }
     }

@@ -27,7 +27,8 @@ fn runtime(shares: MemoryShares) -> Runtime {
     Runtime::with_shares(shares, Arc::new(SystemThreads))
 }
 
-/// Where write buffers share memory, an arena that does not fit beside what is filled is given back.
+/// Where write buffers share memory, an arena that does not fit beside what is filled is given
+/// back.
 #[test]
 fn spare_arenas_take_what_memtables_leave() {
     let spare = |with_spare: usize| {

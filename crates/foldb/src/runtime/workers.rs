@@ -1,12 +1,12 @@
 //! The threads that do background work, for all databases of a runtime.
 //!
 //! A database is a [`Tenant`]: something that can be asked for a step of flushing, of sorting
-//! memtables or of compacting, and answers whether there was one. No thread belongs to a database or
-//! to a kind of work. A free one takes a flush first (a flush is what writers wait for first), then
-//! a piece of sorting (it takes a millisecond or two), then a compaction; the tenant whose writers
-//! are nearer to waiting before the others, and of equals the one that was served longest ago: a
-//! compaction is a slice, so nobody waits for somebody else's large job. One thread is always left to
-//! flush, where there are two.
+//! memtables or of compacting, and answers whether there was one. No thread belongs to a database
+//! or to a kind of work. A free one takes a flush first (a flush is what writers wait for first),
+//! then a piece of sorting (it takes a millisecond or two), then a compaction; the tenant whose
+//! writers are nearer to waiting before the others, and of equals the one that was served longest
+//! ago: a compaction is a slice, so nobody waits for somebody else's large job. One thread is
+//! always left to flush, where there are two.
 //!
 //! ```text
 //! tenant    flush            compaction
@@ -14,8 +14,9 @@
 //! b         ready  1.0  ◄──  ready  0.2      the next free thread flushes b, whose writers wait
 //! ```
 //!
-//! A tenant sorts when it says that it wants to. For the rest it is asked again when it was woken, or did a step, since it last answered "nothing to do", and
-//! a second after a step failed. A step that panics is caught and told to the tenant.
+//! A tenant sorts when it says that it wants to. For the rest it is asked again when it was woken,
+//! or did a step, since it last answered "nothing to do", and a second after a step failed. A step
+//! that panics is caught and told to the tenant.
 
 #[cfg(test)]
 mod tests;
@@ -49,8 +50,8 @@ pub(crate) trait Tenant: Send + Sync {
     /// Does one step. Whether there was anything to do.
     fn step(&self, work: Work) -> Result<bool>;
 
-    /// How near writers are to waiting for this kind of work: 1 and more is when they do. Asked under a
-    /// lock that every worker needs.
+    /// How near writers are to waiting for this kind of work: 1 and more is when they do. Asked
+    /// under a lock that every worker needs.
     fn urgency(&self, work: Work) -> f64;
 
     /// A step was done, or failed, on a worker.
@@ -175,7 +176,8 @@ impl Workers {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// Begins to work for a tenant. The first one starts the threads, if there are threads to be had.
+    /// Begins to work for a tenant. The first one starts the threads, if there are threads to be
+    /// had.
     ///
     /// # Errors
     /// Of the operating system, when it starts none at all.
@@ -259,9 +261,9 @@ impl Workers {
         self.work.notify_one();
     }
 
-    /// As [`Workers::wake`], but waits for no lock: the caller may hold any, this one's too. `poke` is the
-    /// tenant's own. Where somebody has the lock he sees it; if he has just looked it is seen when a tenant
-    /// that has work when idle is looked at.
+    /// As [`Workers::wake`], but waits for no lock: the caller may hold any, this one's too. `poke`
+    /// is the tenant's own. Where somebody has the lock he sees it; if he has just looked it is
+    /// seen when a tenant that has work when idle is looked at.
     pub(crate) fn poke(&self, poke: &AtomicBool) {
         poke.store(true, Ordering::SeqCst);
         self.poked.store(true, Ordering::SeqCst);

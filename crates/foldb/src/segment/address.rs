@@ -8,9 +8,9 @@
 //! ```
 //!
 //! The *position* is the value's ordinal: where its record began in the segment as that was first
-//! written, counted in bytes. It is a name, not a place. A segment that is rewritten without its dead
-//! values keeps the positions of the others and says where they lie now (`moves`), so a rewrite
-//! changes no address, and a segment that never was rewritten needs no index at all.
+//! written, counted in bytes. It is a name, not a place. A segment that is rewritten without its
+//! dead values keeps the positions of the others and says where they lie now (`moves`), so a
+//! rewrite changes no address, and a segment that never was rewritten needs no index at all.
 
 use super::format::SECTION_HEADER_LEN;
 use crate::encoding::{ByteReader, put_varint};
@@ -35,7 +35,8 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// The position of a record that begins here in a log: as if the file began with a section's header.
+    /// The position of a record that begins here in a log: as if the file began with a section's
+    /// header.
     #[inline]
     pub(crate) fn position_in_log(offset: u64) -> u64 {
         offset - SECTION_HEADER_LEN

@@ -1,8 +1,8 @@
 //! A log on its way to be a segment.
 //!
-//! While a flush writes the tables, the log has a second name, that of the segment file; the edit that
-//! brings the tables says where the segment lies. Dropped before, the second name is thrown away: nobody
-//! knows of it. A crash leaves it as a file of nobody, and the log as it was.
+//! While a flush writes the tables, the log has a second name, that of the segment file; the edit
+//! that brings the tables says where the segment lies. Dropped before, the second name is thrown
+//! away: nobody knows of it. A crash leaves it as a file of nobody, and the log as it was.
 
 use std::sync::Arc;
 

@@ -4,13 +4,14 @@
 //! piece:  per stretch, ascending: gap to the end of the one before varint, length varint
 //! ```
 //!
-//! They are stored in pieces, so that nobody has to hold all of them: a piece ends with the stretch that brings
-//! it to [`PIECE`] bytes, the last one where they end. The first gap of each piece counts from 0.
+//! They are stored in pieces, so that nobody has to hold all of them: a piece ends with the stretch
+//! that brings it to [`PIECE`] bytes, the last one where they end. The first gap of each piece
+//! counts from 0.
 //!
 //! Records are written in key order and tables hold keys in order, so what a table refers to in a
-//! segment is a few stretches, each as long as nothing between was overwritten. Neighbours that touch
-//! are one stretch. A bitmap over ordinals would take a bit a record whatever it says; this takes
-//! about four bytes a hole.
+//! segment is a few stretches, each as long as nothing between was overwritten. Neighbours that
+//! touch are one stretch. A bitmap over ordinals would take a bit a record whatever it says; this
+//! takes about four bytes a hole.
 
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
@@ -88,7 +89,8 @@ pub(crate) struct PieceWriter {
 }
 
 impl PieceWriter {
-    /// Adds a stretch, which lies behind all before it. If it answers that the piece is full, it is to be taken.
+    /// Adds a stretch, which lies behind all before it. If it answers that the piece is full, it is
+    /// to be taken.
     pub(crate) fn add(&mut self, stretch: Extent) -> bool {
         put_varint(&mut self.piece, stretch.start - self.end);
         put_varint(&mut self.piece, stretch.end - stretch.start);
@@ -174,7 +176,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Stretches hold exactly the positions that were added, and come back as they were written.
+        /// Stretches hold exactly the positions that were added, and come back as they were
+        /// written.
         #[test]
         fn stretches_are_the_union_of_what_was_added(
             records in proptest::collection::vec((0..200u64, 1..9u64), 0..60),

@@ -12,8 +12,8 @@ use crate::version::{FileKind, Trash};
 /// Times that merges fail to read a file before they leave it alone.
 const MOST_FAILURES: u32 = 3;
 
-/// A segment file. There is one of these per file, shared by every version with a segment in it and by
-/// who appends to it: see [`Trash::segment_file`].
+/// A segment file. There is one of these per file, shared by every version with a segment in it and
+/// by who appends to it: see [`Trash::segment_file`].
 pub(crate) struct SegmentFile {
     number: u64,
     /// The open file, while it is open.
@@ -57,8 +57,8 @@ impl SegmentFile {
         self.number
     }
 
-    /// Keeps it open no longer, unless it was used since the last time this was asked. What is let go of
-    /// is closed when the caller drops it.
+    /// Keeps it open no longer, unless it was used since the last time this was asked. What is let
+    /// go of is closed when the caller drops it.
     ///
     /// # Errors
     /// It was used.
@@ -102,8 +102,8 @@ impl SegmentFile {
         }
     }
 
-    /// Says whether the current version has no segment in it: then it is removed as soon as the last
-    /// reader, and who appends to it, lets go. Called with the tree locked.
+    /// Says whether the current version has no segment in it: then it is removed as soon as the
+    /// last reader, and who appends to it, lets go. Called with the tree locked.
     pub(crate) fn set_obsolete(&self, obsolete: bool) {
         self.obsolete.store(obsolete, Ordering::Release);
     }

@@ -32,11 +32,11 @@
 //! ```
 //!
 //! Checksums of records and tails are seeded with the segment and their position *as first written*
-//! (chunks of tails: the flags, which tail, and how many chunks are before it), not with file and offset: a
-//! record is copied to another file as it is, and a record from elsewhere still fails. Tails are in chunks so
-//! that whoever writes or reads them holds little, however many values there are. Sections stand on their own, so
-//! a file may grow by one at each flush until it has `segment_size` bytes; what lies behind the last
-//! section that the manifest knows does not exist.
+//! (chunks of tails: the flags, which tail, and how many chunks are before it), not with file and
+//! offset: a record is copied to another file as it is, and a record from elsewhere still fails.
+//! Tails are in chunks so that whoever writes or reads them holds little, however many values there
+//! are. Sections stand on their own, so a file may grow by one at each flush until it has
+//! `segment_size` bytes; what lies behind the last section that the manifest knows does not exist.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -256,8 +256,8 @@ pub(crate) fn put_key_part(
     (out.len() - start) as u64
 }
 
-/// Checks that `record` (head, value and checksum) is that of a value of `len` bytes at this position,
-/// and answers where the value begins in it.
+/// Checks that `record` (head, value and checksum) is that of a value of `len` bytes at this
+/// position, and answers where the value begins in it.
 ///
 /// # Errors
 /// `Corruption`.

@@ -148,7 +148,8 @@ mod tests {
     use crate::segment::format::{MOVED, put_section_header};
     use crate::segment::open::in_memory;
 
-    /// A section without records that has hints of as many records as there are keys, of 100 bytes each.
+    /// A section without records that has hints of as many records as there are keys, of 100 bytes
+    /// each.
     fn section(keys: &[&str], moves: &[Extent]) -> (Placement, Vec<u8>) {
         let flags = if moves.is_empty() { 0 } else { MOVED };
         let mut out = Vec::new();

@@ -1,14 +1,15 @@
-//! A log as a segment: the records of its values stand where they were logged, between what else its
-//! frames hold.
+//! A log as a segment: the records of its values stand where they were logged, between what else
+//! its frames hold.
 //!
 //! ```text
 //! log 7:   header  | frame: batch, a.PUT.5, [record] | frame: batch, b.PUT.6, [record] | ...
 //! segment 7, addresses:               (7, 120)                           (7, 4300)
 //! ```
 //!
-//! A position is the record's place in the file less the bytes of a section's header, so a read finds it as
-//! in any section that was never rewritten. Whose the values are stands before them, in the frames: a walk over
-//! these takes the place of hints. A merge copies what is alive into an ordinary section.
+//! A position is the record's place in the file less the bytes of a section's header, so a read
+//! finds it as in any section that was never rewritten. Whose the values are stands before them, in
+//! the frames: a walk over these takes the place of hints. A merge copies what is alive into an
+//! ordinary section.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -71,8 +72,8 @@ pub(super) struct LoggedValue {
     pub(super) hint: Hint,
 }
 
-/// A walk over the separable values of a log. Little is held, however long frames, keys and values are but
-/// for one key.
+/// A walk over the separable values of a log. Little is held, however long frames, keys and values
+/// are but for one key.
 pub(super) struct LoggedValues<'a> {
     file: &'a OpenFile,
     log: u64,
@@ -114,8 +115,8 @@ impl<'a> LoggedValues<'a> {
         }
     }
 
-    /// The next value, whose own checksum held; that of its frame is known to hold when the walk has come behind
-    /// it.
+    /// The next value, whose own checksum held; that of its frame is known to hold when the walk
+    /// has come behind it.
     ///
     /// # Errors
     /// `Corruption` naming file and offset for bytes that are not as they were logged; `Io`.

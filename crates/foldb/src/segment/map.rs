@@ -1,9 +1,9 @@
 //! Which segments there are, where each lies, and how much of it is alive.
 //!
-//! Part of a version, so a reader of an older one finds the file that a segment lay in then. An edit
-//! places segments and adds and removes tables; all else follows from it: a segment's live bytes are
-//! the sum of what the version's tables refer to in it, and a file is gone with its last segment that
-//! a table refers to.
+//! Part of a version, so a reader of an older one finds the file that a segment lay in then. An
+//! edit places segments and adds and removes tables; all else follows from it: a segment's live
+//! bytes are the sum of what the version's tables refer to in it, and a file is gone with its last
+//! segment that a table refers to.
 //! There is no counter that could drift from the tables.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -34,15 +34,16 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// A segment that no file has. It lies in one that is not there: no other has a segment's number.
+    /// A segment that no file has. It lies in one that is not there: no other has a segment's
+    /// number.
     pub(crate) fn lost(segment: SegmentId, records_len: u64) -> Placement {
         let len = SECTION_HEADER_LEN + records_len;
         let (file, offset) = (segment, FILE_HEADER_LEN);
         Placement { segment, file, offset, len, records_len, values: 0, flags: 0 }
     }
 
-    /// A log of so many bytes that became a segment: all that is in it beside the records of values is dead
-    /// from birth.
+    /// A log of so many bytes that became a segment: all that is in it beside the records of values
+    /// is dead from birth.
     pub(crate) fn adopted(log: u64, len: u64, values: u64) -> Placement {
         let (segment, file, records_len) = (log, log, len - SECTION_HEADER_LEN);
         Placement { segment, file, offset: 0, len, records_len, values, flags: ADOPTED }
@@ -221,8 +222,8 @@ impl SegmentMap {
     /// Places a segment, in place of where it lay.
     ///
     /// # Errors
-    /// `Corruption` for one that a rewrite of the segment of this id cannot have left: records of another
-    /// would be read in place of its own, and their checksums would hold.
+    /// `Corruption` for one that a rewrite of the segment of this id cannot have left: records of
+    /// another would be read in place of its own, and their checksums would hold.
     pub(crate) fn place(&mut self, placement: Placement, file: Arc<SegmentFile>) -> Result<()> {
         let segments = Arc::make_mut(&mut self.0);
         if placement.is_adopted() {
@@ -294,8 +295,8 @@ impl SegmentMap {
         Ok(())
     }
 
-    /// Lets go of the segments of files in which no table refers to any. Until then a dead segment stays,
-    /// to say how long its file is.
+    /// Lets go of the segments of files in which no table refers to any. Until then a dead segment
+    /// stays, to say how long its file is.
     pub(crate) fn prune(&mut self) {
         if self.0.values().all(|segment| segment.tables > 0) {
             return;

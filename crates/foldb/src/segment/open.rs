@@ -127,8 +127,8 @@ impl OpenFile {
         }
     }
 
-    /// Reads where records lie, and holds all of that, or where there is no room, where in the file to
-    /// read a part of it.
+    /// Reads where records lie, and holds all of that, or where there is no room, where in the file
+    /// to read a part of it.
     #[cold]
     fn read_moves(&self, placement: &Placement) -> Result<Arc<Moves>> {
         let (mut kept, mut stretches) = (Kept::new(self, placement), Vec::new());
@@ -306,8 +306,8 @@ impl OpenSegments {
         file.open.store(Some(open));
     }
 
-    /// Without a lock: of two who open it at once the first one's handle stays, and nobody waits for the
-    /// system.
+    /// Without a lock: of two who open it at once the first one's handle stays, and nobody waits
+    /// for the system.
     #[cold]
     fn open(&self, keyspace: KeyspaceId, file: &Arc<SegmentFile>) -> Result<Arc<OpenFile>> {
         let own = self.open_own(keyspace, file).map_err(|error| self.closed.explain(error))?;

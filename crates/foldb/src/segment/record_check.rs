@@ -1,5 +1,5 @@
-//! Checks records as their bytes pass, in pieces of any size: a value may be larger than what anybody
-//! holds of it at once.
+//! Checks records as their bytes pass, in pieces of any size: a value may be larger than what
+//! anybody holds of it at once.
 
 use xxhash_rust::xxh3::Xxh3;
 

@@ -7,10 +7,10 @@
 //! entry:       segment u64 | offset of a piece u64 | bytes of it u32; one a piece, in their order
 //! ```
 //!
-//! The entries are the *directory*, which the table's properties point to. They are of one length, so that
-//! one is found and checked without a look at the others: a merge of some segments reads the entries and
-//! pieces of these, however many more the table refers to. That a piece is small keeps small what somebody
-//! who reads them has to hold.
+//! The entries are the *directory*, which the table's properties point to. They are of one length,
+//! so that one is found and checked without a look at the others: a merge of some segments reads
+//! the entries and pieces of these, however many more the table refers to. That a piece is small
+//! keeps small what somebody who reads them has to hold.
 //!
 //! Which values are alive is the union of these over the tables of a version: found without looking
 //! up a key, and never a matter of counting that could drift. A trimmed table counts in full until

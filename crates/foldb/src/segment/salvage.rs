@@ -18,11 +18,12 @@ const STEP: u64 = 256 << 10;
 const MOST_HEAD: u64 = 10;
 
 impl OpenSegments {
-    /// Visits the values of a segment: key, sequence number and address. Values themselves are not read
-    /// where there are hints.
+    /// Visits the values of a segment: key, sequence number and address. Values themselves are not
+    /// read where there are hints.
     ///
     /// # Errors
-    /// `Corruption` for a file that is missing or damaged where this must be read; `Io`; those of `visit`.
+    /// `Corruption` for a file that is missing or damaged where this must be read; `Io`; those of
+    /// `visit`.
     pub(crate) fn visit_values(
         &self,
         keyspace: KeyspaceId,

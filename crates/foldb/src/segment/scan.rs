@@ -1,9 +1,10 @@
 //! Values for a walk over keys: read ahead where they lie one after another.
 //!
-//! Values are written in key order, so a walk over keys that were flushed together meets them as they
-//! lie in the file. Once it has read two that way, stretches of growing length are read at once and
-//! values handed out of them as they are, each keeping its stretch alive. A value elsewhere is read
-//! alone. Keys that were flushed at several times lie in several files, in each as they follow each other:
+//! Values are written in key order, so a walk over keys that were flushed together meets them as
+//! they lie in the file. Once it has read two that way, stretches of growing length are read at
+//! once and values handed out of them as they are, each keeping its stretch alive. A value
+//! elsewhere is read alone. Keys that were flushed at several times lie in several files, in each
+//! as they follow each other:
 //!
 //! ```text
 //! keys   a b c d e f        file 3: a c f        file 5: b d e        one stream each
@@ -179,8 +180,8 @@ mod tests {
         Address { position: n * first.record_len(), ..first }
     }
 
-    /// Keys that were flushed at several times alternate between files; each file is read ahead all the same,
-    /// and all that is read ahead is no more than of one.
+    /// Keys that were flushed at several times alternate between files; each file is read ahead all
+    /// the same, and all that is read ahead is no more than of one.
     #[test]
     fn a_walk_reads_ahead_in_several_files() {
         let (segments, map) = written();

@@ -42,7 +42,8 @@ impl FoundSection {
 }
 
 impl OpenSegments {
-    /// A log that became a segment, if this file is one, and the keyspace whose it is: that of most of its values.
+    /// A log that became a segment, if this file is one, and the keyspace whose it is: that of most
+    /// of its values.
     ///
     /// # Errors
     /// `Io`.
@@ -76,8 +77,8 @@ impl OpenSegments {
         Ok(most.map(|(keyspace, _)| (keyspace, FoundSection { placement, kept })))
     }
 
-    /// The whole sections of a file, in order. What is damaged or was cut short is passed over: a section
-    /// begins wherever a header of one is whole, and ends with tails that are.
+    /// The whole sections of a file, in order. What is damaged or was cut short is passed over: a
+    /// section begins wherever a header of one is whole, and ends with tails that are.
     ///
     /// # Errors
     /// `Corruption` if it is missing or another file; `Io`.

@@ -1,7 +1,7 @@
 //! The tails of a section, chunk by chunk: nobody who writes or reads one holds all of it.
 //!
-//! Drawn in [`super::format`]. A tail is found by walking over what is before it: the moves begin behind
-//! the zero that ends the records, the hints behind the moves.
+//! Drawn in [`super::format`]. A tail is found by walking over what is before it: the moves begin
+//! behind the zero that ends the records, the hints behind the moves.
 
 use super::address::SegmentId;
 use super::extents::{Extent, PIECE, PieceReader};
@@ -220,7 +220,8 @@ impl<'a> Kept<'a> {
         Ok(self.current)
     }
 
-    /// Where `[start, end)` lies, from the first record on; `None` if it was not kept. Starts must ascend.
+    /// Where `[start, end)` lies, from the first record on; `None` if it was not kept. Starts must
+    /// ascend.
     ///
     /// # Errors
     /// As [`Kept::next`].

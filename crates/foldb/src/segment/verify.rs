@@ -16,8 +16,8 @@ use crate::key::KeyspaceId;
 const STEP: u64 = 256 << 10;
 
 impl OpenSegments {
-    /// Reads all segments of a map: every checksum holds, and what is said of them is so. Answers how
-    /// many bytes they are.
+    /// Reads all segments of a map: every checksum holds, and what is said of them is so. Answers
+    /// how many bytes they are.
     ///
     /// # Errors
     /// The first thing found wrong, as `Corruption`; `Io`.

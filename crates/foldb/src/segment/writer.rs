@@ -1,16 +1,17 @@
 //! Writing values: sections appended to files that grow over many flushes.
 //!
 //! A flush or slice of a compaction takes a growing file that nobody else writes to, or begins one,
-//! appends a section and gives the file back while it has less than `segment_size` bytes. So segment
-//! files reach that size however small flushes are, and each value is written once. What keeps this
-//! safe:
+//! appends a section and gives the file back while it has less than `segment_size` bytes. So
+//! segment files reach that size however small flushes are, and each value is written once. What
+//! keeps this safe:
 //!
-//! - A section is complete and synced before an edit names it, and never changes after. What a crash
-//!   leaves behind the last section that the manifest names does not exist.
+//! - A section is complete and synced before an edit names it, and never changes after. What a
+//!   crash leaves behind the last section that the manifest names does not exist.
 //! - Only who created a file appends to it: none is appended to after a reopen.
 //! - A file of which a write or sync failed is not appended to any more.
-//! - Who wrote a section holds its file until the section is installed ([`NewSegments`]): others may rewrite what
-//!   else the file has, or install that it died, and the last one would take the file away.
+//! - Who wrote a section holds its file until the section is installed ([`NewSegments`]): others
+//!   may rewrite what else the file has, or install that it died, and the last one would take the
+//!   file away.
 //! - A growing file has no second name: checkpoints copy it (H12).
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,14 +36,14 @@ pub(crate) struct Separation {
     pub(crate) segment_size: u64,
     /// Whether sections end with hints; else each record has its key with it.
     pub(crate) hints: bool,
-    /// Bytes of hints at which a section is ended, so that whoever rewrites it holds a bounded part of
-    /// them.
+    /// Bytes of hints at which a section is ended, so that whoever rewrites it holds a bounded part
+    /// of them.
     pub(crate) most_hints: usize,
 }
 
 impl Separation {
-    /// Values at which a section is ended: looking up which of them are alive takes no more than a few
-    /// times its hints.
+    /// Values at which a section is ended: looking up which of them are alive takes no more than a
+    /// few times its hints.
     fn most_values(&self) -> u64 {
         (self.most_hints / 8).max(1) as u64
     }
@@ -50,8 +51,8 @@ impl Separation {
 
 /// Segments that were written and are not part of the tree yet.
 ///
-/// Their files are held for as long. Other segments in such a file may die or be rewritten meanwhile,
-/// and the file must not go with the last of them.
+/// Their files are held for as long. Other segments in such a file may die or be rewritten
+/// meanwhile, and the file must not go with the last of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NewSegments {
     pub(crate) placed: Vec<Placement>,
@@ -260,8 +261,9 @@ impl<'a> ValueWriter<'a> {
         Ok(std::mem::take(&mut self.finished))
     }
 
-    /// Has others append behind the finished sections, once all that refers to those is written, too. Else a
-    /// step that fails again and again would add to a file what nobody refers to each time.
+    /// Has others append behind the finished sections, once all that refers to those is written,
+    /// too. Else a step that fails again and again would add to a file what nobody refers to each
+    /// time.
     pub(crate) fn give_back(mut self) {
         self.created.clear();
         for mut log in self.adopted.drain(..).filter(|log| log.used > 0) {

@@ -73,7 +73,8 @@ pub struct Stats {
     pub compaction_records_out: u64,
     /// Keys whose merge failed, each time one was met.
     pub failed_merges: u64,
-    /// Microseconds writers waited for flushes or compactions, those that waited at once each counted.
+    /// Microseconds writers waited for flushes or compactions, those that waited at once each
+    /// counted.
     pub stall_micros: u64,
     /// Blocks found in the cache.
     pub block_cache_hits: u64,
@@ -88,7 +89,8 @@ pub struct Stats {
     pub dropped_tail_frames: u64,
     /// Bytes in memtables now, sealed ones included.
     pub memtable_bytes: u64,
-    /// Bytes of cached blocks now, those of other databases with the same [`crate::Runtime`] included.
+    /// Bytes of cached blocks now, those of other databases with the same [`crate::Runtime`]
+    /// included.
     pub block_cache_bytes: u64,
     /// Bytes of indexes and filters of open tables now, of all databases with the same
     /// [`crate::Runtime`].
@@ -127,8 +129,8 @@ impl Stats {
         ratio(self.bytes_written(), self.bytes_user)
     }
 
-    /// Bytes written into a level by flushes and compactions per byte of keys and values accepted; 0
-    /// for a level that is not there.
+    /// Bytes written into a level by flushes and compactions per byte of keys and values accepted;
+    /// 0 for a level that is not there.
     pub fn level_write_amplification(&self, level: usize) -> f64 {
         ratio(self.levels.get(level).map_or(0, |level| level.bytes_written), self.bytes_user)
     }
@@ -175,8 +177,8 @@ pub struct KeyspaceStats {
     pub name: String,
     /// Bytes in its memtables now, sealed ones included.
     pub memtable_bytes: u64,
-    /// Microseconds that each MiB written to it costs now, because its compaction is behind; 0 while
-    /// it is not slowed.
+    /// Microseconds that each MiB written to it costs now, because its compaction is behind; 0
+    /// while it is not slowed.
     pub pace_micros_per_mib: u64,
     /// Its tree now, from level 0 down.
     pub levels: Vec<LevelShape>,

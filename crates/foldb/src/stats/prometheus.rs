@@ -6,8 +6,8 @@ use crate::stats::{KeyspaceStats, LevelStats, Stats};
 
 impl Stats {
     /// The figures as Prometheus scrapes them: `foldb_NAME_total` for what only grows, `foldb_NAME`
-    /// for what is now, memory under the label `item`, the levels under the label `level`, the keyspaces under
-    /// the label `keyspace`.
+    /// for what is now, memory under the label `item`, the levels under the label `level`, the
+    /// keyspaces under the label `keyspace`.
     /// Times are seconds.
     ///
     /// # Example

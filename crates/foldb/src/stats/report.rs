@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts what the reads that carry it cost: give a clone in [`crate::ReadOptions::report`] and look
-/// at it afterwards. All clones count together; an iterator counts as it moves.
+/// Counts what the reads that carry it cost: give a clone in [`crate::ReadOptions::report`] and
+/// look at it afterwards. All clones count together; an iterator counts as it moves.
 ///
 /// # Example
 /// ```

@@ -84,8 +84,8 @@ pub struct TableSummary {
     /// The first user key, or where the first range tombstone starts if that is before it; empty
     /// without either.
     pub smallest: Vec<u8>,
-    /// The last user key, or where the last range tombstone ends if that is behind it; empty without
-    /// either.
+    /// The last user key, or where the last range tombstone ends if that is behind it; empty
+    /// without either.
     pub largest: Vec<u8>,
     /// Whether nothing is at `largest` itself, where a range tombstone ends before it.
     pub largest_excluded: bool,
@@ -175,12 +175,13 @@ impl TableBuilder {
 
     /// Appends a record.
     ///
-    /// Records come ascending by key, those of one key descending by seqno. In the order of the bytes
-    /// that is the caller's duty, checked in debug builds only; a comparator may contradict itself.
+    /// Records come ascending by key, those of one key descending by seqno. In the order of the
+    /// bytes that is the caller's duty, checked in debug builds only; a comparator may contradict
+    /// itself.
     ///
     /// # Errors
-    /// `ComparatorFailed` for keys that do not ascend in its order; `InvalidArgument` for key and value of 4 GiB together; `Io` or `NoSpace` if the file cannot
-    /// be written.
+    /// `ComparatorFailed` for keys that do not ascend in its order; `InvalidArgument` for key and
+    /// value of 4 GiB together; `Io` or `NoSpace` if the file cannot be written.
     #[inline]
     pub fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()> {
         debug_assert!(
@@ -258,8 +259,8 @@ impl TableBuilder {
         self.memory_bytes() + filter_len(self.hashes.len(), self.options.filter_bits)
     }
 
-    /// Writes filter, properties, index and footer, and syncs the file, or leaves that for later. Its
-    /// name is not durable before its directory is synced too.
+    /// Writes filter, properties, index and footer, and syncs the file, or leaves that for later.
+    /// Its name is not durable before its directory is synced too.
     ///
     /// # Errors
     /// `InvalidArgument` if a merge named an operator without a definition; `Io` or `NoSpace` if
@@ -315,8 +316,8 @@ impl TableBuilder {
             }
     }
 
-    /// Refuses a key that a comparator does not call greater than the one before it, though it sorted
-    /// them so.
+    /// Refuses a key that a comparator does not call greater than the one before it, though it
+    /// sorted them so.
     ///
     /// # Errors
     /// `ComparatorFailed`.

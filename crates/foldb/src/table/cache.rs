@@ -1,8 +1,9 @@
 //! The block cache: decoded sub-blocks and directories, by database, file number and offset.
 //!
-//! The replacement policy is `quick_cache`'s S3-FIFO, weighted by bytes. A hit clones one `Arc`. Several
-//! databases may share one [`BlockStore`]; each sees it through a [`BlockCache`] of its own, which
-//! counts its own hits. File numbers repeat from database to database, so a block's key names both.
+//! The replacement policy is `quick_cache`'s S3-FIFO, weighted by bytes. A hit clones one `Arc`.
+//! Several databases may share one [`BlockStore`]; each sees it through a [`BlockCache`] of its
+//! own, which counts its own hits. File numbers repeat from database to database, so a block's key
+//! names both.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -54,8 +55,9 @@ pub(super) enum CachedBlock {
     Directory(Arc<Index>),
 }
 
-/// Who looks a block up gets a clone, and searches it next: what the search begins with is asked for
-/// before the reference is counted, so that its cache misses are waited for together with that one.
+/// Who looks a block up gets a clone, and searches it next: what the search begins with is asked
+/// for before the reference is counted, so that its cache misses are waited for together with that
+/// one.
 impl Clone for CachedBlock {
     #[inline]
     fn clone(&self) -> CachedBlock {

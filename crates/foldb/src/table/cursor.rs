@@ -134,8 +134,8 @@ impl TableCursor {
         }
     }
 
-    /// Lets go of a block that is one large record. Moves need no more of it: where there is one record,
-    /// all others lie in other blocks.
+    /// Lets go of a block that is one large record. Moves need no more of it: where there is one
+    /// record, all others lie in other blocks.
     #[inline]
     fn set_aside(&mut self) {
         let is_alone = self.at == 0 && self.entry.end == self.block.entries_end();
@@ -203,8 +203,8 @@ impl TableCursor {
         if self.approach(key)? { self.seek_in_block(key) } else { Ok(()) }
     }
 
-    /// The first half of [`TableCursor::seek`]: to the block that the key belongs in, which is asked for.
-    /// Whether [`TableCursor::seek_in_block`] has to follow: else the seek is done.
+    /// The first half of [`TableCursor::seek`]: to the block that the key belongs in, which is
+    /// asked for. Whether [`TableCursor::seek_in_block`] has to follow: else the seek is done.
     #[inline]
     pub fn approach(&mut self, key: &[u8]) -> Result<bool> {
         self.leave();
@@ -220,7 +220,8 @@ impl TableCursor {
         Ok(true)
     }
 
-    /// The second half of [`TableCursor::seek`], after an [`TableCursor::approach`] of the same key.
+    /// The second half of [`TableCursor::seek`], after an [`TableCursor::approach`] of the same
+    /// key.
     pub fn seek_in_block(&mut self, key: &[u8]) -> Result<()> {
         let found = match self.block.seek(key, self.table.order(), &mut self.key) {
             Ok(Some(found)) => found,

@@ -245,8 +245,8 @@ impl DataBlock {
         self.is_behind(0, key, seqno)
     }
 
-    /// Passes over versions of `key` behind `seqno`, without looking at most of them. `at` is one of
-    /// those, as is the answer, and less than two restart intervals of them follow.
+    /// Passes over versions of `key` behind `seqno`, without looking at most of them. `at` is one
+    /// of those, as is the answer, and less than two restart intervals of them follow.
     ///
     /// # Errors
     /// `Corruption` or `Unsupported` for bytes that are no records.

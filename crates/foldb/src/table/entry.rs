@@ -11,8 +11,9 @@
 //!  operator: only in merge records
 //! ```
 //!
-//! `shared` to `operator` are varints. Of the flags, 0x40 alone is written, on puts: in place of the
-//! value stands its address in a value segment. A record with another is refused, not misread. The usual record (all lengths below 128) is one four-byte and one eight-byte load.
+//! `shared` to `operator` are varints. Of the flags, 0x40 alone is written, on puts: in place of
+//! the value stands its address in a value segment. A record with another is refused, not misread.
+//! The usual record (all lengths below 128) is one four-byte and one eight-byte load.
 
 use crate::encoding::{copy_short, decode_varint, decode_varint56, encode_varint56};
 use crate::error::{Error, ErrorKind};

@@ -13,11 +13,11 @@
 //! *read-compatible* one allows reading (a table is never written again); an unknown *incompatible*
 //! one refuses the table. Incompatible feature 1: values of records are separated.
 //!
-//! Every version keeps length, magic and checksum of the footer as they are drawn. So a footer whose
-//! checksum does not hold is damage, whatever version or features its bytes claim.
+//! Every version keeps length, magic and checksum of the footer as they are drawn. So a footer
+//! whose checksum does not hold is damage, whatever version or features its bytes claim.
 //!
-//! Version 1 is as version 0 was, but for the checksum, whose seed had no version, and for how references to value
-//! segments are stored: tables of version 0 that have some are refused.
+//! Version 1 is as version 0 was, but for the checksum, whose seed had no version, and for how
+//! references to value segments are stored: tables of version 0 that have some are refused.
 
 use super::frame::{FRAME_TRAILER, Handle};
 use crate::encoding::{ByteReader, ChecksumKind, checksum, checksum_seed};

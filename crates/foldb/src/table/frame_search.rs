@@ -1,8 +1,8 @@
 //! Frames found by their checksums, where what points to them cannot be read.
 //!
-//! A frame does not say how long it is. But its checksum is seeded with file and offset, so it holds
-//! for no bytes but those of a whole frame at its place. A start is known where the frame before ends;
-//! behind a damaged frame starts are guessed at what looks like the end of one:
+//! A frame does not say how long it is. But its checksum is seeded with file and offset, so it
+//! holds for no bytes but those of a whole frame at its place. A start is known where the frame
+//! before ends; behind a damaged frame starts are guessed at what looks like the end of one:
 //!
 //! ```text
 //! | frame | frame | damaged ... 01 ?? ?? ?? ?? ?? ?? ?? ?? | frame |

@@ -22,8 +22,8 @@ use crate::options::Compression;
 /// Bytes gathered before they are handed to the operating system.
 const CHUNK: usize = 256 << 10;
 
-/// Room behind what was asked for: a large record is followed by restarts, codec and checksum, and must
-/// not be copied for these.
+/// Room behind what was asked for: a large record is followed by restarts, codec and checksum, and
+/// must not be copied for these.
 const SLACK: usize = 16 << 10;
 
 /// Bytes written between two syncs.

@@ -10,11 +10,12 @@
 //! without making a point read large (H24).
 //!
 //! Invariant: every byte that is read was checksummed, with the file's number and the offset as
-//! seed. Damaged, truncated or misplaced bytes are an error, never a panic and never a wrong record.
+//! seed. Damaged, truncated or misplaced bytes are an error, never a panic and never a wrong
+//! record.
 //!
-//! Range tombstones have a frame of their own ([`tombstone_block`]), which is read when the table is
-//! opened. What they cover the filter does not know: a table whose filter rejects a key may still
-//! hold a tombstone that deletes it.
+//! Range tombstones have a frame of their own ([`tombstone_block`]), which is read when the table
+//! is opened. What they cover the filter does not know: a table whose filter rejects a key may
+//! still hold a tombstone that deletes it.
 //!
 //! Reading order: [`entry`] (one record), [`data_block`], [`frame`], [`index`], [`filter`],
 //! [`properties`], [`footer`]; then [`builder`], [`reader`], [`cursor`].

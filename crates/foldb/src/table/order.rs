@@ -32,9 +32,9 @@ impl KeyOrder {
         &*self.comparator
     }
 
-    /// The error for keys that are stored in another order than this. Their checksum is right. In the
-    /// order of the bytes they are damaged all the same; else the comparator contradicts itself or the
-    /// one that wrote them, and a repair must not throw the table away.
+    /// The error for keys that are stored in another order than this. Their checksum is right. In
+    /// the order of the bytes they are damaged all the same; else the comparator contradicts itself
+    /// or the one that wrote them, and a repair must not throw the table away.
     #[cold]
     pub fn disorder(&self, message: String) -> Error {
         if self.bytewise {

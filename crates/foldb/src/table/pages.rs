@@ -1,8 +1,8 @@
 //! Working memory of table writers: large pieces have pages of their own.
 //!
-//! Flushes and compactions need megabytes for milliseconds, on whichever thread is free. The system's
-//! allocator keeps what it gets back of such sizes: glibc's does, in an arena for each thread.
-//! Pages that are mapped go back at once.
+//! Flushes and compactions need megabytes for milliseconds, on whichever thread is free. The
+//! system's allocator keeps what it gets back of such sizes: glibc's does, in an arena for each
+//! thread. Pages that are mapped go back at once.
 
 use std::ops::{Deref, DerefMut};
 

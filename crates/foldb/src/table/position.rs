@@ -74,9 +74,9 @@ impl BlockPosition {
         self.enter_at_end(table, before, fetch)
     }
 
-    /// Passes over sub-blocks full of versions of `key` behind `seqno`. The place is on one that has
-    /// some and moves to the last that begins with one, if there is such a one behind it. It looks
-    /// at the first record of as many as a binary search does.
+    /// Passes over sub-blocks full of versions of `key` behind `seqno`. The place is on one that
+    /// has some and moves to the last that begins with one, if there is such a one behind it. It
+    /// looks at the first record of as many as a binary search does.
     pub fn pass_behind(
         &mut self,
         table: &TableReader,

@@ -61,7 +61,8 @@ pub struct Properties {
     pub range_deletes: u64,
     /// Where its references to value segments are. Stored where there are some.
     pub references: Option<Handle>,
-    /// What a repair without a manifest needs to know of the tree around it. Stored where it is given.
+    /// What a repair without a manifest needs to know of the tree around it. Stored where it is
+    /// given.
     pub surroundings: Option<Surroundings>,
     /// Keys, each version's counted.
     pub raw_key_bytes: u64,
@@ -83,8 +84,8 @@ pub struct Properties {
     pub filter_bits: u32,
 }
 
-/// The tree at the moment when a flush or slice was about to be installed, told by its last table: what
-/// only the manifest says otherwise.
+/// The tree at the moment when a flush or slice was about to be installed, told by its last table:
+/// what only the manifest says otherwise.
 ///
 /// ```text
 /// flushed through varint | files varint | per file: number varint, pieces varint,

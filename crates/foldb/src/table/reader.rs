@@ -82,9 +82,9 @@ impl TableReader {
     /// Opens the table in `file`, known as `file_number` and, in error messages, as `path`.
     ///
     /// # Errors
-    /// `Corruption` if footer, index, range tombstones or properties are damaged or another table's;
-    /// `Unsupported` if a newer version wrote it; `InvalidArgument` if another comparator orders
-    /// it.
+    /// `Corruption` if footer, index, range tombstones or properties are damaged or another
+    /// table's; `Unsupported` if a newer version wrote it; `InvalidArgument` if another comparator
+    /// orders it.
     pub fn open(
         file: Arc<dyn RandomAccessFile>,
         path: &Path,
@@ -133,8 +133,8 @@ impl TableReader {
     /// certain; without a filter the answer is always `true`.
     ///
     /// # Errors
-    /// `Corruption`, `Unsupported` or `Io` when the filter, which is loaded now if it was not yet, cannot
-    /// be.
+    /// `Corruption`, `Unsupported` or `Io` when the filter, which is loaded now if it was not yet,
+    /// cannot be.
     #[inline]
     pub fn may_contain(&self, hash: u64) -> Result<bool> {
         let loaded = match self.filter.get() {
@@ -198,8 +198,8 @@ impl TableReader {
         &self.cache
     }
 
-    /// Reads footer, properties, index, filter and range tombstones again, as [`TableReader::open`] does, and drops
-    /// them.
+    /// Reads footer, properties, index, filter and range tombstones again, as [`TableReader::open`]
+    /// does, and drops them.
     pub(super) fn check_metadata(&self) -> Result<Footer> {
         let footer = read_footer(&self.file, self.file_len)?;
         read_properties(&self.file, footer.properties, &self.order)?;

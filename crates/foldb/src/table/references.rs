@@ -1,5 +1,5 @@
-//! A table's references to value segments, in its file: written once, read all together or those of one
-//! segment alone.
+//! A table's references to value segments, in its file: written once, read all together or those of
+//! one segment alone.
 //!
 //! Drawn in [`crate::segment`], at its `references`.
 
@@ -111,11 +111,12 @@ impl<'a> ReferencesReader<'a> {
         Ok(ReferencesReader { table, directory, entries, last: None, buffers, read: 0 })
     }
 
-    /// Visits what the table refers to in a segment, in order. It is not among the first `skipped` segments
-    /// that the table refers to, and it is looked for from there on.
+    /// Visits what the table refers to in a segment, in order. It is not among the first `skipped`
+    /// segments that the table refers to, and it is looked for from there on.
     ///
     /// # Errors
-    /// `Corruption` naming what cannot be read, also where the table does not refer to the segment; `Io`.
+    /// `Corruption` naming what cannot be read, also where the table does not refer to the segment;
+    /// `Io`.
     pub(crate) fn stretches(
         &mut self,
         segment: SegmentId,
@@ -131,7 +132,8 @@ impl<'a> ReferencesReader<'a> {
         self.buffers.memory_bytes()
     }
 
-    /// The first entry of a segment, or where it would be. Each segment has one at least, and only large ones have more.
+    /// The first entry of a segment, or where it would be. Each segment has one at least, and only
+    /// large ones have more.
     fn first(&mut self, segment: SegmentId, skipped: u64) -> Result<u64> {
         let (mut low, mut high) = (skipped, self.entries);
         let mut at = skipped;

@@ -5,11 +5,12 @@
 //!                                                    gaps   c to g, k to t
 //! ```
 //!
-//! Sub-blocks are read one by one, as index and directories tell; where one of these is damaged, or the
-//! footer that leads to them, frames are found by their checksums ([`super::frame_search`]).
+//! Sub-blocks are read one by one, as index and directories tell; where one of these is damaged, or
+//! the footer that leads to them, frames are found by their checksums ([`super::frame_search`]).
 //!
-//! Invariant: a record is handed out only if its sub-block is whole and continues the order. Both ends of
-//! a gap belong to it: of its first key older versions may be lost, of its last key newer ones.
+//! Invariant: a record is handed out only if its sub-block is whole and continues the order. Both
+//! ends of a gap belong to it: of its first key older versions may be lost, of its last key newer
+//! ones.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -41,8 +42,8 @@ pub(crate) struct Salvaged {
     pub(crate) tombstones: Vec<RangeTombstone>,
     /// Whether range tombstones are lost, or may be.
     pub(crate) lost_tombstones: bool,
-    /// Where records are lost, in order. Without a footer the last one is behind all records, for the
-    /// file may have been longer.
+    /// Where records are lost, in order. Without a footer the last one is behind all records, for
+    /// the file may have been longer.
     pub(crate) gaps: Vec<Gap>,
 }
 
@@ -134,7 +135,8 @@ struct Salvage<'a, 'b> {
     /// Whether something that cannot be read lies behind the last record.
     in_gap: bool,
     done: Salvaged,
-    /// Payloads of frames that are neither sub-blocks nor directories, where no footer tells what they are.
+    /// Payloads of frames that are neither sub-blocks nor directories, where no footer tells what
+    /// they are.
     others: Vec<Vec<u8>>,
 }
 

@@ -1,7 +1,7 @@
 //! Keys at even distances through a table, to estimate how much of it lies in a key range.
 //!
-//! Samples are compared with keys. In the order of the bytes the first bytes of a key do for that. A
-//! comparator of the caller's sees only keys that were written, so its samples are whole keys.
+//! Samples are compared with keys. In the order of the bytes the first bytes of a key do for that.
+//! A comparator of the caller's sees only keys that were written, so its samples are whole keys.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ pub const MAX_SAMPLES: usize = 32;
 /// Bytes kept of each sampled key in the order of the bytes.
 pub const SAMPLE_LEN: usize = 32;
 
-/// Most bytes of a table's samples where they are whole keys: each edit that names the table repeats
-/// them. Longer keys make fewer samples.
+/// Most bytes of a table's samples where they are whole keys: each edit that names the table
+/// repeats them. Longer keys make fewer samples.
 const MAX_WHOLE_BYTES: usize = 4096;
 
 /// Distance of the first samples, in bytes of keys and values.

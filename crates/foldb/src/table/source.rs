@@ -184,9 +184,9 @@ impl ReadWindow {
         ReadWindow { bytes: Vec::new(), offset: 0, len: len as u64 }
     }
 
-    /// Reads the frame of a sub-block out of the window, which is first moved to begin at it if it must
-    /// be. A large one is read by itself. `limit` is where the file's frames end, the frame's end
-    /// included.
+    /// Reads the frame of a sub-block out of the window, which is first moved to begin at it if it
+    /// must be. A large one is read by itself. `limit` is where the file's frames end, the frame's
+    /// end included.
     pub fn read_block<'a>(
         &'a mut self,
         file: &TableFile,

@@ -29,8 +29,8 @@ pub(crate) type Check<'a> = dyn FnMut(&[u8], RecordHeader, &[u8]) -> Result<()> 
 
 impl TableReader {
     /// Reads the whole file, past the cache: all checksums hold, frames lie end to end, records
-    /// ascend, the filter admits each key, range tombstones are in order, and the properties tell the
-    /// truth.
+    /// ascend, the filter admits each key, range tombstones are in order, and the properties tell
+    /// the truth.
     ///
     /// # Errors
     /// The first thing found wrong, as `Corruption` or `Unsupported`; `Io` if a read fails.

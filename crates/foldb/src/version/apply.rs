@@ -132,8 +132,8 @@ impl Version {
         Ok(())
     }
 
-    /// What a table tells of the tree as it will be after these edits, which only take away: which files are
-    /// not shown whole, and how much of them is.
+    /// What a table tells of the tree as it will be after these edits, which only take away: which
+    /// files are not shown whole, and how much of them is.
     pub(crate) fn surroundings(
         &self,
         edits: &[TreeEdit],

@@ -8,11 +8,11 @@
 //!   checksum: XXH3-64 of all before it
 //! ```
 //!
-//! A log has no end mark, so a reader takes damage at its end for a torn tail. After a clean close there
-//! is no torn tail, and this file says where each one ends. It is written last, when all that it tells
-//! of is durable, under another name and renamed: it is there whole, or not at all. The next open
-//! removes it durably before another manifest is put in force. Invariant: while the file is there,
-//! manifest and logs are as it says; anything else is damage.
+//! A log has no end mark, so a reader takes damage at its end for a torn tail. After a clean close
+//! there is no torn tail, and this file says where each one ends. It is written last, when all that
+//! it tells of is durable, under another name and renamed: it is there whole, or not at all. The
+//! next open removes it durably before another manifest is put in force. Invariant: while the file
+//! is there, manifest and logs are as it says; anything else is damage.
 
 use foldb_env::FileSystem;
 

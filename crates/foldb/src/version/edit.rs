@@ -81,8 +81,8 @@ pub(crate) enum TreeEdit {
     Insert { run: RunId, file: FileFacts, lo: Key, hi: Upper },
     /// What lies in `range` no longer exists in the run; a run left empty is gone.
     Carve { run: RunId, range: KeyRange },
-    /// A value segment lies here, in place of where it lay. After the edit a file is gone if no table refers
-    /// to a segment in it.
+    /// A value segment lies here, in place of where it lay. After the edit a file is gone if no
+    /// table refers to a segment in it.
     Place(Placement),
 }
 

@@ -31,11 +31,11 @@ pub(crate) struct FileFacts {
     /// Of records and range tombstones.
     pub(crate) smallest_seqno: SeqNo,
     pub(crate) largest_seqno: SeqNo,
-    /// The newest snapshot that kept records of it from being folded; 0 for none. Once it is gone the
-    /// file is worth rewriting.
+    /// The newest snapshot that kept records of it from being folded; 0 for none. Once it is gone
+    /// the file is worth rewriting.
     pub(crate) kept_apart: SeqNo,
-    /// Keys evenly spaced by bytes, to estimate how much of the file lies in a range. Of a file with
-    /// nothing but range tombstones: of what they delete.
+    /// Keys evenly spaced by bytes, to estimate how much of the file lies in a range. Of a file
+    /// with nothing but range tombstones: of what they delete.
     pub(crate) samples: Arc<[Key]>,
     /// The value segments that its records refer to, and bytes of the records there.
     pub(crate) references: Arc<[(SegmentId, u64)]>,
@@ -92,8 +92,8 @@ impl Drop for FileMeta {
     }
 }
 
-/// Files that nobody refers to any more, waiting to be unlinked. Readers only note the file here, and somebody who
-/// unlinks files is told: no reader ever does.
+/// Files that nobody refers to any more, waiting to be unlinked. Readers only note the file here,
+/// and somebody who unlinks files is told: no reader ever does.
 #[derive(Default)]
 pub(crate) struct Trash {
     files: Mutex<Vec<FileKind>>,
@@ -123,7 +123,8 @@ impl Trash {
         std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether a file that no current version needs is still in somebody's hands, or was just let go of.
+    /// Whether a file that no current version needs is still in somebody's hands, or was just let
+    /// go of.
     pub(crate) fn is_expected(&self) -> bool {
         let is_thrown = !self.files.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         is_thrown || self.tables.load(Ordering::Relaxed) > 0 || self.awaits_readers()

@@ -2,8 +2,8 @@
 //!
 //! `CURRENT` names the manifest in force. A manifest begins with one edit that describes the whole
 //! tree, so an old one is not needed once `CURRENT` names a new one. An edit takes effect when it
-//! is synced: what it refers to is synced before. Names come before `CURRENT`, too: a directory may keep
-//! its changes in any order.
+//! is synced: what it refers to is synced before. Names come before `CURRENT`, too: a directory may
+//! keep its changes in any order.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,8 +36,8 @@ pub(crate) struct Recovered {
     pub(crate) tail: Tail,
 }
 
-/// Version of the manifest's format. 1: edits have sections, one a keyspace. 2: a clean close leaves a
-/// record, which older versions would not remove.
+/// Version of the manifest's format. 1: edits have sections, one a keyspace. 2: a clean close
+/// leaves a record, which older versions would not remove.
 pub(crate) const FORMAT: u32 = 2;
 
 /// A manifest is begun anew when it has grown to this many bytes beyond its first edit's.
@@ -99,8 +99,8 @@ impl Manifest {
             let current = current.clone();
             move |error: std::io::Error| Error::io(&current, doing, &error)
         };
-        // What the record of a clean close tells of ends here. The new manifest and the first log have
-        // their names, and it is gone, before anything leads to them.
+        // What the record of a clean close tells of ends here. The new manifest and the first log
+        // have their names, and it is gone, before anything leads to them.
         CloseRecord::invalidate(fs, names)?;
         if !planted(Fault::CurrentBeforeNames) {
             fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))?;
@@ -155,8 +155,8 @@ impl Manifest {
         self.log.extent()
     }
 
-    /// Reads the manifest in force, as a clean close left it if there was one. `None` where no database
-    /// is.
+    /// Reads the manifest in force, as a clean close left it if there was one. `None` where no
+    /// database is.
     ///
     /// # Errors
     /// `Corruption`, naming file and offset.

@@ -1,7 +1,7 @@
 //! Open tables: opened at first use, found without a lock, bounded in number and in memory.
 //!
-//! The bounds are those of a [`TablePool`], which several databases may share. A table that a reader has
-//! in hand when it is closed stays open, and counted, until he lets go.
+//! The bounds are those of a [`TablePool`], which several databases may share. A table that a
+//! reader has in hand when it is closed stays open, and counted, until he lets go.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -59,7 +59,8 @@ impl TablePool {
         TablePool { store, limit, room, held, clock, segments, longest_segments_hold }
     }
 
-    /// Notes an open segment file, and closes others that are too many, whichever database they are of.
+    /// Notes an open segment file, and closes others that are too many, whichever database they are
+    /// of.
     pub(crate) fn note_segment(&self, file: &Arc<SegmentFile>) {
         let limit = (self.limit / SEGMENTS_SHARE).max(1);
         // Closed, and perhaps removed, after the lock.
@@ -85,7 +86,8 @@ impl TablePool {
         drop(let_go);
     }
 
-    /// Counts tables that another pool keeps open whatever the limit is: there is less left for these.
+    /// Counts tables that another pool keeps open whatever the limit is: there is less left for
+    /// these.
     pub(crate) fn hold(pool: &Arc<TablePool>, tables: usize) -> HeldTables {
         pool.held.fetch_add(tables, Ordering::Relaxed);
         pool.evict(&mut pool.lock(), 0);
@@ -97,13 +99,15 @@ impl TablePool {
         self.store.indexes.get() + self.store.filters.get()
     }
 
-    /// Counts an index of other files among those of the tables; `None` where there is no room to keep it.
+    /// Counts an index of other files among those of the tables; `None` where there is no room to
+    /// keep it.
     pub(crate) fn charge_index(&self, bytes: usize) -> Option<Charge> {
         let fits = self.memory_bytes() + bytes <= self.room.load(Ordering::Relaxed);
         fits.then(|| Charge::new(&self.store.indexes, bytes))
     }
 
-    /// Counts an index that is kept even where there is no room: it must be small beside what it is of.
+    /// Counts an index that is kept even where there is no room: it must be small beside what it is
+    /// of.
     pub(crate) fn charge_small_index(&self, bytes: usize) -> Charge {
         Charge::new(&self.store.indexes, bytes)
     }
@@ -204,7 +208,8 @@ struct Shared {
 }
 
 /// Whether the database was closed. From then on its files are another opener's, who may remove
-/// them: an iterator that needs one which is not open finds it as it was, or learns why it does not.
+/// them: an iterator that needs one which is not open finds it as it was, or learns why it does
+/// not.
 #[derive(Debug, Default)]
 pub(crate) struct Closed(AtomicBool);
 
@@ -302,7 +307,8 @@ impl OpenTables {
         table.may_contain(hash)
     }
 
-    /// Takes in the table of a file that was opened before, as [`OpenTables::get_owned`] answered it.
+    /// Takes in the table of a file that was opened before, as [`OpenTables::get_owned`] answered
+    /// it.
     pub(crate) fn take_in(&self, file: &Arc<FileMeta>, table: Arc<TableReader>) {
         file.slot.table.store(Some(table));
         self.shared.pool.add(file);

@@ -41,7 +41,8 @@ pub(crate) fn check_structure(version: &Version, comparator: &dyn Comparator) {
     }
 }
 
-/// Asserts the invariant key by key, range tombstones included. Reads every record: for small trees.
+/// Asserts the invariant key by key, range tombstones included. Reads every record: for small
+/// trees.
 ///
 /// # Errors
 /// Those of reading the tables.

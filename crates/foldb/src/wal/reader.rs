@@ -65,9 +65,9 @@ pub(crate) struct Tail {
     pub(crate) frames: u64,
 }
 
-/// Bytes that are hashed in search of frames behind the end, beside [`SEARCH_PER_BYTE`] for each byte
-/// there. Frames lie end to end, so those that were written need one byte hashed for each byte; more is
-/// asked for by values that look like headers, each of a frame as long as frames get.
+/// Bytes that are hashed in search of frames behind the end, beside [`SEARCH_PER_BYTE`] for each
+/// byte there. Frames lie end to end, so those that were written need one byte hashed for each
+/// byte; more is asked for by values that look like headers, each of a frame as long as frames get.
 pub(super) const SEARCH_AT_LEAST: u64 = 64 << 20;
 pub(super) const SEARCH_PER_BYTE: u64 = 4;
 
@@ -269,15 +269,16 @@ impl LogReader {
         Ok(None)
     }
 
-    /// Where the frame at the end would end by its header, if that looks like the one of the next frame.
+    /// Where the frame at the end would end by its header, if that looks like the one of the next
+    /// frame.
     fn next_by_header(&mut self) -> Result<Option<u64>> {
         let Some((header, length)) = self.header_at(self.offset)? else { return Ok(None) };
         let is_next = header.frame == self.frames + 1;
         Ok(is_next.then(|| self.offset + (HEADER_LEN + length) as u64))
     }
 
-    /// The intact frame of this log at `offset` whose number was not read yet, if the search may look at
-    /// as many bytes.
+    /// The intact frame of this log at `offset` whose number was not read yet, if the search may
+    /// look at as many bytes.
     fn later_frame_at(&mut self, offset: u64, budget: u64) -> Result<Option<(FrameHeader, usize)>> {
         let Some((header, length)) = self.header_at(offset)? else { return Ok(None) };
         let cost = (HEADER_LEN + length) as u64;
@@ -288,8 +289,8 @@ impl LogReader {
         self.frame_at(offset)
     }
 
-    /// How far one may skip because a frame's kind is not zero: a header can begin at most where a run
-    /// of zeroes that starts at `offset` leaves off, less the bytes before its kind.
+    /// How far one may skip because a frame's kind is not zero: a header can begin at most where a
+    /// run of zeroes that starts at `offset` leaves off, less the bytes before its kind.
     fn zeroes_from(&mut self, offset: u64) -> Result<u64> {
         let length = (self.len - offset).min(WINDOW as u64 / 2) as usize;
         let bytes = self.bytes(offset, length)?;
@@ -304,8 +305,8 @@ impl LogReader {
         Ok(header.verify(frame, offset).then_some((header, length)))
     }
 
-    /// What looks like the header of a frame of this log at `offset`, and the length of the payload, all
-    /// of which lies in the file.
+    /// What looks like the header of a frame of this log at `offset`, and the length of the
+    /// payload, all of which lies in the file.
     fn header_at(&mut self, offset: u64) -> Result<Option<(FrameHeader, usize)>> {
         if offset + HEADER_LEN as u64 > self.len {
             return Ok(None);
@@ -317,8 +318,8 @@ impl LogReader {
         Ok((header.log == number && is_inside).then_some((header, length)))
     }
 
-    /// Reads ahead from `offset`. The space reserved behind the last frame may have been given back since the
-    /// log was opened: it reads as the zeroes that it was.
+    /// Reads ahead from `offset`. The space reserved behind the last frame may have been given back
+    /// since the log was opened: it reads as the zeroes that it was.
     fn fill(&mut self, offset: u64, length: usize) -> io::Result<()> {
         self.window_offset = offset;
         let mut read = length;

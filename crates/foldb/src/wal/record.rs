@@ -7,7 +7,8 @@
 //! definition: 2 | definition (see `fold::definition`)
 //! ```
 //!
-//! Operations are those of batches, but for puts whose values lie as in a value segment (`separable`).
+//! Operations are those of batches, but for puts whose values lie as in a value segment
+//! (`separable`).
 //!
 //! The header is the first frame of every log. It names the log before it (0: none), so that a
 //! missing end of that one is noticed. A definition stands before the first batch that uses its
@@ -19,8 +20,8 @@ use crate::fold::Definition;
 use crate::key::{MAX_SEQNO, OperatorId, SeqNo};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"foldblog");
-/// Version of the log's format. Version 1 added range deletes, version 2 separable puts; both older ones are
-/// read.
+/// Version of the log's format. Version 1 added range deletes, version 2 separable puts; both older
+/// ones are read.
 pub(crate) const LOG_FORMAT: u32 = 2;
 
 const TAG_HEADER: u8 = 0;

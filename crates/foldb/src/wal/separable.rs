@@ -1,5 +1,5 @@
-//! Values that lie in a log as a value segment has them, so that a flush can make the log one instead of
-//! copying them.
+//! Values that lie in a log as a value segment has them, so that a flush can make the log one
+//! instead of copying them.
 //!
 //! ```text
 //! separable put:
@@ -11,8 +11,8 @@
 //!           is where it begins in the file, less the bytes of a section's header
 //! ```
 //!
-//! An operation of logs alone: a batch of the program's has puts. It stands for a put whose record is
-//! one whole frame, so nothing lies between the bytes of a value.
+//! An operation of logs alone: a batch of the program's has puts. It stands for a put whose record
+//! is one whole frame, so nothing lies between the bytes of a value.
 
 use std::sync::Arc;
 
@@ -27,9 +27,9 @@ use crate::wal::record::BatchHeader;
 /// The number of a separable put among the kinds of operations. On disk: never renumber.
 pub(crate) const SEPARABLE_PUT: u8 = 4;
 
-/// Bytes of a log that go with a value: the frame's and the batch's header, the operation's fields. With
-/// its key these are to be no more than a quarter of it all; a log of smaller values would be adopted for
-/// the sake of bytes that are dead from birth.
+/// Bytes of a log that go with a value: the frame's and the batch's header, the operation's fields.
+/// With its key these are to be no more than a quarter of it all; a log of smaller values would be
+/// adopted for the sake of bytes that are dead from birth.
 const OVERHEAD: usize = 64;
 const LEAST_SHARE: usize = 3;
 
@@ -120,8 +120,8 @@ impl SeparableValues {
         Some(&self.values[at])
     }
 
-    /// Where the value of this write lies in log `log`, if it is this very value: a fold may leave another
-    /// under the number of the put it began with.
+    /// Where the value of this write lies in log `log`, if it is this very value: a fold may leave
+    /// another under the number of the put it began with.
     pub(crate) fn address(&self, log: u64, seqno: SeqNo, value: &[u8]) -> Option<Address> {
         let SeparableValue { position, checksum, .. } = *self.find(seqno)?;
         let is_it = record_checksum(log, position, value) == checksum;

@@ -4,8 +4,8 @@
 //! hands. Syncing goes through [`LogSync`], which is shared: who syncs does not keep others from
 //! appending, and one `fdatasync` serves everybody whose frames were written before it began.
 //!
-//! An append that fails may leave whole frames behind the log's end. The writer clears them, durably,
-//! before it writes there again: a reader would take them for what comes next.
+//! An append that fails may leave whole frames behind the log's end. The writer clears them,
+//! durably, before it writes there again: a reader would take them for what comes next.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -98,8 +98,8 @@ impl LogWriter {
         LogWriter::write_header(created, LOG_FORMAT, fs, path, number, database, predecessor)
     }
 
-    /// Creates a file of frames whose records have a format of their own. After an error there is no
-    /// such file: a full disk must not fill with attempts.
+    /// Creates a file of frames whose records have a format of their own. After an error there is
+    /// no such file: a full disk must not fill with attempts.
     pub(crate) fn create_in_format(
         format: u32,
         fs: &Arc<dyn FileSystem>,
@@ -291,9 +291,9 @@ impl LogWriter {
         let _tried_again = self.clear_attempt();
     }
 
-    /// Makes sure that no frame of a failed append lies behind the end. It takes the header of each,
-    /// which needs no space, else it cuts the file. Both are made durable: else a power loss could
-    /// bring such a frame back between those that are written in its place.
+    /// Makes sure that no frame of a failed append lies behind the end. It takes the header of
+    /// each, which needs no space, else it cuts the file. Both are made durable: else a power loss
+    /// could bring such a frame back between those that are written in its place.
     ///
     /// # Errors
     /// `Io`. Nothing may be appended until it is done.
@@ -410,14 +410,15 @@ impl LogSync {
         self.sealed.get().copied()
     }
 
-    /// Notes that all written so far is durable: the caller had its bytes synced, and then the directory.
+    /// Notes that all written so far is durable: the caller had its bytes synced, and then the
+    /// directory.
     pub(crate) fn note_durable(&self) {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).named = true;
         self.synced.store(self.written(), Ordering::Release);
     }
 
-    /// Makes the log's bytes durable, whatever is of the logs before it. Its name is left to whoever gives
-    /// it another one.
+    /// Makes the log's bytes durable, whatever is of the logs before it. Its name is left to
+    /// whoever gives it another one.
     ///
     /// # Errors
     /// `Io`. What is durable is unknown then, and every later sync fails too.

@@ -150,7 +150,8 @@ impl Damage {
         }
     }
 
-    /// Whether only bytes that a file had are other ones, so that an error has to name a place in it.
+    /// Whether only bytes that a file had are other ones, so that an error has to name a place in
+    /// it.
     pub fn is_inside(&self) -> bool {
         matches!(self, Flip { .. })
     }

@@ -41,8 +41,8 @@ pub fn reopen(fs: &MemFs) -> Result<Db> {
     Db::open(PATH, Options { create_if_missing: false, ..options(fs) })
 }
 
-/// Plants the fault that `FOLDB_PLANT` names in all threads: to see whether a test that was not written
-/// for it finds it.
+/// Plants the fault that `FOLDB_PLANT` names in all threads: to see whether a test that was not
+/// written for it finds it.
 pub fn plant_from_environment() {
     #[cfg(debug_assertions)]
     if let Ok(name) = std::env::var("FOLDB_PLANT") {

@@ -1,7 +1,7 @@
 //! What runs of `merge_bench` gave: every repetition as it was measured, and medians of them.
 //!
-//! The fields are named as the columns of the tables are ([`sections`]), so that who reads the JSON and who
-//! reads the tables speak of the same. What a run has no figure of is `None`, never zero.
+//! The fields are named as the columns of the tables are ([`sections`]), so that who reads the JSON
+//! and who reads the tables speak of the same. What a run has no figure of is `None`, never zero.
 
 mod figures;
 mod tables;
@@ -44,8 +44,8 @@ pub struct MergeRun {
     pub verified_live: u64,
     /// Deleted keys that were looked for, and not found.
     pub verified_deleted: u64,
-    /// The longest `fdatasync` of a file beside the database, between repetitions with synced writes,
-    /// microseconds.
+    /// The longest `fdatasync` of a file beside the database, between repetitions with synced
+    /// writes, microseconds.
     pub longest_bare_sync_us: Option<f64>,
     /// Each repetition.
     pub repetitions: Vec<MergeRepetition>,
@@ -78,8 +78,8 @@ pub struct MergeCase {
     pub sample_every: u64,
 }
 
-/// One repetition: one merge, or several of fresh copies of the same data until the load has run long
-/// enough.
+/// One repetition: one merge, or several of fresh copies of the same data until the load has run
+/// long enough.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MergeRepetition {
     /// Medians over its merges; of what is a maximum, the largest.

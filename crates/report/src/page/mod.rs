@@ -1,13 +1,13 @@
 //! One page that shows [`Results`]: a table beside each plot, and the results themselves.
 //!
-//! The page fetches nothing and runs no script; its plots are SVG drawn here. A plot is an `svg` with
-//! `data-plot`, and inside a workload `data-workload`; each of its series is a group with
+//! The page fetches nothing and runs no script; its plots are SVG drawn here. A plot is an `svg`
+//! with `data-plot`, and inside a workload `data-workload`; each of its series is a group with
 //! `data-series` (its name) and `data-points` (how many values it shows). A reader of the page can
-//! count them: a value is an element of class `p`, or an `H` of a path of class `steps`, or an `M` of
-//! a path of class `marks`.
+//! count them: a value is an element of class `p`, or an `H` of a path of class `steps`, or an `M`
+//! of a path of class `marks`.
 //!
-//! Invariant: nothing is drawn that was not measured. A value that is missing is no point and a dash
-//! in its table; a series without values is left out.
+//! Invariant: nothing is drawn that was not measured. A value that is missing is no point and a
+//! dash in its table; a series without values is left out.
 
 pub(crate) mod figures;
 mod merges;
@@ -107,8 +107,8 @@ fn growth(rows: &Rows<'_>) -> Markup {
     }
 }
 
-/// The results as JSON that cannot end the element it stands in: `<`, `>` and `&` occur within strings
-/// only, and are written as escapes there.
+/// The results as JSON that cannot end the element it stands in: `<`, `>` and `&` occur within
+/// strings only, and are written as escapes there.
 fn embedded(results: &impl Serialize) -> String {
     serde_json::to_string(results)
         .expect("results are numbers, strings and lists of them")

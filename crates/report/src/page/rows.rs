@@ -78,8 +78,8 @@ impl<'a> Rows<'a> {
         Rows { all, subject: engines.first().copied().unwrap_or_default() }
     }
 
-    /// Rates that `row`'s bar is set against: its peer's, or the subject's own where the peer names a
-    /// workload.
+    /// Rates that `row`'s bar is set against: its peer's, or the subject's own where the peer names
+    /// a workload.
     pub fn peer_rates(&self, row: &Row<'_>) -> Option<Vec<f64>> {
         let peer = row.workload.peer.as_deref()?;
         let own = || self.all.iter().find(|row| row.workload.name == peer)?.contender(self.subject);

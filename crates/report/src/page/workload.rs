@@ -119,8 +119,8 @@ fn list(values: &[f64], show: impl Fn(f64) -> String) -> String {
     values.iter().map(|value| show(*value)).collect::<Vec<_>>().join(", ")
 }
 
-/// For each engine that has any value a row of medians that leads, and one for each repetition; only
-/// that if it is one.
+/// For each engine that has any value a row of medians that leads, and one for each repetition;
+/// only that if it is one.
 fn repetitions(row: &Row<'_>, columns: &[Column<'_>]) -> Vec<(bool, Vec<String>)> {
     let mut rows = Vec::new();
     let told = |contender: &&Contender<'_>| columns.iter().any(|column| column.is_told(contender));

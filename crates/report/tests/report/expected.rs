@@ -1,4 +1,5 @@
-//! Which series a page must show, reckoned from the results alone: nothing here uses the page's code.
+//! Which series a page must show, reckoned from the results alone: nothing here uses the page's
+//! code.
 
 use std::collections::BTreeMap;
 

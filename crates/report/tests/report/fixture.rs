@@ -1,5 +1,5 @@
-//! Results that have everything the format knows: four engines that ran and one that did not, values
-//! that are missing, text that means something to HTML.
+//! Results that have everything the format knows: four engines that ran and one that did not,
+//! values that are missing, text that means something to HTML.
 
 use foldb_report::results::Results;
 

@@ -2,7 +2,8 @@
 //!
 //! It opens no file, reads no clock and takes no lock; the same tree, jobs and settings give the
 //! same decision. Whoever runs jobs summarises the version as a [`TreeShape`], asks
-//! [`Policy::most_urgent`], runs the job, installs its result, and asks again until the answer is `None`.
+//! [`Policy::most_urgent`], runs the job, installs its result, and asks again until the answer is
+//! `None`.
 //!
 //! Three presets are three ways to say what each level is ([`LevelKind`]); the rules are the same:
 //!
@@ -62,8 +63,8 @@ impl Policy {
         self.most_urgent(tree, jobs, cmp).map(|(_, pick)| pick)
     }
 
-    /// The next job and how urgent it is (1 is "just", whatever the tree's size), or `None` when the
-    /// tree has its shape, or running jobs are in the way of all that is left to do.
+    /// The next job and how urgent it is (1 is "just", whatever the tree's size), or `None` when
+    /// the tree has its shape, or running jobs are in the way of all that is left to do.
     pub fn most_urgent(
         &self,
         tree: &TreeShape,
@@ -98,8 +99,9 @@ impl Policy {
         whole::manual(&self.view(tree, jobs, cmp), range)
     }
 
-    /// A job for a tree that nobody writes to and that wants nothing else: what lies over a slice of the
-    /// last level goes into it where it is a good part of it. `None` when the tree is at rest.
+    /// A job for a tree that nobody writes to and that wants nothing else: what lies over a slice
+    /// of the last level goes into it where it is a good part of it. `None` when the tree is at
+    /// rest.
     pub fn at_rest(
         &self,
         tree: &TreeShape,
@@ -109,8 +111,8 @@ impl Policy {
         rest::at_rest(&self.view(tree, jobs, cmp))
     }
 
-    /// The job that is worth most for reads, and what they must have paid for it, in bytes that could be
-    /// merged in the time they lost. `None` where there is none.
+    /// The job that is worth most for reads, and what they must have paid for it, in bytes that
+    /// could be merged in the time they lost. `None` where there is none.
     pub fn for_reads(
         &self,
         tree: &TreeShape,
@@ -120,8 +122,8 @@ impl Policy {
         reads::best(&self.view(tree, jobs, cmp))
     }
 
-    /// The job that is worth most for scans over keys that are gone, and what they must have paid for
-    /// it, in the same coin. `None` where there is none.
+    /// The job that is worth most for scans over keys that are gone, and what they must have paid
+    /// for it, in the same coin. `None` where there is none.
     pub fn for_scans(
         &self,
         tree: &TreeShape,

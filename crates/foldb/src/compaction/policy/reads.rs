@@ -1,10 +1,10 @@
-//! Merges that reads pay for: fewer runs where reads met several, and no tombstones where scans passed
-//! many.
+//! Merges that reads pay for: fewer runs where reads met several, and no tombstones where scans
+//! passed many.
 //!
-//! A job for reads is never needed. It has a price, about the work it is, and whoever runs jobs counts
-//! what reads paid ([`crate::db`]'s accounts); when they have paid the price it is done and taken off
-//! their account. So what is rewritten for reads stays in proportion to the reads, and a load of
-//! writes alone is never charged.
+//! A job for reads is never needed. It has a price, about the work it is, and whoever runs jobs
+//! counts what reads paid ([`crate::db`]'s accounts); when they have paid the price it is done and
+//! taken off their account. So what is rewritten for reads stays in proportion to the reads, and a
+//! load of writes alone is never charged.
 //!
 //! ```text
 //! staging   c c c   b b b   a a a     upper runs weigh little beside the last level: they merge
@@ -15,8 +15,8 @@
 //!
 //! Tombstones have an account of their own: a scan over a million of them meets one run, or two.
 //!
-//! Invariant: each job leaves one run fewer over its slice, and no tombstone above it, so reads find
-//! nothing to buy when each key lies in one run.
+//! Invariant: each job leaves one run fewer over its slice, and no tombstone above it, so reads
+//! find nothing to buy when each key lies in one run.
 
 use crate::compaction::policy::decision::{Draft, OutputRun, Pick, Reason, View};
 use crate::compaction::policy::rest::to_bottom;
@@ -58,8 +58,8 @@ pub fn of_gone(view: &View) -> Option<(u64, Pick)> {
     (slice.deletes * BYTES_PER_GONE * LEAST_SCAN >= price).then_some((price, pick))
 }
 
-/// The job that is worth most for reads, and its price. `None` where reads meet no run too many, and
-/// for `tiered`, which was chosen for writing little.
+/// The job that is worth most for reads, and its price. `None` where reads meet no run too many,
+/// and for `tiered`, which was chosen for writing little.
 pub fn best(view: &View) -> Option<(u64, Pick)> {
     let draft = match view.policy.preset {
         CompactionPreset::LazyLeveled => lazy(view),

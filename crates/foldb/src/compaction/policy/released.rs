@@ -1,4 +1,5 @@
-//! Records that a snapshot kept apart, once it is gone: their tables are rewritten where they stand.
+//! Records that a snapshot kept apart, once it is gone: their tables are rewritten where they
+//! stand.
 //!
 //! ```text
 //! L6: [a..f] [g..m]* [n..z]     * kept records apart for snapshot 8, which nobody holds any more

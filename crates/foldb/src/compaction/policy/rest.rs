@@ -1,8 +1,8 @@
 //! The tree at rest: what is merged when nobody writes and no other rule wants anything.
 //!
 //! While writes come, bytes over the last level wait until they are worth a merge, and the less of
-//! them is dead the longer ([`super::staging`]). When writes stop nothing more will come to make that
-//! merge cheaper, so the bound is held for each slice by itself:
+//! them is dead the longer ([`super::staging`]). When writes stop nothing more will come to make
+//! that merge cheaper, so the bound is held for each slice by itself:
 //!
 //! ```text
 //! staging      -----------  ---------       shares of the last level below:
@@ -10,10 +10,10 @@
 //! goes down      t0            t2            those over `staging_ratio`
 //! ```
 //!
-//! What the last merges freed tells of data as old as they were. Of what came since nothing is known,
-//! so half of it is taken for dead beside the share learned; the merges themselves then teach
-//! better. A small tree, no larger than what level 0 gathers, becomes one run for the sake of reads as
-//! soon as it pays as well as any merge into a sorted run must.
+//! What the last merges freed tells of data as old as they were. Of what came since nothing is
+//! known, so half of it is taken for dead beside the share learned; the merges themselves then
+//! teach better. A small tree, no larger than what level 0 gathers, becomes one run for the sake of
+//! reads as soon as it pays as well as any merge into a sorted run must.
 //!
 //! Invariant: each job leaves nothing above its slice, so rest comes after as many jobs as the last
 //! level has slices, and comes again only after new bytes.
@@ -57,7 +57,8 @@ fn is_small(view: &View) -> bool {
     bytes <= (view.policy.level0_trigger as u64).saturating_mul(view.policy.flush_bytes)
 }
 
-/// All that has keys in a range, from the newest run on, goes into the oldest run of level `bottom`.
+/// All that has keys in a range, from the newest run on, goes into the oldest run of level
+/// `bottom`.
 pub fn to_bottom(view: &View, bottom: usize, range: &KeyRange, reason: Reason) -> Draft {
     let here = |run: &RunShape| !run.tables_in(range, view.cmp).is_empty();
     let from = (0..=bottom).find(|&level| view.runs(level).iter().any(here)).unwrap_or(bottom);

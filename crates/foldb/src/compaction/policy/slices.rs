@@ -167,7 +167,8 @@ impl Cells {
         })
     }
 
-    /// The first slice of about this many bytes, of cells in the range, that has something to merge.
+    /// The first slice of about this many bytes, of cells in the range, that has something to
+    /// merge.
     pub fn first_in(&self, range: &KeyRange, bytes: u64, cmp: &dyn Comparator) -> Option<Slice> {
         let inside = |at: usize| self.slice(at..at + 1).range.overlaps(range, cmp);
         let all = 0..self.cells.len();

@@ -1,9 +1,9 @@
 //! A level 0 that stops writers: that is itself a reason for a job, whatever the other rules say.
 //!
-//! Writers wait while level 0 has `level0_stop_trigger` runs. The other rules weigh bytes, and small
-//! runs may lie below all of their bounds: two runs of a few kilobytes are no staging to speak of, and
-//! too light for a sorted level below. With a low trigger writers would wait for a job that no rule
-//! wants. This rule has one for every such tree:
+//! Writers wait while level 0 has `level0_stop_trigger` runs. The other rules weigh bytes, and
+//! small runs may lie below all of their bounds: two runs of a few kilobytes are no staging to
+//! speak of, and too light for a sorted level below. With a low trigger writers would wait for a
+//! job that no rule wants. This rule has one for every such tree:
 //!
 //! ```text
 //! stop 3    [1] [1] [16]    level 0 may keep runs: the cheapest neighbours merge in place
@@ -19,8 +19,8 @@ use crate::compaction::policy::tier;
 use crate::faults::{Fault, planted};
 use crate::options::CompactionPreset;
 
-/// What level 0 needs when it stops writers. `is_wanted`: another rule takes runs of it already, and
-/// counts their bytes.
+/// What level 0 needs when it stops writers. `is_wanted`: another rule takes runs of it already,
+/// and counts their bytes.
 pub fn need(view: &View, is_wanted: bool) -> Option<Need> {
     let (runs, stop) = (view.runs(0), view.policy.level0_stop.max(1));
     if runs.len() < stop || planted(Fault::StopWithoutReason) {

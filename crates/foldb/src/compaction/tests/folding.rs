@@ -235,8 +235,8 @@ proptest! {
             a.key < b.key || (a.key == b.key && a.header.seqno > b.header.seqno)
         });
         prop_assert!(in_order, "{}", history::print(&folded));
-        // Folding what was folded changes nothing. (Where a range tombstone just went, the next fold may
-        // find that a base is the oldest record anywhere.)
+        // Folding what was folded changes nothing. (Where a range tombstone just went, the next
+        // fold may find that a base is the oldest record anywhere.)
         if records(events) == events.len() as u64 {
             let again = fold(&folded, &snapshots, older).0;
             prop_assert_eq!(history::print(&again), history::print(&folded));

@@ -1,8 +1,9 @@
 //! How keyspaces come and go.
 //!
-//! Both are one synced manifest edit, made under the writer lock: the log never names a keyspace that
-//! the manifest does not know, and no write to one comes behind its drop. Ids are never reused, so that
-//! what an old log says of a dropped keyspace is not taken for a word about another.
+//! Both are one synced manifest edit, made under the writer lock: the log never names a keyspace
+//! that the manifest does not know, and no write to one comes behind its drop. Ids are never
+//! reused, so that what an old log says of a dropped keyspace is not taken for a word about
+//! another.
 //!
 //! ```text
 //! create 'x': edit (id 3, next 4)    write x/a    drop 'x': log synced, edit (3 dropped)
@@ -155,7 +156,8 @@ impl Core {
         let mut writer = self.lock_writer();
         self.check_writable()?;
         let state = self.find_keyspace(name).ok_or_else(|| missing(name))?;
-        // What was copied out of it before may not be lost when it is: the drop survives power loss.
+        // What was copied out of it before may not be lost when it is: the drop survives power
+        // loss.
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
         sync.sync_through(frame).inspect_err(|error| self.poison(error))?;
         let mut tree = self.lock_tree();

@@ -1,5 +1,5 @@
-//! When a keyspace's value segments are looked at for a merge again: once something changed since there was
-//! last nothing to do, and not while what failed before is left in peace.
+//! When a keyspace's value segments are looked at for a merge again: once something changed since
+//! there was last nothing to do, and not while what failed before is left in peace.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,8 +11,8 @@ use crate::error::Error;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(64);
 
-/// A count of installs tells of each of them: a flag that a merge sets when it is done would hide a flush that
-/// was installed meanwhile.
+/// A count of installs tells of each of them: a flag that a merge sets when it is done would hide a
+/// flush that was installed meanwhile.
 #[derive(Debug)]
 pub(crate) struct MergeTurn {
     /// Installs so far.

@@ -1,5 +1,6 @@
-//! Keyspaces: several ordered maps in one database, each with an order, an operator and a tree of its
-//! own. They share the log, the write buffer, the block cache, the workers and the order of writes.
+//! Keyspaces: several ordered maps in one database, each with an order, an operator and a tree of
+//! its own. They share the log, the write buffer, the block cache, the workers and the order of
+//! writes.
 
 mod lifecycle;
 mod merge_turn;
@@ -24,8 +25,8 @@ pub(crate) use state::{DEFAULT_NAME, KeyspaceParts, KeyspaceState, check_name, d
 /// A keyspace of an open database: a handle with the data methods of [`crate::Db`], whose own are
 /// those of the keyspace `default`. Cheap to clone; keeps the database open.
 ///
-/// All keyspaces share one log and one order of writes: a [`crate::WriteBatch`] over several happens
-/// whole or not at all, and a [`crate::Snapshot`] holds the same moment of all.
+/// All keyspaces share one log and one order of writes: a [`crate::WriteBatch`] over several
+/// happens whole or not at all, and a [`crate::Snapshot`] holds the same moment of all.
 ///
 /// After [`crate::Db::drop_keyspace`] every call through an old handle answers `KeyspaceDropped`;
 /// iterators that exist go on.

@@ -42,8 +42,8 @@ pub(crate) struct KeyspaceState {
     /// Whether it was unset since.
     operator_unset: AtomicBool,
     pub(crate) settings: KeyspaceSettings,
-    /// Bytes from which a value may be logged so that a flush can leave it in the log; `usize::MAX`: none
-    /// may.
+    /// Bytes from which a value may be logged so that a flush can leave it in the log;
+    /// `usize::MAX`: none may.
     pub(crate) separable_from: usize,
     pub(crate) num_levels: usize,
     pub(crate) policy: Policy,
@@ -173,9 +173,9 @@ impl KeyspaceState {
         self.failure.get().is_some()
     }
 
-    /// Does work that may meet a comparator which panics or contradicts itself, so that assertions of
-    /// the engine fail. Such a failure is the keyspace's alone. In the order of the bytes a panic is
-    /// the engine's own and goes on.
+    /// Does work that may meet a comparator which panics or contradicts itself, so that assertions
+    /// of the engine fail. Such a failure is the keyspace's alone. In the order of the bytes a
+    /// panic is the engine's own and goes on.
     ///
     /// # Errors
     /// `ComparatorFailed`, and that of the work.

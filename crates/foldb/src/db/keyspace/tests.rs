@@ -1,5 +1,5 @@
-//! What only a look inside can show: replay of a log that two keyspaces share, and manifests, logs and
-//! tables that contradict each other.
+//! What only a look inside can show: replay of a log that two keyspaces share, and manifests, logs
+//! and tables that contradict each other.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What a tree hides: values that were overwritten or deleted, and are not known to be dead before it is compacted
-//! (H21).
+//! What a tree hides: values that were overwritten or deleted, and are not known to be dead before
+//! it is compacted (H21).
 
 use crate::db::tree::KeyspaceTree;
 
@@ -9,8 +9,8 @@ struct Hidden {
     used: u64,
     /// Of those, bytes known to be dead.
     dead: u64,
-    /// Bytes that may be dead and are not known to be: each record above the oldest run may hide one
-    /// below it.
+    /// Bytes that may be dead and are not known to be: each record above the oldest run may hide
+    /// one below it.
     at_most: f64,
     /// Bytes of the tables.
     index: u64,
@@ -42,17 +42,17 @@ impl KeyspaceTree {
         Some(hidden)
     }
 
-    /// Whether the tree is to be compacted before a merge that somebody asked for: what it may hide is
-    /// more than may be left, and finding out is cheaper than rewriting values.
+    /// Whether the tree is to be compacted before a merge that somebody asked for: what it may hide
+    /// is more than may be left, and finding out is cheaper than rewriting values.
     pub(super) fn is_worth_compacting_first(&self, fraction: f64) -> bool {
         self.hidden().is_some_and(|Hidden { used, dead, at_most, index }| {
             at_most > 0.0 && dead as f64 + at_most > fraction * used as f64 && index <= used
         })
     }
 
-    /// Whether more than a fraction of the values may be dead, though less is known to be, as far as the
-    /// tree's own merges teach. Only where the tree is small beside its values, so that compacting it
-    /// costs little, and if it hides more than `least` of them.
+    /// Whether more than a fraction of the values may be dead, though less is known to be, as far
+    /// as the tree's own merges teach. Only where the tree is small beside its values, so that
+    /// compacting it costs little, and if it hides more than `least` of them.
     pub(super) fn hides_dead_values(&self, fraction: f64, least: f64) -> bool {
         self.hidden().is_some_and(|Hidden { used, dead, at_most, index }| {
             let (bound, dead) = (fraction * used as f64, dead as f64);

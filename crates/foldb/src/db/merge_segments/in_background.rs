@@ -1,4 +1,5 @@
-//! Merging by itself: when there is something to do, one step at a time, and no faster than it may read and write.
+//! Merging by itself: when there is something to do, one step at a time, and no faster than it may
+//! read and write.
 //!
 //! A merge that rests has a worker all the same, and with a small `merge_io_budget` it may rest for
 //! hours. So that nothing waits for a rest, the worker compacts meanwhile where that is due, and a
@@ -78,7 +79,8 @@ impl Core {
                 Err(_) if self.stopping() => return Ok(false),
                 Err(error) if self.check_writable().is_err() => return Err(error),
                 Err(error) => {
-                    // It stops nobody else: not the merges of other keyspaces, and nobody who writes.
+                    // It stops nobody else: not the merges of other keyspaces, and nobody who
+                    // writes.
                     turn.failed(error.clone(), self.options.env.clock.now());
                     self.events.tell(&Event::BackgroundError { error });
                 }
@@ -110,8 +112,8 @@ impl Core {
         self.all_keyspaces().iter().find_map(|keyspace| keyspace.merge_turn.error())
     }
 
-    /// Waits until no more bytes were moved since `start` than the budget allows. The worker compacts
-    /// meanwhile, and the wait ends when a caller wants to merge.
+    /// Waits until no more bytes were moved since `start` than the budget allows. The worker
+    /// compacts meanwhile, and the wait ends when a caller wants to merge.
     fn keep_to_io_budget(&self, bytes: u64, start: Duration) {
         let budget = self.options.merge_io_budget;
         if budget == 0 {
@@ -164,8 +166,8 @@ impl Core {
     /// A job that makes dead values known, where not knowing them is all that keeps the bound from
     /// being met (H21).
     ///
-    /// While somebody writes a job must make many known, for each compacts all of the tree; once nobody
-    /// does the bound is met.
+    /// While somebody writes a job must make many known, for each compacts all of the tree; once
+    /// nobody does the bound is met.
     pub(crate) fn pick_revealing(&self, tree: &Tree, is_idle: bool) -> Option<Claim> {
         let bound = self.options.max_dead_fraction;
         if bound >= 1.0 {

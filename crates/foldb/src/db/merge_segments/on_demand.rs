@@ -21,15 +21,17 @@ const MOMENTS: [u64; 12] =
     [20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 30_000];
 
 impl Db {
-    /// Gives back the space of separated values that were overwritten or deleted, until the options'
-    /// bound holds in every keyspace. In the background this happens by itself
+    /// Gives back the space of separated values that were overwritten or deleted, until the
+    /// options' bound holds in every keyspace. In the background this happens by itself
     /// ([`crate::Options::max_dead_fraction`]); this is for less dead space, or a moment of one's
-    /// choosing. Reads, writes and snapshots go on meanwhile; while there are any it works a third of the
-    /// time, or a sixth beside writes that sync, so that they hardly notice. What is in memtables is not flushed.
+    /// choosing. Reads, writes and snapshots go on meanwhile; while there are any it works a third
+    /// of the time, or a sixth beside writes that sync, so that they hardly notice. What is in
+    /// memtables is not flushed.
     ///
     /// # Errors
     /// `InvalidArgument` for a fraction outside 0 to 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`. A
-    /// segment file that is found damaged is left alone, and told as an [`crate::Event::BackgroundError`].
+    /// segment file that is found damaged is left alone, and told as an
+    /// [`crate::Event::BackgroundError`].
     ///
     /// # Example
     /// ```
@@ -194,8 +196,8 @@ impl Core {
         keyspaces.iter().map(|own| (Arc::clone(own), version(own))).collect()
     }
 
-    /// Removes the files of those versions that were replaced. Reads in progress let go of them within moments,
-    /// and only note it; longer ones, like iterators, are not waited for.
+    /// Removes the files of those versions that were replaced. Reads in progress let go of them
+    /// within moments, and only note it; longer ones, like iterators, are not waited for.
     fn remove_as_readers_let_go(&self, versions: &Versions) {
         for pause in MOMENTS.map(Duration::from_micros) {
             let is_over = versions.iter().all(|(own, version)| {
@@ -213,8 +215,8 @@ impl Core {
         self.remove_unreferenced_tables();
     }
 
-    /// The longest time since the last call that a lock was held in the way of readers or writers: one
-    /// that views are changed under, or the one on the list of open segment files.
+    /// The longest time since the last call that a lock was held in the way of readers or writers:
+    /// one that views are changed under, or the one on the list of open segment files.
     fn take_longest_hold(&self) -> Hold {
         let of_files = self.runtime.ledger().tables.longest_segments_hold.take();
         let keyspaces = self.all_keyspaces();
@@ -222,8 +224,8 @@ impl Core {
         installs.fold(of_files, Hold::max)
     }
 
-    /// Compacts trees whose overwritten values are not known as dead yet, where that may matter. An error
-    /// of `between_slices` ends it.
+    /// Compacts trees whose overwritten values are not known as dead yet, where that may matter. An
+    /// error of `between_slices` ends it.
     fn reveal_dead_values(
         &self,
         fraction: f64,

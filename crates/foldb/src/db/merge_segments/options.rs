@@ -13,17 +13,17 @@ pub struct MergeOptions {
     /// Most bytes of value segments that may be dead when it is done, as a fraction. Default: 0.05.
     /// 0: none that is known to be.
     pub max_dead_fraction: f64,
-    /// Bytes that it may take in memory. Default: [`crate::Options::merge_memory_budget`]. It takes 64 KiB in any
-    /// case.
+    /// Bytes that it may take in memory. Default: [`crate::Options::merge_memory_budget`]. It takes
+    /// 64 KiB in any case.
     pub memory_budget: Option<usize>,
     /// Whether the tree is compacted first where values that nobody reads any more are not known as
     /// dead yet, and the tree is small beside its values. Default: true.
     pub compact_first: bool,
-    /// Called as values are moved, on the thread that merges; it must not merge segments itself. Default: nobody
-    /// is told.
+    /// Called as values are moved, on the thread that merges; it must not merge segments itself.
+    /// Default: nobody is told.
     pub progress: Option<Arc<OnMergeProgress>>,
-    /// Set to true from any thread, the merge ends soon, within a slice while it compacts; what was done until then
-    /// stands.
+    /// Set to true from any thread, the merge ends soon, within a slice while it compacts; what was
+    /// done until then stands.
     pub cancel: Option<Arc<AtomicBool>>,
 }
 

@@ -29,8 +29,8 @@ pub struct MergeReport {
     /// Longest time that one of them held the tree, its sync included. Nobody who reads or writes
     /// waits for that.
     pub longest_install: Duration,
-    /// Longest time that a lock was held meanwhile, by this merge or another background work, for which a
-    /// get, an iterator, a write or a sync may wait.
+    /// Longest time that a lock was held meanwhile, by this merge or another background work, for
+    /// which a get, an iterator, a write or a sync may wait.
     pub longest_lock: Duration,
     /// Longest processor time of a thread that held one; zero where the system does not tell.
     pub longest_lock_cpu: Duration,

@@ -1,4 +1,5 @@
-//! One step: the files of a keyspace that are most dead are rewritten into one, and the new one is installed.
+//! One step: the files of a keyspace that are most dead are rewritten into one, and the new one is
+//! installed.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -20,8 +21,8 @@ pub(super) enum Merged {
     /// The bound holds.
     Nothing,
     Rewritten(MergeStep),
-    /// A file, or a table that refers to it, was found missing or damaged. It is left alone from now on, and
-    /// the others come next.
+    /// A file, or a table that refers to it, was found missing or damaged. It is left alone from
+    /// now on, and the others come next.
     LeftAlone,
 }
 
@@ -37,8 +38,8 @@ pub(super) struct MergeStep {
 }
 
 impl MergeStep {
-    /// Whether there is less to do after it. A file of which no more is dead than was known is not to be
-    /// rewritten for ever.
+    /// Whether there is less to do after it. A file of which no more is dead than was known is not
+    /// to be rewritten for ever.
     pub(super) fn helped(&self) -> bool {
         self.reclaimed > 0 || self.files > 1
     }
@@ -129,7 +130,8 @@ impl Core {
         Ok(Merged::Rewritten(MergeStep { rewritten, files, reclaimed, install, installed }))
     }
 
-    /// Has merges leave alone what a rewrite of files failed for; whether the next one is without any of them.
+    /// Has merges leave alone what a rewrite of files failed for; whether the next one is without
+    /// any of them.
     fn leaves_alone(&self, error: &Error, victims: &[FileUse], version: &Version) -> bool {
         let is_damaged = || victims.iter().any(|victim| victim.file.is_damaged());
         let is_of = |path: PathBuf| error.path() == Some(&*path);
@@ -155,7 +157,8 @@ impl Core {
         is_damaged()
     }
 
-    /// Says where rewritten segments lie. How long that held the tree, and whether there was anything to say.
+    /// Says where rewritten segments lie. How long that held the tree, and whether there was
+    /// anything to say.
     fn install_merge(
         &self,
         keyspace: &KeyspaceState,

@@ -41,8 +41,8 @@ pub(super) fn check_tables(
     }
 }
 
-/// Refuses a database without a log that its manifest, or a clean close, says is needed: it was there,
-/// if only empty, when that was said.
+/// Refuses a database without a log that its manifest, or a clean close, says is needed: it was
+/// there, if only empty, when that was said.
 pub(super) fn check_log(log: u64, present: &[FileKind], names: &FileNames) -> Result<()> {
     if present.contains(&FileKind::Log(log)) {
         return Ok(());
@@ -59,7 +59,8 @@ pub(crate) fn missing_log(log: u64, names: &FileNames) -> Error {
 /// More files than a database makes between two edits of its manifest, by far.
 const MOST_LEFTOVERS: u64 = 1 << 32;
 
-/// A number above that of every file, and at least `known`: the next one that the manifest knows of.
+/// A number above that of every file, and at least `known`: the next one that the manifest knows
+/// of.
 ///
 /// # Errors
 /// `Corruption` for a file with a number far beyond `known`. No database wrote it, and counting on

@@ -1,15 +1,16 @@
 //! Opening: take the lock, read the manifest, replay the logs, begin anew.
 //!
 //! Opening never repairs: what is missing or damaged is an error that names it. It never appends to
-//! a file that an earlier open created, either: what the logs hold goes into tables, which become part
-//! of the trees by the first edit of a new manifest; that edit also says that the old logs are not
-//! needed (H5), so that a crash at any moment replays them once or not at all.
+//! a file that an earlier open created, either: what the logs hold goes into tables, which become
+//! part of the trees by the first edit of a new manifest; that edit also says that the old logs are
+//! not needed (H5), so that a crash at any moment replays them once or not at all.
 //!
 //! An open that fails leaves nothing behind: a full disk must not fill with attempts.
 //!
 //! [`place`] is the directory and its lock, [`stored`] what the manifest says, [`files`] what the
-//! directory holds, [`opening`] makes a database of them; [`read_only`] makes one that is only looked at, also while another process writes
-//! to it; [`repair`] makes one of what is left, [`verify`] checks all there is.
+//! directory holds, [`opening`] makes a database of them; [`read_only`] makes one that is only
+//! looked at, also while another process writes to it; [`repair`] makes one of what is left,
+//! [`verify`] checks all there is.
 
 mod files;
 mod opening;
@@ -156,8 +157,8 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     // Another process may have had the lock until now: what is here is looked at only now.
     refuse_foreign(fs, &names)?;
     let (known, is_all) = known_in(fs, path)?;
-    // CURRENT goes first: without it there is no database, whatever is left. Before it goes what says
-    // that there is one. LOCK goes last: until then no other process begins a database here.
+    // CURRENT goes first: without it there is no database, whatever is left. Before it goes what
+    // says that there is one. LOCK goes last: until then no other process begins a database here.
     let rank = |name: &str| match name {
         "CLOSED" => 0,
         "CURRENT" => 1,

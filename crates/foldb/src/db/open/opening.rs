@@ -222,10 +222,10 @@ impl Drop for BegunFiles {
     }
 }
 
-/// Removes what no crash can make needed again, before anything is written, for the disk may be full:
-/// tables and segments that no edit ever named (what a crash left of a compaction, say), and manifests
-/// that are not in force. What an edit named stays until the new manifest is durable: that edit may be
-/// the last one that is.
+/// Removes what no crash can make needed again, before anything is written, for the disk may be
+/// full: tables and segments that no edit ever named (what a crash left of a compaction, say), and
+/// manifests that are not in force. What an edit named stays until the new manifest is durable:
+/// that edit may be the last one that is.
 fn remove_unneeded(
     fs: &dyn FileSystem,
     names: &FileNames,

@@ -1,13 +1,13 @@
 //! Opening read-only: the database as it is at a moment, held in memory and open files, also while
 //! another process writes to it.
 //!
-//! Nothing is locked and nothing written, so a writer may move on between any two looks. What is shown
-//! is a moment of it all the same, for the looks come in this order:
+//! Nothing is locked and nothing written, so a writer may move on between any two looks. What is
+//! shown is a moment of it all the same, for the looks come in this order:
 //!
 //! 1. *which keyspaces exist*;
 //! 2. *how far the logs go*: the last batch in them. Replay ends there, whatever comes later;
-//! 3. *the manifest*: its trees hold all that was flushed until now, and it knows every keyspace and
-//!    operator that the logs name up to there;
+//! 3. *the manifest*: its trees hold all that was flushed until now, and it knows every keyspace
+//!    and operator that the logs name up to there;
 //! 4. *its files*: all are opened, and stay open.
 //!
 //! The manifest first and then the logs to their end would miss unlogged writes in between:
@@ -17,13 +17,13 @@
 //! ```
 //!
 //! The logs first needs the first look: a keyspace that is dropped between 2 and 3 is gone in the
-//! manifest, but writes that came before the drop (copies of what was in it, say) may be logged behind 2
-//! and left out. So looks 1 and 3 must find the same keyspaces.
+//! manifest, but writes that came before the drop (copies of what was in it, say) may be logged
+//! behind 2 and left out. So looks 1 and 3 must find the same keyspaces.
 //!
-//! What the writer removed or was just writing when it was looked at is an error like any other, but
-//! one that does not come again in the same words: all begins anew then, keeping the tables that are
-//! open already, so that a tree of many tables is caught up with. An error that does come again is
-//! what it says it is.
+//! What the writer removed or was just writing when it was looked at is an error like any other,
+//! but one that does not come again in the same words: all begins anew then, keeping the tables
+//! that are open already, so that a tree of many tables is caught up with. An error that does come
+//! again is what it says it is.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;

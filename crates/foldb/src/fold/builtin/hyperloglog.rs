@@ -1,8 +1,8 @@
 //! `hyperloglog`: how many different elements were merged, in at most 16 KiB.
 //!
 //! Flajolet et al., *HyperLogLog* (2007), with the estimator of Ertl, *New cardinality estimation
-//! algorithms for HyperLogLog sketches* (2017), which needs no correction tables. The standard error
-//! is 1.04 / sqrt(16384), that is 0.81 %.
+//! algorithms for HyperLogLog sketches* (2017), which needs no correction tables. The standard
+//! error is 1.04 / sqrt(16384), that is 0.81 %.
 //!
 //! Operand, partial result and value are one sketch:
 //! ```text

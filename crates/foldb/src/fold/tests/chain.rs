@@ -327,8 +327,8 @@ fn h10_what_is_covered_is_not_folded() {
     assert_eq!(folded(10), "");
 }
 
-/// The short cut of one operand over nothing against the routine that it cuts short, operators that fail, delete or
-/// nobody knows included.
+/// The short cut of one operand over nothing against the routine that it cuts short, operators that
+/// fail, delete or nobody knows included.
 #[test]
 fn one_operand_reads_as_it_folds() {
     let mut outcomes = std::collections::BTreeSet::new();

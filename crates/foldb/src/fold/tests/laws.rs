@@ -146,8 +146,8 @@ proptest! {
         }
     }
 
-    /// full(base, [partial(a, b)]) = full(base, [a, b]), unless partial says Keep; and where it says
-    /// what the value is, that is so whatever the base.
+    /// full(base, [partial(a, b)]) = full(base, [a, b]), unless partial says Keep; and where it
+    /// says what the value is, that is so whatever the base.
     #[test]
     fn partial_against_full(case in case()) {
         let operator = &*case.operator;

@@ -234,8 +234,8 @@ fn walks_over_many_versions_find_the_same_both_ways() {
     }
 }
 
-/// Thousands of keys in a table, all but the ends deleted by one range delete: a walk used to step on
-/// each of them, and so did each further one.
+/// Thousands of keys in a table, all but the ends deleted by one range delete: a walk used to step
+/// on each of them, and so did each further one.
 #[test]
 fn a_range_that_was_deleted_is_jumped_over() {
     let bench = Workbench::new();
@@ -464,8 +464,8 @@ proptest! {
     }
 }
 
-/// The operators are looked up as they are when a chain is folded, not as they were when the iterator
-/// was made.
+/// The operators are looked up as they are when a chain is folded, not as they were when the
+/// iterator was made.
 #[test]
 fn an_operator_registered_after_the_iterator_was_made_folds_in_it() {
     let bench = Workbench::new();

@@ -1,5 +1,5 @@
-//! The live records of one segment on their way from one file to another: read in large steps, checked, and
-//! appended as they are.
+//! The live records of one segment on their way from one file to another: read in large steps,
+//! checked, and appended as they are.
 
 use std::collections::VecDeque;
 

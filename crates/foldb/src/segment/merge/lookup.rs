@@ -1,8 +1,8 @@
 //! Which records of a segment are alive, found in as much room as there is.
 //!
-//! Stretches are gathered from tables in any order, several times where tables share them. When the room is
-//! full they are joined; if that does not help, those of the largest positions are given up, and what was
-//! found is complete only up to there:
+//! Stretches are gathered from tables in any order, several times where tables share them. When the
+//! room is full they are joined; if that does not help, those of the largest positions are given
+//! up, and what was found is complete only up to there:
 //!
 //! ```text
 //! room for 4      found  30-40  0-10  70-80  50-60        full: 0-10 30-40 | until 50
@@ -44,8 +44,8 @@ impl Lookup {
         Lookup { segment, stretches: Vec::new(), room, from, until: None }
     }
 
-    /// The most stretches that a segment can take: each record in another table than its neighbours, and some
-    /// of them told twice.
+    /// The most stretches that a segment can take: each record in another table than its
+    /// neighbours, and some of them told twice.
     pub(super) fn most_of(placement: &Placement) -> usize {
         let values = usize::try_from(placement.values).unwrap_or(usize::MAX);
         values.saturating_add(values / 8).saturating_add(LEAST_ROOM)
@@ -82,7 +82,8 @@ impl Lookup {
         (after > before).then_some((before + after) * size_of::<Extent>())
     }
 
-    /// Twice as much, by steps that end at the room: the old and the new are never more than half as much again.
+    /// Twice as much, by steps that end at the room: the old and the new are never more than half
+    /// as much again.
     fn next_capacity(&self) -> usize {
         let least = self.stretches.capacity().max(LEAST_ROOM / 2);
         let mut next = self.room;
@@ -121,7 +122,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// However little room there is, the parts together are the union, in order, and no part is larger.
+        /// However little room there is, the parts together are the union, in order, and no part is
+        /// larger.
         #[test]
         fn parts_together_are_all_that_was_found(
             found in proptest::collection::vec((0..900u64, 1..4u64), 0..700),

@@ -17,9 +17,9 @@ const CRUMB: u64 = 8;
 /// Crumbs that are let lie.
 const MOST_CRUMBS: usize = 16;
 
-/// The files to be rewritten into one, those that are most dead first; none if the bound holds. They
-/// are as many as are needed for the bound and fit. Files that are much too small are gathered when
-/// they get many.
+/// The files to be rewritten into one, those that are most dead first; none if the bound holds.
+/// They are as many as are needed for the bound and fit. Files that are much too small are gathered
+/// when they get many.
 pub(crate) fn pick(files: impl IntoIterator<Item = FileUse>, bound: Bound) -> Vec<FileUse> {
     let mut files: Vec<FileUse> = files.into_iter().collect();
     let mut all: u64 = files.iter().map(|file| file.used()).sum();

@@ -1,9 +1,9 @@
 //! Rewriting segments without their dead values.
 //!
-//! Memory is what the budget says, however large files, values and what tables refer to are: which stretches
-//! are alive is looked up for as many segments at a time as fit; of one that does not fit alone, a part at a
-//! time ([`super::lookup`]). Values, moves and hints pass through buffers. Records are checked on the way and
-//! copied as they are.
+//! Memory is what the budget says, however large files, values and what tables refer to are: which
+//! stretches are alive is looked up for as many segments at a time as fit; of one that does not fit
+//! alone, a part at a time ([`super::lookup`]). Values, moves and hints pass through buffers.
+//! Records are checked on the way and copied as they are.
 //!
 //! ```text
 //! budget 64    lookups 0..32    values 8    moves, hints 2 each

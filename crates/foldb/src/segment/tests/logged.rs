@@ -1,4 +1,5 @@
-//! Walks over logs that became segments: every value is met with its key and number, and no damage passes.
+//! Walks over logs that became segments: every value is met with its key and number, and no damage
+//! passes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -105,8 +106,8 @@ fn record() -> impl Strategy<Value = Record> {
 }
 
 proptest! {
-    /// However little is read at once all values are met, in order; and a changed bit anywhere is noticed, at
-    /// the latest behind its frame.
+    /// However little is read at once all values are met, in order; and a changed bit anywhere is
+    /// noticed, at the latest behind its frame.
     #[test]
     fn every_value_of_a_log_is_met_and_no_damage_passes(
         records in proptest::collection::vec(record(), 0..12),

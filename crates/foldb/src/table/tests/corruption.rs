@@ -202,8 +202,8 @@ fn newer_format_version_is_unsupported() {
     assert!(error.to_string().contains("use a newer foldb"), "{error}");
 }
 
-/// Zeros, 0xff and single bits in the footer looked like a newer format: open and repair both refused
-/// the table, and nothing could be done about it.
+/// Zeros, 0xff and single bits in the footer looked like a newer format: open and repair both
+/// refused the table, and nothing could be done about it.
 #[test]
 fn damage_is_never_taken_for_a_newer_format() {
     let (records, bytes) = small_table(Compression::None);
@@ -225,7 +225,8 @@ fn damage_is_never_taken_for_a_newer_format() {
     }
 }
 
-/// Version 0 differs by its seal alone, unless it has separated values: nobody is promised to read those.
+/// Version 0 differs by its seal alone, unless it has separated values: nobody is promised to read
+/// those.
 #[test]
 fn format_version_0_is_read_unless_values_are_separated() {
     let (records, mut bytes) = small_table(Compression::None);

@@ -1,12 +1,13 @@
-//! References to value segments: those of one segment are found and read alone, and damage is noticed.
+//! References to value segments: those of one segment are found and read alone, and damage is
+//! noticed.
 
 use super::*;
 use crate::ErrorKind;
 use crate::segment::{Address, Extent, SegmentId};
 use crate::table::ReferencesReader;
 
-/// A table whose records lie scattered over segments 10, 20, ...: the records of one are every other one, so
-/// that each is a stretch of its own. Segment 30 has more than one piece.
+/// A table whose records lie scattered over segments 10, 20, ...: the records of one are every
+/// other one, so that each is a stretch of its own. Segment 30 has more than one piece.
 fn scattered(segments: u64, each: u64) -> (Vec<u8>, u64) {
     let mut records = Vec::new();
     let record_len = Address { segment: 1, position: 0, len: 100, key_part: 0 }.record_len();

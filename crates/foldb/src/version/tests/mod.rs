@@ -1,5 +1,5 @@
-//! Tests of the tree's shape: edits as bytes, edits applied, the manifest that keeps them, and the tables
-//! that are open.
+//! Tests of the tree's shape: edits as bytes, edits applied, the manifest that keeps them, and the
+//! tables that are open.
 
 mod edits;
 mod manifest;

@@ -206,7 +206,8 @@ proptest! {
     }
 }
 
-/// A value of headers, each of a frame as long as frames get, that calls synced what comes before it.
+/// A value of headers, each of a frame as long as frames get, that calls synced what comes before
+/// it.
 fn fake_headers(len: usize) -> Vec<u8> {
     let header = FrameHeader { part: Part::Whole, frame: 900, synced_through: 899, log: NUMBER };
     let mut fake = vec![0; HEADER_LEN + 1];

@@ -1,4 +1,5 @@
-//! Separable values: where the writer says that they lie they do, and a log may be cut under a reader.
+//! Separable values: where the writer says that they lie they do, and a log may be cut under a
+//! reader.
 
 use super::*;
 use crate::batch::Operation;
@@ -82,7 +83,8 @@ fn small_and_huge_values_are_not_separable() {
     assert!(is_separable(0, LEAST_SEPARABLE));
 }
 
-/// A flush gives back the space behind the last frame while a checkpoint, or another process, reads.
+/// A flush gives back the space behind the last frame while a checkpoint, or another process,
+/// reads.
 #[test]
 fn a_log_that_is_cut_under_a_reader_ends_where_it_ended() {
     let fs = MemFs::new();

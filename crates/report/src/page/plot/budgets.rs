@@ -22,8 +22,8 @@ pub struct Measure {
     pub show: fn(f64) -> String,
 }
 
-/// `measure` of runs with the same data and load and different budgets: their medians as a line, their
-/// repetitions as marks. `None` for less than two budgets.
+/// `measure` of runs with the same data and load and different budgets: their medians as a line,
+/// their repetitions as marks. `None` for less than two budgets.
 pub fn figure(name: &str, runs: &[MergeRun], measure: &Measure) -> Option<Markup> {
     let budgets = || runs.iter().map(|run| run.case.budget_bytes);
     if budgets().all(|budget| Some(budget) == budgets().next()) {

@@ -2,8 +2,8 @@
 //!
 //! `growth/merge-1m` and `growth/merge-10m` are two sizes of one group, and so are `growth/1M` and
 //! `growth/10M`. What their commands say in `--num=` counts: a name keeps its size where a run is
-//! scaled down. In a group whose names tell no sizes, a run's own timeline does: its rate in each interval,
-//! over the operations it has done by then.
+//! scaled down. In a group whose names tell no sizes, a run's own timeline does: its rate in each
+//! interval, over the operations it has done by then.
 
 use maud::{Markup, html};
 

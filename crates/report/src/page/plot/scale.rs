@@ -88,8 +88,8 @@ impl Scale for Exactly {
     }
 }
 
-/// Equal factors are equal lengths: between powers of ten, or halves and fifths of them where values
-/// are nearer to each other.
+/// Equal factors are equal lengths: between powers of ten, or halves and fifths of them where
+/// values are nearer to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Logarithmic {
     low: f64,

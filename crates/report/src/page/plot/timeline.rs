@@ -1,8 +1,8 @@
 //! How the rate of one engine went, and when it flushed and compacted.
 //!
 //! The repetition with the median rate is drawn strongly and its flushes and compactions are marked
-//! below it; the others are faint. Each engine has its own scales, for the question here is how even
-//! its rate is: which engine is faster, the bars tell.
+//! below it; the others are faint. Each engine has its own scales, for the question here is how
+//! even its rate is: which engine is faster, the bars tell.
 
 use maud::{Markup, html};
 

@@ -24,7 +24,8 @@ enum Event {
     Compact(usize),
     /// A job that stops after part of its range, as a crash would stop it.
     CompactPartly { share: f64 },
-    /// Two jobs at the same time, with memtables flushed between their beginnings; the second ends first if so told.
+    /// Two jobs at the same time, with memtables flushed between their beginnings; the second ends
+    /// first if so told.
     CompactTogether { flushes: u32, second_first: bool },
     /// Another shape.
     Preset(CompactionPreset),
@@ -188,8 +189,8 @@ proptest! {
         history.come_to_rest();
     }
 
-    /// Two small runs over a large tree lie below every bound in bytes, and yet they stopped writers for
-    /// ever where two were as many as level 0 may have.
+    /// Two small runs over a large tree lie below every bound in bytes, and yet they stopped
+    /// writers for ever where two were as many as level 0 may have.
     #[test]
     fn a_policy_at_rest_stops_no_writer(
         preset in presets(),
@@ -288,8 +289,8 @@ proptest! {
         prop_assert!(false, "{MANY} steps and no end");
     }
 
-    /// However the tree came to be: the jobs done at rest end, wake no other rule for long, and leave no
-    /// slice under more dead bytes than allowed.
+    /// However the tree came to be: the jobs done at rest end, wake no other rule for long, and
+    /// leave no slice under more dead bytes than allowed.
     #[test]
     fn at_rest_jobs_end_and_no_slice_is_left_under_much(
         preset in presets(),
@@ -321,7 +322,8 @@ proptest! {
         prop_assert!(false, "{MANY} jobs and no end");
     }
 
-    /// However much reads pay, they find nothing more to buy in the end, and each job's price is worth it.
+    /// However much reads pay, they find nothing more to buy in the end, and each job's price is
+    /// worth it.
     #[test]
     fn jobs_for_reads_end_when_no_run_is_too_many(
         preset in presets(),
@@ -351,7 +353,8 @@ proptest! {
         prop_assert!(false, "{MANY} jobs and no end");
     }
 
-    /// The same of scans over keys that are gone: each job is one that keeps the order, and they end.
+    /// The same of scans over keys that are gone: each job is one that keeps the order, and they
+    /// end.
     #[test]
     fn jobs_for_scans_end(
         preset in presets(),

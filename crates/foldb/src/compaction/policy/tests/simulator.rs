@@ -165,8 +165,8 @@ fn a_random_fill_writes_less_than_five_times_in_less_than_a_third_more_space() {
     assert!(cost.space_max < 1.3, "{cost:?}");
 }
 
-/// Whatever was done while writes came: a fill that ends leaves little above the last level, for less than
-/// one writing of all of it.
+/// Whatever was done while writes came: a fill that ends leaves little above the last level, for
+/// less than one writing of all of it.
 #[test]
 fn a_random_fill_that_ends_comes_to_rest_in_little_space() {
     let loads = loads();

@@ -1,8 +1,8 @@
 //! A copy of a damaged database, to be repaired in its place.
 //!
-//! Tables and segment files are hard links where that can be: none changes once it is closed, and an open
-//! never appends to a file that it did not create (H12). What is written to later (logs, manifests,
-//! `CURRENT`) is copied. The database is locked meanwhile; nothing in it is changed.
+//! Tables and segment files are hard links where that can be: none changes once it is closed, and
+//! an open never appends to a file that it did not create (H12). What is written to later (logs,
+//! manifests, `CURRENT`) is copied. The database is locked meanwhile; nothing in it is changed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,7 +29,8 @@ impl Copy {
     /// Copies all files of the database at `from`.
     ///
     /// # Errors
-    /// `Locked`; `DatabaseExists` or `InvalidArgument` for a directory that has something in it; `Io`.
+    /// `Locked`; `DatabaseExists` or `InvalidArgument` for a directory that has something in it;
+    /// `Io`.
     pub(super) fn make(fs: &Arc<dyn FileSystem>, from: &Path, to: &Path) -> Result<Copy> {
         let names = FileNames::new(from);
         let present = list_files(&**fs, &names)?;

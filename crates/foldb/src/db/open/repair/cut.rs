@@ -4,8 +4,8 @@
 //! 7.log: 1 2 x 4 5    8.log: 6 7        7.log: 1 2    7.log.damaged: 1 2 x 4 5    8.log.cut: 6 7
 //! ```
 //!
-//! What was written later goes too, so that what survives is a prefix of the writes (H11); it stays under
-//! other names. The log is replaced by one rename: at every moment there is one of its name.
+//! What was written later goes too, so that what survives is a prefix of the writes (H11); it stays
+//! under other names. The log is replaced by one rename: at every moment there is one of its name.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

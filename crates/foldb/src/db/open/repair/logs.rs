@@ -1,13 +1,14 @@
 //! What logs tell where there is no manifest: whose they are, and which keyspaces there must be.
 //!
-//! A keyspace that was never flushed is in logs only; what was written to it is replayed into one of that id:
+//! A keyspace that was never flushed is in logs only; what was written to it is replayed into one
+//! of that id:
 //!
 //! ```text
 //! tables: of keyspace 2     log: 0.PUT.7  3.PUT.8     there are 0, 2 and 3
 //! ```
 //!
-//! One that was dropped may come back, for as long as a log names it. Damage in a log is its replay's to tell:
-//! here it only ends what the log tells.
+//! One that was dropped may come back, for as long as a log names it. Damage in a log is its
+//! replay's to tell: here it only ends what the log tells.
 
 use std::collections::BTreeSet;
 

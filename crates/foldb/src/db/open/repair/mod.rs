@@ -1,25 +1,28 @@
 //! Repair: what is left of a database with files missing or damaged becomes one that opens.
 //!
-//! Nothing that an open would read is given up: a repair of a database that opens changes nothing but
-//! the number of its manifest. What is gone is reported, never guessed:
+//! Nothing that an open would read is given up: a repair of a database that opens changes nothing
+//! but the number of its manifest. What is gone is reported, never guessed:
 //!
-//! - The manifest is the one that `CURRENT` names; if that cannot be read, the newest that can; if none can,
-//!   or tables are newer than all it knows of, one is made of what the tables tell ([`rebuild`]). What such a
-//!   one does not know of is put aside instead of being removed as a leftover.
-//! - What can be read of a damaged table is written anew and takes its place ([`tables`]). Of the keys
-//!   that are lost with the rest, or with a missing table, are found again the separated values whose
-//!   segments it referred to, the newest of each key ([`values`]); what else it held of them (other
-//!   values, operands, deletes) is not known, so an older value may show.
+//! - The manifest is the one that `CURRENT` names; if that cannot be read, the newest that can; if
+//!   none can, or tables are newer than all it knows of, one is made of what the tables tell
+//!   ([`rebuild`]). What such a one does not know of is put aside instead of being removed as a
+//!   leftover.
+//! - What can be read of a damaged table is written anew and takes its place ([`tables`]). Of the
+//!   keys that are lost with the rest, or with a missing table, are found again the separated
+//!   values whose segments it referred to, the newest of each key ([`values`]); what else it held
+//!   of them (other values, operands, deletes) is not known, so an older value may show.
 //! - A log that is missing is passed over. What it held is lost; what stands in later ones is kept.
-//!   Without a manifest nobody knows which tables are lost: where none is left, or a damaged one may be anybody's, all
-//!   that segments hold is looked at.
-//! - Segments need nothing: reads of values that are lost say so. One that nothing refers to any more
-//!   because a table is lost is put aside, for it may hold more of the table than could be read.
+//!   Without a manifest nobody knows which tables are lost: where none is left, or a damaged one
+//!   may be anybody's, all that segments hold is looked at.
+//! - Segments need nothing: reads of values that are lost say so. One that nothing refers to any
+//!   more because a table is lost is put aside, for it may hold more of the table than could be
+//!   read.
 //!
-//! A repair can work on a copy ([`copy`]), in memory only (a dry run), and cut a damaged log ([`cut`]).
+//! A repair can work on a copy ([`copy`]), in memory only (a dry run), and cut a damaged log
+//! ([`cut`]).
 //!
-//! The new manifest takes effect as every manifest does, by `CURRENT`; until then the database is as it
-//! was. Damaged tables are put aside under another name, for whoever can do more with them.
+//! The new manifest takes effect as every manifest does, by `CURRENT`; until then the database is
+//! as it was. Damaged tables are put aside under another name, for whoever can do more with them.
 
 mod copy;
 mod cut;
@@ -136,7 +139,8 @@ fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result
     Ok(report)
 }
 
-/// What a clean close said of the files, as far as it can be believed; what is not as it said is noted.
+/// What a clean close said of the files, as far as it can be believed; what is not as it said is
+/// noted.
 fn closed(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -396,8 +400,8 @@ impl Repair<'_> {
         before.apply(&edits, comparator, trash)
     }
 
-    /// Reads all of a table. Only what cannot be read for good is wrong: a table that merely cannot be
-    /// opened now must not be given up.
+    /// Reads all of a table. Only what cannot be read for good is wrong: a table that merely cannot
+    /// be opened now must not be given up.
     fn what_is_wrong(&self, table: &TableRef, tables: &OpenTables) -> Result<Option<Error>> {
         let number = table.file.number;
         if !self.present.contains(&FileKind::Table(number)) {

@@ -17,15 +17,17 @@ use std::path::PathBuf;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct RepairOptions {
-    /// Leave the database as it is, and repair a copy of it in this directory, which must not exist or be
-    /// empty. Default: the database itself is repaired. Tables and value segments never change once they
-    /// are closed, so they become hard links where the file system can: the copy takes the space of logs
-    /// and manifests, and of what the repair writes. If the repair fails nothing is left of the copy.
+    /// Leave the database as it is, and repair a copy of it in this directory, which must not exist
+    /// or be empty. Default: the database itself is repaired. Tables and value segments never
+    /// change once they are closed, so they become hard links where the file system can: the copy
+    /// takes the space of logs and manifests, and of what the repair writes. If the repair fails
+    /// nothing is left of the copy.
     pub copy_to: Option<PathBuf>,
-    /// Change nothing, and report what a repair would. Default: false. What it would write is kept in
-    /// memory until it ends: what is salvaged of damaged tables, and what the logs hold.
+    /// Change nothing, and report what a repair would. Default: false. What it would write is kept
+    /// in memory until it ends: what is salvaged of damaged tables, and what the logs hold.
     pub dry_run: bool,
-    /// Give up the end of a log that is damaged before its end. Default: such a log is `Corruption`.
+    /// Give up the end of a log that is damaged before its end. Default: such a log is
+    /// `Corruption`.
     pub cut_log: Option<LogCut>,
 }
 

@@ -1,16 +1,16 @@
 //! A manifest made of nothing but the other files.
 //!
-//! Each table tells whose it is and what its records are. The last table of each flush and slice tells
-//! of the tree around it as well ([`Surroundings`]): how much of which files was shown then, and up to
-//! which write everything is in tables. What is shown only gets less, so what all of them say together is
-//! what was shown at the end: a record that was folded into another is not counted twice, and
-//! neither is a write of the logs (H1, H5).
+//! Each table tells whose it is and what its records are. The last table of each flush and slice
+//! tells of the tree around it as well ([`Surroundings`]): how much of which files was shown then,
+//! and up to which write everything is in tables. What is shown only gets less, so what all of them
+//! say together is what was shown at the end: a record that was folded into another is not counted
+//! twice, and neither is a write of the logs (H1, H5).
 //!
-//! Tables that show keys of each other go into runs by their age. Not told anywhere, and lost, are the
-//! names and options of keyspaces, and what was trimmed by slices that left nothing.
+//! Tables that show keys of each other go into runs by their age. Not told anywhere, and lost, are
+//! the names and options of keyspaces, and what was trimmed by slices that left nothing.
 //!
-//! A segment that tables refer to and no file has whole is placed in a file that is not there, so that reads
-//! of its values say that they are lost, and all else goes on.
+//! A segment that tables refer to and no file has whole is placed in a file that is not there, so
+//! that reads of its values say that they are lost, and all else goes on.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,8 +48,8 @@ type Sections = BTreeMap<KeyspaceId, BTreeMap<SegmentId, Vec<FoundSection>>>;
 /// A manifest, and what it does without.
 pub(super) struct Rebuilt {
     pub(super) recovered: Recovered,
-    /// Of each keyspace of which tables are lost that nobody knows any more, the segments that are there: they
-    /// tell whose the values are.
+    /// Of each keyspace of which tables are lost that nobody knows any more, the segments that are
+    /// there: they tell whose the values are.
     pub(super) unclaimed: BTreeMap<KeyspaceId, Vec<Placement>>,
 }
 
@@ -112,8 +112,8 @@ impl<'a> Survey<'a> {
         Ok(survey)
     }
 
-    /// A number above that of every file and segment: they are counted by the same counter, and a segment
-    /// names no file. An id that is given twice would have one read in place of the other.
+    /// A number above that of every file and segment: they are counted by the same counter, and a
+    /// segment names no file. An id that is given twice would have one read in place of the other.
     ///
     /// # Errors
     /// As [`next_number`].
@@ -124,8 +124,8 @@ impl<'a> Survey<'a> {
         next_number(self.present, segments.saturating_add(1), self.names)
     }
 
-    /// Whether a flush or slice was finished since a manifest said that this is the next number, or a merge
-    /// moved a segment that lies nowhere else now.
+    /// Whether a flush or slice was finished since a manifest said that this is the next number, or
+    /// a merge moved a segment that lies nowhere else now.
     pub(super) fn has_work_since(&self, next_file: u64) -> bool {
         let mut finished = self.told.iter().filter(|told| told.surroundings.is_some());
         let mut segments = self.sections.values().flatten();
@@ -267,7 +267,8 @@ impl<'a> Survey<'a> {
         Ok(None)
     }
 
-    /// Whether tables of a keyspace are lost: none is left, or there are damaged ones, which may be anybody's.
+    /// Whether tables of a keyspace are lost: none is left, or there are damaged ones, which may be
+    /// anybody's.
     fn lacks_tables(&self, id: KeyspaceId) -> bool {
         !self.damaged.is_empty() || self.told.iter().all(|told| told.keyspace != id)
     }
@@ -314,9 +315,9 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Where the segments of a keyspace lie. Of several whole sections the one that has most of what tables
-    /// refer to: what a merge was just writing, or has moved away, may lack what was written since, or what
-    /// a table still shows. Of equals the later.
+    /// Where the segments of a keyspace lie. Of several whole sections the one that has most of
+    /// what tables refer to: what a merge was just writing, or has moved away, may lack what was
+    /// written since, or what a table still shows. Of equals the later.
     fn placements(&self, id: KeyspaceId, sections: &Sections) -> BTreeMap<SegmentId, Placement> {
         let own = || self.told.iter().filter(|told| told.keyspace == id);
         let mut placements = BTreeMap::new();

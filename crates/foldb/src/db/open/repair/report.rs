@@ -8,21 +8,23 @@ use crate::error::Error;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// Why the manifest that was in force could not be read, if it could not; an older one was then.
+    /// Why the manifest that was in force could not be read, if it could not; an older one was
+    /// then.
     pub manifest: Option<Error>,
-    /// What is not as it was when the database was closed: a manifest or log that is shorter, another one,
-    /// or the record of the close itself. What is missing there is lost.
+    /// What is not as it was when the database was closed: a manifest or log that is shorter,
+    /// another one, or the record of the close itself. What is missing there is lost.
     pub cut: Vec<Error>,
-    /// Whether no manifest could be read that knows of all tables, and one was made of what they tell.
+    /// Whether no manifest could be read that knows of all tables, and one was made of what they
+    /// tell.
     pub rebuilt: bool,
     /// Tables that are whole.
     pub tables: u64,
     /// Tables that are missing or damaged. Without a manifest only the damaged ones are known.
     /// What could be read of a damaged one was written anew: see [`LostTable::lost`].
     pub lost_tables: Vec<LostTable>,
-    /// Without a manifest: keyspaces of which values were found again though no table may be left that shows
-    /// them. Of all their keys deletes, operands and values that were not separated are unknown as far as only
-    /// lost tables held them.
+    /// Without a manifest: keyspaces of which values were found again though no table may be left
+    /// that shows them. Of all their keys deletes, operands and values that were not separated are
+    /// unknown as far as only lost tables held them.
     pub incomplete_keyspaces: Vec<String>,
     /// Whether keyspaces lost their names and options, because a manifest had to be made.
     pub lost_keyspace_names: bool,
@@ -49,8 +51,8 @@ impl RepairReport {
             && self.cut_log.is_none()
     }
 
-    /// Whether all that the database held is still there: what was damaged could be had from elsewhere.
-    /// Names and options of keyspaces count too, which are nowhere but in the manifest.
+    /// Whether all that the database held is still there: what was damaged could be had from
+    /// elsewhere. Names and options of keyspaces count too, which are nowhere but in the manifest.
     pub fn lost_nothing(&self) -> bool {
         !self.lost_keyspace_names
             && self.lost_tables.iter().all(LostTable::lost_nothing)
@@ -81,9 +83,9 @@ pub struct CutLog {
     pub later_logs: Vec<PathBuf>,
 }
 
-/// A table that is missing or damaged. What could be read of it was written anew. Of the keys in `lost`
-/// deletes, operands and values that were not separated are unknown as far as only this table held them:
-/// an older value may show.
+/// A table that is missing or damaged. What could be read of it was written anew. Of the keys in
+/// `lost` deletes, operands and values that were not separated are unknown as far as only this
+/// table held them: an older value may show.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LostTable {
@@ -101,8 +103,8 @@ pub struct LostTable {
     pub records_salvaged: u64,
     /// The ranges of keys of which records are lost, in order.
     pub lost: Vec<LostRange>,
-    /// Whether range deletes are lost, or may be: keys from `first_key` to `last_key` that one deleted
-    /// may show again.
+    /// Whether range deletes are lost, or may be: keys from `first_key` to `last_key` that one
+    /// deleted may show again.
     pub lost_range_deletes: bool,
 }
 

@@ -5,9 +5,9 @@
 //! run 4:  v [a, m)  u [m, z)        v has what t showed, but for some of d to g
 //! ```
 //!
-//! Invariant: of a key nothing is moved. What is salvaged keeps its numbers, its run and the bounds in
-//! which it was shown (H1), so order and counts are as they were. Where records are lost an older value
-//! may show, and the report has the range (H26).
+//! Invariant: of a key nothing is moved. What is salvaged keeps its numbers, its run and the bounds
+//! in which it was shown (H1), so order and counts are as they were. Where records are lost an
+//! older value may show, and the report has the range (H26).
 
 use std::cell::Cell;
 use std::path::PathBuf;

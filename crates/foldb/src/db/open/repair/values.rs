@@ -1,15 +1,16 @@
-//! Separated values of keys whose tables are gone, found again by what their segments say of themselves.
+//! Separated values of keys whose tables are gone, found again by what their segments say of
+//! themselves.
 //!
 //! ```text
 //! lost: L1.t [a, m), which referred to segment 7        7: a.PUT.5  b.PUT.9  n.PUT.6
 //! left: L2   b.PUT.12                                   found: a.PUT.5
 //! ```
 //!
-//! Where no manifest is left to tell of lost tables ([`Sought::All`]), all that segments hold is looked at: as far as
-//! tables are left that show it, or something newer, it is hidden.
+//! Where no manifest is left to tell of lost tables ([`Sought::All`]), all that segments hold is
+//! looked at: as far as tables are left that show it, or something newer, it is hidden.
 //!
-//! `n` lay outside, and `b` is hidden by something newer. Whether `a` was deleted since, by a record of the lost
-//! table, is not known: it shows (H26).
+//! `n` lay outside, and `b` is hidden by something newer. Whether `a` was deleted since, by a
+//! record of the lost table, is not known: it shows (H26).
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -151,8 +152,8 @@ impl Repair<'_> {
     }
 }
 
-/// Whether something that is left is newer. Records of the bottom have lost their sequence numbers; such
-/// a one is older than what was separated after its table was begun.
+/// Whether something that is left is newer. Records of the bottom have lost their sequence numbers;
+/// such a one is older than what was separated after its table was begun.
 fn is_hidden(
     value: &Found,
     own: &KeyspaceParts,

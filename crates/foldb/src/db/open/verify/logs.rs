@@ -87,7 +87,8 @@ impl Verification<'_> {
         Ok(())
     }
 
-    /// What an open would find: whether each log follows the one before, and nothing synced is missing.
+    /// What an open would find: whether each log follows the one before, and nothing synced is
+    /// missing.
     fn replay(&self, told: &Told) -> Result<()> {
         let stored = &told.stored;
         check_log(stored.log, &self.present, &self.names)?;

@@ -1,5 +1,5 @@
-//! Verification of a database that is closed: every checksum of every file, and what files say of each
-//! other. It needs no database that opens, changes nothing, and goes on behind what it finds:
+//! Verification of a database that is closed: every checksum of every file, and what files say of
+//! each other. It needs no database that opens, changes nothing, and goes on behind what it finds:
 //!
 //! - the manifest that `CURRENT` names, and the trees that its edits come to ([`tables`]);
 //! - each table against itself, the manifest, its segments and the operators of its operands;

@@ -1,4 +1,5 @@
-//! Tables: each against itself, what the manifest says of it, its segments and its operands' operators.
+//! Tables: each against itself, what the manifest says of it, its segments and its operands'
+//! operators.
 
 use std::collections::HashSet;
 use std::path::Path;
