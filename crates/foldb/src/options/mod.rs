@@ -201,8 +201,8 @@ pub struct Options {
     /// reads meet ever more runs.
     /// RocksDB: `disable_auto_compactions`.
     pub disable_auto_compactions: bool,
-    /// Threads that compact this database at once, beside the one that is left to flush. Default:
-    /// 1. More: keeps up with more writing, for processor time and memory.
+    /// Threads that compact this database at once, beside the one that is left to flush.
+    /// Default: 1. More: keeps up with more writing, for processor time and memory.
     /// RocksDB: `max_background_compactions`.
     pub max_background_compactions: usize,
 
