@@ -103,8 +103,8 @@ impl RangeDeletes {
         RangeDeletes(Mutex::new(Vec::new()))
     }
 
-    /// The writer deletes a range, behind so many nodes. It does so rarely: the lock costs no
-    /// others.
+    /// Notes that the writer deletes a range when there are `nodes` nodes. It does so rarely, so
+    /// the lock costs other writes nothing.
     pub(crate) fn note(&self, seqno: u64, nodes: u32, revived: u64) {
         let mut deletes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Of deletes in a row the first one tells the same of all.

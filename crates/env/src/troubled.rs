@@ -42,7 +42,7 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// From now on one in so many calls that change something fails; 0: none does. Locks and
+    /// From now on one of `calls` calls that change something fails; 0: none does. Locks and
     /// removals never fail: what an attempt leaves behind is then the caller's doing.
     pub fn fail_one_in(&self, calls: u64, seed: u64) {
         self.draws.store(seed, Relaxed);

@@ -30,9 +30,9 @@ pub struct Temper {
     pub call_micros: u64,
     /// Longest time of a sync, in microseconds.
     pub sync_micros: u64,
-    /// Of 100 000 calls, so many fail.
+    /// How many of 100 000 calls fail.
     pub failures: u32,
-    /// Of 100 000 calls, so many take ten seconds.
+    /// How many of 100 000 calls take ten seconds.
     pub hangs: u32,
 }
 

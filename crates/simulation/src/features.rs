@@ -23,13 +23,13 @@ pub struct Features {
     pub keys: u16,
     /// Largest value, in bytes.
     pub largest_value: usize,
-    /// Of 256 values, so many may be that large; the others have eight bytes.
+    /// How many of 256 values may be that large; the others have eight bytes.
     pub large_values: u8,
     /// Operations of each thread in a life.
     pub operations: u64,
-    /// Of 100 operations of a writer, so many read.
+    /// How many of 100 operations of a writer read.
     pub reads: u8,
-    /// Of 256 writes, so many ask for a sync.
+    /// How many of 256 writes ask for a sync.
     pub syncs: u8,
     /// Whether several operations are written as one.
     pub batches: bool,

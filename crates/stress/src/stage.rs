@@ -29,7 +29,7 @@ pub struct Stage {
 
 /// Opens that may fail before the disk is mended.
 const ATTEMPTS: usize = 4;
-/// Files that so many failed opens may leave: some call that nothing can be taken back behind.
+/// Files that failed opens may leave: behind some calls nothing can be taken back.
 const LEFT_BEHIND: usize = 3;
 
 impl Stage {

@@ -63,9 +63,9 @@ pub(super) struct Stuck(pub(super) String);
 /// How a run is scheduled. All drawn from the seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Of 1 000 calls, so many hand the baton on although their thread could go on.
+    /// How many of 1 000 calls hand the baton on although their thread could go on.
     pub switches: u32,
-    /// Of 1 000 waits at a futex, so many end without a cause, as the system call allows.
+    /// How many of 1 000 futex waits end without a cause, as the system call allows.
     pub spurious: u32,
     /// Longest time that passes at a call, in nanoseconds.
     pub call_nanos: u64,

@@ -35,7 +35,7 @@ pub fn need(view: &View, is_wanted: bool) -> Option<Need> {
     drafts.extend(go_down(view));
     let bytes: u64 = runs.iter().map(RunShape::bytes).sum();
     let debt = if is_wanted { 0 } else { bytes.max(1) };
-    // As urgent as a tier of so many runs is, so that no other level is put in order first.
+    // As urgent as a tier with this many runs, so that no other level is put in order first.
     let urgency = runs.len() as f64 / view.policy.level0_trigger.max(1) as f64;
     Some(Need { urgency, debt, drafts })
 }
