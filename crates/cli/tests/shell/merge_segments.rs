@@ -11,7 +11,8 @@ fn lines(count: usize, generation: usize) -> Vec<u8> {
     (0..count).flat_map(|n| format!("key{n:03}\t{generation:0300}\n").into_bytes()).collect()
 }
 
-/// A database in which some values of two segment files are dead.
+/// A database in which some values of two segment files are dead: 31 of 130. From a quarter on the
+/// database merges them by itself, now or later, and the tests would not know what there is.
 fn half_dead() -> Shell {
     let shell = Shell::new();
     shell.ok("keyspaces db --create pages --separate 100");
@@ -20,9 +21,7 @@ fn half_dead() -> Shell {
         shell.feed(&words, &lines(count, generation)).ok();
         shell.ok("compact db");
     }
-    for n in 0..10 {
-        shell.ok(&format!("delete db key{n:03} --keyspace pages"));
-    }
+    shell.ok("delete db key000 --keyspace pages");
     shell
 }
 
@@ -39,12 +38,12 @@ fn dead_space_comes_back_and_the_rest_is_there() {
     let shell = half_dead();
     let report: Value =
         serde_json::from_str(&shell.ok("merge-segments db --dead 0 --json")).unwrap();
-    assert!(report["bytes_reclaimed"].as_u64() > Some(40 * 300), "{report}");
+    assert!(report["bytes_reclaimed"].as_u64() > Some(30 * 300), "{report}");
     assert_eq!((&report["cancelled"], &report["found"]), (&false.into(), &Value::Array(vec![])));
     let ran = shell.run("merge-segments db --dead 0");
     assert!(ran.err.starts_with("merged in "), "{ran:?}");
     assert_eq!(ran.ok(), "");
-    assert_eq!(shell.ok("scan db --keyspace pages").lines().count(), 90);
+    assert_eq!(shell.ok("scan db --keyspace pages").lines().count(), 99);
 }
 
 #[test]
