@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use foldb::{Db, Options};
+use foldb::{Db, MergeOptions, Options};
 
 const MIB: usize = 1 << 20;
 const RUNS: u8 = 6;
@@ -21,6 +21,8 @@ const WORK: &str = "FOLDB_TEST_WORK";
 const DIRECTORY: &str = "FOLDB_TEST_DIRECTORY";
 /// To be set by hand for other sizes, in MiB.
 const SIZE: &str = "FOLDB_TEST_LARGE_VALUE_MIB";
+/// Set where values lie in segments.
+const SEPARATED: &str = "FOLDB_TEST_SEPARATED";
 
 fn value_bytes() -> usize {
     std::env::var(SIZE).map_or(40, |mib| mib.parse().expect("a number of MiB")) * MIB
@@ -31,6 +33,8 @@ fn options() -> Options {
         create_if_missing: true,
         disable_auto_compactions: true,
         memory_budget: BUDGET,
+        value_separation_min: std::env::var_os(SEPARATED).map(|_| MIB),
+        max_dead_fraction: 1.0,
         ..Options::default()
     }
 }
@@ -84,6 +88,24 @@ fn work(name: &str, path: &Path) {
             assert_eq!(seen.count(), usize::from(RUNS));
         }
         "compact" => db.compact(..).unwrap(),
+        "overwrite" => (0..RUNS / 2).for_each(|n| {
+            db.put([n], value(n)).unwrap();
+            db.flush().unwrap();
+        }),
+        "merge segments" => {
+            let all = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
+            let report = db.merge_segments(&all).unwrap();
+            assert!(report.bytes_reclaimed() >= value_bytes() as u64, "{report:?}");
+        }
+        "checkpoint" => {
+            db.checkpoint(path.with_extension("copy")).unwrap();
+        }
+        // The next open finds the value in the log alone.
+        "end without a close" => {
+            db.put([0], value(0)).unwrap();
+            println!("peak={}", peak());
+            std::process::exit(0);
+        }
         unknown => panic!("{unknown} is no work"),
     }
     db.close().unwrap();
@@ -102,11 +124,40 @@ fn child() {
 /// copies of the value it stood on, and the table's writer two.
 #[test]
 fn large_values_take_the_budget_and_three_times_their_size() {
+    let tree = ["put", "get", "scan", "scan backwards", "compact", "get", "scan", "compact"];
+    assert_peaks(&tree, false);
+}
+
+/// The same where values lie in segments, and behind an end without a close.
+#[test]
+fn large_separated_values_take_the_budget_and_three_times_their_size() {
+    let work = [
+        "put",
+        "get",
+        "scan",
+        "scan backwards",
+        "compact",
+        "overwrite",
+        "compact",
+        "merge segments",
+        "checkpoint",
+        "end without a close",
+        "get",
+    ];
+    assert_peaks(&work, true);
+}
+
+/// Does this work, each piece in a child of its own, and looks at what each took.
+fn assert_peaks(work: &[&'static str], separated: bool) {
     let directory = tempfile::tempdir().unwrap();
     let most = BUDGET + 3 * value_bytes() + IDLE;
     let mut too_much = Vec::new();
-    for name in ["put", "get", "scan", "scan backwards", "compact", "get", "scan", "compact"] {
-        let child = Command::new(std::env::current_exe().unwrap())
+    for &name in work {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        if separated {
+            child.env(SEPARATED, "1");
+        }
+        let child = child
             .args(["--exact", "child", "--nocapture", "--test-threads=1"])
             .env(WORK, name)
             .env(DIRECTORY, directory.path().join("db"))
