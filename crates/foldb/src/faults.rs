@@ -149,8 +149,10 @@ impl Fault {
 mod planting {
     use std::cell::Cell;
     use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::Fault;
+    use crate::wal::MAX_PAYLOAD;
 
     thread_local! {
         static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
@@ -168,6 +170,20 @@ mod planting {
         PLANTED.set(fault);
     }
 
+    static LONGEST_PAYLOAD: AtomicUsize = AtomicUsize::new(0);
+
+    /// Frames of logs and manifests hold `bytes` at most from now on, at least 128. That is no
+    /// fault: every version reads them.
+    pub fn shorten_frames(bytes: usize) {
+        LONGEST_PAYLOAD.store(bytes.clamp(128, MAX_PAYLOAD), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn longest_payload() -> Option<usize> {
+        let bytes = LONGEST_PAYLOAD.load(Ordering::Relaxed);
+        (bytes > 0).then_some(bytes)
+    }
+
     #[inline]
     pub(crate) fn planted(fault: Fault) -> bool {
         PLANTED.get() == Some(fault) || PLANTED_EVERYWHERE.get() == Some(&fault)
@@ -182,6 +198,8 @@ mod planting {
     }
 }
 
+#[cfg(debug_assertions)]
+pub(crate) use planting::longest_payload;
 pub(crate) use planting::planted;
 #[cfg(debug_assertions)]
-pub use planting::{plant, plant_everywhere};
+pub use planting::{plant, plant_everywhere, shorten_frames};

@@ -3,9 +3,11 @@
 mod support;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
-use foldb::env::mem::Fault;
-use foldb::env::{FileSystem, MemFs};
+use foldb::env::mem::{Fault, Operation};
+use foldb::env::{FileSystem, MemFs, Watch, WatchedFs};
 use foldb::{Db, ErrorKind, MergeOptions, Options, RepairReport, Value};
 
 use support::segments::{check_all, key, put_all, segment_files, separating, value};
@@ -205,6 +207,118 @@ fn keyspaces_that_only_logs_tell_of_come_back() {
     // Ids of keyspaces are never given twice.
     let own = db.create_keyspace("new", Default::default()).unwrap();
     assert!(own.iter().unwrap().next().is_none());
+}
+
+/// An operator that no operand of a table needs is told by no table, and its id is missing among
+/// those that are. The repair called the gap damage.
+#[test]
+fn an_operator_that_no_table_needs_is_no_damage() {
+    let fs = MemFs::new();
+    let db = open_with(&fs, true);
+    for separator in ["a", "b", "c"] {
+        db.operator(&format!("stringappend:{separator}")).unwrap();
+    }
+    let used = db.operator("stringappend:c").unwrap();
+    // A base in another table keeps the operand what it is.
+    db.put("key", "base").unwrap();
+    db.flush().unwrap();
+    db.merge_with(&used, "key", "operand").unwrap();
+    db.flush().unwrap();
+    drop(db);
+    let lost = ["MANIFEST", "CURRENT", "CLOSED", ".log"].map(|part| files(&fs, part));
+    lost.iter().flatten().for_each(|file| fs.remove(file).unwrap());
+    assert!(repair(&fs).rebuilt);
+    let db = open_with(&fs, true);
+    assert_eq!(db.get("key").unwrap().unwrap(), b"basecoperand");
+    // An id is not given again, and the ones that nobody knew are nobody's.
+    for (separator, expected) in [("c", "basecoperandcx"), ("a", "basecoperandcxax")] {
+        let operator = db.operator(&format!("stringappend:{separator}")).unwrap();
+        db.merge_with(&operator, "key", "x").unwrap();
+        assert_eq!(db.get("key").unwrap().unwrap(), expected.as_bytes());
+    }
+}
+
+fn take_manifest_away(fs: &MemFs) {
+    for file in files(fs, "MANIFEST").into_iter().chain(files(fs, "CURRENT")) {
+        fs.remove(&file).unwrap();
+    }
+}
+
+fn merging(fs: &MemFs) -> Options {
+    let merge_operator = Some("uint64add".to_owned());
+    let by_hand = Options { disable_auto_compactions: true, ..separating(fs) };
+    Options { merge_operator, value_separation_min: None, ..by_hand }
+}
+
+fn add_one_to_each(db: &Db) {
+    (0..500).for_each(|n| db.merge(key(n), 1u64.to_le_bytes()).unwrap());
+}
+
+fn each_is(db: &Db, expected: u64) {
+    for n in 0..500 {
+        assert_eq!(db.get(key(n)).unwrap().unwrap(), expected.to_le_bytes(), "key {n}");
+    }
+}
+
+/// The log could not be unlinked, and the table that told that it is not needed was compacted: the
+/// repair replayed the log over what was made of it.
+#[test]
+fn a_log_is_not_replayed_over_what_was_compacted() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, merging(&fs)).unwrap();
+    add_one_to_each(&db);
+    fs.inject(Fault::on(Operation::Remove).path(".log"));
+    db.flush().unwrap();
+    db.put("other", 1u64.to_le_bytes()).unwrap();
+    db.compact(..).unwrap();
+    let left = fs.kill();
+    assert_eq!(files(&left, ".log").len(), 2);
+    take_manifest_away(&left);
+    Db::repair(PATH, merging(&left)).unwrap();
+    each_is(&Db::open(PATH, merging(&left)).unwrap(), 1);
+}
+
+/// Keeps what a kill leaves when the second table is begun.
+#[derive(Debug)]
+struct KillAtSecondTable {
+    fs: MemFs,
+    tables: AtomicUsize,
+    left: Mutex<Option<MemFs>>,
+}
+
+impl Watch for KillAtSecondTable {
+    fn before(&self, operation: Operation, path: &Path) -> std::io::Result<()> {
+        let is_table = path.extension().is_some_and(|extension| extension == "tbl");
+        if operation == Operation::Create
+            && is_table
+            && self.tables.fetch_add(1, Ordering::SeqCst) == 1
+        {
+            *self.left.lock().unwrap() = Some(self.fs.kill());
+        }
+        Ok(())
+    }
+}
+
+/// A flush had written its first table when the process was killed. The repair took the table in
+/// and replayed the log too, so merges counted twice.
+#[test]
+fn the_first_table_of_an_unfinished_flush_does_not_count() {
+    let fs = MemFs::new();
+    let watch = Arc::new(KillAtSecondTable {
+        fs: fs.clone(),
+        tables: AtomicUsize::new(0),
+        left: Mutex::new(None),
+    });
+    let mut options = Options { target_file_size: 1024, ..merging(&fs) };
+    options.env.fs = Arc::new(WatchedFs::new(Arc::new(fs.clone()), Arc::clone(&watch) as _));
+    let db = Db::open(PATH, options).unwrap();
+    add_one_to_each(&db);
+    db.flush().unwrap();
+    let left = watch.left.lock().unwrap().take().unwrap();
+    assert_eq!(files(&left, ".tbl").len(), 1);
+    take_manifest_away(&left);
+    Db::repair(PATH, merging(&left)).unwrap();
+    each_is(&Db::open(PATH, merging(&left)).unwrap(), 1);
 }
 
 /// Nothing synced is lost with no table lost.

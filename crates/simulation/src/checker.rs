@@ -24,7 +24,7 @@ use crate::versions::Versions;
 pub type Wrong = String;
 
 /// The checker of one database, over all of its lives.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Checker {
     versions: Versions,
     /// Sequence number at which the present life began.

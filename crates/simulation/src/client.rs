@@ -23,8 +23,8 @@ pub struct Stage<'a> {
     pub db: &'a Db,
     /// Those of the features, in their order.
     pub keyspaces: &'a [Keyspace],
-    /// In the order of [`Operator::ALL`].
-    pub operators: &'a [foldb::Operator],
+    /// The operator that no earlier life merged with, if there is one.
+    pub new_operator: Option<Operator>,
     /// Below the database.
     pub disk: &'a Disk,
     /// The time of the histories.
@@ -168,7 +168,10 @@ impl<'a> Client<'a> {
         let options = ReadOptions { snapshot, ..ReadOptions::default() };
         let began = self.stage.ticks.next();
         let iterator = match range.clone() {
-            Some(range) => self.stage.keyspaces[keyspace].range_opt(range, &options)?,
+            Some(range) => {
+                let range = self.stage.features.stored_range(&range);
+                self.stage.keyspaces[keyspace].range_opt(range, &options)?
+            }
             None => self.stage.keyspaces[keyspace].range_opt(.., &options)?,
         };
         let returned = self.stage.ticks.next();
@@ -309,7 +312,8 @@ impl<'a> Client<'a> {
                     return keyspace(operation).merge_opt(key, operand, options);
                 }
                 Change::DeleteRange(range) => {
-                    return keyspace(operation).delete_range_opt(range.clone(), options);
+                    let range = self.stage.features.stored_range(range);
+                    return keyspace(operation).delete_range_opt(range, options);
                 }
                 Change::Merge(..) => {}
             }
@@ -321,10 +325,12 @@ impl<'a> Client<'a> {
                 Change::Put(key, value) => batch.put_in(keyspace, key, value),
                 Change::Delete(key) => batch.delete_in(keyspace, key),
                 Change::Merge(operator, key, operand) => {
-                    let operator = &self.stage.operators[*operator as usize];
-                    batch.merge_with_in(operator, keyspace, key, operand)
+                    let operator = self.stage.db.operator(&operator.name())?;
+                    batch.merge_with_in(&operator, keyspace, key, operand)
                 }
-                Change::DeleteRange(range) => batch.delete_range_in(keyspace, range.clone()),
+                Change::DeleteRange(range) => {
+                    batch.delete_range_in(keyspace, self.stage.features.stored_range(range))
+                }
             };
         }
         self.stage.db.write_opt(&batch, options)
@@ -335,17 +341,38 @@ impl<'a> Client<'a> {
         let keyspace = self.rng.usize(..features.operators.len());
         let own = features.operators[keyspace];
         let key = self.key();
-        let change = match self.rng.u8(..100) {
-            0..30 => Change::Put(key, self.value(own)),
-            30..42 => Change::Delete(key),
-            42..46 if features.range_deletes => Change::DeleteRange(self.range()),
-            _ => {
-                let mixed = features.mixed_operators && own != Operator::Add;
-                let drawn = if mixed { self.rng.choice(Operator::OF_BYTES) } else { None };
-                Change::Merge(drawn.unwrap_or(own), key, self.operand(own))
+        let kind = self.rng.u8(..100);
+        let change = match self.rng.u8(..16) {
+            _ if kind < features.merges => {
+                let operator = self.operator(own);
+                let operand = self.operand(operator);
+                Change::Merge(operator, key, operand)
             }
+            0..10 => {
+                let value = self.value(own, key.len());
+                Change::Put(key, value)
+            }
+            15 if features.range_deletes => Change::DeleteRange(self.range()),
+            _ => Change::Delete(key),
         };
         Operation { keyspace, change }
+    }
+
+    /// The operator to merge with, in a keyspace with this one.
+    fn operator(&mut self, own: Operator) -> Operator {
+        if own == Operator::Add {
+            return own;
+        }
+        if let Some(new) = self.stage.new_operator
+            && self.rng.u8(..8) == 0
+        {
+            return new;
+        }
+        let drawn = match self.stage.features.mixed_operators {
+            true => self.rng.choice(Operator::OF_BYTES),
+            false => None,
+        };
+        drawn.unwrap_or(own)
     }
 
     fn key(&mut self) -> Vec<u8> {
@@ -367,21 +394,36 @@ impl<'a> Client<'a> {
         self.next_value
     }
 
-    fn value(&mut self, operator: Operator) -> Vec<u8> {
+    fn value(&mut self, operator: Operator, key: usize) -> Vec<u8> {
         let mut value = self.next_value().to_le_bytes().to_vec();
         if operator != Operator::Add {
             let largest = self.stage.features.largest_value;
             let is_large = self.rng.u8(..) < self.stage.features.large_values;
-            let len = if is_large { self.rng.usize(..=largest) } else { 0 };
+            let len = match self.stage.features.frames {
+                Some(frame) if self.rng.bool() => self.whole_frames(frame, key),
+                _ if is_large => self.rng.usize(..=largest),
+                _ => 0,
+            };
             value.resize(value.len().max(len), b'v');
         }
         value
     }
 
-    fn operand(&mut self, own: Operator) -> Vec<u8> {
-        match own {
+    /// The length of a value that fills some frames with its record, to the byte.
+    fn whole_frames(&mut self, frame: usize, key: usize) -> usize {
+        // The batch's header; kind, keyspace and the key's length; the value's length.
+        let around = 17 + 3 + key;
+        let len = (frame * self.rng.usize(1..=4)).saturating_sub(around + 1);
+        if len < 128 { len } else { len - 1 }
+    }
+
+    fn operand(&mut self, operator: Operator) -> Vec<u8> {
+        match operator {
             Operator::Add => u64::from(self.rng.u16(..)).to_le_bytes().to_vec(),
-            _ => self.next_value().to_be_bytes()[2..].to_vec(),
+            _ => {
+                let bytes = self.next_value().to_be_bytes()[2..].to_vec();
+                operator.operand(bytes, &mut self.rng)
+            }
         }
     }
 }

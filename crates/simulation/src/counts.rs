@@ -61,6 +61,10 @@ counted! {
     FailedSync,
     /// Closed databases that were damaged.
     Damage,
+    /// Repairs of what a stop left.
+    Repair,
+    /// Those without the manifest.
+    Rebuild,
     /// Damages that an open, a read or a verification noticed.
     DamageNoticed,
 }

@@ -32,13 +32,16 @@ pub struct Temper {
     pub sync_micros: u64,
     /// How many of 100 000 calls fail.
     pub failures: u32,
+    /// How many more of 100 000 writes to logs fail.
+    pub log_failures: u32,
     /// How many of 100 000 calls take ten seconds.
     pub hangs: u32,
 }
 
 impl Temper {
     /// Quick, and never fails.
-    pub const CALM: Temper = Temper { call_micros: 10, sync_micros: 100, failures: 0, hangs: 0 };
+    pub const CALM: Temper =
+        Temper { call_micros: 10, sync_micros: 100, failures: 0, log_failures: 0, hangs: 0 };
 }
 
 /// The disk, as [`foldb_env::WatchedFs`] asks it.
@@ -117,8 +120,16 @@ impl Disk {
     }
 
     /// Draws what becomes of a call: how long it takes, and whether it fails.
-    fn draw(&self, state: &mut State, operation: Operation) -> (Duration, io::Result<()>) {
-        let Temper { call_micros, sync_micros, failures, hangs } = state.temper;
+    fn draw(
+        &self,
+        state: &mut State,
+        operation: Operation,
+        path: &Path,
+    ) -> (Duration, io::Result<()>) {
+        let Temper { call_micros, sync_micros, mut failures, log_failures, hangs } = state.temper;
+        if operation == Operation::Write && path.extension().is_some_and(|name| name == "log") {
+            failures += log_failures;
+        }
         let is_sync = matches!(operation, Operation::Sync | Operation::SyncDir);
         let longest = if is_sync { sync_micros } else { call_micros };
         let mut time = Duration::from_micros(state.rng.u64(..=longest));
@@ -143,6 +154,7 @@ impl Disk {
     fn call(
         &self,
         operation: Operation,
+        path: &Path,
         torn: impl FnOnce(&mut fastrand::Rng) -> io::Result<()>,
     ) -> io::Result<()> {
         let (time, outcome) = {
@@ -160,7 +172,7 @@ impl Disk {
                     return Err(gone());
                 }
             }
-            self.draw(&mut state, operation)
+            self.draw(&mut state, operation, path)
         };
         if !time.is_zero() {
             thread::sleep(time);
@@ -177,19 +189,19 @@ fn gone() -> io::Error {
 }
 
 impl Watch for Disk {
-    fn before(&self, operation: Operation, _path: &Path) -> io::Result<()> {
-        self.call(operation, |_| Ok(()))
+    fn before(&self, operation: Operation, path: &Path) -> io::Result<()> {
+        self.call(operation, path, |_| Ok(()))
     }
 
     fn before_write(
         &self,
-        _path: &Path,
+        path: &Path,
         file: &dyn WritableFile,
         bytes: &[u8],
         offset: u64,
     ) -> io::Result<()> {
         // Some sectors of the write that the power cut interrupts.
-        self.call(Operation::Write, |rng| {
+        self.call(Operation::Write, path, |rng| {
             let torn = (rng.usize(..=bytes.len()) / 512 * 512).min(bytes.len());
             let torn = if rng.bool() { torn } else { rng.usize(..=bytes.len()) };
             file.write_at(&bytes[..torn], offset)

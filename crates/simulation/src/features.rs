@@ -1,7 +1,11 @@
 //! What a seed decides: settings, clients, the disk's temper and how lives end.
 
-use foldb::Options;
-use foldb_stress::{Operator, draws, small_options};
+use std::ops::Range;
+use std::sync::Arc;
+
+use foldb::{BytewiseComparator, Comparator, Options};
+use foldb_stress::own_code::{CheckedOrder, with_check_byte};
+use foldb_stress::{Operator, at_the_edges, draws, small_options};
 
 use crate::disk::{Stop, Temper};
 
@@ -27,6 +31,11 @@ pub struct Features {
     pub large_values: u8,
     /// Operations of each thread in a life.
     pub operations: u64,
+    /// How many of 100 changes merge.
+    pub merges: u8,
+    /// Longest payload of a frame of the log, in bytes. Some records fill their frames to the
+    /// byte then.
+    pub frames: Option<usize>,
     /// How many of 100 operations of a writer read.
     pub reads: u8,
     /// How many of 256 writes ask for a sync.
@@ -45,6 +54,16 @@ pub struct Features {
     pub checkpoints: bool,
     /// Whether keys of bytes are merged into with all operators of bytes.
     pub mixed_operators: bool,
+    /// Whether each life merges with an operator that no earlier one has.
+    pub new_operators: bool,
+    /// Whether keys have an order of the program's own.
+    pub own_order: bool,
+    /// Whether options lie at the edges of what is allowed.
+    pub edges: bool,
+    /// Whether outputs of flushes and compactions have many tables.
+    pub small_tables: bool,
+    /// Whether a copy of what a stop leaves is repaired.
+    pub repairs: bool,
     /// Whether some writes give up where they would wait.
     pub deadlines: bool,
     /// Whether the closed database is damaged in the end.
@@ -83,7 +102,9 @@ impl Features {
             keys: [4, 20, 100, 1000][rng.usize(..4)],
             largest_value: [16, 200, 3000][rng.usize(..3)],
             large_values: [60, 240][rng.usize(..2)],
-            operations: rng.u64(60..=150),
+            operations: if rng.u8(..4) == 0 { rng.u64(300..=500) } else { rng.u64(60..=150) },
+            merges: [20, 54, 90][rng.usize(..3)],
+            frames: (rng.u8(..3) == 0).then(|| [128, 200, 600][rng.usize(..3)]),
             reads: [10, 30, 60][rng.usize(..3)],
             syncs: [0, 2, 20, 200][rng.usize(..4)],
             batches: rng.bool(),
@@ -93,12 +114,18 @@ impl Features {
             manual_work: rng.bool(),
             checkpoints: rng.u8(..4) == 0,
             mixed_operators: rng.bool(),
+            new_operators: rng.bool(),
+            own_order: rng.u8(..4) == 0,
+            edges: rng.u8(..4) == 0,
+            small_tables: rng.bool(),
+            repairs: rng.bool(),
             deadlines: rng.u8(..4) == 0,
             damage: rng.bool(),
             temper: Temper {
                 call_micros: [0, 0, 5, 100, 3000][rng.usize(..5)],
                 sync_micros: [0, 100, 5_000, 200_000][rng.usize(..4)],
                 failures: [0, 0, 0, 50, 500][rng.usize(..5)],
+                log_failures: [0, 0, 0, 1_000, 5_000][rng.usize(..5)],
                 hangs: if rng.u8(..16) == 0 { 20 } else { 0 },
             },
         }
@@ -108,13 +135,25 @@ impl Features {
     pub fn options(&self) -> Options {
         let mut rng = draws(self.seed, "simulated options", &[]);
         let options = small_options(&mut rng);
-        Options {
-            merge_operator: Some(self.operators[0].name().to_owned()),
+        let table =
+            if self.small_tables { 1024 << rng.u32(0..=4) } else { 65_536 << rng.u32(0..=3) };
+        let options = Options {
             write_buffer_size: 4096 << rng.u32(0..=4),
+            wal_limit: options.wal_limit.min(65_536),
             segment_size: 4096 << rng.u32(0..=5),
-            target_file_size: options.target_file_size.min(4096 << rng.u32(4..=7)),
+            target_file_size: table,
+            merge_operator: Some(self.operators[0].name().into_owned()),
+            operators: Operator::own(),
+            comparator: self.order(),
+            comparators: vec![Arc::new(CheckedOrder)],
             ..options
-        }
+        };
+        if self.edges { at_the_edges(options, &mut rng) } else { options }
+    }
+
+    /// The order of keys.
+    pub fn order(&self) -> Arc<dyn Comparator> {
+        if self.own_order { Arc::new(CheckedOrder) } else { Arc::new(BytewiseComparator) }
     }
 
     /// How a life ends. The first one ends by a stop.
@@ -132,10 +171,23 @@ impl Features {
         }
     }
 
-    /// A key of a number.
+    /// A key of a number, as the database has it.
     pub fn key(&self, number: u16) -> Vec<u8> {
         let mut key = number.to_be_bytes().to_vec();
         key.extend(std::iter::repeat_n(b'k', usize::from(number.wrapping_mul(37)) % 24));
-        key
+        if self.own_order { with_check_byte(&key) } else { key }
+    }
+
+    /// What the database is given for a range: of bounds that begin no two keys.
+    pub fn stored_range(&self, range: &Range<Vec<u8>>) -> Range<Vec<u8>> {
+        let stored = |bound: &Vec<u8>| {
+            if self.own_order { with_check_byte(bound) } else { bound.clone() }
+        };
+        stored(&range.start)..stored(&range.end)
+    }
+
+    /// The operator that only one life merges with.
+    pub fn new_operator(&self, life: u64) -> Operator {
+        Operator::Append(b'A' + u8::try_from(life % 26).unwrap_or(0))
     }
 }

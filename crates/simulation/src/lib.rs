@@ -13,6 +13,7 @@
 
 #![deny(unsafe_code)]
 
+mod aftermath;
 pub mod checker;
 pub mod client;
 pub mod counts;

@@ -13,6 +13,7 @@ use foldb_simulation::counts::Counts;
 use foldb_simulation::machine;
 use foldb_simulation::report::Report;
 use foldb_simulation::world::simulate;
+use foldb_stress::own_code::quiet_panics_by_design;
 
 use crate::arguments::{Arguments, Command, Seed};
 
@@ -39,6 +40,7 @@ fn run_here(Seed { seed, plant }: &Seed) -> Result<(), String> {
             format!("no fault is called '{name}'; there are {}", names.join(", "))
         })?);
     }
+    quiet_panics_by_design();
     let counts = Arc::new(Counts::default());
     let run = simulate(*seed, &counts);
     let wrong = match run.outcome {

@@ -37,11 +37,8 @@ impl Versions {
             Change::Delete(key) => set(key, None),
             Change::Merge(operator, key, operand) => {
                 let value = keys.get(key).and_then(|versions| at(versions, number));
-                let merged = match value {
-                    Some(value) => operator.merge(value.clone(), operand),
-                    None => operand.clone(),
-                };
-                keys.entry(key.clone()).or_default().push((number, Some(merged)));
+                let merged = operator.merge(value.cloned(), operand);
+                keys.entry(key.clone()).or_default().push((number, merged));
             }
             Change::DeleteRange(range) => {
                 for (_, versions) in keys.range_mut(range.clone()) {

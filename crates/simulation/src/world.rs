@@ -6,52 +6,49 @@
 //!   └────────────────────────────────────┘   until enough was done; then a clean close
 //! ```
 
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
 use foldb::{Db, ErrorKind, Keyspace, KeyspaceOptions, Options};
 use foldb_env::{Env, MemFs, SystemClock, SystemThreads};
-use foldb_stress::{Operator, draws};
+use foldb_stress::draws;
 
 use crate::checker::{Checker, Wrong};
 use crate::client::{Client, Stage};
 use crate::counts::{Counted, Counts};
-use crate::damage::misdirect;
 use crate::disk::{Disk, Stop, Temper, watched};
 use crate::features::{End, Features, LEAST_OPERATIONS};
 use crate::history::{History, Seen, Ticks};
 use crate::machine::{self, Run, message_of};
 
 /// Where the database is.
-const PATH: &str = "/db";
+pub(crate) const PATH: &str = "/db";
 
 /// Lives after which a run ends, whatever was done.
-const MOST_LIVES: u64 = 40;
+pub(crate) const MOST_LIVES: u64 = 40;
 
 /// Runs a seed on a machine of its own.
 pub fn simulate(seed: u64, counts: &Arc<Counts>) -> Run<Result<(), Wrong>> {
     machine::run(seed, || World::new(seed, counts).run())
 }
 
-struct World<'a> {
-    features: Features,
-    checker: Checker,
+pub(crate) struct World<'a> {
+    pub(crate) features: Features,
+    pub(crate) checker: Checker,
     ticks: Ticks,
-    counts: &'a Arc<Counts>,
+    pub(crate) counts: &'a Arc<Counts>,
     /// What the next life finds.
-    files: MemFs,
+    pub(crate) files: MemFs,
     /// Whether the last life ended so that all acknowledged writes are there.
-    keeps_all: bool,
+    pub(crate) keeps_all: bool,
     operations: u64,
     stops: u64,
 }
 
 /// A database that was opened, and what clients need of it.
-struct Opened {
-    db: Db,
+pub(crate) struct Opened {
+    pub(crate) db: Db,
     keyspaces: Vec<Keyspace>,
-    operators: Vec<foldb::Operator>,
 }
 
 impl<'a> World<'a> {
@@ -63,9 +60,14 @@ impl<'a> World<'a> {
     }
 
     fn run(mut self) -> Result<(), Wrong> {
+        if let Some(bytes) = self.features.frames {
+            foldb::faults::shorten_frames(bytes);
+        }
         for life in 0..MOST_LIVES {
             let end = self.features.end(life);
             self.live(life, end).map_err(|wrong| format!("life {life}: {wrong}"))?;
+            self.repair_copy(life)
+                .map_err(|wrong| format!("life {life}, {end:?}, repaired: {wrong}"))?;
             if self.operations >= LEAST_OPERATIONS && self.stops > 0 {
                 break;
             }
@@ -113,7 +115,13 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn disk(&self, temper: Temper, stop: Stop, fuse: Option<u64>, life: u64) -> Arc<Disk> {
+    pub(crate) fn disk(
+        &self,
+        temper: Temper,
+        stop: Stop,
+        fuse: Option<u64>,
+        life: u64,
+    ) -> Arc<Disk> {
         let seed = draws(self.features.seed, "disk", &[life]).u64(..);
         Arc::new(Disk::new(self.files.clone(), temper, stop, fuse, seed))
     }
@@ -132,7 +140,7 @@ impl<'a> World<'a> {
     /// Opens the database and compares it with what must have survived. `None`: the power went.
     fn open_and_compare(&mut self, disk: &Arc<Disk>, life: u64) -> Result<Option<Opened>, Wrong> {
         for attempt in 0..2 {
-            let outcome = self.open(disk, life).and_then(|opened| {
+            let outcome = self.open(PATH, disk, life).and_then(|opened| {
                 let found = opened.entries()?;
                 Ok((opened, found))
             });
@@ -149,14 +157,14 @@ impl<'a> World<'a> {
         Err("it does not open".to_owned())
     }
 
-    fn begin_life(&mut self, number: u64, found: &[Seen]) -> Result<(), Wrong> {
+    pub(crate) fn begin_life(&mut self, number: u64, found: &[Seen]) -> Result<(), Wrong> {
         let lost = self.checker.begin_life(number, self.keeps_all, found)?;
         self.counts.add_many(Counted::LostWrite, lost);
         self.keeps_all = true;
         Ok(())
     }
 
-    fn options(&self, disk: &Arc<Disk>, life: u64) -> Options {
+    pub(crate) fn options(&self, disk: &Arc<Disk>, life: u64) -> Options {
         let mut options = self.features.options();
         options.env = Env {
             fs: Arc::new(watched(disk)),
@@ -168,24 +176,24 @@ impl<'a> World<'a> {
         options
     }
 
-    fn open(&self, disk: &Arc<Disk>, life: u64) -> foldb::Result<Opened> {
-        let db = Db::open(PATH, self.options(disk, life))?;
-        let operators = Operator::ALL.iter().map(|operator| db.operator(operator.name()));
-        let operators = operators.collect::<foldb::Result<_>>()?;
+    pub(crate) fn open(&self, path: &str, disk: &Arc<Disk>, life: u64) -> foldb::Result<Opened> {
+        let db = Db::open(path, self.options(disk, life))?;
         let mut keyspaces = vec![db.default_keyspace().clone()];
         for (at, operator) in self.features.operators.iter().enumerate().skip(1) {
             let name = format!("keyspace-{at}");
             let keyspace = match db.keyspace(&name) {
                 Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {
-                    let merge_operator = Some(operator.name().to_owned());
-                    let options = KeyspaceOptions { merge_operator, ..Default::default() };
+                    let (merge_operator, comparator) =
+                        (Some(operator.name().into_owned()), Some(self.features.order()));
+                    let options =
+                        KeyspaceOptions { merge_operator, comparator, ..Default::default() };
                     db.create_keyspace(&name, options)
                 }
                 outcome => outcome,
             };
             keyspaces.push(keyspace?);
         }
-        Ok(Opened { db, keyspaces, operators })
+        Ok(Opened { db, keyspaces })
     }
 
     /// All clients at once, until each is done. Answers what they did.
@@ -194,7 +202,7 @@ impl<'a> World<'a> {
             features: &self.features,
             db: &opened.db,
             keyspaces: &opened.keyspaces,
-            operators: &opened.operators,
+            new_operator: self.features.new_operators.then(|| self.features.new_operator(life)),
             disk,
             ticks: &self.ticks,
             counts: self.counts,
@@ -238,37 +246,6 @@ impl<'a> World<'a> {
         }
         if self.features.damage { self.damaged_life() } else { Ok(()) }
     }
-
-    /// After a clean close, a write that went to the wrong place: every answer is right or says
-    /// `Corruption`, and a verification that finds nothing wrong is right too.
-    fn damaged_life(&mut self) -> Result<(), Wrong> {
-        let mut rng = draws(self.features.seed, "damage", &[]);
-        let damage = misdirect(&self.files, Path::new(PATH), &mut rng);
-        let Some(damage) = damage.map_err(|error| format!("cannot damage: {error}"))? else {
-            return Ok(());
-        };
-        self.counts.add(Counted::Damage);
-        let disk = self.disk(Temper::CALM, Stop::Kill, None, MOST_LIVES + 2);
-        let verified = foldb::verify(PATH, self.options(&disk, MOST_LIVES + 2));
-        let is_sound = verified.is_ok_and(|report| report.is_sound());
-        let read = self.open(&disk, MOST_LIVES + 2).and_then(|opened| opened.entries());
-        match read {
-            Ok((number, found)) => {
-                if !is_sound {
-                    self.counts.add(Counted::DamageNoticed);
-                }
-                self.begin_life(number, &found).map_err(|wrong| format!("{damage}; {wrong}"))
-            }
-            Err(error) if error.kind() != ErrorKind::Corruption => {
-                Err(format!("{damage}, which is no Corruption: {error}"))
-            }
-            Err(error) if is_sound => Err(format!("{damage}, and it verifies; {error}")),
-            Err(_) => {
-                self.counts.add(Counted::DamageNoticed);
-                Ok(())
-            }
-        }
-    }
 }
 
 /// Whether the disk explains an error.
@@ -278,7 +255,7 @@ fn is_excused(disk: &Disk) -> bool {
 
 impl Opened {
     /// The number of the last write, and all entries of all keyspaces, forwards and backwards.
-    fn entries(&self) -> foldb::Result<(u64, Vec<Seen>)> {
+    pub(crate) fn entries(&self) -> foldb::Result<(u64, Vec<Seen>)> {
         let mut found = Vec::new();
         for (keyspace, handle) in self.keyspaces.iter().enumerate() {
             let taken = |entry: foldb::Result<(Vec<u8>, foldb::Value)>| {

@@ -17,6 +17,9 @@ pub enum Counted {
     Min,
     Append,
     Put,
+    OwnAppend,
+    WholeAppend,
+    Replace,
     Flush,
     Compaction,
     SegmentMerge,
@@ -38,7 +41,7 @@ pub enum Counted {
 }
 
 impl Counted {
-    pub const ALL: [Counted; 27] = [
+    pub const ALL: [Counted; 30] = [
         Counted::Write,
         Counted::Batch,
         Counted::RangeDelete,
@@ -48,6 +51,9 @@ impl Counted {
         Counted::Min,
         Counted::Append,
         Counted::Put,
+        Counted::OwnAppend,
+        Counted::WholeAppend,
+        Counted::Replace,
         Counted::Flush,
         Counted::Compaction,
         Counted::SegmentMerge,

@@ -6,10 +6,9 @@
 use std::sync::Arc;
 
 use foldb::{BytewiseComparator, Comparator, Options};
-use foldb_stress::small_options;
+use foldb_stress::own_code::{CheckedOrder, with_check_byte, without_check_byte};
 pub use foldb_stress::{Operator, draws};
-
-use crate::own_code::{CheckedOrder, OwnAppend, with_check_byte, without_check_byte};
+use foldb_stress::{at_the_edges, small_options};
 
 /// What is wrong with the disk of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +57,6 @@ pub struct Features {
     pub mixed_operators: bool,
     /// Whether keys have an order of the program's own.
     pub own_order: bool,
-    /// Whether keys are appended to with an operator of the program's own.
-    pub own_operator: bool,
     /// Whether there are batches of 220 MiB and more.
     pub bulk: bool,
     /// Whether calls that must be refused are made.
@@ -94,7 +91,6 @@ impl Features {
             interleaved: rng.bool(),
             mixed_operators: rng.bool(),
             own_order: rng.u8(..3) == 0,
-            own_operator: rng.bool(),
             bulk: rng.u8(..8) == 0,
             mistakes: rng.bool(),
             disk: match rng.u8(..10) {
@@ -108,14 +104,6 @@ impl Features {
         };
         // A large batch on a bad disk takes longer than a run has.
         Features { bulk: features.bulk && features.disk == BadDisk::Nothing, ..features }
-    }
-
-    /// The operator's name in this database.
-    pub fn name_of(&self, operator: Operator) -> &'static str {
-        match operator {
-            Operator::Append if self.own_operator => OwnAppend::NAME,
-            operator => operator.name(),
-        }
     }
 
     /// The order of keys.
@@ -136,29 +124,15 @@ impl Features {
     /// The options of the database: small, so that a second of writes reaches every level.
     pub fn options(&self) -> Options {
         let mut rng = draws(self.seed, "options", &[]);
+        let mut options = small_options(&mut rng);
+        if self.edges {
+            options = at_the_edges(options, &mut draws(self.seed, "edges", &[]));
+        }
         Options {
-            merge_operator: Some(self.name_of(self.operators[0]).to_owned()),
-            operators: vec![Arc::new(OwnAppend)],
+            merge_operator: Some(self.operators[0].name().into_owned()),
+            operators: Operator::own(),
             comparator: self.order(),
             comparators: vec![Arc::new(CheckedOrder)],
-            ..self.at_the_edges(small_options(&mut rng))
-        }
-    }
-
-    /// The smallest memtables, and writers that wait for the first runs of level 0.
-    fn at_the_edges(&self, options: Options) -> Options {
-        if !self.edges {
-            return options;
-        }
-        let mut rng = draws(self.seed, "edges", &[]);
-        let trigger = rng.usize(1..=2);
-        let stop = trigger + rng.usize(0..=1);
-        Options {
-            write_buffer_size: 4096,
-            level0_compaction_trigger: trigger,
-            level0_slowdown_trigger: stop,
-            level0_stop_trigger: stop,
-            num_levels: [2, 7][rng.usize(..2)],
             ..options
         }
     }

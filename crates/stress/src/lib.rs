@@ -5,10 +5,11 @@
 #![forbid(unsafe_code)]
 
 mod operator;
+pub mod own_code;
 mod settings;
 
 pub use operator::Operator;
-pub use settings::small_options;
+pub use settings::{at_the_edges, small_options};
 
 use xxhash_rust::xxh3::xxh3_64;
 

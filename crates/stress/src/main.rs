@@ -26,7 +26,6 @@ mod features;
 mod last_handle;
 mod mistakes;
 mod model;
-mod own_code;
 mod report;
 mod stage;
 mod supervisor;

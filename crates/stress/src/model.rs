@@ -42,11 +42,9 @@ impl Model {
                 }
                 Operation::Merge { keyspace, operator, key, operand } => {
                     let map = &mut self.keyspaces[*keyspace];
-                    let merged = match map.remove(key) {
-                        None => operand.clone(),
-                        Some(value) => operator.merge(value, operand),
-                    };
-                    map.insert(key.clone(), merged);
+                    if let Some(merged) = operator.merge(map.remove(key), operand) {
+                        map.insert(key.clone(), merged);
+                    }
                 }
                 Operation::DeleteRange { keyspace, range } => {
                     let map = &mut self.keyspaces[*keyspace];

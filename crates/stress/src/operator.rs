@@ -1,5 +1,12 @@
 //! Operators that a model of the database knows too.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use foldb::MergeOperator;
+
+use crate::own_code::{OwnAppend, Replace, WholeAppend};
+
 /// The operator of a keyspace. The model knows what each does to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
@@ -9,49 +16,98 @@ pub enum Operator {
     Max,
     /// Keeps the least bytes.
     Min,
-    /// Appends behind a comma.
-    Append,
+    /// Appends behind a byte.
+    Append(u8),
     /// Keeps the newest bytes.
     Put,
+    /// Appends behind a comma; see [`OwnAppend`].
+    OwnAppend,
+    /// Appends behind a comma; see [`WholeAppend`].
+    WholeAppend,
+    /// Keeps the newest bytes, passes over a question mark and takes the key away for no bytes.
+    Replace,
 }
 
 impl Operator {
-    /// All of them.
-    pub const ALL: [Operator; 5] =
-        [Operator::Add, Operator::Max, Operator::Min, Operator::Append, Operator::Put];
+    /// One of each kind.
+    pub const ALL: [Operator; 8] = [
+        Operator::Add,
+        Operator::Max,
+        Operator::Min,
+        Operator::Append(b','),
+        Operator::Put,
+        Operator::OwnAppend,
+        Operator::WholeAppend,
+        Operator::Replace,
+    ];
 
     /// Those whose operands and values are any bytes.
-    pub const OF_BYTES: [Operator; 4] =
-        [Operator::Max, Operator::Min, Operator::Append, Operator::Put];
+    pub const OF_BYTES: [Operator; 7] = [
+        Operator::Max,
+        Operator::Min,
+        Operator::Append(b','),
+        Operator::Put,
+        Operator::OwnAppend,
+        Operator::WholeAppend,
+        Operator::Replace,
+    ];
+
+    /// The implementations that the engine has to be given.
+    pub fn own() -> Vec<Arc<dyn MergeOperator>> {
+        vec![Arc::new(OwnAppend), Arc::new(WholeAppend), Arc::new(Replace)]
+    }
 
     /// Its name in the engine.
-    pub fn name(self) -> &'static str {
-        match self {
+    pub fn name(self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Operator::Add => "uint64add",
             Operator::Max => "max",
             Operator::Min => "min",
-            Operator::Append => "stringappend:,",
+            Operator::Append(b',') => "stringappend:,",
+            Operator::Append(byte) => {
+                return Cow::Owned(format!("stringappend:{}", char::from(byte)));
+            }
             Operator::Put => "put",
-        }
+            Operator::OwnAppend => OwnAppend::NAME,
+            Operator::WholeAppend => WholeAppend::NAME,
+            Operator::Replace => Replace::NAME,
+        })
     }
 
-    /// What it makes of a value and an operand, in a few words of its own.
-    pub fn merge(self, mut value: Vec<u8>, operand: &[u8]) -> Vec<u8> {
+    /// What it makes of a value, or of none, and an operand, in a few words of its own.
+    pub fn merge(self, value: Option<Vec<u8>>, operand: &[u8]) -> Option<Vec<u8>> {
+        if self == Operator::Replace {
+            return match operand {
+                [] => None,
+                Replace::PASS => value,
+                operand => Some(operand.to_vec()),
+            };
+        }
+        let Some(mut value) = value else { return Some(operand.to_vec()) };
         let number = |bytes: &[u8]| {
             let mut word = [0; 8];
             word.copy_from_slice(bytes);
             u64::from_le_bytes(word)
         };
-        match self {
+        Some(match self {
             Operator::Add => (number(&value) + number(operand)).to_le_bytes().to_vec(),
             Operator::Max => value.max(operand.to_vec()),
             Operator::Min => value.min(operand.to_vec()),
-            Operator::Put => operand.to_vec(),
-            Operator::Append => {
-                value.push(b',');
+            Operator::Put | Operator::Replace => operand.to_vec(),
+            Operator::Append(_) | Operator::OwnAppend | Operator::WholeAppend => {
+                value.push(if let Operator::Append(byte) = self { byte } else { b',' });
                 value.extend_from_slice(operand);
                 value
             }
+        })
+    }
+
+    /// Makes an operand of some bytes: a few of them say more than that.
+    pub fn operand(self, bytes: Vec<u8>, rng: &mut fastrand::Rng) -> Vec<u8> {
+        match (self, rng.u8(..8)) {
+            (Operator::Replace, 0) => Vec::new(),
+            (Operator::Replace, 1) => Replace::PASS.to_vec(),
+            _ => bytes,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An operator and a comparator of the program's own, of the kind that shows where an engine relies
+//! Operators and a comparator of the program's own, of the kind that shows where an engine relies
 //! on more than they promise.
 
 use std::cmp::Ordering;
@@ -6,13 +6,25 @@ use std::cmp::Ordering;
 use foldb::{Comparator, Full, Growth, MergeOperator, Partial};
 
 /// Panics with this at their start are part of the test, and not printed.
-pub const BY_DESIGN: &str = "by design";
+const BY_DESIGN: &str = "by design";
+
+/// Panics that are part of the test are not printed any more.
+pub fn quiet_panics_by_design() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let text = panic.payload().downcast_ref::<String>();
+        if !text.is_some_and(|text| text.starts_with(BY_DESIGN)) {
+            print(panic);
+        }
+    }));
+}
 
 /// Like the built-in `stringappend:,`, but it panics when it is asked whether it grows.
 #[derive(Debug)]
 pub struct OwnAppend;
 
 impl OwnAppend {
+    /// Its name in the engine.
     pub const NAME: &str = "stress.append";
 }
 
@@ -25,15 +37,19 @@ fn join(parts: &[&[u8]], out: &mut Vec<u8>) {
     }
 }
 
+fn append(base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
+    let parts: Vec<&[u8]> = base.into_iter().chain(operands.iter().copied()).collect();
+    join(&parts, out);
+    Full::Value
+}
+
 impl MergeOperator for OwnAppend {
     fn name(&self) -> &str {
         OwnAppend::NAME
     }
 
     fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
-        let parts: Vec<&[u8]> = base.into_iter().chain(operands.iter().copied()).collect();
-        join(&parts, out);
-        Full::Value
+        append(base, operands, out)
     }
 
     fn partial(&self, _: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
@@ -43,6 +59,74 @@ impl MergeOperator for OwnAppend {
 
     fn growth(&self) -> Growth {
         panic!("{BY_DESIGN}: an operator may panic wherever it is asked");
+    }
+}
+
+/// Like the built-in `stringappend:,`, but its operands do not fold without a base: chains of them
+/// stay as long as they are.
+#[derive(Debug)]
+pub struct WholeAppend;
+
+impl WholeAppend {
+    /// Its name in the engine.
+    pub const NAME: &str = "stress.whole-append";
+}
+
+impl MergeOperator for WholeAppend {
+    fn name(&self) -> &str {
+        WholeAppend::NAME
+    }
+
+    fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
+        append(base, operands, out)
+    }
+}
+
+/// The newest operand is the value. No bytes take the key away, and [`Replace::PASS`] changes
+/// nothing. So its answers are of every kind.
+#[derive(Debug)]
+pub struct Replace;
+
+impl Replace {
+    /// Its name in the engine.
+    pub const NAME: &str = "stress.replace";
+    /// The operand that changes nothing.
+    pub const PASS: &[u8] = b"?";
+
+    fn newest(operands: &[&[u8]]) -> Option<usize> {
+        operands.iter().rposition(|operand| *operand != Replace::PASS)
+    }
+}
+
+impl MergeOperator for Replace {
+    fn name(&self) -> &str {
+        Replace::NAME
+    }
+
+    fn full(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]], _: &mut Vec<u8>) -> Full {
+        match Replace::newest(operands) {
+            None => Full::Existing,
+            Some(newest) if operands[newest].is_empty() => Full::Delete,
+            Some(newest) => Full::Operand(newest),
+        }
+    }
+
+    fn partial(&self, _: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
+        match Replace::newest(operands) {
+            None => {
+                out.extend_from_slice(Replace::PASS);
+                Partial::Operand
+            }
+            Some(newest) if operands[newest].is_empty() => Partial::Delete,
+            Some(newest) => {
+                out.extend_from_slice(operands[newest]);
+                Partial::Value
+            }
+        }
+    }
+
+    fn growth(&self) -> Growth {
+        Growth::Shrinks
     }
 }
 

@@ -13,6 +13,7 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
         create_if_missing: true,
         write_buffer_size: 4096 << rng.u32(0..=10),
         max_write_buffers: [0, 2, 4][rng.usize(..3)],
+        wal_limit: [0, 4096 << rng.u32(0..=10)][rng.usize(..2)],
         block_cache_size: 1 << rng.u32(12..=24),
         block_size: 256 << rng.u32(0..=8),
         bloom_bits: [0, 1, 10][rng.usize(..3)],
@@ -25,6 +26,9 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
         level0_compaction_trigger: trigger,
         level0_slowdown_trigger: stop,
         level0_stop_trigger: stop,
+        max_bytes_for_level_base: [16 << 10, 256 << 20][rng.usize(..2)],
+        max_bytes_for_level_multiplier: [1.5, 4.0, 10.0][rng.usize(..3)],
+        idle_runs: [0, 1, 4][rng.usize(..3)],
         max_background_compactions: rng.usize(1..=3),
         value_separation_min: [None, Some(24), Some(300), Some(3000)][rng.usize(..4)],
         segment_size: (64 << 10) << rng.u32(0..=6),
@@ -32,5 +36,19 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
         adopt_logs: adoption[rng.usize(..3)],
         max_dead_fraction: [0.05, 0.25, 0.9][rng.usize(..3)],
         ..Options::default()
+    }
+}
+
+/// The same with the smallest memtables, and writers that wait for the first runs of level 0.
+pub fn at_the_edges(options: Options, rng: &mut fastrand::Rng) -> Options {
+    let trigger = rng.usize(1..=2);
+    let stop = trigger + rng.usize(0..=1);
+    Options {
+        write_buffer_size: 4096,
+        level0_compaction_trigger: trigger,
+        level0_slowdown_trigger: stop,
+        level0_stop_trigger: stop,
+        num_levels: [2, 7][rng.usize(..2)],
+        ..options
     }
 }

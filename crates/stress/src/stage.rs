@@ -21,8 +21,7 @@ pub struct Stage {
     /// Those of the features, in their order.
     pub keyspaces: Vec<Keyspace>,
     pub tally: Keyspace,
-    /// In the order of [`Operator::ALL`].
-    operators: Vec<foldb::Operator>,
+    operators: Vec<(Operator, foldb::Operator)>,
     /// What is wrong with the disk now.
     pub trouble: Arc<Trouble>,
 }
@@ -53,8 +52,7 @@ impl Stage {
             fail_to_open(path, &options, &trouble, features.seed, counts)?;
         }
         let db = Db::open(path, options).map_err(told("the database does not open"))?;
-        let operators =
-            Operator::ALL.iter().map(|operator| db.operator(features.name_of(*operator)));
+        let operators = Operator::ALL.iter().map(|own| Ok((*own, db.operator(&own.name())?)));
         let operators = operators.collect::<Result<_, _>>();
         let operators = operators.map_err(told("cannot define an operator"))?;
         let keyspace = |name: &str, operator: &str, comparator| match db.keyspace(name) {
@@ -67,11 +65,10 @@ impl Stage {
         };
         let mut keyspaces = vec![db.default_keyspace().clone()];
         for (at, &operator) in features.operators.iter().enumerate().skip(1) {
-            let own =
-                keyspace(&format!("keyspace-{at}"), features.name_of(operator), features.order());
+            let own = keyspace(&format!("keyspace-{at}"), &operator.name(), features.order());
             keyspaces.push(own.map_err(told("cannot open a keyspace"))?);
         }
-        let tally = keyspace(TALLY_KEYSPACE, Operator::Add.name(), Arc::new(BytewiseComparator));
+        let tally = keyspace(TALLY_KEYSPACE, &Operator::Add.name(), Arc::new(BytewiseComparator));
         let tally = tally.map_err(told("cannot open the keyspace of tallies"))?;
         Ok(Stage { features, db, keyspaces, tally, operators, trouble })
     }
@@ -118,8 +115,10 @@ impl Stage {
                     batch.delete_in(keyspace(*at), stored(key));
                 }
                 Operation::Merge { keyspace: at, operator, key, operand } => {
-                    let operator = &self.operators[*operator as usize];
-                    batch.merge_with_in(operator, keyspace(*at), stored(key), operand);
+                    let known = self.operators.iter().find(|(own, _)| own == operator);
+                    if let Some((_, operator)) = known {
+                        batch.merge_with_in(operator, keyspace(*at), stored(key), operand);
+                    }
                 }
                 Operation::DeleteRange { keyspace: at, range } => {
                     let range = stored(&range.start)..stored(&range.end);

@@ -239,8 +239,11 @@ impl<'a> Worker<'a> {
                         Operator::Add => Counted::Add,
                         Operator::Max => Counted::Max,
                         Operator::Min => Counted::Min,
-                        Operator::Append => Counted::Append,
+                        Operator::Append(_) => Counted::Append,
                         Operator::Put => Counted::Put,
+                        Operator::OwnAppend => Counted::OwnAppend,
+                        Operator::WholeAppend => Counted::WholeAppend,
+                        Operator::Replace => Counted::Replace,
                     });
                 }
                 _ => {}

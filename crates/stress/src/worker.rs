@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
+use foldb_stress::own_code::quiet_panics_by_design;
+
 use crate::arguments::Life;
 use crate::check::{self, Found, Wrong, told};
 use crate::coverage::{Counted, Counts};
 use crate::features::Features;
 use crate::last_handle::{self, LastHandle};
-use crate::own_code::BY_DESIGN;
 use crate::report::{Line, tell_counts};
 use crate::stage::Stage;
 use crate::thread::{Watched, Worker};
@@ -42,17 +43,6 @@ fn plant(name: &str) -> Result<(), String> {
 #[cfg(not(debug_assertions))]
 fn plant(_name: &str) -> Result<(), String> {
     Err("faults can be planted in builds with debug assertions only".to_owned())
-}
-
-/// Panics that are part of the test are not printed.
-fn quiet_panics_by_design() {
-    let print = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        let text = panic.payload().downcast_ref::<String>();
-        if !text.is_some_and(|text| text.starts_with(BY_DESIGN)) {
-            print(panic);
-        }
-    }));
 }
 
 fn live(life: &Life) -> Result<(), Wrong> {

@@ -233,7 +233,8 @@ impl Draw<'_> {
             Operator::Add => u64::from(self.rng.u8(..)).to_le_bytes().to_vec(),
             _ => {
                 let len = self.rng.usize(..30);
-                self.bytes(len)
+                let bytes = self.bytes(len);
+                operator.operand(bytes, &mut self.rng)
             }
         }
     }

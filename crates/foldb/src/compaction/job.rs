@@ -47,6 +47,8 @@ pub(crate) struct Job {
 /// What a job needs from its surroundings.
 pub(crate) struct JobContext<'a> {
     pub(crate) version: &'a Version,
+    /// The last write that is in its tables.
+    pub(crate) flushed_through: SeqNo,
     pub(crate) fs: &'a Arc<dyn FileSystem>,
     pub(crate) names: &'a FileNames,
     pub(crate) tables: &'a Arc<OpenTables>,
@@ -256,7 +258,9 @@ impl Job {
         let segments = output.finish_values()?;
         let carve = |run: &Arc<Run>| TreeEdit::Carve { run: run.id, range: range.clone() };
         let mut edits: Vec<_> = self.sources(context.version).into_iter().map(carve).collect();
-        output.set_surroundings(context.version.surroundings(&edits, comparator, 0)?);
+        let flushed_through = context.flushed_through;
+        let told = context.version.surroundings(&edits, comparator, flushed_through)?;
+        output.set_surroundings(told);
         let files = output.finish()?;
         let bytes_base = bytes_in(context.version.run(self.output_run), &range, comparator);
         let inputs = self.inputs.iter().map(|&id| context.version.run(id));

@@ -54,6 +54,7 @@ pub(crate) struct TableOutput<'a> {
     values: Option<ValueWriter<'a>>,
     address: Vec<u8>,
     surroundings: Option<Surroundings>,
+    flushed_through: Option<SeqNo>,
     /// Takes the syncs of tables, where others are synced with them.
     later: Option<&'a LaterSyncs>,
 }
@@ -100,8 +101,15 @@ impl<'a> TableOutput<'a> {
             values: None,
             address: Vec::new(),
             surroundings: None,
+            flushed_through: None,
             later: None,
         }
+    }
+
+    /// The tables are those of a flush through this write.
+    pub(crate) fn of_flush(mut self, through: SeqNo) -> TableOutput<'a> {
+        self.flushed_through = Some(through);
+        self
     }
 
     /// Puts values that are large enough into segments.
@@ -186,9 +194,9 @@ impl<'a> TableOutput<'a> {
         if let Some(Current { mut builder, number, deleted, samples, kept_apart }) =
             self.current.take()
         {
-            if *cut == Edge::Highest
-                && let Some(surroundings) = self.surroundings.take()
-            {
+            if *cut != Edge::Highest {
+                self.flushed_through.inspect(|through| builder.set_flushed_with(*through));
+            } else if let Some(surroundings) = self.surroundings.take() {
                 builder.set_surroundings(surroundings);
             }
             self.charge.set(builder.memory_bytes_at_end());

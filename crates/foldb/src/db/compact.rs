@@ -64,10 +64,10 @@ impl Core {
             return Ok(false);
         }
         self.check_writable()?;
-        let version = {
+        let (version, flushed_through) = {
             let tree = self.lock_tree();
             let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(false) };
-            Arc::clone(&own.version)
+            (Arc::clone(&own.version), own.flushed_through)
         };
         let start = self.options.env.clock.now();
         let resolver = self.registry.resolver();
@@ -75,6 +75,7 @@ impl Core {
         let memory = self.work_memory();
         let context = JobContext {
             version: &version,
+            flushed_through,
             fs: &self.options.env.fs,
             names: &self.names,
             tables: &keyspace.tables,

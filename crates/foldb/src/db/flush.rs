@@ -212,6 +212,7 @@ impl Core {
         let memory = self.work_memory();
         let mut output =
             TableOutput::new(fs, &self.names, &next_number, options, &memory).syncing_later(later);
+        output = output.of_flush(through);
         if let Some(values) = self.value_writer(keyspace, &next_number, &memory) {
             output = output.separating(values.adopting(logs));
         }

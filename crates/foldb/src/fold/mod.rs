@@ -25,5 +25,5 @@ pub(crate) use chain::{Below, Chain, Record};
 pub use definition::Definition;
 pub use operator::{Full, Growth, MergeOperator, Partial, TextForm};
 pub use registry::Operator;
-pub(crate) use registry::{CachedResolver, Registry, Resolver};
+pub(crate) use registry::{CachedResolver, FIRST_DYNAMIC_ID, Registry, Resolver};
 pub(crate) use usual::{Usual, fold_usual};

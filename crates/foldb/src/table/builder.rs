@@ -127,6 +127,7 @@ pub struct TableBuilder {
     tombstones: Vec<RangeTombstone>,
     references: ReferencesBuilder,
     surroundings: Option<Surroundings>,
+    flushed_with: Option<SeqNo>,
 }
 
 /// What is counted per record.
@@ -169,6 +170,7 @@ impl TableBuilder {
             tombstones: Vec::new(),
             references: ReferencesBuilder::default(),
             surroundings: None,
+            flushed_with: None,
             options,
         }
     }
@@ -219,6 +221,11 @@ impl TableBuilder {
     /// Tells of the tree around it.
     pub(crate) fn set_surroundings(&mut self, surroundings: Surroundings) {
         self.surroundings = Some(surroundings);
+    }
+
+    /// Tells that it is a table of the flush through this write, and not the last one.
+    pub(crate) fn set_flushed_with(&mut self, through: SeqNo) {
+        self.flushed_with = Some(through);
     }
 
     /// Adds a range tombstone; they may come in any order, before, between and after the records.
@@ -423,6 +430,7 @@ impl TableBuilder {
             range_deletes: self.tombstones.len() as u64,
             references,
             surroundings: self.surroundings.take(),
+            flushed_with: self.flushed_with,
             raw_key_bytes: self.counts.raw_key_bytes,
             raw_value_bytes: self.counts.raw_value_bytes,
             smallest: std::mem::take(&mut self.smallest),

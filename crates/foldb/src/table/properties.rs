@@ -36,6 +36,7 @@ mod tag {
     pub const RANGE_DELETES: u64 = 18;
     pub const REFERENCES: u64 = 19;
     pub const SURROUNDINGS: u64 = 20;
+    pub const FLUSHED_WITH: u64 = 21;
 }
 
 /// A table's properties. Sizes are bytes, before compression.
@@ -64,6 +65,9 @@ pub struct Properties {
     /// What a repair without a manifest needs to know of the tree around it. Stored where it is
     /// given.
     pub surroundings: Option<Surroundings>,
+    /// Of a table of a flush that is not its last one: the last write of the flush. Without the
+    /// last one it is what a stop left of a flush, and the logs have its records.
+    pub flushed_with: Option<SeqNo>,
     /// Keys, each version's counted.
     pub raw_key_bytes: u64,
     /// Values.
@@ -93,7 +97,7 @@ pub struct Properties {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
-    /// Writes up to here are in tables; 0 where nothing new is said about that.
+    /// Writes up to here are in tables; 0 where nothing is said about that.
     pub flushed_through: SeqNo,
     /// Of files that are not shown whole: what of them is.
     pub trimmed: Vec<(u64, Vec<Piece>)>,
@@ -186,6 +190,11 @@ impl Properties {
         if let Some(surroundings) = &self.surroundings {
             put_field(&mut out, tag::SURROUNDINGS, &surroundings.encode());
         }
+        if let Some(through) = self.flushed_with {
+            number_bytes.clear();
+            put_varint(&mut number_bytes, through);
+            put_field(&mut out, tag::FLUSHED_WITH, &number_bytes);
+        }
         put_field(&mut out, tag::COMPARATOR, self.comparator.as_bytes());
         put_field(&mut out, tag::SMALLEST, &self.smallest);
         put_field(&mut out, tag::LARGEST, &self.largest);
@@ -205,7 +214,8 @@ impl Properties {
     pub fn decode(payload: &[u8]) -> Result<Properties> {
         let mut numbers = [None; 19];
         let (mut comparator, mut smallest, mut largest) = (None, None, None);
-        let (mut operators, mut references, mut surroundings) = (Vec::new(), None, None);
+        let (mut operators, mut references) = (Vec::new(), None);
+        let (mut surroundings, mut flushed_with) = (None, None);
         let mut reader = ByteReader::new(payload);
         while !reader.is_empty() {
             let tag = reader.varint("properties: tag")?;
@@ -222,6 +232,7 @@ impl Properties {
                         Some(Handle { offset, len: handle.varint32("references: length")? });
                 }
                 tag::SURROUNDINGS => surroundings = Some(Surroundings::decode(value)?),
+                tag::FLUSHED_WITH => flushed_with = Some(number(value)?),
                 known @ ..19 => numbers[known as usize] = Some(number(value)?),
                 _ => {}
             }
@@ -247,6 +258,7 @@ impl Properties {
             range_deletes: numbers[tag::RANGE_DELETES as usize].unwrap_or(0),
             references,
             surroundings,
+            flushed_with,
             raw_key_bytes: number(tag::RAW_KEY_BYTES)?,
             raw_value_bytes: number(tag::RAW_VALUE_BYTES)?,
             smallest: smallest.ok_or_else(|| missing(tag::SMALLEST))?,

@@ -28,6 +28,16 @@ pub(crate) const KIND_AT: usize = 8;
 /// gigabyte because a length says so.
 pub(crate) const MAX_PAYLOAD: usize = 1 << 20;
 
+/// Longest payload that this process writes. Tests make it smaller, so that records of a few
+/// hundred bytes take several frames.
+#[inline(always)]
+pub(crate) fn longest_payload() -> usize {
+    #[cfg(debug_assertions)]
+    return crate::faults::longest_payload().unwrap_or(MAX_PAYLOAD);
+    #[cfg(not(debug_assertions))]
+    MAX_PAYLOAD
+}
+
 /// Which part of a record a frame holds. On disk: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

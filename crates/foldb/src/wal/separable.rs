@@ -21,7 +21,7 @@ use crate::encoding::{ByteReader, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
 use crate::key::{Kind, NO_OPERATOR, SeqNo};
 use crate::segment::{Address, put_record, record_checksum};
-use crate::wal::format::{HEADER_LEN, MAX_PAYLOAD};
+use crate::wal::format::{HEADER_LEN, longest_payload};
 use crate::wal::record::BatchHeader;
 
 /// The number of a separable put among the kinds of operations. On disk: never renumber.
@@ -42,7 +42,7 @@ pub(crate) const LEAST_SEPARABLE: usize = LEAST_SHARE * OVERHEAD;
 /// Whether a put of these lengths, alone in its record, is worth being written so.
 #[inline]
 pub(crate) fn is_separable(key: usize, value: usize) -> bool {
-    value >= LEAST_SHARE * (OVERHEAD + key) && key + value + OVERHEAD <= MAX_PAYLOAD
+    value >= LEAST_SHARE * (OVERHEAD + key) && key + value + OVERHEAD <= longest_payload()
 }
 
 /// Where a value lies.
@@ -164,7 +164,7 @@ impl<'a> Operation<'a> {
 
 /// Whether a record with its frame's header before it is one whole frame.
 pub(crate) fn is_one_frame(frame: &[u8]) -> bool {
-    frame.len() - HEADER_LEN <= MAX_PAYLOAD
+    frame.len() - HEADER_LEN <= longest_payload()
 }
 
 const _: () = assert!(OVERHEAD >= HEADER_LEN + BatchHeader::LEN);

@@ -16,7 +16,7 @@ use foldb_env::{FileSystem, UnwritableFile, WritableFile};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
-use crate::wal::format::{Extent, FrameHeader, HEADER_LEN, MAX_PAYLOAD, Part, digest_with};
+use crate::wal::format::{Extent, FrameHeader, HEADER_LEN, Part, digest_with, longest_payload};
 use crate::wal::record::{LOG_FORMAT, LogHeader};
 use crate::wal::separable::{SealedLog, SeparableValues};
 
@@ -220,7 +220,7 @@ impl LogWriter {
             self.clear_attempt()?;
         }
         let payload = self.buffer.len() - HEADER_LEN;
-        if payload <= MAX_PAYLOAD {
+        if payload <= longest_payload() {
             let mut frame = std::mem::take(&mut self.buffer);
             let result = self.write_frame(&mut frame, Part::Whole, self.offset, self.frames + 1);
             if let Ok(sum) = result {
@@ -241,14 +241,15 @@ impl LogWriter {
     fn append_in_parts(&mut self) -> Result<()> {
         let record = std::mem::take(&mut self.buffer);
         let payload = &record[HEADER_LEN..];
-        let parts = payload.len().div_ceil(MAX_PAYLOAD);
+        let most = longest_payload();
+        let parts = payload.len().div_ceil(most);
         let (mut offset, mut number, mut digest) = (self.offset, self.frames, self.digest);
         // Where there is no space nothing is begun.
         let end = offset + (payload.len() + parts * HEADER_LEN) as u64;
         self.reserve(end)?;
         self.left_behind = Some(end);
-        let mut frame = Vec::with_capacity(HEADER_LEN + MAX_PAYLOAD);
-        for (index, chunk) in payload.chunks(MAX_PAYLOAD).enumerate() {
+        let mut frame = Vec::with_capacity(HEADER_LEN + most);
+        for (index, chunk) in payload.chunks(most).enumerate() {
             frame.clear();
             frame.resize(HEADER_LEN, 0);
             frame.extend_from_slice(chunk);
@@ -306,7 +307,7 @@ impl LogWriter {
         }
         let file = &self.sync.file;
         // All frames of an attempt but the last are as long as frames get.
-        let mut starts = (self.offset..end).step_by(HEADER_LEN + MAX_PAYLOAD);
+        let mut starts = (self.offset..end).step_by(HEADER_LEN + longest_payload());
         if starts.try_for_each(|start| file.write_at(&[0; HEADER_LEN], start)).is_err() {
             file.truncate(self.offset).map_err(|error| {
                 Error::io(&self.sync.path, "clear what a failed append left in the log", &error)

@@ -48,6 +48,7 @@ impl<'a> Running<'a> {
         let bench = self.bench;
         self.job.step(JobContext {
             version: &self.version,
+            flushed_through: 0,
             fs: &bench.fs,
             names: &bench.names,
             tables: &bench.tables,

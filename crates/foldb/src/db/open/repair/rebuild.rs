@@ -22,7 +22,8 @@ use foldb_env::FileSystem;
 use super::logs::LogsTell;
 use crate::db::open::files::{logs_in, next_number};
 use crate::error::{Error, ErrorKind, Result};
-use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
+use crate::fold::{Definition, FIRST_DYNAMIC_ID};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, SeqNo};
 use crate::options::Options;
 use crate::segment::{
     FoundSection, OpenSegments, Placement, References, SEGMENT_HEADER_LEN, SegmentHeader, SegmentId,
@@ -39,6 +40,7 @@ struct Told {
     keyspace: KeyspaceId,
     facts: FileFacts,
     surroundings: Option<Surroundings>,
+    flushed_with: Option<SeqNo>,
     references: References,
 }
 
@@ -53,6 +55,31 @@ pub(super) struct Rebuilt {
     pub(super) unclaimed: BTreeMap<KeyspaceId, Vec<Placement>>,
 }
 
+/// The definitions that tables and logs tell, in the order of ids. Ids are given one after the
+/// other, and an operator without operands in a table is told by a log at most. Its id gets a
+/// definition that is nobody's, so that no other operator gets it.
+fn without_gaps(
+    tables: BTreeMap<OperatorId, Definition>,
+    logs: &BTreeMap<OperatorId, Definition>,
+) -> Vec<Definition> {
+    let last = tables.keys().chain(logs.keys()).max().copied();
+    // A number that no database gets to is refused when the definitions are taken in.
+    let last = last.map_or(FIRST_DYNAMIC_ID, |last| last.min(MOST_OPERATORS).saturating_add(1));
+    let ids = FIRST_DYNAMIC_ID..last;
+    let unknown = |id: OperatorId| Definition {
+        id,
+        name: format!("unknown.{id}"),
+        version: 0,
+        parameters: Vec::new(),
+    };
+    let beyond = tables.range(last..).map(|(_, definition)| definition.clone());
+    let known = |id: OperatorId| tables.get(&id).or_else(|| logs.get(&id)).cloned();
+    ids.map(|id| known(id).unwrap_or_else(|| unknown(id))).chain(beyond).collect()
+}
+
+/// More ids than a program registers.
+const MOST_OPERATORS: OperatorId = 1 << 16;
+
 /// What all files but manifests tell.
 pub(super) struct Survey<'a> {
     fs: &'a Arc<dyn FileSystem>,
@@ -61,7 +88,7 @@ pub(super) struct Survey<'a> {
     options: &'a Options,
     cache: Arc<BlockCache>,
     database: Option<u64>,
-    operators: BTreeMap<u32, crate::fold::Definition>,
+    operators: BTreeMap<OperatorId, Definition>,
     told: Vec<Told>,
     sections: Sections,
     logs: LogsTell,
@@ -103,13 +130,57 @@ impl<'a> Survey<'a> {
                 }
             }
         }
-        survey.logs = LogsTell::of(&**fs, names, &logs_in(present))?;
+        let flushed = survey.flushed();
+        survey.logs = LogsTell::of(&**fs, names, &logs_in(present), &flushed)?;
+        for t in &survey.told {
+            eprintln!(
+                "DBG told ks {} file {} seq {}..{} entries {} part {:?} surr {:?}",
+                t.keyspace,
+                t.facts.number,
+                t.facts.smallest_seqno,
+                t.facts.largest_seqno,
+                t.facts.entries,
+                t.flushed_with,
+                t.surroundings.as_ref().map(|s| (s.flushed_through, s.trimmed.len()))
+            );
+        }
+        eprintln!(
+            "DBG flushed {flushed:?} logs {:?} unflushed {:?}",
+            logs_in(present),
+            survey.logs.unflushed
+        );
+        survey.pass_over_unfinished_flushes(&flushed);
         survey.database = match survey.database.or(survey.logs.database) {
             None => survey.database_of_segments()?,
             database => database,
         };
         survey.find_sections()?;
         Ok(survey)
+    }
+
+    /// Through which write each keyspace is in tables.
+    fn flushed(&self) -> BTreeMap<KeyspaceId, SeqNo> {
+        let mut flushed = BTreeMap::new();
+        for Told { keyspace, surroundings, .. } in &self.told {
+            let through = surroundings.as_ref().map_or(0, |told| told.flushed_through);
+            let known: &mut SeqNo = flushed.entry(*keyspace).or_default();
+            *known = through.max(*known);
+        }
+        flushed
+    }
+
+    /// Forgets the first tables of flushes that a stop kept from their last one. Their records are
+    /// in the logs, and merges would count twice.
+    fn pass_over_unfinished_flushes(&mut self, flushed: &BTreeMap<KeyspaceId, SeqNo>) {
+        let unflushed = &self.logs.unflushed;
+        self.told.retain(|told| {
+            let (flushed, first) = (flushed.get(&told.keyspace), unflushed.get(&told.keyspace));
+            let is_unfinished = told.flushed_with.is_some_and(|through| {
+                flushed.is_none_or(|flushed| *flushed < through)
+                    && first.is_some_and(|first| *first <= through)
+            });
+            !is_unfinished
+        });
     }
 
     /// A number above that of every file and segment: they are counted by the same counter, and a
@@ -154,7 +225,9 @@ impl<'a> Survey<'a> {
             let message = format!("expected a table of database {database:016x}");
             return Err(Error::corruption(message).in_file(&path));
         }
-        for operator in properties.operators.iter().filter(|operator| operator.id >= 128) {
+        for operator in
+            properties.operators.iter().filter(|operator| operator.id >= FIRST_DYNAMIC_ID)
+        {
             self.operators.insert(operator.id, operator.clone());
         }
         let references = table.references()?;
@@ -176,8 +249,9 @@ impl<'a> Survey<'a> {
             references: references.totals().into(),
             ..FileFacts::default()
         };
-        let (keyspace, surroundings) = (properties.keyspace, properties.surroundings.clone());
-        self.told.push(Told { keyspace, facts, surroundings, references });
+        let (keyspace, flushed_with) = (properties.keyspace, properties.flushed_with);
+        let surroundings = properties.surroundings.clone();
+        self.told.push(Told { keyspace, facts, surroundings, flushed_with, references });
         Ok(())
     }
 
@@ -200,12 +274,12 @@ impl<'a> Survey<'a> {
         ids.push(DEFAULT_KEYSPACE);
         ids.sort_unstable();
         ids.dedup();
+        let flushed = self.flushed();
         let (mut keyspaces, mut next_run, mut last_seqno) = (Vec::new(), 1, 0);
         let mut unclaimed = BTreeMap::new();
         for &id in &ids {
             let own = self.told.iter().filter(|told| told.keyspace == id);
-            let flushed = own.clone().filter_map(|told| told.surroundings.as_ref());
-            let flushed_through = flushed.map(|told| told.flushed_through).max().unwrap_or(0);
+            let flushed_through = flushed.get(&id).copied().unwrap_or(0);
             let largest = own.map(|told| told.facts.largest_seqno).max().unwrap_or(0);
             last_seqno = largest.max(flushed_through).max(last_seqno);
             let placements = self.placements(id, &sections);
@@ -232,7 +306,7 @@ impl<'a> Survey<'a> {
             next_run: Some(next_run),
             last_seqno: Some(last_seqno),
             next_keyspace: ids.last().map(|id| id + 1),
-            operators: self.operators.into_values().collect(),
+            operators: without_gaps(self.operators, &self.logs.operators),
             keyspaces,
             ..Edit::default()
         };

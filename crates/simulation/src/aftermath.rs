@@ -1,0 +1,112 @@
+//! What becomes of a database between its lives: repairs of a copy of what a stop left, and writes
+//! that went to the wrong place.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use foldb::{Db, ErrorKind, RepairOptions};
+use foldb_env::{FileSystem, MemFs};
+use foldb_stress::draws;
+
+use crate::checker::Wrong;
+use crate::counts::Counted;
+use crate::damage::misdirect;
+use crate::disk::{Disk, Stop, Temper};
+use crate::history::Seen;
+use crate::world::{MOST_LIVES, PATH, World};
+
+/// Where repairs leave their copies.
+const REPAIRED: &str = "/repaired";
+
+impl World<'_> {
+    /// Repairs a copy of what a stop left, for some seeds and stops. What the repair leaves is a
+    /// moment that the stop may leave. Behind some kills and closes the manifest is taken away, where
+    /// it knows all files that are there: of others nothing else tells that they do not count.
+    pub(crate) fn repair_copy(&mut self, life: u64) -> Result<(), Wrong> {
+        let mut rng = draws(self.features.seed, "repair", &[life]);
+        if !self.features.repairs || rng.u8(..3) > 0 {
+            return Ok(());
+        }
+        let files = self.files.kill();
+        let was_created = files.exists(&Path::new(PATH).join("CURRENT"));
+        let seed = rng.u64(..);
+        let disk = Arc::new(Disk::new(files.clone(), Temper::CALM, Stop::Kill, None, seed));
+        let options = self.options(&disk, life);
+        let may_rebuild = self.keeps_all && rng.bool() && {
+            let report = foldb::verify(PATH, options.clone());
+            report.is_ok_and(|report| report.leftovers.is_empty())
+        };
+        let is_rebuild = may_rebuild && take_manifest_away(&files);
+        let copy_to = rng.bool().then(|| REPAIRED.into());
+        let path = if copy_to.is_some() { REPAIRED } else { PATH };
+        let how = RepairOptions { copy_to, ..RepairOptions::default() };
+        let report = match Db::repair_with(PATH, options, &how) {
+            Ok(report) => report,
+            Err(error) => {
+                // It may be that nothing was ever durable.
+                let kinds = [ErrorKind::DatabaseMissing, ErrorKind::Corruption];
+                let (mut checker, nothing) = (self.checker.clone(), self.nothing());
+                let may_be_nothing = checker.begin_life(u64::MAX, self.keeps_all, &nothing).is_ok();
+                let is_right = may_be_nothing && kinds.contains(&error.kind());
+                return is_right.then_some(()).ok_or(format!("the repair failed: {error}"));
+            }
+        };
+        self.counts.add(if is_rebuild { Counted::Rebuild } else { Counted::Repair });
+        if !is_rebuild && was_created && !report.found_nothing() {
+            return Err(format!("the repair found what no stop does: {report:?}"));
+        }
+        let failed = |error| format!("does not open: {error}");
+        let opened = self.open(path, &disk, life).map_err(failed)?;
+        let (number, found) = opened.entries().map_err(failed)?;
+        opened.db.verify().map_err(|error| format!("does not verify: {error}"))?;
+        // Without a manifest nobody knows which number was the last one, where nothing is left.
+        let number = if is_rebuild { u64::MAX } else { number };
+        self.checker.clone().begin_life(number, self.keeps_all, &found).map(drop)
+    }
+
+    /// What a database shows that holds nothing.
+    fn nothing(&self) -> Vec<Seen> {
+        let empty = |keyspace| Seen::Entries { keyspace, range: None, entries: Vec::new() };
+        (0..self.features.operators.len()).map(empty).collect()
+    }
+
+    /// After a clean close, a write that went to the wrong place: every answer is right or says
+    /// `Corruption`, and a verification that finds nothing wrong is right too.
+    pub(crate) fn damaged_life(&mut self) -> Result<(), Wrong> {
+        let mut rng = draws(self.features.seed, "damage", &[]);
+        let damage = misdirect(&self.files, Path::new(PATH), &mut rng);
+        let Some(damage) = damage.map_err(|error| format!("cannot damage: {error}"))? else {
+            return Ok(());
+        };
+        self.counts.add(Counted::Damage);
+        let disk = self.disk(Temper::CALM, Stop::Kill, None, MOST_LIVES + 2);
+        let verified = foldb::verify(PATH, self.options(&disk, MOST_LIVES + 2));
+        let is_sound = verified.is_ok_and(|report| report.is_sound());
+        let read = self.open(PATH, &disk, MOST_LIVES + 2).and_then(|opened| opened.entries());
+        match read {
+            Ok((number, found)) => {
+                if !is_sound {
+                    self.counts.add(Counted::DamageNoticed);
+                }
+                self.begin_life(number, &found).map_err(|wrong| format!("{damage}; {wrong}"))
+            }
+            Err(error) if error.kind() != ErrorKind::Corruption => {
+                Err(format!("{damage}, which is no Corruption: {error}"))
+            }
+            Err(error) if is_sound => Err(format!("{damage}, and it verifies; {error}")),
+            Err(_) => {
+                self.counts.add(Counted::DamageNoticed);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether there was one.
+fn take_manifest_away(files: &MemFs) -> bool {
+    let names = files.list(Path::new(PATH)).unwrap_or_default();
+    let is_manifest = |name: &&String| name.starts_with("MANIFEST") || *name == "CURRENT";
+    let of_manifest: Vec<_> = names.iter().filter(is_manifest).collect();
+    let removed = of_manifest.iter().map(|name| files.remove(&Path::new(PATH).join(name)));
+    removed.fold(false, |any, outcome| any | outcome.is_ok())
+}
