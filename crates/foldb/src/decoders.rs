@@ -120,46 +120,19 @@ fn operands(bytes: &[u8]) {
 }
 
 #[cfg(test)]
+#[path = "../tests/support/mutator.rs"]
+mod mutator;
+
+#[cfg(test)]
 mod tests {
     use std::path::PathBuf;
     use std::time::{Duration, Instant};
 
     use foldb_env::{Env, FileSystem as _, MemFs};
 
+    use super::mutator::{corpus, mutate};
     use super::*;
     use crate::{Compression, Db, KeyspaceOptions, Options, WriteBatch};
-
-    fn corpus(name: &str) -> Vec<Vec<u8>> {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
-        let Ok(entries) = std::fs::read_dir(&path) else { return Vec::new() };
-        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-        paths.sort();
-        paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
-    }
-
-    /// Changes some bytes of an input, or joins two.
-    fn mutate(rng: &mut fastrand::Rng, inputs: &[Vec<u8>]) -> Vec<u8> {
-        let mut bytes = rng.choice(inputs).cloned().unwrap_or_default();
-        for _ in 0..rng.usize(1..=4) {
-            let at = rng.usize(..=bytes.len());
-            match rng.u8(..6) {
-                0 => bytes.insert(at, rng.u8(..)),
-                1 => bytes.truncate(at),
-                2 if at < bytes.len() => bytes[at] = rng.u8(..),
-                3 if at < bytes.len() => bytes[at] ^= 1 << rng.u8(..8),
-                4 if at + 4 <= bytes.len() => {
-                    let word = [0, 1, u32::MAX, 1 << 31, 0x7f7f_7f7f][rng.usize(..5)];
-                    bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
-                }
-                _ => {
-                    let other = rng.choice(inputs).cloned().unwrap_or_default();
-                    bytes.truncate(at);
-                    bytes.extend_from_slice(&other[rng.usize(..=other.len())..]);
-                }
-            }
-        }
-        bytes
-    }
 
     /// A small database with everything in it.
     fn database() -> MemFs {
@@ -263,8 +236,7 @@ mod tests {
 
     #[test]
     fn mutated_corpora_are_decoded_or_refused() {
-        let seconds = std::env::var("FOLDB_FUZZ_SECONDS").ok().and_then(|s| s.parse().ok());
-        let time = seconds.map_or(Duration::from_millis(100), Duration::from_secs_f64);
+        let time = mutator::time(Duration::from_millis(100));
         for decoder in DECODERS {
             let inputs = corpus(decoder.name);
             let mut rng = fastrand::Rng::new();

@@ -87,6 +87,17 @@ pub fn peak_memory() -> Option<u64> {
     kilobytes(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM")
 }
 
+/// Bytes of this process that are resident now (`VmRSS`).
+pub fn resident_memory() -> Option<u64> {
+    kilobytes(&fs::read_to_string("/proc/self/status").ok()?, "VmRSS")
+}
+
+/// File descriptors that this process has open.
+pub fn open_handles() -> Option<u64> {
+    // The directory itself is open while it is read.
+    Some(fs::read_dir("/proc/self/fd").ok()?.count() as u64 - 1)
+}
+
 /// Begins the reckoning of [`peak_memory`] anew; false if the system does not let us.
 pub fn forget_peak_memory() -> bool {
     // Documented in proc_pid_clear_refs(5): 5 resets the peak and touches nothing else.
@@ -139,5 +150,9 @@ mod tests {
         assert!(machine.system.starts_with("Linux "), "{machine:?}");
         assert_eq!(machine.file_system, "proc");
         assert!(peak_memory().unwrap() > 1 << 20);
+        assert!(resident_memory().unwrap() <= peak_memory().unwrap());
+        let before = open_handles().unwrap();
+        let _files: Vec<_> = (0..100).map(|_| fs::File::open("/proc/self/status")).collect();
+        assert!(open_handles().unwrap() >= before + 50, "other tests close theirs meanwhile");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use bytesize::ByteSize;
 use clap::{Args, Parser, Subcommand};
 
 use crate::report::Progress;
@@ -21,6 +22,12 @@ pub enum Command {
     /// A run is made of databases. Each has its own settings and features, drawn from the seed, and
     /// is killed several times. To see one database again, give its seed with `--databases 1`.
     Run(Run),
+    /// Writes many bytes in a window of keys that moves; exits with 1 if the database grows or slows
+    /// down.
+    ///
+    /// Every read is checked against what the window must hold. DIR gets samples.csv (one line a
+    /// second), soak.svg (a plot of it), and, while the run lasts, the database.
+    Soak(Soak),
     /// What `run` starts: one life of one database.
     #[command(hide = true)]
     Worker(Life),
@@ -55,6 +62,42 @@ pub struct Run {
     /// Succeed although something that should happen never did, as in short runs.
     #[arg(long)]
     pub allow_gaps: bool,
+}
+
+/// A soak.
+#[derive(Args, Clone, Debug)]
+pub struct Soak {
+    /// Where database, samples and plot go; a temporary directory unless given.
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Bytes of keys and values to write, such as 100GB or 512MiB.
+    #[arg(long, default_value = "100GB", value_name = "SIZE")]
+    pub bytes: ByteSize,
+    /// Bytes of keys and values that are live at a time, about.
+    #[arg(long, default_value = "3GB", value_name = "SIZE")]
+    pub window: ByteSize,
+    /// Threads, each with keys of its own.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub threads: u8,
+    /// Bytes to write in a second at most; as fast as it goes unless given.
+    #[arg(long, value_name = "SIZE")]
+    pub rate: Option<ByteSize>,
+    /// End after so many seconds although fewer bytes are written.
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<u64>,
+    /// Milliseconds between two samples.
+    #[arg(long, default_value_t = 1000, value_name = "MS",
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub sample: u64,
+    /// How many times as much memory, handles and space the last tenth may take as the first.
+    #[arg(long, default_value_t = 1.25, value_name = "FACTOR")]
+    pub growth: f64,
+    /// How many times as long as in the first tenth a read or write of the last may take.
+    #[arg(long, default_value_t = 2.0, value_name = "FACTOR")]
+    pub slowdown: f64,
+    /// Keep every snapshot, to see that the run notices what that keeps alive.
+    #[arg(long, hide = true)]
+    pub leak: bool,
 }
 
 /// One life of one database.

@@ -12,6 +12,8 @@
 //! into a model and compares the whole database with it. Of each thread at most one more write may
 //! be there: the one that the kill interrupted.
 //!
+//! [`soak`] is one long life without kills: what the database takes must not grow.
+//!
 //! Some lives end in a close instead. Some databases are on a bad disk: it fails, hangs or is slow
 //! ([`features::BadDisk`]).
 //!
@@ -27,6 +29,7 @@ mod last_handle;
 mod mistakes;
 mod model;
 mod report;
+mod soak;
 mod stage;
 mod supervisor;
 mod thread;
@@ -42,6 +45,7 @@ use crate::arguments::{Arguments, Command};
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(run) => supervisor::run(&run),
+        Command::Soak(soak) => soak::run(&soak),
         Command::Worker(life) => worker::run(&life),
     };
     match outcome {

@@ -5,6 +5,7 @@ pub mod deeds;
 pub mod gates;
 pub mod meddled;
 pub mod model;
+pub mod mutator;
 pub mod operators;
 pub mod quiet;
 pub mod segments;

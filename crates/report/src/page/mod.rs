@@ -22,6 +22,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 
 use crate::results::Results;
+use crate::soak::Sample;
 pub use merges::merges;
 use rows::Rows;
 
@@ -59,6 +60,20 @@ pub fn html(results: &Results) -> String {
         (surroundings::machine(results))
     };
     document(&title(results, &rows), &surroundings::summary(results), &main, &embedded(results))
+}
+
+/// The samples of a soak as a picture (SVG) that stands alone; the first `warm` bytes are shaded.
+///
+/// ```
+/// use foldb_report::page;
+/// use foldb_report::soak::Sample;
+///
+/// let sample = |n: u64| Sample { written: n << 20, handles: 20, ..Sample::default() };
+/// let samples: Vec<Sample> = (0..100).map(sample).collect();
+/// assert!(page::soak(&samples, 10 << 20).starts_with("<svg"));
+/// ```
+pub fn soak(samples: &[Sample], warm: u64) -> String {
+    plot::soak::picture(samples, warm).into_string()
 }
 
 /// A page with what it shows as JSON in it.

@@ -12,6 +12,7 @@ pub mod latency_through_time;
 pub mod probes;
 pub mod ratios;
 pub mod scale;
+pub mod soak;
 pub mod timeline;
 
 use maud::{Markup, html};

@@ -1,0 +1,234 @@
+//! Samples of a long run over one open database, and whether the end is as the beginning.
+//!
+//! Invariant: a verdict compares medians of the first tenth after warming up and of the last, so
+//! one slow second decides nothing.
+
+use std::fmt;
+
+/// How long operations of one kind took in an interval, in microseconds; zeros if there were none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Percentiles {
+    /// The median.
+    pub p50: f64,
+    /// Longer than 99 of 100.
+    pub p99: f64,
+    /// Longer than 999 of 1000.
+    pub p999: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// What was seen at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// Seconds since the run began.
+    pub at: f64,
+    /// Bytes of keys and values written so far.
+    pub written: u64,
+    /// Bytes of the process's memory that are resident.
+    pub resident: u64,
+    /// Open file descriptors of the process.
+    pub handles: u64,
+    /// Bytes of all blocks of the database's files.
+    pub space: u64,
+    /// Bytes that the process has sent to the device so far.
+    pub device: u64,
+    /// Seconds that writes have been held back so far, all threads together.
+    pub stalled: f64,
+    /// Merges of value segments so far.
+    pub segment_merges: u64,
+    /// Puts since the sample before.
+    pub puts: Percentiles,
+    /// Gets since the sample before.
+    pub gets: Percentiles,
+}
+
+impl Sample {
+    /// The first line of a file of samples.
+    pub const CSV_HEADER: &str = "seconds,written_bytes,resident_bytes,open_files,directory_bytes,\
+        device_bytes,stall_seconds,segment_merges,put_p50_us,put_p99_us,put_p999_us,put_max_us,\
+        get_p50_us,get_p99_us,get_p999_us,get_max_us";
+
+    /// The line of this sample.
+    pub fn csv(&self) -> String {
+        let Sample { at, written, resident, handles, space, device, stalled, .. } = self;
+        let mut line = format!("{at:.3},{written},{resident},{handles},{space},{device}");
+        line += &format!(",{stalled:.3},{}", self.segment_merges);
+        for Percentiles { p50, p99, p999, max } in [self.puts, self.gets] {
+            line += &format!(",{p50:.1},{p99:.1},{p999:.1},{max:.1}");
+        }
+        line
+    }
+}
+
+/// How many times as much as in the first tenth there may be in the last.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// Of memory, handles and space.
+    pub growth: f64,
+    /// Of latencies.
+    pub slowdown: f64,
+}
+
+/// One quantity at the beginning and at the end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// What was measured, with its unit.
+    pub name: &'static str,
+    /// The median of the first tenth.
+    pub first: f64,
+    /// The median of the last tenth.
+    pub last: f64,
+    /// How many times the first the last may be.
+    pub bound: f64,
+}
+
+impl Comparison {
+    /// Whether the end is within the bound.
+    pub fn passes(&self) -> bool {
+        self.last <= self.first * self.bound
+    }
+}
+
+/// Whether a run ended as it began.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict(pub Vec<Comparison>);
+
+/// Samples of a tenth, at least.
+const LEAST_SAMPLES: usize = 3;
+
+/// A quantity: its name, its value in a sample, and whether it is a latency.
+type Quantity = (&'static str, fn(&Sample) -> f64, bool);
+
+const MIB: f64 = 1_048_576.0;
+const QUANTITIES: [Quantity; 11] = [
+    ("resident memory, MiB", |sample| sample.resident as f64 / MIB, false),
+    ("open files", |sample| sample.handles as f64, false),
+    ("directory, MiB", |sample| sample.space as f64 / MIB, false),
+    ("put p50, us", |sample| sample.puts.p50, true),
+    ("put p99, us", |sample| sample.puts.p99, true),
+    ("put p99.9, us", |sample| sample.puts.p999, true),
+    ("put max, us", |sample| sample.puts.max, true),
+    ("get p50, us", |sample| sample.gets.p50, true),
+    ("get p99, us", |sample| sample.gets.p99, true),
+    ("get p99.9, us", |sample| sample.gets.p999, true),
+    ("get max, us", |sample| sample.gets.max, true),
+];
+
+impl Verdict {
+    /// Compares the last tenth of what came after `warm` written bytes with the first; `None` if a
+    /// tenth has fewer than three samples.
+    ///
+    /// ```
+    /// use foldb_report::soak::{Bounds, Sample, Verdict};
+    ///
+    /// let bounds = Bounds { growth: 1.25, slowdown: 2.0 };
+    /// let leaks = |n: u64| Sample { written: n, handles: 20 + n, ..Sample::default() };
+    /// let samples: Vec<Sample> = (0..100).map(leaks).collect();
+    /// assert!(!Verdict::of(&samples, 10, bounds).unwrap().passes());
+    /// ```
+    pub fn of(samples: &[Sample], warm: u64, bounds: Bounds) -> Option<Verdict> {
+        let samples = &samples[samples.partition_point(|sample| sample.written < warm)..];
+        let tenth = samples.len() / 10;
+        if tenth < LEAST_SAMPLES {
+            return None;
+        }
+        let (first, last) = (&samples[..tenth], &samples[samples.len() - tenth..]);
+        let compared = QUANTITIES.map(|(name, of, is_latency)| Comparison {
+            name,
+            first: median(first, of),
+            last: median(last, of),
+            bound: if is_latency { bounds.slowdown } else { bounds.growth },
+        });
+        Some(Verdict(compared.into()))
+    }
+
+    /// Whether everything is within its bound.
+    pub fn passes(&self) -> bool {
+        self.0.iter().all(Comparison::passes)
+    }
+}
+
+fn median(samples: &[Sample], of: fn(&Sample) -> f64) -> f64 {
+    let mut values: Vec<f64> = samples.iter().map(of).collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            out,
+            "{:<22} {:>12} {:>12} {:>7}",
+            "median", "first tenth", "last tenth", "bound"
+        )?;
+        for compared in &self.0 {
+            let Comparison { name, first, last, bound } = compared;
+            let failed = if compared.passes() { "" } else { "  TOO MUCH" };
+            writeln!(out, "{name:<22} {first:>12.1} {last:>12.1} {bound:>6}x{failed}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds { growth: 1.25, slowdown: 2.0 };
+
+    fn steady(n: u64) -> Sample {
+        let took = Percentiles { p50: 5.0, p99: 9.0, p999: 50.0, max: 900.0 + (n % 7) as f64 };
+        Sample {
+            written: n * 1000,
+            resident: 100 << 20,
+            handles: 30 + n % 3,
+            space: (5 << 30) + (n % 10) * (10 << 20),
+            puts: took,
+            gets: took,
+            ..Sample::default()
+        }
+    }
+
+    fn failures(of: impl Fn(u64) -> Sample) -> Vec<&'static str> {
+        let samples: Vec<Sample> = (0..200).map(of).collect();
+        let verdict = Verdict::of(&samples, 20_000, BOUNDS).unwrap();
+        verdict.0.iter().filter(|found| !found.passes()).map(|found| found.name).collect()
+    }
+
+    #[test]
+    fn a_steady_run_passes_whatever_one_second_was_like() {
+        assert!(failures(steady).is_empty());
+        let hiccup = |n| match n {
+            195 => Sample { handles: 500, ..steady(n) },
+            _ => steady(n),
+        };
+        assert!(failures(hiccup).is_empty());
+    }
+
+    #[test]
+    fn each_quantity_that_drifts_is_named() {
+        let grows = |n| Sample { resident: (100 << 20) + n * (1 << 20), ..steady(n) };
+        assert_eq!(failures(grows), ["resident memory, MiB"]);
+        assert_eq!(failures(|n| Sample { handles: 30 + n, ..steady(n) }), ["open files"]);
+        let slows = |n: u64| Percentiles { p99: 9.0 + n as f64, ..steady(n).gets };
+        assert_eq!(failures(|n| Sample { gets: slows(n), ..steady(n) }), ["get p99, us"]);
+    }
+
+    #[test]
+    fn what_comes_before_warming_up_does_not_count() {
+        let begins_small = |n| match n {
+            0..20 => Sample { space: 0, ..steady(n) },
+            _ => steady(n),
+        };
+        assert!(failures(begins_small).is_empty());
+        let few: Vec<Sample> = (0..49).map(steady).collect();
+        assert_eq!(Verdict::of(&few, 20_000, BOUNDS), None);
+    }
+
+    #[test]
+    fn a_line_has_as_many_fields_as_the_first() {
+        let fields = |line: &str| line.split(',').count();
+        assert_eq!(fields(&steady(1).csv()), fields(Sample::CSV_HEADER));
+    }
+}

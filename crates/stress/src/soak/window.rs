@@ -1,0 +1,241 @@
+//! What a thread writes at each step, and what its keys must hold after any number of steps.
+//!
+//! A thread's keys are numbers. Step *t* puts key *t*, overwrites some older key, deletes some that
+//! is older still, merges into several, and now and then deletes all keys behind the window:
+//!
+//! ```text
+//!   deleted by range    deleted one by one    overwritten        put
+//! ───────────────────┬──────────┬──────────────────┬──────────────┬───►  keys
+//!                  t - W     t - 3W/4           t - W/2           t
+//! ```
+//!
+//! Invariant: what a key holds is a function of the thread, the key and the number of steps that
+//! are done. So every read is checked, and nothing has to be kept for it.
+
+use std::ops::Range;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// Shortest value that is put, in bytes.
+const SHORTEST: u64 = 1 << 10;
+/// Longest value that is put, in bytes.
+const LONGEST: u64 = 16 << 10;
+/// A window is divided by this: ranges that are deleted begin and end at keys of every kind.
+const UNIT: u64 = 64;
+
+/// The keys of one thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    thread: u8,
+    /// Keys from the oldest one to the newest.
+    pub width: u64,
+}
+
+/// A keyspace of merges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merges {
+    /// Numbers that are added.
+    Counters,
+    /// Texts that are appended to.
+    Notes,
+    /// The greatest bytes.
+    Peaks,
+}
+
+impl Merges {
+    pub const ALL: [Merges; 3] = [Merges::Counters, Merges::Notes, Merges::Peaks];
+
+    /// The name of the keyspace, and its operator.
+    pub fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Merges::Counters => ("counters", "uint64add"),
+            Merges::Notes => ("notes", "stringappend:,"),
+            Merges::Peaks => ("peaks", "max"),
+        }
+    }
+
+    /// Of so many steps one merges here.
+    pub fn every(self) -> u64 {
+        match self {
+            Merges::Counters => 1,
+            Merges::Notes => 4,
+            Merges::Peaks => 8,
+        }
+    }
+}
+
+impl Window {
+    /// The keys of a thread, of which about `bytes` are live at a time.
+    pub fn new(thread: u8, bytes: u64) -> Window {
+        let live = (SHORTEST + LONGEST) / 2;
+        Window { thread, width: (bytes / live / UNIT).max(8) * UNIT }
+    }
+
+    /// The key of a number.
+    pub fn key(&self, number: u64) -> [u8; 9] {
+        let mut key = [self.thread; 9];
+        key[1..].copy_from_slice(&number.to_be_bytes());
+        key
+    }
+
+    fn hash(&self, purpose: u64, number: u64) -> u64 {
+        xxh3_64_with_seed(&self.key(number), purpose)
+    }
+
+    /// The value of a key in one of its two generations.
+    pub fn value(&self, number: u64, generation: u64) -> Vec<u8> {
+        let hash = self.hash(generation, number);
+        let length = SHORTEST + hash % (LONGEST - SHORTEST + 1);
+        let mut value = vec![0; length as usize];
+        fastrand::Rng::with_seed(hash).fill(&mut value);
+        value
+    }
+
+    fn is_overwritten(&self, number: u64) -> bool {
+        self.hash(2, number).is_multiple_of(4)
+    }
+
+    fn is_deleted(&self, number: u64) -> bool {
+        self.hash(2, number) % 8 == 1
+    }
+
+    /// The key that a step overwrites.
+    pub fn overwritten_by(&self, step: u64) -> Option<u64> {
+        step.checked_sub(self.width / 2).filter(|&number| self.is_overwritten(number))
+    }
+
+    /// The key that a step deletes.
+    pub fn deleted_by(&self, step: u64) -> Option<u64> {
+        step.checked_sub(self.width / 4 * 3).filter(|&number| self.is_deleted(number))
+    }
+
+    /// The keys that a step deletes by their range.
+    pub fn cut_by(&self, step: u64) -> Option<Range<u64>> {
+        let cut = self.cut(step)..self.cut(step + 1);
+        (!cut.is_empty()).then_some(cut)
+    }
+
+    /// The first key that no range delete of so many steps deleted.
+    pub fn cut(&self, steps: u64) -> u64 {
+        let every = self.width / 8;
+        (steps / every * every).saturating_sub(self.width)
+    }
+
+    /// What a key holds after so many steps.
+    pub fn expected(&self, number: u64, steps: u64) -> Option<Vec<u8>> {
+        let generation = self.generation(number, steps)?;
+        Some(self.value(number, generation))
+    }
+
+    /// How often a key was overwritten, if it is there after so many steps.
+    pub fn generation(&self, number: u64, steps: u64) -> Option<u64> {
+        let was_deleted = self.is_deleted(number) && number + self.width / 4 * 3 < steps;
+        if number >= steps || number < self.cut(steps) || was_deleted {
+            return None;
+        }
+        Some(u64::from(self.is_overwritten(number) && number + self.width / 2 < steps))
+    }
+
+    /// How many keys back each merge of a step goes, in keys of this kind.
+    fn distances(&self, kind: Merges) -> [u64; 3] {
+        [0, 5, self.width / kind.every() / 3]
+    }
+
+    /// The merges of a step: keys and operands.
+    pub fn merges(&self, kind: Merges, step: u64) -> impl Iterator<Item = (u64, Vec<u8>)> + '_ {
+        let at = step.is_multiple_of(kind.every()).then_some(step / kind.every());
+        self.distances(kind).into_iter().filter_map(move |distance| {
+            let number = at?.checked_sub(distance)?;
+            Some((number, self.operand(kind, number, distance)))
+        })
+    }
+
+    fn operand(&self, kind: Merges, number: u64, distance: u64) -> Vec<u8> {
+        let hash = self.hash(3 + distance, number);
+        match kind {
+            Merges::Counters => (hash % 1000).to_le_bytes().to_vec(),
+            Merges::Notes => format!("{number}-{distance}-{}", hash % 100).into_bytes(),
+            Merges::Peaks => hash.to_be_bytes().to_vec(),
+        }
+    }
+
+    /// Keys of a kind that may be there after so many steps.
+    pub fn merged(&self, kind: Merges, steps: u64) -> Range<u64> {
+        self.cut(steps) / kind.every()..steps.div_ceil(kind.every())
+    }
+
+    /// What the merges of so many steps made of a key.
+    pub fn expected_merge(&self, kind: Merges, number: u64, steps: u64) -> Option<Vec<u8>> {
+        let range = self.merged(kind, steps);
+        if !range.contains(&number) {
+            return None;
+        }
+        let done =
+            self.distances(kind).into_iter().filter(|distance| number + distance < range.end);
+        let operands = done.map(|distance| self.operand(kind, number, distance));
+        operands.reduce(|value, operand| match kind {
+            Merges::Counters => (count(&value) + count(&operand)).to_le_bytes().to_vec(),
+            Merges::Notes => [value, operand].join(&b','),
+            Merges::Peaks => value.max(operand),
+        })
+    }
+}
+
+/// A counter's bytes as a number; 0 if they are none.
+pub fn count(bytes: &[u8]) -> u64 {
+    bytes.try_into().map_or(0, u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// What a map holds that the same steps were applied to.
+    #[test]
+    fn what_is_expected_is_what_the_steps_make() {
+        let window = Window::new(3, 0);
+        let mut values = BTreeMap::new();
+        let mut merged = Merges::ALL.map(|_| BTreeMap::<u64, Vec<u8>>::new());
+        for step in 0..window.width * 3 {
+            values.insert(step, 0);
+            if let Some(number) = window.overwritten_by(step) {
+                assert!(values.insert(number, 1).is_some(), "only what is there is overwritten");
+            }
+            if let Some(number) = window.deleted_by(step) {
+                assert!(values.remove(&number).is_some(), "only what is there is deleted");
+            }
+            for (kind, map) in Merges::ALL.into_iter().zip(&mut merged) {
+                for (number, operand) in window.merges(kind, step) {
+                    let value = map.remove(&number).map_or(operand.clone(), |value| match kind {
+                        Merges::Counters => {
+                            (count(&value) + count(&operand)).to_le_bytes().to_vec()
+                        }
+                        Merges::Notes => [value, operand].join(&b','),
+                        Merges::Peaks => value.max(operand),
+                    });
+                    map.insert(number, value);
+                }
+                if let Some(cut) = window.cut_by(step) {
+                    map.retain(|number, _| *number >= cut.end / kind.every());
+                }
+            }
+            if let Some(cut) = window.cut_by(step) {
+                values.retain(|number, _| !cut.contains(number));
+            }
+            if step % 37 == 0 {
+                for number in 0..step + 2 {
+                    let found = values.get(&number).copied();
+                    assert_eq!(window.generation(number, step + 1), found, "{number} at {step}");
+                    for (kind, map) in Merges::ALL.into_iter().zip(&merged) {
+                        let expected = window.expected_merge(kind, number, step + 1);
+                        assert_eq!(expected.as_ref(), map.get(&number), "{kind:?} {number} {step}");
+                    }
+                }
+            }
+        }
+        assert!(values.len() as u64 <= window.width * 9 / 8, "the window is bounded");
+        assert!(values.values().any(|generation| *generation == 1));
+    }
+}

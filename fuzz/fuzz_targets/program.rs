@@ -1,0 +1,11 @@
+//! Plays programs of operations, stops and reopens against the engine and its model.
+#![no_main]
+
+#[path = "../../crates/foldb/tests/support/mod.rs"]
+mod support;
+
+use support::model::{decode, run};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    run::play(&decode::program(bytes));
+});
