@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Operator, Registry};
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, SeqNo};
 use crate::options::{KeyspaceSettings, MAX_LEVELS, Options, check_comparator};
+use crate::table::whole_samples;
 use crate::totals::Totals;
 use crate::version::{
     Edit, FileNames, KeyspaceEdit, MAX_FILE_NUMBER, Recovered, Trash, TreeEdit, Version,
@@ -194,7 +195,8 @@ impl StoredKeyspace {
     /// What the keyspace is begun with.
     ///
     /// # Errors
-    /// `InvalidArgument` or `UnknownComparator` when the order it has was not given; `Corruption`.
+    /// `InvalidArgument` or `UnknownComparator` when the order it has was not given;
+    /// `ComparatorFailed` when what was given is another order; `Corruption`.
     pub(super) fn parts(
         &self,
         options: &Options,
@@ -202,6 +204,7 @@ impl StoredKeyspace {
         trash: &Arc<Trash>,
     ) -> Result<KeyspaceParts> {
         let comparator = self.find_comparator(options)?;
+        self.check_order(&*comparator)?;
         let stored_levels = self.num_levels.unwrap_or(options.num_levels as u64);
         if stored_levels > MAX_LEVELS as u64 {
             return Err(Error::corruption(format!(
@@ -228,6 +231,41 @@ impl StoredKeyspace {
             settings: settings.unwrap_or_else(|| KeyspaceSettings::of_database(options)),
             version: Arc::new(version),
         })
+    }
+
+    /// Refuses an order that contradicts a stored table. The tree is made anew from its edits at each
+    /// open: in another order it would lose tables, and the open would make that durable.
+    fn check_order(&self, comparator: &dyn Comparator) -> Result<()> {
+        if comparator.bytewise_order() {
+            return Ok(());
+        }
+        let inserted = self.tree.iter().flatten().filter_map(|change| match change {
+            TreeEdit::Insert { file, lo, hi, .. } => Some((file, lo, hi)),
+            _ => None,
+        });
+        for (file, lo, hi) in inserted {
+            let samples = whole_samples(&file.samples, &file.smallest, file.end.key());
+            let samples = samples.windows(2).map(|pair| (&*pair[0], &*pair[1]));
+            let ends: [(&[u8], &[u8]); 2] = [(lo, hi.key()), (&file.smallest, file.end.key())];
+            let mut ascending = ends.into_iter().chain(samples);
+            let is_turned = |(a, b): &(&[u8], &[u8])| comparator.compare(a, b).is_gt();
+            if let Some((first, second)) = ascending.find(is_turned) {
+                return Err(Error::new(
+                    ErrorKind::ComparatorFailed,
+                    format!(
+                        "comparator '{}' of keyspace '{}' is not the order that its tables have: in \
+                         table {} the key '{}' comes before '{}'; nothing was changed, open it with \
+                         the comparator that wrote it",
+                        comparator.name(),
+                        self.name,
+                        file.number,
+                        first.escape_ascii(),
+                        second.escape_ascii(),
+                    ),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The order of the keyspace's keys, among those that the caller gave.

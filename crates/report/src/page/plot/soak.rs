@@ -52,10 +52,10 @@ pub fn picture(samples: &[Sample], warm: u64) -> Markup {
     ];
     let height = PANEL * panels.len() as f64 + 36.0;
     html! {
-        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}"))
-            width=(px(WIDTH)) height=(px(height)) role="img" aria-label="A soak, by bytes written" {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("-4 0 {} {height}", WIDTH + 8.0))
+            width=(px(WIDTH + 8.0)) height=(px(height)) role="img" aria-label="A soak, by bytes written" {
             style { (PreEscaped(include_str!("../style.css"))) }
-            rect width="100%" height="100%" style="fill: var(--page)" {}
+            rect x="-4" width="100%" height="100%" style="fill: var(--page)" {}
             @for (i, panel) in panels.iter().enumerate() {
                 g transform=(format!("translate(0 {})", 8.0 + PANEL * i as f64)) {
                     (shade(&intervals, warm))
