@@ -38,7 +38,9 @@ pub enum ErrorKind {
     MergeFailed,
     /// The comparator of a keyspace panicked in background work, or contradicted itself. Only this
     /// keyspace is affected: it takes no writes and is not flushed any more, and the logs that hold
-    /// its writes are kept. Reopen the database with a comparator that is a total order.
+    /// its writes are kept. Reopen the database with a comparator that is a total order. Or an open
+    /// was given a comparator in whose order stored keys do not ascend: nothing was changed, give
+    /// the one that wrote them.
     ComparatorFailed,
     /// Bytes on disk are not what was written. Restore from a copy, or repair.
     Corruption,

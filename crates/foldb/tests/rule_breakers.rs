@@ -105,7 +105,7 @@ impl MergeOperator for Breaker {
                 5 => return Full::Fail,
                 _ => self.roll(),
             },
-            Breach::ForgetsWhatItTook if self.roll() % 3 == 0 => return Full::Fail,
+            Breach::ForgetsWhatItTook if self.roll().is_multiple_of(3) => return Full::Fail,
             _ => sum(),
         };
         out.extend_from_slice(&value.to_le_bytes());
@@ -125,7 +125,7 @@ impl MergeOperator for Breaker {
                 3 => return Partial::Operand,
                 _ => self.roll(),
             },
-            Breach::ForgetsWhatItTook if self.roll() % 3 == 0 => return Partial::Keep,
+            Breach::ForgetsWhatItTook if self.roll().is_multiple_of(3) => return Partial::Keep,
             _ => words.fold(0, u64::wrapping_add),
         };
         out.extend_from_slice(&value.to_le_bytes());
@@ -138,7 +138,7 @@ impl MergeOperator for Breaker {
     fn fold_word(&self, accumulator: [u8; 8], operand: [u8; 8]) -> Option<[u8; 8]> {
         match self.breach {
             Breach::OtherWords => Some((word(&accumulator) ^ word(&operand)).to_le_bytes()),
-            Breach::Dice => (self.roll() % 2 == 0).then(|| self.roll().to_le_bytes()),
+            Breach::Dice => (self.roll().is_multiple_of(2)).then(|| self.roll().to_le_bytes()),
             _ => None,
         }
     }
@@ -149,7 +149,9 @@ impl MergeOperator for Breaker {
 
     fn check_operand(&self, _: &[u8]) -> Result<(), String> {
         match self.breach {
-            Breach::ForgetsWhatItTook if self.roll() % 3 == 0 => Err("another mood".to_owned()),
+            Breach::ForgetsWhatItTook if self.roll().is_multiple_of(3) => {
+                Err("another mood".to_owned())
+            }
             _ => Ok(()),
         }
     }

@@ -24,7 +24,9 @@ use crate::user_code::guarded;
 /// reads of these keyspaces may miss keys. A panic inside a read unwinds into its caller; the
 /// iterator that it interrupts stands nowhere.
 ///
-/// The name is stored in the database; opening it with a comparator of another name is refused.
+/// The name is stored in the database; opening it with a comparator of another name is refused. So
+/// is an open with one that contradicts the order of stored tables, as far as their first and last
+/// keys and a few between them show (`ComparatorFailed`); such an open changes nothing.
 /// Two promises let the engine take its fast ways: [`Comparator::bytewise_order`] (8-byte
 /// prefixes, short separators) and [`Comparator::bytewise_equality`] (hashes and filters).
 ///

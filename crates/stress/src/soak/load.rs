@@ -200,7 +200,7 @@ impl<'a> Load<'a> {
         let first = self.any_key(self.steps);
         let keys = self.window.key(first)..self.window.key(first + WALK_LENGTH);
         let iterator = self.shared.keyspaces.db.range(keys).map_err(told("an iterator"))?;
-        let backwards = self.steps % (2 * WALK_EVERY) == 0;
+        let backwards = self.steps.is_multiple_of(2 * WALK_EVERY);
         let mut found: Vec<_> = match backwards {
             true => iterator.reversed().collect::<Result<_, _>>(),
             false => iterator.collect(),

@@ -15,11 +15,14 @@ const PANEL: f64 = 148.0;
 /// Steps of a curve, at most.
 const STEPS: usize = 220;
 
+/// The value of a curve in an interval of samples.
+type Worst = Box<dyn Fn(&[Sample]) -> f64>;
+
 /// A curve: its name, its colour, and its value in an interval of samples.
 struct Curve {
     name: &'static str,
     slot: usize,
-    of: Box<dyn Fn(&[Sample]) -> f64>,
+    of: Worst,
 }
 
 /// Samples of a soak as a picture: `warm` bytes were not judged.
