@@ -294,7 +294,7 @@ fn live_beside(breach: Breach, threads: bool) {
         (0..KEYS).for_each(|n| assert_eq!(bad.get(key(n)).unwrap().unwrap(), number(n)));
         bad.compact(..).unwrap();
     }
-    bad.merge(key(1), number(5)).or_else(|_| bad.merge(key(1), number(5))).unwrap();
+    assert!((0..100).any(|_| bad.merge(key(1), number(5)).is_ok()), "an operand is taken");
     drop((bad, db));
     let report = Db::repair(PATH, own()).unwrap();
     assert!(report.lost_nothing(), "{report:?}");
