@@ -5,14 +5,16 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use foldb::env::mem::{Fault, Operation};
-use foldb::env::{FileSystem, MemFs};
+use foldb::env::{Env, FileSystem, MemFs};
 use foldb::{
     Db, DroppedTail, Error, ErrorKind, Event, EventListener, KeyspaceOptions, Options, WriteOptions,
 };
 
+use support::gates::GatedFs;
 use support::{PATH, assert_error, open, options, reopen, text};
 
 const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
@@ -175,6 +177,100 @@ fn a_clean_close_is_durable() {
         let db = reopen(&left).unwrap();
         assert_eq!(db.iter().unwrap().count(), 200);
         assert_eq!(db.stats().dropped_tail_bytes, 0);
+    }
+}
+
+/// The record of the close once became the last change of a directory whose earlier changes nothing
+/// had synced: a loss of power could keep it and take the name of a log that it tells of.
+#[test]
+fn no_loss_of_power_keeps_the_record_without_what_it_tells_of() {
+    for synced in [1, 2] {
+        let fs = MemFs::new();
+        // Several logs whose writes no table holds.
+        let own = Options { write_buffer_size: 4096, max_write_buffers: 8, ..options(&fs) };
+        let db = Db::open(PATH, own).unwrap();
+        db.put_opt("first", "synced", &SYNC).unwrap();
+        for n in 0..60 {
+            db.put(format!("{n:03}"), [b'v'; 100]).unwrap();
+        }
+        let logs = fs.list(Path::new(PATH)).unwrap();
+        assert!(logs.iter().filter(|name| name.ends_with(".log")).count() > 1, "{logs:?}");
+        fs.inject(Fault::on(Operation::SyncDir).nth(synced).forever());
+        db.close().unwrap_err();
+        for seed in 0..100 {
+            let db = reopen(&fs.crash_with(seed)).unwrap();
+            assert_eq!(text(&db, "first").unwrap(), "synced");
+        }
+    }
+}
+
+/// A second close once answered `Ok` while the first was syncing, or after it had failed.
+#[test]
+fn every_caller_that_closes_hears_what_the_close_came_to() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put("a", "1").unwrap();
+    fs.inject(Fault::on(Operation::Rename).forever());
+    let failed = db.clone().close().unwrap_err();
+    fs.clear_faults();
+    assert_eq!(db.close().unwrap_err().to_string(), failed.to_string());
+
+    let fs = GatedFs::new("tmp");
+    let env = Env { fs: Arc::new(fs.clone()), ..Env::in_memory(fs.fs.clone()) };
+    let db = Db::open(PATH, Options { env, ..options(&fs.fs) }).unwrap();
+    db.put("a", "1").unwrap();
+    let (first, second) = (db.clone(), db.clone());
+    assert_waits(&fs, || first.close().unwrap(), || second.close().unwrap());
+}
+
+/// What a thread does at a closed gate, and what has to wait for it.
+fn assert_waits(fs: &GatedFs, gated: impl FnOnce() + Send, waiting: impl FnOnce() + Send) {
+    fs.gate.close();
+    std::thread::scope(|scope| {
+        let _end = fs.gate.open_at_end();
+        scope.spawn(gated);
+        fs.gate.wait_for_somebody();
+        let (sender, done) = mpsc::channel();
+        scope.spawn(move || {
+            waiting();
+            sender.send(())
+        });
+        let early = done.recv_timeout(Duration::from_millis(50));
+        assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout), "it did not wait");
+        fs.gate.open();
+        done.recv().unwrap();
+    });
+}
+
+/// Where there are no workers, a close once let the directory go while another caller was at a slice
+/// of a compaction, whose tables then took the numbers of the next open's. A compaction of all went
+/// on beside it, and left out what it was at.
+#[test]
+fn callers_wait_for_the_slice_that_another_caller_is_at() {
+    for closes in [false, true] {
+        let fs = GatedFs::new("tbl");
+        let env = Env { fs: Arc::new(fs.clone()), ..Env::in_memory(fs.fs.clone()) };
+        let own = Options { env, level0_compaction_trigger: 2, ..options(&fs.fs) };
+        let db = Db::open(PATH, own).unwrap();
+        for generation in ["older", "newer"] {
+            for key in ["a", "b"] {
+                db.put(key, generation).unwrap();
+            }
+            db.flush().unwrap();
+        }
+        let waiting = || match closes {
+            true => db.close().unwrap(),
+            false => db.compact(..).unwrap(),
+        };
+        assert_waits(&fs, || assert!(db.step_background().unwrap()), waiting);
+        if !closes {
+            let levels = db.stats().keyspaces[0].levels.clone();
+            let runs: u64 = levels.iter().map(|level| level.runs).sum();
+            assert_eq!(runs, 1, "{levels:?}");
+        }
+        db.close().unwrap();
+        let db = reopen(&fs.fs).unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "newer");
     }
 }
 

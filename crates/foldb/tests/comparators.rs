@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use foldb::env::{MemFs, SystemThreads};
 use foldb::{
-    CompactionPreset, Comparator, Db, Error, ErrorKind, Event, EventListener, KeyspaceOptions,
-    LogAdoption, MergeOptions, Options, WriteBatch,
+    CompactionPreset, Comparator, Db, Error, ErrorKind, Event, EventListener, Keyspace,
+    KeyspaceOptions, LogAdoption, MergeOptions, Options, WriteBatch,
 };
 
 use support::quiet::catch;
@@ -490,4 +490,61 @@ fn a_comparator_gone_wrong_harms_its_own_keyspace_only() {
             assert!(noticed || !must_be, "{mood:?} {threads} went unnoticed");
         }
     }
+}
+
+/// A database without workers whose keyspace `moody` failed in a flush, and what it keeps of it.
+fn with_a_failed_keyspace(before: impl Fn(&Db, &Keyspace)) -> (Db, Keyspace) {
+    let fs = MemFs::new();
+    let moody = Moody::new(Mood::Panics);
+    let own = Options {
+        value_separation_min: Some(100),
+        max_dead_fraction: 0.1,
+        level0_compaction_trigger: 100,
+        level0_slowdown_trigger: 100,
+        level0_stop_trigger: 100,
+        ..options(&fs)
+    };
+    let db = Db::open(PATH, own).unwrap();
+    let comparator = Some(Arc::clone(&moody) as _);
+    let settings = KeyspaceOptions { comparator, ..KeyspaceOptions::default() };
+    let keyspace = db.create_keyspace("moody", settings).unwrap();
+    before(&db, &keyspace);
+    for n in 0..50u64 {
+        keyspace.put(n.to_be_bytes(), "short").unwrap();
+    }
+    moody.armed.store(true, Relaxed);
+    let failed = catch(|| db.flush()).unwrap();
+    assert_error(failed, ErrorKind::ComparatorFailed, None);
+    (db, keyspace)
+}
+
+/// A caller that waited for a merge of its segments once waited for ever: no worker merges them.
+#[test]
+fn no_caller_waits_for_merges_of_a_keyspace_whose_comparator_failed() {
+    let (db, _) = with_a_failed_keyspace(|db, keyspace| {
+        for generation in 0..2u8 {
+            for n in 0..50u64 {
+                keyspace.put(n.to_be_bytes(), [generation; 1000]).unwrap();
+            }
+            db.flush().unwrap();
+        }
+        // What it makes known to be dead is more than may be: a merge is due.
+        keyspace.compact(..).unwrap();
+        assert!(db.stats().segments.dead_bytes > 40_000, "{:?}", db.stats().segments);
+    });
+    assert_error(db.wait_for_background(), ErrorKind::ComparatorFailed, None);
+}
+
+/// A batch that was filled before was written as often as it was tried, and flushed never.
+#[test]
+fn a_keyspace_whose_comparator_failed_takes_no_batch_that_was_filled_before() {
+    let batch = std::cell::RefCell::new(WriteBatch::new());
+    let (db, keyspace) = with_a_failed_keyspace(|_, keyspace| {
+        batch.borrow_mut().put("beside", "it");
+        batch.borrow_mut().put_in(keyspace, 7u64.to_be_bytes(), "value");
+    });
+    assert_error(db.write(&batch.borrow()), ErrorKind::ComparatorFailed, None);
+    assert!(db.get("beside").unwrap().is_none(), "half of the batch is there");
+    drop(keyspace);
+    db.put("beside", "others go on").unwrap();
 }

@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Clock, Env, FileSystem, MemFs, SystemClock, SystemThreads};
-use foldb::{CompactionPreset, Db, ErrorKind, KeyspaceOptions, MergeOptions, Options};
-use foldb::{WriteBatch, WriteOptions};
+use foldb::{
+    CompactionPreset, Db, ErrorKind, KeyspaceOptions, MergeOptions, Options, Runtime,
+    RuntimeOptions, WriteBatch, WriteOptions,
+};
 
 use support::gates::GatedFs;
 use support::segments::{key, separating};
@@ -255,10 +257,16 @@ impl Clock for CountingClock {
 /// A database whose worker merges megabytes of segments at the least budget, and rests: for
 /// minutes.
 fn open_with_a_resting_merge(fs: &MemFs) -> Db {
+    open_in_with_a_resting_merge(None, fs)
+}
+
+/// The same on a runtime that others may share.
+fn open_in_with_a_resting_merge(runtime: Option<Runtime>, fs: &MemFs) -> Db {
     let clock = Arc::new(CountingClock::default());
     let env = Env { clock: Arc::clone(&clock) as _, ..on_threads(Arc::new(fs.clone())) };
     let options = Options {
         env,
+        runtime,
         merge_io_budget: 4096,
         segment_size: 4 << 20,
         max_dead_fraction: 0.1,
@@ -293,6 +301,39 @@ fn compactions_go_on_beside_a_merge_that_rests() {
         db.put_opt(format!("{n}"), vec![7; 200], &LONG).unwrap();
     }
     db.flush().unwrap();
+}
+
+/// The rest of one database once kept the only worker that may compact from all others of its
+/// runtime, and where there is one worker their flushes, too.
+#[test]
+fn a_merge_that_rests_holds_up_no_database_beside_it() {
+    for background_threads in [1, 2] {
+        let own = RuntimeOptions { background_threads, ..RuntimeOptions::default() };
+        let runtime = Runtime::new(own).unwrap();
+        let resting = open_in_with_a_resting_merge(Some(runtime.clone()), &MemFs::new());
+        let fs = MemFs::new();
+        let options = Options {
+            env: on_threads(Arc::new(fs.clone())),
+            runtime: Some(runtime),
+            write_buffer_size: 4096,
+            max_write_buffers: 2,
+            level0_compaction_trigger: 2,
+            level0_slowdown_trigger: 4,
+            level0_stop_trigger: 4,
+            ..options(&fs)
+        };
+        let beside = Db::open(PATH, options).unwrap();
+        for n in 0..1000 {
+            for db in [&beside, &resting] {
+                db.put_opt(format!("{n}"), vec![7; 50], &LONG).unwrap();
+            }
+        }
+        let (sender, receiver) = mpsc::channel();
+        let flushing = [beside.clone(), resting.clone()];
+        thread::spawn(move || sender.send(flushing.iter().try_for_each(Db::flush)));
+        receiver.recv_timeout(Duration::from_secs(60)).expect("a flush waits").unwrap();
+        assert!(beside.stats().compactions > 0);
+    }
 }
 
 #[test]

@@ -73,6 +73,8 @@ struct State {
     rest_waiters: usize,
     /// Callers of `compact`: no job is begun while there are any.
     manual: usize,
+    /// Slices that threads are at: a close waits for them, for they number files.
+    slices: usize,
     /// Steps done so far, so that nobody sleeps through one.
     steps: u64,
 }
@@ -193,6 +195,13 @@ impl Background {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
+    /// Waits until no thread is at a slice of a compaction.
+    pub(crate) fn wait_for_slices(&self) {
+        let are_any = |state: &mut State| state.slices > 0;
+        let waited = self.progress.wait_while(self.lock(), are_any);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
     /// Calls `look` with the callers' jobs kept as they are; not while there are any.
     #[cfg(debug_assertions)]
     pub(crate) fn without_callers<T>(&self, look: impl FnOnce() -> T) -> Option<T> {
@@ -267,6 +276,10 @@ impl Core {
 
     /// Goes on with a paused job, or begins one. Whether there was any.
     pub(crate) fn compaction_slice(&self) -> Result<bool> {
+        let _slice = SliceInHand::new(self);
+        if self.closed.load(Ordering::Acquire) {
+            return Ok(false);
+        }
         let mut paused = self.background.lock_paused_jobs();
         let job = if paused.is_empty() { None } else { Some(paused.remove(0)) };
         drop(paused);
@@ -328,16 +341,22 @@ impl Core {
     }
 
     fn wait_for_running_jobs(&self) -> Result<()> {
-        if !self.has_workers() {
-            while !self.background.lock_paused_jobs().is_empty() {
-                self.compaction_work()?;
-            }
-            return Ok(());
+        let are_none =
+            |core: &Core| core.lock_tree().keyspaces.values().all(|own| own.running.is_empty());
+        if self.has_workers() {
+            return self.wait_until(|core| match are_none(core) {
+                true => Awaited::Nothing,
+                false => Awaited::EndOfJobs,
+            });
         }
-        self.wait_until(|core| {
-            let is_idle = core.lock_tree().keyspaces.values().all(|own| own.running.is_empty());
-            if is_idle { Awaited::Nothing } else { Awaited::EndOfJobs }
-        })
+        // What is not paused is in the hand of another caller.
+        while !are_none(self) {
+            if !self.compaction_slice()? {
+                self.background.wait_for_slices();
+                self.check_open()?;
+            }
+        }
+        Ok(())
     }
 
     /// Flushes everything written so far and waits for it.
@@ -521,7 +540,7 @@ impl Core {
 
     /// Whether background work is being ended: a long step should end early.
     pub(crate) fn stopping(&self) -> bool {
-        self.has_workers() && self.background.shutting_down()
+        self.closed.load(Ordering::Acquire) || self.has_workers() && self.background.shutting_down()
     }
 }
 
@@ -536,6 +555,24 @@ impl Drop for ClaimGuard<'_> {
         if self.job.is_some() {
             self.core.end_job(&mut self.job);
         }
+    }
+}
+
+/// A thread is at a slice of a compaction.
+struct SliceInHand<'a>(&'a Core);
+
+impl SliceInHand<'_> {
+    /// A thread that then finds the database open is waited for by whoever closes it.
+    fn new(core: &Core) -> SliceInHand<'_> {
+        core.background.lock().slices += 1;
+        SliceInHand(core)
+    }
+}
+
+impl Drop for SliceInHand<'_> {
+    fn drop(&mut self) {
+        self.0.background.lock().slices -= 1;
+        self.0.background.progress.notify_all();
     }
 }
 

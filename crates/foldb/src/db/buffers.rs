@@ -25,6 +25,7 @@ use smallvec::SmallVec;
 use crate::batch::Operation;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::pace::{Pauses, most_slowed};
+use crate::error::Result;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::memtable::{Folding, Memtable, MemtableWriter};
 use crate::wal::SealedLog;
@@ -133,6 +134,12 @@ impl Buffers {
     /// Whether a keyspace can be written to.
     pub(crate) fn contains(&self, id: KeyspaceId) -> bool {
         self.get(id).is_some()
+    }
+
+    /// # Errors
+    /// `ComparatorFailed` after that of the keyspace did.
+    pub(crate) fn check_comparator(&self, id: KeyspaceId) -> Result<()> {
+        self.get(id).map_or(Ok(()), |buffer| buffer.keyspace.check_comparator())
     }
 
     /// Whether a write to one keyspace can be applied as things stand, and now.

@@ -52,20 +52,21 @@ impl Core {
         ))
     }
 
+    /// Closes, or waits until another caller has: each of them hears what the close came to.
     pub(super) fn close(&self) -> Result<()> {
-        if self.closed.load(Ordering::Acquire) {
-            return Ok(());
-        }
         if self.is_a_forks_copy() {
             // The files and the workers are the parent's.
             self.closed.store(true, Ordering::Release);
             return Ok(());
         }
         self.check_may_wait()?;
+        let mut outcome = self.close_outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.get_or_insert_with(|| self.close_once()).clone()
+    }
+
+    fn close_once(&self) -> Result<()> {
         let flushed = if self.needs_flush() { self.flush() } else { Ok(()) };
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
+        self.closed.store(true, Ordering::Release);
         self.leave_runtime();
         self.wait_for_callers();
         // With writer and tree locked until the lock is let go: what the record tells of stays as
@@ -86,8 +87,8 @@ impl Core {
         lock.is_ok_and(|lock| lock.as_ref().is_some_and(|lock| !lock.is_held()))
     }
 
-    /// Waits until nobody flushes, compacts or merges on a thread of the caller's. Nobody begins
-    /// to: the database is closed.
+    /// Waits until no caller flushes, compacts or merges on its own thread. None begins to: the
+    /// database is closed.
     fn wait_for_callers(&self) {
         let background = &self.background;
         for working in [&background.alone, &background.merging, &background.flushing] {

@@ -85,6 +85,8 @@ pub(crate) struct Core {
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,
     pub(crate) closed: AtomicBool,
+    /// What the close came to, once it is done; held while it is under way.
+    pub(crate) close_outcome: Mutex<Option<Result<()>>>,
     /// What the open found behind the ends of manifest and logs, and left out.
     pub(crate) dropped: Vec<DroppedTail>,
     /// The directory's; let go at the end of the close, with the tree locked.

@@ -192,6 +192,10 @@ impl Core {
                 Writes::Batch(batch) => batch.keyspace_name(keyspace),
             }));
         }
+        if let Writes::Batch(_) = writes {
+            // Their comparators may have failed since the batch was filled.
+            needs.iter().try_for_each(|&(id, _)| writer.buffers.check_comparator(id))?;
+        }
         let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
         if planted(Fault::PauseBeforeSeal)
             && let Some(paused) = self.slow_down(writer, &needs, waited.slowed)

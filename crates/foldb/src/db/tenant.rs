@@ -18,6 +18,14 @@ impl Tenant for Core {
         }
     }
 
+    fn step_beside(&self, work: Work) -> Result<bool> {
+        match work {
+            // A merge of segments may rest.
+            Work::Compaction => self.compaction_slice(),
+            Work::Flush | Work::Order => self.step(work),
+        }
+    }
+
     fn urgency(&self, work: Work) -> f64 {
         match work {
             Work::Flush => (self.sealed.len() + 1) as f64 / self.options.max_write_buffers() as f64,
@@ -118,6 +126,7 @@ impl Core {
     pub(crate) fn leave_runtime(&self) {
         self.background.shut_down();
         self.runtime.workers().remove(self.member);
+        self.background.wait_for_slices();
         self.background.take_paused_jobs().into_iter().for_each(|job| self.end_job(&mut Some(job)));
         self.cache.clear();
     }

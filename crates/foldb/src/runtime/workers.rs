@@ -50,6 +50,10 @@ pub(crate) trait Tenant: Send + Sync {
     /// Does one step. Whether there was anything to do.
     fn step(&self, work: Work) -> Result<bool>;
 
+    /// Does one step that soon ends, on a worker that rests inside a step for another tenant, or
+    /// for this one. Whether there was any.
+    fn step_beside(&self, work: Work) -> Result<bool>;
+
     /// How near writers are to waiting for this kind of work: 1 and more is when they do. Asked
     /// under a lock that every worker needs.
     fn urgency(&self, work: Work) -> f64;
@@ -139,6 +143,15 @@ struct Lane {
     look_at: Option<Instant>,
     /// When it was last served.
     turn: u64,
+}
+
+/// How a worker comes to a step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// It was free.
+    Own,
+    /// It rests inside another step.
+    Beside,
 }
 
 /// A step to do.
@@ -332,16 +345,39 @@ impl Workers {
     fn run(&self) {
         become_worker();
         while let Some(task) = self.next() {
-            let Task { id, tenant, work, news } = task;
-            let step = catch_unwind(AssertUnwindSafe(|| tenant.step(work)));
-            let outcome =
-                step.unwrap_or_else(|panic| Err(tenant.panicked(work, message_of(&*panic))));
-            // The tenant may be dropped as soon as nobody is at it.
-            tenant.stepped(work, &outcome);
-            let looks_again = tenant.works_when_idle(work);
-            drop(tenant);
-            self.done(id, work, news, &outcome, looks_again);
+            self.perform(task, Pass::Own);
         }
+    }
+
+    /// Does a step in the midst of another one that rests, if there is one to do. Every tenant is
+    /// served meanwhile as by a free worker, but for what may rest in turn.
+    pub(crate) fn step_beside(&self) -> bool {
+        let task = {
+            let mut state = self.lock();
+            self.note_pokes(&mut state);
+            match state.shutdown {
+                true => None,
+                false => state.take(Instant::now(), true),
+            }
+        };
+        task.is_some_and(|task| self.perform(task, Pass::Beside))
+    }
+
+    /// Whether there was anything to do.
+    fn perform(&self, task: Task, pass: Pass) -> bool {
+        let Task { id, tenant, work, news } = task;
+        let step = catch_unwind(AssertUnwindSafe(|| match pass {
+            Pass::Own => tenant.step(work),
+            Pass::Beside => tenant.step_beside(work),
+        }));
+        let outcome = step.unwrap_or_else(|panic| Err(tenant.panicked(work, message_of(&*panic))));
+        // The tenant may be dropped as soon as nobody is at it.
+        tenant.stepped(work, &outcome);
+        // A step beside another one leaves out what a worker of its own may find to do.
+        let looks_again = pass == Pass::Beside || tenant.works_when_idle(work);
+        drop(tenant);
+        self.done(id, work, news, &outcome, looks_again);
+        matches!(outcome, Ok(true))
     }
 
     /// The next step, as soon as there is one; `None` at the end.
@@ -353,7 +389,8 @@ impl Workers {
             }
             let now = Instant::now();
             self.note_pokes(&mut state);
-            if let Some(task) = state.take(now, self.limit) {
+            let may_compact = state.may_compact(self.limit);
+            if let Some(task) = state.take(now, may_compact) {
                 return Some(task);
             }
             // To see who is most urgent is to let go of what was looked at.
@@ -402,13 +439,17 @@ impl State {
         self.tenants.iter_mut().find(|entry| entry.id == id)
     }
 
+    /// Whether a free worker may compact: where there are two, one is left to flush.
+    fn may_compact(&self, threads: usize) -> bool {
+        threads == 1 || self.compacting + 1 < threads
+    }
+
     /// Begins the most urgent step.
-    fn take(&mut self, now: Instant, threads: usize) -> Option<Task> {
+    fn take(&mut self, now: Instant, may_compact: bool) -> Option<Task> {
         let soon = self.most_urgent(Work::Flush, now);
-        let (at, work) = soon.or_else(|| self.most_urgent(Work::Order, now)).or_else(|| {
-            let may_compact = threads == 1 || self.compacting + 1 < threads;
-            if may_compact { self.most_urgent(Work::Compaction, now) } else { None }
-        })?;
+        let (at, work) = soon
+            .or_else(|| self.most_urgent(Work::Order, now))
+            .or_else(|| if may_compact { self.most_urgent(Work::Compaction, now) } else { None })?;
         self.turn += 1;
         self.compacting += usize::from(work == Work::Compaction);
         let turn = self.turn;

@@ -55,7 +55,7 @@ impl CloseRecord {
         })
     }
 
-    /// Makes the record, durably. All that it tells of is durable, names included or soon.
+    /// Makes the record, durably. The bytes of all that it tells of are durable.
     ///
     /// # Errors
     /// `NoSpace`, `Io`: the next open finds a database that was not closed.
@@ -68,6 +68,9 @@ impl CloseRecord {
         let file = fs.create(&next).map_err(failed("create"))?;
         file.write_at(&self.encode(), 0).map_err(failed("write"))?;
         file.sync().map_err(failed("sync"))?;
+        // The names of the logs that it tells of, and its own first one: a loss of power may keep
+        // a later change of the directory without an earlier one.
+        fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))?;
         fs.rename(&next, &path).map_err(failed("rename"))?;
         fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))
     }

@@ -100,7 +100,8 @@ impl Core {
         let bound = self.merge_bound(self.options.max_dead_fraction);
         self.merges_by_itself()
             && self.all_keyspaces().iter().any(|keyspace| {
-                !keyspace.merge_turn.is_settled() && {
+                // No work is done for a keyspace whose comparator failed, this neither.
+                !keyspace.has_failed() && !keyspace.merge_turn.is_settled() && {
                     let version = Arc::clone(&keyspace.view.load().version);
                     !pick(candidates(keyspace, &version), bound).is_empty()
                 }
@@ -112,8 +113,9 @@ impl Core {
         self.all_keyspaces().iter().find_map(|keyspace| keyspace.merge_turn.error())
     }
 
-    /// Waits until no more bytes were moved since `start` than the budget allows. The worker
-    /// compacts meanwhile, and the wait ends when a caller wants to merge.
+    /// Waits until no more bytes were moved since `start` than the budget allows. Meanwhile the
+    /// worker compacts, and does what else the runtime has to do: a rest may take hours, and it
+    /// may be the only worker. The wait ends when a caller wants to merge.
     fn keep_to_io_budget(&self, bytes: u64, start: Duration) {
         let budget = self.options.merge_io_budget;
         if budget == 0 {
@@ -126,10 +128,12 @@ impl Core {
             if self.stopping() || self.background.merge_callers.load(Ordering::Acquire) > 0 {
                 return;
             }
+            let helped = self.runtime.workers().step_beside();
             let outcome =
                 if clock.now() < compact_from { Ok(false) } else { self.compact_beside() };
             match outcome {
                 Ok(true) => {}
+                Ok(false) if helped => {}
                 Ok(false) => clock.sleep(left.min(NAP)),
                 Err(_) => compact_from = clock.now() + RETRY,
             }
@@ -174,8 +178,11 @@ impl Core {
             return None;
         }
         let least = if is_idle { 0.0 } else { bound / 4.0 };
-        let hides =
-            |own: &&KeyspaceTree| own.running.is_empty() && own.hides_dead_values(bound, least);
+        let hides = |own: &&KeyspaceTree| {
+            own.running.is_empty()
+                && !own.keyspace.has_failed()
+                && own.hides_dead_values(bound, least)
+        };
         let own = tree.keyspaces.values().find(hides)?;
         self.pick_manual(tree, own.keyspace.id, &ShapeRange::ALL, 0)
     }

@@ -328,6 +328,7 @@ impl Assembly {
             read_only: self.lock.is_none(),
             poison: OnceLock::new(),
             closed: AtomicBool::new(false),
+            close_outcome: Mutex::default(),
             lock: Mutex::new(self.lock),
             dropped: self.dropped,
             options,

@@ -15,6 +15,9 @@ impl Tenant for Fake {
     fn step(&self, _: Work) -> Result<bool> {
         Ok(false)
     }
+    fn step_beside(&self, _: Work) -> Result<bool> {
+        Ok(false)
+    }
     fn urgency(&self, work: Work) -> f64 {
         match work {
             Work::Flush => self.flush,
@@ -68,7 +71,10 @@ fn a_tenant_sorts_when_it_wants_to_after_flushes_and_before_compactions() {
 /// The steps that free threads begin, one after another.
 fn begun(workers: &Workers, threads: usize) -> Vec<(u64, Work)> {
     let mut state = workers.lock();
-    let next = || state.take(Instant::now(), threads).map(|task| (task.id, task.work));
+    let next = || {
+        let may_compact = state.may_compact(threads);
+        state.take(Instant::now(), may_compact).map(|task| (task.id, task.work))
+    };
     std::iter::from_fn(next).collect()
 }
 
@@ -129,7 +135,7 @@ fn equals_take_turns() {
             entry.flush.idle_at = Some(entry.news);
             entry.compaction.running = 0;
         });
-        served.push(state.take(Instant::now(), 1).unwrap().id);
+        served.push(state.take(Instant::now(), true).unwrap().id);
     }
     assert_eq!(served, [1, 2, 3, 1, 2, 3, 1]);
 }
@@ -153,5 +159,5 @@ fn what_failed_is_left_alone_for_a_while_and_holds_up_nothing_else() {
     workers.wake(1);
     assert_eq!(begun(&workers, 9), [(1, Work::Flush)]);
     let later = Instant::now() + RETRY;
-    assert_eq!(workers.lock().take(later, 9).map(|task| task.work), Some(Work::Compaction));
+    assert_eq!(workers.lock().take(later, true).map(|task| task.work), Some(Work::Compaction));
 }
