@@ -89,7 +89,7 @@ impl Chains {
     }
 
     /// A cursor over what a reader at `max_seqno` sees. Take the sequence number first: the
-    /// cursor fixes here and now which keys it will walk.
+    /// cursor need not walk keys that come later.
     pub fn cursor(self: &Arc<Self>, max_seqno: u64) -> Cursor {
         Cursor::new(Arc::clone(self), max_seqno)
     }

@@ -6,6 +6,8 @@
 //! source is the number of its keys before the current one, so the next key is the least one *at*
 //! a position, and the previous the greatest one *before* a position. Turning round is free.
 
+mod partial;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,10 +15,11 @@ use smallvec::SmallVec;
 
 use crate::bytes::ValueBytes;
 use crate::chains::{Chains, Node};
+use crate::cursor::partial::Partial;
 use crate::gone::{Cover, GoneRun, covered_run, gone_at};
 use crate::layout::{IN_NODE, NODE, visible_up_to};
 use crate::lookahead::{Direction, Lookahead};
-use crate::order::{Entry, Rebase, Stretch, common_of, compare};
+use crate::order::{Entry, Place, Rebase, Stretch, common_of, compare};
 use crate::pinned::PinnedBytes;
 use crate::planted::{Fault, planted};
 use crate::versions::{Version, Versions};
@@ -29,6 +32,10 @@ struct Source {
     at: usize,
     /// Up to which entry the walk fetched ahead.
     fetched: usize,
+    /// It is a window, and keys of its nodes lie before it.
+    ends_below: bool,
+    /// It is a window, and keys of its nodes lie behind it.
+    ends_above: bool,
 }
 
 impl Source {
@@ -50,8 +57,8 @@ enum Position {
 }
 
 /// Walks the records that a reader sees, both ways. It owns what it needs: it keeps the memtable
-/// alive and shows its keys as they were when it was created (their later versions have sequence
-/// numbers above its own). A new cursor stands nowhere: seek first.
+/// alive and shows its keys as they were when it was created (later keys and versions have
+/// sequence numbers above its own). A new cursor stands nowhere: seek first.
 pub struct Cursor {
     chains: Arc<Chains>,
     max_seqno: u64,
@@ -60,6 +67,8 @@ pub struct Cursor {
     /// sees a part is shown unfolded. Empty where `max_seqno` alone decides.
     snapshots: Box<[u64]>,
     sources: SmallVec<[Source; 6]>,
+    /// While the last source is a window of keys that are not sorted.
+    partial: Option<Partial>,
     position: Position,
     /// Links of the current key's versions from the newest to the current one; empty until
     /// somebody goes backwards among them.
@@ -92,23 +101,33 @@ pub enum Way {
 
 impl Cursor {
     pub(crate) fn new(chains: Arc<Chains>, max_seqno: u64) -> Cursor {
-        let (shared, tail) = chains.order.covering(&chains);
-        let stretches = || shared.iter().chain(&tail);
-        let common = common_of(&chains, stretches().map(|stretch| &**stretch));
-        let sources = stretches()
-            .map(|stretch| Source {
-                stretch: Arc::clone(stretch),
-                rebase: stretch.rebase(&chains, common),
-                at: 0,
-                fetched: 0,
-            })
-            .collect();
+        let nodes = chains.nodes();
+        if chains.order.is_far_behind(nodes) {
+            return Cursor::over(chains, max_seqno, SmallVec::new(), Some(Partial::new(nodes)));
+        }
+        let sources = all_sources(&chains);
+        Cursor::over(chains, max_seqno, sources, None)
+    }
+
+    pub(crate) fn for_snapshots(chains: Arc<Chains>, snapshots: &[u64]) -> Cursor {
+        let sources = all_sources(&chains);
+        let cursor = Cursor::over(chains, crate::MAX_SEQNO, sources, None);
+        Cursor { snapshots: snapshots.into(), ..cursor }
+    }
+
+    fn over(
+        chains: Arc<Chains>,
+        max_seqno: u64,
+        sources: SmallVec<[Source; 6]>,
+        partial: Option<Partial>,
+    ) -> Cursor {
         Cursor {
             chains,
             max_seqno,
             max_word: visible_up_to(max_seqno),
             snapshots: Box::default(),
             sources,
+            partial,
             position: Position::Nowhere,
             trail: Vec::new(),
             lookahead: Lookahead::default(),
@@ -116,12 +135,9 @@ impl Cursor {
         }
     }
 
-    pub(crate) fn for_snapshots(chains: Arc<Chains>, snapshots: &[u64]) -> Cursor {
-        Cursor { snapshots: snapshots.into(), ..Cursor::new(chains, crate::MAX_SEQNO) }
-    }
-
     /// Goes to the first record.
     pub fn seek_to_first(&mut self) {
+        self.cover(Place::First);
         for source in &mut self.sources {
             source.at = 0;
         }
@@ -131,6 +147,7 @@ impl Cursor {
 
     /// Goes to the last record.
     pub fn seek_to_last(&mut self) {
+        self.cover(Place::Last);
         for source in &mut self.sources {
             source.at = source.stretch.len();
         }
@@ -444,6 +461,7 @@ impl Cursor {
     }
 
     fn rank_sources(&mut self, key: &[u8]) {
+        self.cover(Place::Before(key));
         for source in &mut self.sources {
             source.at = source.stretch.rank(&self.chains, key);
         }
@@ -453,14 +471,19 @@ impl Cursor {
     #[inline]
     fn land_forward(&mut self) {
         self.trail.clear();
-        while let Some((source, entry)) = self.least_at() {
-            let node = self.node(entry.node);
-            if let Some(link) = self.newest(node) {
-                self.position = Position::At { source, node: entry.node, link };
-                self.look_ahead(source, Direction::Forward);
-                return;
+        loop {
+            while let Some((source, entry)) = self.least_at() {
+                let node = self.node(entry.node);
+                if let Some(link) = self.newest(node) {
+                    self.position = Position::At { source, node: entry.node, link };
+                    self.look_ahead(source, Direction::Forward);
+                    return;
+                }
+                self.sources[source].at += 1;
             }
-            self.sources[source].at += 1;
+            if !self.look_behind_window() {
+                break;
+            }
         }
         self.position = Position::Nowhere;
     }
@@ -469,24 +492,34 @@ impl Cursor {
     #[inline]
     fn land_backward(&mut self) {
         self.trail.clear();
-        while let Some((source, entry)) = self.greatest_before() {
-            self.sources[source].at -= 1;
-            if self.node(entry.node).is_visible(self.max_word) {
-                self.position = Position::At { source, node: entry.node, link: IN_NODE };
-                self.look_ahead(source, Direction::Backward);
-                return;
+        loop {
+            while let Some((source, entry)) = self.greatest_before() {
+                self.sources[source].at -= 1;
+                if self.node(entry.node).is_visible(self.max_word) {
+                    self.position = Position::At { source, node: entry.node, link: IN_NODE };
+                    self.look_ahead(source, Direction::Backward);
+                    return;
+                }
+            }
+            if !self.look_before_window() {
+                break;
             }
         }
         self.position = Position::Nowhere;
     }
 
-    /// The least entry at a position.
+    /// The least entry at a position. None where a window ends, behind which it may lie.
     #[inline]
     fn least_at(&self) -> Option<(usize, Entry)> {
         let (first, others) = self.sources.split_first()?;
         let mut least = first.entry(first.at).map(|entry| (0, entry));
         for (index, source) in others.iter().enumerate() {
-            let Some(entry) = source.entry(source.at) else { continue };
+            let Some(entry) = source.entry(source.at) else {
+                if source.ends_above {
+                    return None;
+                }
+                continue;
+            };
             if least.is_none_or(|(_, least)| compare(&self.chains, entry, least).is_lt()) {
                 least = Some((index + 1, entry));
             }
@@ -494,12 +527,17 @@ impl Cursor {
         least
     }
 
-    /// The greatest entry before a position.
+    /// The greatest entry before a position. None where a window begins, before which it may lie.
     #[inline]
     fn greatest_before(&self) -> Option<(usize, Entry)> {
         let mut greatest: Option<(usize, Entry)> = None;
         for (index, source) in self.sources.iter().enumerate() {
-            let Some(entry) = source.entry(source.at.wrapping_sub(1)) else { continue };
+            let Some(entry) = source.entry(source.at.wrapping_sub(1)) else {
+                if source.ends_below {
+                    return None;
+                }
+                continue;
+            };
             if greatest.is_none_or(|(_, greatest)| compare(&self.chains, entry, greatest).is_gt()) {
                 greatest = Some((index, entry));
             }
@@ -539,6 +577,28 @@ impl Cursor {
         self.lookahead.looked_at(trail.len());
         self.trail = trail;
     }
+}
+
+/// Sources for all keys that there are.
+fn all_sources(chains: &Chains) -> SmallVec<[Source; 6]> {
+    let (shared, tail) = chains.order.covering(chains);
+    sources_of(chains, shared.iter().chain(&tail))
+}
+
+fn sources_of<'a>(
+    chains: &Chains,
+    stretches: impl Iterator<Item = &'a Arc<Stretch>> + Clone,
+) -> SmallVec<[Source; 6]> {
+    let common = common_of(chains, stretches.clone().map(|stretch| &**stretch));
+    let source = |stretch: &Arc<Stretch>| Source {
+        stretch: Arc::clone(stretch),
+        rebase: stretch.rebase(chains, common),
+        at: 0,
+        fetched: 0,
+        ends_below: false,
+        ends_above: false,
+    };
+    stretches.map(source).collect()
 }
 
 impl fmt::Debug for Cursor {

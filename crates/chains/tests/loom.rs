@@ -406,6 +406,38 @@ fn h17_keys_are_sorted_by_cursors_and_in_the_background() {
     });
 }
 
+/// f, e, d, c are there: too many to sort for a cursor, which takes a window of them while a
+/// background thread sorts, and b, a come. It shows each key up to its sequence number once, also
+/// where it walks out of the window.
+#[test]
+fn a_cursor_with_windows_beside_a_thread_that_sorts() {
+    loom::model(|| {
+        let (mut letters, chains, published) = Letters::create();
+        letters.write(b"fedc", PUT);
+        let background = thread::spawn({
+            let chains = Arc::clone(&chains);
+            move || chains.advance_order()
+        });
+        let reader = thread::spawn({
+            let chains = Arc::clone(&chains);
+            move || {
+                let seqno = published.load(Ordering::Acquire);
+                let all = sorted("fedcba", seqno);
+                let mut cursor = chains.cursor(seqno);
+                cursor.seek(b"e");
+                assert_eq!(cursor.key(), b"e");
+                cursor.prev_key();
+                assert_eq!(cursor.key(), b"d");
+                assert_eq!(walk(&chains, seqno), all);
+            }
+        });
+        letters.write(b"ba", PUT);
+        background.join().unwrap();
+        reader.join().unwrap();
+        assert_eq!(walk(&chains, 6), "abcdef");
+    });
+}
+
 /// Two sorted stretches of two keys are there, or are about to be; the background merges them while
 /// a cursor sorts two keys more and merges what it may.
 fn cursor_beside_a_merge() {

@@ -353,11 +353,85 @@ fn h17_pieces_are_sorted_while_the_memtable_fills_and_never_again() {
     }
 }
 
+/// The first cursor over a million keys sorted them all: 36 ms.
+#[test]
+#[cfg_attr(miri, ignore = "many keys")]
+fn the_first_entry_needs_a_few_keys_sorted_however_many_there_are() {
+    let keys = 300_000u64;
+    let scattered = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let (mut writer, chains) = create(keys as usize * 64);
+    for n in 1..=keys {
+        put(&mut writer, &scattered(n).to_be_bytes(), n, b"").unwrap();
+    }
+    let mut all: Vec<[u8; 8]> = (1..=keys).map(|n| scattered(n).to_be_bytes()).collect();
+    all.sort_unstable();
+    let middle = all.len() / 2;
+    let mut sorted = 0;
+    let mut check = |key: &[u8], expected: [u8; 8], most: u64| {
+        assert_eq!(key, expected);
+        let now = chains.keys_sorted();
+        let more = now - std::mem::replace(&mut sorted, now);
+        assert!(more < most, "{more} keys were sorted for one entry");
+    };
+    // A share for everybody, and a window.
+    let few = 30_000;
+    let mut cursor = chains.cursor(keys);
+    cursor.seek_to_first();
+    check(cursor.key(), all[0], few);
+    let mut cursor = chains.cursor(keys);
+    cursor.seek_to_last();
+    check(cursor.key(), all[all.len() - 1], few);
+    let mut cursor = chains.cursor(keys);
+    cursor.seek(&all[middle]);
+    check(cursor.key(), all[middle], few);
+    // Neighbours on both sides are known, too.
+    for at in (middle - 500..middle + 500).rev() {
+        cursor.seek(&all[at]);
+        cursor.prev_key();
+        check(cursor.key(), all[at - 1], 1);
+    }
+    // Cursors that are positioned elsewhere sort their shares, and the last of them what is left.
+    for n in 1..40 {
+        let at = middle + n * 2500;
+        let mut cursor = chains.cursor(keys);
+        cursor.seek_before(&all[at]);
+        check(cursor.key(), all[at - 1], 64 << 10);
+        chains.merge_stretches();
+    }
+    let before = chains.keys_sorted();
+    chains.cursor(keys).seek_to_first();
+    assert_eq!(chains.keys_sorted(), before, "nothing is left to sort");
+}
+
+/// Keys behind the window of a cursor are sorted once, by the walk that needs them.
+#[test]
+#[cfg_attr(miri, ignore = "many keys")]
+fn a_walk_over_keys_that_are_not_sorted_sorts_them_once() {
+    let keys = 200_000u64;
+    let (mut writer, chains) = create(keys as usize * 64);
+    for n in 1..=keys {
+        put(&mut writer, &n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes(), n, b"").unwrap();
+    }
+    let mut cursor = chains.cursor(keys);
+    cursor.seek_to_first();
+    let (mut seen, mut last) = (0, Vec::new());
+    while cursor.valid() {
+        assert!(last.as_slice() < cursor.key());
+        last.clear();
+        last.extend_from_slice(cursor.key());
+        seen += 1;
+        cursor.next_key();
+    }
+    assert_eq!(seen, keys);
+    let sorted = chains.keys_sorted();
+    assert!(sorted < keys + 20_000, "{sorted} keys were sorted, of {keys}");
+}
+
 /// Threads that need the order at the same time wait for the one that sorts.
 #[test]
 #[cfg_attr(miri, ignore = "many keys")]
 fn h17_cursors_made_at_once_share_one_sort() {
-    let keys = 100_000u64;
+    let keys = 60_000u64;
     for flushing in [false, true] {
         let (mut writer, chains) = create(keys as usize * 64);
         for n in 1..=keys {

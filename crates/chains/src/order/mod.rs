@@ -12,7 +12,8 @@
 //! ```
 //!
 //! One thread sorts at a time. A cursor that finds many unsorted keys waits for that thread: the
-//! same keys are not sorted twice.
+//! same keys are not sorted twice. A cursor that finds very many waits for no thread and does not
+//! sort them: it sorts a piece for everybody, and of the rest a [`Window`] for itself.
 //!
 //! A new stretch swallows its left neighbours while they are at most [`GROWTH`] times as long, so
 //! lengths fall by that factor from left to right, few are live, and a key is merged a few times
@@ -23,6 +24,7 @@
 
 mod entries;
 mod stretch;
+mod window;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -34,7 +36,8 @@ use crate::chains::Chains;
 use crate::planted::{Fault, planted};
 use crate::sync::{ArcSwap, AtomicU32, Mutex, MutexGuard};
 
-pub(crate) use stretch::{Entry, Rebase, Stretch, common_of, compare};
+pub(crate) use stretch::{Entry, Rebase, Stretch, common_of, compare, key_of};
+pub(crate) use window::{Place, Window};
 
 /// Fewer unsorted keys than this are sorted by each cursor for itself. Measured with a new key
 /// before every cursor on a million keys: insert, cursor, seek and step take 1.2 to 2.6 µs together
@@ -68,6 +71,22 @@ const MAX_PRIVATE: usize = match () {
     () if cfg!(loom) => 2,
     () if cfg!(miri) => 16,
     () => 4 << 10,
+};
+
+/// From so many unsorted keys on a cursor takes windows of them. To sort fewer takes it two
+/// milliseconds.
+const MIN_WINDOWED: usize = match () {
+    () if cfg!(loom) => 4,
+    () if cfg!(any(miri, test)) => 64,
+    () => 64 << 10,
+};
+
+/// Keys that a cursor with a window sorts for everybody: half a millisecond. Where no background
+/// thread sorts, cursors do so together, none of them for long.
+const SHARE: u32 = match () {
+    () if cfg!(loom) => 2,
+    () if cfg!(any(miri, test)) => 16,
+    () => 16 << 10,
 };
 
 /// Compares two keys.
@@ -156,12 +175,45 @@ impl Order {
             }
             stretches = self.stretches.load_full();
         }
-        if stretches.len() > 1 && !self.walked.load(Relaxed) {
-            self.walked.store(true, Relaxed);
-        }
+        self.note_walk(&stretches);
         let tail = covered(&stretches)..nodes;
         let tail = (!tail.is_empty()).then(|| self.sort(chains, tail));
         (stretches, tail)
+    }
+
+    /// Whether a cursor over nodes up to this one takes windows.
+    pub(crate) fn is_far_behind(&self, nodes: u32) -> bool {
+        unsorted(&self.stretches.load(), nodes) >= MIN_WINDOWED
+    }
+
+    /// Sorted stretches, and of the nodes behind them, up to `nodes`, those whose keys lie around a
+    /// place; no window if there are no such nodes.
+    pub(crate) fn window(
+        &self,
+        chains: &Chains,
+        nodes: u32,
+        place: Place<'_>,
+    ) -> (Arc<Stretches>, Option<Window>) {
+        if self.is_far_behind(nodes)
+            && let Some(_sorting) = try_lock(&self.sorting)
+        {
+            let end = covered(&self.stretches.load()).saturating_add(SHARE);
+            self.sort_behind(chains, end.min(nodes));
+            self.swallow_neighbours(chains);
+        }
+        let stretches = self.stretches.load_full();
+        self.note_walk(&stretches);
+        let behind = covered(&stretches)..nodes;
+        let window = (!behind.is_empty()).then(|| Window::around(chains, behind, place));
+        let sorted = window.as_ref().map_or(0, |window| window.stretch.len());
+        self.sorted.fetch_add(sorted as u64, Relaxed);
+        (stretches, window)
+    }
+
+    fn note_walk(&self, stretches: &Stretches) {
+        if stretches.len() > 1 && !self.walked.load(Relaxed) {
+            self.walked.store(true, Relaxed);
+        }
     }
 
     /// Sorts all keys into one stretch.

@@ -22,7 +22,7 @@ pub(crate) struct Entry {
     pub(crate) node: u32,
 }
 
-/// Keys of a range of nodes, sorted.
+/// Keys of a range of nodes, sorted: all of them, but for a window.
 pub(crate) struct Stretch {
     nodes: Range<u32>,
     /// Bytes that all keys have in common, as far as known.
@@ -41,12 +41,27 @@ const SAMPLED: usize = 32;
 impl Stretch {
     /// Sorts the keys of published nodes.
     pub(crate) fn sort(chains: &Chains, nodes: Range<u32>) -> Stretch {
+        Stretch::sort_these(chains, nodes.clone(), nodes)
+    }
+
+    /// Sorts the keys of `some` of these published nodes.
+    pub(crate) fn sort_some(chains: &Chains, nodes: Range<u32>, some: Vec<u32>) -> Stretch {
+        assert!(some.iter().all(|node| nodes.contains(node)));
+        Stretch::sort_these(chains, nodes, some.iter().copied())
+    }
+
+    fn sort_these(
+        chains: &Chains,
+        nodes: Range<u32>,
+        these: impl ExactSizeIterator<Item = u32> + Clone,
+    ) -> Stretch {
         assert!(nodes.end <= chains.nodes());
         let bytewise = chains.order.keys().is_bytewise();
-        let common = if bytewise { common_prefix(chains, nodes.clone()) } else { 0 };
+        let common = if bytewise { common_prefix(chains, these.clone()) } else { 0 };
         let prefix = |node| if bytewise { prefix_at(key_of(chains, node), common) } else { 0 };
-        let unsorted = nodes.clone().map(|node| Entry { prefix: prefix(node), node });
-        let mut entries = Entries::of(nodes.len(), unsorted);
+        let len = these.len();
+        let unsorted = these.map(|node| Entry { prefix: prefix(node), node });
+        let mut entries = Entries::of(len, unsorted);
         sort_entries(chains, &mut entries, if bytewise { DEEPER } else { 0 });
         Stretch::of(nodes, common, entries)
     }
@@ -126,8 +141,8 @@ impl Stretch {
     /// The entry of a node, if its key is one of the stretch's.
     pub(crate) fn entry_of(&self, chains: &Chains, node: u32) -> Option<usize> {
         let at = self.nodes.contains(&node).then(|| self.rank(chains, key_of(chains, node)))?;
-        debug_assert_eq!(self.entries[at].node, node);
-        Some(at)
+        // A window has the keys of some of its nodes only.
+        self.entries.get(at).is_some_and(|entry| entry.node == node).then_some(at)
     }
 
     /// Entries among which a prefix belongs: those before have a smaller one, those behind a
@@ -146,9 +161,14 @@ impl Stretch {
 
     /// How `key` compares to what all keys of the stretch have in common; Equal if it has it too.
     fn compare_common(&self, chains: &Chains, key: &[u8]) -> Ordering {
-        let common = self.first_key(chains).map_or(&[][..], |first| &first[..self.common]);
+        let common = self.common_bytes(chains);
         let (head, _) = key.split_at(common.len().min(key.len()));
         head.cmp(common)
+    }
+
+    /// What all keys have in common, as far as known.
+    pub(crate) fn common_bytes<'a>(&self, chains: &'a Chains) -> &'a [u8] {
+        self.first_key(chains).map_or(&[], |first| &first[..self.common])
     }
 
     fn first_key<'a>(&self, chains: &'a Chains) -> Option<&'a [u8]> {
@@ -262,13 +282,13 @@ fn common_prefix(chains: &Chains, mut nodes: impl Iterator<Item = u32>) -> usize
     common.len()
 }
 
-fn common_len(a: &[u8], b: &[u8]) -> usize {
+pub(crate) fn common_len(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// Eight bytes of the key from `at` on, big-endian, padded with zeros.
 #[inline]
-fn prefix_at(key: &[u8], at: usize) -> u64 {
+pub(crate) fn prefix_at(key: &[u8], at: usize) -> u64 {
     let rest = key.get(at..).unwrap_or_default();
     if let Some(eight) = rest.first_chunk::<8>() {
         return u64::from_be_bytes(*eight);
@@ -279,7 +299,7 @@ fn prefix_at(key: &[u8], at: usize) -> u64 {
 }
 
 #[inline]
-fn key_of(chains: &Chains, node: u32) -> &[u8] {
+pub(crate) fn key_of(chains: &Chains, node: u32) -> &[u8] {
     // SAFETY: stretches are made of published nodes only, see `Stretch::sort`.
     unsafe { chains.node(node) }.key()
 }
