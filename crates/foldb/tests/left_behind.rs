@@ -131,6 +131,24 @@ fn an_open_removes_what_no_edit_names_before_it_writes() {
     assert_eq!(text(&reopen(&left).unwrap(), "a").unwrap(), "1");
 }
 
+/// Tables that an iterator kept beyond their compaction once stayed until the next open.
+#[test]
+fn a_close_leaves_no_files_that_nothing_refers_to() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    for n in 0..4 {
+        db.put("a", n.to_string()).unwrap();
+        db.flush().unwrap();
+    }
+    let iter = db.iter().unwrap();
+    db.compact(..).unwrap();
+    assert!(count(&files(&fs), ".tbl") > 1, "the iterator keeps what it reads");
+    drop(iter);
+    db.close().unwrap();
+    assert_eq!(count(&files(&fs), ".tbl"), 1, "{:?}", files(&fs));
+    assert_eq!(text(&reopen(&fs).unwrap(), "a").unwrap(), "3");
+}
+
 #[test]
 fn an_open_that_fails_leaves_no_directory() {
     let unknown =

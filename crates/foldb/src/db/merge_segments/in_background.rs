@@ -150,7 +150,7 @@ impl Core {
     }
 
     /// Compacts while level 0 of a keyspace slows or stops writers.
-    fn compact_for_writers(&self) {
+    pub(super) fn compact_for_writers(&self) {
         // A job that begins while the database closes ends at once, and level 0 stays as deep.
         while self.level0_is_deep()
             && !self.stopping()

@@ -11,6 +11,8 @@ mod on_demand;
 mod options;
 mod report;
 mod step;
+#[cfg(test)]
+mod tests;
 
 pub use self::options::{MergeOptions, MergeProgress, OnMergeProgress};
 pub use self::report::MergeReport;

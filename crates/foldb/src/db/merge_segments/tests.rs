@@ -1,0 +1,84 @@
+//! Callers and closes beside a merge of the background's that is due or under way. No worker serves
+//! these databases: what a worker would do is called here, so each race has one course.
+
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use foldb_env::mem::{Fault, Operation};
+use foldb_env::{Env, MemFs, SystemThreads};
+
+use crate::{Db, ErrorKind, Options, WriteOptions};
+
+/// What returns at all does so in a fraction of this.
+const FOR_EVER: Duration = Duration::from_secs(60);
+
+/// A database whose runtime has workers that do not work for it.
+fn without_service(fs: &MemFs) -> Db {
+    let env = Env { threads: Arc::new(SystemThreads), ..Env::in_memory(fs.clone()) };
+    let db = Db::open(
+        "db",
+        Options {
+            create_if_missing: true,
+            env,
+            value_separation_min: Some(100),
+            segment_size: 16 << 10,
+            max_dead_fraction: 0.01,
+            level0_slowdown_trigger: 4,
+            ..Options::default()
+        },
+    )
+    .unwrap();
+    let core = db.core();
+    core.runtime.workers().remove(core.member);
+    db
+}
+
+/// Puts a hundred separated values and flushes them.
+fn fill(db: &Db, generation: u8) {
+    for n in 0..100 {
+        db.put(format!("key{n:04}"), [generation; 200]).unwrap();
+    }
+    let core = db.core();
+    core.seal(&mut core.lock_writer()).unwrap();
+    assert!(core.flush_work(true).unwrap());
+}
+
+/// What `body` answers; it must not take for ever.
+fn within_bounds<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> T {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(body()));
+    told.recv_timeout(FOR_EVER).expect("it returns")
+}
+
+/// No worker merges after a failed sync, and none said so: the caller waited for ever.
+#[test]
+fn a_caller_that_waits_for_a_merge_learns_that_a_sync_failed() {
+    let fs = MemFs::new();
+    let db = without_service(&fs);
+    (0..2).for_each(|generation| fill(&db, generation));
+    db.compact(..).unwrap();
+    assert!(db.core().is_merge_due());
+    fs.inject(Fault::on(Operation::Sync).path(".log").forever());
+    let synced = WriteOptions { sync: true, ..WriteOptions::default() };
+    db.put_opt("a", "1", &synced).unwrap_err();
+    assert!(db.core().is_merge_due(), "the test is about a merge that nobody will do");
+    let caller = db.clone();
+    let waited = within_bounds(move || caller.wait_for_background());
+    assert_eq!(waited.unwrap_err().kind(), ErrorKind::Poisoned);
+}
+
+/// While a database closes each job ends as soon as it begins, and level 0 stays as deep. A merge
+/// that compacted for writers began one after the other, and the close waited for that merge.
+#[test]
+fn a_merge_that_compacts_for_writers_ends_when_the_database_closes() {
+    let fs = MemFs::new();
+    let db = without_service(&fs);
+    (0..6).for_each(|generation| fill(&db, generation));
+    let runs = db.stats().levels[0].runs;
+    assert!(runs >= 4, "{runs} runs in level 0 do not slow writers");
+    db.core().background.shut_down();
+    let worker = Arc::clone(db.core());
+    within_bounds(move || worker.compact_for_writers());
+    db.close().unwrap();
+}
