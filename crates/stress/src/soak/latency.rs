@@ -1,4 +1,4 @@
-//! How long puts and gets took since the last sample.
+//! How long puts, gets and a control took since the last sample.
 
 use std::time::Duration;
 
@@ -15,13 +15,15 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 pub struct Latencies {
     puts: Histogram<u64>,
     gets: Histogram<u64>,
+    /// Work that asks nothing of the database.
+    control: Histogram<u64>,
 }
 
 impl Default for Latencies {
     fn default() -> Latencies {
         let empty = Histogram::new_with_bounds(1, LONGEST_NANOS, SIGNIFICANT_DIGITS)
             .expect("constant bounds are valid");
-        Latencies { puts: empty.clone(), gets: empty }
+        Latencies { puts: empty.clone(), gets: empty.clone(), control: empty }
     }
 }
 
@@ -34,18 +36,24 @@ impl Latencies {
         self.gets.saturating_record(nanos(time));
     }
 
+    pub fn control(&mut self, time: Duration) {
+        self.control.saturating_record(nanos(time));
+    }
+
     /// Takes over what another has, and empties it.
     pub fn take(&mut self, other: &mut Latencies) {
-        for (mine, theirs) in [(&mut self.puts, &mut other.puts), (&mut self.gets, &mut other.gets)]
+        let Latencies { puts, gets, control } = other;
+        for (mine, theirs) in
+            [(&mut self.puts, puts), (&mut self.gets, gets), (&mut self.control, control)]
         {
             mine.add(&*theirs).expect("all histograms have the same bounds");
             theirs.reset();
         }
     }
 
-    /// Percentiles of puts and of gets; then forgets them.
-    pub fn percentiles(&mut self) -> [Percentiles; 2] {
-        [&mut self.puts, &mut self.gets].map(|histogram| {
+    /// Percentiles of puts, of gets and of the control; then forgets them.
+    pub fn percentiles(&mut self) -> [Percentiles; 3] {
+        [&mut self.puts, &mut self.gets, &mut self.control].map(|histogram| {
             let micros = |nanos: u64| nanos as f64 / 1000.0;
             let at = |percentile| micros(histogram.value_at_percentile(percentile));
             let found = Percentiles {

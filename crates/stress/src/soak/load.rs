@@ -131,10 +131,17 @@ impl<'a> Load<'a> {
     }
 
     fn put(&mut self, number: u64, generation: u64) -> Result<(), Wrong> {
-        let (key, value) = (self.window.key(number), self.window.value(number, generation));
+        let key = self.window.key(number);
+        let makes = Instant::now();
+        let value = self.window.value(number, generation);
         let begun = Instant::now();
         self.shared.keyspaces.db.put(key, &value).map_err(told("a put"))?;
-        self.latencies().put(begun.elapsed());
+        let took = begun.elapsed();
+        let mut latencies = self.latencies();
+        latencies.put(took);
+        // What else the machine does delays this as it delays a put.
+        latencies.control(begun - makes);
+        drop(latencies);
         self.written += (key.len() + value.len()) as u64;
         Ok(())
     }

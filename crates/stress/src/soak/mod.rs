@@ -193,7 +193,7 @@ impl Sampler<'_> {
 
     fn take(&self, latencies: &mut Latencies) -> Result<Sample, Wrong> {
         let stats = self.shared.keyspaces.db.stats();
-        let [puts, gets] = latencies.percentiles();
+        let [puts, gets, control] = latencies.percentiles();
         Ok(Sample {
             at: self.begun.elapsed().as_secs_f64(),
             written: self.shared.written.load(Ordering::Relaxed),
@@ -205,6 +205,7 @@ impl Sampler<'_> {
             segment_merges: stats.segment_merges,
             puts,
             gets,
+            control,
         })
     }
 }

@@ -52,6 +52,7 @@ pub fn picture(samples: &[Sample], warm: u64) -> Markup {
         linear("directory, GB", &intervals, &amount(|it| it.space as f64 / 1e9)),
         logarithmic("time of a put", &intervals, &latencies(|sample| sample.puts)),
         logarithmic("time of a get", &intervals, &latencies(|sample| sample.gets)),
+        logarithmic("control: no database", &intervals, &latencies(|sample| sample.control)),
     ];
     let height = PANEL * panels.len() as f64 + 36.0;
     html! {
@@ -140,7 +141,7 @@ fn panel(
         (frame.beside(ticks, quantity))
         @for (i, curve) in curves.iter().enumerate() {
             (series(&format!("{quantity} {}", curve.name), curve.slot, intervals.len(), &drawn(curve)))
-            text class={ "name s" (curve.slot) } x=(px(frame.left + 130.0 + 60.0 * i as f64)) y="11" {
+            text class={ "name s" (curve.slot) } x=(px(frame.left + 140.0 + 58.0 * i as f64)) y="11" {
                 (curve.name)
             }
         }
