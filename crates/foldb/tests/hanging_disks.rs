@@ -1,8 +1,8 @@
 //! A disk that hangs in one call for seconds: calls with a deadline keep it, reads go on, memory
 //! stays within its bounds, and nothing that was acknowledged is lost.
 //!
-//! The full length takes a minute: `cargo test --release -p foldb --test hanging_disks --
-//! --ignored --nocapture`.
+//! The full length takes a minute: `cargo test -p foldb --test hanging_disks -- --ignored
+//! --nocapture`.
 
 mod support;
 
