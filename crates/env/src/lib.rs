@@ -8,16 +8,19 @@
 //! and injected errors), [`read_only`] (nothing can be changed), [`overlay`] (changes
 //! are kept in memory), [`unmapped`] (no file is mapped), [`watched`] (a
 //! caller is asked before each call), [`troubled`] (a slow or failing disk), [`clock`],
-//! [`threads`].
+//! [`threads`], [`scheduling`] (where a simulated machine may switch threads),
+//! [`faults`] (bugs to plant in [`posix`]).
 
 #![deny(unsafe_code)]
 
 pub mod clock;
+pub mod faults;
 pub mod fs;
 pub mod mem;
 pub mod overlay;
 pub mod posix;
 pub mod read_only;
+pub mod scheduling;
 pub mod threads;
 pub mod troubled;
 pub mod unmapped;
@@ -32,6 +35,9 @@ pub use mem::MemFs;
 pub use overlay::OverlayFs;
 pub use posix::PosixFs;
 pub use read_only::{ReadOnlyFs, UnwritableFile};
+#[cfg(debug_assertions)]
+pub use scheduling::at_scheduling_points;
+pub use scheduling::scheduling_point;
 pub use threads::{Stepped, SystemThreads, Threads};
 pub use troubled::Trouble;
 pub use unmapped::UnmappedFs;

@@ -87,6 +87,10 @@ pub enum Fault {
     DamageIsUnsupported,
     /// Workers are not woken.
     LoseWakeUp,
+    /// A caller that waits for background work sleeps though a step was done since it looked.
+    SleepThroughStep,
+    /// A read takes its sequence number before the memtables and tables that it reads.
+    NumberBeforeView,
     /// What lies behind the end of a log is not looked at.
     TornTailIsEnd,
     /// A verification of a table reads none of its data blocks.
@@ -95,7 +99,7 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 41] = [
+    pub const ALL: [Fault; 43] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
         Fault::KeepUsedUpSlice,
@@ -135,6 +139,8 @@ impl Fault {
         Fault::StopWithoutReason,
         Fault::DamageIsUnsupported,
         Fault::LoseWakeUp,
+        Fault::SleepThroughStep,
+        Fault::NumberBeforeView,
         Fault::TornTailIsEnd,
         Fault::VerifySkipsBlocks,
     ];

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, KeyspaceOptions, LogAdoption, Options, Result, WriteOptions};
+use foldb::{Db, ErrorKind, KeyspaceOptions, LogAdoption, Options, Result, WriteOptions};
 
 use support::{PATH, options};
 
@@ -112,6 +112,45 @@ fn what_was_acknowledged_survives_power_loss_at_every_call() {
             }
         }
     }
+}
+
+/// One call fails, and the next ones do not. What was acknowledged is there at once, the database
+/// goes on where it can or says that it has to be reopened, and nothing is lost.
+#[test]
+fn an_error_that_heals_at_once_loses_nothing_at_any_call() {
+    let whole = MemFs::new();
+    program(&whole, &mut Progress::default()).unwrap();
+    let calls = whole.counts().mutations();
+    let (mut went_on, mut reopened) = (0, 0);
+    for point in 1..=calls {
+        let fs = MemFs::new();
+        fs.inject(Fault::on_mutation().nth(point));
+        let mut progress = Progress::default();
+        let moment = format!("call {point} of {calls}");
+        let stopped = program(&fs, &mut progress);
+        let kinds = [ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::Poisoned];
+        if let Err(error) = stopped {
+            assert!(kinds.contains(&error.kind()), "{moment}: {error}");
+            reopened += 1;
+        } else {
+            went_on += 1;
+        }
+        check(PATH, &fs.crash(), progress.acknowledged, &format!("{moment}, power"));
+        check(PATH, &fs.kill(), progress.acknowledged, &format!("{moment}, kill"));
+        // The path takes a program again, from where it was: a copy that was begun is no copy.
+        let again = fs.kill();
+        if database_is_at(COPY, &again) && progress.in_checkpoint.is_none() {
+            Db::destroy(COPY, &with(&again)).unwrap();
+        }
+        let before = progress.acknowledged;
+        let db = Db::open(PATH, with(&again)).unwrap();
+        let next = db.iter().unwrap().count();
+        assert!((before..=before + 1).contains(&next), "{moment}: {next} keys");
+        db.put_opt(format!("{next:04}"), value(next), &SYNC).unwrap();
+        db.close().unwrap();
+        check(PATH, &again, next + 1, &format!("{moment}, again"));
+    }
+    assert!(went_on > 5 && reopened > 20, "{went_on} went on, {reopened} were reopened");
 }
 
 #[test]

@@ -24,7 +24,7 @@ impl World<'_> {
     /// it knows all files that are there: of others nothing else tells that they do not count.
     pub(crate) fn repair_copy(&mut self, life: u64) -> Result<(), Wrong> {
         let mut rng = draws(self.features.seed, "repair", &[life]);
-        if !self.features.repairs || rng.u8(..3) > 0 {
+        if self.features.repairs == 0 || rng.u8(..self.features.repairs) > 0 {
             return Ok(());
         }
         let files = self.files.kill();

@@ -23,8 +23,6 @@ pub struct Stage<'a> {
     pub db: &'a Db,
     /// Those of the features, in their order.
     pub keyspaces: &'a [Keyspace],
-    /// The operator that no earlier life merged with, if there is one.
-    pub new_operator: Option<Operator>,
     /// Below the database.
     pub disk: &'a Disk,
     /// The time of the histories.
@@ -363,10 +361,8 @@ impl<'a> Client<'a> {
         if own == Operator::Add {
             return own;
         }
-        if let Some(new) = self.stage.new_operator
-            && self.rng.u8(..8) == 0
-        {
-            return new;
+        if self.stage.features.new_operators && self.rng.u8(..8) == 0 {
+            return self.stage.features.new_operator(&mut self.rng);
         }
         let drawn = match self.stage.features.mixed_operators {
             true => self.rng.choice(Operator::OF_BYTES),

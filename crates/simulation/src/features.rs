@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use foldb::{BytewiseComparator, Comparator, Options};
+use foldb::{BytewiseComparator, Comparator, LogAdoption, Options};
 use foldb_stress::own_code::{CheckedOrder, with_check_byte};
 use foldb_stress::{Operator, at_the_edges, draws, small_options};
 
@@ -54,16 +54,18 @@ pub struct Features {
     pub checkpoints: bool,
     /// Whether keys of bytes are merged into with all operators of bytes.
     pub mixed_operators: bool,
-    /// Whether each life merges with an operator that no earlier one has.
+    /// Whether clients merge with operators that they define then and there.
     pub new_operators: bool,
     /// Whether keys have an order of the program's own.
     pub own_order: bool,
     /// Whether options lie at the edges of what is allowed.
     pub edges: bool,
+    /// Whether logs of little but values become segments.
+    pub adopts: bool,
     /// Whether outputs of flushes and compactions have many tables.
     pub small_tables: bool,
-    /// Whether a copy of what a stop leaves is repaired.
-    pub repairs: bool,
+    /// Of how many stops one has a copy of what it leaves repaired; 0: none.
+    pub repairs: u8,
     /// Whether some writes give up where they would wait.
     pub deadlines: bool,
     /// Whether the closed database is damaged in the end.
@@ -94,7 +96,7 @@ impl Features {
         let mut rng = draws(seed, "simulated features", &[]);
         let operators = (0..rng.usize(1..=3)).map(|_| rng.choice(Operator::ALL));
         let operators = operators.map(|drawn| drawn.unwrap_or(Operator::Add)).collect();
-        Features {
+        let features = Features {
             seed,
             writers: rng.u8(2..=4),
             readers: rng.u8(0..=2),
@@ -117,18 +119,23 @@ impl Features {
             new_operators: rng.bool(),
             own_order: rng.u8(..4) == 0,
             edges: rng.u8(..4) == 0,
+            adopts: rng.u8(..6) == 0,
             small_tables: rng.bool(),
-            repairs: rng.bool(),
+            repairs: [0, 0, 3, 1][rng.usize(..4)],
             deadlines: rng.u8(..4) == 0,
             damage: rng.bool(),
             temper: Temper {
                 call_micros: [0, 0, 5, 100, 3000][rng.usize(..5)],
                 sync_micros: [0, 100, 5_000, 200_000][rng.usize(..4)],
                 failures: [0, 0, 0, 50, 500][rng.usize(..5)],
-                log_failures: [0, 0, 0, 1_000, 5_000][rng.usize(..5)],
+                log_failures: [0, 0, 1_000, 5_000, 20_000][rng.usize(..5)],
                 hangs: if rng.u8(..16) == 0 { 20 } else { 0 },
             },
+        };
+        if !features.adopts {
+            return features;
         }
+        Features { merges: 5, frames: None, largest_value: 3000, large_values: 240, ..features }
     }
 
     /// The options of the database, all but its machine and listeners.
@@ -137,7 +144,7 @@ impl Features {
         let options = small_options(&mut rng);
         let table =
             if self.small_tables { 1024 << rng.u32(0..=4) } else { 65_536 << rng.u32(0..=3) };
-        let options = Options {
+        let mut options = Options {
             write_buffer_size: 4096 << rng.u32(0..=4),
             wal_limit: options.wal_limit.min(65_536),
             segment_size: 4096 << rng.u32(0..=5),
@@ -148,6 +155,11 @@ impl Features {
             comparators: vec![Arc::new(CheckedOrder)],
             ..options
         };
+        if self.adopts {
+            options.value_separation_min = options.value_separation_min.or(Some(300));
+            options.segment_size = options.segment_size.min(16_384);
+            options.adopt_logs = LogAdoption::Always;
+        }
         if self.edges { at_the_edges(options, &mut rng) } else { options }
     }
 
@@ -174,7 +186,9 @@ impl Features {
     /// A key of a number, as the database has it.
     pub fn key(&self, number: u16) -> Vec<u8> {
         let mut key = number.to_be_bytes().to_vec();
-        key.extend(std::iter::repeat_n(b'k', usize::from(number.wrapping_mul(37)) % 24));
+        // Longer than what an engine may keep of a key for its estimates.
+        let most = if self.own_order { 60 } else { 24 };
+        key.extend(std::iter::repeat_n(b'k', usize::from(number.wrapping_mul(37)) % most));
         if self.own_order { with_check_byte(&key) } else { key }
     }
 
@@ -186,8 +200,8 @@ impl Features {
         stored(&range.start)..stored(&range.end)
     }
 
-    /// The operator that only one life merges with.
-    pub fn new_operator(&self, life: u64) -> Operator {
-        Operator::Append(b'A' + u8::try_from(life % 26).unwrap_or(0))
+    /// One of a few operators that are not there before their first use.
+    pub fn new_operator(&self, rng: &mut fastrand::Rng) -> Operator {
+        Operator::Append(rng.u8(b'A'..=b'Z'))
     }
 }

@@ -202,7 +202,6 @@ impl<'a> World<'a> {
             features: &self.features,
             db: &opened.db,
             keyspaces: &opened.keyspaces,
-            new_operator: self.features.new_operators.then(|| self.features.new_operator(life)),
             disk,
             ticks: &self.ticks,
             counts: self.counts,

@@ -31,6 +31,9 @@ pub enum Command {
     /// What `run` starts: one life of one database.
     #[command(hide = true)]
     Worker(Life),
+    /// What `run` starts several of: a program that opens and destroys a database.
+    #[command(hide = true)]
+    Rival(Rival),
 }
 
 /// A whole run.
@@ -125,6 +128,23 @@ pub struct Life {
     #[arg(long)]
     pub check_only: bool,
     /// A bug to plant in the engine.
+    #[arg(long)]
+    pub plant: Option<String>,
+}
+
+/// A program beside others that open and destroy one database.
+#[derive(Args, Clone, Debug)]
+pub struct Rival {
+    /// Where the database is.
+    #[arg(long)]
+    pub database: PathBuf,
+    /// What it draws from.
+    #[arg(long)]
+    pub seed: u64,
+    /// How long it goes on.
+    #[arg(long)]
+    pub millis: u64,
+    /// A bug to plant.
     #[arg(long)]
     pub plant: Option<String>,
 }

@@ -37,11 +37,12 @@ pub enum Counted {
     Mistake,
     Close,
     CloseInListener,
+    Rivals,
     InterruptedWriteKept,
 }
 
 impl Counted {
-    pub const ALL: [Counted; 30] = [
+    pub const ALL: [Counted; 31] = [
         Counted::Write,
         Counted::Batch,
         Counted::RangeDelete,
@@ -71,6 +72,7 @@ impl Counted {
         Counted::Mistake,
         Counted::Close,
         Counted::CloseInListener,
+        Counted::Rivals,
         Counted::InterruptedWriteKept,
     ];
 

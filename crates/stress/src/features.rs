@@ -22,6 +22,8 @@ pub enum BadDisk {
     Hanging(u64),
     /// Now and then the sync of a file fails.
     FailingSyncs,
+    /// Its files cannot be mapped. A program under a limit meets that.
+    Unmappable,
 }
 
 impl BadDisk {
@@ -61,6 +63,8 @@ pub struct Features {
     pub bulk: bool,
     /// Whether calls that must be refused are made.
     pub mistakes: bool,
+    /// Whether programs compete for a path beside the database.
+    pub rivals: bool,
     pub disk: BadDisk,
     /// Whether options lie at the edges of what is allowed.
     pub edges: bool,
@@ -93,11 +97,13 @@ impl Features {
             own_order: rng.u8(..3) == 0,
             bulk: rng.u8(..8) == 0,
             mistakes: rng.bool(),
+            rivals: rng.u8(..4) == 0,
             disk: match rng.u8(..10) {
                 0..2 => BadDisk::Failing([30, 200, 2000][rng.usize(..3)]),
                 2 => BadDisk::Slow(rng.u64(50..2000)),
                 3 => BadDisk::Hanging(rng.u64(200..2000)),
                 4 => BadDisk::FailingSyncs,
+                5 => BadDisk::Unmappable,
                 _ => BadDisk::Nothing,
             },
             edges: rng.u8(..4) == 0,

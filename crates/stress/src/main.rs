@@ -29,6 +29,7 @@ mod last_handle;
 mod mistakes;
 mod model;
 mod report;
+mod rivals;
 mod soak;
 mod stage;
 mod supervisor;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Run(run) => supervisor::run(&run),
         Command::Soak(soak) => soak::run(&soak),
         Command::Worker(life) => worker::run(&life),
+        Command::Rival(rival) => rivals::compete(&rival),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -92,6 +92,7 @@ impl Stage {
             BadDisk::Slow(micros) => {
                 self.trouble.slow_down(std::time::Duration::from_micros(micros));
             }
+            BadDisk::Unmappable => fail_mappings(),
             BadDisk::Nothing | BadDisk::Hanging(_) | BadDisk::FailingSyncs => {}
         }
     }
@@ -168,4 +169,10 @@ fn fail_to_open(
         return Err(format!("{failed} failed opens made {after} files of {before}"));
     }
     Ok(())
+}
+
+/// No file is mapped from now on: in builds with debug assertions, which can be told so.
+fn fail_mappings() {
+    #[cfg(debug_assertions)]
+    foldb::env::faults::fail_mappings(true);
 }

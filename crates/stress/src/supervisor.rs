@@ -13,6 +13,7 @@ use crate::arguments::Run;
 use crate::coverage::{Counted, Totals};
 use crate::features::{Features, draws};
 use crate::report::{Line, Progress};
+use crate::rivals;
 
 /// A worker that has not compared the database by then hangs.
 const LONGEST_CHECK: Duration = Duration::from_secs(120);
@@ -125,6 +126,11 @@ impl<'a> Database<'a> {
     }
 
     fn run(&mut self, progress: &ProgressBar) -> Result<(), String> {
+        if Features::draw(self.seed).rivals {
+            let path = self.path.with_extension("rivals");
+            rivals::run(&path, self.seed, self.run.plant.as_deref())?;
+            *self.totals.entry(Counted::Rivals.name()).or_default() += 1;
+        }
         for life in 0..self.run.kills {
             // Many short lives, for opens are where most goes on.
             let longest = self.run.life.max(2);

@@ -30,9 +30,16 @@ pub fn run(life: &Life) -> Result<(), String> {
 
 /// Plants a bug in this process.
 #[cfg(debug_assertions)]
-fn plant(name: &str) -> Result<(), String> {
+pub fn plant(name: &str) -> Result<(), String> {
+    use foldb::env::faults as of_env;
     use foldb::faults::{Fault, plant_everywhere};
-    let names = || Fault::ALL.map(|fault| format!("{fault:?}")).join(", ");
+    if let Some(fault) = of_env::Fault::from_name(name) {
+        of_env::plant_everywhere(fault);
+        return Ok(());
+    }
+    let own = Fault::ALL.map(|fault| format!("{fault:?}"));
+    let others = of_env::Fault::ALL.map(|fault| format!("{fault:?}"));
+    let names = || [&own[..], &others].concat().join(", ");
     let fault = Fault::from_name(name);
     let fault =
         fault.ok_or_else(|| format!("no fault is called '{name}'; there are {}", names()))?;
@@ -41,7 +48,7 @@ fn plant(name: &str) -> Result<(), String> {
 }
 
 #[cfg(not(debug_assertions))]
-fn plant(_name: &str) -> Result<(), String> {
+pub fn plant(_name: &str) -> Result<(), String> {
     Err("faults can be planted in builds with debug assertions only".to_owned())
 }
 

@@ -19,6 +19,7 @@ use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{directory_of, open_file};
+use crate::faults::{Fault, planted};
 use crate::fs::FileLock;
 
 /// Takes the lock of `path`, creating the file if it is missing.
@@ -28,11 +29,15 @@ pub(super) fn lock(path: &Path) -> io::Result<PosixLock> {
     let claim = PathClaim::take(path)?;
     loop {
         let file = open_file(OpenOptions::new().read(true).write(true).create(true), path)?;
+        if planted(Fault::LockWithoutName) {
+            // Long enough for another program to unlink it.
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => locked(path, "another process"),
             TryLockError::Error(error) => error,
         })?;
-        if has_name(&file, path)? {
+        if has_name(&file, path)? || planted(Fault::LockWithoutName) {
             return Ok(PosixLock { file, process: process::id(), _claim: claim });
         }
     }

@@ -36,6 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::{has_name, hints};
+use crate::faults::{Fault, mappings_fail, planted};
 use crate::fs::WritableFile;
 
 /// Bytes mapped at a time; a multiple of every page size in use. More would be resident in each of
@@ -171,6 +172,9 @@ impl WritableFile for MappedFile {
         }
         if state.slide_to(shared, offset).is_some_and(store) {
             return Ok(());
+        }
+        if state.window.is_none() && planted(Fault::MapOrFail) && mappings_fail() {
+            return Err(io::ErrorKind::OutOfMemory.into());
         }
         let end = offset + bytes.len() as u64;
         state.written = state.written.max(end);
@@ -391,6 +395,9 @@ unsafe impl Sync for Mapping {}
 impl Window {
     /// Maps `len` bytes from `start`, a multiple of the page size; they must exist in the file.
     fn map(file: &File, start: u64, len: usize) -> io::Result<Window> {
+        if mappings_fail() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: the kernel chooses the address, so nothing that exists is mapped over.
         let memory = unsafe { mmap(std::ptr::null_mut(), len, protection, flags, file, start)? };

@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use foldb_env::scheduling_point;
+
 use crate::db::core::Core;
 use crate::db::ordering::RecentScans;
 use crate::db::pace::FlushSpeed;
@@ -19,6 +21,7 @@ use crate::db::room::{Patience, busy};
 use crate::db::schedule::Claim;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Event, StallReason};
+use crate::faults::{Fault, planted};
 use crate::runtime::Work;
 use crate::totals::Total;
 
@@ -105,6 +108,7 @@ pub(crate) enum Awaited {
 
 impl Background {
     fn lock(&self) -> MutexGuard<'_, State> {
+        scheduling_point();
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -524,7 +528,7 @@ impl Core {
             {
                 return Err(error.clone());
             }
-            if state.steps == seen {
+            if state.steps == seen || planted(Fault::SleepThroughStep) {
                 let progress = &self.background.progress;
                 match left {
                     None => drop(progress.wait(state)),

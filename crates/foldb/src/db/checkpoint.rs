@@ -12,7 +12,8 @@
 //! ```
 //!
 //! so the manifest knows every keyspace and operator that the logs name, and no table is newer than
-//! `flushed_through` says. Writers are not held: frames behind the noted one are not copied. What
+//! `flushed_through` says. Writers are not held: frames behind the noted one are not copied. The
+//! checkpoint waits for the write in progress, so that reads behind it see all that it has. What
 //! is noted cannot vanish meanwhile: the versions keep the tables' names, the open readers the
 //! logs.
 //!
@@ -150,7 +151,11 @@ impl Core {
             logs.push((log, last));
         }
         let versions = tree.keyspaces.values().map(|own| Arc::clone(&own.version)).collect();
-        Ok(Moment { edit: self.describe(&tree), versions, logs })
+        let edit = self.describe(&tree);
+        drop(tree);
+        // The last frame may be of a write that no reader sees yet. Its writer has the lock.
+        drop(self.lock_writer());
+        Ok(Moment { edit, versions, logs })
     }
 }
 

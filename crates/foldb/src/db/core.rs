@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use crate::db::writer_lock::{WriterGuard, WriterLock};
 use foldb_chains::Pins;
-use foldb_env::FileLock;
+use foldb_env::{FileLock, scheduling_point};
 
 use crate::compaction::memory::WorkMemory;
 use crate::db::background::Background;
@@ -140,10 +140,12 @@ impl Core {
     }
 
     pub(crate) fn lock_writer(&self) -> WriterGuard<'_, WriterState> {
+        scheduling_point();
         self.writer.lock()
     }
 
     pub(crate) fn lock_tree(&self) -> MutexGuard<'_, Tree> {
+        scheduling_point();
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

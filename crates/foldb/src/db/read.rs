@@ -5,6 +5,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use foldb_chains::Pins;
+use foldb_env::scheduling_point;
 
 use crate::db::core::Core;
 use crate::db::keyspace::{Keyspace, KeyspaceState};
@@ -35,8 +36,11 @@ impl Core {
         self.check_open()?;
         keyspace.check_key(key)?;
         // The view first, the sequence number second (H3).
+        let early = planted(Fault::NumberBeforeView).then(|| self.published());
+        scheduling_point();
         let view = keyspace.view.load();
-        let seqno = self.read_seqno(keyspace, options, Pins::published)?;
+        scheduling_point();
+        let seqno = self.read_seqno(keyspace, options, |pins| early.unwrap_or(pins.published()))?;
         let mut chain = Chain::default();
         self.collect(keyspace, &view, key, seqno, options, &mut chain)?;
         if chain.is_empty() {
@@ -126,6 +130,7 @@ impl Core {
         let mut bytes = 0;
         for keyspace in self.all_keyspaces() {
             let view = keyspace.view.load_full();
+            scheduling_point();
             let (segments, map) = (keyspace.tables.segments(), &view.version.segments);
             let mut checked = HashSet::new();
             for table in view.version.tables() {
@@ -193,6 +198,7 @@ impl Keyspace {
         keyspace.check_ends(bounds.as_refs())?;
         // The view first, the sequence number second (H3), the memtables' key lists third (H17).
         let view = keyspace.view.load_full();
+        scheduling_point();
         let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
         let sources = keyspace.sources(&view, seqno, options);
         core.background.scans.note_scan();

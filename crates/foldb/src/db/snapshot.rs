@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldb_chains::Pins;
+use foldb_env::scheduling_point;
 
 use crate::db::Db;
 use crate::error::Result;
@@ -36,6 +37,7 @@ struct Held {
 
 impl SnapshotList {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SeqNo, Held>> {
+        scheduling_point();
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

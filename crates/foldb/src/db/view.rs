@@ -10,6 +10,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
+use foldb_env::scheduling_point;
 
 use crate::hold::LongestHold;
 use crate::key::SeqNo;
@@ -115,6 +116,7 @@ impl ViewCell {
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {
+        scheduling_point();
         self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,5 +124,6 @@ impl ViewCell {
     fn change_to(&self, next: impl FnOnce(&View) -> View) {
         let next = next(&self.view.load());
         self.view.store(Arc::new(next));
+        scheduling_point();
     }
 }

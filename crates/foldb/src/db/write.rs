@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use foldb_env::scheduling_point;
+
 use crate::batch::{Operation, WriteBatch, check_range, encode_range};
 use crate::db::buffers::{Buffers, Needs};
 use crate::db::core::Core;
@@ -325,7 +327,9 @@ impl Core {
                 // Long enough for a reader on another thread to come by.
                 self.options.env.clock.sleep(Duration::from_millis(1));
             }
+            scheduling_point();
             self.apply_and_publish(unpublished.writer, writes, default, first);
+            scheduling_point();
         }
         // Nothing panicked.
         std::mem::forget(unpublished);
@@ -390,6 +394,7 @@ impl Core {
                         operation.operator = default;
                     }
                     *since_look += self.apply_one(buffers, &operation, seqno, folding);
+                    scheduling_point();
                 }
                 self.pins.publish(first + batch.len() as SeqNo - 1);
             }

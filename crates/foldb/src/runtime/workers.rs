@@ -28,7 +28,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use foldb_env::Threads;
+use foldb_env::{Threads, scheduling_point};
 
 use crate::error::Result;
 use crate::faults::{Fault, planted};
@@ -181,6 +181,7 @@ impl Workers {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
+        scheduling_point();
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

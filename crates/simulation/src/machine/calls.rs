@@ -108,6 +108,15 @@ fn may_give_way() {
     }
 }
 
+/// A place in the engine at which another thread may get its turn.
+pub(super) fn scheduling_point() {
+    let away = with(|machine, me| Some((me, machine.is_away_until()?)));
+    if let Some(Some((me, until))) = away {
+        let next = switched(|now| now.machine.sleep(until));
+        hand_over(me, next);
+    }
+}
+
 fn nanos_of(time: &timespec) -> Nanos {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))

@@ -52,6 +52,7 @@ pub struct Run<T> {
 pub fn run<T: Send>(seed: u64, body: impl FnOnce() -> T + Send) -> Run<T> {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _from_the_first_run_on = foldb_env::at_scheduling_points(calls::scheduling_point);
     calls::switch_on(seed);
     let outcome = std::thread::scope(|scope| {
         let body = AssertUnwindSafe(body);

@@ -67,6 +67,10 @@ pub struct Pace {
     pub switches: u32,
     /// How many of 1 000 futex waits end without a cause, as the system call allows.
     pub spurious: u32,
+    /// How many of 1 000 scheduling points take their thread its processor.
+    pub points: u32,
+    /// For how long at most, in nanoseconds.
+    pub away_nanos: u64,
     /// Longest time that passes at a call, in nanoseconds.
     pub call_nanos: u64,
 }
@@ -75,6 +79,8 @@ impl Pace {
     fn draw(rng: &mut fastrand::Rng) -> Pace {
         Pace {
             switches: [0, 3, 10, 30, 100][rng.usize(..5)],
+            points: [0, 0, 2, 10, 50][rng.usize(..5)],
+            away_nanos: [100_000, 3_000_000, 30_000_000][rng.usize(..3)],
             spurious: [0, 0, 10, 100][rng.usize(..4)],
             call_nanos: [50, 1_000, 50_000][rng.usize(..3)],
         }
@@ -153,6 +159,13 @@ impl Machine {
     pub(super) fn gives_way(&mut self) -> bool {
         self.calls += 1;
         self.rng.u32(..1000) < self.pace.switches
+    }
+
+    /// Until when the thread loses its processor at this scheduling point, if it does: other
+    /// threads get far meanwhile, as beside one that the system has suspended.
+    pub(super) fn is_away_until(&mut self) -> Option<Nanos> {
+        let is_away = self.pace.points > 0 && self.rng.u32(..1000) < self.pace.points;
+        is_away.then(|| self.now + self.rng.u64(..=self.pace.away_nanos))
     }
 
     pub(super) fn ends_without_cause(&mut self) -> bool {
