@@ -6,13 +6,17 @@ mod support;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use foldb::env::mem::{Fault, Operation};
-use foldb::env::{FileSystem, MemFs};
+use foldb::env::{FileSystem, MemFs, Watch, WatchedFs};
 use foldb::{
-    CompactionPreset, Compression, Db, ErrorKind, KeyspaceOptions, Options, WriteBatch,
-    WriteOptions,
+    CompactionPreset, Compression, Db, ErrorKind, Full, Growth, KeyspaceOptions, MergeOperator,
+    Options, WriteBatch, WriteOptions,
 };
 
 use support::{PATH, assert_error, count, number, open, options, reopen, steps, text};
@@ -481,4 +485,107 @@ fn checkpoints_beside_busy_writers_are_moments() {
     });
     assert_eq!(counts(&db, "default"), [BATCHES; WRITERS as usize]);
     db.verify().unwrap();
+}
+
+/// A place at which a thread waits until the test lets it go on.
+#[derive(Debug)]
+struct Gate {
+    came: Mutex<Sender<()>>,
+    goes: Mutex<Receiver<()>>,
+}
+
+impl Gate {
+    fn new() -> (Gate, Receiver<()>, Sender<()>) {
+        let ((came, has_come), (go, goes)) = (channel(), channel());
+        (Gate { came: Mutex::new(came), goes: Mutex::new(goes) }, has_come, go)
+    }
+
+    fn wait(&self) {
+        let _nobody_looks = self.came.lock().unwrap().send(());
+        let _it_goes = self.goes.lock().unwrap().recv_timeout(Duration::from_secs(30));
+    }
+}
+
+/// A maximum that waits in the middle of a write, when it folds in place.
+#[derive(Debug)]
+struct Waiting(Gate);
+
+impl MergeOperator for Waiting {
+    fn name(&self) -> &str {
+        "test.waiting"
+    }
+
+    fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
+        let greatest = base.into_iter().chain(operands.iter().copied()).max();
+        out.extend_from_slice(greatest.unwrap_or_default());
+        Full::Value
+    }
+
+    fn fold_word(&self, accumulator: [u8; 8], operand: [u8; 8]) -> Option<[u8; 8]> {
+        self.0.wait();
+        Some(accumulator.max(operand))
+    }
+
+    fn growth(&self) -> Growth {
+        Growth::Shrinks
+    }
+}
+
+/// The next open of a log waits, once armed.
+#[derive(Debug)]
+struct SlowOpen {
+    gate: Gate,
+    is_armed: AtomicBool,
+}
+
+impl Watch for SlowOpen {
+    fn before(&self, operation: Operation, path: &Path) -> io::Result<()> {
+        let is_log = path.extension().is_some_and(|extension| extension == "log");
+        if operation == Operation::Open && is_log && self.is_armed.swap(false, Ordering::SeqCst) {
+            self.gate.wait();
+        }
+        Ok(())
+    }
+}
+
+/// A checkpoint copied the frame of a write that was in the log and not in the memtable yet: a read
+/// that began when the checkpoint had returned did not show what the checkpoint had. The simulator
+/// found it when it could suspend a writer there.
+#[test]
+fn a_checkpoint_has_nothing_that_later_reads_do_not_show() {
+    let fs = MemFs::new();
+    let ((fold, folds, end_fold), (open, opens, end_open)) = (Gate::new(), Gate::new());
+    let watch = Arc::new(SlowOpen { gate: open, is_armed: AtomicBool::new(false) });
+    let mut options = Options {
+        merge_operator: Some("test.waiting".to_owned()),
+        operators: vec![Arc::new(Waiting(fold))],
+        max_write_buffers: 8,
+        ..small(&fs)
+    };
+    options.env.fs = Arc::new(WatchedFs::new(Arc::new(fs.clone()), Arc::clone(&watch) as _));
+    let db = Db::open(PATH, options.clone()).unwrap();
+    // Several logs: the checkpoint looks at the last one when it has opened the first.
+    (0..20).for_each(|n| db.put(format!("large {n}"), [0; 400]).unwrap());
+    db.merge("key", [1; 8]).unwrap();
+    let logs = fs.list(Path::new(PATH)).unwrap();
+    assert!(logs.iter().filter(|name| name.ends_with(".log")).count() >= 2, "{logs:?}");
+    thread::scope(|scope| {
+        watch.is_armed.store(true, Ordering::SeqCst);
+        let copying = scope.spawn(|| {
+            db.checkpoint(COPY).unwrap();
+            db.get("key").unwrap().unwrap().to_vec()
+        });
+        opens.recv_timeout(Duration::from_secs(30)).expect("the checkpoint opens a log");
+        scope.spawn(|| db.merge("key", [2; 8]).unwrap());
+        folds.recv_timeout(Duration::from_secs(30)).expect("the write folds in place");
+        end_open.send(()).unwrap();
+        // Long enough for a checkpoint that does not wait; one that does may take longer.
+        thread::sleep(Duration::from_millis(300));
+        end_fold.send(()).unwrap();
+        let read_behind_it = copying.join().unwrap();
+        // Its replay folds too.
+        drop(end_fold);
+        let copy = Db::open_read_only(COPY, options.clone()).unwrap();
+        assert_eq!(copy.get("key").unwrap().unwrap(), &read_behind_it[..]);
+    });
 }
