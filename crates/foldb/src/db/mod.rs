@@ -216,9 +216,12 @@ impl Db {
     /// that can be read is written anew; the report has the ranges of keys that are lost. Of these
     /// it finds the separated values again, the newest of each key, by the hints of their segments,
     /// or by reading segments that have none ([`Options::value_hints`]); deletes, operands and
-    /// other values that only those tables held are unknown, so an older value may show. Where no
-    /// manifest can be read one is made of what tables and logs tell; names and options of
-    /// keyspaces are lost then. Operators and comparators must be given as to [`Db::open`].
+    /// other values that only those tables held are unknown, so an older value may show.
+    ///
+    /// Where no manifest can be read one is made of what tables and logs tell; names and options of
+    /// keyspaces are lost then. Only the manifest knew which tables a compaction had used up: where
+    /// the file of one is still there, after a loss of power or because a reader kept it, its
+    /// merges may count twice. Operators and comparators must be given as to [`Db::open`].
     ///
     /// # Errors
     /// `DatabaseMissing` where nothing is, `Locked` while the database is open, `Corruption` where
