@@ -1,6 +1,6 @@
 //! Points at which a simulated machine may let another thread run.
 //!
-//! A lock that nobody holds is taken without a call to the system, and a store that publishes
+//! A free lock is taken without a call to the system, and a store that publishes
 //! something makes none either. A machine that owns the system's calls sees neither, so it could
 //! not run another thread there. The engine therefore names such places.
 //!

@@ -230,7 +230,7 @@ fn an_operator_that_no_table_needs_is_no_damage() {
     assert!(repair(&fs).rebuilt);
     let db = open_with(&fs, true);
     assert_eq!(db.get("key").unwrap().unwrap(), b"basecoperand");
-    // An id is not given again, and the ones that nobody knew are nobody's.
+    // No id is given again. The ids that no table knew have no operator.
     for (separator, expected) in [("c", "basecoperandcx"), ("a", "basecoperandcxax")] {
         let operator = db.operator(&format!("stringappend:{separator}")).unwrap();
         db.merge_with(&operator, "key", "x").unwrap();

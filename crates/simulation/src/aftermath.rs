@@ -59,7 +59,7 @@ impl World<'_> {
         let opened = self.open(path, &disk, life).map_err(failed)?;
         let (number, found) = opened.entries().map_err(failed)?;
         opened.db.verify().map_err(|error| format!("does not verify: {error}"))?;
-        // Without a manifest nobody knows which number was the last one, where nothing is left.
+        // Without a manifest no file tells which number was the last one, where nothing is left.
         let number = if is_rebuild { u64::MAX } else { number };
         self.checker.clone().begin_life(number, self.keeps_all, &found).map(drop)
     }

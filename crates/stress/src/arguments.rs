@@ -85,7 +85,7 @@ pub struct Soak {
     /// Bytes to write in a second at most; as fast as it goes unless given.
     #[arg(long, value_name = "SIZE")]
     pub rate: Option<ByteSize>,
-    /// End after so many seconds although fewer bytes are written.
+    /// Most seconds; the run then ends although fewer bytes are written.
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<u64>,
     /// Milliseconds between two samples.

@@ -73,7 +73,7 @@ const MAX_PRIVATE: usize = match () {
     () => 4 << 10,
 };
 
-/// From so many unsorted keys on a cursor takes windows of them. To sort fewer takes it two
+/// Unsorted keys from which on a cursor takes windows of them. To sort fewer takes two
 /// milliseconds.
 const MIN_WINDOWED: usize = match () {
     () if cfg!(loom) => 4,

@@ -85,7 +85,7 @@ impl Window {
     }
 }
 
-/// A node of each so many, not always the same one: keys may come in a pattern.
+/// One node of each group of `KEYS_PER_SAMPLE`, at changing places: keys may come in a pattern.
 fn sampled(nodes: Range<u32>) -> Vec<u32> {
     let step = KEYS_PER_SAMPLE as u32;
     let scatter = |group: u32| group.wrapping_mul(0x9E37_79B9) >> 16;

@@ -372,7 +372,7 @@ impl Workers {
             Pass::Beside => tenant.step_beside(work),
         }));
         let outcome = step.unwrap_or_else(|panic| Err(tenant.panicked(work, message_of(&*panic))));
-        // The tenant may be dropped as soon as nobody is at it.
+        // The tenant may be dropped as soon as no worker is at it.
         tenant.stepped(work, &outcome);
         // A step beside another one leaves out what a worker of its own may find to do.
         let looks_again = pass == Pass::Beside || tenant.works_when_idle(work);

@@ -14,10 +14,10 @@ use crate::check::{Wrong, told};
 
 /// The key of all steps of all threads, in the keyspace of counters.
 pub const TOTAL: &[u8] = b"all steps";
-/// An iterator is compared with the window once in so many steps, over so many keys.
+/// Steps between two iterators that are compared with the window, and the keys that each walks.
 const WALK_EVERY: u64 = 256;
 const WALK_LENGTH: u64 = 64;
-/// A snapshot is kept for so many steps at most, and read at once in so many.
+/// Steps that a snapshot lives at most, and steps between two reads at it.
 const SNAPSHOT_LIFE: u64 = 4000;
 const SNAPSHOT_EVERY: u64 = 16;
 
@@ -259,7 +259,7 @@ fn compare(
     Err(format!("{what}: the key {key:02x?} holds {found} after {steps} steps, not {expected}"))
 }
 
-/// Compares all keys of all threads, which have done so many steps, and all that is there beside.
+/// Compares all keys of all threads, each with the number of its steps, and finds strange keys.
 pub fn check_all(keyspaces: &Keyspaces, threads: &[(Window, u64)]) -> Result<u64, Wrong> {
     let mut compared = 0;
     for (window, steps) in threads {

@@ -29,9 +29,9 @@ use self::window::Window;
 use crate::arguments::Soak;
 use crate::check::{Wrong, told};
 
-/// Values from so many bytes on are separated: all that are put.
+/// Least bytes of a value that is separated: all values that are put are longer.
 const SEPARATED: usize = 1024;
-/// Samples begin when the bytes of so many windows are written: each key's life is one and a bit.
+/// Windows whose bytes are written before samples begin: a key lives a little longer than one.
 const WARM_WINDOWS: u64 = 3;
 
 /// Runs a soak.

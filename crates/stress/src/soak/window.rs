@@ -54,7 +54,7 @@ impl Merges {
         }
     }
 
-    /// Of so many steps one merges here.
+    /// Steps of which one merges here.
     pub fn every(self) -> u64 {
         match self {
             Merges::Counters => 1,
@@ -115,19 +115,19 @@ impl Window {
         (!cut.is_empty()).then_some(cut)
     }
 
-    /// The first key that no range delete of so many steps deleted.
+    /// The first key that no range delete of the first `steps` steps deleted.
     pub fn cut(&self, steps: u64) -> u64 {
         let every = self.width / 8;
         (steps / every * every).saturating_sub(self.width)
     }
 
-    /// What a key holds after so many steps.
+    /// What a key holds after `steps` steps.
     pub fn expected(&self, number: u64, steps: u64) -> Option<Vec<u8>> {
         let generation = self.generation(number, steps)?;
         Some(self.value(number, generation))
     }
 
-    /// How often a key was overwritten, if it is there after so many steps.
+    /// How often a key was overwritten, if it is there after `steps` steps.
     pub fn generation(&self, number: u64, steps: u64) -> Option<u64> {
         let was_deleted = self.is_deleted(number) && number + self.width / 4 * 3 < steps;
         if number >= steps || number < self.cut(steps) || was_deleted {
@@ -159,12 +159,12 @@ impl Window {
         }
     }
 
-    /// Keys of a kind that may be there after so many steps.
+    /// Keys of a kind that may be there after `steps` steps.
     pub fn merged(&self, kind: Merges, steps: u64) -> Range<u64> {
         self.cut(steps) / kind.every()..steps.div_ceil(kind.every())
     }
 
-    /// What the merges of so many steps made of a key.
+    /// What the merges of `steps` steps made of a key.
     pub fn expected_merge(&self, kind: Merges, number: u64, steps: u64) -> Option<Vec<u8>> {
         let range = self.merged(kind, steps);
         if !range.contains(&number) {

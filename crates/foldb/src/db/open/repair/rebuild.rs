@@ -57,7 +57,7 @@ pub(super) struct Rebuilt {
 
 /// The definitions that tables and logs tell, in the order of ids. Ids are given one after the
 /// other, and an operator without operands in a table is told by a log at most. Its id gets a
-/// definition that is nobody's, so that no other operator gets it.
+/// definition of no operator, so that no other operator gets it.
 fn without_gaps(
     tables: BTreeMap<OperatorId, Definition>,
     logs: &BTreeMap<OperatorId, Definition>,
