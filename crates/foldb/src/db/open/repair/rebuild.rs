@@ -132,23 +132,6 @@ impl<'a> Survey<'a> {
         }
         let flushed = survey.flushed();
         survey.logs = LogsTell::of(&**fs, names, &logs_in(present), &flushed)?;
-        for t in &survey.told {
-            eprintln!(
-                "DBG told ks {} file {} seq {}..{} entries {} part {:?} surr {:?}",
-                t.keyspace,
-                t.facts.number,
-                t.facts.smallest_seqno,
-                t.facts.largest_seqno,
-                t.facts.entries,
-                t.flushed_with,
-                t.surroundings.as_ref().map(|s| (s.flushed_through, s.trimmed.len()))
-            );
-        }
-        eprintln!(
-            "DBG flushed {flushed:?} logs {:?} unflushed {:?}",
-            logs_in(present),
-            survey.logs.unflushed
-        );
         survey.pass_over_unfinished_flushes(&flushed);
         survey.database = match survey.database.or(survey.logs.database) {
             None => survey.database_of_segments()?,
