@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use foldb::env::{MemFs, SystemThreads};
 use foldb::{
-    CompactionPreset, Comparator, Db, Error, ErrorKind, Event, EventListener, Keyspace,
-    KeyspaceOptions, LogAdoption, MergeOptions, Options, WriteBatch,
+    CompactionPreset, Comparator, Compression, Db, Error, ErrorKind, Event, EventListener,
+    Keyspace, KeyspaceOptions, LogAdoption, MergeOptions, Options, WriteBatch,
 };
 
 use support::quiet::catch;
@@ -547,4 +547,29 @@ fn a_keyspace_whose_comparator_failed_takes_no_batch_that_was_filled_before() {
     assert!(db.get("beside").unwrap().is_none(), "half of the batch is there");
     drop(keyspace);
     db.put("beside", "others go on").unwrap();
+}
+
+/// Slices of a compaction begin with the table of the output run around their first key, and may end
+/// before they reach that key. A sound comparator was blamed for it, and its keyspace took no writes.
+#[test]
+fn a_slice_that_ends_before_its_inputs_blames_no_comparator() {
+    let fs = MemFs::new();
+    let own = |target_file_size| Options {
+        comparator: Moody::new(Mood::Dice) as _,
+        compression: Compression::None,
+        target_file_size,
+        ..options(&fs)
+    };
+    let db = Db::open(PATH, own(64 << 20)).unwrap();
+    for n in 0..2000u64 {
+        db.put(n.to_be_bytes(), [7; 1000]).unwrap();
+    }
+    db.compact(..).unwrap();
+    db.close().unwrap();
+    let db = Db::open(PATH, own(64 << 10)).unwrap();
+    // The last key in this order: a table of two megabytes lies around it.
+    db.put(0u64.to_be_bytes(), "newer").unwrap();
+    db.compact(..).unwrap();
+    assert_eq!(db.get(0u64.to_be_bytes()).unwrap().unwrap(), b"newer");
+    assert_eq!(db.iter().unwrap().count(), 2000);
 }

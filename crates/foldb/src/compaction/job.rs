@@ -137,8 +137,8 @@ impl Job {
         .min_by(|(_, a), (_, b)| comparator.compare(&a.lo, &b.lo))
     }
 
-    /// Makes sure that a slice took something away from the front of the inputs, or a comparator
-    /// that contradicts itself would have the same slice done for ever.
+    /// Makes sure that a slice took something away from the front of the inputs, or of the output
+    /// run before them: a comparator that contradicts itself would have one slice done for ever.
     ///
     /// # Errors
     /// `ComparatorFailed`.
@@ -154,6 +154,19 @@ impl Job {
         };
         let next = first(after);
         if next.is_none() || next != first(before) {
+            return Ok(());
+        }
+        // A slice that began in front of the inputs may end there, too: less is left of the table
+        // of the output run that lies around their first key.
+        let around = |version: &Version| {
+            let (_, first) = self.first_input_of(version, comparator)?;
+            let table = version.run(self.output_run)?.table_of(comparator, &first.lo)?;
+            Some((table.file.number, Arc::clone(&table.lo)))
+        };
+        if let (Some(before), Some(after)) = (around(before), around(after))
+            && before.0 == after.0
+            && before.1 != after.1
+        {
             return Ok(());
         }
         Err(Error::new(
