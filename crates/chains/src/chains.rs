@@ -171,8 +171,8 @@ impl Chains {
         self.capacity() - self.free_bytes() + (tables_end - self.regions.data_end)
     }
 
-    /// Bytes of heap that the order of keys takes: 16 a key and a little, once somebody has
-    /// iterated.
+    /// Bytes of heap that the order of keys takes: 16 a key and a little, once a cursor
+    /// was created.
     pub fn order_bytes(&self) -> usize {
         self.order.bytes()
     }

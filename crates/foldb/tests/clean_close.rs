@@ -242,9 +242,9 @@ fn assert_waits(fs: &GatedFs, gated: impl FnOnce() + Send, waiting: impl FnOnce(
     });
 }
 
-/// Where there are no workers, a close once let the directory go while another caller was at a slice
-/// of a compaction, whose tables then took the numbers of the next open's. A compaction of all went
-/// on beside it, and left out what it was at.
+/// Where there are no workers, a close once let the directory go while another caller compacted.
+/// The tables of that slice then took the numbers of the next open's. A compaction of all went on
+/// beside such a slice, and left out what it compacted.
 #[test]
 fn callers_wait_for_the_slice_that_another_caller_is_at() {
     for closes in [false, true] {

@@ -549,8 +549,8 @@ fn a_keyspace_whose_comparator_failed_takes_no_batch_that_was_filled_before() {
     db.put("beside", "others go on").unwrap();
 }
 
-/// Slices of a compaction begin with the table of the output run around their first key, and may end
-/// before they reach that key. A sound comparator was blamed for it, and its keyspace took no writes.
+/// A slice of a compaction begins with the table of the output run around its first key. It may end
+/// before that key. A sound comparator was blamed for it, and its keyspace took no writes.
 #[test]
 fn a_slice_that_ends_before_its_inputs_blames_no_comparator() {
     let fs = MemFs::new();

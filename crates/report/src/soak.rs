@@ -41,8 +41,8 @@ pub struct Sample {
     pub puts: Percentiles,
     /// Gets since the sample before.
     pub gets: Percentiles,
-    /// Work of the same threads that asks nothing of the database, since the sample before: what the
-    /// machine does to a thread.
+    /// Work of the same threads without the database, since the sample before: what the machine
+    /// does to a thread.
     pub control: Percentiles,
 }
 

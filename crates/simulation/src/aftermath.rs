@@ -20,8 +20,8 @@ const REPAIRED: &str = "/repaired";
 
 impl World<'_> {
     /// Repairs a copy of what a stop left, for some seeds and stops. What the repair leaves is a
-    /// moment that the stop may leave. Behind some kills and closes the manifest is taken away, where
-    /// it knows all files that are there: of others nothing else tells that they do not count.
+    /// moment that the stop may leave. Behind some kills and closes the manifest is taken away, if
+    /// it knows all files that are there: only the manifest tells which others do not count.
     pub(crate) fn repair_copy(&mut self, life: u64) -> Result<(), Wrong> {
         let mut rng = draws(self.features.seed, "repair", &[life]);
         if self.features.repairs == 0 || rng.u8(..self.features.repairs) > 0 {

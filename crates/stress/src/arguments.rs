@@ -22,8 +22,8 @@ pub enum Command {
     /// A run is made of databases. Each has its own settings and features, drawn from the seed, and
     /// is killed several times. To see one database again, give its seed with `--databases 1`.
     Run(Run),
-    /// Writes many bytes in a window of keys that moves; exits with 1 if the database grows or slows
-    /// down.
+    /// Writes many bytes in a window of keys that moves; exits with 1 if the database grows or
+    /// slows down.
     ///
     /// Every read is checked against what the window must hold. DIR gets samples.csv (one line a
     /// second), soak.svg (a plot of it), and, while the run lasts, the database.

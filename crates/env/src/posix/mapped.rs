@@ -127,7 +127,7 @@ impl Shared {
     }
 
     /// Makes the window from `start` ready, unless windows have lost their worth since `epoch`. On
-    /// the helper's thread. What fails here is tried again, and told, by who writes.
+    /// the helper's thread. A writer tries again what fails here, and reports it.
     fn prepare(&self, start: u64, epoch: u64) {
         let end = start + WINDOW;
         let length = self.lock_length();
@@ -413,7 +413,7 @@ impl Window {
             return false;
         }
         // SAFETY: `[at, at + bytes.len())` lies inside the mapping, which is writable and lives as
-        // long as `self`; no reference to mapped memory exists anywhere, nobody else stores to it,
+        // long as `self`; no reference to mapped memory exists anywhere, no other thread stores to it,
         // and `bytes` is a Rust slice, so the two do not overlap.
         unsafe {
             let target = self.memory.base.as_ptr().add(at as usize);

@@ -276,8 +276,8 @@ impl Workers {
     }
 
     /// As [`Workers::wake`], but waits for no lock: the caller may hold any, this one's too. `poke`
-    /// is the tenant's own. Where somebody has the lock he sees it; if he has just looked it is
-    /// seen when a tenant that has work when idle is looked at.
+    /// is the tenant's own. A thread that holds the lock sees it. If that thread has just looked, a
+    /// worker sees it at the next look at a tenant that has work when idle.
     pub(crate) fn poke(&self, poke: &AtomicBool) {
         poke.store(true, Ordering::SeqCst);
         self.poked.store(true, Ordering::SeqCst);

@@ -233,8 +233,8 @@ impl StoredKeyspace {
         })
     }
 
-    /// Refuses an order that contradicts a stored table. The tree is made anew from its edits at each
-    /// open: in another order it would lose tables, and the open would make that durable.
+    /// Refuses an order that contradicts a stored table. Each open makes the tree anew from its
+    /// edits: in another order it would lose tables, and the open would make that durable.
     fn check_order(&self, comparator: &dyn Comparator) -> Result<()> {
         if comparator.bytewise_order() {
             return Ok(());

@@ -1,6 +1,7 @@
 //! The model: what a database must answer, as an ordered map that folds at once.
 //!
-//! [`program`] draws random programs, [`decode`] makes them of bytes, [`run`] plays one against the database and this model.
+//! [`program`] draws random programs, [`decode`] makes them of bytes, [`run`] plays one against the
+//! database and this model.
 
 pub mod compare;
 pub mod decode;
