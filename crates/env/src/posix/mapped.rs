@@ -413,8 +413,8 @@ impl Window {
             return false;
         }
         // SAFETY: `[at, at + bytes.len())` lies inside the mapping, which is writable and lives as
-        // long as `self`; no reference to mapped memory exists anywhere, no other thread stores to it,
-        // and `bytes` is a Rust slice, so the two do not overlap.
+        // long as `self`. No reference to mapped memory exists anywhere, and no other thread stores
+        // to it. `bytes` is a Rust slice, so the two do not overlap.
         unsafe {
             let target = self.memory.base.as_ptr().add(at as usize);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len());
