@@ -1,10 +1,14 @@
 //! The built program: what it prints where, its exit codes, and its document.
 
+mod golden;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
 fn run(arguments: &[&str], directory: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_merge_bench"));
+    // clap wraps its help to the terminal, and to this where there is none.
+    command.env_remove("COLUMNS");
     command.args(arguments).current_dir(directory).output().unwrap()
 }
 
