@@ -7,11 +7,12 @@
 //! `fuzz/` has a target for each; the test below replays the inputs that these found, and mutates
 //! them for a while. `FOLDB_FUZZ_SECONDS` says how long for each decoder.
 
-use crate::batch::Operation;
 use crate::encoding::ByteReader;
+use crate::files::FileKind;
 use crate::fold::{Definition, Full, Partial, builtins};
-use crate::options::KeyspaceSettings;
-use crate::version::{Edit, FileKind};
+use crate::operation::Operation;
+use crate::settings::KeyspaceSettings;
+use crate::version::Edit;
 use crate::{segment, table, wal};
 
 /// A decoder and the name of its fuzz target.
@@ -196,7 +197,7 @@ mod tests {
             }
         }
         let mut settings = Vec::new();
-        KeyspaceSettings::of_database(&Options::default()).encode(&mut settings);
+        Options::default().keyspace_settings().encode(&mut settings);
         inputs.push(("keyspace_settings", settings));
         let mut batch = WriteBatch::new();
         batch.put("key", "value").delete("key").merge("key", "operand").delete_range("a".."z");

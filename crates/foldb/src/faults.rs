@@ -158,7 +158,6 @@ mod planting {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::Fault;
-    use crate::wal::MAX_PAYLOAD;
 
     thread_local! {
         static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
@@ -178,10 +177,10 @@ mod planting {
 
     static LONGEST_PAYLOAD: AtomicUsize = AtomicUsize::new(0);
 
-    /// Frames of logs and manifests hold `bytes` at most from now on, at least 128. That is no
-    /// fault: every version reads them.
+    /// Frames of logs and manifests hold `bytes` at most from now on, at least 128, unless frames
+    /// are always shorter. That is no fault: every version reads them.
     pub fn shorten_frames(bytes: usize) {
-        LONGEST_PAYLOAD.store(bytes.clamp(128, MAX_PAYLOAD), Ordering::Relaxed);
+        LONGEST_PAYLOAD.store(bytes.max(128), Ordering::Relaxed);
     }
 
     #[inline]

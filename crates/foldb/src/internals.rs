@@ -2,13 +2,13 @@
 
 use std::hint::black_box;
 
-use crate::compaction::folding::{FoldCounts, Folder, RecordSink};
-use crate::compaction::older_tables::OlderTables;
-use crate::compaction::output::TableOutput;
 use crate::db::Db;
 use crate::error::Result;
 use crate::iterator::{MergingCursor, RunCursor, Source};
 use crate::key::MAX_SEQNO;
+use crate::rewriting::folding::{FoldCounts, Folder, RecordSink};
+use crate::rewriting::older_tables::OlderTables;
+use crate::rewriting::output::TableOutput;
 use crate::version::KeyRange;
 
 pub use crate::decoders::{DECODERS, Decoder, decoder};

@@ -28,12 +28,12 @@
 //! checks an operator.
 //!
 //! Reading order of the source: `key`, `value`, `fold`, `memtable`, `wal`, `table`, `version`,
-//! `iterator`, `compaction`, `db`.
+//! `iterator`, `rewriting`, `compaction`, `db`. ARCHITECTURE.md has the order of the layers.
 
 #![forbid(unsafe_code)]
 
-mod batch;
 mod compaction;
+mod counters;
 mod db;
 #[cfg(any(test, feature = "internals"))]
 mod decoders;
@@ -41,8 +41,9 @@ mod encoding;
 mod error;
 mod events;
 pub mod faults;
+mod files;
 mod fold;
-mod hold;
+mod gc;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
@@ -53,15 +54,18 @@ mod memory;
 mod memtable;
 #[cfg(debug_assertions)]
 pub mod numbering;
+mod operation;
 mod options;
 mod range_tombstone;
+mod rewriting;
 mod runtime;
 mod segment;
+mod separated;
+mod settings;
 mod stats;
 mod table;
 #[cfg(test)]
 mod testing;
-mod totals;
 mod user_code;
 mod value;
 mod version;
@@ -72,12 +76,12 @@ mod wal;
 #[doc = include_str!("../../../README.md")]
 pub struct ReadmeExample;
 
-pub use batch::{BatchOp, WriteBatch};
 pub use db::{
-    ApproximateCount, Base, CheckpointReport, CutLog, Db, Explained, ExplainedRecord, Finalized,
-    Keyspace, LogCut, LostRange, LostTable, MergeOptions, MergeProgress, MergeReport,
-    OnMergeProgress, Operand, Operands, Place, RecordKind, RepairOptions, RepairReport, Snapshot,
-    Unfolded, VerifiedFile, VerifyProgress, VerifyReport, verify, verify_with_progress,
+    ApproximateCount, Base, BatchOp, CheckpointReport, CutLog, Db, Explained, ExplainedRecord,
+    Finalized, Keyspace, LogCut, LostRange, LostTable, MergeOptions, MergeProgress, MergeReport,
+    OnMergeProgress, Operand, Operands, Place, ReadOptions, RecordKind, RepairOptions,
+    RepairReport, Snapshot, Unfolded, VerifiedFile, VerifyProgress, VerifyReport, WriteBatch,
+    verify, verify_with_progress,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{DroppedTail, Event, EventListener, FailedMerge, StallReason};
@@ -90,10 +94,10 @@ pub use iterator::{Iter, Reversed};
 pub use key::{AsKeyRange, BytewiseComparator, Comparator};
 pub use memory::MemoryUsage;
 pub use options::{
-    CompactionPreset, Compression, ExplainedOption, KeyspaceOptions, LogAdoption, OptionSource,
-    OptionValue, Options, Profile, ReadOptions, WriteOptions,
+    ExplainedOption, KeyspaceOptions, OptionSource, OptionValue, Options, Profile, WriteOptions,
 };
 pub use runtime::{Runtime, RuntimeOptions};
+pub use settings::{CompactionPreset, Compression, LogAdoption};
 pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, SegmentStats, Stats};
 pub use value::Value;
 

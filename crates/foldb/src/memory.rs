@@ -4,8 +4,11 @@
 //! object owns, so that it is counted exactly as long as it is there: a table that was closed while
 //! somebody reads it still counts.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use foldb_chains::Chains;
 
 /// Where the memory of a [`crate::Runtime`] is, in bytes: of one database, or of all that share the
 /// runtime together. The sum stays within [`MemoryUsage::budget`], but for what readers pin.
@@ -107,6 +110,20 @@ impl Drop for Charge {
     fn drop(&mut self) {
         self.gauge.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }
+}
+
+/// A write buffer in the books on memory.
+pub(crate) trait WriteBuffer: Debug + Send + Sync {
+    /// Whether it is being filled.
+    fn is_active(&self) -> bool;
+    /// Whether it waits for its flush.
+    fn is_waiting(&self) -> bool;
+    /// Whether it holds no write.
+    fn is_empty(&self) -> bool;
+    /// The memory of its records, which a value that lies in it may keep for longer.
+    fn chains(&self) -> &Arc<Chains>;
+    /// Bytes it takes beside its chains.
+    fn bytes_beside_chains(&self) -> usize;
 }
 
 #[cfg(test)]

@@ -10,22 +10,21 @@ use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
-use crate::compaction::folding::{FoldCounts, Folder, stripe_ends};
-use crate::compaction::memory::WorkMemory;
-use crate::compaction::older_tables::OlderTables;
-use crate::compaction::output::TableOutput;
-use crate::compaction::range_deletes::{PassedOn, passed_on};
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
+use crate::files::FileNames;
 use crate::fold::Resolver;
 use crate::iterator::{CoverSource, Covers, MergingCursor, RunCursor, Source};
 use crate::key::{Comparator, OperatorId, SeqNo};
 use crate::range_tombstone::Edge;
+use crate::rewriting::folding::{FoldCounts, Folder, stripe_ends};
+use crate::rewriting::memory::WorkMemory;
+use crate::rewriting::older_tables::OlderTables;
+use crate::rewriting::output::TableOutput;
+use crate::rewriting::range_deletes::{PassedOn, passed_on};
 use crate::segment::{NewSegments, ValueReader, ValueWriter};
 use crate::table::{CursorOptions, TableBuilderOptions};
-use crate::version::{
-    FileNames, Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version,
-};
+use crate::version::{Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version};
 
 /// What to merge and where to.
 #[derive(Clone, Debug)]

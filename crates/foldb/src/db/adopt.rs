@@ -30,8 +30,8 @@ use crate::faults::{Fault, planted};
 use crate::iterator::{MergingCursor, Source};
 use crate::key::{KeyspaceId, Kind, MAX_SEQNO};
 use crate::memtable::Memtable;
-use crate::options::LogAdoption;
 use crate::segment::AdoptedLog;
+use crate::settings::LogAdoption;
 use crate::wal::SealedLog;
 
 /// Most of a log that may be dead from birth, whatever of segments may be.
@@ -123,16 +123,17 @@ impl Core {
         if planted(Fault::AdoptUnexamined) {
             return log.values.bytes() > 0;
         }
-        let most_dead = self.options.max_dead_fraction.min(match self.options.adopt_logs {
-            LogAdoption::Always => MOST_DEAD,
-            LogAdoption::InKeyOrder | LogAdoption::Never => MOST_DEAD_BY_DEFAULT,
-        });
-        log.len >= self.options.segment_size / LEAST_PART
+        let most_dead =
+            self.settings.segments.max_dead_fraction.min(match self.settings.segments.adopt_logs {
+                LogAdoption::Always => MOST_DEAD,
+                LogAdoption::InKeyOrder | LogAdoption::Never => MOST_DEAD_BY_DEFAULT,
+            });
+        log.len >= self.settings.segments.size / LEAST_PART
             && (log.len - kept) as f64 <= most_dead * log.len as f64
     }
 
     fn is_adopted_in_order_of(&self, kept: &Kept) -> bool {
-        match self.options.adopt_logs {
+        match self.settings.segments.adopt_logs {
             LogAdoption::Never => false,
             LogAdoption::InKeyOrder => kept.is_in_key_order(),
             LogAdoption::Always => true,
@@ -149,7 +150,7 @@ impl Core {
             Err(error) if is_no_link(&error) => return Ok(None),
             Err(error) => return Err(Error::io(&from, "link the log", &error)),
         }
-        let adopted = AdoptedLog::new(keyspace, log, self.trash.segment_file(log.number));
+        let adopted = AdoptedLog::new(keyspace, log, self.segment_files.get(log.number));
         log.sync.trim(log.len)?;
         log.sync.sync_bytes().inspect_err(|error| self.poison(error))?;
         Ok(Some(adopted))

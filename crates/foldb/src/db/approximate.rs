@@ -21,12 +21,12 @@ use std::ops::Bound;
 
 use foldb_chains::{Cursor, Pins};
 
+use crate::db::ReadOptions;
 use crate::db::{Db, Keyspace, read};
 use crate::error::Result;
 use crate::iterator::{Bounds, Covers};
 use crate::key::{AsKeyRange, Comparator, Kind, RecordHeader, SeqNo};
 use crate::memtable::{self, Memtable};
-use crate::options::ReadOptions;
 use crate::version::{KeyRange, Run, TableRef, Upper};
 
 /// Keys of a memtable that are looked at; what lies behind them is estimated.

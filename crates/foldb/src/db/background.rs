@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use foldb_env::scheduling_point;
 
+use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::ordering::RecentScans;
 use crate::db::pace::FlushSpeed;
@@ -23,7 +24,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Event, StallReason};
 use crate::faults::{Fault, planted};
 use crate::runtime::Work;
-use crate::totals::Total;
 
 /// The state of background work.
 #[derive(Debug, Default)]
@@ -259,7 +259,7 @@ impl Core {
         if outcome? {
             return Ok(true);
         }
-        if self.options.disable_auto_compactions {
+        if self.settings.disable_auto_compactions {
             return Ok(false);
         }
         let outcome = self.compaction_work();
@@ -388,7 +388,7 @@ impl Core {
     /// flushes fail, calls would else pile up memtables and logs without end.
     fn seal_for_flush(&self) -> Result<()> {
         let written = self.published();
-        let most = self.options.max_write_buffers();
+        let most = self.settings.write_buffers.most;
         loop {
             {
                 let mut writer = self.lock_writer();
@@ -427,7 +427,7 @@ impl Core {
             let mut tree = core.lock_tree();
             let is_idle = tree.keyspaces.values().all(|own| own.running.is_empty());
             let is_compacted = is_idle
-                && (core.options.disable_auto_compactions
+                && (core.settings.disable_auto_compactions
                     || (core.pick(&mut tree).is_none()
                         && (core.published() != written || core.pick_when_idle(&tree).is_none())
                         && core.pick_revealing(&tree, false).is_none()));

@@ -22,12 +22,12 @@ use foldb_chains::ArenaPool;
 use foldb_env::Clock;
 use smallvec::SmallVec;
 
-use crate::batch::Operation;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::pace::{Pauses, most_slowed};
 use crate::error::Result;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::memtable::{Folding, Memtable, MemtableWriter};
+use crate::operation::Operation;
 use crate::wal::SealedLog;
 
 const READY: &str = "the caller made room";

@@ -31,7 +31,8 @@ use crate::db::Db;
 use crate::db::core::Core;
 use crate::db::open::lock;
 use crate::error::{Error, ErrorKind, Result};
-use crate::version::{CloseRecord, Edit, FileKind, FileNames, Manifest, Version};
+use crate::files::{FileKind, FileNames};
+use crate::version::{CloseRecord, Edit, Manifest, Version};
 use crate::wal::{Extent, LogReader};
 
 /// Bytes copied between two syncs, so that a sync of the database's log does not wait behind many

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::compaction::job::{JobContext, Slice, assert_inputs_in_order};
 use crate::compaction::policy::KeyRange as ShapeRange;
+use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::schedule::Claim;
@@ -14,7 +15,6 @@ use crate::error::Result;
 use crate::events::Event;
 use crate::key::{Comparator, KeyBounds};
 use crate::limits;
-use crate::totals::Total;
 use crate::version::{Edit, KeyspaceEdit};
 
 impl Core {
@@ -84,7 +84,7 @@ impl Core {
             snapshots: &self.snapshots.live(),
             next_number: &next_number,
             table_options: self.table_options(keyspace, job.output_level),
-            target_file_size: self.options.target_file_size(),
+            target_file_size: self.settings.tree.target_file_size,
             memory: &memory,
             values: self.value_writer(keyspace, &next_number, &memory),
         };

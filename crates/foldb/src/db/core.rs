@@ -22,7 +22,7 @@ use crate::db::writer_lock::{WriterGuard, WriterLock};
 use foldb_chains::Pins;
 use foldb_env::{FileLock, scheduling_point};
 
-use crate::compaction::memory::WorkMemory;
+use crate::counters::Totals;
 use crate::db::background::Background;
 use crate::db::buffers::SealedGroups;
 use crate::db::keyspace::KeyspaceState;
@@ -32,18 +32,24 @@ use crate::db::tree::Tree;
 use crate::db::write::WriterState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{DroppedTail, Events};
+use crate::files::FileNames;
+use crate::files::HeldFiles;
 use crate::fold::Registry;
 use crate::key::SeqNo;
-use crate::options::{Compression, Options};
+use crate::options::Options;
+use crate::rewriting::memory::WorkMemory;
 use crate::runtime::Runtime;
+use crate::segment::SegmentFiles;
+use crate::settings::{Compression, Settings};
 use crate::table::{BlockCache, TableBuilderOptions};
-use crate::totals::Totals;
-use crate::version::{FileNames, HeldTables, Trash};
 use crate::wal::LogSync;
 
 /// Everything a database is made of.
 pub(crate) struct Core {
+    /// What the caller gave: its handles, and what it said.
     pub(crate) options: Options,
+    /// What the engine works by.
+    pub(crate) settings: Settings,
     pub(crate) names: FileNames,
     /// Identity of the database, in all its files.
     pub(crate) database: u64,
@@ -70,8 +76,8 @@ pub(crate) struct Core {
     /// Its number there.
     pub(crate) member: u64,
     /// Of a read-only open: its tables and segment files, which stay open.
-    pub(crate) _held: Option<HeldTables>,
-    pub(crate) trash: Arc<Trash>,
+    pub(crate) _held: Option<HeldFiles>,
+    pub(crate) segment_files: Arc<SegmentFiles>,
     pub(crate) background: Background,
     pub(crate) totals: Arc<Totals>,
     pub(crate) events: Events,
@@ -165,7 +171,7 @@ impl Core {
         keyspace: &KeyspaceState,
         level: usize,
     ) -> TableBuilderOptions {
-        let compress = level >= self.options.min_level_to_compress;
+        let compress = level >= self.settings.min_level_to_compress;
         let settings = &keyspace.settings;
         TableBuilderOptions {
             path: PathBuf::new(),
@@ -173,7 +179,7 @@ impl Core {
             database_id: self.database,
             keyspace: keyspace.id,
             comparator: Arc::clone(&keyspace.comparator),
-            block_size: self.options.block_size,
+            block_size: self.settings.block_size,
             compression: if compress { settings.compression } else { Compression::None },
             filter_bits: settings.filter_bits(keyspace.num_levels, level),
             operators: self.registry.resolver().definitions().cloned().collect(),

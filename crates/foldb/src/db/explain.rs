@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use foldb_chains::Pins;
 
+use crate::db::ReadOptions;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::view::View;
@@ -13,8 +14,7 @@ use crate::encoding::key_hash;
 use crate::error::Result;
 use crate::fold::Resolver;
 use crate::key::{Kind, RecordHeader, SeqNo};
-use crate::options::ReadOptions;
-use crate::segment::Address;
+use crate::separated::Address;
 use crate::table::CursorOptions;
 
 /// What a key is made of, record by record. Made by [`Db::explain`].

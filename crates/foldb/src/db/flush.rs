@@ -8,10 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use crate::compaction::folding::{Folder, stripe_ends};
-use crate::compaction::older_tables::OlderTables;
-use crate::compaction::output::TableOutput;
-use crate::compaction::range_deletes::{PassedOn, passed_on};
+use crate::counters::Total;
 use crate::db::buffers::SealedGroup;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
@@ -23,9 +20,12 @@ use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
 use crate::key::{KeyspaceId, SeqNo};
 use crate::memtable::Memtable;
 use crate::range_tombstone::Edge;
+use crate::rewriting::folding::{Folder, stripe_ends};
+use crate::rewriting::older_tables::OlderTables;
+use crate::rewriting::output::TableOutput;
+use crate::rewriting::range_deletes::{PassedOn, passed_on};
 use crate::segment::{AdoptedLog, NewSegments};
 use crate::table::LaterSyncs;
-use crate::totals::Total;
 use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Version};
 
 /// Most groups flushed together.
@@ -50,11 +50,11 @@ impl Core {
     pub(crate) fn flush_step(&self, eager: bool) -> Result<bool> {
         let _flushing = self.background.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         self.remove_unreferenced_tables();
-        let wanted = if eager { 1 } else { self.options.flush_together() };
+        let wanted = if eager { 1 } else { self.settings.write_buffers.flushed_together };
         let sealed = self.sealed.len();
         if sealed < wanted.max(1) {
             debug_assert!(
-                sealed + 1 < self.options.max_write_buffers(),
+                sealed + 1 < self.settings.write_buffers.most,
                 "{sealed} sealed memtables stop writers, and no worker flushes them"
             );
             return Ok(false);
@@ -74,7 +74,7 @@ impl Core {
         };
         let memtables = groups.iter().flat_map(|group| &group.memtables);
         let bytes = memtables.map(|(_, memtable)| memtable.bytes()).sum();
-        let write_buffer = self.options.write_buffer_size;
+        let write_buffer = self.settings.write_buffers.size;
         self.background.flushes.note(bytes, write_buffer, clock.now() - start);
         self.sealed.flushed(groups.len());
         let log_bytes = groups.iter().map(|group| group.log_bytes).sum();
@@ -220,7 +220,7 @@ impl Core {
         output.set_tombstones(tombstones, &folder.older);
         records.seek_to_first()?;
         while records.valid() {
-            if output.is_full(self.options.target_file_size(), folder.memory_bytes()) {
+            if output.is_full(self.settings.tree.target_file_size, folder.memory_bytes()) {
                 output.cut_before(records.key())?;
             }
             folder.fold_key(&mut records, &mut output)?;

@@ -21,8 +21,8 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::counters::Total;
 use crate::db::core::Core;
-use crate::totals::Total;
 
 /// Time that it rests for each unit of time that it worked beside reads and writes.
 const REST: u32 = 2;

@@ -3,6 +3,7 @@
 mod adopt;
 mod approximate;
 mod background;
+mod batch;
 mod buffers;
 mod checkpoint;
 mod close;
@@ -23,6 +24,7 @@ mod pace;
 mod read;
 mod read_credit;
 mod read_folds;
+mod read_options;
 mod replay;
 mod room;
 mod schedule;
@@ -41,18 +43,18 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::batch::WriteBatch;
 use crate::db::core::Core;
 use crate::error::Result;
 use crate::fold::Operator;
 use crate::iterator::Iter;
 use crate::key::AsKeyRange;
 use crate::memory::MemoryUsage;
-use crate::options::{ExplainedOption, Options, ReadOptions, WriteOptions};
+use crate::options::{ExplainedOption, Options, WriteOptions};
 use crate::stats::Stats;
 use crate::value::Value;
 
 pub use approximate::ApproximateCount;
+pub use batch::{BatchOp, WriteBatch};
 pub use checkpoint::CheckpointReport;
 pub use explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};
 pub(crate) use keyspace::DEFAULT_NAME;
@@ -62,6 +64,7 @@ pub use open::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport
 pub use open::{VerifiedFile, VerifyProgress, VerifyReport};
 pub use operands::{Base, Operand, Operands};
 pub use operators::Finalized;
+pub use read_options::ReadOptions;
 pub use snapshot::Snapshot;
 
 /// An open database. Cheap to clone: all clones are the same database, which closes when the last

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use foldb_chains::Pins;
 
+use crate::counters::Total;
+use crate::db::ReadOptions;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::db::read::{cover, point_read};
@@ -19,9 +21,7 @@ use crate::encoding::key_hash;
 use crate::error::{Error, Result};
 use crate::fold::Chain;
 use crate::key::SeqNo;
-use crate::options::ReadOptions;
 use crate::table::{SortedReads, TableReader};
-use crate::totals::Total;
 use crate::value::Value;
 use crate::version::{OpenTables, Run};
 

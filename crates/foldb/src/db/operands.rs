@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use foldb_chains::Pins;
 
+use crate::db::ReadOptions;
 use crate::db::core::Core;
 use crate::db::{Db, Keyspace};
 use crate::error::Result;
 use crate::fold::{Chain, Record};
 use crate::key::{Kind, OperatorId};
-use crate::options::ReadOptions;
 use crate::value::Value;
 
 /// What a key is made of: a base and the operands merged onto it, as they are stored now. Flushes

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
+use crate::counters::Total;
 use crate::db::Db;
+use crate::db::ReadOptions;
 use crate::db::core::Core;
 use crate::db::keyspace::{Keyspace, KeyspaceState};
 use crate::db::write::WriterState;
@@ -13,8 +15,6 @@ use crate::faults::{Fault, planted};
 use crate::fold::Operator;
 use crate::iterator::Iter;
 use crate::key::OperatorId;
-use crate::options::ReadOptions;
-use crate::totals::Total;
 use crate::version::Edit;
 use crate::wal::{LogWriter, encode_definition};
 

@@ -40,18 +40,17 @@ fn part_to_seal(fill: Duration, flush: Duration) -> f64 {
 impl Core {
     /// Whether memtables must share their memory: they may take less than all write buffers would.
     fn shares_write_buffers(&self) -> bool {
-        let options = &self.options;
-        self.has_workers()
-            && options.memtable_bytes() < options.max_write_buffers() * options.write_buffer_size
+        let buffers = &self.settings.write_buffers;
+        self.has_workers() && buffers.bytes < buffers.most * buffers.size
     }
 
     /// Bytes that may be filled until they are sealed.
     pub(super) fn fillable(&self) -> usize {
-        let all = self.options.write_buffer_size;
+        let all = self.settings.write_buffers.size;
         if !self.shares_write_buffers() {
             return all;
         }
-        all.min(self.options.memtable_bytes().saturating_sub(self.sealed.bytes(all)))
+        all.min(self.settings.write_buffers.bytes.saturating_sub(self.sealed.bytes(all)))
     }
 
     /// Write buffers filled and not in tables, of which the last one may be filled in part.
@@ -59,7 +58,7 @@ impl Core {
         if !self.shares_write_buffers() {
             return self.sealed.len() as f64 + buffers.used_share();
         }
-        let all = self.options.write_buffer_size;
+        let all = self.settings.write_buffers.size;
         (self.sealed.bytes(all) + buffers.used()) as f64 / all as f64
     }
 
@@ -67,10 +66,10 @@ impl Core {
     /// filled more than the write buffer.
     pub(super) fn should_seal_early(&self, writer: &WriterState) -> bool {
         let used = writer.buffers.used();
-        if used > self.options.write_buffer_size {
+        if used > self.settings.write_buffers.size {
             return self.lack_of_room(&writer.buffers.written()).is_none();
         }
-        let part = used as f64 / self.options.write_buffer_size as f64;
+        let part = used as f64 / self.settings.write_buffers.size as f64;
         let Some(since) = writer.filling_since else { return false };
         if part < LEAST_SEALED || !self.shares_write_buffers() || self.sealed.len() > 0 {
             return false;

@@ -32,7 +32,7 @@ use crate::db::buffers::Buffers;
 use crate::db::core::Core;
 use crate::db::tree::KeyspaceTree;
 use crate::faults::{Fault, planted};
-use crate::options::Options;
+use crate::settings::Settings;
 
 const MIB: u64 = 1 << 20;
 /// Time per MiB half way between slowdown and stop, where compaction is behind.
@@ -111,19 +111,19 @@ struct Lag {
 
 impl Lag {
     /// 0 while nothing is to be slowed, 1 where the pace is the slowest.
-    fn share(self, options: &Options) -> f64 {
-        let (slow, stop) = (options.level0_slowdown_trigger, options.level0_stop_trigger);
+    fn share(self, settings: &Settings) -> f64 {
+        let (slow, stop) =
+            (settings.tree.level0_slowdown_trigger, settings.tree.level0_stop_trigger);
         let over = (self.level0_runs + 1).saturating_sub(slow);
         let by_runs = over as f64 / (stop + 1).saturating_sub(slow).max(1) as f64;
-        let run_bytes = options.write_buffer_size * options.flush_together();
-        let admitted =
-            (slow as u64).saturating_mul(run_bytes as u64).saturating_add(self.tree_bytes);
+        let run_bytes = settings.write_buffers.bytes_of_a_flush();
+        let admitted = (slow as u64).saturating_mul(run_bytes).saturating_add(self.tree_bytes);
         let by_debt = self.debt.saturating_sub(admitted) as f64 / admitted.max(1) as f64;
         by_runs.max(by_debt).min(1.0)
     }
 
-    fn per_mib(self, options: &Options) -> Duration {
-        at_share(self.share(options), HALF_WAY)
+    fn per_mib(self, settings: &Settings) -> Duration {
+        at_share(self.share(settings), HALF_WAY)
     }
 }
 
@@ -138,9 +138,10 @@ fn at_share(share: f64, half_way: Duration) -> Duration {
 /// one may be filled in part. Slowed is from half way between what is flushed at once and all there
 /// may be; half way to the end they are filled as fast as they are flushed, by what flushes took
 /// lately.
-fn while_flushing(filled: f64, options: &Options, flush: Duration) -> Duration {
-    let all = options.memtable_bytes() as f64 / options.write_buffer_size as f64;
-    let slow = (options.flush_together() as f64 + all) / 2.0;
+fn while_flushing(filled: f64, settings: &Settings, flush: Duration) -> Duration {
+    let buffers = &settings.write_buffers;
+    let all = buffers.bytes as f64 / buffers.size as f64;
+    let slow = (buffers.flushed_together as f64 + all) / 2.0;
     at_share((filled - slow) / (all - slow), flush)
 }
 
@@ -148,7 +149,7 @@ impl Core {
     /// Works out the pace of a keyspace whose tree changed. Where no worker compacts there is
     /// nothing to wait for.
     pub(crate) fn set_pace(&self, own: &KeyspaceTree) {
-        if self.options.disable_auto_compactions || !self.has_workers() {
+        if self.settings.disable_auto_compactions || !self.has_workers() {
             return;
         }
         let levels = &own.version.levels;
@@ -159,7 +160,7 @@ impl Core {
             Some(Lag { level0_runs: levels[0].runs.len(), debt, tree_bytes })
         });
         if let Some(lag) = lag {
-            own.keyspace.pace.set(lag.per_mib(&self.options));
+            own.keyspace.pace.set(lag.per_mib(&self.settings));
         }
     }
 }
@@ -167,12 +168,12 @@ impl Core {
 impl Core {
     /// The pace of all keyspaces while flushes are behind: none where no worker flushes.
     pub(crate) fn flush_pace(&self, buffers: &Buffers) -> Duration {
-        let is_flushed = self.sealed.len() >= self.options.flush_together();
+        let is_flushed = self.sealed.len() >= self.settings.write_buffers.flushed_together;
         if !is_flushed || !self.has_workers() || self.background.is_flush_failing() {
             return Duration::ZERO;
         }
         let filled = self.filled(buffers);
-        while_flushing(filled, &self.options, self.background.flushes.per_mib())
+        while_flushing(filled, &self.settings, self.background.flushes.per_mib())
     }
 }
 
@@ -302,6 +303,7 @@ impl Pauses {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Options;
 
     const SLOWEST: Duration = Duration::from_millis(320);
 
@@ -310,7 +312,7 @@ mod tests {
     }
 
     fn per_mib(level0_runs: usize, debt: u64, tree_bytes: u64) -> Duration {
-        Lag { level0_runs, debt, tree_bytes }.per_mib(&options())
+        Lag { level0_runs, debt, tree_bytes }.per_mib(&options().resolve())
     }
 
     #[test]
@@ -342,13 +344,13 @@ mod tests {
     #[test]
     fn the_pace_grows_with_the_buffers_that_wait_for_their_flush() {
         let flush = Duration::from_millis(7);
-        let two = |filled| while_flushing(filled, &options(), flush);
+        let two = |filled| while_flushing(filled, &options().resolve(), flush);
         assert_eq!(
             (two(1.0), two(1.5), two(1.75), two(2.0)),
             (Duration::ZERO, Duration::ZERO, flush, 10 * flush)
         );
         let many = Options { write_buffer_size: 2 << 20, max_write_buffers: 0, ..options() };
-        let many = |filled| while_flushing(filled, &many, flush);
+        let many = |filled| while_flushing(filled, &many.resolve(), flush);
         assert_eq!((many(12.5), many(17.0)), (Duration::ZERO, 10 * flush));
         assert!(many(12.6) > Duration::ZERO && many(12.6) < many(14.0) && many(14.0) < flush);
     }
@@ -356,10 +358,10 @@ mod tests {
     #[test]
     fn a_stop_below_the_slowdown_is_no_division_by_zero() {
         let odd = Options { level0_slowdown_trigger: 20, level0_stop_trigger: 4, ..options() };
-        let lag = |level0_runs| Lag { level0_runs, debt: 0, tree_bytes: 0 }.per_mib(&odd);
+        let lag = |level0_runs| Lag { level0_runs, debt: 0, tree_bytes: 0 }.per_mib(&odd.resolve());
         assert_eq!((lag(19), lag(20)), (Duration::ZERO, SLOWEST));
         let none = Options { level0_slowdown_trigger: 0, ..options() };
-        Lag { level0_runs: 0, debt: 9, tree_bytes: 0 }.per_mib(&none);
+        Lag { level0_runs: 0, debt: 9, tree_bytes: 0 }.per_mib(&none.resolve());
     }
 
     /// What is waited in all is the pace, whatever the sizes of writes, memtables and timers'

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use foldb_chains::Pins;
 use foldb_env::scheduling_point;
 
+use crate::counters::Total;
+use crate::db::ReadOptions;
 use crate::db::core::Core;
 use crate::db::keyspace::{Keyspace, KeyspaceState};
 use crate::db::read_credit::Reader;
@@ -20,9 +22,7 @@ use crate::iterator::{
     Bounds, CoverSource, Covers, Iter, MergingCursor, RunCursor, Source, VisibleParts,
 };
 use crate::key::{AsKeyRange, MAX_SEQNO, SeqNo};
-use crate::options::ReadOptions;
 use crate::table::{CursorOptions, TableReader};
-use crate::totals::Total;
 use crate::value::Value;
 use crate::version::KeyRange;
 

@@ -117,7 +117,7 @@ impl Core {
     }
 
     fn reads_paid(&self, account: &ReadCredit, bytes: u64) {
-        let is_compacted = !self.read_only && !self.options.disable_auto_compactions;
+        let is_compacted = !self.read_only && !self.settings.disable_auto_compactions;
         if bytes > 0 && is_compacted && account.pay(bytes) {
             self.wake();
         }
@@ -151,7 +151,7 @@ impl Core {
     /// Whether writes are slowed, or would soon be.
     fn holds_writers_back(&self, tree: &Tree) -> bool {
         let is_slowed = tree.keyspaces.values().any(|own| !own.keyspace.pace.per_mib().is_zero());
-        is_slowed || 2 * self.sealed.len() > self.options.max_write_buffers()
+        is_slowed || 2 * self.sealed.len() > self.settings.write_buffers.most
     }
 }
 

@@ -137,7 +137,7 @@ impl Core {
     /// A read had to fold a long chain. Where no worker compacts, nothing is paid for.
     #[cold]
     pub(crate) fn note_long_chain(&self, keyspace: &KeyspaceState, key: &[u8], operands: usize) {
-        if self.options.disable_auto_compactions || self.read_only {
+        if self.settings.disable_auto_compactions || self.read_only {
             return;
         }
         if self.read_folds.pay(keyspace.id, key, operands, self.tree_age()) {

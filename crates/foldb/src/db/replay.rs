@@ -28,17 +28,19 @@ use std::sync::Arc;
 use foldb_chains::ArenaPool;
 use foldb_env::FileSystem;
 
-use crate::batch::Operation;
 use crate::db::buffers::{first_capacity, next_capacity};
 use crate::db::open::missing_log;
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
+use crate::files::FileNames;
 use crate::fold::Registry;
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, SeqNo};
+use crate::memtable::bytes_needed;
 use crate::memtable::{Folding, Memtable, MemtableWriter};
+use crate::operation::Operation;
 use crate::options::Options;
-use crate::version::{CloseRecord, FileNames};
+use crate::version::CloseRecord;
 use crate::wal::{BatchHeader, LOG_FORMAT, LogEnd, LogHeader, LogReader, LogRecord, Tail};
 
 /// Logs, each opened when its turn comes: there may be more of them than a process may open files.
@@ -348,7 +350,7 @@ impl Replayer<'_> {
 
     fn insert(&mut self, own: &ReplayKeyspace, operation: &Operation<'_>, seqno: SeqNo) {
         let id = operation.keyspace;
-        let bytes = operation.memtable_bytes();
+        let bytes = bytes_needed(operation);
         let write_buffer = self.replay.options.write_buffer_size;
         let mut capacity = match id {
             DEFAULT_KEYSPACE => write_buffer,

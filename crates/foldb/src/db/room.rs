@@ -17,6 +17,7 @@ use std::time::Duration;
 use foldb_env::Clock;
 use parking_lot::MutexGuard;
 
+use crate::counters::Total;
 use crate::db::background::Awaited;
 use crate::db::buffers::{Needs, SealedGroup, Slowed};
 use crate::db::core::Core;
@@ -28,7 +29,6 @@ use crate::faults::{Fault, planted};
 use crate::memtable::Memtable;
 use crate::options::WriteOptions;
 use crate::runtime::{Balance, Work};
-use crate::totals::Total;
 use crate::wal::LogWriter;
 
 /// How long a write may wait before it is begun.
@@ -264,14 +264,14 @@ impl Core {
     /// Why memtables may not be sealed now: as many as may be are, or level 0 is too deep where
     /// they go.
     pub(super) fn lack_of_room(&self, keyspaces: &[Arc<KeyspaceState>]) -> Option<StallReason> {
-        if self.sealed.len() + 1 >= self.options.max_write_buffers() {
+        if self.sealed.len() + 1 >= self.settings.write_buffers.most {
             return Some(StallReason::Memtables);
         }
-        let stop = self.options.level0_stop_trigger;
+        let stop = self.settings.tree.level0_stop_trigger;
         let is_deep = |own: &Arc<KeyspaceState>| {
             !own.has_failed() && own.view.load().version.levels[0].runs.len() >= stop
         };
-        let stops = !self.options.disable_auto_compactions && keyspaces.iter().any(is_deep);
+        let stops = !self.settings.disable_auto_compactions && keyspaces.iter().any(is_deep);
         stops.then_some(StallReason::CompactionDebt)
     }
 
@@ -372,7 +372,7 @@ impl Core {
     }
 
     fn log_is_long(&self, writer: &WriterState) -> bool {
-        let limit = self.options.wal_limit();
+        let limit = self.settings.wal_limit;
         let active = writer.log.len();
         active > limit / 4 && active + self.background.sealed_log_bytes() > limit
     }
@@ -434,7 +434,7 @@ impl Core {
     /// Seals what is being filled, unless the writer would have to wait for that, and has it
     /// flushed.
     pub(crate) fn seal_for_memory(&self, writer: &mut WriterState) -> Result<()> {
-        let may_seal = self.sealed.len() + 1 < self.options.max_write_buffers();
+        let may_seal = self.sealed.len() + 1 < self.settings.write_buffers.most;
         if may_seal && !writer.buffers.is_empty() {
             self.seal(writer)?;
         }

@@ -103,7 +103,7 @@ impl Core {
             let pick = own.ask(|policy, comparator| {
                 let (shape, jobs) = (own.shape(&refold), own.running_jobs());
                 policy.at_rest(&shape, &jobs, comparator).or_else(|| {
-                    let runs = self.options.idle_runs;
+                    let runs = self.settings.tree.idle_runs;
                     (runs > 0).then(|| policy.idle(&shape, &jobs, runs, comparator)).flatten()
                 })
             })?;
@@ -161,13 +161,13 @@ impl Core {
 
     /// A keyspace whose level 0 stops writers though no job of it is being done, if there is one.
     pub(crate) fn stopped_for_nothing(&self, tree: &Tree) -> Option<KeyspaceId> {
-        let stop = self.options.level0_stop_trigger;
+        let stop = self.settings.tree.level0_stop_trigger;
         let is_stopped = |own: &&KeyspaceTree| {
             let is_idle = own.running.is_empty() && !own.keyspace.has_failed();
             is_idle && own.version.levels[0].runs.len() >= stop
         };
         let stopped = tree.keyspaces.values().find(is_stopped)?;
-        (!self.options.disable_auto_compactions).then_some(stopped.keyspace.id)
+        (!self.settings.disable_auto_compactions).then_some(stopped.keyspace.id)
     }
 
     /// Bytes that must be compacted until the trees have their shape.
@@ -194,7 +194,7 @@ impl Core {
         };
         let move_from = match pick.kind {
             policy::JobKind::Move => 0,
-            policy::JobKind::Merge => self.options.target_file_size() / 2,
+            policy::JobKind::Merge => self.settings.tree.target_file_size / 2,
         };
         let range =
             KeyRange { lo: pick.range.lo.clone(), hi: pick.range.hi.clone().map(Upper::Excluded) };

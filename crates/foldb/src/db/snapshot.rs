@@ -14,10 +14,10 @@ use foldb_chains::Pins;
 use foldb_env::scheduling_point;
 
 use crate::db::Db;
+use crate::db::ReadOptions;
 use crate::error::Result;
 use crate::iterator::Iter;
 use crate::key::SeqNo;
-use crate::options::ReadOptions;
 use crate::value::Value;
 
 /// The live snapshots of a database.

@@ -28,17 +28,17 @@ impl Tenant for Core {
 
     fn urgency(&self, work: Work) -> f64 {
         match work {
-            Work::Flush => (self.sealed.len() + 1) as f64 / self.options.max_write_buffers() as f64,
+            Work::Flush => (self.sealed.len() + 1) as f64 / self.settings.write_buffers.most as f64,
             Work::Order => 0.0,
             Work::Compaction => {
-                let slow = self.options.level0_slowdown_trigger;
+                let slow = self.settings.tree.level0_slowdown_trigger;
                 let runs = |own: &Arc<KeyspaceState>| own.view.load().version.levels[0].runs.len();
                 let deepest = self.all_keyspaces().iter().map(runs).max().unwrap_or(0);
                 // What no writer feels is equally urgent everywhere.
                 if deepest < slow {
                     0.0
                 } else {
-                    deepest as f64 / self.options.level0_stop_trigger as f64
+                    deepest as f64 / self.settings.tree.level0_stop_trigger as f64
                 }
             }
         }
@@ -71,17 +71,17 @@ impl Tenant for Core {
     }
 
     fn max_compactions(&self) -> usize {
-        if self.options.disable_auto_compactions {
+        if self.settings.disable_auto_compactions {
             0
         } else {
-            self.options.max_background_compactions
+            self.settings.max_background_compactions
         }
     }
 
     fn works_when_idle(&self, work: Work) -> bool {
         match work {
             // Files that readers hold are removed when these are done; the last one pokes.
-            Work::Flush => self.trash.is_expected(),
+            Work::Flush => self.segment_files.expects_trash(),
             Work::Order => false,
             Work::Compaction => !self.background.is_at_rest() || self.merge_error().is_some(),
         }
@@ -113,7 +113,7 @@ impl Core {
             Error::io(self.names.directory(), "start a background thread for", &error)
         })?;
         let (workers, poke) = (Arc::downgrade(self.runtime.workers()), self.poke());
-        self.trash.listen(move || {
+        self.segment_files.trash().listen(move || {
             if let Some(workers) = workers.upgrade() {
                 workers.poke(&poke);
             }

@@ -8,8 +8,10 @@ use std::thread;
 use foldb_env::mem::{Fault, Operation};
 use foldb_env::{Env, FileSystem, MemFs, SystemThreads};
 
-use crate::options::{CompactionPreset, WriteOptions};
-use crate::version::{Edit, FileNames, KeyspaceEdit, Manifest};
+use crate::files::FileNames;
+use crate::options::WriteOptions;
+use crate::settings::CompactionPreset;
+use crate::version::{Edit, KeyspaceEdit, Manifest};
 use crate::{Db, ErrorKind, KeyspaceOptions, OptionSource, Options};
 
 const PATH: &str = "db";
@@ -303,5 +305,50 @@ fn close_wakes_every_worker() {
         let db = open_with_threads(&fs, CompactionPreset::LazyLeveled);
         db.put("a", "1").unwrap();
         db.close().unwrap();
+    }
+}
+
+/// What `explain_options` tells is what the engine and the compaction policy work by, whatever was
+/// left automatic.
+#[test]
+fn explain_options_the_engine_and_the_policy_see_the_same_numbers() {
+    type Change = fn(&mut Options);
+    let changes: [Change; 9] = [
+        |_| {},
+        |o| o.write_buffer_size = 2 << 20,
+        |o| o.write_buffer_size = 8 << 20,
+        |o| (o.write_buffer_size, o.max_write_buffers) = (8 << 20, 6),
+        |o| o.max_write_buffers = 5,
+        |o| o.memory_budget = 32 << 20,
+        |o| (o.wal_limit, o.target_file_size) = (5 << 20, 3 << 20),
+        |o| o.level0_slowdown_trigger = 6,
+        |o| *o = Options::small_memory(),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut options = Options::default();
+        change(&mut options);
+        options.create_if_missing = true;
+        options.env = Env::in_memory(MemFs::new());
+        let db = Db::open(PATH, options).unwrap();
+        let (core, policy) = (db.core(), &db.core().default.policy);
+        let told = |name: &str| {
+            let explained = db.explain_options();
+            let option = explained.iter().find(|option| option.name == name).unwrap();
+            match option.value {
+                crate::OptionValue::Number(value) => value,
+                ref other => panic!("{name} is {other}"),
+            }
+        };
+        let buffers = core.settings.write_buffers;
+        assert_eq!(told("write_buffer_size"), buffers.size as u64, "{number}");
+        assert_eq!(told("max_write_buffers"), buffers.most as u64, "{number}");
+        assert_eq!(told("wal_limit"), core.settings.wal_limit, "{number}");
+        assert_eq!(told("target_file_size"), core.settings.tree.target_file_size, "{number}");
+        assert_eq!(told("target_file_size"), policy.target_file_size, "{number}");
+        assert_eq!(told("memory_budget"), core.runtime.ledger().shares.budget as u64, "{number}");
+        let together = buffers.size as u64 * buffers.flushed_together as u64;
+        assert_eq!(policy.flush_bytes, together, "{number}");
+        assert_eq!(told("level0_stop_trigger"), policy.level0_stop as u64, "{number}");
+        assert_eq!(told("num_levels"), policy.num_levels as u64, "{number}");
     }
 }

@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use crate::compaction::job::Job;
 use crate::compaction::policy::DeadShare;
+use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
+use crate::files::FileKind;
 use crate::key::{KeyspaceId, SeqNo};
-use crate::totals::Total;
 use crate::version::{
-    Edit, FileKind, KeyspaceEdit, Manifest, RunId, TreeEdit, Version, check_order, check_structure,
+    Edit, KeyspaceEdit, Manifest, RunId, TreeEdit, Version, check_order, check_structure,
 };
 
 /// The newest versions of all keyspaces, and what is being done to them.
@@ -87,7 +88,8 @@ impl Core {
             let own = &tree.keyspaces[&change.id];
             versions.push(own.keyspace.guarded("a change of the tree", || {
                 let comparator = &*own.keyspace.comparator;
-                let version = Arc::new(own.version.apply(&change.tree, comparator, &self.trash)?);
+                let version =
+                    Arc::new(own.version.apply(&change.tree, comparator, &self.segment_files)?);
                 check_invariants(&own.keyspace, &version)?;
                 Ok(version)
             })?);
@@ -253,7 +255,7 @@ impl Core {
     pub(crate) fn remove_unreferenced_tables(&self) {
         let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         // In this order: who fails says so before he lets go of what he wrote.
-        let files = self.trash.empty();
+        let files = self.segment_files.trash().empty();
         if self.poison.get().is_none() && lock.is_some() {
             self.unlink_locked(files.into_iter());
         }

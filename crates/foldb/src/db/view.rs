@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::{ArcSwap, Guard};
 use foldb_env::scheduling_point;
 
-use crate::hold::LongestHold;
+use crate::counters::LongestHold;
 use crate::key::SeqNo;
 use crate::memtable::Memtable;
 use crate::version::Version;

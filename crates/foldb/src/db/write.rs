@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use foldb_env::scheduling_point;
 
-use crate::batch::{Operation, WriteBatch, check_range, encode_range};
+use crate::counters::Total;
+use crate::db::WriteBatch;
 use crate::db::buffers::{Buffers, Needs};
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
@@ -23,8 +24,9 @@ use crate::fold::{CachedResolver, Operator};
 use crate::key::{DEFAULT_KEYSPACE, KeyBounds, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
 use crate::limits;
 use crate::memtable::Folding;
+use crate::memtable::bytes_needed;
+use crate::operation::{Operation, check_range, encode_range};
 use crate::options::WriteOptions;
-use crate::totals::Total;
 use crate::wal::{
     BatchHeader, LEAST_SEPARABLE, LogMark, LogSync, LogWriter, SeparableValues, is_one_frame,
     is_separable,
@@ -89,7 +91,7 @@ impl Writes<'_> {
     #[inline(always)]
     pub(super) fn need(&self) -> Option<(KeyspaceId, usize)> {
         match self {
-            Writes::One(_, operation) => Some((operation.keyspace, operation.memtable_bytes())),
+            Writes::One(_, operation) => Some((operation.keyspace, bytes_needed(operation))),
             Writes::Batch(batch) if !batch.names_keyspaces() => {
                 Some((DEFAULT_KEYSPACE, batch.memtable_bytes()))
             }
@@ -105,7 +107,7 @@ impl Writes<'_> {
         let Writes::Batch(batch) = self else { return Needs::new() };
         let mut needs = Needs::new();
         for operation in batch.operations() {
-            let bytes = operation.memtable_bytes();
+            let bytes = bytes_needed(&operation);
             match needs.binary_search_by_key(&operation.keyspace, |need| need.0) {
                 Ok(at) => needs[at].1 += bytes,
                 Err(at) => needs.insert(at, (operation.keyspace, bytes)),
@@ -272,7 +274,7 @@ impl Core {
 
     pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
         batch.check(&self.registry)?;
-        limits::check_batch(batch.memtable_bytes(), self.options.write_buffer_size)?;
+        limits::check_batch(batch.memtable_bytes(), self.settings.write_buffers.size)?;
         for operation in batch.operations() {
             operation.check_limits()?;
             // Of the others each was checked when it was added: their orders are their own.

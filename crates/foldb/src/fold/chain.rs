@@ -292,11 +292,11 @@ impl Chain {
 }
 
 /// The operands of a stretch, oldest first.
-pub(super) type Operands<'a> = SmallVec<[&'a [u8]; 16]>;
+pub(crate) type Operands<'a> = SmallVec<[&'a [u8]; 16]>;
 
 /// [`Full`], with the reason of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     Value,
     Operand(usize),
     Existing,
@@ -307,7 +307,7 @@ pub(super) enum Outcome {
 /// What operands make of a base. An operator that panics fails, and so does one whose output is
 /// longer than a value may be.
 #[inline]
-pub(super) fn full(
+pub(crate) fn full(
     implementation: &dyn MergeOperator,
     key: &[u8],
     base: Option<&[u8]>,
@@ -458,7 +458,7 @@ fn base_record(seqno: SeqNo, value: Option<Value>) -> Record {
 }
 
 /// The operator's output as a value; a small one leaves the buffer for the next fold.
-pub(super) fn take_output(scratch: &mut Vec<u8>) -> Value {
+pub(crate) fn take_output(scratch: &mut Vec<u8>) -> Value {
     Value::inline(scratch).unwrap_or_else(|| Value::from(std::mem::take(scratch)))
 }
 

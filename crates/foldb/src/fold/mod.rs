@@ -4,7 +4,7 @@
 //! reads, iterators in both directions, flushes and compactions. There is no second walk "down to
 //! the base" anywhere, so there is no second set of rules for walls, deletes and operator changes.
 //!
-//! [`usual`] is a short cut of it for the plainest chains of a memtable, and knows no rules:
+//! `memtable::usual` is a short cut of it for the plainest chains of a memtable, and knows no rules:
 //! whatever needs one it leaves to the chain.
 //!
 //! Invariant: no I/O in here. Records arrive with their bytes pinned, or borrowed.
@@ -17,13 +17,11 @@ mod operator;
 mod registry;
 #[cfg(test)]
 mod tests;
-mod usual;
 
 pub(crate) use builtin::builtin;
 pub use builtin::{BuiltinInfo, builtins, hyperloglog, list, set};
-pub(crate) use chain::{Below, Chain, Record};
+pub(crate) use chain::{Below, Chain, Operands, Outcome, Record, full, take_output};
 pub use definition::Definition;
 pub use operator::{Full, Growth, MergeOperator, Partial, TextForm};
 pub use registry::Operator;
 pub(crate) use registry::{CachedResolver, FIRST_DYNAMIC_ID, Registry, Resolver};
-pub(crate) use usual::{Usual, fold_usual};

@@ -8,7 +8,8 @@ use foldb_chains::Way;
 use crate::error::Result;
 use crate::key::{Comparator, RecordHeader, SeqNo};
 use crate::range_tombstone::Edge;
-use crate::table::{CursorOptions, EntryValue, TableCursor};
+use crate::table::{CursorOptions, TableCursor};
+use crate::value::EntryValue;
 use crate::value::Value;
 use crate::version::{KeyRange, OpenTables, Run, TableRef, Upper};
 

@@ -6,18 +6,19 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use crate::counters::{Total, Totals};
 use crate::encoding::copy_short;
 use crate::error::{Error, Result};
-use crate::fold::{CachedResolver, Chain, Usual, fold_usual};
+use crate::fold::{CachedResolver, Chain};
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::{Effort, MergingCursor};
 use crate::iterator::source::MAX_HIDDEN;
 use crate::key::{Comparator, KeyBounds, Kind, SeqNo, check_key};
 use crate::memtable;
+use crate::memtable::{Usual, fold_usual};
 use crate::segment::ValueReader;
 use crate::stats::ReadReport;
 use crate::table::LARGE_BLOCK;
-use crate::totals::{Total, Totals};
 use crate::value::Value;
 
 /// Where an iterator begins and ends.

@@ -22,10 +22,10 @@ use foldb_chains::folded_bytes_needed;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::batch::Operation;
 use crate::fold::{Below, Chain, Growth, MergeOperator, Resolver};
 use crate::key::{Kind, SeqNo};
 use crate::memtable::{MemtableWriter, version_header};
+use crate::operation::Operation;
 use crate::value::Value;
 
 /// How many records are folded into one.

@@ -191,6 +191,7 @@ impl Options {
 
     #[rustfmt::skip]
     fn rows(&self) -> Vec<Row> {
+        let settings = self.resolve();
         let operators = list(self.operators.iter().map(|operator| operator.name()));
         let listeners = Some(self.listeners.len()).filter(|&n| n > 0).map(|n| format!("{n} given"));
         let comparators = list(self.comparators.iter().map(|comparator| comparator.name()));
@@ -210,9 +211,9 @@ impl Options {
                  "Each that a keyspace has must be given whenever the database is opened."),
             row!(self.write_buffer_size, "bytes",
                  "More: fewer, larger flushes, less write amplification, longer recovery. Less: less memory."),
-            row!(self.max_write_buffers => self.max_write_buffers(), "buffers",
+            row!(self.max_write_buffers => settings.write_buffers.most, "buffers",
                  "More: absorbs bursts. Less: less memory."),
-            row!(self.wal_limit => self.wal_limit(), "bytes",
+            row!(self.wal_limit => settings.wal_limit, "bytes",
                  "More: fewer flushes of hot keys. Less: shorter recovery, less space."),
             row!(self.memory_budget => self.memory_shares().budget, "bytes",
                  "More: fewer tables opened again. Less: less memory."),
@@ -229,7 +230,7 @@ impl Options {
                  "None: faster, larger. Zstd: smaller, slower."),
             row!(self.min_level_to_compress, "levels",
                  "More: cheaper flushes and small compactions. Less: less space."),
-            row!(self.target_file_size => self.target_file_size(), "bytes",
+            row!(self.target_file_size => settings.tree.target_file_size, "bytes",
                  "More: fewer files. Less: smaller slices of background work."),
             row!(self.max_open_files, "tables",
                  "More: fewer are opened again. Less: less memory for indexes and filters, fewer file handles."),

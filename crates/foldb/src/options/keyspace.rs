@@ -1,18 +1,11 @@
-//! What one keyspace may have of its own.
-//!
-//! ```text
-//! settings, in the manifest:  compression u8 | filter bits varint | compaction preset u8
-//!                             [least bytes of a separated value varint]
-//! ```
+//! How one keyspace is created.
 
 use std::sync::Arc;
 
-use crate::encoding::{ByteReader, put_varint};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::key::Comparator;
-use crate::options::validate::check_compression;
-use crate::options::{CompactionPreset, Compression, Options};
-use crate::table::codec_from_u8;
+use crate::options::Options;
+use crate::settings::{CompactionPreset, Compression, KeyspaceSettings};
 
 /// How a keyspace is created. What is `None` is as the database's [`Options`] say at that moment.
 /// All of it is stored: a keyspace is opened as it was created.
@@ -51,39 +44,20 @@ pub struct KeyspaceOptions {
     pub value_separation_min: Option<usize>,
 }
 
-/// What the manifest keeps of a keyspace's options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KeyspaceSettings {
-    pub(crate) compression: Compression,
-    pub(crate) bloom_bits: u32,
-    pub(crate) compaction: CompactionPreset,
-    pub(crate) value_separation_min: Option<usize>,
-}
-
-impl KeyspaceSettings {
-    /// Those of the default keyspace.
-    pub(crate) fn of_database(options: &Options) -> KeyspaceSettings {
-        KeyspaceSettings {
-            compression: options.compression,
-            bloom_bits: options.bloom_bits,
-            compaction: options.compaction,
-            value_separation_min: options.value_separation_min,
-        }
-    }
-
-    /// Those of a keyspace to be created.
+impl KeyspaceOptions {
+    /// What is stored of a keyspace that is created with these.
     ///
     /// # Errors
     /// `InvalidArgument`, naming what is out of range; `Unsupported` for a codec that this build
     /// has not.
-    pub(crate) fn new(own: &KeyspaceOptions, database: &Options) -> Result<KeyspaceSettings> {
+    pub(crate) fn settings(&self, database: &Options) -> Result<KeyspaceSettings> {
         let settings = KeyspaceSettings {
-            compression: own.compression.unwrap_or(database.compression),
-            bloom_bits: own.bloom_bits.unwrap_or(database.bloom_bits),
-            compaction: own.compaction.unwrap_or(database.compaction),
-            value_separation_min: own.value_separation_min.or(database.value_separation_min),
+            compression: self.compression.unwrap_or(database.compression),
+            bloom_bits: self.bloom_bits.unwrap_or(database.bloom_bits),
+            compaction: self.compaction.unwrap_or(database.compaction),
+            value_separation_min: self.value_separation_min.or(database.value_separation_min),
         };
-        check_compression(settings.compression)?;
+        settings.compression.check_supported()?;
         if settings.bloom_bits > 64 {
             return Err(Error::invalid_argument(format!(
                 "bloom_bits is {}, but must be at most 64",
@@ -92,48 +66,16 @@ impl KeyspaceSettings {
         }
         Ok(settings)
     }
+}
 
-    /// Filter bits per key of tables in a level. Each level above the last gets two more, so that
-    /// the false positives of all of them stay a small multiple of the last level's.
-    pub(crate) fn filter_bits(&self, num_levels: usize, level: usize) -> u32 {
-        match self.bloom_bits {
-            0 => 0,
-            bits => bits + 2 * (num_levels - 1).saturating_sub(level).min(3) as u32,
+impl Options {
+    /// What is stored of the default keyspace.
+    pub(crate) fn keyspace_settings(&self) -> KeyspaceSettings {
+        KeyspaceSettings {
+            compression: self.compression,
+            bloom_bits: self.bloom_bits,
+            compaction: self.compaction,
+            value_separation_min: self.value_separation_min,
         }
-    }
-
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        out.push(self.compression as u8);
-        put_varint(out, u64::from(self.bloom_bits));
-        out.push(self.compaction as u8);
-        if let Some(min) = self.value_separation_min {
-            put_varint(out, min as u64);
-        }
-    }
-
-    /// # Errors
-    /// `Corruption`, or `Unsupported` for a codec or preset of a later version.
-    pub(crate) fn decode(body: &mut ByteReader<'_>) -> Result<KeyspaceSettings> {
-        let compression = codec_from_u8(body.u8("compression")?)?;
-        let bloom_bits = body.varint32("filter bits")?;
-        if bloom_bits > 64 {
-            return Err(Error::corruption(format!(
-                "expected at most 64 filter bits, found {bloom_bits}"
-            )));
-        }
-        let compaction = body.u8("compaction preset")?;
-        let compaction = CompactionPreset::from_u8(compaction).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Unsupported,
-                format!("compaction preset {compaction} is of a newer foldb"),
-            )
-        })?;
-        let value_separation_min = match body.is_empty() {
-            true => None,
-            false => Some(body.varint("least bytes of a separated value")?),
-        };
-        let value_separation_min =
-            value_separation_min.map(|min| usize::try_from(min).unwrap_or(usize::MAX));
-        Ok(KeyspaceSettings { compression, bloom_bits, compaction, value_separation_min })
     }
 }

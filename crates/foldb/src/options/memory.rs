@@ -1,78 +1,35 @@
-//! How a memory budget is divided.
-//!
-//! ```text
-//! 256 MiB  ├ memtables 120 = 1 1/2 write buffers of 64 ┤ cache 32 ┤ background 32 ┤ tables, the rest ┤
-//! ```
-//!
-//! A memtable takes a quarter more than its write buffer while it is flushed: 16 bytes a key for
-//! their order, and pages of which it fills a part. A budget that is left automatic grows with the
-//! sizes that are given; one that is given wins over them: they shrink until they fit, like a write
-//! buffer under RocksDB's `WriteBufferManager`.
+//! How these options divide memory.
 
-use crate::error::Result;
 use crate::options::Options;
-use crate::runtime::RuntimeOptions;
-
-const MIB: usize = 1 << 20;
-
-/// The budget where none is given.
-const DEFAULT_BUDGET: usize = 256 * MIB;
-
-/// Smallest budget that can be kept: a table being written takes some 400 KiB, whatever its records
-/// are.
-pub(super) const SMALLEST_BUDGET: usize = 8 * MIB;
-
-/// Smallest budget of background work.
-pub(super) const SMALLEST_BACKGROUND: usize = SMALLEST_BUDGET / 8;
-
-/// What automatic write buffers may take together.
-const AUTOMATIC_BUFFERS: usize = 64 * MIB;
-
-/// What background work takes at most on each thread where nothing else is said.
-const AUTOMATIC_BACKGROUND: usize = 16 * MIB;
-
-/// What open tables are sure to have, and no more, of a large budget.
-const LEAST_FOR_TABLES: usize = 16 * MIB;
-
-/// Smallest write buffer, in bytes.
-pub(crate) const SMALLEST_BUFFER: usize = 4 << 10;
+use crate::settings::memory::{SMALLEST_BUFFER, automatic_count, memtable_bytes, with_order};
+use crate::settings::{MemoryShares, Wanted};
 
 /// Most threads; more than the machine has cores would only get in each other's way.
 const MAX_THREADS: usize = 9;
 
-/// The parts of a memory budget, in bytes, and what else is bounded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MemoryShares {
-    pub(crate) budget: usize,
-    /// Memtables, filling, sealed and spare.
-    pub(crate) memtables: usize,
-    /// What memtables in use and spare arenas may take together: beyond it the spare ones go.
-    pub(crate) with_spare: usize,
-    /// The largest write buffer of a database.
-    pub(crate) write_buffer: usize,
-    pub(crate) cache: usize,
-    /// Flushes and compactions, on all threads.
-    pub(crate) background: usize,
-    /// What indexes and filters of open tables may always take.
-    pub(crate) tables: usize,
-    /// Most tables open at once.
-    pub(crate) open_tables: usize,
-    pub(crate) threads: usize,
-}
+impl Options {
+    /// How the memory that these options speak of is divided.
+    pub(crate) fn memory_shares(&self) -> MemoryShares {
+        match &self.runtime {
+            Some(shared) => shared.ledger().shares,
+            None => self.own_memory_shares(),
+        }
+    }
 
-/// What is asked for beside memtables. Budgets of 0 are automatic.
-#[derive(Clone, Copy)]
-struct Wanted {
-    budget: usize,
-    cache: usize,
-    background: usize,
-    open_tables: usize,
-    threads: usize,
-}
+    /// With write buffers that fit into the memory there is.
+    pub(crate) fn fitted(mut self, shares: &MemoryShares) -> Options {
+        let most = shares.write_buffer.max(SMALLEST_BUFFER);
+        self.write_buffer_size = self.write_buffer_size.min(most);
+        let fit = automatic_count(self.write_buffer_size, shares.memtables / 5 * 4);
+        if self.max_write_buffers == 0 && fit < self.resolve().write_buffers.most {
+            self.max_write_buffers = fit;
+        }
+        self
+    }
 
-impl MemoryShares {
-    /// Of a database alone.
-    pub(crate) fn of_database(options: &Options) -> MemoryShares {
+    /// How the memory of a database alone is divided.
+    pub(crate) fn own_memory_shares(&self) -> MemoryShares {
+        let options = self;
         let compactors = match options.disable_auto_compactions {
             true => 0,
             false => options.max_background_compactions,
@@ -102,105 +59,20 @@ impl MemoryShares {
         let with_spare = if shared { with_order(size) } else { shares.memtables };
         MemoryShares { with_spare, ..shares }
     }
-
-    /// Of a runtime that several databases share.
-    ///
-    /// # Errors
-    /// `InvalidArgument`, naming the option, its value and the range.
-    pub(crate) fn of_runtime(options: &RuntimeOptions) -> Result<MemoryShares> {
-        options.validate()?;
-        let wanted = Wanted {
-            budget: options.memory_budget,
-            cache: options.block_cache_size,
-            background: options.compaction_memory_budget,
-            open_tables: options.max_open_files,
-            threads: options.background_threads,
-        };
-        let buffers = match options.memory_budget {
-            0 => DEFAULT_BUDGET / 2,
-            given => given / 2,
-        };
-        // One database fills at most half: the other half may be what others, or it, are flushing.
-        Ok(wanted.divide(buffers / 2, with_order(buffers)))
-    }
-}
-
-impl Wanted {
-    fn divide(self, write_buffer: usize, memtables: usize) -> MemoryShares {
-        let Wanted { cache, open_tables, threads, .. } = self;
-        let base = if self.budget == 0 { DEFAULT_BUDGET } else { self.budget };
-        let tables = (base / 16).min(LEAST_FOR_TABLES);
-        let background = match self.background {
-            0 => (base / 8).min(AUTOMATIC_BACKGROUND * threads),
-            given if self.budget == 0 => given,
-            given => given.min(base / 4),
-        };
-        let beside = memtables.saturating_add(background).saturating_add(tables);
-        let (budget, cache) = match self.budget {
-            0 => (base.max(beside.saturating_add(cache)), cache),
-            given => (given, cache.min(given.saturating_sub(beside))),
-        };
-        MemoryShares {
-            budget,
-            memtables,
-            with_spare: memtables,
-            write_buffer,
-            cache,
-            background,
-            tables,
-            open_tables,
-            threads,
-        }
-    }
-}
-
-/// What memtables of so many bytes take at most.
-fn with_order(buffers: usize) -> usize {
-    buffers.saturating_add(buffers / 4)
-}
-
-/// Bytes that so many write buffers may take together. Where their number is automatic, large ones
-/// are sealed early enough to make do with one and a half.
-pub(super) fn memtable_bytes(size: usize, count: usize, is_automatic: bool) -> usize {
-    let all = size.saturating_mul(count);
-    if is_automatic { all.min((size + size / 2).max(AUTOMATIC_BUFFERS)) } else { all }
-}
-
-/// How many write buffers of a size an automatic number of them is.
-pub(super) fn automatic_count(size: usize, most: usize) -> usize {
-    (AUTOMATIC_BUFFERS.min(most) / size).clamp(2, 17)
-}
-
-impl Options {
-    /// How the memory that these options speak of is divided.
-    pub(crate) fn memory_shares(&self) -> MemoryShares {
-        match &self.runtime {
-            Some(shared) => shared.ledger().shares,
-            None => MemoryShares::of_database(self),
-        }
-    }
-
-    /// With write buffers that fit into the memory there is.
-    pub(crate) fn fitted(mut self, shares: &MemoryShares) -> Options {
-        let most = shares.write_buffer.max(SMALLEST_BUFFER);
-        self.write_buffer_size = self.write_buffer_size.min(most);
-        let fit = automatic_count(self.write_buffer_size, shares.memtables / 5 * 4);
-        if self.max_write_buffers == 0 && fit < self.max_write_buffers() {
-            self.max_write_buffers = fit;
-        }
-        self
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::RuntimeOptions;
+
+    const MIB: usize = 1 << 20;
 
     fn shares(change: impl FnOnce(&mut Options)) -> MemoryShares {
         let mut options = Options::default();
         change(&mut options);
         options.validate().unwrap();
-        MemoryShares::of_database(&options)
+        options.own_memory_shares()
     }
 
     fn sum(shares: &MemoryShares) -> usize {
@@ -261,10 +133,10 @@ mod tests {
     fn a_runtime_divides_its_budget_alike() {
         for memory_budget in [0, 8 * MIB, 64 * MIB, 1024 * MIB] {
             let options = RuntimeOptions { memory_budget, ..RuntimeOptions::default() };
-            let shares = MemoryShares::of_runtime(&options).unwrap();
+            let shares = options.memory_shares().unwrap();
             assert!(sum(&shares) <= shares.budget, "{shares:?}");
             let fitted = Options::default().fitted(&shares);
-            let buffers = fitted.write_buffer_size * fitted.max_write_buffers();
+            let buffers = fitted.write_buffer_size * fitted.resolve().write_buffers.most;
             assert!(buffers <= shares.memtables, "{shares:?}");
         }
     }

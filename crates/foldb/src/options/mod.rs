@@ -1,19 +1,18 @@
 //! Settings: plain data, each with its unit, its default and what more or less of it costs.
 //!
-//! [`Options`] is fixed at open; [`ReadOptions`] and [`WriteOptions`] go with a call. A [`Profile`]
+//! [`Options`] is fixed at open; [`WriteOptions`] and [`ReadOptions`](crate::ReadOptions) go with a
+//! call. A [`Profile`]
 //! is a set of options to begin with, and [`Options::explain`] tells what is in effect and why.
 
-mod choices;
-mod derived;
 mod explain;
 mod keyspace;
-mod log_adoption;
 mod memory;
 mod profile;
-mod read_write;
+mod resolve;
 #[cfg(test)]
 mod tests;
 mod validate;
+mod write;
 
 use std::sync::Arc;
 
@@ -23,18 +22,13 @@ use crate::events::EventListener;
 use crate::fold::MergeOperator;
 use crate::key::{BytewiseComparator, Comparator};
 use crate::runtime::Runtime;
+use crate::settings::{CompactionPreset, Compression, LogAdoption};
 
 pub use explain::{ExplainedOption, OptionSource, OptionValue};
 pub use keyspace::KeyspaceOptions;
-pub(crate) use keyspace::KeyspaceSettings;
-pub use log_adoption::LogAdoption;
-pub(crate) use memory::MemoryShares;
 pub use profile::Profile;
-pub use read_write::{ReadOptions, WriteOptions};
 pub(crate) use validate::check_comparator;
-
-/// Most levels a tree may have.
-pub(crate) const MAX_LEVELS: usize = 32;
+pub use write::WriteOptions;
 
 /// How a database is opened and how it behaves while it is open.
 ///
@@ -298,33 +292,4 @@ impl Default for Options {
             env: Env::system(),
         }
     }
-}
-
-/// How blocks are compressed. The numbers are on disk: never renumber.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Compression {
-    /// As they are.
-    None = 0,
-    /// LZ4: the default.
-    Lz4 = 1,
-    /// Snappy, LevelDB's codec.
-    Snappy = 2,
-    /// Zstandard at level 3: smaller than LZ4, and slower to write and to read. The only codec
-    /// that is C, so it needs the cargo feature `zstd`; without it, opening a database with this
-    /// option and reading one that has such blocks are `Unsupported`.
-    Zstd = 3,
-}
-
-/// The three shapes of the one compaction policy. The numbers are on disk: never renumber.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum CompactionPreset {
-    /// One run a level, each `max_bytes_for_level_multiplier` times the one above: shortest reads,
-    /// most writing. RocksDB: leveled.
-    Leveled = 0,
-    /// Runs gather at every level: least writing, longest reads, most space. RocksDB: universal.
-    Tiered = 1,
-    /// Runs gather above one sorted last level: nearly tiered's writing at nearly leveled's space.
-    LazyLeveled = 2,
 }

@@ -7,7 +7,8 @@ use foldb_env::{Env, MemFs};
 use crate::db::Db;
 use crate::error::ErrorKind;
 use crate::key::Comparator;
-use crate::options::{Compression, KeyspaceSettings, MAX_LEVELS, OptionSource, Options, Profile};
+use crate::options::{OptionSource, Options, Profile};
+use crate::settings::{Compression, KeyspaceSettings, MAX_LEVELS};
 
 const MIB: usize = 1 << 20;
 
@@ -99,9 +100,9 @@ fn profiles_are_valid_and_found_by_their_names() {
 #[test]
 fn small_memory_is_small() {
     let options = Options::small_memory();
-    let memtables = options.write_buffer_size * options.max_write_buffers();
+    let memtables = options.write_buffer_size * options.resolve().write_buffers.most;
     assert!(memtables + options.block_cache_size <= 12 * MIB);
-    assert!(options.wal_limit() <= 16 << 20);
+    assert!(options.resolve().wal_limit <= 16 << 20);
 }
 
 fn explained(options: &Options, name: &str) -> (String, OptionSource) {
@@ -201,14 +202,14 @@ fn automatic_buffers_share_a_budget() {
         (256 * MIB, 2, 1),
     ] {
         let options = with(|o| o.write_buffer_size = size);
-        assert_eq!(options.max_write_buffers(), buffers, "{size}");
-        assert_eq!(options.flush_together(), together, "{size}");
+        assert_eq!(options.resolve().write_buffers.most, buffers, "{size}");
+        assert_eq!(options.resolve().write_buffers.flushed_together, together, "{size}");
     }
     // A writer that waits has filled enough buffers for the flush it waits for.
     for buffers in 2..40 {
         let options = with(|o| o.max_write_buffers = buffers);
-        assert_eq!(options.max_write_buffers(), buffers);
-        assert!(options.flush_together() < buffers);
+        assert_eq!(options.resolve().write_buffers.most, buffers);
+        assert!(options.resolve().write_buffers.flushed_together < buffers);
     }
 }
 
@@ -218,26 +219,27 @@ fn large_automatic_buffers_take_one_and_a_half() {
     for (size, together) in [(2, 34), (16, 64), (32, 64), (40, 64), (48, 72), (64, 96), (256, 384)]
     {
         let options = with(|o| o.write_buffer_size = size * MIB);
-        assert_eq!(options.memtable_bytes(), together * MIB, "{size}");
+        assert_eq!(options.resolve().write_buffers.bytes, together * MIB, "{size}");
     }
     let given = with(|o| (o.write_buffer_size, o.max_write_buffers) = (64 * MIB, 2));
-    assert_eq!(given.memtable_bytes(), 128 * MIB);
+    assert_eq!(given.resolve().write_buffers.bytes, 128 * MIB);
 }
 
 #[test]
 fn automatic_limits_follow_the_write_buffer() {
-    let small = with(|o| o.write_buffer_size = MIB);
-    assert_eq!((small.wal_limit(), small.target_file_size()), (64 << 20, 8 << 20));
-    let large = with(|o| o.write_buffer_size = 256 * MIB);
-    assert_eq!((large.wal_limit(), large.target_file_size()), (1 << 30, 64 << 20));
-    let given = with(|o| (o.wal_limit, o.target_file_size) = (5, 6));
-    assert_eq!((given.wal_limit(), given.target_file_size()), (5, 6));
+    let limits = |change: &dyn Fn(&mut Options)| {
+        let settings = with(change).resolve();
+        (settings.wal_limit, settings.tree.target_file_size)
+    };
+    assert_eq!(limits(&|o| o.write_buffer_size = MIB), (64 << 20, 8 << 20));
+    assert_eq!(limits(&|o| o.write_buffer_size = 256 * MIB), (1 << 30, 64 << 20));
+    assert_eq!(limits(&|o| (o.wal_limit, o.target_file_size) = (5, 6)), (5, 6));
 }
 
 /// Upper levels get more filter bits, so that their false positives together stay below the last's.
 #[test]
 fn filters_above_are_sharper() {
-    let settings = KeyspaceSettings::of_database(&Options::default());
+    let settings = Options::default().keyspace_settings();
     let bits: Vec<_> = (0..7).map(|level| settings.filter_bits(7, level)).collect();
     assert_eq!(bits, [16, 16, 16, 16, 14, 12, 10]);
     let off = KeyspaceSettings { bloom_bits: 0, ..settings };

@@ -2,89 +2,30 @@
 //!
 //! Invariant: whatever passes, no sum or product of sizes overflows, and work makes progress.
 
-use std::fmt::Display;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::fold::{MergeOperator, builtin};
 use crate::key::{BytewiseComparator, Comparator};
-use crate::options::memory::{SMALLEST_BACKGROUND, SMALLEST_BUDGET};
-use crate::options::{Compression, MAX_LEVELS, Options};
-use crate::runtime::RuntimeOptions;
-use crate::table::zstd;
+use crate::options::Options;
+use crate::settings::MAX_LEVELS;
+use crate::settings::range::{
+    BACKGROUND_THREADS, BLOCK_CACHE_SIZE, COMPACTION_MEMORY_BUDGET, GIB, KIB, MAX_OPEN_FILES,
+    MEMORY_BUDGET, MIB, MOST_BYTES, MOST_MEMORY, MOST_RUNS, Range, TIB, automatic_or, between,
+    number, out_of_range,
+};
 use crate::user_code::guarded;
-
-/// Where a number may lie, both ends included.
-#[derive(Clone, Copy)]
-pub(super) struct Range {
-    /// Whether 0, below the floor, stands for a number that follows from other options.
-    or_automatic: bool,
-    pub(super) floor: u64,
-    pub(super) ceiling: u64,
-}
-
-const fn between(floor: u64, ceiling: u64) -> Range {
-    Range { or_automatic: false, floor, ceiling }
-}
-
-const fn automatic_or(floor: u64, ceiling: u64) -> Range {
-    Range { or_automatic: true, floor, ceiling }
-}
-
-const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
-const GIB: u64 = 1 << 30;
-const TIB: u64 = 1 << 40;
-
-/// More memory, and more bytes in a level or log, than any machine has; sums of them do not
-/// overflow.
-const MOST_MEMORY: u64 = 16 * TIB;
-const MOST_BYTES: u64 = 1024 * TIB;
-/// More runs than can be, for options that are to be switched off by a large number.
-const MOST_RUNS: u64 = 1 << 30;
-/// More tables or threads than can be.
-const MOST_FILES: u64 = 1 << 30;
-const MOST_THREADS: u64 = 1024;
 
 const WRITE_BUFFER_SIZE: Range = between(4 * KIB, 4 * GIB);
 const MAX_WRITE_BUFFERS: Range = automatic_or(2, 4096);
 /// Below the floor each put would begin a log of its own.
 const WAL_LIMIT: Range = automatic_or(4 * KIB, MOST_BYTES);
-const MEMORY_BUDGET: Range = automatic_or(SMALLEST_BUDGET as u64, MOST_MEMORY);
-const COMPACTION_MEMORY_BUDGET: Range = automatic_or(SMALLEST_BACKGROUND as u64, MOST_MEMORY);
-const BLOCK_CACHE_SIZE: Range = between(0, MOST_MEMORY);
 const BLOCK_SIZE: Range = between(256, 64 * MIB);
 const BLOOM_BITS: Range = between(0, 64);
 /// Below the floor each key would be a table of its own.
 const TARGET_FILE_SIZE: Range = automatic_or(KIB, TIB);
-const MAX_OPEN_FILES: Range = between(1, MOST_FILES);
-const BACKGROUND_THREADS: Range = between(1, MOST_THREADS);
 const MERGE_IO_BUDGET: Range = automatic_or(4 * KIB, MOST_BYTES);
-
-impl Range {
-    /// # Errors
-    /// `InvalidArgument`, naming the option, its value and the range.
-    fn check(self, option: &str, value: u64) -> Result<()> {
-        let Range { or_automatic, floor, ceiling } = self;
-        if (floor..=ceiling).contains(&value) || or_automatic && value == 0 {
-            return Ok(());
-        }
-        let zero = if or_automatic { "0 (automatic) or " } else { "" };
-        Err(out_of_range(option, &value, &format!("{zero}between {floor} and {ceiling}")))
-    }
-}
-
-#[cold]
-fn out_of_range(option: &str, value: &dyn Display, range: &str) -> Error {
-    Error::invalid_argument(format!("{option} is {value}, but must be {range}"))
-}
-
-/// The number of an option; one that does not fit into 64 bits is beyond every ceiling.
-fn number(value: usize) -> u64 {
-    u64::try_from(value).unwrap_or(u64::MAX)
-}
 
 impl Options {
     /// Checks that every setting is in its range. Each floor keeps a few thousand writes from
@@ -92,7 +33,7 @@ impl Options {
     ///
     /// # Errors
     /// `InvalidArgument`, naming the option, its value and the range; `Unsupported` for
-    /// [`Compression::Zstd`] without the cargo feature `zstd`.
+    /// [`Compression::Zstd`](crate::Compression::Zstd) without the cargo feature `zstd`.
     pub fn validate(&self) -> Result<()> {
         for (option, value, range) in self.numbers() {
             range.check(option, value)?;
@@ -116,7 +57,7 @@ impl Options {
             let range = "at least level0_compaction_trigger, or writes would wait for ever";
             return Err(out_of_range("level0_stop_trigger", &self.level0_stop_trigger, range));
         }
-        check_compression(self.compression)?;
+        self.compression.check_supported()?;
         check_operators(&self.operators)?;
         std::iter::once(&self.comparator)
             .chain(&self.comparators)
@@ -175,23 +116,6 @@ impl Options {
 
 /// Largest `max_bytes_for_level_multiplier`.
 const MOST_TIMES: f64 = 1e6;
-
-impl RuntimeOptions {
-    /// # Errors
-    /// `InvalidArgument`, naming the option, its value and the range.
-    pub(crate) fn validate(&self) -> Result<()> {
-        let numbers = [
-            ("memory_budget", self.memory_budget, MEMORY_BUDGET),
-            ("compaction_memory_budget", self.compaction_memory_budget, COMPACTION_MEMORY_BUDGET),
-            ("block_cache_size", self.block_cache_size, BLOCK_CACHE_SIZE),
-            ("max_open_files", self.max_open_files, MAX_OPEN_FILES),
-            ("background_threads", self.background_threads, BACKGROUND_THREADS),
-        ];
-        numbers
-            .into_iter()
-            .try_for_each(|(option, value, range)| range.check(option, number(value)))
-    }
-}
 
 /// Longest name of an operator or comparator, in bytes.
 const MAX_NAME: usize = 255;
@@ -285,13 +209,4 @@ pub(crate) fn check_comparator(comparator: &dyn Comparator) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-/// # Errors
-/// `Unsupported` for a codec that this build has not.
-pub(crate) fn check_compression(compression: Compression) -> Result<()> {
-    match compression {
-        Compression::Zstd => zstd::supported(),
-        Compression::None | Compression::Lz4 | Compression::Snappy => Ok(()),
-    }
 }

@@ -18,11 +18,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use foldb_chains::{ArenaPool, Chains};
 
-use crate::memory::{Gauge, MemoryUsage};
-use crate::memtable::Memtable;
-use crate::options::MemoryShares;
+use crate::files::FilePool;
+use crate::memory::{Gauge, MemoryUsage, WriteBuffer};
+use crate::settings::MemoryShares;
 use crate::table::BlockStore;
-use crate::version::TablePool;
 
 /// Bytes that all databases write between two looks at the books, at least.
 const LOOK_BYTES: u64 = 64 << 10;
@@ -44,7 +43,7 @@ pub(crate) struct Ledger {
     pub(crate) shares: MemoryShares,
     pub(crate) arenas: Arc<ArenaPool>,
     pub(crate) blocks: Arc<BlockStore>,
-    pub(crate) tables: Arc<TablePool>,
+    pub(crate) tables: Arc<FilePool>,
     /// What flushes and compactions take.
     pub(crate) background: Arc<Gauge>,
     /// Bytes written by all databases so far.
@@ -63,7 +62,7 @@ pub(crate) struct Ledger {
 #[derive(Debug)]
 struct Tracked {
     owner: u64,
-    memtable: Weak<Memtable>,
+    memtable: Weak<dyn WriteBuffer>,
     /// Its memory: may be there longer, for a value that lies in it.
     chains: Weak<Chains>,
 }
@@ -92,7 +91,7 @@ impl Ledger {
         let blocks = Arc::new(BlockStore::new(shares.cache));
         let ledger = Ledger {
             arenas: ArenaPool::new(shares.memtables.saturating_sub(shares.write_buffer)),
-            tables: Arc::new(TablePool::new(Arc::clone(&blocks), shares.open_tables)),
+            tables: blocks.file_pool(shares.open_tables),
             blocks,
             background: Arc::default(),
             written: AtomicU64::new(0),
@@ -112,10 +111,11 @@ impl Ledger {
     }
 
     /// Enters a new memtable of a database.
-    pub(crate) fn track(&self, owner: u64, memtable: &Arc<Memtable>) {
+    pub(crate) fn track<B: WriteBuffer + 'static>(&self, owner: u64, memtable: &Arc<B>) {
         let chains = Arc::downgrade(memtable.chains());
+        let memtable: Weak<B> = Arc::downgrade(memtable);
         self.written.fetch_add(NEW_MEMTABLE_BYTES, Ordering::Relaxed);
-        self.lock().push(Tracked { owner, memtable: Arc::downgrade(memtable), chains });
+        self.lock().push(Tracked { owner, memtable, chains });
     }
 
     /// Notes so many bytes of writes. Whether it is time to look at the books again: for one of all
@@ -158,7 +158,7 @@ impl Ledger {
         // Dropped after the lock: the last holder of a memtable gives its memory back.
         let memtables: Vec<_> =
             self.lock().iter().filter_map(|tracked| tracked.memtable.upgrade()).collect();
-        let is_flushed = |memtable: &Arc<Memtable>| {
+        let is_flushed = |memtable: &Arc<dyn WriteBuffer>| {
             let is_used = memtable.is_active() || memtable.is_waiting();
             !is_used || memtable.is_empty()
         };
@@ -187,7 +187,7 @@ impl Ledger {
         tracked.retain(|Tracked { owner, memtable, chains }| {
             let Some(chains) = chains.upgrade() else { return false };
             let memtable = memtable.upgrade();
-            let ranges = memtable.as_ref().map_or(0, |memtable| memtable.range_bytes());
+            let ranges = memtable.as_ref().map_or(0, |memtable| memtable.bytes_beside_chains());
             let size = chains.bytes_resident() + ranges;
             match &memtable {
                 Some(memtable) if memtable.is_active() => {

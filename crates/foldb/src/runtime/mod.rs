@@ -6,6 +6,7 @@
 //! once.
 
 mod ledger;
+mod options;
 #[cfg(test)]
 mod tests;
 mod workers;
@@ -14,14 +15,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldb_env::{SystemThreads, Threads};
+use foldb_env::Threads;
 
-use crate::compaction::memory::WorkMemory;
-use crate::memory::MemoryUsage;
-use crate::memtable::Memtable;
-use crate::options::MemoryShares;
+use crate::memory::{MemoryUsage, WriteBuffer};
+use crate::rewriting::memory::WorkMemory;
+use crate::settings::MemoryShares;
 
 pub(crate) use ledger::{Balance, Ledger};
+pub use options::RuntimeOptions;
 pub(crate) use workers::{IDLE, Tenant, Work, Workers};
 
 /// What databases share that are opened with it: background threads, block cache, file handles of
@@ -68,49 +69,13 @@ impl Drop for Inner {
     }
 }
 
-/// How a [`Runtime`] is made. Plain data; all sizes are bytes.
-#[derive(Clone, Debug)]
-pub struct RuntimeOptions {
-    /// What memtables, cache, indexes, filters and background work of all databases take together.
-    /// Default: 0, which is 256 MiB, or more where the other sizes need it. More: larger flushes,
-    /// fewer tables opened again. Less: see [`crate::Options::memory_budget`]. RocksDB:
-    /// `WriteBufferManager` with its cost charged to the block cache.
-    pub memory_budget: usize,
-    /// Bytes of cached blocks, uncompressed. Default: 32 MiB. RocksDB: `block_cache`.
-    pub block_cache_size: usize,
-    /// What flushes and compactions may take, all threads together; see
-    /// [`crate::Options::compaction_memory_budget`]. Default: 0, an eighth of the memory budget.
-    pub compaction_memory_budget: usize,
-    /// Tables held open at once. Default: 1000. RocksDB: `max_open_files`.
-    pub max_open_files: usize,
-    /// Threads that flush and compact; of two or more one is always left to flush. Default: 2.
-    /// More: more databases compact at once, and each has less memory for it. RocksDB:
-    /// `max_background_jobs`.
-    pub background_threads: usize,
-    /// Where the threads come from. Default: the operating system.
-    pub threads: Arc<dyn Threads>,
-}
-
-impl Default for RuntimeOptions {
-    fn default() -> Self {
-        RuntimeOptions {
-            memory_budget: 0,
-            block_cache_size: 32 << 20,
-            compaction_memory_budget: 0,
-            max_open_files: 1000,
-            background_threads: 2,
-            threads: Arc::new(SystemThreads),
-        }
-    }
-}
-
 impl Runtime {
     /// A runtime without databases. Its threads start with the first one.
     ///
     /// # Errors
     /// `InvalidArgument`, naming the option, its value and the range.
     pub fn new(options: RuntimeOptions) -> crate::Result<Runtime> {
-        let shares = MemoryShares::of_runtime(&options)?;
+        let shares = options.memory_shares()?;
         Ok(Runtime::with_shares(shares, options.threads))
     }
 
@@ -159,7 +124,7 @@ impl Runtime {
     }
 
     /// Enters a memtable of a database in the books.
-    pub(crate) fn track(&self, database: u64, memtable: &Arc<Memtable>) {
+    pub(crate) fn track(&self, database: u64, memtable: &Arc<impl WriteBuffer + 'static>) {
         self.ledger().track(database, memtable);
     }
 }

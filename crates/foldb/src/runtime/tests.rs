@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foldb_env::SystemThreads;
 
-use crate::options::MemoryShares;
+use crate::settings::MemoryShares;
 use crate::{Db, Options, Runtime};
 
 const KIB: usize = 1 << 10;

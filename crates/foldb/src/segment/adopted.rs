@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use super::address::Address;
-use super::file::SegmentFile;
-use super::map::Placement;
 use crate::key::{KeyspaceId, SeqNo};
+use crate::segment::file::SegmentFile;
+use crate::segment::map::Placement;
+use crate::separated::address::Address;
 use crate::wal::{SealedLog, SeparableValues};
 
 /// A log of which a flush refers to values instead of copying them. Its bytes are durable.

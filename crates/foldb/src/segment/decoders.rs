@@ -1,10 +1,10 @@
 //! The decoders of value segments, for fuzzing: see [`crate::decoders`].
 
-use super::address::Address;
-use super::extents::PieceReader;
-use super::format::{FileHeader, parse_section_header};
-use super::references::ReferencesEntry;
 use crate::encoding::ByteReader;
+use crate::segment::format::{FileHeader, parse_section_header};
+use crate::separated::address::Address;
+use crate::separated::extents::PieceReader;
+use crate::separated::references::ReferencesEntry;
 
 pub(crate) fn value_address(bytes: &[u8]) {
     let Ok(address) = Address::decode(bytes) else { return };

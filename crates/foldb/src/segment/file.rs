@@ -1,25 +1,27 @@
-//! Segment files in use, and what happens when nobody needs one any more.
+//! Segment files in use, and what happens when no version needs one any more.
 
+use std::any::Any;
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::ArcSwapOption;
 
-use super::open::OpenFile;
-use crate::version::{FileKind, Trash};
+use crate::files::{FileKind, InUse, PooledFile, Trash};
+use crate::segment::open::OpenFile;
 
 /// Times that merges fail to read a file before they leave it alone.
 const MOST_FAILURES: u32 = 3;
 
 /// A segment file. There is one of these per file, shared by every version with a segment in it and
-/// by who appends to it: see [`Trash::segment_file`].
+/// by its writer: see [`SegmentFiles::get`].
 pub(crate) struct SegmentFile {
     number: u64,
     /// The open file, while it is open.
-    pub(super) open: ArcSwapOption<OpenFile>,
+    pub(crate) open: ArcSwapOption<OpenFile>,
     /// Set at each use, cleared as the eviction hand passes.
-    pub(super) used: AtomicBool,
+    pub(crate) used: AtomicBool,
     /// Whether segments may still be appended. Once it is not it never is again.
     growing: AtomicBool,
     /// Whether it is a log. Once it is it always is.
@@ -33,13 +35,8 @@ pub(crate) struct SegmentFile {
     trash: Arc<Trash>,
 }
 
-/// The file was used since somebody asked.
-#[derive(Debug)]
-pub(crate) struct InUse;
-
 impl SegmentFile {
-    /// To be made by [`Trash::segment_file`] alone.
-    pub(crate) fn new(number: u64, trash: &Arc<Trash>) -> SegmentFile {
+    fn new(number: u64, trash: &Arc<Trash>) -> SegmentFile {
         SegmentFile {
             number,
             open: ArcSwapOption::empty(),
@@ -57,24 +54,12 @@ impl SegmentFile {
         self.number
     }
 
-    /// Keeps it open no longer, unless it was used since the last time this was asked. What is let
-    /// go of is closed when the caller drops it.
-    ///
-    /// # Errors
-    /// It was used.
-    pub(crate) fn let_go_if_unused(&self) -> std::result::Result<Option<Arc<OpenFile>>, InUse> {
-        match self.used.swap(false, Ordering::Relaxed) {
-            true => Err(InUse),
-            false => Ok(self.open.swap(None)),
-        }
-    }
-
     /// Whether segments may still be appended: then it must be copied, never linked (H12).
     pub(crate) fn is_growing(&self) -> bool {
         self.growing.load(Ordering::Acquire)
     }
 
-    pub(super) fn set_growing(&self, growing: bool) {
+    pub(crate) fn set_growing(&self, growing: bool) {
         self.growing.store(growing, Ordering::Release);
     }
 
@@ -113,8 +98,22 @@ impl SegmentFile {
         self.is_obsolete() && !self.is_growing()
     }
 
-    pub(super) fn is_obsolete(&self) -> bool {
+    pub(crate) fn is_obsolete(&self) -> bool {
         self.obsolete.load(Ordering::Acquire)
+    }
+}
+
+impl PooledFile for SegmentFile {
+    fn close_unless_used(&self) -> std::result::Result<Option<Arc<dyn Any + Send + Sync>>, InUse> {
+        match self.used.swap(false, Ordering::Relaxed) {
+            true => Err(InUse),
+            false => Ok(self.open.swap(None).map(|open| open as Arc<dyn Any + Send + Sync>)),
+        }
+    }
+
+    #[cfg(test)]
+    fn is_open(&self) -> bool {
+        self.open.load().is_some()
     }
 }
 
@@ -129,5 +128,45 @@ impl Drop for SegmentFile {
         if *self.obsolete.get_mut() {
             self.trash.throw(FileKind::Segment(self.number));
         }
+    }
+}
+
+/// The segment files in use, so that there is one [`SegmentFile`] of each.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentFiles {
+    files: Mutex<HashMap<u64, Weak<SegmentFile>>>,
+    trash: Arc<Trash>,
+}
+
+impl SegmentFiles {
+    /// Where files go that no version needs.
+    pub(crate) fn trash(&self) -> &Arc<Trash> {
+        &self.trash
+    }
+
+    /// The segment file of this number: the one that is in use, or a new one.
+    pub(crate) fn get(&self, number: u64) -> Arc<SegmentFile> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = files.get(&number).and_then(Weak::upgrade) {
+            return file;
+        }
+        files.retain(|_, file| file.strong_count() > 0);
+        let file = Arc::new(SegmentFile::new(number, &self.trash));
+        files.insert(number, Arc::downgrade(&file));
+        file
+    }
+
+    /// Whether a reader still holds a segment file that no current version needs.
+    pub(crate) fn awaits_readers(&self) -> bool {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files_in_use: Vec<_> = files.values().filter_map(Weak::upgrade).collect();
+        // Let go of without the lock: this thread may be the last holder.
+        drop(files);
+        files_in_use.iter().any(|file| file.is_replaced())
+    }
+
+    /// Whether a file waits to be unlinked, or will once its readers let go of it.
+    pub(crate) fn expects_trash(&self) -> bool {
+        self.trash.is_expected() || self.awaits_readers()
     }
 }

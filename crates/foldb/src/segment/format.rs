@@ -7,13 +7,9 @@
 //!           checksum u64, seeded with the file number
 //!
 //! section:  magic "sect" | flags u32 | segment u64 | checksum u64, seeded with the segment
-//!           record | record | ... | 0
+//!           record | record | ... | 0        records: see `separated::record`
 //!           tail: moves
 //!           tail: hints
-//!
-//! record:   value length + 1  varint | value | checksum u64 of both
-//!           [key part, if the section is keyed:
-//!            key length varint | key | seqno varint | checksum u64 of the three]
 //!
 //! tail:     chunk | chunk | ... | a chunk of length 0
 //!
@@ -38,12 +34,11 @@
 //! are. Sections stand on their own, so a file may grow by one at each flush until it has
 //! `segment_size` bytes; what lies behind the last section that the manifest knows does not exist.
 
-use xxhash_rust::xxh3::Xxh3;
-
-use super::address::{CHECKSUM_LEN, SegmentId};
-use crate::encoding::{ByteReader, checksum, checksum_seed, put_varint};
+use crate::encoding::{ByteReader, checksum, checksum_seed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::KeyspaceId;
+use crate::separated::address::SegmentId;
+use crate::separated::record::check_sum;
 
 /// Version of the format this code writes, and the newest it reads.
 pub(crate) const FORMAT_VERSION: u32 = 1;
@@ -205,86 +200,4 @@ impl ChunkOf {
         check_sum("chunk", reader.u64("checksum of a chunk")?, found)?;
         Ok(payload)
     }
-}
-
-/// Seed of the checksum of the record at a position of a segment.
-#[inline]
-pub(crate) fn record_seed(segment: SegmentId, position: u64) -> u64 {
-    checksum_seed(segment, position)
-}
-
-/// Appends a record, and answers its checksum.
-#[inline]
-pub(crate) fn put_record(
-    out: &mut Vec<u8>,
-    segment: SegmentId,
-    position: u64,
-    value: &[u8],
-) -> u64 {
-    let start = out.len();
-    put_varint(out, value.len() as u64 + 1);
-    out.extend_from_slice(value);
-    let sum = checksum(record_seed(segment, position), &out[start..]);
-    out.extend_from_slice(&sum.to_le_bytes());
-    sum
-}
-
-/// The checksum that the record of a value has at this position.
-pub(crate) fn record_checksum(segment: SegmentId, position: u64, value: &[u8]) -> u64 {
-    let mut hasher = Xxh3::with_seed(record_seed(segment, position));
-    let mut head = Vec::with_capacity(10);
-    put_varint(&mut head, value.len() as u64 + 1);
-    hasher.update(&head);
-    hasher.update(value);
-    hasher.digest()
-}
-
-/// Appends a key part, and answers its length.
-pub(crate) fn put_key_part(
-    out: &mut Vec<u8>,
-    segment: SegmentId,
-    position: u64,
-    key: &[u8],
-    seqno: u64,
-) -> u64 {
-    let start = out.len();
-    put_varint(out, key.len() as u64);
-    out.extend_from_slice(key);
-    put_varint(out, seqno);
-    let sum = checksum(!record_seed(segment, position), &out[start..]);
-    out.extend_from_slice(&sum.to_le_bytes());
-    (out.len() - start) as u64
-}
-
-/// Checks that `record` (head, value and checksum) is that of a value of `len` bytes at this
-/// position, and answers where the value begins in it.
-///
-/// # Errors
-/// `Corruption`.
-#[inline]
-pub(crate) fn check_record(
-    record: &[u8],
-    segment: SegmentId,
-    position: u64,
-    len: u64,
-) -> Result<usize> {
-    let covered = record.len() - CHECKSUM_LEN as usize;
-    let (checked, sum) = record.split_at(covered);
-    let expected = sum.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
-    check_sum("value", expected, checksum(record_seed(segment, position), checked))?;
-    // What was checked was written with this length, unless the address itself is wrong.
-    match crate::encoding::decode_varint(checked) {
-        Some((found, head)) if found == len + 1 && head as u64 + len == covered as u64 => Ok(head),
-        found => Err(Error::corruption(format!(
-            "expected a value of {len} bytes, found {:?}",
-            found.map(|(len, _)| len.wrapping_sub(1))
-        ))),
-    }
-}
-
-pub(crate) fn check_sum(what: &str, expected: u64, found: u64) -> Result<()> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(Error::corruption(format!("{what} checksum: expected {expected:016x}, found {found:016x}")))
 }

@@ -3,15 +3,16 @@
 //! Drawn in [`super::format`]. There is one hint per record, in the order of the records, so a
 //! record's position follows from the lengths before it and the section's moves.
 
-use super::address::{CHECKSUM_LEN, SegmentId, head_len};
-use super::extents::PIECE;
-use super::format::Tail;
-use super::map::Placement;
-use super::open::OpenFile;
-use super::tails::{Kept, TailReader, TailWriter};
 use crate::encoding::{ByteReader, common_prefix, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
 use crate::key::SeqNo;
+use crate::segment::format::Tail;
+use crate::segment::map::Placement;
+use crate::segment::open::OpenFile;
+use crate::segment::tails::{Kept, TailReader, TailWriter};
+use crate::separated::address::{SegmentId, head_len};
+use crate::separated::extents::PIECE;
+use crate::separated::record::CHECKSUM_LEN;
 
 /// Hints being written.
 #[derive(Debug)]
@@ -23,13 +24,13 @@ pub(crate) struct HintsWriter {
 }
 
 impl HintsWriter {
-    pub(super) fn new(segment: SegmentId, flags: u32) -> HintsWriter {
+    pub(crate) fn new(segment: SegmentId, flags: u32) -> HintsWriter {
         let tail = TailWriter::new(segment, flags, Tail::Hints);
         HintsWriter { tail, chunk: Vec::new(), last_key: Vec::new() }
     }
 
     /// Adds the hint of the next record. Chunks go to `out` as they get full.
-    pub(super) fn add(&mut self, key: &[u8], seqno: SeqNo, value_len: u64, out: &mut Vec<u8>) {
+    pub(crate) fn add(&mut self, key: &[u8], seqno: SeqNo, value_len: u64, out: &mut Vec<u8>) {
         if self.chunk.len() + key.len() > PIECE {
             self.end_chunk(out);
         }
@@ -48,12 +49,12 @@ impl HintsWriter {
         self.last_key.clear();
     }
 
-    pub(super) fn end(mut self, out: &mut Vec<u8>) {
+    pub(crate) fn end(mut self, out: &mut Vec<u8>) {
         self.end_chunk(out);
         self.tail.end(out);
     }
 
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.chunk.capacity() + self.last_key.capacity()
     }
 }
@@ -68,7 +69,7 @@ pub(crate) struct Hint {
 }
 
 /// The hints of a section, one after another.
-pub(super) struct Hints<'a> {
+pub(crate) struct Hints<'a> {
     tail: TailReader<'a>,
     kept: Kept<'a>,
     chunk: Vec<u8>,
@@ -81,7 +82,7 @@ pub(super) struct Hints<'a> {
 impl<'a> Hints<'a> {
     /// # Errors
     /// `Corruption`, `Io`.
-    pub(super) fn new(file: &'a OpenFile, placement: &Placement) -> Result<Hints<'a>> {
+    pub(crate) fn new(file: &'a OpenFile, placement: &Placement) -> Result<Hints<'a>> {
         Ok(Hints {
             tail: TailReader::hints(file, placement)?,
             kept: Kept::new(file, placement),
@@ -96,7 +97,7 @@ impl<'a> Hints<'a> {
     ///
     /// # Errors
     /// `Corruption` naming file and offset for bytes that are no hints; `Io`.
-    pub(super) fn next(&mut self) -> Result<Option<&Hint>> {
+    pub(crate) fn next(&mut self) -> Result<Option<&Hint>> {
         if self.at == self.chunk.len() {
             let Some(chunk) = self.tail.next()? else { return Ok(None) };
             self.chunk.clear();
@@ -118,11 +119,11 @@ impl<'a> Hints<'a> {
     }
 
     /// The one that [`Hints::next`] answered last.
-    pub(super) fn last(&self) -> &Hint {
+    pub(crate) fn last(&self) -> &Hint {
         &self.hint
     }
 
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let key = self.hint.key.capacity();
         self.tail.memory_bytes() + self.kept.memory_bytes() + self.chunk.capacity() + key
     }
@@ -144,9 +145,9 @@ fn decode(bytes: &mut ByteReader<'_>, hint: &mut Hint) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::extents::{Extent, PieceWriter};
     use crate::segment::format::{MOVED, put_section_header};
     use crate::segment::open::in_memory;
+    use crate::separated::extents::{Extent, PieceWriter};
 
     /// A section without records that has hints of as many records as there are keys, of 100 bytes
     /// each.

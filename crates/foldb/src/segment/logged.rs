@@ -13,14 +13,15 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::address::{Address, CHECKSUM_LEN};
-use super::format::{check_sum, record_seed};
-use super::hints::Hint;
-use super::map::Placement;
-use super::open::OpenFile;
 use crate::encoding::{checksum_seed, decode_varint};
 use crate::error::{Error, Result};
 use crate::key::{KeyspaceId, Kind, SeqNo};
+use crate::segment::hints::Hint;
+use crate::segment::map::Placement;
+use crate::segment::open::OpenFile;
+use crate::separated::address::Address;
+use crate::separated::record::CHECKSUM_LEN;
+use crate::separated::record::{check_sum, record_seed};
 use crate::wal::format::{FrameHeader, HEADER_LEN, Part};
 use crate::wal::{BatchHeader, LOG_FORMAT, LogHeader, LogRecord, SEPARABLE_PUT};
 
@@ -34,7 +35,7 @@ const MOST_HEAD: u64 = 10;
 ///
 /// # Errors
 /// `Corruption` naming the file; `Unsupported`; `Io`.
-pub(super) fn check_header(file: &OpenFile, log: u64, database: u64) -> Result<()> {
+pub(crate) fn check_header(file: &OpenFile, log: u64, database: u64) -> Result<()> {
     let header = log_header(file, log)?;
     header.check_format("log", LOG_FORMAT).map_err(|error| error.at(file.path(), 0))?;
     if (header.log, header.database) == (log, database) {
@@ -67,14 +68,14 @@ fn log_header(file: &OpenFile, log: u64) -> Result<LogHeader> {
 
 /// A value of a log, and whose it is.
 #[derive(Debug, Default)]
-pub(super) struct LoggedValue {
-    pub(super) keyspace: KeyspaceId,
-    pub(super) hint: Hint,
+pub(crate) struct LoggedValue {
+    pub(crate) keyspace: KeyspaceId,
+    pub(crate) hint: Hint,
 }
 
 /// A walk over the separable values of a log. Little is held, however long frames, keys and values
 /// are but for one key.
-pub(super) struct LoggedValues<'a> {
+pub(crate) struct LoggedValues<'a> {
     file: &'a OpenFile,
     log: u64,
     end: u64,
@@ -100,7 +101,7 @@ struct Frame {
 }
 
 impl<'a> LoggedValues<'a> {
-    pub(super) fn new(file: &'a OpenFile, placement: &Placement, step: usize) -> LoggedValues<'a> {
+    pub(crate) fn new(file: &'a OpenFile, placement: &Placement, step: usize) -> LoggedValues<'a> {
         LoggedValues {
             file,
             log: placement.segment,
@@ -120,7 +121,7 @@ impl<'a> LoggedValues<'a> {
     ///
     /// # Errors
     /// `Corruption` naming file and offset for bytes that are not as they were logged; `Io`.
-    pub(super) fn next(&mut self) -> Result<Option<&LoggedValue>> {
+    pub(crate) fn next(&mut self) -> Result<Option<&LoggedValue>> {
         let found = self.find_next().map_err(|error| match error.path() {
             Some(_) => error,
             None => error.at(self.file.path(), self.frame.start),
@@ -129,21 +130,21 @@ impl<'a> LoggedValues<'a> {
     }
 
     /// The one that [`LoggedValues::next`] answered last.
-    pub(super) fn last(&self) -> &LoggedValue {
+    pub(crate) fn last(&self) -> &LoggedValue {
         &self.value
     }
 
     /// Bytes behind the walk.
-    pub(super) fn passed(&self) -> u64 {
+    pub(crate) fn passed(&self) -> u64 {
         self.at
     }
 
     /// Where the frame begins that the walk is in.
-    pub(super) fn frame_start(&self) -> u64 {
+    pub(crate) fn frame_start(&self) -> u64 {
         self.frame.start
     }
 
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.window.capacity() + self.value.hint.key.capacity()
     }
 

@@ -9,11 +9,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::address::SegmentId;
-use super::file::SegmentFile;
-use super::format::{ADOPTED, FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN, UNHINTED};
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
+use crate::segment::file::SegmentFile;
+use crate::segment::format::{
+    ADOPTED, FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN, UNHINTED,
+};
+use crate::separated::address::SegmentId;
 
 /// Where a segment lies: its section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ impl Placement {
     }
 
     /// The beginning of a log, up to where a frame ends.
-    pub(super) fn up_to(&self, end: u64) -> Placement {
+    pub(crate) fn up_to(&self, end: u64) -> Placement {
         Placement { len: end, ..*self }
     }
 
@@ -328,14 +330,14 @@ impl SegmentMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::version::Trash;
+    use crate::segment::SegmentFiles;
 
     #[test]
     fn a_segment_is_never_placed_over_another_of_its_id() {
-        let trash: Arc<Trash> = Arc::default();
+        let segment_files: Arc<SegmentFiles> = Arc::default();
         let at = |file, records_len, flags| {
             let placement = Placement { file, flags, ..Placement::lost(27, records_len) };
-            (placement, trash.segment_file(file))
+            (placement, segment_files.get(file))
         };
         let mut map = SegmentMap::default();
         let mut place = |file, records_len, flags| {

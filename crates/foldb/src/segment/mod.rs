@@ -18,40 +18,31 @@
 //! Reading order: [`address`], [`format`], [`extents`], [`references`], [`map`]; then [`writer`],
 //! [`open`], [`scan`], [`merge`].
 
-mod address;
 mod adopted;
 #[cfg(any(test, feature = "internals"))]
 pub(crate) mod decoders;
-mod extents;
-mod file;
-mod format;
-mod hints;
-mod logged;
-mod map;
-pub(crate) mod merge;
-mod open;
-mod record_check;
-mod references;
+pub(crate) mod file;
+pub(crate) mod format;
+pub(crate) mod hints;
+pub(crate) mod logged;
+pub(crate) mod map;
+pub(crate) mod open;
+pub(crate) mod record_check;
 mod salvage;
 mod scan;
-mod section;
+pub(crate) mod section;
 mod sections;
-mod tails;
+pub(crate) mod tails;
 #[cfg(test)]
 mod tests;
 mod verify;
 mod writer;
 
-pub(crate) use address::{Address, SegmentId};
 pub(crate) use adopted::AdoptedLog;
-pub(crate) use extents::{Extent, Extents, MOST_PIECE, PIECE};
-pub(crate) use file::{InUse, SegmentFile};
-pub(crate) use format::{
-    FILE_HEADER_LEN as SEGMENT_HEADER_LEN, FileHeader as SegmentHeader, put_record, record_checksum,
-};
+pub(crate) use file::SegmentFiles;
+pub(crate) use format::{FILE_HEADER_LEN as SEGMENT_HEADER_LEN, FileHeader as SegmentHeader};
 pub(crate) use map::{FileUse, Placement, SegmentMap};
 pub(crate) use open::{OpenFile as OpenSegment, OpenSegments};
-pub(crate) use references::{References, ReferencesBuilder, ReferencesEntry, SegmentPieces};
 pub(crate) use scan::ValueReader;
 pub(crate) use section::WriterContext;
 pub(crate) use sections::FoundSection;

@@ -5,27 +5,30 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 use foldb_env::{FileSystem, RandomAccessFile};
 
-use super::address::{Address, SegmentId};
-use super::extents::Extents;
-use super::file::SegmentFile;
-use super::format::{
-    FILE_HEADER_LEN, FileHeader, SECTION_HEADER_LEN, check_record, check_section_header,
-};
-use super::logged;
-use super::map::{Placement, SegmentMap};
-use super::tails::{Kept, MoveChunks};
 use crate::error::{Error, Result};
+use crate::files::FileNames;
+use crate::files::PooledFile;
+use crate::files::{Closed, FilePool, HeldFiles};
 use crate::key::KeyspaceId;
 use crate::memory::Charge;
-use crate::table::BlockBytes;
+use crate::segment::file::SegmentFile;
+use crate::segment::format::{
+    FILE_HEADER_LEN, FileHeader, SECTION_HEADER_LEN, check_section_header,
+};
+use crate::segment::logged;
+use crate::segment::map::{Placement, SegmentMap};
+use crate::segment::tails::{Kept, MoveChunks};
+use crate::separated::address::{Address, SegmentId};
+use crate::separated::extents::Extents;
+use crate::separated::record::check_record;
+use crate::value::BlockBytes;
 use crate::value::Value;
-use crate::version::{Closed, FileNames, HeldTables, TablePool};
 
 /// An open segment file.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ pub(crate) struct OpenFile {
     /// Where the records of moved segments lie, of those that were asked for.
     moves: ArcSwap<BTreeMap<(SegmentId, u64), Known>>,
     /// It counts among the open tables, and its moves among their indexes.
-    held: HeldTables,
+    held: HeldFiles,
 }
 
 /// What is held in memory of where a segment's records lie.
@@ -173,7 +176,7 @@ pub(crate) struct OpenSegments {
     fs: Arc<dyn FileSystem>,
     names: FileNames,
     database: u64,
-    pool: Arc<TablePool>,
+    pool: Arc<FilePool>,
     closed: Arc<Closed>,
 }
 
@@ -214,7 +217,7 @@ impl OpenSegments {
     pub(crate) fn new(
         fs: Arc<dyn FileSystem>,
         names: FileNames,
-        pool: Arc<TablePool>,
+        pool: Arc<FilePool>,
         database: u64,
         closed: Arc<Closed>,
     ) -> OpenSegments {
@@ -316,7 +319,7 @@ impl OpenSegments {
             return Ok(Arc::clone(first));
         }
         file.used.store(true, Ordering::Relaxed);
-        self.pool.note_segment(file);
+        self.pool.note_segment(Arc::downgrade(file) as Weak<dyn PooledFile>);
         Ok(own)
     }
 
@@ -329,7 +332,7 @@ impl OpenSegments {
             }
             _ => Error::io(&path, "open the value segment", &error),
         })?;
-        let held = TablePool::hold(&self.pool, 1);
+        let held = FilePool::hold(&self.pool, 1);
         let open = OpenFile { file: handle, path, moves: ArcSwap::default(), held };
         if file.is_adopted() {
             logged::check_header(&open, file.number(), self.database)?;
@@ -357,15 +360,15 @@ pub(crate) fn about(error: Error, key: &[u8]) -> Error {
 
 /// A file that is open and has these bytes, for tests.
 #[cfg(test)]
-pub(super) fn in_memory(bytes: &[u8]) -> OpenFile {
+pub(crate) fn in_memory(bytes: &[u8]) -> OpenFile {
     use crate::table::BlockCache;
     use std::path::Path;
 
     let (fs, path) = (foldb_env::MemFs::new(), Path::new("1.seg"));
     fs.create(path).unwrap().write_at(bytes, 0).unwrap();
     let file = fs.open(path).unwrap();
-    let pool = Arc::new(TablePool::new(Arc::clone(BlockCache::new(0).store()), 100));
-    let held = TablePool::hold(&pool, 1);
+    let pool = BlockCache::new(0).store().file_pool(100);
+    let held = FilePool::hold(&pool, 1);
     OpenFile { file, path: path.to_owned(), moves: ArcSwap::default(), held }
 }
 
@@ -376,17 +379,17 @@ mod tests {
     use foldb_env::MemFs;
 
     use super::*;
+    use crate::segment::SegmentFiles;
     use crate::table::BlockCache;
-    use crate::version::Trash;
 
     /// The share is of all that a pool may have open, however many databases it is for.
     #[test]
     fn databases_of_one_pool_share_the_handles_of_segment_files() {
-        let pool = Arc::new(TablePool::new(Arc::clone(BlockCache::new(0).store()), 16));
+        let pool = BlockCache::new(0).store().file_pool(16);
         let mut opened = Vec::new();
         for database in 0..3 {
-            let (fs, names, trash) =
-                (MemFs::new(), FileNames::new(Path::new("db")), Arc::<Trash>::default());
+            let (fs, names, segment_files) =
+                (MemFs::new(), FileNames::new(Path::new("db")), Arc::<SegmentFiles>::default());
             fs.create_dir_all(names.directory()).unwrap();
             let shared: Arc<dyn FileSystem> = Arc::new(fs.clone());
             let (own_pool, closed) = (Arc::clone(&pool), Arc::default());
@@ -395,7 +398,7 @@ mod tests {
                 let mut header = Vec::new();
                 FileHeader { file, database, keyspace: 0 }.encode(&mut header);
                 fs.create(&names.segment(file)).unwrap().write_at(&header, 0).unwrap();
-                let file = trash.segment_file(file);
+                let file = segment_files.get(file);
                 segments.get(0, &file).unwrap();
                 opened.push(file);
             }

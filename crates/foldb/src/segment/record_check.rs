@@ -3,10 +3,11 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::address::{CHECKSUM_LEN, SegmentId};
-use super::format::{check_record, check_sum, record_seed};
 use crate::encoding::decode_varint;
 use crate::error::{Error, Result};
+use crate::separated::address::SegmentId;
+use crate::separated::record::CHECKSUM_LEN;
+use crate::separated::record::{check_record, check_sum, record_seed};
 
 /// What the next byte is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ enum Field {
 }
 
 /// A walk over the records of a segment.
-pub(super) struct RecordCheck {
+pub(crate) struct RecordCheck {
     segment: SegmentId,
     keyed: bool,
     /// Where the record began when the segment was first written.
@@ -38,7 +39,7 @@ pub(super) struct RecordCheck {
 }
 
 impl RecordCheck {
-    pub(super) fn new(segment: SegmentId, keyed: bool) -> RecordCheck {
+    pub(crate) fn new(segment: SegmentId, keyed: bool) -> RecordCheck {
         RecordCheck {
             segment,
             keyed,
@@ -52,7 +53,7 @@ impl RecordCheck {
     }
 
     /// The next byte is that of the record at a position.
-    pub(super) fn begin(&mut self, position: u64) -> Result<()> {
+    pub(crate) fn begin(&mut self, position: u64) -> Result<()> {
         self.end()?;
         self.position = position;
         Ok(())
@@ -62,7 +63,7 @@ impl RecordCheck {
     ///
     /// # Errors
     /// `Corruption` in the middle of one.
-    pub(super) fn end(&self) -> Result<u64> {
+    pub(crate) fn end(&self) -> Result<u64> {
         if self.seen > 0 {
             let message = format!("expected more of the record at position {}", self.position);
             return Err(Error::corruption(message));
@@ -74,7 +75,7 @@ impl RecordCheck {
     ///
     /// # Errors
     /// `Corruption` for bytes that are no record, or not the one that was written here.
-    pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<()> {
+    pub(crate) fn feed(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             if self.seen == 0
                 && !self.keyed
@@ -197,7 +198,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::segment::format::{put_key_part, put_record};
+    use crate::separated::record::{put_key_part, put_record};
 
     proptest! {
         /// However the bytes are cut, all records pass, and one changed bit is noticed.

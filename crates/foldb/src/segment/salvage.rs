@@ -1,15 +1,16 @@
 //! Whose values a segment holds: from its hints, or where it has none by walking its records.
 
-use super::address::{Address, CHECKSUM_LEN, head_len};
-use super::format::{check_sum, record_seed};
-use super::hints::{Hint, Hints};
-use super::logged::{LoggedValue, LoggedValues};
-use super::map::{Placement, Segment};
-use super::open::{OpenFile, OpenSegments};
-use super::tails::Kept;
 use crate::encoding::{checksum, decode_varint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{KeyspaceId, SeqNo};
+use crate::segment::hints::{Hint, Hints};
+use crate::segment::logged::{LoggedValue, LoggedValues};
+use crate::segment::map::{Placement, Segment};
+use crate::segment::open::{OpenFile, OpenSegments};
+use crate::segment::tails::Kept;
+use crate::separated::address::{Address, head_len};
+use crate::separated::record::CHECKSUM_LEN;
+use crate::separated::record::{check_sum, record_seed};
 
 /// Bytes read at once.
 const STEP: u64 = 256 << 10;

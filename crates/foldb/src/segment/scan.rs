@@ -12,10 +12,10 @@
 
 use std::sync::Arc;
 
-use super::map::SegmentMap;
-use super::open::{Located, OpenSegments, about};
 use crate::error::Result;
 use crate::key::KeyspaceId;
+use crate::segment::map::SegmentMap;
+use crate::segment::open::{Located, OpenSegments, about};
 use crate::value::Value;
 
 /// First and longest stretch that is read ahead, in bytes.
@@ -134,12 +134,14 @@ mod tests {
     use foldb_env::{FileSystem, MemFs};
 
     use super::*;
-    use crate::segment::address::Address;
-    use crate::segment::format::put_record;
+    use crate::files::FileNames;
     use crate::segment::hints::HintsWriter;
     use crate::segment::section::{Section, WriterContext};
+    use crate::separated::address::Address;
+    use crate::separated::record::put_record;
     use crate::table::BlockCache;
-    use crate::version::{FileNames, TablePool, Trash};
+
+    use crate::segment::SegmentFiles;
 
     const FILES: u64 = 4;
     const VALUES: u64 = 600;
@@ -147,8 +149,8 @@ mod tests {
 
     /// Files with a segment each, of values that say which they are.
     fn written() -> (Arc<OpenSegments>, SegmentMap) {
-        let (fs, names, trash) =
-            (MemFs::new(), FileNames::new(Path::new("db")), Arc::<Trash>::default());
+        let (fs, names, segment_files) =
+            (MemFs::new(), FileNames::new(Path::new("db")), Arc::<SegmentFiles>::default());
         fs.create_dir_all(names.directory()).unwrap();
         let fs: Arc<dyn FileSystem> = Arc::new(fs);
         let mut map = SegmentMap::default();
@@ -156,7 +158,7 @@ mod tests {
             let context = WriterContext {
                 fs: &fs,
                 names: &names,
-                trash: &trash,
+                segment_files: &segment_files,
                 next_number: &|| number,
                 database: 0xdb,
                 keyspace: 0,
@@ -169,9 +171,9 @@ mod tests {
             }
             section.end_first(HintsWriter::new(number, 0), &[]);
             let (placement, _) = section.finish(&names).unwrap();
-            map.place(placement, trash.segment_file(number)).unwrap();
+            map.place(placement, segment_files.get(number)).unwrap();
         }
-        let pool = Arc::new(TablePool::new(Arc::clone(BlockCache::new(0).store()), 100));
+        let pool = BlockCache::new(0).store().file_pool(100);
         (Arc::new(OpenSegments::new(fs, names, pool, 0xdb, Arc::default())), map)
     }
 

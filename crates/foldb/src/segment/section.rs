@@ -4,38 +4,41 @@ use std::sync::Arc;
 
 use foldb_env::{FileSystem, WritableFile};
 
-use super::address::SegmentId;
-use super::file::SegmentFile;
-use super::format::{FILE_HEADER_LEN, FileHeader, SECTION_HEADER_LEN, Tail, put_section_header};
-use super::hints::HintsWriter;
-use super::map::Placement;
-use super::tails::TailWriter;
 use crate::error::{Error, Result};
+use crate::files::FileNames;
 use crate::key::KeyspaceId;
-use crate::version::{FileNames, Trash};
+use crate::segment::SegmentFiles;
+use crate::segment::file::SegmentFile;
+use crate::segment::format::{
+    FILE_HEADER_LEN, FileHeader, SECTION_HEADER_LEN, Tail, put_section_header,
+};
+use crate::segment::hints::HintsWriter;
+use crate::segment::map::Placement;
+use crate::segment::tails::TailWriter;
+use crate::separated::address::SegmentId;
 
 /// Bytes gathered before they are written.
-pub(super) const WRITE_STEP: usize = 256 << 10;
+pub(crate) const WRITE_STEP: usize = 256 << 10;
 
 /// Bytes written between two syncs, so that a sync of the log does not wait behind many (H23).
 const SYNC_STEP: u64 = 1 << 20;
 
 /// A file that sections may be appended to.
 #[derive(Debug)]
-pub(super) struct Growing {
-    pub(super) meta: Arc<SegmentFile>,
+pub(crate) struct Growing {
+    pub(crate) meta: Arc<SegmentFile>,
     file: Arc<dyn WritableFile>,
     /// Where the next section begins.
-    pub(super) end: u64,
+    pub(crate) end: u64,
 }
 
 impl Growing {
-    pub(super) fn meta(&self) -> &Arc<SegmentFile> {
+    pub(crate) fn meta(&self) -> &Arc<SegmentFile> {
         &self.meta
     }
 
     /// Nothing more is appended to it.
-    pub(super) fn seal(self) {
+    pub(crate) fn seal(self) {
         self.meta.set_growing(false);
     }
 }
@@ -45,7 +48,7 @@ impl Growing {
 pub(crate) struct WriterContext<'a> {
     pub(crate) fs: &'a Arc<dyn FileSystem>,
     pub(crate) names: &'a FileNames,
-    pub(crate) trash: &'a Arc<Trash>,
+    pub(crate) segment_files: &'a Arc<SegmentFiles>,
     pub(crate) next_number: &'a dyn Fn() -> u64,
     pub(crate) database: u64,
     pub(crate) keyspace: KeyspaceId,
@@ -53,27 +56,27 @@ pub(crate) struct WriterContext<'a> {
 
 impl WriterContext<'_> {
     /// A new file, which only the caller knows of.
-    pub(super) fn create(&self) -> Result<Growing> {
+    pub(crate) fn create(&self) -> Result<Growing> {
         let number = (self.next_number)();
         let path = self.names.segment(number);
         let file = self
             .fs
             .create(&path)
             .map_err(|error| Error::io(&path, "create the value segment", &error))?;
-        let meta = self.trash.segment_file(number);
+        let meta = self.segment_files.get(number);
         meta.set_growing(true);
         Ok(Growing { meta, file, end: 0 })
     }
 }
 
 /// Bytes on their way to the end of a file.
-pub(super) struct Appender {
-    pub(super) growing: Growing,
+pub(crate) struct Appender {
+    pub(crate) growing: Growing,
     /// Gathered bytes, and where in the file they belong.
-    pub(super) buffer: Vec<u8>,
+    pub(crate) buffer: Vec<u8>,
     at: u64,
     unsynced: u64,
-    pub(super) written: u64,
+    pub(crate) written: u64,
 }
 
 impl Appender {
@@ -83,11 +86,11 @@ impl Appender {
     }
 
     /// Where the next byte goes.
-    pub(super) fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.at + self.buffer.len() as u64
     }
 
-    pub(super) fn write_if_full(&mut self, most: usize, names: &FileNames) -> Result<()> {
+    pub(crate) fn write_if_full(&mut self, most: usize, names: &FileNames) -> Result<()> {
         if self.buffer.len() < most {
             return Ok(());
         }
@@ -122,18 +125,18 @@ impl Appender {
 }
 
 /// A section being written.
-pub(super) struct Section {
+pub(crate) struct Section {
     id: SegmentId,
     /// Of its header.
     offset: u64,
     flags: u32,
-    pub(super) values: u64,
+    pub(crate) values: u64,
     records_len: Option<u64>,
-    pub(super) appender: Appender,
+    pub(crate) appender: Appender,
 }
 
 impl Section {
-    pub(super) fn begin(
+    pub(crate) fn begin(
         id: SegmentId,
         flags: u32,
         growing: Growing,
@@ -151,12 +154,12 @@ impl Section {
         Section { id, offset, flags, values: 0, records_len: None, appender }
     }
 
-    pub(super) fn id(&self) -> SegmentId {
+    pub(crate) fn id(&self) -> SegmentId {
         self.id
     }
 
     /// Appends bytes of records or of tails, of which at most `most` are gathered.
-    pub(super) fn append(&mut self, bytes: &[u8], most: usize, names: &FileNames) -> Result<()> {
+    pub(crate) fn append(&mut self, bytes: &[u8], most: usize, names: &FileNames) -> Result<()> {
         let buffer = &mut self.appender.buffer;
         if buffer.len() + bytes.len() > most && !buffer.is_empty() {
             self.appender.write(names)?;
@@ -172,18 +175,18 @@ impl Section {
     }
 
     /// Bytes of records so far.
-    pub(super) fn records_len(&self) -> u64 {
+    pub(crate) fn records_len(&self) -> u64 {
         self.appender.position() - self.offset - SECTION_HEADER_LEN
     }
 
     /// Ends the records. The two tails follow, moves first.
-    pub(super) fn end_records(&mut self) {
+    pub(crate) fn end_records(&mut self) {
         self.records_len = Some(self.records_len());
         self.appender.buffer.push(0);
     }
 
     /// Ends the records of one that is as it was first written, and appends its tails.
-    pub(super) fn end_first(&mut self, hints: HintsWriter, done: &[u8]) {
+    pub(crate) fn end_first(&mut self, hints: HintsWriter, done: &[u8]) {
         self.end_records();
         let out = &mut self.appender.buffer;
         TailWriter::new(self.id, self.flags, Tail::Moves).end(out);
@@ -192,7 +195,7 @@ impl Section {
     }
 
     /// Syncs it. The file's next section begins behind it.
-    pub(super) fn finish(mut self, names: &FileNames) -> Result<(Placement, Appender)> {
+    pub(crate) fn finish(mut self, names: &FileNames) -> Result<(Placement, Appender)> {
         let records_len = self.records_len.expect("the records were ended");
         let end = self.appender.position();
         self.appender.write(names)?;

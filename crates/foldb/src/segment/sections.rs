@@ -1,18 +1,18 @@
 //! The sections of a file, found by walking it: for who has nothing but the file.
 
-use super::address::SegmentId;
-use super::extents::{Extent, Extents, PieceReader};
-use super::file::SegmentFile;
-use super::format::{
-    ChunkOf, FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN, SECTION_MAGIC, Tail,
-    parse_section_header,
-};
-use super::logged::{LoggedValue, LoggedValues};
-use super::map::Placement;
-use super::open::{OpenFile, OpenSegments};
 use crate::encoding::{ByteReader, decode_varint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId};
+use crate::segment::file::SegmentFile;
+use crate::segment::format::{
+    ChunkOf, FILE_HEADER_LEN, KEYED, MOVED, SECTION_HEADER_LEN, SECTION_MAGIC, Tail,
+    parse_section_header,
+};
+use crate::segment::logged::{LoggedValue, LoggedValues};
+use crate::segment::map::Placement;
+use crate::segment::open::{OpenFile, OpenSegments};
+use crate::separated::address::SegmentId;
+use crate::separated::extents::{Extent, Extents, PieceReader};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const STEP: u64 = 256 << 10;
 
 /// Bytes of a record's checksum.
-const SUM: u64 = super::address::CHECKSUM_LEN;
+const SUM: u64 = crate::separated::record::CHECKSUM_LEN;
 
 /// A whole section.
 #[derive(Clone, Debug)]

@@ -3,41 +3,41 @@
 //! Drawn in [`super::format`]. A tail is found by walking over what is before it: the moves begin
 //! behind the zero that ends the records, the hints behind the moves.
 
-use super::address::SegmentId;
-use super::extents::{Extent, PIECE, PieceReader};
-use super::format::{CHUNK_OVERHEAD, ChunkOf, Tail};
-use super::map::Placement;
-use super::open::OpenFile;
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
+use crate::segment::format::{CHUNK_OVERHEAD, ChunkOf, Tail};
+use crate::segment::map::Placement;
+use crate::segment::open::OpenFile;
+use crate::separated::address::SegmentId;
+use crate::separated::extents::{Extent, PIECE, PieceReader};
 
 /// Bytes read at once.
 const STEP: u64 = 2 * PIECE as u64;
 
 /// Writes the chunks of a tail.
 #[derive(Debug)]
-pub(super) struct TailWriter(ChunkOf);
+pub(crate) struct TailWriter(ChunkOf);
 
 impl TailWriter {
-    pub(super) fn new(segment: SegmentId, flags: u32, tail: Tail) -> TailWriter {
+    pub(crate) fn new(segment: SegmentId, flags: u32, tail: Tail) -> TailWriter {
         TailWriter(ChunkOf { segment, flags, tail, index: 0 })
     }
 
     /// Appends a chunk; none of nothing, for that would end the tail.
-    pub(super) fn put(&mut self, out: &mut Vec<u8>, payload: &[u8]) {
+    pub(crate) fn put(&mut self, out: &mut Vec<u8>, payload: &[u8]) {
         if !payload.is_empty() {
             self.0.put(out, payload);
             self.0.index += 1;
         }
     }
 
-    pub(super) fn end(self, out: &mut Vec<u8>) {
+    pub(crate) fn end(self, out: &mut Vec<u8>) {
         self.0.put(out, &[]);
     }
 }
 
 /// Reads the chunks of a tail.
-pub(super) struct TailReader<'a> {
+pub(crate) struct TailReader<'a> {
     file: &'a OpenFile,
     of: ChunkOf,
     /// Where the last chunk and the next one begin, and where the section ends.
@@ -70,7 +70,7 @@ impl<'a> TailReader<'a> {
 
     /// # Errors
     /// `Corruption` where the moves before them do not lead there.
-    pub(super) fn hints(file: &'a OpenFile, placement: &Placement) -> Result<TailReader<'a>> {
+    pub(crate) fn hints(file: &'a OpenFile, placement: &Placement) -> Result<TailReader<'a>> {
         let mut moves = TailReader::moves(file, placement);
         while moves.skip()? {}
         Ok(TailReader::new(file, placement, Tail::Hints, moves.offset))
@@ -81,7 +81,7 @@ impl<'a> TailReader<'a> {
     ///
     /// # Errors
     /// `Corruption` naming file and offset; `Io`.
-    pub(super) fn check_moves(file: &'a OpenFile, placement: &Placement) -> Result<()> {
+    pub(crate) fn check_moves(file: &'a OpenFile, placement: &Placement) -> Result<()> {
         let (at, mut zero) = (placement.records_end(), [0]);
         file.read(&mut zero, at)?;
         if zero != [0] {
@@ -101,7 +101,7 @@ impl<'a> TailReader<'a> {
     ///
     /// # Errors
     /// `Corruption` naming file and offset; `Io`.
-    pub(super) fn next(&mut self) -> Result<Option<&[u8]>> {
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>> {
         if self.ended {
             return Ok(None);
         }
@@ -159,7 +159,7 @@ impl<'a> TailReader<'a> {
 }
 
 /// The stretches of a segment that a section has, one after another, and where each lies.
-pub(super) struct Kept<'a> {
+pub(crate) struct Kept<'a> {
     /// `None` if all is where it was written.
     moves: Option<TailReader<'a>>,
     piece: Vec<u8>,
@@ -171,7 +171,7 @@ pub(super) struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    pub(super) fn new(file: &'a OpenFile, placement: &Placement) -> Kept<'a> {
+    pub(crate) fn new(file: &'a OpenFile, placement: &Placement) -> Kept<'a> {
         let whole = Extent { start: 0, end: placement.records_len };
         let moves = placement.is_moved().then(|| TailReader::moves(file, placement));
         let current = (moves.is_none() && placement.records_len > 0).then_some((whole, 0));
@@ -187,7 +187,7 @@ impl<'a> Kept<'a> {
     ///
     /// # Errors
     /// `Corruption` naming file and offset; `Io`.
-    pub(super) fn next(&mut self) -> Result<Option<(Extent, u64)>> {
+    pub(crate) fn next(&mut self) -> Result<Option<(Extent, u64)>> {
         let Some(moves) = &mut self.moves else { return Ok(self.current.take()) };
         while self.at == self.piece.len() {
             let Some(piece) = moves.next()? else { return Ok(None) };
@@ -209,7 +209,7 @@ impl<'a> Kept<'a> {
     ///
     /// # Errors
     /// As [`Kept::next`].
-    pub(super) fn behind(&mut self, position: u64) -> Result<Option<(Extent, u64)>> {
+    pub(crate) fn behind(&mut self, position: u64) -> Result<Option<(Extent, u64)>> {
         while self.current.is_none_or(|(stretch, _)| stretch.end <= position) {
             self.current = None;
             match self.next()? {
@@ -225,18 +225,18 @@ impl<'a> Kept<'a> {
     ///
     /// # Errors
     /// As [`Kept::next`].
-    pub(super) fn find(&mut self, start: u64, end: u64) -> Result<Option<u64>> {
+    pub(crate) fn find(&mut self, start: u64, end: u64) -> Result<Option<u64>> {
         let found = self.behind(start)?;
         let found = found.filter(|(stretch, _)| stretch.start <= start && end <= stretch.end);
         Ok(found.map(|(stretch, place)| place + (start - stretch.start)))
     }
 
     /// Index of the chunk that the last stretch came from, and where that lies.
-    pub(super) fn chunk(&self) -> Option<(u64, u64)> {
+    pub(crate) fn chunk(&self) -> Option<(u64, u64)> {
         self.moves.as_ref().map(|moves| (moves.of.index - 1, moves.last))
     }
 
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.piece.capacity() + self.moves.as_ref().map_or(0, TailReader::memory_bytes)
     }
 }
@@ -244,11 +244,11 @@ impl<'a> Kept<'a> {
 impl TailReader<'_> {
     /// Adds to an error about the last chunk where it lies.
     #[cold]
-    pub(super) fn locate(&self, error: Error) -> Error {
+    pub(crate) fn locate(&self, error: Error) -> Error {
         error.at(self.file.path(), self.last)
     }
 
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.window.capacity()
     }
 }
@@ -270,7 +270,7 @@ struct ChunkStart {
 
 impl MoveChunks {
     /// Takes in what [`Kept::next`] answered last. All are to be taken in, from the first on.
-    pub(super) fn note(&mut self, kept: &Kept<'_>, stretch: Extent, place: u64) {
+    pub(crate) fn note(&mut self, kept: &Kept<'_>, stretch: Extent, place: u64) {
         let Some((index, offset)) = kept.chunk() else { return };
         if index == self.0.len() as u64 {
             self.0.push(ChunkStart { position: stretch.start, place, offset });
@@ -281,7 +281,7 @@ impl MoveChunks {
     ///
     /// # Errors
     /// As [`Kept::next`].
-    pub(super) fn find(
+    pub(crate) fn find(
         &self,
         file: &OpenFile,
         placement: &Placement,
@@ -296,7 +296,7 @@ impl MoveChunks {
         Kept { place: chunk.place, ..Kept::of(Some(moves)) }.find(start, end)
     }
 
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.0.capacity() * size_of::<ChunkStart>()
     }
 }

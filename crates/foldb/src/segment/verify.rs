@@ -1,16 +1,16 @@
 //! A walk over every byte of a segment.
 
-use super::extents::Extent;
-use super::format::FILE_HEADER_LEN;
-use super::hints::Hints;
-use super::logged::LoggedValues;
-use super::map::{Placement, Segment, SegmentMap};
-use super::open::{OpenFile, OpenSegments};
-use super::record_check::RecordCheck;
-use super::references::References;
-use super::tails::{Kept, TailReader};
 use crate::error::{Error, Result};
 use crate::key::KeyspaceId;
+use crate::segment::format::FILE_HEADER_LEN;
+use crate::segment::hints::Hints;
+use crate::segment::logged::LoggedValues;
+use crate::segment::map::{Placement, Segment, SegmentMap};
+use crate::segment::open::{OpenFile, OpenSegments};
+use crate::segment::record_check::RecordCheck;
+use crate::segment::tails::{Kept, TailReader};
+use crate::separated::extents::Extent;
+use crate::separated::references::References;
 
 /// Bytes read at once.
 const STEP: u64 = 256 << 10;

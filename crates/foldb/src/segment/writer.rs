@@ -16,16 +16,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::address::Address;
-use super::adopted::AdoptedLog;
-use super::file::SegmentFile;
-use super::format::{KEYED, put_key_part, put_record};
-use super::hints::HintsWriter;
-use super::map::Placement;
-use super::section::{Growing, Section, WRITE_STEP, WriterContext};
 use crate::error::Result;
 use crate::key::SeqNo;
 use crate::memory::Charge;
+use crate::segment::adopted::AdoptedLog;
+use crate::segment::file::SegmentFile;
+use crate::segment::format::KEYED;
+use crate::segment::hints::HintsWriter;
+use crate::segment::map::Placement;
+use crate::segment::section::{Growing, Section, WRITE_STEP, WriterContext};
+use crate::separated::address::Address;
+use crate::separated::record::{put_key_part, put_record};
 
 /// How values of a keyspace are separated.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,9 @@
 //! Encodes records into a sub-block, in place in the chunk that will be written.
 
-use super::data_block::RESTART_INTERVAL;
-use super::entry::{MAX_HEAD, encode_entry};
-use super::frame_writer::FrameWriter;
 use crate::key::RecordHeader;
+use crate::table::data_block::RESTART_INTERVAL;
+use crate::table::entry::{MAX_HEAD, encode_entry};
+use crate::table::frame_writer::FrameWriter;
 
 /// The sub-block being written. Its format is drawn in [`super::data_block`].
 #[derive(Debug, Default)]

@@ -16,28 +16,28 @@ use std::sync::Arc;
 
 use foldb_env::WritableFile;
 
-use super::block_builder::BlockBuilder;
-use super::filter::{filter_len, write_filter};
-use super::footer::{FORMAT_VERSION, Footer};
-use super::frame::Handle;
-use super::frame_writer::FrameWriter;
-use super::index::{Child, IndexBuilder};
-use super::key_buffer::KeyBuffer;
-use super::later_syncs::LaterSyncs;
-use super::order::KeyOrder;
-use super::pages::HashList;
-use super::properties::{Properties, Surroundings};
-use super::references::write_references;
-use super::samples::Sampler;
-use super::separator::short_separator;
-use super::tombstone_block::encode_tombstones;
 use crate::encoding::{common_prefix, key_hash};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Definition;
 use crate::key::{Comparator, KeyspaceId, Kind, OperatorId, RecordHeader, SeqNo, shown};
-use crate::options::Compression;
 use crate::range_tombstone::{Edge, RangeTombstone};
-use crate::segment::{Address, ReferencesBuilder};
+use crate::separated::{Address, ReferencesBuilder};
+use crate::settings::Compression;
+use crate::table::block_builder::BlockBuilder;
+use crate::table::filter::{filter_len, write_filter};
+use crate::table::footer::{FORMAT_VERSION, Footer};
+use crate::table::frame::Handle;
+use crate::table::frame_writer::FrameWriter;
+use crate::table::index::{Child, IndexBuilder};
+use crate::table::key_buffer::KeyBuffer;
+use crate::table::later_syncs::LaterSyncs;
+use crate::table::order::KeyOrder;
+use crate::table::pages::HashList;
+use crate::table::properties::{Properties, Surroundings};
+use crate::table::references::write_references;
+use crate::table::samples::Sampler;
+use crate::table::separator::short_separator;
+use crate::table::tombstone_block::encode_tombstones;
 
 /// Bytes of records in a sub-block, unless the block size is smaller.
 const SUB_BLOCK_LEN: usize = 4096;

@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 
-use super::data_block::DataBlock;
-use super::frame::Handle;
-use super::index::Index;
+use crate::files::FilePool;
 use crate::memory::Gauge;
+use crate::table::data_block::DataBlock;
+use crate::table::frame::Handle;
+use crate::table::index::Index;
 
 /// What one entry costs beside its bytes: the cache's own bookkeeping and the allocation.
 const ENTRY_OVERHEAD: usize = 96;
@@ -106,6 +107,11 @@ impl BlockStore {
         });
         let (indexes, filters) = (Arc::default(), Arc::default());
         BlockStore { blocks, next_database: AtomicU64::new(1), indexes, filters }
+    }
+
+    /// A pool of at most `limit` open files, whose indexes and filters count as this store's.
+    pub(crate) fn file_pool(&self, limit: usize) -> Arc<FilePool> {
+        Arc::new(FilePool::new(Arc::clone(&self.indexes), Arc::clone(&self.filters), limit))
     }
 
     /// Bytes cached now, of all databases.

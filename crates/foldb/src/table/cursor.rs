@@ -7,17 +7,17 @@
 
 use std::sync::Arc;
 
-use super::data_block::DataBlock;
-use super::entry::{Entry, EntryFault};
-use super::frame::Handle;
-use super::key_buffer::KeyBuffer;
-use super::pinned::EntryValue;
-use super::position::BlockPosition;
-use super::reader::{Fetch, TableReader};
-use super::source::{LARGE_BLOCK, READAHEAD};
 use crate::error::{Error, Result};
 use crate::key::{Kind, NO_OPERATOR, RecordHeader};
 use crate::stats::ReadReport;
+use crate::table::data_block::DataBlock;
+use crate::table::entry::{Entry, EntryFault};
+use crate::table::frame::Handle;
+use crate::table::key_buffer::KeyBuffer;
+use crate::table::position::BlockPosition;
+use crate::table::reader::{Fetch, TableReader};
+use crate::table::source::{LARGE_BLOCK, READAHEAD};
+use crate::value::EntryValue;
 use crate::value::Value;
 
 /// How a cursor gets its blocks.

@@ -20,12 +20,12 @@ use std::sync::Arc;
 
 use foldb_chains::prefetch;
 
-use super::entry::{Entry, EntryFault, READABLE_BEHIND, decode_entry, decode_short};
-use super::key_buffer::KeyBuffer;
-use super::order::KeyOrder;
 use crate::encoding::{common_prefix, key_prefix};
 use crate::error::{Error, Result};
 use crate::key::SeqNo;
+use crate::table::entry::{Entry, EntryFault, READABLE_BEHIND, decode_entry, decode_short};
+use crate::table::key_buffer::KeyBuffer;
+use crate::table::order::KeyOrder;
 
 /// Entries from one restart to the next.
 pub const RESTART_INTERVAL: usize = 16;

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::data_block::DataBlock;
-use super::filter::Filter;
-use super::footer::Footer;
-use super::frame::decompress;
-use super::index::Index;
-use super::key_buffer::KeyBuffer;
-use super::order::KeyOrder;
-use super::properties::Properties;
-use super::tombstone_block::{decode_tombstones, encode_tombstones};
 use crate::key::BytewiseComparator;
-use crate::options::Compression;
+use crate::settings::Compression;
+use crate::table::data_block::DataBlock;
+use crate::table::filter::Filter;
+use crate::table::footer::Footer;
+use crate::table::frame::decompress;
+use crate::table::index::Index;
+use crate::table::key_buffer::KeyBuffer;
+use crate::table::order::KeyOrder;
+use crate::table::properties::Properties;
+use crate::table::tombstone_block::{decode_tombstones, encode_tombstones};
 
 fn bytewise() -> KeyOrder {
     KeyOrder::new(Arc::new(BytewiseComparator))

@@ -19,10 +19,10 @@
 //! Version 1 is as version 0 was, but for the checksum, whose seed had no version, and for how
 //! references to value segments are stored: tables of version 0 that have some are refused.
 
-use super::frame::{FRAME_TRAILER, Handle};
 use crate::encoding::{ByteReader, ChecksumKind, checksum, checksum_seed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
+use crate::table::frame::{FRAME_TRAILER, Handle};
 
 /// Bytes of a footer.
 pub const FOOTER_LEN: usize = 120;

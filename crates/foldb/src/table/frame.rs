@@ -14,10 +14,11 @@
 //! Invariant: nothing of a payload is looked at before its checksum held, and nothing is allocated
 //! for a length that its compressed bytes could not have come from.
 
-use super::zstd;
 use crate::encoding::{ByteReader, ChecksumKind, checksum, checksum_seed};
-use crate::error::{Error, ErrorKind, Result};
-use crate::options::Compression;
+use crate::error::{Error, Result};
+use crate::settings::Compression;
+use crate::settings::codec_from_u8;
+use crate::table::zstd;
 
 /// Bytes of a frame beside its payload.
 pub const FRAME_TRAILER: usize = 10;
@@ -80,23 +81,6 @@ pub fn check_frame(frame: &[u8], file_number: u64, offset: u64) -> Result<(&[u8]
 
 fn short_frame(len: usize) -> Error {
     Error::corruption(format!("frame: expected at least {FRAME_TRAILER} bytes, found {len}"))
-}
-
-/// The codec of this number.
-///
-/// # Errors
-/// `Unsupported` for one that this version or build does not know.
-pub fn codec_from_u8(byte: u8) -> Result<Compression> {
-    match byte {
-        0 => Ok(Compression::None),
-        1 => Ok(Compression::Lz4),
-        2 => Ok(Compression::Snappy),
-        3 => zstd::supported().map(|()| Compression::Zstd),
-        _ => Err(Error::new(
-            ErrorKind::Unsupported,
-            format!("codec {byte} is not one this version reads (expected 0 to 3)"),
-        )),
-    }
 }
 
 /// The length of what was compressed into `payload`, and the compressed bytes.

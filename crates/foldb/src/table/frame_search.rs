@@ -13,8 +13,8 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::frame::{FRAME_TRAILER, Handle};
 use crate::encoding::{ChecksumKind, checksum_seed};
+use crate::table::frame::{FRAME_TRAILER, Handle};
 
 /// Bytes of a frame behind its codec.
 const CHECKSUM_BYTES: usize = FRAME_TRAILER - 1;

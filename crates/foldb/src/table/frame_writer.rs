@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use foldb_env::WritableFile;
 
-use super::frame::{Handle, checksum_bytes};
-use super::later_syncs::LaterSyncs;
-use super::pages::PagedBytes;
-use super::zstd;
 use crate::encoding::{checksum, checksum_seed, put_varint};
 use crate::error::{Error, Result};
-use crate::options::Compression;
+use crate::settings::Compression;
+use crate::table::frame::{Handle, checksum_bytes};
+use crate::table::later_syncs::LaterSyncs;
+use crate::table::pages::PagedBytes;
+use crate::table::zstd;
 
 /// Bytes gathered before they are handed to the operating system.
 const CHUNK: usize = 256 << 10;

@@ -17,11 +17,11 @@
 //! In memory it is flat arrays. With bytewise order the search runs over the eight bytes of each
 //! separator that follow what all of them have in common, and looks at keys only where those tie.
 
-use super::frame::{FRAME_TRAILER, Handle};
-use super::key_buffer::KeyBuffer;
-use super::order::KeyOrder;
 use crate::encoding::{ByteReader, common_prefix, key_prefix, put_varint};
 use crate::error::{Error, Result};
+use crate::table::frame::{FRAME_TRAILER, Handle};
+use crate::table::key_buffer::KeyBuffer;
+use crate::table::order::KeyOrder;
 
 /// What an index points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::frame::Handle;
-use super::index::Index;
-use super::reader::{Fetch, TableReader};
 use crate::error::Result;
 use crate::key::SeqNo;
+use crate::table::frame::Handle;
+use crate::table::index::Index;
+use crate::table::reader::{Fetch, TableReader};
 
 /// A sub-block of a table. Every move returns its handle, or `None` beyond either end.
 #[derive(Debug, Default)]

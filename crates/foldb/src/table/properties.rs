@@ -8,12 +8,13 @@
 //!
 //! A reader skips tags it does not know. Tags are on disk: never renumber, never reuse.
 
-use super::frame::{Handle, codec_from_u8};
 use crate::encoding::{ByteReader, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
 use crate::fold::Definition;
 use crate::key::{KeyspaceId, SeqNo};
-use crate::options::Compression;
+use crate::settings::Compression;
+use crate::settings::codec_from_u8;
+use crate::table::frame::Handle;
 
 mod tag {
     pub const DATABASE_ID: u64 = 1;

@@ -7,24 +7,24 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use foldb_env::RandomAccessFile;
 
-use super::cache::{BlockCache, CachedBlock};
-use super::cursor::CursorOptions;
-use super::data_block::DataBlock;
-use super::filter::Filter;
-use super::footer::{FOOTER_LEN, Footer};
-use super::frame::Handle;
-use super::index::Index;
-use super::order::KeyOrder;
-use super::pinned::EntryValue;
-use super::properties::Properties;
-use super::sorted_reads::SortedReads;
-use super::source::{FrameBuffers, Payload, ReadWindow, TableFile};
-use super::tombstone_block::decode_tombstones;
 use crate::error::{Error, Result};
 use crate::key::{Comparator, RecordHeader, SeqNo};
 use crate::memory::Charge;
 use crate::range_tombstone::{RangeTombstone, RangeTombstones};
 use crate::stats::ReadReport;
+use crate::table::cache::{BlockCache, CachedBlock};
+use crate::table::cursor::CursorOptions;
+use crate::table::data_block::DataBlock;
+use crate::table::filter::Filter;
+use crate::table::footer::{FOOTER_LEN, Footer};
+use crate::table::frame::Handle;
+use crate::table::index::Index;
+use crate::table::order::KeyOrder;
+use crate::table::properties::Properties;
+use crate::table::sorted_reads::SortedReads;
+use crate::table::source::{FrameBuffers, Payload, ReadWindow, TableFile};
+use crate::table::tombstone_block::decode_tombstones;
+use crate::value::EntryValue;
 
 /// A table open for reading. Any number of threads may use it; it takes no lock but the cache's.
 #[derive(Debug)]

@@ -3,16 +3,16 @@
 //!
 //! Drawn in [`crate::segment`], at its `references`.
 
-use super::footer::Footer;
-use super::frame::{FRAME_TRAILER, Handle};
-use super::frame_writer::FrameWriter;
-use super::reader::TableReader;
-use super::source::FrameBuffers;
 use crate::error::{Error, Result};
-use crate::options::Compression;
-use crate::segment::{
+use crate::separated::{
     Extent, Extents, MOST_PIECE, PIECE, References, ReferencesEntry, SegmentId, SegmentPieces,
 };
+use crate::settings::Compression;
+use crate::table::footer::Footer;
+use crate::table::frame::{FRAME_TRAILER, Handle};
+use crate::table::frame_writer::FrameWriter;
+use crate::table::reader::TableReader;
+use crate::table::source::FrameBuffers;
 
 /// Bytes of an entry's frame.
 const ENTRY: u32 = (ReferencesEntry::LEN + FRAME_TRAILER) as u32;

@@ -18,20 +18,20 @@ use std::sync::Arc;
 
 use foldb_env::RandomAccessFile;
 
-use super::data_block::DataBlock;
-use super::footer::Footer;
-use super::frame::Handle;
-use super::frame_search::FrameSearch;
-use super::index::Index;
-use super::key_buffer::KeyBuffer;
-use super::order::KeyOrder;
-use super::properties::Properties;
-use super::reader::{read_footer, read_index, read_tombstones};
-use super::source::{FrameBuffers, TableFile};
-use super::tombstone_block::decode_tombstones;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Comparator, RecordHeader, SeqNo};
 use crate::range_tombstone::RangeTombstone;
+use crate::table::data_block::DataBlock;
+use crate::table::footer::Footer;
+use crate::table::frame::Handle;
+use crate::table::frame_search::FrameSearch;
+use crate::table::index::Index;
+use crate::table::key_buffer::KeyBuffer;
+use crate::table::order::KeyOrder;
+use crate::table::properties::Properties;
+use crate::table::reader::{read_footer, read_index, read_tombstones};
+use crate::table::source::{FrameBuffers, TableFile};
+use crate::table::tombstone_block::decode_tombstones;
 
 /// What [`salvage`] found beside the records.
 #[derive(Debug, Default)]

@@ -5,15 +5,15 @@
 
 use std::ops::ControlFlow;
 
-use super::cursor::CursorOptions;
-use super::data_block::{DataBlock, Found, RESTART_INTERVAL};
-use super::frame::Handle;
-use super::key_buffer::KeyBuffer;
-use super::pinned::EntryValue;
-use super::position::BlockPosition;
-use super::reader::{Fetch, TableReader};
 use crate::error::Result;
 use crate::key::{RecordHeader, SeqNo};
+use crate::table::cursor::CursorOptions;
+use crate::table::data_block::{DataBlock, Found, RESTART_INTERVAL};
+use crate::table::frame::Handle;
+use crate::table::key_buffer::KeyBuffer;
+use crate::table::position::BlockPosition;
+use crate::table::reader::{Fetch, TableReader};
+use crate::value::EntryValue;
 
 /// Versions too new for a reader that are passed one by one. Behind so many a search takes over: a
 /// key may have a version for each live snapshot.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use foldb_env::RandomAccessFile;
 
-use super::frame::{Handle, check_frame, decompress, uncompressed_len};
 use crate::error::{Error, Result};
-use crate::options::Compression;
+use crate::settings::Compression;
+use crate::table::frame::{Handle, check_frame, decompress, uncompressed_len};
 
 /// Bytes read at once by a walk that reads ahead and has all the memory it wants.
 pub const READAHEAD: usize = 256 << 10;

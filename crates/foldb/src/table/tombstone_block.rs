@@ -13,11 +13,11 @@
 //! snapshot stripe do not overlap. Ends are always keys: a flush leaves out what reaches beyond all
 //! older data, so "everything from here on" is only said in logs.
 
-use super::order::KeyOrder;
 use crate::encoding::{ByteReader, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
 use crate::key::MAX_SEQNO;
 use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::table::order::KeyOrder;
 
 const START_BEHIND: u8 = 1;
 const END_BEHIND: u8 = 2;

@@ -3,15 +3,15 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::cursor::{CursorOptions, TableCursor};
-use super::footer::FOOTER_LEN;
-use super::frame::Handle;
-use super::reader::{Fetch, TableReader};
 use crate::encoding::key_hash;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::key::{Kind, RecordHeader};
-use crate::segment::{Address, ReferencesBuilder};
+use crate::separated::{Address, ReferencesBuilder};
+use crate::table::cursor::{CursorOptions, TableCursor};
+use crate::table::footer::FOOTER_LEN;
+use crate::table::frame::Handle;
+use crate::table::reader::{Fetch, TableReader};
 
 /// What a [`TableReader::verify`] went over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,26 +1,12 @@
 //! Zstd: the one codec that is C, and therefore only there with the cargo feature `zstd`.
 //!
 //! Without the feature the same functions stand here. Nothing calls those that compress and
-//! decompress, because [`supported`] is asked first: by the options, and for each frame.
+//! decompress, because [`Compression::check_supported`](crate::Compression) is asked first: by the options, and for each frame.
 
 #[cfg(feature = "zstd")]
 pub use with_feature::{Encoder, decompress, worst_case};
 #[cfg(not(feature = "zstd"))]
 pub use without_feature::{Encoder, decompress, worst_case};
-
-use crate::error::{Error, ErrorKind, Result};
-
-/// # Errors
-/// `Unsupported` in a build without the feature.
-pub fn supported() -> Result<()> {
-    if cfg!(feature = "zstd") {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::Unsupported,
-        "zstd is not in this build: build foldb with its cargo feature `zstd` (--features zstd)",
-    ))
-}
 
 #[cfg(feature = "zstd")]
 mod with_feature {

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use super::toys::operator_of;
 use crate::key::{Comparator, Kind, NO_OPERATOR, RecordHeader, SeqNo};
 use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::testing::toys::operator_of;
 use crate::value::Value;
 
 /// One record of a history, or a range delete: then the key is the range's start, the value what

@@ -16,22 +16,22 @@ use std::sync::Arc;
 
 use foldb_env::{FileSystem, MemFs};
 
-use super::history::{self, Event};
-use super::toys;
-use crate::compaction::folding::RecordSink;
-use crate::compaction::memory::WorkMemory;
-use crate::compaction::older_tables::OlderTables;
-use crate::compaction::output::TableOutput;
-use crate::compaction::range_deletes::PassedOn;
+use crate::files::FileNames;
+use crate::files::FilePool;
 use crate::fold::{Chain, Definition, Registry};
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, Kind, RecordHeader, SeqNo};
-use crate::options::Compression;
 use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::rewriting::folding::RecordSink;
+use crate::rewriting::memory::WorkMemory;
+use crate::rewriting::older_tables::OlderTables;
+use crate::rewriting::output::TableOutput;
+use crate::rewriting::range_deletes::PassedOn;
+use crate::segment::SegmentFiles;
+use crate::settings::Compression;
 use crate::table::{BlockCache, CursorOptions, TableBuilderOptions, TableCursor};
-use crate::version::{
-    FileFacts, FileNames, Key, KeyRange, OpenTables, TablePool, TableRef, Trash, TreeEdit, Upper,
-    Version,
-};
+use crate::testing::history::{self, Event};
+use crate::testing::toys;
+use crate::version::{FileFacts, Key, KeyRange, OpenTables, TableRef, TreeEdit, Upper, Version};
 
 /// Everything that tables need.
 pub(crate) struct Workbench {
@@ -39,9 +39,9 @@ pub(crate) struct Workbench {
     pub(crate) fs: Arc<dyn FileSystem>,
     pub(crate) names: FileNames,
     pub(crate) tables: Arc<OpenTables>,
-    pub(crate) pool: Arc<TablePool>,
+    pub(crate) pool: Arc<FilePool>,
     pub(crate) comparator: Arc<dyn Comparator>,
-    pub(crate) trash: Arc<Trash>,
+    pub(crate) segment_files: Arc<SegmentFiles>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) memory: WorkMemory,
     next_file: Cell<u64>,
@@ -62,7 +62,7 @@ impl Workbench {
         fs.create_dir_all(directory).unwrap();
         let names = FileNames::new(directory);
         let cache = Arc::new(BlockCache::new(1 << 20));
-        let pool = Arc::new(TablePool::new(Arc::clone(cache.store()), 3));
+        let pool = cache.store().file_pool(3);
         let open = (Arc::clone(&fs), names.clone(), Arc::clone(&comparator));
         Workbench {
             mem,
@@ -78,7 +78,7 @@ impl Workbench {
             fs,
             names,
             comparator,
-            trash: Arc::default(),
+            segment_files: Arc::default(),
             registry: toys::registry(),
             memory: WorkMemory::new(Arc::default(), 1 << 20),
             next_file: Cell::new(1),
@@ -156,7 +156,7 @@ impl Workbench {
     }
 
     pub(crate) fn apply(&self, version: &Version, edits: &[TreeEdit]) -> Version {
-        version.apply(edits, &*self.comparator, &self.trash).unwrap()
+        version.apply(edits, &*self.comparator, &self.segment_files).unwrap()
     }
 
     /// The range tombstones a table reference shows, in the order of their starts.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::key::{Comparator, SeqNo};
-use crate::segment::SegmentId;
+use crate::segment::SegmentFiles;
+use crate::separated::SegmentId;
 use crate::table::{Piece, Surroundings, whole_samples};
 use crate::version::bounds::{KeyRange, Upper};
 use crate::version::edit::TreeEdit;
-use crate::version::file::{FileFacts, FileMeta, Trash};
+use crate::version::file::{FileFacts, FileMeta};
 use crate::version::level::{Run, RunId, TableRef, Version};
 
 impl Version {
@@ -21,9 +22,9 @@ impl Version {
         &self,
         changes: &[TreeEdit],
         comparator: &dyn Comparator,
-        trash: &Arc<Trash>,
+        segment_files: &Arc<SegmentFiles>,
     ) -> Result<Version> {
-        self.apply_all([changes], comparator, trash)
+        self.apply_all([changes], comparator, segment_files)
     }
 
     /// The version after several edits. A run that one of them leaves empty is gone for the next,
@@ -35,7 +36,7 @@ impl Version {
         &self,
         edits: impl IntoIterator<Item = &'a [TreeEdit]>,
         comparator: &dyn Comparator,
-        trash: &Arc<Trash>,
+        segment_files: &Arc<SegmentFiles>,
     ) -> Result<Version> {
         let mut files: HashMap<u64, Arc<FileMeta>> = HashMap::new();
         for table in self.tables() {
@@ -45,7 +46,7 @@ impl Version {
         for changes in edits {
             let before = next.tables_at_stake(changes);
             for change in changes {
-                next.change(change, &mut files, comparator, trash)?;
+                next.change(change, &mut files, comparator, segment_files)?;
             }
             next.settle_segments(before)?;
             for level in &mut next.levels {
@@ -60,20 +61,21 @@ impl Version {
         change: &TreeEdit,
         files: &mut HashMap<u64, Arc<FileMeta>>,
         comparator: &dyn Comparator,
-        trash: &Arc<Trash>,
+        segment_files: &Arc<SegmentFiles>,
     ) -> Result<()> {
         match change {
             TreeEdit::NewRun { level, run, before } => self.create_run(*level, *run, *before),
             TreeEdit::Insert { run, file, lo, hi } => {
-                let file =
-                    files.entry(file.number).or_insert_with(|| new_file(file, comparator, trash));
+                let file = files
+                    .entry(file.number)
+                    .or_insert_with(|| new_file(file, comparator, segment_files));
                 let table = TableRef { file: Arc::clone(file), lo: Arc::clone(lo), hi: hi.clone() };
                 Arc::make_mut(self.run_mut(*run)?).insert(comparator, table);
                 Ok(())
             }
             TreeEdit::Carve { run, range } => self.carve(*run, range, comparator),
             TreeEdit::Place(placement) => {
-                self.segments.place(*placement, trash.segment_file(placement.file))
+                self.segments.place(*placement, segment_files.get(placement.file))
             }
         }
     }
@@ -237,10 +239,14 @@ struct AtStake {
     was_there: bool,
 }
 
-fn new_file(facts: &FileFacts, comparator: &dyn Comparator, trash: &Arc<Trash>) -> Arc<FileMeta> {
+fn new_file(
+    facts: &FileFacts,
+    comparator: &dyn Comparator,
+    segment_files: &Arc<SegmentFiles>,
+) -> Arc<FileMeta> {
     let mut facts = facts.clone();
     if !comparator.bytewise_order() {
         facts.samples = whole_samples(&facts.samples, &facts.smallest, facts.end.key());
     }
-    Arc::new(FileMeta::new(facts, trash))
+    Arc::new(FileMeta::new(facts, segment_files.trash()))
 }

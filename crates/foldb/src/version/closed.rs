@@ -18,7 +18,7 @@ use foldb_env::FileSystem;
 
 use crate::encoding::{ByteReader, checksum};
 use crate::error::{Error, ErrorKind, Result};
-use crate::version::file_names::FileNames;
+use crate::files::FileNames;
 use crate::wal::Extent;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"foldbend");

@@ -1,14 +1,13 @@
 //! Table files: what the manifest knows of one, and what happens when nobody needs it any more.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::files::Trash;
 use crate::key::SeqNo;
-use crate::segment::{SegmentFile, SegmentId};
+use crate::separated::SegmentId;
 use crate::version::bounds::{Key, Upper};
-use crate::version::file_names::FileKind;
 use crate::version::open_tables::TableSlot;
 
 /// What the manifest knows about a table file.
@@ -64,7 +63,7 @@ impl FileMeta {
     /// The file is to be removed as soon as the last reader lets go of it.
     pub(crate) fn mark_obsolete(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) {
-            self.trash.tables.fetch_add(1, Ordering::Relaxed);
+            self.trash.expect_table();
         }
     }
 }
@@ -86,75 +85,7 @@ impl fmt::Debug for FileMeta {
 impl Drop for FileMeta {
     fn drop(&mut self) {
         if *self.obsolete.get_mut() {
-            self.trash.tables.fetch_sub(1, Ordering::Relaxed);
-            self.trash.throw(FileKind::Table(self.facts.number));
+            self.trash.throw_table(self.facts.number);
         }
-    }
-}
-
-/// Files that nobody refers to any more, waiting to be unlinked. Readers only note the file here,
-/// and somebody who unlinks files is told: no reader ever does.
-#[derive(Default)]
-pub(crate) struct Trash {
-    files: Mutex<Vec<FileKind>>,
-    /// The segment files in use, so that there is one of each.
-    segments: Mutex<HashMap<u64, Weak<SegmentFile>>>,
-    /// Tables that the current version does not refer to, but somebody does.
-    tables: AtomicUsize,
-    /// Told of each file, by whoever let go of it last, whatever locks he holds.
-    listener: OnceLock<Box<dyn Fn() + Send + Sync>>,
-}
-
-impl Trash {
-    /// Has this called for each file that is thrown away. It must not wait for a lock.
-    pub(crate) fn listen(&self, listener: impl Fn() + Send + Sync + 'static) {
-        let _only_one = self.listener.set(Box::new(listener));
-    }
-
-    pub(crate) fn throw(&self, file: FileKind) {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
-        if let Some(listener) = self.listener.get() {
-            listener();
-        }
-    }
-
-    /// Takes what is there.
-    pub(crate) fn empty(&self) -> Vec<FileKind> {
-        std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Whether a file that no current version needs is still in somebody's hands, or was just let
-    /// go of.
-    pub(crate) fn is_expected(&self) -> bool {
-        let is_thrown = !self.files.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-        is_thrown || self.tables.load(Ordering::Relaxed) > 0 || self.awaits_readers()
-    }
-
-    /// Whether a segment file that no current version needs is still in somebody's hands.
-    pub(crate) fn awaits_readers(&self) -> bool {
-        let segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
-        let files: Vec<_> = segments.values().filter_map(Weak::upgrade).collect();
-        // Let go of without the lock: the last one to do so may be here.
-        drop(segments);
-        files.iter().any(|file| file.is_replaced())
-    }
-
-    /// The segment file of this number: the one that is in use, or a new one.
-    pub(crate) fn segment_file(self: &Arc<Trash>, number: u64) -> Arc<SegmentFile> {
-        let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(file) = segments.get(&number).and_then(Weak::upgrade) {
-            return file;
-        }
-        segments.retain(|_, file| file.strong_count() > 0);
-        let file = Arc::new(SegmentFile::new(number, self));
-        segments.insert(number, Arc::downgrade(&file));
-        file
-    }
-}
-
-impl fmt::Debug for Trash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        f.debug_struct("Trash").field("files", &*files).finish_non_exhaustive()
     }
 }

@@ -3,7 +3,7 @@
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
 use crate::key::{KeyspaceId, OperatorId, SeqNo};
-use crate::options::KeyspaceSettings;
+use crate::settings::KeyspaceSettings;
 use crate::version::edit::{Fields, TreeEdit, tag};
 
 /// Changes of one keyspace. Fields that are `None` stay as they are.

@@ -12,9 +12,9 @@ use foldb_env::FileSystem;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
+use crate::files::{FileKind, FileNames, MAX_FILE_NUMBER, manifest_name};
 use crate::version::closed::CloseRecord;
 use crate::version::edit::Edit;
-use crate::version::file_names::{FileKind, FileNames, MAX_FILE_NUMBER, manifest_name};
 use crate::wal::{Extent, LogReader, LogRecord, LogWriter, Tail};
 
 /// The manifest open for appending.

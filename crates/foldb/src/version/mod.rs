@@ -8,7 +8,6 @@ mod bounds;
 mod closed;
 mod edit;
 mod file;
-mod file_names;
 mod keyspace_edit;
 mod level;
 mod manifest;
@@ -20,14 +19,13 @@ mod tests;
 pub(crate) use bounds::{Key, KeyRange, Upper};
 pub(crate) use closed::CloseRecord;
 pub(crate) use edit::{Edit, TreeEdit};
+pub(crate) use file::FileFacts;
 #[cfg(test)]
 pub(crate) use file::FileMeta;
-pub(crate) use file::{FileFacts, Trash};
-pub(crate) use file_names::{FileKind, FileNames, MAX_FILE_NUMBER};
 pub(crate) use keyspace_edit::KeyspaceEdit;
 pub(crate) use level::{Level, Run, RunId, TableRef, Version};
 #[cfg(test)]
 pub(crate) use manifest::FORMAT;
 pub(crate) use manifest::{Manifest, Recovered, manifest_in_force, refuse_foreign};
-pub(crate) use open_tables::{Closed, HeldTables, OpenTables, TablePool};
+pub(crate) use open_tables::OpenTables;
 pub(crate) use order::{check_order, check_structure};

@@ -1,9 +1,9 @@
 //! The decoders of logs, for fuzzing: see [`crate::decoders`].
 
-use super::format::{FrameHeader, HEADER_LEN};
-use super::record::LogRecord;
-use crate::batch::Operation;
 use crate::encoding::ByteReader;
+use crate::operation::Operation;
+use crate::wal::format::{FrameHeader, HEADER_LEN};
+use crate::wal::record::LogRecord;
 
 pub(crate) fn log_frame(bytes: &[u8]) {
     let Some(header) = bytes.first_chunk::<HEADER_LEN>() else { return };

@@ -33,7 +33,7 @@ pub(crate) const MAX_PAYLOAD: usize = 1 << 20;
 #[inline(always)]
 pub(crate) fn longest_payload() -> usize {
     #[cfg(debug_assertions)]
-    return crate::faults::longest_payload().unwrap_or(MAX_PAYLOAD);
+    return crate::faults::longest_payload().map_or(MAX_PAYLOAD, |most| most.min(MAX_PAYLOAD));
     #[cfg(not(debug_assertions))]
     MAX_PAYLOAD
 }

@@ -14,8 +14,6 @@ mod tests;
 mod writer;
 
 pub(crate) use format::Extent;
-#[cfg(debug_assertions)]
-pub(crate) use format::MAX_PAYLOAD;
 pub(crate) use reader::{LogEnd, LogReader, Tail};
 pub(crate) use record::{BatchHeader, LOG_FORMAT, LogHeader, LogRecord, encode_definition};
 pub(crate) use separable::{

@@ -16,11 +16,11 @@
 
 use std::sync::Arc;
 
-use crate::batch::Operation;
 use crate::encoding::{ByteReader, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
 use crate::key::{Kind, NO_OPERATOR, SeqNo};
-use crate::segment::{Address, put_record, record_checksum};
+use crate::operation::Operation;
+use crate::separated::{Address, put_record, record_checksum};
 use crate::wal::format::{HEADER_LEN, longest_payload};
 use crate::wal::record::BatchHeader;
 

@@ -39,7 +39,7 @@ mod tier;
 mod whole;
 
 use crate::key::Comparator;
-use crate::options::CompactionPreset;
+use crate::settings::CompactionPreset;
 
 pub use dead_share::DeadShare;
 pub use decision::{JobKind, OutputRun, Pick};

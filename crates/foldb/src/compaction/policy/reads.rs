@@ -22,7 +22,7 @@ use crate::compaction::policy::decision::{Draft, OutputRun, Pick, Reason, View};
 use crate::compaction::policy::rest::to_bottom;
 use crate::compaction::policy::shape::RunShape;
 use crate::compaction::policy::slices::{Cells, Slice};
-use crate::options::CompactionPreset;
+use crate::settings::CompactionPreset;
 
 /// Bytes whose merging takes as long as a record does, whatever its size: 130 ns at 2 ns a byte.
 const BYTES_PER_RECORD: u64 = 64;

@@ -22,7 +22,7 @@ use crate::compaction::policy::decision::{Draft, Pick, Reason, View};
 use crate::compaction::policy::shape::{KeyRange, RunShape};
 use crate::compaction::policy::slices::{Cells, Slice};
 use crate::compaction::policy::tier::LEAST_SHARE_OF_SORTED;
-use crate::options::CompactionPreset;
+use crate::settings::CompactionPreset;
 
 /// The next job of a tree that nobody writes to.
 pub fn at_rest(view: &View) -> Option<Pick> {

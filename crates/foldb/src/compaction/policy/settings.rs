@@ -1,8 +1,7 @@
 //! The settings of the policy, and what each level is under them.
 
-use crate::options::{CompactionPreset, Options};
-
-const MIB: u64 = 1 << 20;
+use crate::settings::CompactionPreset;
+use crate::settings::{TreeSettings, WriteBuffers};
 
 /// Everything the policy knows besides the tree.
 #[derive(Clone, Debug)]
@@ -64,31 +63,28 @@ pub enum LevelKind {
 }
 
 impl Policy {
-    /// The policy of these settings.
-    pub fn new(options: &Options) -> Policy {
-        let write_buffer = options.write_buffer_size as u64;
-        let buffers = match options.max_write_buffers {
-            0 => (64 * MIB / write_buffer.max(1)).clamp(2, 9),
-            set => set as u64,
-        };
-        let trigger = options.level0_compaction_trigger;
+    /// The policy of a keyspace, whose preset and number of levels are its own.
+    pub(crate) fn new(
+        preset: CompactionPreset,
+        num_levels: usize,
+        tree: &TreeSettings,
+        write_buffers: &WriteBuffers,
+    ) -> Policy {
+        let trigger = tree.level0_compaction_trigger;
         Policy {
-            preset: options.compaction,
-            num_levels: options.num_levels,
-            fan_in: options.tier_fan_in,
-            staging_ratio: options.staging_ratio,
+            preset,
+            num_levels,
+            fan_in: tree.tier_fan_in,
+            staging_ratio: tree.staging_ratio,
             staging_max_runs: 8,
-            last_max_runs: options.tier_fan_in,
+            last_max_runs: tree.tier_fan_in,
             level0_trigger: trigger,
-            level0_limit: (2 * trigger).min(options.level0_slowdown_trigger).max(trigger),
-            level0_stop: options.level0_stop_trigger,
-            level_base: options.max_bytes_for_level_base,
-            level_multiplier: options.max_bytes_for_level_multiplier,
-            target_file_size: match options.target_file_size {
-                0 => write_buffer.clamp(8 * MIB, 64 * MIB),
-                set => set,
-            },
-            flush_bytes: write_buffer * (buffers - 1).max(1),
+            level0_limit: (2 * trigger).min(tree.level0_slowdown_trigger).max(trigger),
+            level0_stop: tree.level0_stop_trigger,
+            level_base: tree.max_bytes_for_level_base,
+            level_multiplier: tree.max_bytes_for_level_multiplier,
+            target_file_size: tree.target_file_size,
+            flush_bytes: write_buffers.bytes_of_a_flush(),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
 use crate::compaction::policy::shape::{KeyRange, RunShape};
 use crate::compaction::policy::tier;
 use crate::faults::{Fault, planted};
-use crate::options::CompactionPreset;
+use crate::settings::CompactionPreset;
 
 /// What level 0 needs when it stops writers. `is_wanted`: another rule takes runs of it already,
 /// and counts their bytes.

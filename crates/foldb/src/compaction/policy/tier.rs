@@ -15,7 +15,7 @@ use std::ops::Range;
 use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
 use crate::compaction::policy::settings::LevelKind;
 use crate::compaction::policy::shape::{KeyRange, RunShape};
-use crate::options::CompactionPreset;
+use crate::settings::CompactionPreset;
 
 /// Of the runs a tier gathers, the share (by bytes) that makes it full.
 const FULL: f64 = 0.75;

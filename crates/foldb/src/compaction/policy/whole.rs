@@ -5,7 +5,7 @@ use crate::compaction::policy::released;
 use crate::compaction::policy::rest::to_bottom;
 use crate::compaction::policy::shape::{KeyRange, RunShape, depth};
 use crate::compaction::policy::slices::Cells;
-use crate::options::CompactionPreset;
+use crate::settings::CompactionPreset;
 
 /// What a manual compaction does next.
 #[derive(Clone, Debug, PartialEq)]

@@ -96,11 +96,11 @@ impl<'a> Running<'a> {
             }
         }
         // A crash now finds the same tree.
-        let (comparator, trash) = (&*self.bench.comparator, &self.bench.trash);
+        let (comparator, segment_files) = (&*self.bench.comparator, &self.bench.segment_files);
         let described = self.first.describe();
         let edits = [&described[..]].into_iter().chain(self.edits.iter().map(Vec::as_slice));
         let recovered = Version::empty(self.version.levels.len());
-        let recovered = recovered.apply_all(edits, comparator, trash).unwrap();
+        let recovered = recovered.apply_all(edits, comparator, segment_files).unwrap();
         assert_eq!(self.bench.show(&recovered), self.bench.show(&self.version));
     }
 

@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::jobs::merge;
 use crate::compaction::job::{Job, assert_inputs_in_order};
+use crate::compaction::tests::jobs::merge;
 use crate::faults::{Fault, plant};
 use crate::key::BytewiseComparator;
 use crate::testing::tree::{Workbench, parse_bounds};

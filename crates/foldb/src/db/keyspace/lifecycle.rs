@@ -19,7 +19,7 @@ use crate::db::keyspace::{DEFAULT_NAME, Keyspace, KeyspaceParts, KeyspaceState, 
 use crate::db::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Operator;
-use crate::options::{KeyspaceOptions, KeyspaceSettings, check_comparator};
+use crate::options::{KeyspaceOptions, check_comparator};
 use crate::version::{Edit, Version};
 
 impl Db {
@@ -97,7 +97,7 @@ impl Core {
     ) -> Result<Arc<KeyspaceState>> {
         self.check_writable()?;
         check_name(name)?;
-        let settings = KeyspaceSettings::new(options, &self.options)?;
+        let settings = options.settings(&self.options)?;
         let comparator = options.comparator.as_ref().unwrap_or(&self.options.comparator);
         check_comparator(&**comparator)?;
         let default_operator = self.default_operator_of(options)?;
@@ -115,7 +115,7 @@ impl Core {
         let next = id.checked_add(1).ok_or_else(|| {
             Error::invalid_argument("the database has had 2^32 - 1 keyspaces, which is all")
         })?;
-        let version = Arc::new(Version::empty(self.options.num_levels));
+        let version = Arc::new(Version::empty(self.settings.tree.num_levels));
         let parts = KeyspaceParts {
             id,
             name: name.into(),
@@ -126,8 +126,8 @@ impl Core {
             settings,
             version: Arc::clone(&version),
         };
-        let state = KeyspaceState::new(parts, &self.options, &self.default.tables);
-        let dead_share = DeadShare::new(1.0, 32 * self.options.target_file_size());
+        let state = KeyspaceState::new(parts, &self.settings, &self.default.tables);
+        let dead_share = DeadShare::new(1.0, 32 * self.settings.tree.target_file_size);
         let own = KeyspaceTree::new(Arc::clone(&state), version, self.published(), dead_share);
         let edit = Edit { next_keyspace: Some(next), ..Edit::of_keyspace(own.describe()) };
         self.append_edit(&mut tree, &edit)?;

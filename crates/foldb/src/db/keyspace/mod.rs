@@ -11,13 +11,14 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::db::ReadOptions;
 use crate::db::core::Core;
 use crate::db::{Handle, read};
 use crate::error::{Error, Result};
 use crate::fold::Operator;
 use crate::iterator::Iter;
 use crate::key::{AsKeyRange, Comparator, Kind, NO_OPERATOR};
-use crate::options::{ExplainedOption, KeyspaceOptions, ReadOptions, WriteOptions};
+use crate::options::{ExplainedOption, KeyspaceOptions, WriteOptions};
 use crate::value::Value;
 
 pub(crate) use state::{DEFAULT_NAME, KeyspaceParts, KeyspaceState, check_name, dropped};

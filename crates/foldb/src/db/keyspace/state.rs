@@ -14,8 +14,9 @@ use crate::fold::{Operator, Registry};
 use crate::key::{
     Comparator, DEFAULT_KEYSPACE, KeyBounds, KeyspaceId, OperatorId, check_ends, check_key,
 };
-use crate::options::{KeyspaceSettings, LogAdoption, Options};
 use crate::segment::GrowingFiles;
+use crate::settings::Settings;
+use crate::settings::{KeyspaceSettings, LogAdoption};
 use crate::user_code::guarded;
 use crate::version::{KeyspaceEdit, OpenTables, Version};
 use crate::wal::LEAST_BY_DEFAULT;
@@ -82,17 +83,14 @@ impl KeyspaceState {
     /// A keyspace whose tables are found as `tables` finds those of another.
     pub(crate) fn new(
         parts: KeyspaceParts,
-        options: &Options,
+        settings: &Settings,
         tables: &OpenTables,
     ) -> Arc<KeyspaceState> {
         let num_levels = parts.version.levels.len();
-        let policy = Policy::new(&Options {
-            compaction: parts.settings.compaction,
-            num_levels,
-            ..options.clone()
-        });
+        let Settings { tree, write_buffers, segments, .. } = settings;
+        let policy = Policy::new(parts.settings.compaction, num_levels, tree, write_buffers);
         let separable_from =
-            parts.settings.value_separation_min.and_then(|least| match options.adopt_logs {
+            parts.settings.value_separation_min.and_then(|least| match segments.adopt_logs {
                 LogAdoption::Never => None,
                 LogAdoption::InKeyOrder => Some(least.max(LEAST_BY_DEFAULT)),
                 LogAdoption::Always => Some(least),

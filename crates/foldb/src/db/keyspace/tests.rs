@@ -7,13 +7,14 @@ use std::sync::Arc;
 use foldb_env::mem::Fault;
 use foldb_env::{Env, FileSystem, MemFs};
 
-use crate::batch::Operation;
 use crate::db::flush::new_level0_run;
 use crate::db::keyspace::check_name;
 use crate::error::Error;
+use crate::files::FileNames;
 use crate::key::{KeyspaceId, Kind, NO_OPERATOR, SeqNo};
+use crate::operation::Operation;
 use crate::table::LaterSyncs;
-use crate::version::{Edit, FileNames, KeyspaceEdit, Manifest, TreeEdit};
+use crate::version::{Edit, KeyspaceEdit, Manifest, TreeEdit};
 use crate::wal::BatchHeader;
 use crate::{Db, ErrorKind, Keyspace, Options, WriteBatch};
 
@@ -231,7 +232,7 @@ fn a_table_of_another_keyspace_is_noticed() {
     };
     // A table is checked when it is opened; through this reference it is not open yet.
     let facts = file.facts().clone();
-    let file = Arc::new(crate::version::FileMeta::new(facts, &db.core().trash));
+    let file = Arc::new(crate::version::FileMeta::new(facts, db.core().segment_files.trash()));
     let error = y.state().tables.get_owned(&file).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption);
     assert!(

@@ -18,9 +18,9 @@ use crate::db::schedule::Claim;
 use crate::db::tree::{KeyspaceTree, Tree};
 use crate::error::{Error, Result};
 use crate::events::Event;
+use crate::gc::pick;
 use crate::options::Options;
 use crate::runtime::{Tenant, Work};
-use crate::segment::merge::pick;
 
 /// Between two looks whether a rest is to end.
 const NAP: Duration = Duration::from_millis(50);
@@ -45,8 +45,8 @@ impl Core {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(false),
         };
-        let bound = self.merge_bound(self.options.max_dead_fraction);
-        let memory = self.options.merge_memory_budget;
+        let bound = self.merge_bound(self.settings.segments.max_dead_fraction);
+        let memory = self.settings.segments.merge_memory_budget;
         let start = self.options.env.clock.now();
         let courtesy = Courtesy::new(self);
         let progress = |read: u64| {
@@ -90,14 +90,14 @@ impl Core {
     }
 
     fn merges_by_itself(&self) -> bool {
-        self.options.max_dead_fraction < 1.0
-            && !self.options.disable_auto_compactions
+        self.settings.segments.max_dead_fraction < 1.0
+            && !self.settings.disable_auto_compactions
             && self.background.may_begin_jobs()
     }
 
     /// Whether the background has a merge to do.
     pub(crate) fn is_merge_due(&self) -> bool {
-        let bound = self.merge_bound(self.options.max_dead_fraction);
+        let bound = self.merge_bound(self.settings.segments.max_dead_fraction);
         self.merges_by_itself()
             && self.all_keyspaces().iter().any(|keyspace| {
                 // No work is done for a keyspace whose comparator failed, this neither.
@@ -117,7 +117,7 @@ impl Core {
     /// worker compacts, and does what else the runtime has to do: a rest may take hours, and it
     /// may be the only worker. The wait ends when a caller wants to merge.
     fn keep_to_io_budget(&self, bytes: u64, start: Duration) {
-        let budget = self.options.merge_io_budget;
+        let budget = self.settings.segments.merge_io_budget;
         if budget == 0 {
             return;
         }
@@ -173,7 +173,7 @@ impl Core {
     /// While somebody writes a job must make many known, for each compacts all of the tree; once
     /// nobody does the bound is met.
     pub(crate) fn pick_revealing(&self, tree: &Tree, is_idle: bool) -> Option<Claim> {
-        let bound = self.options.max_dead_fraction;
+        let bound = self.settings.segments.max_dead_fraction;
         if bound >= 1.0 {
             return None;
         }

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use crate::compaction::policy::KeyRange as ShapeRange;
+use crate::counters::Hold;
 use crate::db::Db;
 use crate::db::core::Core;
 use crate::db::give_way::Courtesy;
@@ -12,8 +13,7 @@ use crate::db::keyspace::KeyspaceState;
 use crate::db::merge_segments::step::{Merged, stopped};
 use crate::db::merge_segments::{MergeOptions, MergeProgress, MergeReport};
 use crate::error::{Error, Result};
-use crate::hold::Hold;
-use crate::segment::merge::Bound;
+use crate::gc::Bound;
 use crate::version::Version;
 
 /// Microseconds between looks whether readers have let go of replaced files.
@@ -123,7 +123,8 @@ impl OnDemand<'_> {
 
     /// Merges files of a keyspace until its bound holds, or nothing helps any more.
     fn merge(&self, keyspace: &Arc<KeyspaceState>, report: &mut MergeReport) -> Result<()> {
-        let memory = self.options.memory_budget.unwrap_or(self.core.options.merge_memory_budget);
+        let memory =
+            self.options.memory_budget.unwrap_or(self.core.settings.segments.merge_memory_budget);
         while !self.is_cancelled() {
             let read_before = report.bytes_read;
             let progress = |read| {
@@ -205,7 +206,7 @@ impl Core {
                 let in_force = Arc::as_ptr(&own.view.load().version);
                 version.strong_count() == 0 || std::ptr::eq(version.as_ptr(), in_force)
             });
-            let is_over = is_over && !self.trash.awaits_readers();
+            let is_over = is_over && !self.segment_files.awaits_readers();
             self.remove_unreferenced_tables();
             if is_over {
                 return;

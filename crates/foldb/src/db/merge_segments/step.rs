@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::keyspace::KeyspaceState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
-use crate::segment::merge::{Bound, Rewrite, RewriteContext, Rewritten, pick};
+use crate::gc::{Bound, Rewrite, RewriteContext, Rewritten, pick};
 use crate::segment::{FileUse, WriterContext};
-use crate::totals::Total;
 use crate::version::{Edit, KeyspaceEdit, TreeEdit, Version};
 
 /// What came of a look for something to merge.
@@ -47,7 +47,7 @@ impl MergeStep {
 
 impl Core {
     pub(super) fn merge_bound(&self, dead_fraction: f64) -> Bound {
-        Bound { dead_fraction, segment_size: self.options.segment_size }
+        Bound { dead_fraction, segment_size: self.settings.segments.size }
     }
 
     /// Rewrites the files of a keyspace that are most dead into one, and installs it.
@@ -85,7 +85,7 @@ impl Core {
             writer: WriterContext {
                 fs: &self.options.env.fs,
                 names: &self.names,
-                trash: &self.trash,
+                segment_files: &self.segment_files,
                 next_number: &next_number,
                 database: self.database,
                 keyspace: keyspace.id,

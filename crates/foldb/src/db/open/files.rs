@@ -6,7 +6,7 @@ use foldb_env::FileSystem;
 
 use crate::db::keyspace::KeyspaceParts;
 use crate::error::{Error, Result};
-use crate::version::{FileKind, FileNames};
+use crate::files::{FileKind, FileNames};
 
 /// The files of a database's directory.
 pub(super) fn list_files(fs: &dyn FileSystem, names: &FileNames) -> Result<Vec<FileKind>> {

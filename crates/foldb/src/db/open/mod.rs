@@ -31,10 +31,11 @@ use crate::db::open::opening::Opening;
 use crate::db::open::place::{Place, lock_error};
 use crate::db::open::stored::Stored;
 use crate::error::{Error, ErrorKind, Result};
+use crate::files::{FileKind, FileNames};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::user_code::guarded;
-use crate::version::{CloseRecord, FileKind, FileNames, Manifest, refuse_foreign};
+use crate::version::{CloseRecord, Manifest, refuse_foreign};
 
 pub(crate) use files::missing_log;
 pub(crate) use place::lock;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use crate::db::writer_lock::WriterLock;
+use crate::settings::Settings;
 use foldb_chains::Pins;
 use foldb_env::{FileLock, FileSystem};
 
@@ -27,14 +28,15 @@ use crate::db::write::WriterState;
 use crate::error::{Error, Result};
 use crate::events::{DroppedTail, Event, Events};
 use crate::faults::{Fault, planted};
+use crate::files::HeldFiles;
+use crate::files::{FileKind, FileNames};
 use crate::fold::Registry;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::options::Options;
 use crate::runtime::Runtime;
+use crate::segment::SegmentFiles;
 use crate::table::{BlockCache, LaterSyncs};
-use crate::version::{
-    CloseRecord, Edit, FileKind, FileNames, HeldTables, Manifest, OpenTables, Trash,
-};
+use crate::version::{CloseRecord, Edit, Manifest, OpenTables};
 use crate::wal::{LogWriter, Tail};
 
 /// An open in progress: the lock is held, the manifest read.
@@ -68,8 +70,8 @@ impl Opening<'_> {
             )
             .in_file(&names.current()));
         }
-        let trash = Arc::default();
-        let parts = keyspace_parts(&stored, &options, &names, &trash)?;
+        let segment_files = Arc::default();
+        let parts = keyspace_parts(&stored, &options, &names, &segment_files)?;
         check_tables(&parts, &present, &names)?;
         if !stored.fresh {
             check_log(stored.log, &present, &names)?;
@@ -118,7 +120,8 @@ impl Opening<'_> {
         let log = LogWriter::create(&fs, &names.log(next_log), next_log, stored.database, None)?;
         let files = vec![names.log(next_log)];
         let mut begun = BegunFiles { fs: Arc::clone(&fs), names: names.clone(), files, led: false };
-        let trees = keyspace_trees(parts, &stored, &options, &tables);
+        let settings = options.resolve();
+        let trees = keyspace_trees(parts, &stored, &settings, &tables);
         // The manifest begins with what the old one ended with; the replayed tables come as an edit
         // of their own, together with the new log number.
         let snapshot = Edit {
@@ -150,13 +153,14 @@ impl Opening<'_> {
         }
         let core = Assembly {
             options,
+            settings,
             names,
             stored,
             trees,
             cache,
             runtime,
             held: None,
-            trash,
+            segment_files,
             last_seqno,
             log,
             manifest,
@@ -262,14 +266,15 @@ fn remove_unneeded(
 /// All that a database is made of when it is opened.
 pub(super) struct Assembly {
     pub(super) options: Options,
+    pub(super) settings: Settings,
     pub(super) names: FileNames,
     pub(super) stored: Stored,
     pub(super) trees: BTreeMap<KeyspaceId, KeyspaceTree>,
     pub(super) cache: Arc<BlockCache>,
     pub(super) runtime: Runtime,
     /// Tables that stay open however many are.
-    pub(super) held: Option<HeldTables>,
-    pub(super) trash: Arc<Trash>,
+    pub(super) held: Option<HeldFiles>,
+    pub(super) segment_files: Arc<SegmentFiles>,
     pub(super) last_seqno: SeqNo,
     /// The log and the manifest to write to.
     pub(super) log: LogWriter,
@@ -319,7 +324,7 @@ impl Assembly {
             member: self.runtime.next_database(),
             runtime: self.runtime,
             _held: self.held,
-            trash: self.trash,
+            segment_files: self.segment_files,
             background: Background::default(),
             totals: stored.totals,
             read_folds: ReadFolds::default(),
@@ -331,6 +336,7 @@ impl Assembly {
             close_outcome: Mutex::default(),
             lock: Mutex::new(self.lock),
             dropped: self.dropped,
+            settings: self.settings,
             options,
         });
         for tail in &core.dropped {
@@ -358,11 +364,11 @@ pub(super) fn keyspace_parts(
     stored: &Stored,
     options: &Options,
     names: &FileNames,
-    trash: &Arc<Trash>,
+    segment_files: &Arc<SegmentFiles>,
 ) -> Result<Vec<KeyspaceParts>> {
     let manifest = stored.manifest.map(|number| names.manifest(number));
     let parts = stored.keyspaces.values().map(|own| {
-        own.parts(options, &stored.registry, trash).map_err(|error| match &manifest {
+        own.parts(options, &stored.registry, segment_files).map_err(|error| match &manifest {
             Some(path) => error.in_file(path),
             None => error,
         })
@@ -385,14 +391,14 @@ pub(super) fn replayed_keyspaces(
 pub(super) fn keyspace_trees(
     parts: Vec<KeyspaceParts>,
     stored: &Stored,
-    options: &Options,
+    settings: &Settings,
     tables: &OpenTables,
 ) -> BTreeMap<KeyspaceId, KeyspaceTree> {
     let trees = parts.into_iter().map(|parts| {
         let own = &stored.keyspaces[&parts.id];
         let version = Arc::clone(&parts.version);
-        let dead_share = DeadShare::new(own.dead_share, 32 * options.target_file_size());
-        let keyspace = KeyspaceState::new(parts, options, tables);
+        let dead_share = DeadShare::new(own.dead_share, 32 * settings.tree.target_file_size);
+        let keyspace = KeyspaceState::new(parts, settings, tables);
         (keyspace.id, KeyspaceTree::new(keyspace, version, own.flushed_through, dead_share))
     });
     trees.collect()

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use foldb_env::{FileLock, FileSystem};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::files::FileNames;
 use crate::options::Options;
-use crate::version::FileNames;
 
 /// How often a directory that another process removes meanwhile is created again.
 const ATTEMPTS: usize = 100;

@@ -44,12 +44,15 @@ use crate::db::replay::{Replay, needed_logs, opened, replay_logs};
 use crate::db::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::DroppedTail;
+use crate::files::FileNames;
+use crate::files::FilePool;
 use crate::key::{KeyspaceId, SeqNo};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::segment::OpenSegment;
+use crate::segment::SegmentFiles;
 use crate::table::{BlockCache, TableReader};
-use crate::version::{CloseRecord, FileNames, Manifest, OpenTables, TablePool, Trash};
+use crate::version::{CloseRecord, Manifest, OpenTables};
 use crate::wal::{LogReader, LogRecord, LogWriter};
 
 /// How often the looks begin anew. A writer would have to remove a file that is not open yet in the
@@ -134,8 +137,8 @@ impl Looking {
         check_log(stored.log, &present, &names)?;
         let on_disk = logs_in(&present);
         let logs = opened(needed_logs(&*fs, &names, stored.log, on_disk, closed.as_ref()))?;
-        let trash = Arc::default();
-        let parts = keyspace_parts(&stored, &options, &names, &trash)?;
+        let segment_files = Arc::default();
+        let parts = keyspace_parts(&stored, &options, &names, &segment_files)?;
         check_tables(&parts, &present, &names)?;
         let replayed_keyspaces = replayed_keyspaces(&stored, &parts);
         let trees = self.open_tables(parts, &stored)?;
@@ -160,7 +163,7 @@ impl Looking {
             trees[&id].keyspace.view.hold(memtables);
         }
         let dropped = dropped_tails(&mut stored, &replayed.tails, last_seqno);
-        Ok(self.assemble(stored, trees, trash, last_seqno, dropped))
+        Ok(self.assemble(stored, trees, segment_files, last_seqno, dropped))
     }
 
     /// What is stored, and what a clean close said of it.
@@ -189,13 +192,13 @@ impl Looking {
             Arc::clone(&self.options.comparator),
             Arc::clone(&self.cache),
             // Of its own: no other database closes these.
-            Arc::new(TablePool::new(Arc::clone(&self.runtime.ledger().blocks), usize::MAX)),
+            self.runtime.ledger().blocks.file_pool(usize::MAX),
             stored.database,
         );
         if !self.options.allow_unresolved_operators {
             check_operators(&parts, &stored.registry, &tables)?;
         }
-        let trees = keyspace_trees(parts, stored, &self.options, &tables);
+        let trees = keyspace_trees(parts, stored, &self.options.resolve(), &tables);
         for own in trees.values() {
             let tables = &own.keyspace.tables;
             for (number, file) in own.version.segments.files() {
@@ -228,7 +231,7 @@ impl Looking {
         &self,
         stored: Stored,
         trees: BTreeMap<KeyspaceId, KeyspaceTree>,
-        trash: Arc<Trash>,
+        segment_files: Arc<SegmentFiles>,
         last_seqno: SeqNo,
         dropped: Vec<DroppedTail>,
     ) -> Arc<Core> {
@@ -241,13 +244,14 @@ impl Looking {
             log: LogWriter::unwritable(fs, &names.log(next_file), next_file),
             manifest: Manifest::unwritable(fs, names, next_file),
             options: self.options.clone(),
+            settings: self.options.resolve(),
             names: names.clone(),
             stored,
             trees,
             cache: Arc::clone(&self.cache),
             runtime: self.runtime.clone(),
-            held: Some(TablePool::hold(&self.runtime.ledger().tables, files)),
-            trash,
+            held: Some(FilePool::hold(&self.runtime.ledger().tables, files)),
+            segment_files,
             last_seqno,
             next_file,
             logs: Vec::new(),

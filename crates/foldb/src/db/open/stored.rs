@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::counters::Totals;
 use crate::db::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name};
 use crate::db::replay::Replayed;
 use crate::error::{Error, ErrorKind, Result};
+use crate::files::{FileNames, MAX_FILE_NUMBER};
 use crate::fold::{Operator, Registry};
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, SeqNo};
-use crate::options::{KeyspaceSettings, MAX_LEVELS, Options, check_comparator};
+use crate::options::{Options, check_comparator};
+use crate::segment::SegmentFiles;
+use crate::settings::{KeyspaceSettings, MAX_LEVELS};
 use crate::table::whole_samples;
-use crate::totals::Totals;
-use crate::version::{
-    Edit, FileNames, KeyspaceEdit, MAX_FILE_NUMBER, Recovered, Trash, TreeEdit, Version,
-};
+use crate::version::{Edit, KeyspaceEdit, Recovered, TreeEdit, Version};
 use crate::wal::Tail;
 
 /// What is stored of a database.
@@ -201,7 +202,7 @@ impl StoredKeyspace {
         &self,
         options: &Options,
         registry: &Arc<Registry>,
-        trash: &Arc<Trash>,
+        segment_files: &Arc<SegmentFiles>,
     ) -> Result<KeyspaceParts> {
         let comparator = self.find_comparator(options)?;
         self.check_order(&*comparator)?;
@@ -214,7 +215,7 @@ impl StoredKeyspace {
         // A tree may become deeper when it is opened, but not shallower than what is in it.
         let levels = options.num_levels.max(stored_levels as usize);
         let edits = self.tree.iter().map(Vec::as_slice);
-        let version = Version::empty(levels).apply_all(edits, &*comparator, trash)?;
+        let version = Version::empty(levels).apply_all(edits, &*comparator, segment_files)?;
         // The default keyspace is as the options of each open say.
         let is_default = self.id == DEFAULT_KEYSPACE;
         let spec = options.merge_operator.as_deref().filter(|_| is_default);
@@ -228,7 +229,7 @@ impl StoredKeyspace {
             registry: Arc::clone(registry),
             default_operator,
             default_id,
-            settings: settings.unwrap_or_else(|| KeyspaceSettings::of_database(options)),
+            settings: settings.unwrap_or_else(|| options.keyspace_settings()),
             version: Arc::new(version),
         })
     }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::db::{Db, MergeOptions};
 use crate::key::Kind;
 use crate::options::Options;
-use crate::segment::Address;
+use crate::separated::Address;
 use crate::table::{CursorOptions, TableCursor};
 
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::laws::{Outcome, full};
+use crate::fold::tests::laws::{Outcome, full};
 use crate::fold::{MergeOperator, Partial, Registry, builtins, hyperloglog, list, set};
 use std::sync::Arc;
 

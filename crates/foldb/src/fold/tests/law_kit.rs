@@ -1,7 +1,7 @@
 //! The public law kit accepts what keeps the laws and rejects what does not.
 
-use super::laws::all_builtins;
 use crate::fold::laws::Check;
+use crate::fold::tests::laws::all_builtins;
 use crate::fold::{Full, MergeOperator, Partial, TextForm, builtins};
 
 #[test]

@@ -5,5 +5,4 @@ mod chain;
 mod law_kit;
 mod laws;
 mod registry;
-mod usual;
 mod versions;

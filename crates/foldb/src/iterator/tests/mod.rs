@@ -12,10 +12,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::batch::{Operation, encode_range};
 use crate::fold::Resolver;
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, MAX_SEQNO};
 use crate::memtable::{Folding, Memtable, MemtableWriter};
+use crate::operation::{Operation, encode_range};
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::CursorOptions;
 use crate::testing::history::{self, Event};

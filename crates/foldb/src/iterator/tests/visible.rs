@@ -4,10 +4,10 @@ use std::ops::Bound;
 use std::sync::Mutex;
 
 use super::*;
+use crate::counters::Totals;
 use crate::error::ErrorKind;
 use crate::key::SeqNo;
 use crate::testing::tree::read_events_in;
-use crate::totals::Totals;
 
 /// Nobody is told what iterators do.
 struct Nobody;

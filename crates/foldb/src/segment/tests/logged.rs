@@ -7,13 +7,13 @@ use std::sync::Arc;
 use foldb_env::{FileSystem, MemFs};
 use proptest::prelude::*;
 
-use crate::batch::Operation;
 use crate::error::{ErrorKind, Result};
 use crate::key::{KeyspaceId, Kind, NO_OPERATOR};
-use crate::segment::address::Address;
+use crate::operation::Operation;
 use crate::segment::logged::LoggedValues;
 use crate::segment::map::Placement;
 use crate::segment::open::in_memory;
+use crate::separated::address::Address;
 use crate::wal::{BatchHeader, LogWriter, SeparableValues};
 
 const LOG: u64 = 7;

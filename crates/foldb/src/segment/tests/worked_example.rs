@@ -5,17 +5,19 @@ use std::sync::Arc;
 
 use foldb_env::{FileSystem, MemFs};
 
-use crate::segment::address::Address;
-use crate::segment::extents::{Extent, Extents, PieceWriter};
-use crate::segment::format::{KEYED, MOVED, Tail, put_key_part, put_record};
+use crate::files::FileNames;
+use crate::segment::SegmentFiles;
+use crate::segment::format::{KEYED, MOVED, Tail};
 use crate::segment::hints::{Hints, HintsWriter};
 use crate::segment::map::{Placement, SegmentMap};
 use crate::segment::open::OpenSegments;
 use crate::segment::section::{Section, WriterContext};
 use crate::segment::tails::TailWriter;
+use crate::separated::address::Address;
+use crate::separated::extents::{Extent, Extents, PieceWriter};
+use crate::separated::record::{put_key_part, put_record};
 use crate::table::BlockCache;
 use crate::testing::worked_example::{assert_page_shows, bytes_on_the_page};
-use crate::version::{FileNames, TablePool, Trash};
 
 const PAGE: &str = include_str!("../../../../../docs/format/value_segment.md");
 
@@ -39,11 +41,11 @@ fn kept() -> Extents {
 fn write(mem: &MemFs) -> [Placement; 2] {
     let fs: Arc<dyn FileSystem> = Arc::new(mem.clone());
     mem.create_dir_all(names().directory()).unwrap();
-    let (trash, names) = (Arc::<Trash>::default(), names());
+    let (segment_files, names) = (Arc::<SegmentFiles>::default(), names());
     let context = WriterContext {
         fs: &fs,
         names: &names,
-        trash: &trash,
+        segment_files: &segment_files,
         next_number: &|| FILE,
         database: DATABASE,
         keyspace: 0,
@@ -87,14 +89,14 @@ fn page_shows_what_is_written() {
 
 #[test]
 fn page_can_be_read() {
-    let (fs, trash) = (MemFs::new(), Arc::<Trash>::default());
+    let (fs, segment_files) = (MemFs::new(), Arc::<SegmentFiles>::default());
     let placements = write(&fs);
     fs.create(&names().segment(FILE)).unwrap().write_at(&bytes_on_the_page(PAGE), 0).unwrap();
     let mut map = SegmentMap::default();
     for &placed in &placements {
-        map.place(placed, trash.segment_file(FILE)).unwrap();
+        map.place(placed, segment_files.get(FILE)).unwrap();
     }
-    let pool = Arc::new(TablePool::new(Arc::clone(BlockCache::new(0).store()), 100));
+    let pool = BlockCache::new(0).store().file_pool(100);
     let segments = OpenSegments::new(Arc::new(fs), names(), pool, DATABASE, Arc::default());
     let read = |segment, (key, _, position, value): (&str, u64, u64, &str), key_part| {
         let address = Address { segment, position, len: value.len() as u64, key_part };

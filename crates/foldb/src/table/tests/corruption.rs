@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::super::data_block::DataBlock;
 use super::*;
 use crate::ErrorKind;
 use crate::encoding::{checksum, checksum_seed, key_hash};
+use crate::table::data_block::DataBlock;
 use crate::table::footer;
 use crate::table::frame::{FRAME_TRAILER, Handle};
 use crate::table::order::KeyOrder;
@@ -366,7 +366,7 @@ proptest! {
         let _ = super::super::filter::Filter::parse(&bytes).map(|filter| filter.may_contain(77));
         let _ = super::super::footer::Footer::decode(&bytes, 7, 0);
         let _ = super::super::frame::check_frame(&bytes, 7, 0);
-        let codec = super::super::frame::codec_from_u8(codec).unwrap();
+        let codec = crate::settings::codec_from_u8(codec).unwrap();
         let _ = decompressed(&bytes, codec);
     }
 

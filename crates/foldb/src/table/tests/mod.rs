@@ -20,8 +20,8 @@ use super::*;
 use crate::error::Result;
 use crate::fold::Definition;
 use crate::key::{BytewiseComparator, Comparator, Kind, NO_OPERATOR, RecordHeader, SeqNo};
-use crate::options::Compression;
 use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::settings::Compression;
 
 const FILE_NUMBER: u64 = 7;
 

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::round_trip::{records, shapes};
 use super::*;
+use crate::table::tests::round_trip::{records, shapes};
 
 #[derive(Clone, Debug)]
 enum Move {

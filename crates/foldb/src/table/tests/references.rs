@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::ErrorKind;
-use crate::segment::{Address, Extent, SegmentId};
+use crate::separated::{Address, Extent, SegmentId};
 use crate::table::ReferencesReader;
 
 /// A table whose records lie scattered over segments 10, 20, ...: the records of one are every

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use crate::ErrorKind;
 use crate::fold::Definition;
-use crate::options::{CompactionPreset, Compression, KeyspaceSettings};
 use crate::segment::Placement;
+use crate::settings::{CompactionPreset, Compression, KeyspaceSettings};
 use crate::version::{Edit, FileFacts, Key, KeyRange, KeyspaceEdit, TreeEdit, Upper};
 
 fn key() -> impl Strategy<Value = Key> {

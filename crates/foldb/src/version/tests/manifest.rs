@@ -7,7 +7,8 @@ use foldb_env::mem::{Fault, Operation};
 use foldb_env::{FileSystem, MemFs};
 
 use crate::ErrorKind;
-use crate::version::{Edit, FileNames, Manifest};
+use crate::files::FileNames;
+use crate::version::{Edit, Manifest};
 
 fn setup() -> (MemFs, Arc<dyn FileSystem>, FileNames) {
     let fs = MemFs::new();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use crate::version::{FileKind, FileNames};
+use crate::files::{FileKind, FileNames};
 
 #[test]
 fn names_are_as_drawn() {

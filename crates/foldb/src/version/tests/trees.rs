@@ -6,11 +6,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::ErrorKind;
+use crate::files::FileKind;
 use crate::key::BytewiseComparator;
+use crate::segment::SegmentFiles;
 use crate::testing::tree::{Workbench, parse_bounds};
 use crate::version::{
-    FileFacts, FileKind, Key, KeyRange, RunId, Trash, TreeEdit, Upper, Version, check_order,
-    check_structure,
+    FileFacts, Key, KeyRange, RunId, TreeEdit, Upper, Version, check_order, check_structure,
 };
 
 /// A carve like `b..d`, `..d` or `b..`.
@@ -129,10 +130,10 @@ fn files_are_marked_when_their_last_part_goes() {
     let third = bench.apply(&second, &[carve(5, "..c"), carve(5, "d..")]);
     second.mark_obsolete_files(&third);
     drop((second, third));
-    assert!(bench.trash.empty().is_empty(), "an older version still reads it");
+    assert!(bench.segment_files.trash().empty().is_empty(), "an older version still reads it");
     drop(first);
-    assert_eq!(bench.trash.empty(), [FileKind::Table(1)]);
-    assert!(bench.trash.empty().is_empty());
+    assert_eq!(bench.segment_files.trash().empty(), [FileKind::Table(1)]);
+    assert!(bench.segment_files.trash().empty().is_empty());
 }
 
 fn facts(number: u64, smallest: &str, largest: &str) -> FileFacts {
@@ -150,7 +151,7 @@ fn insert(run: RunId, number: u64, bounds: &str) -> TreeEdit {
 }
 
 fn apply(edits: &[TreeEdit]) -> crate::Result<Version> {
-    Version::empty(2).apply(edits, &BytewiseComparator, &Arc::new(Trash::default()))
+    Version::empty(2).apply(edits, &BytewiseComparator, &Arc::new(SegmentFiles::default()))
 }
 
 #[test]

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use foldb_env::{FileSystem, MemFs};
 
+use crate::files::FileNames;
 use crate::fold::Definition;
-use crate::options::{CompactionPreset, Compression, KeyspaceSettings};
+use crate::settings::{CompactionPreset, Compression, KeyspaceSettings};
 use crate::testing::worked_example::{assert_page_shows, bytes_on_the_page};
-use crate::version::{
-    Edit, FileFacts, FileNames, Key, KeyRange, KeyspaceEdit, Manifest, TreeEdit, Upper,
-};
+use crate::version::{Edit, FileFacts, Key, KeyRange, KeyspaceEdit, Manifest, TreeEdit, Upper};
 
 const PAGE: &str = include_str!("../../../../../docs/format/manifest.md");
 
@@ -168,12 +167,14 @@ fn page_can_be_read() {
 #[test]
 fn page_shows_the_trees_that_the_edits_make() {
     use crate::key::BytewiseComparator;
-    use crate::version::{Trash, Version};
+    use crate::segment::SegmentFiles;
+    use crate::version::Version;
 
-    let trash = Arc::new(Trash::default());
+    let segment_files = Arc::new(SegmentFiles::default());
     let mut version = Version::empty(7);
     for edit in example() {
-        version = version.apply(&edit.keyspaces[0].tree, &BytewiseComparator, &trash).unwrap();
+        version =
+            version.apply(&edit.keyspaces[0].tree, &BytewiseComparator, &segment_files).unwrap();
         let mut drawn = String::new();
         for (level, run) in version.runs() {
             let tables: Vec<String> = run

@@ -3,10 +3,10 @@
 use foldb_env::mem::{Fault, Operation};
 use proptest::prelude::*;
 
-use super::format::{FrameHeader, HEADER_LEN, MAX_PAYLOAD, Part};
-use super::reader::{SEARCH_AT_LEAST, SEARCH_PER_BYTE};
 use super::*;
 use crate::ErrorKind;
+use crate::wal::tests::format::{FrameHeader, HEADER_LEN, MAX_PAYLOAD, Part};
+use crate::wal::tests::reader::{SEARCH_AT_LEAST, SEARCH_PER_BYTE};
 
 #[test]
 fn a_torn_tail_is_cut_at_every_length() {

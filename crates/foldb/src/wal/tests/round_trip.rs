@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::format::{HEADER_LEN, MAX_PAYLOAD};
 use super::*;
-use crate::batch::Operation;
 use crate::encoding::ByteReader;
 use crate::fold::Definition;
 use crate::key::{Kind, MAX_SEQNO};
+use crate::operation::Operation;
+use crate::wal::tests::format::{HEADER_LEN, MAX_PAYLOAD};
 
 fn pattern(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|i| (i.wrapping_mul(31) ^ (i >> 8) ^ seed) as u8).collect()

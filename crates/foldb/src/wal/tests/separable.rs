@@ -2,10 +2,10 @@
 //! reader.
 
 use super::*;
-use crate::batch::Operation;
 use crate::encoding::ByteReader;
 use crate::key::{Kind, NO_OPERATOR};
-use crate::segment::record_checksum;
+use crate::operation::Operation;
+use crate::separated::record_checksum;
 
 fn put<'a>(key: &'a [u8], value: &'a [u8]) -> Operation<'a> {
     Operation { kind: Kind::Put, keyspace: 3, operator: NO_OPERATOR, key, value }

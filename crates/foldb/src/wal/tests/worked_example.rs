@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::ErrorKind;
-use crate::batch::Operation;
 use crate::encoding::ByteReader;
 use crate::fold::Definition;
 use crate::key::Kind;
+use crate::operation::Operation;
 use crate::testing::worked_example::{assert_page_shows, bytes_on_the_page};
 
 const PAGE: &str = include_str!("../../../../../docs/format/log.md");

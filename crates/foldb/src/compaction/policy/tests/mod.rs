@@ -8,7 +8,7 @@ mod sim_tree;
 mod simulator;
 
 use crate::compaction::policy::Policy;
-use crate::options::CompactionPreset;
+use crate::settings::CompactionPreset;
 
 const MIB: u64 = 1 << 20;
 

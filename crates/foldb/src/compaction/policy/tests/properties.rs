@@ -3,12 +3,12 @@
 
 use proptest::prelude::*;
 
-use super::order::{assert_apart, assert_keeps_order, mark_busy};
-use super::sim_tree::{Record, SimTree, key};
 use crate::compaction::policy::shape::depth;
+use crate::compaction::policy::tests::order::{assert_apart, assert_keeps_order, mark_busy};
+use crate::compaction::policy::tests::sim_tree::{Record, SimTree, key};
 use crate::compaction::policy::{KeyRange, ManualStep, Pick, Policy, RunningJob};
 use crate::key::BytewiseComparator;
-use crate::options::CompactionPreset;
+use crate::settings::CompactionPreset;
 
 const CMP: &BytewiseComparator = &BytewiseComparator;
 const KEYS: u32 = 400;

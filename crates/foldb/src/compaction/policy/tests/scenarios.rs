@@ -5,11 +5,11 @@
 
 use std::path::Path;
 
-use super::drawing::{Drawing, draw_pick, draw_step, parse_range};
 use crate::compaction::policy::Policy;
 use crate::compaction::policy::shape::depth;
+use crate::compaction::policy::tests::drawing::{Drawing, draw_pick, draw_step, parse_range};
 use crate::key::BytewiseComparator;
-use crate::options::CompactionPreset;
+use crate::settings::CompactionPreset;
 
 const CMP: &BytewiseComparator = &BytewiseComparator;
 

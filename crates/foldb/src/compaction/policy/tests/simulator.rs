@@ -4,11 +4,11 @@
 //! cargo test -p foldb --lib policy::tests::simulator -- --ignored --nocapture
 //! ```
 
-use super::sim_tree::{Record, SimTree};
 use crate::compaction::policy::Policy;
 use crate::compaction::policy::shape::depth;
+use crate::compaction::policy::tests::sim_tree::{Record, SimTree};
 use crate::key::BytewiseComparator;
-use crate::options::CompactionPreset;
+use crate::settings::CompactionPreset;
 
 /// A load of uniformly random writes.
 struct Load {

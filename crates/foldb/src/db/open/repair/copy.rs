@@ -13,7 +13,7 @@ use crate::db::checkpoint::{copy_file, is_no_link, refuse_used};
 use crate::db::open::files::list_files;
 use crate::db::open::lock;
 use crate::error::{Error, Result};
-use crate::version::{FileKind, FileNames};
+use crate::files::{FileKind, FileNames};
 
 /// A copy in the making. Dropped before it is kept, it is removed.
 pub(super) struct Copy {

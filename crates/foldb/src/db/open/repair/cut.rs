@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 
 use foldb_env::FileSystem;
 
-use super::{CutLog, LogCut};
 use crate::db::checkpoint::{copy_file, is_no_link};
 use crate::db::open::files::logs_in;
+use crate::db::open::repair::{CutLog, LogCut};
 use crate::error::{Error, Result};
-use crate::version::{FileKind, FileNames};
+use crate::files::{FileKind, FileNames};
 
 /// Cuts a log and puts later ones aside.
 ///

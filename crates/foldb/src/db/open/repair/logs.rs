@@ -15,12 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldb_env::FileSystem;
 
-use crate::batch::Operation;
 use crate::encoding::ByteReader;
 use crate::error::{ErrorKind, Result};
+use crate::files::FileNames;
 use crate::fold::Definition;
 use crate::key::{KeyspaceId, OperatorId, SeqNo};
-use crate::version::FileNames;
+use crate::operation::Operation;
 use crate::wal::{LogReader, LogRecord};
 
 /// What all logs tell.

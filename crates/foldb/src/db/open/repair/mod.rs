@@ -54,13 +54,15 @@ use crate::db::open::stored::Stored;
 use crate::db::open::{lock, open, runtime_of};
 use crate::db::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
+use crate::files::{FileKind, FileNames};
 use crate::key::KeyspaceId;
 use crate::options::Options;
 use crate::segment::Placement;
+use crate::segment::SegmentFiles;
 use crate::table::BlockCache;
 use crate::version::{
-    CloseRecord, Edit, FileFacts, FileKind, FileNames, KeyRange, Manifest, OpenTables, Recovered,
-    TableRef, Trash, TreeEdit, Upper, Version, manifest_in_force,
+    CloseRecord, Edit, FileFacts, KeyRange, Manifest, OpenTables, Recovered, TableRef, TreeEdit,
+    Upper, Version, manifest_in_force,
 };
 use crate::wal::{Extent, LogReader, LogWriter};
 
@@ -248,16 +250,16 @@ struct Repair<'a> {
 impl Repair<'_> {
     fn run(mut self) -> Result<()> {
         self.pass_over_missing_logs()?;
-        let trash: Arc<Trash> = Arc::default();
-        let parts = keyspace_parts(&self.stored, &self.options, &self.names, &trash)?;
+        let segment_files: Arc<SegmentFiles> = Arc::default();
+        let parts = keyspace_parts(&self.stored, &self.options, &self.names, &segment_files)?;
         let tables = self.tables();
         let mut repaired = Vec::new();
         for own in &parts {
-            repaired.push(self.repair_keyspace(own, &tables, &trash)?);
+            repaired.push(self.repair_keyspace(own, &tables, &segment_files)?);
         }
         let referred_before: BTreeSet<u64> =
-            parts.iter().flat_map(|own| segment_files(&own.version)).collect();
-        let mut trees = keyspace_trees(parts, &self.stored, &self.options, &tables);
+            parts.iter().flat_map(|own| segment_files_of(&own.version)).collect();
+        let mut trees = keyspace_trees(parts, &self.stored, &self.options.resolve(), &tables);
         for (own, version) in trees.values_mut().zip(repaired) {
             own.version = Arc::new(version);
         }
@@ -286,7 +288,7 @@ impl Repair<'_> {
             self.put_unknown_aside(&trees)?;
         }
         let referred: BTreeSet<u64> =
-            trees.values().flat_map(|own| segment_files(&own.version)).collect();
+            trees.values().flat_map(|own| segment_files_of(&own.version)).collect();
         for &number in referred_before.difference(&referred) {
             self.put_aside(&self.names.segment(number), "unknown")?;
         }
@@ -341,7 +343,7 @@ impl Repair<'_> {
         &mut self,
         own: &KeyspaceParts,
         tables: &OpenTables,
-        trash: &Arc<Trash>,
+        segment_files: &Arc<SegmentFiles>,
     ) -> Result<Version> {
         let tables = tables.for_keyspace(own.id, Arc::clone(&own.comparator));
         let (before, comparator) = (&own.version, &*own.comparator);
@@ -375,7 +377,7 @@ impl Repair<'_> {
                 lost.push(LostPart { table: table.clone(), ranges: found.lost });
             }
         }
-        let without = before.apply(&edits, comparator, trash)?;
+        let without = before.apply(&edits, comparator, segment_files)?;
         let unclaimed = self.unclaimed.remove(&own.id).unwrap_or_default();
         let sought = match unclaimed.is_empty() {
             true => Sought::Of(&lost),
@@ -397,7 +399,7 @@ impl Repair<'_> {
         edits.push(TreeEdit::NewRun { level: 0, run, before: None });
         edits.extend(files.into_iter().map(|file| whole_file(run, file)));
         // From the beginning: the segments that only lost tables referred to are still there.
-        before.apply(&edits, comparator, trash)
+        before.apply(&edits, comparator, segment_files)
     }
 
     /// Reads all of a table. Only what cannot be read for good is wrong: a table that merely cannot
@@ -431,7 +433,7 @@ impl Repair<'_> {
             .map(|table| table.file.number)
             .collect();
         let segments: HashSet<u64> =
-            versions().flat_map(|version| segment_files(version)).collect();
+            versions().flat_map(|version| segment_files_of(version)).collect();
         for kind in &self.present {
             let path = match *kind {
                 FileKind::Table(number) if !tables.contains(&number) => self.names.table(number),
@@ -447,7 +449,7 @@ impl Repair<'_> {
 }
 
 /// Numbers of the files that a version has segments in.
-fn segment_files(version: &Version) -> impl Iterator<Item = u64> {
+fn segment_files_of(version: &Version) -> impl Iterator<Item = u64> {
     version.segments.iter().map(|segment| segment.placement.file)
 }
 

@@ -19,19 +19,19 @@ use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
-use super::logs::LogsTell;
 use crate::db::open::files::{logs_in, next_number};
+use crate::db::open::repair::logs::LogsTell;
 use crate::error::{Error, ErrorKind, Result};
+use crate::files::{FileKind, FileNames};
 use crate::fold::{Definition, FIRST_DYNAMIC_ID};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, SeqNo};
 use crate::options::Options;
-use crate::segment::{
-    FoundSection, OpenSegments, Placement, References, SEGMENT_HEADER_LEN, SegmentHeader, SegmentId,
-};
+use crate::segment::SegmentFiles;
+use crate::segment::{FoundSection, OpenSegments, Placement, SEGMENT_HEADER_LEN, SegmentHeader};
+use crate::separated::{References, SegmentId};
 use crate::table::{BlockCache, BlockStore, Surroundings, TableReader};
 use crate::version::{
-    Edit, FileFacts, FileKind, FileNames, Key, KeyRange, KeyspaceEdit, Recovered, TablePool,
-    TableRef, Trash, TreeEdit, Upper, Version,
+    Edit, FileFacts, Key, KeyRange, KeyspaceEdit, Recovered, TableRef, TreeEdit, Upper, Version,
 };
 use crate::wal::{LogReader, LogRecord, Tail};
 
@@ -334,9 +334,9 @@ impl<'a> Survey<'a> {
     fn find_sections(&mut self) -> Result<()> {
         let Some(database) = self.database else { return Ok(()) };
         let (fs, names) = (Arc::clone(self.fs), self.names.clone());
-        let pool = Arc::new(TablePool::new(Arc::clone(self.cache.store()), 100));
+        let pool = self.cache.store().file_pool(100);
         let segments = OpenSegments::new(fs, names, pool, database, Arc::default());
-        let trash: Arc<Trash> = Arc::default();
+        let segment_files: Arc<SegmentFiles> = Arc::default();
         let numbers = self.present.iter().filter_map(|kind| match kind {
             FileKind::Segment(number) => Some(*number),
             _ => None,
@@ -351,7 +351,7 @@ impl<'a> Survey<'a> {
                 continue;
             }
             open.read_exact_at(&mut header, 0).map_err(failed)?;
-            let file = trash.segment_file(number);
+            let file = segment_files.get(number);
             let Ok(header) = SegmentHeader::decode(&header) else {
                 if let Some((keyspace, log)) = segments.adopted_log(&file, len)? {
                     let id = log.placement.segment;
@@ -440,8 +440,9 @@ impl<'a> Survey<'a> {
                 edits.push(TreeEdit::Carve { run: *file, range: KeyRange { lo, hi: None } });
             }
         }
-        let trash: Arc<Trash> = Arc::default();
-        let shown = Version::empty(self.options.num_levels).apply(&edits, comparator, &trash)?;
+        let segment_files: Arc<SegmentFiles> = Arc::default();
+        let shown =
+            Version::empty(self.options.num_levels).apply(&edits, comparator, &segment_files)?;
         let mut edits: Vec<TreeEdit> =
             shown.segments.iter().map(|segment| TreeEdit::Place(segment.placement)).collect();
         let mut oldest_first: Vec<&TableRef> = shown.tables().collect();

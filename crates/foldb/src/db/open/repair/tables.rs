@@ -13,19 +13,20 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{LostRange, Repair};
-use crate::compaction::folding::RecordSink;
-use crate::compaction::memory::WorkMemory;
-use crate::compaction::older_tables::OlderTables;
-use crate::compaction::output::TableOutput;
-use crate::compaction::range_deletes::PassedOn;
 use crate::db::keyspace::KeyspaceParts;
+use crate::db::open::repair::{LostRange, Repair};
 use crate::error::{Error, Result};
+use crate::files::FileKind;
 use crate::key::Comparator;
-use crate::options::Compression;
 use crate::range_tombstone::Edge;
+use crate::rewriting::folding::RecordSink;
+use crate::rewriting::memory::WorkMemory;
+use crate::rewriting::older_tables::OlderTables;
+use crate::rewriting::output::TableOutput;
+use crate::rewriting::range_deletes::PassedOn;
+use crate::settings::Compression;
 use crate::table::{Gap, Surroundings, TableBuilderOptions, salvage};
-use crate::version::{FileFacts, FileKind, KeyRange, TableRef, Upper, Version};
+use crate::version::{FileFacts, KeyRange, TableRef, Upper, Version};
 
 /// What became of a damaged table.
 #[derive(Default)]

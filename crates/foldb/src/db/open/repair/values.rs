@@ -15,14 +15,16 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use super::{LostRange, Repair};
-use crate::compaction::folding::RecordSink;
 use crate::db::keyspace::KeyspaceParts;
+use crate::db::open::repair::{LostRange, Repair};
 use crate::error::{ErrorKind, Result};
 use crate::key::{Comparator, Kind, MAX_SEQNO, NO_OPERATOR, RecordHeader, SeqNo};
-use crate::segment::{Address, Placement, SegmentMap};
+use crate::rewriting::folding::RecordSink;
+use crate::segment::SegmentFiles;
+use crate::segment::{Placement, SegmentMap};
+use crate::separated::Address;
 use crate::table::CursorOptions;
-use crate::version::{FileFacts, OpenTables, TableRef, Trash, Version};
+use crate::version::{FileFacts, OpenTables, TableRef, Version};
 
 use std::sync::Arc;
 
@@ -59,8 +61,8 @@ impl LostPart {
 
 impl Sought<'_> {
     fn segments(&self, version: &Version) -> Result<SegmentMap> {
-        let (mut segments, trash) = (SegmentMap::default(), Arc::<Trash>::default());
-        let mut place = |at: Placement| segments.place(at, trash.segment_file(at.file));
+        let (mut segments, segment_files) = (SegmentMap::default(), Arc::<SegmentFiles>::default());
+        let mut place = |at: Placement| segments.place(at, segment_files.get(at.file));
         match self {
             Sought::All(placements) => placements.iter().try_for_each(|&at| place(at))?,
             Sought::Of(parts) => {
@@ -134,7 +136,7 @@ impl Repair<'_> {
         own: &KeyspaceParts,
         found: Vec<Found>,
     ) -> Result<Vec<FileFacts>> {
-        let target = self.options.target_file_size();
+        let target = self.options.resolve().tree.target_file_size;
         self.write_tables(own, 0, |output| {
             let mut address = Vec::new();
             for value in found {

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use super::tables::Operands;
-use super::{Checked, Told, Verification};
-use crate::batch::Operation;
 use crate::db::open::files::{check_log, logs_in};
 use crate::db::open::opening::replayed_keyspaces;
+use crate::db::open::verify::tables::Operands;
+use crate::db::open::verify::{Checked, Told, Verification};
 use crate::db::replay::{Replay, needed_logs, replay_logs};
 use crate::encoding::ByteReader;
 use crate::error::Result;
 use crate::fold::Registry;
 use crate::key::{Kind, MAX_SEQNO, NO_OPERATOR, RecordHeader};
+use crate::operation::Operation;
 use crate::wal::{LogReader, LogRecord};
 
 impl Verification<'_> {

@@ -20,16 +20,18 @@ use foldb_env::{FileSystem, ReadOnlyFs};
 
 pub use self::report::{VerifiedFile, VerifyProgress, VerifyReport};
 
-use super::repair::{check_is_database, manifest};
 use crate::db::keyspace::KeyspaceParts;
 use crate::db::open::opening::keyspace_parts;
+use crate::db::open::repair::{check_is_database, manifest};
 use crate::db::open::stored::Stored;
 use crate::db::open::{lock, runtime_of};
 use crate::error::{Error, ErrorKind, Result};
+use crate::files::{FileKind, FileNames};
 use crate::options::Options;
 use crate::runtime::Runtime;
+use crate::segment::SegmentFiles;
 use crate::table::BlockCache;
-use crate::version::{CloseRecord, FileKind, FileNames, OpenTables, Trash};
+use crate::version::{CloseRecord, OpenTables};
 
 /// Verifies the database at `path`.
 pub(crate) fn verify(
@@ -146,8 +148,8 @@ impl Verification<'_> {
         };
         let (number, edits) = (recovered.number, recovered.edits.len() as u64);
         let told = Stored::recover(recovered, &self.options, &self.names).and_then(|stored| {
-            let trash: Arc<Trash> = Arc::default();
-            let parts = keyspace_parts(&stored, &self.options, &self.names, &trash)?;
+            let segment_files: Arc<SegmentFiles> = Arc::default();
+            let parts = keyspace_parts(&stored, &self.options, &self.names, &segment_files)?;
             Ok(Told { stored, parts })
         });
         match told {

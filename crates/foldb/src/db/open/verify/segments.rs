@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Checked, Verification};
 use crate::db::keyspace::KeyspaceParts;
+use crate::db::open::verify::{Checked, Verification};
 use crate::error::{Error, Result};
+use crate::files::FilePool;
+use crate::segment::SegmentFiles;
 use crate::segment::{OpenSegments, SEGMENT_HEADER_LEN, SegmentHeader, SegmentMap};
 use crate::table::{BlockCache, BlockStore};
-use crate::version::{OpenTables, TablePool, Trash};
+use crate::version::OpenTables;
 
 impl Verification<'_> {
     /// Checks the segments of a keyspace.
@@ -43,12 +45,12 @@ impl Verification<'_> {
     pub(super) fn files_alone(&mut self) {
         self.tables_alone();
         let cache = BlockCache::sharing(&Arc::new(BlockStore::new(1 << 20)));
-        let pool = Arc::new(TablePool::new(Arc::clone(cache.store()), 100));
+        let pool = cache.store().file_pool(100);
         let numbers: Vec<u64> = self
             .present
             .iter()
             .filter_map(|kind| match kind {
-                crate::version::FileKind::Segment(number) => Some(*number),
+                crate::files::FileKind::Segment(number) => Some(*number),
                 _ => None,
             })
             .collect();
@@ -65,14 +67,14 @@ impl Verification<'_> {
         path: &Path,
         number: u64,
         len: u64,
-        pool: &Arc<TablePool>,
+        pool: &Arc<FilePool>,
     ) -> Result<Checked> {
         let failed = |error| Error::io(path, "read the value segment", &error);
         let open = self.fs.open(path).map_err(failed)?;
         let mut header = vec![0; (len.min(SEGMENT_HEADER_LEN)) as usize];
         open.read_exact_at(&mut header, 0).map_err(failed)?;
-        let trash: Arc<Trash> = Arc::default();
-        let file = trash.segment_file(number);
+        let segment_files: Arc<SegmentFiles> = Arc::default();
+        let file = segment_files.get(number);
         let segments = |database| {
             OpenSegments::new(
                 Arc::clone(&self.fs),
@@ -100,7 +102,7 @@ impl Verification<'_> {
         let mut map = SegmentMap::default();
         let mut done = Checked { bytes: SEGMENT_HEADER_LEN, records: 0 };
         for section in found {
-            map.place(section.placement, trash.segment_file(number))?;
+            map.place(section.placement, segment_files.get(number))?;
         }
         for segment in map.iter() {
             segments.verify_segment(keyspace, segment)?;

@@ -5,16 +5,17 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Checked, Verification};
 use crate::db::keyspace::KeyspaceParts;
 use crate::db::open::files::MISSING_TABLE;
 use crate::db::open::repair::bounds;
 use crate::db::open::stored::Stored;
+use crate::db::open::verify::{Checked, Verification};
 use crate::error::{Error, Result};
+use crate::files::FileKind;
 use crate::fold::Registry;
 use crate::key::{Comparator, Kind, RecordHeader};
 use crate::table::{BlockCache, BlockStore, TableReader};
-use crate::version::{FileKind, OpenTables, Run, TableRef, Upper};
+use crate::version::{OpenTables, Run, TableRef, Upper};
 
 impl Verification<'_> {
     /// Checks the tables of a keyspace.

@@ -1,0 +1,7 @@
+//! What the engine counts, and how long its locks were held.
+
+mod longest_hold;
+mod totals;
+
+pub(crate) use longest_hold::{Hold, LongestHold};
+pub(crate) use totals::{Total, Totals};

@@ -1,0 +1,193 @@
+//! Open files: how many there may be, and which is closed for another.
+//!
+//! Several databases may share a [`FilePool`]. It knows neither tables nor segments, only that a
+//! file can be closed unless it was used lately (second chance).
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::counters::LongestHold;
+use crate::memory::{Charge, Gauge};
+
+/// The file was used since the pool last asked.
+#[derive(Debug)]
+pub(crate) struct InUse;
+
+/// A file that a pool may close.
+pub(crate) trait PooledFile: Debug + Send + Sync {
+    /// Keeps the file open no longer, unless it was used since the last call. The answer is what is
+    /// let go of: it is closed when the caller drops it.
+    ///
+    /// # Errors
+    /// It was used.
+    fn close_unless_used(&self) -> Result<Option<Arc<dyn Any + Send + Sync>>, InUse>;
+
+    #[cfg(test)]
+    fn is_open(&self) -> bool;
+}
+
+/// What bounds the open tables of all databases that share it.
+#[derive(Debug)]
+pub(crate) struct FilePool {
+    /// Bytes of the indexes and properties of open tables.
+    indexes: Arc<Gauge>,
+    /// Bytes of the filters of open tables.
+    filters: Arc<Gauge>,
+    /// Most open at once.
+    limit: usize,
+    /// Bytes that indexes and filters may take, beside the one table that somebody needs.
+    room: AtomicUsize,
+    /// Tables that stay open for read-only databases, beside those that may be closed.
+    held: AtomicUsize,
+    /// Open tables, in the order the eviction hand visits them (second chance).
+    clock: Mutex<VecDeque<Weak<dyn PooledFile>>>,
+    /// Segment files that are open, likewise.
+    segments: Mutex<VecDeque<Weak<dyn PooledFile>>>,
+    /// How long somebody held their lock.
+    pub(crate) longest_segments_hold: LongestHold,
+}
+
+/// The share of the open files that may be segments, as a divisor.
+const SEGMENTS_SHARE: usize = 4;
+
+impl FilePool {
+    pub(crate) fn new(indexes: Arc<Gauge>, filters: Arc<Gauge>, limit: usize) -> FilePool {
+        let (room, held) = (AtomicUsize::new(usize::MAX), AtomicUsize::new(0));
+        let (clock, segments) = (Mutex::default(), Mutex::default());
+        let longest_segments_hold = LongestHold::default();
+        FilePool { indexes, filters, limit, room, held, clock, segments, longest_segments_hold }
+    }
+
+    /// Notes an open segment file, and closes others that are too many, whichever database they are
+    /// of.
+    pub(crate) fn note_segment(&self, file: Weak<dyn PooledFile>) {
+        let limit = (self.limit / SEGMENTS_SHARE).max(1);
+        // Closed, and perhaps removed, after the lock.
+        let mut let_go = Vec::new();
+        let mut clock = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        self.longest_segments_hold.measure(|| {
+            let mut seen = 2 * clock.len();
+            while clock.len() >= limit && seen > 0 {
+                seen -= 1;
+                let Some(candidate) = clock.pop_front() else { break };
+                let Some(other) = candidate.upgrade() else { continue };
+                match other.close_unless_used() {
+                    Ok(open) => let_go.push((other, open)),
+                    Err(InUse) => {
+                        clock.push_back(candidate);
+                        let_go.push((other, None));
+                    }
+                }
+            }
+            clock.push_back(file);
+        });
+        drop(clock);
+        drop(let_go);
+    }
+
+    /// Counts tables that another pool keeps open whatever the limit is: there is less left for
+    /// these.
+    pub(crate) fn hold(pool: &Arc<FilePool>, tables: usize) -> HeldFiles {
+        pool.held.fetch_add(tables, Ordering::Relaxed);
+        pool.evict(&mut pool.lock(), 0);
+        HeldFiles { pool: Arc::clone(pool), tables }
+    }
+
+    /// Bytes that indexes and filters take.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.indexes.get() + self.filters.get()
+    }
+
+    /// Counts an index of other files among those of the tables; `None` where there is no room to
+    /// keep it.
+    pub(crate) fn charge_index(&self, bytes: usize) -> Option<Charge> {
+        let fits = self.memory_bytes() + bytes <= self.room.load(Ordering::Relaxed);
+        fits.then(|| Charge::new(&self.indexes, bytes))
+    }
+
+    /// Counts an index that is kept even where there is no room: it must be small beside what it is
+    /// of.
+    pub(crate) fn charge_small_index(&self, bytes: usize) -> Charge {
+        Charge::new(&self.indexes, bytes)
+    }
+
+    /// Sets what indexes and filters may take, and closes the tables that are too many.
+    pub(crate) fn set_room(&self, bytes: usize) {
+        self.room.store(bytes, Ordering::Relaxed);
+        self.trim();
+    }
+
+    /// Closes tables until the others fit.
+    pub(crate) fn trim(&self) {
+        if self.memory_bytes() > self.room.load(Ordering::Relaxed) {
+            self.evict(&mut self.lock(), 0);
+        }
+    }
+
+    /// Notes an open table, and closes others that are too many.
+    pub(crate) fn note_table(&self, file: Weak<dyn PooledFile>) {
+        let mut clock = self.lock();
+        self.evict(&mut clock, 1);
+        clock.push_back(file);
+    }
+
+    /// Closes tables until `more` fit beside the rest. The last one stays, whatever it takes: else
+    /// its reader would open it for ever.
+    fn evict(&self, clock: &mut VecDeque<Weak<dyn PooledFile>>, more: usize) {
+        let mut seen = 2 * clock.len();
+        while clock.len() + more + self.held.load(Ordering::Relaxed) > self.limit
+            || seen > 0
+                && clock.len() + more > 1
+                && self.memory_bytes() > self.room.load(Ordering::Relaxed)
+        {
+            if clock.is_empty() {
+                return;
+            }
+            seen = seen.saturating_sub(1);
+            evict_one(clock);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Weak<dyn PooledFile>>> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn open_tables(&self) -> usize {
+        let open = |file: &Weak<dyn PooledFile>| file.upgrade().is_some_and(|file| file.is_open());
+        self.lock().iter().filter(|file| open(file)).count()
+    }
+}
+
+/// Tables that count in a pool's limit but are not bounded by it, until dropped.
+#[derive(Debug)]
+pub(crate) struct HeldFiles {
+    pool: Arc<FilePool>,
+    tables: usize,
+}
+
+impl HeldFiles {
+    pub(crate) fn pool(&self) -> &FilePool {
+        &self.pool
+    }
+}
+
+impl Drop for HeldFiles {
+    fn drop(&mut self) {
+        self.pool.held.fetch_sub(self.tables, Ordering::Relaxed);
+    }
+}
+
+/// Closes the first table that was not used since the hand last passed.
+fn evict_one(clock: &mut VecDeque<Weak<dyn PooledFile>>) {
+    while let Some(candidate) = clock.pop_front() {
+        let Some(file) = candidate.upgrade() else { return };
+        match file.close_unless_used() {
+            Err(InUse) => clock.push_back(candidate),
+            Ok(_closed) => return,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Files that no version refers to any more.
+//!
+//! Readers only note such a file here, and a worker is told to unlink it: no reader ever does.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::files::FileKind;
+
+/// Files that wait to be unlinked.
+#[derive(Default)]
+pub(crate) struct Trash {
+    files: Mutex<Vec<FileKind>>,
+    /// Tables that the current version does not refer to and a reader still holds.
+    tables: AtomicUsize,
+    /// Called for each file by its last holder, whatever locks that thread holds.
+    listener: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Trash {
+    /// Has this called for each file that is thrown away. It must not wait for a lock.
+    pub(crate) fn listen(&self, listener: impl Fn() + Send + Sync + 'static) {
+        let _only_one = self.listener.set(Box::new(listener));
+    }
+
+    /// Takes a file to be unlinked.
+    pub(crate) fn throw(&self, file: FileKind) {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+        if let Some(listener) = self.listener.get() {
+            listener();
+        }
+    }
+
+    /// Notes that a table will come here as soon as its last reader lets go of it.
+    pub(crate) fn expect_table(&self) {
+        self.tables.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes a table that was expected.
+    pub(crate) fn throw_table(&self, number: u64) {
+        self.tables.fetch_sub(1, Ordering::Relaxed);
+        self.throw(FileKind::Table(number));
+    }
+
+    /// Takes what is there.
+    pub(crate) fn empty(&self) -> Vec<FileKind> {
+        std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether a file is here, or a table is still to come.
+    pub(crate) fn is_expected(&self) -> bool {
+        let is_thrown = !self.files.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        is_thrown || self.tables.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl fmt::Debug for Trash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_struct("Trash").field("files", &*files).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,355 @@
+//! The memtable: what was written and not yet flushed, as hash-indexed chains.
+//!
+//! The chains themselves are the `foldb-chains` crate; here they meet the engine's kinds and
+//! values. Invariant: a memtable is written by one thread at a time (whoever holds its writer) and
+//! read by any number without a lock. How it folds what it writes is `folding`'s subject.
+
+mod folding;
+#[cfg(test)]
+mod tests;
+mod usual;
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use arc_swap::ArcSwapOption;
+use foldb_chains::{ArenaPool, Chains, Cursor, Inserted, KeyOrder, NewRecord, Version, Writer};
+
+use crate::encoding::key_hash;
+use crate::fold::Chain;
+use crate::key::{Comparator, Kind, MAX_SEQNO, RecordHeader, SeqNo};
+use crate::memory::WriteBuffer;
+use crate::memtable::folding::{FoldBuffers, fold_word};
+use crate::operation::Operation;
+use crate::range_tombstone::{Edge, RangeTombstone, RangeTombstones};
+use crate::user_code::guarded;
+use crate::value::Value;
+
+pub(crate) use folding::Folding;
+pub(crate) use usual::{Usual, fold_usual};
+
+/// A memtable as readers and flushes see it.
+#[derive(Debug)]
+pub(crate) struct Memtable {
+    chains: Arc<Chains>,
+    comparator: Arc<dyn Comparator>,
+    /// Ranges deleted, as an immutable set that each range delete replaces.
+    range_tombstones: ArcSwapOption<RangeTombstones>,
+    /// Sequence number of the last range delete; 0 says that there is none, and no more is asked.
+    last_range_delete: AtomicU64,
+    /// Bytes of range tombstones.
+    range_bytes: AtomicUsize,
+    /// Last sequence number applied, set when the memtable is sealed.
+    sealed_through: AtomicU64,
+    /// Set when nobody needs it any more but readers who have it.
+    released: AtomicBool,
+    /// Set when its comparator panicked under a worker: no worker sorts it again.
+    unordered: AtomicBool,
+}
+
+/// The one who may write to a memtable.
+pub(crate) struct MemtableWriter {
+    writer: Writer,
+    /// What the index takes before it has grown.
+    empty_bytes: usize,
+    /// Sequence number of the last range delete: nothing folds across it.
+    last_delete_range: SeqNo,
+    /// Room that must be left for the rest of the batch that is being applied.
+    reserved: usize,
+    buffers: FoldBuffers,
+    pub(crate) memtable: Arc<Memtable>,
+}
+
+impl MemtableWriter {
+    /// An empty memtable with room for `capacity` bytes of records and their overhead.
+    pub(crate) fn create(
+        pool: &Arc<ArenaPool>,
+        capacity: usize,
+        comparator: &Arc<dyn Comparator>,
+    ) -> MemtableWriter {
+        let order = if comparator.bytewise_order() {
+            KeyOrder::Bytewise
+        } else {
+            let comparator = Arc::clone(comparator);
+            KeyOrder::Custom(Arc::new(move |a: &[u8], b: &[u8]| comparator.compare(a, b)))
+        };
+        let (writer, chains) = Chains::create(pool, capacity, order);
+        let memtable = Arc::new(Memtable {
+            chains,
+            comparator: Arc::clone(comparator),
+            range_tombstones: ArcSwapOption::empty(),
+            last_range_delete: AtomicU64::new(0),
+            range_bytes: AtomicUsize::new(0),
+            sealed_through: AtomicU64::new(0),
+            released: AtomicBool::new(false),
+            unordered: AtomicBool::new(false),
+        });
+        MemtableWriter {
+            empty_bytes: memtable.bytes(),
+            last_delete_range: 0,
+            reserved: 0,
+            buffers: FoldBuffers::default(),
+            writer,
+            memtable,
+        }
+    }
+
+    /// Whether records of these needs (see [`record_bytes`]) still fit: into the memory there is,
+    /// and, index included, into the write buffer the memtable was made for.
+    #[inline]
+    pub(crate) fn fits(&self, bytes: usize) -> bool {
+        let chains = self.writer.chains();
+        let grown = self.memtable.bytes() - self.empty_bytes;
+        chains.fits(bytes) && (grown + bytes <= chains.capacity() || self.memtable.is_empty())
+    }
+
+    /// Whether records of these needs find room in the memory there is.
+    #[inline]
+    pub(crate) fn has_space(&self, bytes: usize) -> bool {
+        self.writer.chains().fits(bytes)
+    }
+
+    /// What its writes take of the write buffer, index included.
+    #[inline]
+    pub(crate) fn grown(&self) -> usize {
+        self.memtable.bytes() - self.empty_bytes
+    }
+
+    /// Keeps room for a batch of these needs: folds leave it free. Every write applied from now on
+    /// uses up its part.
+    #[inline]
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.reserved = bytes;
+    }
+
+    /// Applies one write, folding where that is due.
+    ///
+    /// # Panics
+    /// When it does not fit: the caller asks [`MemtableWriter::fits`] for the whole batch first.
+    #[inline]
+    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
+        let Operation { kind, operator, key, value, .. } = *operation;
+        self.reserved = self.reserved.saturating_sub(bytes_needed(operation));
+        if kind == Kind::DeleteRange {
+            return self.delete_range(operation, seqno);
+        }
+        let hash = key_hash(key);
+        let record = NewRecord { seqno, kind: kind as u8, operator, value };
+        let floor = match kind {
+            Kind::Merge => rules.floor.max(self.last_delete_range),
+            Kind::Put | Kind::Separated | Kind::Delete | Kind::DeleteRange => MAX_SEQNO,
+        };
+        let fold = |word| fold_word(rules.operators.implementation(operator), word, value);
+        let inserted = self.writer.insert_or_fold(hash, key, record, floor, fold);
+        if let Inserted::Version(records) = inserted.expect("the caller made room") {
+            self.fold_due(hash, operation, records, rules.operators);
+        }
+    }
+
+    #[cold]
+    fn delete_range(&mut self, operation: &Operation<'_>, seqno: SeqNo) {
+        let memtable = &self.memtable;
+        let Some((start, end)) = edges(operation, &*memtable.comparator) else { return };
+        let tombstone = RangeTombstone { start, end, seqno };
+        let bytes = RANGE_OVERHEAD + tombstone.bytes();
+        let known = memtable.range_tombstones.load();
+        let next = known.as_deref().cloned().unwrap_or_default().with(tombstone);
+        memtable.range_bytes.fetch_add(bytes, Ordering::Relaxed);
+        memtable.range_tombstones.store(Some(Arc::new(next)));
+        // Before the write is published: who may see it also sees that there is something to see.
+        memtable.last_range_delete.store(seqno, Ordering::Release);
+        self.last_delete_range = seqno;
+        self.writer.note_range_delete(seqno);
+    }
+}
+
+const _: () = assert!(Kind::Delete as u8 == foldb_chains::DELETED);
+
+/// What a range tombstone takes beside itself: its places in trees and skylines.
+const RANGE_OVERHEAD: usize = 256;
+
+/// The ends of a range delete; `None` if no key can lie between them.
+fn edges(operation: &Operation<'_>, comparator: &dyn Comparator) -> Option<(Edge, Edge)> {
+    let (start, end) = operation.range();
+    let start = match start {
+        Bound::Unbounded => Edge::Lowest,
+        Bound::Included(key) => Edge::Before(key.into()),
+        Bound::Excluded(key) => Edge::Behind(key.into()),
+    };
+    let end = match end {
+        Bound::Unbounded => Edge::Highest,
+        Bound::Included(key) => Edge::Behind(key.into()),
+        Bound::Excluded(key) => Edge::Before(key.into()),
+    };
+    // The write is logged already. A comparator that panics only now, over ends that it has
+    // compared before, does so again in background work, which can say so.
+    let is_range = guarded(|| start.compare(comparator, &end).is_lt()).unwrap_or(true);
+    is_range.then_some((start, end))
+}
+
+/// Upper bound of what one write takes of a memtable's capacity, in bytes.
+#[inline]
+pub(crate) fn bytes_needed(write: &Operation<'_>) -> usize {
+    let (key, value) = (write.key.len(), write.value.len());
+    match write.kind {
+        Kind::DeleteRange => RANGE_OVERHEAD + size_of::<RangeTombstone>() + key + value,
+        Kind::Put | Kind::Separated | Kind::Delete | Kind::Merge => {
+            foldb_chains::bytes_needed(key, value)
+        }
+    }
+}
+
+impl Memtable {
+    /// Records of `key` up to `seqno`, pushed onto the chain newest first. Whether older ones in
+    /// other places still matter.
+    #[inline]
+    pub(crate) fn collect(&self, hash: u64, key: &[u8], seqno: SeqNo, chain: &mut Chain) -> bool {
+        if let Some(tombstones) = self.range_tombstones() {
+            chain.cover(tombstones.cover(&*self.comparator, key, seqno));
+        }
+        let Some(node) = self.chains.find(hash, key) else { return true };
+        for version in node.versions(seqno) {
+            if !chain.push(version_header(&version), Value::of_version(&self.chains, version)) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Shows the records of `key` up to `seqno`, newest first, and the bytes of their values;
+    /// answers up to where a range delete covers it, 0 for nowhere.
+    pub(crate) fn records_of(
+        &self,
+        hash: u64,
+        key: &[u8],
+        seqno: SeqNo,
+        mut show: impl FnMut(RecordHeader, usize),
+    ) -> SeqNo {
+        for version in self.chains.find(hash, key).iter().flat_map(|node| node.versions(seqno)) {
+            show(version_header(&version), version.value_len());
+        }
+        let tombstones = self.range_tombstones();
+        tombstones.map_or(0, |tombstones| tombstones.cover(&*self.comparator, key, seqno))
+    }
+
+    /// A cursor over the records up to `seqno`.
+    pub(crate) fn cursor(&self, seqno: SeqNo) -> Cursor {
+        self.chains.cursor(seqno)
+    }
+
+    /// The ranges deleted, if there are any.
+    #[inline]
+    pub(crate) fn range_tombstones(&self) -> Option<Arc<RangeTombstones>> {
+        if self.last_range_delete.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.range_tombstones.load_full()
+    }
+
+    /// A cursor over all records, for a flush that gives each of these snapshots what it sees.
+    pub(crate) fn cursor_for(&self, snapshots: &[SeqNo]) -> Cursor {
+        self.chains.cursor_for(snapshots)
+    }
+
+    /// Whether nothing was written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chains.records() == 0 && self.last_range_delete.load(Ordering::Relaxed) == 0
+    }
+
+    /// Bytes taken.
+    pub(crate) fn bytes(&self) -> usize {
+        self.chains.bytes_used() + self.range_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Notes where the memtable ends; nothing is written to it any more.
+    pub(crate) fn seal(&self, through: SeqNo) {
+        self.sealed_through.store(through, Ordering::Release);
+    }
+
+    /// Last sequence number applied before it was sealed.
+    pub(crate) fn sealed_through(&self) -> SeqNo {
+        self.sealed_through.load(Ordering::Acquire)
+    }
+
+    /// Notes that it was flushed, or is not wanted any more: only readers keep it now.
+    pub(crate) fn release(&self) {
+        self.released.store(true, Ordering::Release);
+    }
+
+    /// Whether [`Memtable::advance_order`] has something to do.
+    pub(crate) fn wants_order(&self) -> bool {
+        self.chains.wants_order() && !self.unordered.load(Ordering::Relaxed)
+    }
+
+    /// Puts some of the keys in order while it is filled. Whether there were enough to be worth it.
+    pub(crate) fn advance_order(&self) -> bool {
+        self.wants_order() && self.chains.advance_order()
+    }
+
+    /// Leaves the order to the calls that need it.
+    pub(crate) fn leave_unordered(&self) {
+        self.unordered.store(true, Ordering::Relaxed);
+    }
+
+    /// Puts all keys in order at once, ahead of a flush.
+    pub(crate) fn order_all(&self) {
+        self.chains.order_all();
+    }
+}
+
+/// The header of the record under a cursor.
+#[inline]
+pub(crate) fn header(cursor: &Cursor) -> RecordHeader {
+    version_header(&cursor.version())
+}
+
+/// The value under a cursor: copied if small, else pinned.
+#[inline]
+pub(crate) fn pinned_value(cursor: &Cursor) -> Value {
+    Value::of_version(cursor.chains(), cursor.version())
+}
+
+/// The header of a version.
+#[inline]
+pub(crate) fn version_header(version: &Version<'_>) -> RecordHeader {
+    let kind = Kind::from_u8(version.kind).expect("the memtable holds what was applied");
+    RecordHeader { seqno: version.seqno, kind, operator: version.operator }
+}
+
+/// The versions up to `seqno` of the key under a cursor, newest first.
+#[inline]
+pub(crate) fn versions(cursor: &Cursor, seqno: SeqNo) -> impl Iterator<Item = Version<'_>> {
+    cursor.versions().skip_while(move |version| version.seqno > seqno)
+}
+
+/// Pushes these versions onto a chain, down to the base.
+pub(crate) fn collect_under(cursor: &Cursor, seqno: SeqNo, chain: &mut Chain) {
+    for version in versions(cursor, seqno) {
+        if !chain.push(version_header(&version), Value::of_version(cursor.chains(), version)) {
+            return;
+        }
+    }
+}
+
+impl WriteBuffer for Memtable {
+    fn is_active(&self) -> bool {
+        self.sealed_through() == 0 && !self.released.load(Ordering::Acquire)
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.sealed_through() > 0 && !self.released.load(Ordering::Acquire)
+    }
+
+    fn is_empty(&self) -> bool {
+        Memtable::is_empty(self)
+    }
+
+    fn chains(&self) -> &Arc<Chains> {
+        &self.chains
+    }
+
+    fn bytes_beside_chains(&self) -> usize {
+        self.range_bytes.load(Ordering::Relaxed)
+    }
+}

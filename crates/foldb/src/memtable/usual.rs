@@ -1,0 +1,97 @@
+//! The usual chain of a memtable, folded where it lies.
+//!
+//! Most chains are a value, or a few operands of one operator on a value or nothing. To fold them
+//! nothing needs to be kept: values are borrowed, and only the answer is pinned. Invariant: the
+//! answer is that of [`Chain::value`](crate::fold::Chain::value); whatever is not usual (several
+//! operators, an older version's operands, a fold that fails) is left to that.
+
+use foldb_chains::{ValueBytes, Version};
+use smallvec::SmallVec;
+
+use crate::faults::{Fault, planted};
+use crate::fold::{Operands, Outcome, Resolver, full, take_output};
+use crate::key::Kind;
+use crate::memtable;
+use crate::value::Value;
+
+/// Most operands of a usual chain. A memtable that folds by sixteens rarely has more.
+pub(crate) const MOST_OPERANDS: usize = 16;
+
+/// What a usual chain came to.
+#[derive(Debug)]
+pub(crate) enum Usual<'a> {
+    /// One of its values, unchanged.
+    Lent(ValueBytes<'a>),
+    /// A value of its own.
+    Made(Value),
+    /// The key is not there.
+    Absent,
+}
+
+/// What these versions of `key`, newest first and covered by nothing, come to, and how many
+/// operands that took; `None` if they are no usual chain.
+#[inline]
+pub(crate) fn fold_usual<'a>(
+    key: &[u8],
+    versions: impl Iterator<Item = Version<'a>>,
+    operators: impl FnOnce() -> &'a Resolver,
+    scratch: &mut Vec<u8>,
+) -> Option<(Usual<'a>, usize)> {
+    // Filled where it lies: it is large, and this is asked for each key of a scan.
+    let mut operands = Newest::new();
+    let Under { operator, base } = collect(versions, &mut operands)?;
+    if operands.is_empty() {
+        return Some((base.map_or(Usual::Absent, Usual::Lent), 0));
+    }
+    let operators = operators();
+    if operators.has_upgrades() {
+        return None;
+    }
+    let implementation = operators.implementation(operator)?;
+    let mut oldest_first = Operands::new();
+    oldest_first.extend(operands.iter().rev().map(|value| &**value));
+    let answer = match full(implementation, key, base.as_deref(), &oldest_first, scratch) {
+        Outcome::Value => Usual::Made(take_output(scratch)),
+        Outcome::Operand(index) => Usual::Lent(*operands.iter().rev().nth(index)?),
+        Outcome::Existing => base.map_or(Usual::Absent, Usual::Lent),
+        Outcome::Delete => Usual::Absent,
+        Outcome::Fail { .. } => return None,
+    };
+    Some((answer, operands.len()))
+}
+
+/// Operands, newest first.
+type Newest<'a> = SmallVec<[ValueBytes<'a>; MOST_OPERANDS]>;
+
+/// What lies under the operands of a usual chain.
+struct Under<'a> {
+    /// Whose operands they are.
+    operator: u32,
+    /// The value below them; none if that is a delete or nothing.
+    base: Option<ValueBytes<'a>>,
+}
+
+/// Takes in the operands of a usual chain; `None` if it is not one.
+#[inline]
+fn collect<'a>(
+    versions: impl Iterator<Item = Version<'a>>,
+    operands: &mut Newest<'a>,
+) -> Option<Under<'a>> {
+    let mut under = Under { operator: 0, base: None };
+    for version in versions {
+        let header = memtable::version_header(&version);
+        if header.kind.is_base() {
+            under.base = (header.kind == Kind::Put).then_some(version.value);
+            break;
+        }
+        if operands.is_empty() {
+            under.operator = header.operator;
+        }
+        if header.operator != under.operator || operands.len() == MOST_OPERANDS {
+            return None;
+        }
+        operands.push(version.value);
+    }
+    let faults = [Fault::StopChainEarly, Fault::WrongOperandOrder];
+    (!faults.into_iter().any(planted)).then_some(under)
+}

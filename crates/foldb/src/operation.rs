@@ -1,0 +1,203 @@
+//! One write in the encoding that batches hold and the log stores.
+//!
+//! ```text
+//! operation:
+//! +------+-----------+------------+---------+-----+-----------+-------+
+//! | kind | keyspace  | [operator] | key len | key | value len | value |
+//! | u8   | varint    | varint     | varint  |     | varint    |       |
+//! +------+-----------+------------+---------+-----+-----------+-------+
+//!   operator: merges only; 0 means the default operator named by the frame
+//!   value:    puts (the value), merges (the operand) and range deletes (the end) only
+//!
+//! range delete (kind 3): the key is where the range starts, the value a byte and where it ends
+//!   byte, bits 0 and 1: the start is  0 open  1 the key  2 behind the key
+//!   byte, bits 2 and 3: the end is    0 open  1 the key  2 before the key
+//!   an open start or end has no bytes
+//! ```
+//!
+//! The keyspace stands in every operation because a batch is atomic across keyspaces.
+
+use std::ops::Bound;
+
+use crate::encoding::{ByteReader, put_varint};
+use crate::error::{Error, Result};
+use crate::key::{
+    Comparator, KeyBounds, KeyspaceId, Kind, NO_OPERATOR, OperatorId, check_ends, shown,
+};
+use crate::limits;
+use crate::user_code::guarded;
+
+/// One operation as it is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Operation<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) keyspace: KeyspaceId,
+    pub(crate) operator: OperatorId,
+    pub(crate) key: &'a [u8],
+    pub(crate) value: &'a [u8],
+}
+
+impl<'a> Operation<'a> {
+    /// Appends the operation in the form drawn above.
+    #[inline]
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.kind as u8);
+        put_varint(out, u64::from(self.keyspace));
+        if self.kind == Kind::Merge {
+            put_varint(out, u64::from(self.operator));
+        }
+        put_varint(out, self.key.len() as u64);
+        out.extend_from_slice(self.key);
+        if self.kind != Kind::Delete {
+            put_varint(out, self.value.len() as u64);
+            out.extend_from_slice(self.value);
+        }
+    }
+
+    /// Reads the next operation.
+    ///
+    /// # Errors
+    /// `Corruption`, naming the field.
+    #[inline]
+    pub(crate) fn decode(bytes: &mut ByteReader<'a>) -> Result<Operation<'a>> {
+        let kind = bytes.u8("operation kind")?;
+        let kind = Kind::of_operation(kind)
+            .ok_or_else(|| Error::corruption(format!("operation kind {kind} is not known")))?;
+        let keyspace = bytes.varint32("keyspace")?;
+        let operator = match kind {
+            Kind::Merge => bytes.varint32("operator")?,
+            Kind::Put | Kind::Separated | Kind::Delete | Kind::DeleteRange => NO_OPERATOR,
+        };
+        let key = bytes.length_delimited("key")?;
+        let value = match kind {
+            Kind::Put | Kind::Separated | Kind::Merge | Kind::DeleteRange => {
+                bytes.length_delimited("value")?
+            }
+            Kind::Delete => &[],
+        };
+        let operation = Operation { kind, keyspace, operator, key, value };
+        if kind == Kind::DeleteRange {
+            operation.decode_range()?;
+        }
+        Ok(operation)
+    }
+
+    /// Refuses what is too long to be stored.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming the limit.
+    #[inline]
+    pub(crate) fn check_limits(&self) -> Result<()> {
+        if self.kind == Kind::DeleteRange {
+            return self.check_range_limits();
+        }
+        limits::check_key("a key", self.key)?;
+        limits::check_value(self.value)
+    }
+
+    #[cold]
+    fn check_range_limits(&self) -> Result<()> {
+        limits::check_key("the start of a range", self.key)?;
+        limits::check_key("the end of a range", self.value.get(1..).unwrap_or_default())
+    }
+
+    /// The range of a range delete.
+    ///
+    /// # Errors
+    /// `Corruption` for bounds that are none.
+    pub(crate) fn decode_range(&self) -> Result<KeyBounds<'a>> {
+        let Some((&bounds, end)) = self.value.split_first() else {
+            return Err(Error::corruption("range delete: expected an end, found nothing"));
+        };
+        let bound = |kind: u8, key: &'a [u8]| match kind {
+            UNBOUNDED if key.is_empty() => Some(Bound::Unbounded),
+            INCLUDED => Some(Bound::Included(key)),
+            EXCLUDED => Some(Bound::Excluded(key)),
+            _ => None,
+        };
+        match (bound(bounds & 3, self.key), bound(bounds >> 2, end)) {
+            (Some(start), Some(end)) => Ok((start, end)),
+            _ => {
+                Err(Error::corruption(format!("range delete: bounds {bounds:#04x} are not known")))
+            }
+        }
+    }
+
+    /// The range of a range delete that was encoded by this program or decoded by
+    /// [`Operation::decode`].
+    pub(crate) fn range(&self) -> KeyBounds<'a> {
+        self.decode_range().expect("the bounds were written or checked here")
+    }
+}
+
+/// How a range delete's start and end are stored: on disk, never renumber.
+const UNBOUNDED: u8 = 0;
+const INCLUDED: u8 = 1;
+const EXCLUDED: u8 = 2;
+
+/// The key and value of a range delete: answers the key, appends the value.
+pub(crate) fn encode_range<'a>((start, end): KeyBounds<'a>, value: &mut Vec<u8>) -> &'a [u8] {
+    let encoded = |bound: Bound<&'a [u8]>| -> (u8, &'a [u8]) {
+        match bound {
+            Bound::Unbounded => (UNBOUNDED, &[]),
+            Bound::Included(key) => (INCLUDED, key),
+            Bound::Excluded(key) => (EXCLUDED, key),
+        }
+    };
+    let ((start_kind, start), (end_kind, end)) = (encoded(start), encoded(end));
+    value.push(start_kind | end_kind << 2);
+    value.extend_from_slice(end);
+    start
+}
+
+/// Whether a range to be deleted can have a key.
+///
+/// # Errors
+/// `InvalidArgument` for one that ends before it starts, or whose ends cannot be compared.
+pub(crate) fn check_range(
+    comparator: &dyn Comparator,
+    (start, end): KeyBounds<'_>,
+) -> Result<bool> {
+    check_ends(comparator, (start, end))?;
+    let (
+        Bound::Included(first) | Bound::Excluded(first),
+        Bound::Included(last) | Bound::Excluded(last),
+    ) = (start, end)
+    else {
+        return Ok(true);
+    };
+    let order = guarded(|| comparator.compare(first, last)).map_err(|panic| {
+        Error::invalid_argument(format!(
+            "comparator '{}' cannot compare the keys '{}' and '{}': it panicked: {panic}",
+            comparator.name(),
+            shown(first),
+            shown(last)
+        ))
+    })?;
+    if order.is_gt() {
+        return Err(Error::invalid_argument(format!(
+            "the range to delete ends at '{}', before its start '{}': swap them",
+            shown(last),
+            shown(first)
+        )));
+    }
+    let has_the_key = matches!((start, end), (Bound::Included(_), Bound::Included(_)));
+    Ok(order.is_lt() || has_the_key)
+}
+
+/// The operations of well-formed bytes: a batch's own.
+pub(crate) struct Operations<'a> {
+    pub(crate) bytes: ByteReader<'a>,
+}
+
+impl<'a> Iterator for Operations<'a> {
+    type Item = Operation<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Operation<'a>> {
+        if self.bytes.is_empty() {
+            return None;
+        }
+        Some(Operation::decode(&mut self.bytes).expect("a batch holds what it encoded"))
+    }
+}

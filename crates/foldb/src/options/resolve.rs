@@ -1,0 +1,66 @@
+//! From what a user said to what the engine works by: the one place where defaults that depend on
+//! other options are worked out.
+
+use crate::options::Options;
+use crate::settings::memory::{automatic_count, memtable_bytes};
+use crate::settings::{SegmentSettings, Settings, TreeSettings, WriteBuffers};
+
+impl Options {
+    /// The settings that follow from these options, which were fitted into the memory there is.
+    pub(crate) fn resolve(&self) -> Settings {
+        Settings {
+            write_buffers: self.write_buffers(),
+            wal_limit: match self.wal_limit {
+                0 => (4 * self.write_buffer_size as u64).max(64 << 20),
+                given => given,
+            },
+            tree: self.tree_settings(),
+            keyspace: self.keyspace_settings(),
+            block_size: self.block_size,
+            min_level_to_compress: self.min_level_to_compress,
+            disable_auto_compactions: self.disable_auto_compactions,
+            max_background_compactions: self.max_background_compactions,
+            segments: SegmentSettings {
+                size: self.segment_size,
+                hints: self.value_hints,
+                adopt_logs: self.adopt_logs,
+                max_dead_fraction: self.max_dead_fraction,
+                merge_memory_budget: self.merge_memory_budget,
+                merge_io_budget: self.merge_io_budget,
+            },
+            allow_unresolved_operators: self.allow_unresolved_operators,
+        }
+    }
+
+    fn write_buffers(&self) -> WriteBuffers {
+        let (size, is_automatic) = (self.write_buffer_size, self.max_write_buffers == 0);
+        let most = match self.max_write_buffers {
+            0 => automatic_count(size, usize::MAX),
+            given => given,
+        };
+        WriteBuffers {
+            size,
+            most,
+            bytes: memtable_bytes(size, most, is_automatic),
+            flushed_together: (most / 2).clamp(1, 8),
+        }
+    }
+
+    fn tree_settings(&self) -> TreeSettings {
+        TreeSettings {
+            num_levels: self.num_levels,
+            target_file_size: match self.target_file_size {
+                0 => (self.write_buffer_size as u64).clamp(8 << 20, 64 << 20),
+                given => given,
+            },
+            tier_fan_in: self.tier_fan_in,
+            staging_ratio: self.staging_ratio,
+            level0_compaction_trigger: self.level0_compaction_trigger,
+            level0_slowdown_trigger: self.level0_slowdown_trigger,
+            level0_stop_trigger: self.level0_stop_trigger,
+            max_bytes_for_level_base: self.max_bytes_for_level_base,
+            max_bytes_for_level_multiplier: self.max_bytes_for_level_multiplier,
+            idle_runs: self.idle_runs,
+        }
+    }
+}

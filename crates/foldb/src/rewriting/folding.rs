@@ -1,0 +1,418 @@
+//! Folding on the way through a flush or compaction.
+//!
+//! Records of one key arrive newest first and are folded stripe by stripe, a *stripe* being the
+//! sequence numbers between two neighbouring live snapshots. Nothing folds across a snapshot: a
+//! reader at either side of it must find its own value.
+//!
+//! ```text
+//! snapshots 4, 8      a.MERGE.9(+1) | a.MERGE.7(+2) a.MERGE.5(+3) | a.MERGE.3(+4) a.PUT.1(10)
+//! becomes             a.MERGE.9(+1) | a.MERGE.7(+5)               | a.PUT.3(14)
+//! ```
+//!
+//! A range tombstone around the key ends the chain of its stripe, as a delete would: what is older
+//! is dropped, what is newer stands on nothing. No delete takes its place, for the tombstone itself
+//! is passed on apart from the records ([`super::range_deletes`]).
+//!
+//! Where nothing older than the oldest stripe exists anywhere, operands fold onto "no base",
+//! tombstones go, and a base that every reader sees gives up its sequence number.
+
+use crate::encoding::key_prefix;
+use crate::error::{ErrorKind, Result};
+use crate::faults::{Fault, planted};
+use crate::fold::{Below, Chain, Record, Resolver};
+use crate::iterator::{Covers, MergingCursor};
+use crate::key::{Kind, MAX_SEQNO, OperatorId, RecordHeader, SeqNo};
+use crate::rewriting::older_tables::OlderTables;
+use crate::segment::ValueReader;
+use crate::separated::Address;
+use crate::value::Value;
+
+/// Takes the records that a flush or compaction keeps, in order.
+pub(crate) trait RecordSink {
+    /// The next record.
+    fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()>;
+
+    /// The next record, and the sequence number it was written with: at the bottom the header has
+    /// none.
+    #[inline]
+    fn add_written_at(
+        &mut self,
+        key: &[u8],
+        header: RecordHeader,
+        value: &[u8],
+        _written: SeqNo,
+    ) -> Result<()> {
+        self.add(key, header, value)
+    }
+
+    /// This snapshot, the newest that does, keeps records of the last key from being folded
+    /// further.
+    fn keep_apart(&mut self, _snapshot: SeqNo) {}
+}
+
+/// What went in and what came out, in records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FoldCounts {
+    pub(crate) records_in: u64,
+    pub(crate) records_out: u64,
+    pub(crate) failed: u64,
+}
+
+/// Most failed keys that one flush or slice names; it counts them all.
+const MOST_FAILURES: usize = 64;
+
+/// Folds the records of key after key.
+pub(crate) struct Folder<'a> {
+    pub(crate) operators: &'a Resolver,
+    /// Live snapshots, oldest first.
+    pub(crate) snapshots: &'a [SeqNo],
+    pub(crate) older: OlderTables,
+    pub(crate) counts: FoldCounts,
+    /// The first keys that failed, and the operators that did.
+    pub(crate) failures: Vec<(Vec<u8>, OperatorId)>,
+    /// Range tombstones of the same sources, as stripe by stripe finds them; if there are any.
+    covers: Option<Covers>,
+    chain: Chain,
+    scratch: Vec<u8>,
+    key: Vec<u8>,
+    /// Of the key being folded: the oldest stripe that left records so far.
+    left_in: Option<usize>,
+    /// And the newest snapshot that keeps them apart; 0 for none.
+    kept_apart: SeqNo,
+    /// Finds separated values of the sources, if they may have any.
+    values: Option<ValueReader>,
+}
+
+/// Operands that a separated base is kept under, where it may be: more are folded into it.
+const MOST_KEPT: usize = 64;
+
+/// And their share of the base's bytes, as a divisor (H22).
+const KEPT_SHARE: u64 = 4;
+
+impl<'a> Folder<'a> {
+    pub(crate) fn new(
+        operators: &'a Resolver,
+        snapshots: &'a [SeqNo],
+        older: OlderTables,
+    ) -> Folder<'a> {
+        Folder {
+            operators,
+            snapshots,
+            older,
+            counts: FoldCounts::default(),
+            failures: Vec::new(),
+            covers: None,
+            chain: Chain::default(),
+            scratch: Vec::new(),
+            key: Vec::new(),
+            left_in: None,
+            kept_apart: 0,
+            values: None,
+        }
+    }
+
+    /// Bytes that folding takes, beside what its inputs hold.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.scratch.capacity() + self.key.capacity()
+    }
+
+    /// Folds what these sources' range tombstones leave: see [`stripe_ends`].
+    pub(crate) fn covered_by(mut self, covers: Option<Covers>) -> Folder<'a> {
+        self.covers = covers;
+        self
+    }
+
+    /// Finds separated values with this.
+    pub(crate) fn reading(mut self, values: Option<ValueReader>) -> Folder<'a> {
+        self.values = values;
+        self
+    }
+
+    /// The range tombstones it folds with.
+    pub(crate) fn covers(&self) -> Option<&Covers> {
+        self.covers.as_ref()
+    }
+
+    /// Folds all records of the key under `records` into `sink`, and moves behind them.
+    pub(crate) fn fold_key(
+        &mut self,
+        records: &mut MergingCursor,
+        sink: &mut impl RecordSink,
+    ) -> Result<()> {
+        self.key.clear();
+        self.key.extend_from_slice(records.key());
+        (self.left_in, self.kept_apart) = (None, 0);
+        let (mut stripe, mut cover) = (usize::MAX, 0);
+        // Whether older records of the stripe still matter.
+        let mut open = true;
+        if let Some(operand) = self.short_operand(records)? {
+            records.next()?;
+            stripe = self.stripe_of(operand.header.seqno);
+            let alone = !self.has_more(records);
+            if alone && self.below(stripe)? == Below::Unknown {
+                return self.pass_on(stripe, &operand, sink);
+            }
+            open = self.chain.push(operand.header, operand.value);
+            if alone {
+                return self.finish_key(stripe, sink);
+            }
+        }
+        loop {
+            let header = records.header();
+            self.counts.records_in += 1;
+            let here = self.stripe_of(header.seqno);
+            if here != stripe {
+                self.finish_stripe(stripe, sink)?;
+                (stripe, open) = (here, true);
+                cover = self.cover_of(here)?;
+                self.chain.cover(cover);
+            }
+            if open {
+                if header.seqno < cover {
+                    open = false;
+                } else if self.chain.is_empty() && header.kind.is_base() {
+                    records.hold_value()?;
+                    self.emit_base(here, header, &records.value(), sink)?;
+                    open = false;
+                } else {
+                    records.hold_value()?;
+                    open = self.chain.push(header, records.pinned_value());
+                }
+            }
+            records.next()?;
+            if !self.has_more(records) {
+                return self.finish_key(stripe, sink);
+            }
+        }
+    }
+
+    /// Whether there are more records of the key.
+    #[inline]
+    fn has_more(&self, records: &MergingCursor) -> bool {
+        records.valid() && same_bytes(records.key(), &self.key)
+    }
+
+    /// The newest record of the key, if it is a short operand that nothing is known to cover. Where
+    /// keys are many most of those have no company: above the bottom nothing folds with them.
+    #[inline]
+    fn short_operand(&mut self, records: &mut MergingCursor) -> Result<Option<Record>> {
+        let header = records.header();
+        if header.kind != Kind::Merge || self.covers.is_some() || self.operators.has_upgrades() {
+            return Ok(None);
+        }
+        records.hold_value()?;
+        let Some(value) = Value::inline(&records.value()) else { return Ok(None) };
+        self.counts.records_in += 1;
+        Ok(Some(Record { header, value }))
+    }
+
+    /// Passes on an operand as it is.
+    #[inline]
+    fn pass_on(
+        &mut self,
+        stripe: usize,
+        operand: &Record,
+        sink: &mut impl RecordSink,
+    ) -> Result<()> {
+        self.note_left(stripe, Kind::Merge)?;
+        sink.add(&self.key, operand.header, &operand.value)?;
+        self.counts.records_out += 1;
+        self.tell_kept_apart(sink);
+        Ok(())
+    }
+
+    /// Folds what is left of the key.
+    fn finish_key(&mut self, stripe: usize, sink: &mut impl RecordSink) -> Result<()> {
+        self.finish_stripe(stripe, sink)?;
+        self.tell_kept_apart(sink);
+        Ok(())
+    }
+
+    #[inline]
+    fn tell_kept_apart(&self, sink: &mut impl RecordSink) {
+        if self.kept_apart > 0 {
+            sink.keep_apart(self.kept_apart);
+        }
+    }
+
+    /// Records were left in a stripe. A snapshot is in the way of folding them further if a newer
+    /// stripe left some, too, or if nothing but the snapshot keeps the oldest of them from being
+    /// known to have nothing below:
+    ///
+    /// ```text
+    /// snapshot 4    a.MERGE.9 | a.PUT.3     kept apart by 4
+    /// snapshot 4    a.MERGE.9 |             at the bottom: kept from becoming a put by 4
+    /// snapshot 4    [a, f).RDEL.7 | a.PUT.3     kept from going by 4
+    /// ```
+    #[inline]
+    fn note_left(&mut self, stripe: usize, oldest: Kind) -> Result<()> {
+        if self.snapshots.is_empty() {
+            return Ok(());
+        }
+        if let Some(covers) = &mut self.covers
+            && !planted(Fault::FoldAcrossRangeDelete)
+            && let Some(newest) = covers.newest_stripe(&self.key)?
+            && newest > stripe
+        {
+            self.kept_apart = self.kept_apart.max(self.snapshots[newest - 1]);
+        }
+        let newer = self.left_in.replace(stripe);
+        let waits = |folder: &mut Folder<'_>| {
+            stripe > 0 && !oldest.is_put() && !folder.older.may_hold(&folder.key)
+        };
+        let boundary = match newer {
+            Some(newer) => Some(newer),
+            None => waits(self).then_some(stripe),
+        };
+        if let Some(boundary) = boundary {
+            self.kept_apart = self.kept_apart.max(self.snapshots[boundary - 1]);
+        }
+        Ok(())
+    }
+
+    /// Index of the stripe of a sequence number; 0 is the oldest.
+    #[inline]
+    fn stripe_of(&self, seqno: SeqNo) -> usize {
+        if planted(Fault::FoldAcrossSnapshot) {
+            return 0;
+        }
+        self.snapshots.partition_point(|&snapshot| snapshot < seqno)
+    }
+
+    /// Up to where a range delete of this stripe deletes the key; 0 for nowhere.
+    #[inline]
+    fn cover_of(&mut self, stripe: usize) -> Result<SeqNo> {
+        let Some(covers) = &mut self.covers else { return Ok(0) };
+        if planted(Fault::FoldAcrossRangeDelete) {
+            return Ok(0);
+        }
+        covers.in_stripe(&self.key, stripe)
+    }
+
+    /// Folds what was collected of a stripe.
+    fn finish_stripe(&mut self, stripe: usize, sink: &mut impl RecordSink) -> Result<()> {
+        if self.chain.is_empty() {
+            self.chain.clear();
+            return Ok(());
+        }
+        let below = self.below(stripe)?;
+        let mut apart = self.settle_separated_base(below)?;
+        let under = if apart.is_some() { Below::Unknown } else { below };
+        let folded = self.chain.fold(&self.key, under, self.operators, &mut self.scratch);
+        if let Some(failure) = folded.failed {
+            self.note_failure(failure.operator);
+        }
+        if let Some(oldest) = folded.records.first() {
+            // What came to be a base by itself hides the one that was kept apart.
+            apart = apart.filter(|_| !oldest.header.kind.is_base());
+            let kind = apart.as_ref().map_or(oldest.header.kind, |base| base.header.kind);
+            self.note_left(stripe, kind)?;
+        }
+        for (age, record) in folded.records.iter().enumerate().rev() {
+            if age == 0 && record.header.kind.is_base() {
+                let (header, value) = (record.header, &record.value);
+                self.counts.records_out += emit(&self.key, below, header, value, sink)?;
+            } else {
+                sink.add(&self.key, record.header, &record.value)?;
+                self.counts.records_out += 1;
+            }
+        }
+        if let Some(base) = apart {
+            self.counts.records_out += emit(&self.key, below, base.header, &base.value, sink)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the separated value that the chain stands on, or takes its record out of the chain to
+    /// be passed on as it is (H22): off the bottom as long as the operands are small beside it, for
+    /// each fold would write all of the value anew; and where it cannot be read, for nobody else's
+    /// records must wait for it.
+    fn settle_separated_base(&mut self, below: Below) -> Result<Option<Record>> {
+        let Some(base) = self.chain.separated() else { return Ok(None) };
+        let address = Address::decode(&base.value)?;
+        let is_small = self.chain.operands() <= MOST_KEPT
+            && self.chain.operand_bytes() < address.len / KEPT_SHARE;
+        if below == Below::Unknown && is_small {
+            return Ok(self.chain.set_base_apart());
+        }
+        let values = self.values.as_mut().expect("sources with separated values have segments");
+        match values.value(&base.value, &self.key) {
+            Ok(value) => {
+                self.chain.resolve(value);
+                Ok(None)
+            }
+            Err(error) if error.kind() == ErrorKind::Corruption => {
+                self.counts.failed += 1;
+                Ok(self.chain.set_base_apart())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    #[cold]
+    fn note_failure(&mut self, operator: OperatorId) {
+        self.counts.failed += 1;
+        if self.failures.len() < MOST_FAILURES {
+            self.failures.push((self.key.clone(), operator));
+        }
+    }
+
+    /// Passes on a base that nothing stands on.
+    fn emit_base(
+        &mut self,
+        stripe: usize,
+        header: RecordHeader,
+        value: &[u8],
+        sink: &mut impl RecordSink,
+    ) -> Result<()> {
+        self.note_left(stripe, header.kind)?;
+        let below = self.below(stripe)?;
+        self.counts.records_out += emit(&self.key, below, header, value, sink)?;
+        Ok(())
+    }
+
+    /// What lies below a stripe: only of the oldest can it be known to be nothing. A range
+    /// tombstone that may be passed on counts as something: a base without its sequence number
+    /// would look older.
+    #[inline]
+    fn below(&mut self, stripe: usize) -> Result<Below> {
+        let nothing = stripe == 0
+            && !self.older.may_hold(&self.key)
+            && (self.older.is_empty() || self.cover_of(0)? == 0);
+        Ok(if nothing { Below::Nothing } else { Below::Unknown })
+    }
+}
+
+/// The readers whose views bound the stripes: at each snapshot, and now.
+pub(crate) fn stripe_ends(snapshots: &[SeqNo]) -> impl Iterator<Item = SeqNo> {
+    snapshots.iter().copied().chain([MAX_SEQNO])
+}
+
+/// Whether two keys are the same. Most that are not differ in their first bytes, which need no
+/// call.
+#[inline]
+fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    key_prefix(a) == key_prefix(b) && a == b
+}
+
+/// Passes on the oldest record of a stripe, a base. Answers how many records that made.
+#[inline]
+fn emit(
+    key: &[u8],
+    below: Below,
+    mut header: RecordHeader,
+    value: &[u8],
+    sink: &mut impl RecordSink,
+) -> Result<u64> {
+    let nothing_below = below == Below::Nothing || planted(Fault::DropTombstoneEarly);
+    if header.kind == Kind::Delete && nothing_below {
+        return Ok(0);
+    }
+    let written = header.seqno;
+    if below == Below::Nothing {
+        // The oldest stripe: every reader sees it.
+        header.seqno = 0;
+    }
+    sink.add_written_at(key, header, value, written)?;
+    Ok(1)
+}

@@ -1,0 +1,14 @@
+//! Rewriting: records of several sources become the records of new tables. Flushes and compactions
+//! do it alike.
+//!
+//! [`folding`] folds records on the way, [`older_tables`] says what they may have to hide,
+//! [`range_deletes`] which range tombstones go along, and [`output`] writes tables within the
+//! [`memory`] that the work may take.
+
+pub(crate) mod folding;
+pub(crate) mod memory;
+pub(crate) mod older_tables;
+pub(crate) mod output;
+pub(crate) mod range_deletes;
+#[cfg(test)]
+mod tests;

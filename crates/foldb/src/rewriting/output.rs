@@ -1,0 +1,345 @@
+//! Where the records of a flush or compaction go: tables.
+//!
+//! Work that fails is tried again, so what it wrote is removed at once: a full disk or a damaged
+//! input must not fill the directory with unfinished tables.
+//!
+//! Range tombstones are given all at once and go to the tables between whose cuts they lie, in
+//! pieces if they span a cut. Cut at the cuts, not at the tables' own keys, the pieces leave no gap
+//! (H10):
+//!
+//! ```text
+//! [a, z)@9 over e, h | m, p      cut before m:   e h [a, m)@9    m p [m, z)@9
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use foldb_env::FileSystem;
+
+use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
+use crate::files::FileNames;
+use crate::key::{Kind, RecordHeader, SeqNo};
+use crate::memory::Charge;
+use crate::range_tombstone::{Edge, RangeTombstone};
+use crate::rewriting::folding::RecordSink;
+use crate::rewriting::memory::WorkMemory;
+use crate::rewriting::older_tables::OlderTables;
+use crate::rewriting::range_deletes::PassedOn;
+use crate::segment::{NewSegments, ValueWriter};
+use crate::table::{LaterSyncs, Surroundings, TableBuilder, TableBuilderOptions, TableSummary};
+use crate::version::{FileFacts, Key, Upper};
+
+/// Makes table files for a flush or a slice. A table is begun with its first record.
+pub(crate) struct TableOutput<'a> {
+    pub(crate) fs: &'a Arc<dyn FileSystem>,
+    pub(crate) names: &'a FileNames,
+    /// Draws the next file number.
+    pub(crate) next_number: &'a dyn Fn() -> u64,
+    /// Everything but the file number.
+    pub(crate) options: TableBuilderOptions,
+    current: Option<Current>,
+    /// Range tombstones behind the last cut, in the order of their starts.
+    tombstones: VecDeque<RangeTombstone>,
+    /// What they delete.
+    older: Option<OlderTables>,
+    /// The newest snapshot without which one of them would go.
+    tombstones_kept_apart: SeqNo,
+    finished: Vec<FileFacts>,
+    /// Files that nobody but this output knows of.
+    created: Vec<u64>,
+    /// Keys after which a table is ended.
+    max_keys: usize,
+    charge: Charge,
+    /// Takes large values, if any are separated.
+    values: Option<ValueWriter<'a>>,
+    address: Vec<u8>,
+    surroundings: Option<Surroundings>,
+    flushed_through: Option<SeqNo>,
+    /// Takes the syncs of tables, where others are synced with them.
+    later: Option<&'a LaterSyncs>,
+}
+
+/// Keys between two looks at what a table being written takes.
+const CHARGED_EVERY: usize = 256;
+
+struct Current {
+    builder: TableBuilder,
+    number: u64,
+    /// What its range tombstones delete: about how many records, some of their keys.
+    deleted: u64,
+    samples: Vec<Key>,
+    kept_apart: SeqNo,
+}
+
+/// Most samples of a file that has no records to take them of.
+const SAMPLES: usize = 32;
+
+impl<'a> TableOutput<'a> {
+    pub(crate) fn new(
+        fs: &'a Arc<dyn FileSystem>,
+        names: &'a FileNames,
+        next_number: &'a dyn Fn() -> u64,
+        options: TableBuilderOptions,
+        memory: &WorkMemory,
+    ) -> TableOutput<'a> {
+        let (finished, created) = (Vec::new(), Vec::new());
+        let (max_keys, charge) = (memory.max_keys(), memory.charge(0));
+        let tombstones = VecDeque::new();
+        TableOutput {
+            fs,
+            names,
+            next_number,
+            options,
+            current: None,
+            tombstones,
+            older: None,
+            tombstones_kept_apart: 0,
+            finished,
+            created,
+            max_keys,
+            charge,
+            values: None,
+            address: Vec::new(),
+            surroundings: None,
+            flushed_through: None,
+            later: None,
+        }
+    }
+
+    /// The tables are those of a flush through this write.
+    pub(crate) fn of_flush(mut self, through: SeqNo) -> TableOutput<'a> {
+        self.flushed_through = Some(through);
+        self
+    }
+
+    /// Puts values that are large enough into segments.
+    pub(crate) fn separating(mut self, values: ValueWriter<'a>) -> TableOutput<'a> {
+        self.values = Some(values);
+        self
+    }
+
+    /// Leaves the syncs of its tables for later.
+    pub(crate) fn syncing_later(mut self, later: &'a LaterSyncs) -> TableOutput<'a> {
+        self.later = Some(later);
+        self
+    }
+
+    /// Ends the last segment. To be asked for before [`TableOutput::finish`]; what it answers is
+    /// part of the same edit as the tables, and held until that is installed.
+    pub(crate) fn finish_values(&mut self) -> Result<NewSegments> {
+        self.values.as_mut().map_or_else(|| Ok(NewSegments::default()), ValueWriter::finish)
+    }
+
+    /// Adds a record whose value goes to a segment, which keeps the number of the write, too.
+    #[cold]
+    fn add_separated(
+        &mut self,
+        key: &[u8],
+        header: RecordHeader,
+        written: SeqNo,
+        value: &[u8],
+    ) -> Result<()> {
+        let values = self.values.as_mut().expect("somebody takes values");
+        let address = values.add(key, written, value)?;
+        let mut bytes = std::mem::take(&mut self.address);
+        bytes.clear();
+        address.encode(&mut bytes);
+        let header = RecordHeader { kind: Kind::Separated, ..header };
+        self.current()?.builder.add(key, header, &bytes)?;
+        self.address = bytes;
+        Ok(())
+    }
+
+    /// What the last table tells of the tree around it.
+    pub(crate) fn set_surroundings(&mut self, surroundings: Surroundings) {
+        self.surroundings = Some(surroundings);
+    }
+
+    /// Gives all range tombstones that lie behind the last cut, in the order of their starts, and
+    /// the tables that they may delete from.
+    pub(crate) fn set_tombstones(&mut self, passed_on: PassedOn, older: &OlderTables) {
+        debug_assert!(self.tombstones.is_empty());
+        if !passed_on.tombstones.is_empty() {
+            self.older = Some(older.clone());
+            self.tombstones = passed_on.tombstones.into();
+            self.tombstones_kept_apart = passed_on.kept_apart;
+        }
+    }
+
+    /// Whether the table being written should be ended: it has `target` bytes, or takes all the
+    /// memory it may. `folding` is what its records' folds take, in bytes.
+    #[inline]
+    pub(crate) fn is_full(&mut self, target: u64, folding: usize) -> bool {
+        let Some(Current { builder, .. }) = &self.current else { return false };
+        let keys = builder.filter_keys();
+        if keys % CHARGED_EVERY == 0 {
+            self.charge.set(builder.memory_bytes() + folding);
+        }
+        builder.file_bytes() >= target || keys >= self.max_keys
+    }
+
+    /// Ends the table being written; it is durable then, or with the later syncs, except for its
+    /// name. What is added later lies at or above `key`.
+    pub(crate) fn cut_before(&mut self, key: &[u8]) -> Result<()> {
+        self.cut_at(&Edge::Before(key.into()))
+    }
+
+    /// Ends the last table.
+    pub(crate) fn cut(&mut self) -> Result<()> {
+        self.cut_at(&Edge::Highest)
+    }
+
+    fn cut_at(&mut self, cut: &Edge) -> Result<()> {
+        self.take_tombstones(cut)?;
+        if let Some(Current { mut builder, number, deleted, samples, kept_apart }) =
+            self.current.take()
+        {
+            if *cut != Edge::Highest {
+                self.flushed_through.inspect(|through| builder.set_flushed_with(*through));
+            } else if let Some(surroundings) = self.surroundings.take() {
+                builder.set_surroundings(surroundings);
+            }
+            self.charge.set(builder.memory_bytes_at_end());
+            let summary = builder.finish(self.later);
+            self.charge.set(0);
+            let mut facts = facts(number, summary?);
+            facts.range_deleted = deleted;
+            facts.kept_apart = kept_apart;
+            if facts.entries == 0 {
+                facts.samples = self.thinned_out(samples);
+            }
+            self.finished.push(facts);
+        }
+        Ok(())
+    }
+
+    /// Moves what lies before the cut into the table being written, which it may begin.
+    fn take_tombstones(&mut self, cut: &Edge) -> Result<()> {
+        let comparator = Arc::clone(&self.options.comparator);
+        let comparator = &*comparator;
+        let mut behind = Vec::new();
+        while let Some(tombstone) = self.tombstones.front()
+            && tombstone.start.compare(comparator, cut).is_lt()
+        {
+            let here = tombstone.clipped(comparator, &Edge::Lowest, cut);
+            behind.extend(tombstone.clipped(comparator, cut, &Edge::Highest));
+            self.tombstones.pop_front();
+            let Some(here) = here else { continue };
+            let deletes = self.older.as_ref().map(|older| older.deleted_by(&here));
+            let (deleted, samples) = deletes.unwrap_or_default();
+            let kept_apart = self.tombstones_kept_apart;
+            let current = self.current()?;
+            current.kept_apart = current.kept_apart.max(kept_apart);
+            current.deleted += deleted;
+            current.samples.extend(samples);
+            current.builder.add_tombstone(here);
+        }
+        if planted(Fault::RangeDeleteCutShort) {
+            return Ok(());
+        }
+        // They all begin at the cut now; the newer first.
+        behind.sort_by_key(|tombstone| tombstone.seqno);
+        behind.into_iter().for_each(|tombstone| self.tombstones.push_front(tombstone));
+        Ok(())
+    }
+
+    /// Some of these keys, in order.
+    fn thinned_out(&self, mut keys: Vec<Key>) -> Arc<[Key]> {
+        keys.sort_by(|a, b| self.options.comparator.compare(a, b));
+        let step = keys.len().div_ceil(SAMPLES).max(1);
+        keys.into_iter().step_by(step).collect()
+    }
+
+    /// The table being written, begun if there is none.
+    #[inline]
+    fn current(&mut self) -> Result<&mut Current> {
+        if self.current.is_none() {
+            self.current = Some(self.begin()?);
+        }
+        Ok(self.current.as_mut().expect("a table was begun"))
+    }
+
+    /// The tables, all ended.
+    pub(crate) fn finish(mut self) -> Result<Vec<FileFacts>> {
+        self.cut()?;
+        self.created.clear();
+        if let Some(values) = self.values.take() {
+            values.give_back();
+        }
+        Ok(std::mem::take(&mut self.finished))
+    }
+
+    fn begin(&mut self) -> Result<Current> {
+        let number = (self.next_number)();
+        let path = self.names.table(number);
+        let file =
+            self.fs.create(&path).map_err(|error| Error::io(&path, "create the table", &error))?;
+        self.created.push(number);
+        let options =
+            TableBuilderOptions { file_number: number, path: path.clone(), ..self.options.clone() };
+        let builder = TableBuilder::new(file, options);
+        Ok(Current { builder, number, deleted: 0, samples: Vec::new(), kept_apart: 0 })
+    }
+}
+
+impl Drop for TableOutput<'_> {
+    fn drop(&mut self) {
+        for number in self.created.drain(..) {
+            // What cannot be removed now is removed at the next open.
+            let _best_effort = self.fs.remove(&self.names.table(number));
+        }
+    }
+}
+
+impl RecordSink for TableOutput<'_> {
+    #[inline]
+    fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()> {
+        self.add_written_at(key, header, value, header.seqno)
+    }
+
+    #[inline]
+    fn add_written_at(
+        &mut self,
+        key: &[u8],
+        header: RecordHeader,
+        value: &[u8],
+        written: SeqNo,
+    ) -> Result<()> {
+        if header.kind == Kind::Put
+            && self.values.as_ref().is_some_and(|values| values.takes(value.len()))
+        {
+            return self.add_separated(key, header, written, value);
+        }
+        self.current()?.builder.add(key, header, value)
+    }
+
+    fn keep_apart(&mut self, snapshot: SeqNo) {
+        if let Some(current) = &mut self.current {
+            current.kept_apart = current.kept_apart.max(snapshot);
+        }
+    }
+}
+
+fn facts(number: u64, summary: TableSummary) -> FileFacts {
+    FileFacts {
+        number,
+        len: summary.file_len,
+        entries: summary.entries,
+        deletes: summary.deletes,
+        merges: summary.merges,
+        range_deletes: summary.range_deletes,
+        range_deleted: 0,
+        kept_apart: 0,
+        smallest: summary.smallest.into(),
+        end: if summary.largest_excluded {
+            Upper::Excluded(summary.largest.into())
+        } else {
+            Upper::Included(summary.largest.into())
+        },
+        smallest_seqno: summary.smallest_seqno,
+        largest_seqno: summary.largest_seqno,
+        samples: summary.samples.into(),
+        references: summary.references.into(),
+    }
+}

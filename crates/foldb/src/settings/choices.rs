@@ -1,0 +1,151 @@
+//! The choices of codec and shape by their names, as commands and dumps say them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// How blocks are compressed. The numbers are on disk: never renumber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Compression {
+    /// As they are.
+    None = 0,
+    /// LZ4: the default.
+    Lz4 = 1,
+    /// Snappy, LevelDB's codec.
+    Snappy = 2,
+    /// Zstandard at level 3: smaller than LZ4, and slower to write and to read. The only codec
+    /// that is C, so it needs the cargo feature `zstd`; without it, opening a database with this
+    /// option and reading one that has such blocks are `Unsupported`.
+    Zstd = 3,
+}
+
+/// The three shapes of the one compaction policy. The numbers are on disk: never renumber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum CompactionPreset {
+    /// One run a level, each `max_bytes_for_level_multiplier` times the one above: shortest reads,
+    /// most writing. RocksDB: leveled.
+    Leveled = 0,
+    /// Runs gather at every level: least writing, longest reads, most space. RocksDB: universal.
+    Tiered = 1,
+    /// Runs gather above one sorted last level: nearly tiered's writing at nearly leveled's space.
+    LazyLeveled = 2,
+}
+
+impl Compression {
+    /// All of them, whether or not this build has the codec.
+    pub const ALL: [Compression; 4] =
+        [Compression::None, Compression::Lz4, Compression::Snappy, Compression::Zstd];
+
+    /// Its name: `none`, `lz4`, `snappy` or `zstd`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Compression::None => "none",
+            Compression::Lz4 => "lz4",
+            Compression::Snappy => "snappy",
+            Compression::Zstd => "zstd",
+        }
+    }
+}
+
+impl Compression {
+    /// # Errors
+    /// `Unsupported` where this build has no such codec.
+    pub(crate) fn check_supported(self) -> Result<()> {
+        match self {
+            Compression::Zstd => zstd_supported(),
+            Compression::None | Compression::Lz4 | Compression::Snappy => Ok(()),
+        }
+    }
+}
+
+impl CompactionPreset {
+    /// All of them.
+    pub const ALL: [CompactionPreset; 3] =
+        [CompactionPreset::Leveled, CompactionPreset::Tiered, CompactionPreset::LazyLeveled];
+
+    /// Its name: `leveled`, `tiered` or `lazy leveled`.
+    pub fn name(self) -> &'static str {
+        match self {
+            CompactionPreset::Leveled => "leveled",
+            CompactionPreset::Tiered => "tiered",
+            CompactionPreset::LazyLeveled => "lazy leveled",
+        }
+    }
+
+    /// The preset of this number, if there is one.
+    pub(crate) fn from_u8(byte: u8) -> Option<CompactionPreset> {
+        CompactionPreset::ALL.into_iter().find(|preset| *preset as u8 == byte)
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for CompactionPreset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Compression {
+    type Err = Error;
+
+    /// # Errors
+    /// `InvalidArgument`, with the names there are.
+    fn from_str(name: &str) -> Result<Compression> {
+        let found = Compression::ALL.into_iter().find(|known| known.name() == name);
+        found.ok_or_else(|| unknown("compression", name, &Compression::ALL.map(Compression::name)))
+    }
+}
+
+impl FromStr for CompactionPreset {
+    type Err = Error;
+
+    /// # Errors
+    /// `InvalidArgument`, with the names there are.
+    fn from_str(name: &str) -> Result<CompactionPreset> {
+        let found = CompactionPreset::ALL.into_iter().find(|known| known.name() == name);
+        let names = CompactionPreset::ALL.map(CompactionPreset::name);
+        found.ok_or_else(|| unknown("compaction", name, &names))
+    }
+}
+
+fn unknown(option: &str, name: &str, names: &[&str]) -> Error {
+    let (name, names) = (name.escape_debug(), names.join(", "));
+    Error::invalid_argument(format!("unknown value '{name}' for {option}: expected one of {names}"))
+}
+
+/// The codec of this number.
+///
+/// # Errors
+/// `Unsupported` for one that this version or build does not know.
+pub(crate) fn codec_from_u8(byte: u8) -> Result<Compression> {
+    match byte {
+        0 => Ok(Compression::None),
+        1 => Ok(Compression::Lz4),
+        2 => Ok(Compression::Snappy),
+        3 => zstd_supported().map(|()| Compression::Zstd),
+        _ => Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("codec {byte} is not one this version reads (expected 0 to 3)"),
+        )),
+    }
+}
+
+/// # Errors
+/// `Unsupported` in a build without the feature.
+fn zstd_supported() -> Result<()> {
+    if cfg!(feature = "zstd") {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        "zstd is not in this build: build foldb with its cargo feature `zstd` (--features zstd)",
+    ))
+}

@@ -1,0 +1,120 @@
+//! How a memory budget is divided.
+//!
+//! ```text
+//! 256 MiB  ├ memtables 120 = 1 1/2 write buffers of 64 ┤ cache 32 ┤ background 32 ┤ tables, the rest ┤
+//! ```
+//!
+//! A memtable takes a quarter more than its write buffer while it is flushed: 16 bytes a key for
+//! their order, and pages of which it fills a part. A budget that is left automatic grows with the
+//! sizes that are given; one that is given wins over them: they shrink until they fit, like a write
+//! buffer under RocksDB's `WriteBufferManager`.
+
+const MIB: usize = 1 << 20;
+
+/// The budget where none is given.
+const DEFAULT_BUDGET: usize = 256 * MIB;
+
+/// Smallest budget that can be kept: a table being written takes some 400 KiB, whatever its records
+/// are.
+pub(crate) const SMALLEST_BUDGET: usize = 8 * MIB;
+
+/// Smallest budget of background work.
+pub(crate) const SMALLEST_BACKGROUND: usize = SMALLEST_BUDGET / 8;
+
+/// What automatic write buffers may take together.
+const AUTOMATIC_BUFFERS: usize = 64 * MIB;
+
+/// What background work takes at most on each thread where nothing else is said.
+const AUTOMATIC_BACKGROUND: usize = 16 * MIB;
+
+/// What open tables are sure to have, and no more, of a large budget.
+const LEAST_FOR_TABLES: usize = 16 * MIB;
+
+/// Smallest write buffer, in bytes.
+pub(crate) const SMALLEST_BUFFER: usize = 4 << 10;
+
+/// The parts of a memory budget, in bytes, and what else is bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryShares {
+    pub(crate) budget: usize,
+    /// Memtables, filling, sealed and spare.
+    pub(crate) memtables: usize,
+    /// What memtables in use and spare arenas may take together: beyond it the spare ones go.
+    pub(crate) with_spare: usize,
+    /// The largest write buffer of a database.
+    pub(crate) write_buffer: usize,
+    pub(crate) cache: usize,
+    /// Flushes and compactions, on all threads.
+    pub(crate) background: usize,
+    /// What indexes and filters of open tables may always take.
+    pub(crate) tables: usize,
+    /// Most tables open at once.
+    pub(crate) open_tables: usize,
+    pub(crate) threads: usize,
+}
+
+/// What is asked for beside memtables. Budgets of 0 are automatic.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    pub(crate) budget: usize,
+    pub(crate) cache: usize,
+    pub(crate) background: usize,
+    pub(crate) open_tables: usize,
+    pub(crate) threads: usize,
+}
+
+impl Wanted {
+    /// The shares of a runtime for several databases.
+    pub(crate) fn divided_among_several(self) -> MemoryShares {
+        let buffers = match self.budget {
+            0 => DEFAULT_BUDGET / 2,
+            given => given / 2,
+        };
+        // One database fills at most half: the other half may be what others, or it, are flushing.
+        self.divide(buffers / 2, with_order(buffers))
+    }
+
+    pub(crate) fn divide(self, write_buffer: usize, memtables: usize) -> MemoryShares {
+        let Wanted { cache, open_tables, threads, .. } = self;
+        let base = if self.budget == 0 { DEFAULT_BUDGET } else { self.budget };
+        let tables = (base / 16).min(LEAST_FOR_TABLES);
+        let background = match self.background {
+            0 => (base / 8).min(AUTOMATIC_BACKGROUND * threads),
+            given if self.budget == 0 => given,
+            given => given.min(base / 4),
+        };
+        let beside = memtables.saturating_add(background).saturating_add(tables);
+        let (budget, cache) = match self.budget {
+            0 => (base.max(beside.saturating_add(cache)), cache),
+            given => (given, cache.min(given.saturating_sub(beside))),
+        };
+        MemoryShares {
+            budget,
+            memtables,
+            with_spare: memtables,
+            write_buffer,
+            cache,
+            background,
+            tables,
+            open_tables,
+            threads,
+        }
+    }
+}
+
+/// What memtables of so many bytes take at most.
+pub(crate) fn with_order(buffers: usize) -> usize {
+    buffers.saturating_add(buffers / 4)
+}
+
+/// Bytes that so many write buffers may take together. Where their number is automatic, large ones
+/// are sealed early enough to make do with one and a half.
+pub(crate) fn memtable_bytes(size: usize, count: usize, is_automatic: bool) -> usize {
+    let all = size.saturating_mul(count);
+    if is_automatic { all.min((size + size / 2).max(AUTOMATIC_BUFFERS)) } else { all }
+}
+
+/// How many write buffers of a size an automatic number of them is.
+pub(crate) fn automatic_count(size: usize, most: usize) -> usize {
+    (AUTOMATIC_BUFFERS.min(most) / size).clamp(2, 17)
+}

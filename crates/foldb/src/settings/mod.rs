@@ -1,0 +1,18 @@
+//! Resolved settings: plain data without handles, which every room above may read.
+
+mod choices;
+mod keyspace;
+mod log_adoption;
+pub(crate) mod memory;
+pub(crate) mod range;
+mod resolved;
+
+pub(crate) use choices::codec_from_u8;
+pub use choices::{CompactionPreset, Compression};
+pub(crate) use keyspace::KeyspaceSettings;
+pub use log_adoption::LogAdoption;
+pub(crate) use memory::{MemoryShares, Wanted};
+pub(crate) use resolved::{SegmentSettings, Settings, TreeSettings, WriteBuffers};
+
+/// Most levels a tree may have.
+pub(crate) const MAX_LEVELS: usize = 32;

@@ -1,0 +1,68 @@
+//! Where a number that a user sets may lie, and the error that says so.
+
+use std::fmt::Display;
+
+use crate::error::{Error, Result};
+use crate::settings::memory::{SMALLEST_BACKGROUND, SMALLEST_BUDGET};
+
+/// Where a number may lie, both ends included.
+#[derive(Clone, Copy)]
+pub(crate) struct Range {
+    /// Whether 0, below the floor, stands for a number that follows from other options.
+    or_automatic: bool,
+    pub(crate) floor: u64,
+    pub(crate) ceiling: u64,
+}
+
+pub(crate) const fn between(floor: u64, ceiling: u64) -> Range {
+    Range { or_automatic: false, floor, ceiling }
+}
+
+pub(crate) const fn automatic_or(floor: u64, ceiling: u64) -> Range {
+    Range { or_automatic: true, floor, ceiling }
+}
+
+pub(crate) const KIB: u64 = 1 << 10;
+pub(crate) const MIB: u64 = 1 << 20;
+pub(crate) const GIB: u64 = 1 << 30;
+pub(crate) const TIB: u64 = 1 << 40;
+
+/// More memory, and more bytes in a level or log, than any machine has; sums of them do not
+/// overflow.
+pub(crate) const MOST_MEMORY: u64 = 16 * TIB;
+pub(crate) const MOST_BYTES: u64 = 1024 * TIB;
+/// More runs than can be, for options that are to be switched off by a large number.
+pub(crate) const MOST_RUNS: u64 = 1 << 30;
+/// More tables or threads than can be.
+pub(crate) const MOST_FILES: u64 = 1 << 30;
+pub(crate) const MOST_THREADS: u64 = 1024;
+
+pub(crate) const MEMORY_BUDGET: Range = automatic_or(SMALLEST_BUDGET as u64, MOST_MEMORY);
+pub(crate) const COMPACTION_MEMORY_BUDGET: Range =
+    automatic_or(SMALLEST_BACKGROUND as u64, MOST_MEMORY);
+pub(crate) const BLOCK_CACHE_SIZE: Range = between(0, MOST_MEMORY);
+pub(crate) const MAX_OPEN_FILES: Range = between(1, MOST_FILES);
+pub(crate) const BACKGROUND_THREADS: Range = between(1, MOST_THREADS);
+
+impl Range {
+    /// # Errors
+    /// `InvalidArgument`, naming the option, its value and the range.
+    pub(crate) fn check(self, option: &str, value: u64) -> Result<()> {
+        let Range { or_automatic, floor, ceiling } = self;
+        if (floor..=ceiling).contains(&value) || or_automatic && value == 0 {
+            return Ok(());
+        }
+        let zero = if or_automatic { "0 (automatic) or " } else { "" };
+        Err(out_of_range(option, &value, &format!("{zero}between {floor} and {ceiling}")))
+    }
+}
+
+#[cold]
+pub(crate) fn out_of_range(option: &str, value: &dyn Display, range: &str) -> Error {
+    Error::invalid_argument(format!("{option} is {value}, but must be {range}"))
+}
+
+/// The number of an option; one that does not fit into 64 bits is beyond every ceiling.
+pub(crate) fn number(value: usize) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,205 @@
+//! Bytes that stay where they are: a small value inline, a large one pinned in the memtable or in
+//! a cached block.
+//!
+//! Invariant (H14): what a [`Value`] shows never changes. Values of at most 16 bytes, among them
+//! every accumulator that a later write may change in place, are copied out; larger ones pin the
+//! memory they lie in.
+
+mod block_bytes;
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use foldb_chains::{Chains, PinnedBytes, ValueBytes, Version};
+
+use crate::encoding::copy_short;
+
+pub use block_bytes::{BlockBytes, EntryValue};
+
+/// Longest value that is copied instead of pinned.
+pub(crate) const INLINE_LEN: usize = 16;
+
+/// A value as read from the database, without a copy where it is large.
+///
+/// It dereferences to its bytes. A pinned one keeps the memtable or block it lies in alive, so
+/// keep it as long as you need it and no longer, or take a copy with [`Value::into_owned`].
+///
+/// # Example
+/// ```
+/// let value = foldb::Value::from(b"hello".as_slice());
+/// assert_eq!(&*value, b"hello");
+/// assert_eq!(value.into_owned(), b"hello".to_vec());
+/// ```
+#[derive(Clone)]
+pub struct Value(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Inline { len: usize, bytes: InlineBytes },
+    Memtable(PinnedBytes),
+    Block(BlockBytes),
+    Heap(Arc<Vec<u8>>),
+}
+
+/// Bytes of a small value. Like their length they are words, so that values are moved word by word:
+/// what moves one that was just made, in pieces that straddle its words, waits until those are in
+/// the cache.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+struct InlineBytes([u8; INLINE_LEN]);
+
+impl Value {
+    /// The bytes.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        match &self.0 {
+            Repr::Inline { len, bytes } => &bytes.0[..*len],
+            Repr::Memtable(bytes) => bytes,
+            Repr::Block(bytes) => bytes,
+            Repr::Heap(bytes) => bytes,
+        }
+    }
+
+    /// A copy that pins nothing.
+    pub fn into_owned(self) -> Vec<u8> {
+        self.as_slice().to_vec()
+    }
+
+    /// Whether it has more bytes than this, which is at least [`INLINE_LEN`].
+    #[inline]
+    pub(crate) fn is_longer_than(&self, len: usize) -> bool {
+        !matches!(self.0, Repr::Inline { .. }) && self.as_slice().len() > len
+    }
+
+    /// The value of at most [`INLINE_LEN`] bytes, copied.
+    #[inline]
+    pub(crate) fn inline(value: &[u8]) -> Option<Value> {
+        if value.len() > INLINE_LEN {
+            return None;
+        }
+        let mut bytes = InlineBytes([0; INLINE_LEN]);
+        copy_short(&mut bytes.0, value);
+        Some(Value(Repr::Inline { len: value.len(), bytes }))
+    }
+
+    /// The value of a version in a memtable: pinned, or copied if small.
+    #[inline]
+    pub(crate) fn of_version(chains: &Arc<Chains>, version: Version<'_>) -> Value {
+        Value::inline(&version.value)
+            .unwrap_or_else(|| Value(Repr::Memtable(PinnedBytes::new(chains, version))))
+    }
+
+    /// Becomes what a memtable lends: pinned, or copied if small. Where it was pinned in this
+    /// memtable before, that pin is used again.
+    #[inline]
+    pub(crate) fn set_lent(&mut self, chains: &Arc<Chains>, bytes: ValueBytes<'_>) {
+        if bytes.len() <= INLINE_LEN {
+            self.set_small(&bytes);
+        } else if let Repr::Memtable(pinned) = &mut self.0 {
+            pinned.pin_other(chains, &bytes);
+        } else {
+            *self = Value(Repr::Memtable(PinnedBytes::pin(chains, &bytes)));
+        }
+    }
+
+    /// Becomes what a block lends: pinned, or copied if small. Where it was pinned in this block
+    /// before, that pin is used again.
+    #[inline]
+    pub(crate) fn set_entry(&mut self, entry: EntryValue<'_>) {
+        let bytes = entry.as_slice();
+        if bytes.len() <= INLINE_LEN {
+            self.set_small(bytes);
+        } else if let Repr::Block(pinned) = &mut self.0 {
+            pinned.pin_other(entry);
+        } else {
+            *self = Value::from_block(entry.pin());
+        }
+    }
+
+    /// Becomes a copy of at most [`INLINE_LEN`] bytes, where it lies: the move of a value that was
+    /// just made waits for its parts.
+    #[inline(always)]
+    fn set_small(&mut self, small: &[u8]) {
+        if let Repr::Inline { len, bytes } = &mut self.0 {
+            copy_short(&mut bytes.0, small);
+            *len = small.len();
+        } else {
+            *self = Value::from(small);
+        }
+    }
+
+    /// Bytes in a cached block: pinned.
+    #[inline]
+    pub(crate) fn from_block(bytes: BlockBytes) -> Value {
+        Value(Repr::Block(bytes))
+    }
+}
+
+impl From<&[u8]> for Value {
+    #[inline]
+    fn from(value: &[u8]) -> Value {
+        Value::inline(value).unwrap_or_else(|| Value(Repr::Heap(Arc::new(value.to_vec()))))
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    #[inline]
+    fn from(value: Vec<u8>) -> Value {
+        Value::inline(&value).unwrap_or_else(|| Value(Repr::Heap(Arc::new(value))))
+    }
+}
+
+impl Default for Value {
+    /// The empty value.
+    fn default() -> Value {
+        Value(Repr::Inline { len: 0, bytes: InlineBytes([0; INLINE_LEN]) })
+    }
+}
+
+impl Deref for Value {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+impl AsRef<[u8]> for Value {
+    fn as_ref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Value(\"{}\")", self.as_slice().escape_ascii())
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for Value {}
+
+impl PartialEq<[u8]> for Value {
+    fn eq(&self, other: &[u8]) -> bool {
+        self.as_slice() == other
+    }
+}
+
+impl<const N: usize> PartialEq<[u8; N]> for Value {
+    fn eq(&self, other: &[u8; N]) -> bool {
+        self.as_slice() == other
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> PartialEq<&T> for Value {
+    fn eq(&self, other: &&T) -> bool {
+        self.as_slice() == (*other).as_ref()
+    }
+}
