@@ -14,6 +14,7 @@ pub const DOCUMENTS: &[(&str, &str)] = documents![
     "docs/compaction.md",
     "docs/db_bench.md",
     "docs/guarantees.md",
+    "docs/hazards.md",
     "docs/limits.md",
     "docs/merge.md",
     "docs/merge_bench.md",
