@@ -76,6 +76,32 @@ pub fn soak(samples: &[Sample], warm: u64) -> String {
     plot::soak::picture(samples, warm).into_string()
 }
 
+/// Rates over those of peers as a picture (SVG) that stands alone, of the `workloads` named; `None`
+/// if none of them has a ratio.
+///
+/// ```
+/// use foldb_report::page;
+/// use foldb_report::results::{Results, Run, Workload};
+///
+/// let run = |engine: &str, seconds| Run {
+///     workload: "fill".into(),
+///     engine: engine.into(),
+///     operations: 1000,
+///     seconds,
+///     ..Run::default()
+/// };
+/// let fill = Workload { name: "fill".into(), peer: Some("rocksdb".into()), ..Workload::default() };
+/// let runs = vec![run("foldb", 1.0), run("rocksdb", 3.0)];
+/// let results = Results { workloads: vec![fill], runs, ..Results::default() };
+/// assert!(page::ratios(&results, &["fill"]).unwrap().starts_with("<svg"));
+/// assert_eq!(page::ratios(&results, &["scan"]), None);
+/// ```
+pub fn ratios(results: &Results, workloads: &[&str]) -> Option<String> {
+    let mut rows = Rows::of(results);
+    rows.all.retain(|row| workloads.contains(&row.workload.name.as_str()));
+    Some(plot::ratios::picture(&rows)?.into_string())
+}
+
 /// A page with what it shows as JSON in it.
 fn document(title: &str, summary: &Markup, main: &Markup, json: &str) -> String {
     let page = html! {

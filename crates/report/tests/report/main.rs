@@ -5,4 +5,5 @@ mod expected;
 mod fixture;
 mod merges;
 mod page;
+mod ratios;
 mod results;

@@ -15,7 +15,7 @@ pub mod scale;
 pub mod soak;
 pub mod timeline;
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 /// Width of every plot.
 const WIDTH: f64 = 440.0;
@@ -29,6 +29,18 @@ fn svg(plot: &str, workload: Option<&str>, label: &str, height: f64, content: &M
     html! {
         svg data-plot=(plot) data-workload=[workload] viewBox=(format!("0 0 {WIDTH} {height}"))
             role="img" aria-label=(label) { (content) }
+    }
+}
+
+/// A picture of `height` that stands alone: an SVG with the style sheet in it.
+fn alone(label: &str, height: f64, content: &Markup) -> Markup {
+    html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("-4 0 {} {height}", WIDTH + 8.0))
+            width=(px(WIDTH + 8.0)) height=(px(height)) role="img" aria-label=(label) {
+            style { (PreEscaped(include_str!("../style.css"))) }
+            rect x="-4" width="100%" height="100%" style="fill: var(--page)" {}
+            (content)
+        }
     }
 }
 

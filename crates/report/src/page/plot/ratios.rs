@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::frame::{Frame, Tick};
 use super::scale::{Logarithmic, Scale};
-use super::{WIDTH, level, px, series, svg, upright};
+use super::{WIDTH, alone, level, px, series, svg, upright};
 use crate::page::figures;
 use crate::page::rows::{Ratio, Row, Rows, Verdict};
 
@@ -17,6 +17,24 @@ const LETTERS: usize = 40;
 
 /// The ratio of each workload that has one; `None` if none does.
 pub fn figure(rows: &Rows<'_>) -> Option<Markup> {
+    let Drawing { height, label, content } = draw(rows)?;
+    Some(svg("ratio", None, &label, height, &content))
+}
+
+/// The same as a picture that stands alone.
+pub fn picture(rows: &Rows<'_>) -> Option<Markup> {
+    let Drawing { height, label, content } = draw(rows)?;
+    Some(alone(&label, height, &content))
+}
+
+/// What is drawn, before it has its place.
+struct Drawing {
+    height: f64,
+    label: String,
+    content: Markup,
+}
+
+fn draw(rows: &Rows<'_>) -> Option<Drawing> {
     let shown: Vec<(&Row<'_>, Ratio)> =
         rows.all.iter().filter_map(|row| Some((row, rows.ratio(row)?))).collect();
     if shown.is_empty() {
@@ -50,7 +68,7 @@ pub fn figure(rows: &Rows<'_>) -> Option<Markup> {
         (series(rows.subject, slot, shown.len(), &dots))
     };
     let label = format!("Rate of {} over its peer’s, each workload", rows.subject);
-    Some(svg("ratio", None, &label, height, &content))
+    Some(Drawing { height, label, content })
 }
 
 fn heading(row: &Row<'_>, ratio: &Ratio, top: f64) -> Markup {

@@ -2,11 +2,11 @@
 //!
 //! One picture that stands alone, with a panel for each quantity.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::frame::{Frame, Tick};
 use super::scale::{Linear, Logarithmic, Scale};
-use super::{WIDTH, px, series, steps};
+use super::{alone, px, series, steps};
 use crate::page::figures;
 use crate::soak::{Percentiles, Sample};
 
@@ -55,20 +55,16 @@ pub fn picture(samples: &[Sample], warm: u64) -> Markup {
         logarithmic("control: no database", &intervals, &latencies(|sample| sample.control)),
     ];
     let height = PANEL * panels.len() as f64 + 36.0;
-    html! {
-        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("-4 0 {} {height}", WIDTH + 8.0))
-            width=(px(WIDTH + 8.0)) height=(px(height)) role="img" aria-label="A soak, by bytes written" {
-            style { (PreEscaped(include_str!("../style.css"))) }
-            rect x="-4" width="100%" height="100%" style="fill: var(--page)" {}
-            @for (i, panel) in panels.iter().enumerate() {
-                g transform=(format!("translate(0 {})", 8.0 + PANEL * i as f64)) {
-                    (shade(&intervals, warm))
-                    (panel)
-                    @if i + 1 == panels.len() { (below(&intervals)) }
-                }
+    let content = html! {
+        @for (i, panel) in panels.iter().enumerate() {
+            g transform=(format!("translate(0 {})", 8.0 + PANEL * i as f64)) {
+                (shade(&intervals, warm))
+                (panel)
+                @if i + 1 == panels.len() { (below(&intervals)) }
             }
         }
-    }
+    };
+    alone("A soak, by bytes written", height, &content)
 }
 
 fn frame() -> Frame {
