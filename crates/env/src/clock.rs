@@ -69,7 +69,9 @@ impl ManualClock {
     /// Moves the clock forward by `duration`. It stops at its end, 584 years from zero.
     pub fn advance(&self, duration: Duration) {
         let step = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        self.nanos.update(Ordering::SeqCst, Ordering::SeqCst, |now| now.saturating_add(step));
+        let later = |now: u64| Some(now.saturating_add(step));
+        // Never an error, for there always is a later time.
+        let _ = self.nanos.fetch_update(Ordering::SeqCst, Ordering::SeqCst, later);
     }
 }
 

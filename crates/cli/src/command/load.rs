@@ -231,18 +231,23 @@ impl Target {
 /// # Errors
 /// Failed where it has another one, or can get none any more.
 fn fixes(opened: &Opened, asked: Option<&Spec>) -> Outcome<bool> {
+    let Some(asked) = asked else { return Ok(false) };
     let name = opened.keyspace.name();
-    match (opened.keyspace.default_operator(), asked) {
-        (_, None) => Ok(false),
-        (Some(default), Some(asked)) if default.spec() == asked.text() => Ok(false),
-        (None, Some(_)) if let Some(missing) = opened.missing_operator() => Err(missing),
-        (None, Some(_)) if name == keyspace::DEFAULT => Ok(true),
-        (default, Some(_)) => {
-            let name = quoted(name.as_bytes());
-            let operator = default.map_or_else(|| "none".to_owned(), |operator| operator.spec());
-            Err(Exit::failed(format!(
-                "the operator of keyspace {name} is {operator} already: leave --operator out"
-            )))
+    let default = opened.keyspace.default_operator().map(|operator| operator.spec());
+    if default.as_deref() == Some(asked.text()) {
+        return Ok(false);
+    }
+    if default.is_none() {
+        if let Some(missing) = opened.missing_operator() {
+            return Err(missing);
+        }
+        if name == keyspace::DEFAULT {
+            return Ok(true);
         }
     }
+    let name = quoted(name.as_bytes());
+    let operator = default.unwrap_or_else(|| "none".to_owned());
+    Err(Exit::failed(format!(
+        "the operator of keyspace {name} is {operator} already: leave --operator out"
+    )))
 }
