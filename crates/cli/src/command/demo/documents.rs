@@ -1,9 +1,10 @@
 //! The texts that the demo counts where no file is given: foldb's own documents.
 
-/// Name and text of documents, which stand at these paths below the repository's root.
+/// Name and text of documents, which stand at these paths below the repository's root. The links
+/// beside this crate's manifest lead there, and a package has copies in their place.
 macro_rules! documents {
     ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../", $path)))),*]
+        &[$(($path, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $path)))),*]
     };
 }
 
