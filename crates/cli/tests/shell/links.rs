@@ -7,7 +7,8 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// All pages of the repository.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(ROOT);
-    let others = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "compare/README.md"];
+    let others =
+        ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "compare/README.md"];
     let mut pages: Vec<_> = others.map(|page| root.join(page)).into();
     let mut directories = vec![root.join("docs")];
     while let Some(directory) = directories.pop() {

@@ -1,0 +1,136 @@
+//! The command line.
+
+use std::ffi::OsString;
+
+use clap::{Args, Parser, Subcommand};
+
+const NOTES: &str = "\
+Arguments behind a command replace its default ones:
+  cargo xtask test -p foldb --test hazards
+  cargo xtask simulate seed 578
+  cargo xtask tsan 10
+
+`cargo xtask COMMAND --help` shows the program that a command runs. CONTRIBUTING.md says when to \
+run which.";
+
+/// Every check of this repository.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = NOTES)]
+pub struct Line {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to check.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// All that a change must pass: fmt, lint, doc, demo, test, simulate, loom, small-disks, report
+    /// and zstd, with the time of each
+    Ci(Gate),
+    /// Formatting
+    Fmt(Format),
+    /// Clippy over all crates and targets; warnings are errors
+    ///
+    /// Runs `cargo clippy --workspace --all-targets -- -D warnings`.
+    Lint,
+    /// Documentation of all crates; warnings are errors
+    ///
+    /// Runs `cargo doc --workspace --no-deps` with `RUSTDOCFLAGS="-D warnings"`.
+    Doc,
+    /// The demo: count words by merges, reopen, compare
+    ///
+    /// Runs `cargo run --release --bin foldb -- demo`.
+    Demo(Passed),
+    /// All tests, or those of `cargo test ARGUMENTS`, stopped after 40 minutes
+    ///
+    /// Runs `cargo test --workspace`. Stopping needs the program `timeout`.
+    Test(Passed),
+    /// Simulated machines: threads, time, randomness, disk and power cuts, all from a seed
+    ///
+    /// Runs `foldb-simulate ARGUMENTS`, by default `run --seeds 400 --allow-gaps`. See
+    /// docs/simulation.md.
+    Simulate(Passed),
+    /// Every order of memory accesses in the crate with hot-path unsafe, up to three preemptions
+    ///
+    /// Runs `ci/loom.sh ARGUMENTS`.
+    Loom(Passed),
+    /// The tests of the crate with hot-path unsafe under Miri; needs a nightly toolchain
+    ///
+    /// Runs `ci/miri.sh ARGUMENTS`.
+    Miri(Passed),
+    /// The tests with threads, and foldb-stress, under AddressSanitizer; needs a nightly toolchain
+    ///
+    /// Runs `ci/asan.sh [MINUTES]`.
+    Asan(Passed),
+    /// The tests with threads, and foldb-stress, under ThreadSanitizer; needs a nightly toolchain
+    ///
+    /// Runs `ci/tsan.sh [MINUTES]`.
+    Tsan(Passed),
+    /// Every fuzz target; needs a nightly toolchain and cargo-fuzz
+    ///
+    /// Runs `fuzz/all.sh SECONDS`, by default 60 seconds a target. See fuzz/README.md.
+    Fuzz(Passed),
+    /// Small real file systems that fill up; needs root on Linux and says what it skips
+    ///
+    /// Runs `ci/small_disks.sh`.
+    SmallDisks,
+    /// The page of results in a headless Chromium
+    ///
+    /// Runs `ci/report.sh`. FOLDB_INSTALL_CHROMIUM=1 lets it fetch Chromium.
+    Report,
+    /// The codec behind the cargo feature `zstd`; skipped without a C compiler
+    ///
+    /// Runs `cargo test -p foldb --features zstd --lib -- table options`.
+    Zstd,
+    /// Databases whose process is killed at random moments
+    ///
+    /// Runs `foldb-stress ARGUMENTS`, by default `run --databases 4 --kills 6 --allow-gaps`. See
+    /// docs/stress.md.
+    Stress(Passed),
+    /// Benchmarks of the engine's parts
+    ///
+    /// Runs `cargo bench -p foldb -p foldb-chains --features foldb/internals ARGUMENTS`.
+    Bench(Passed),
+    /// foldb beside RocksDB, fjall and LevelDB; compiles C++
+    ///
+    /// Runs the program of compare/, by default with `--workload all --scale small --out
+    /// compared`. See compare/README.md.
+    Compare(Passed),
+    /// Licences, duplicate versions and advisories of dependencies; needs cargo-deny
+    ///
+    /// Runs `cargo deny --all-features check ARGUMENTS` with deny.toml.
+    Deny(Passed),
+    /// The packages that are published: made, unpacked and compiled from what they contain
+    ///
+    /// Runs `cargo package ARGUMENTS` with a `-p` for each published crate.
+    Package(Passed),
+    /// The published crates on the oldest toolchain that they promise to compile with
+    ///
+    /// Installs the toolchain of `rust-version` in Cargo.toml with rustup, and runs `cargo check`.
+    Msrv,
+}
+
+/// Arguments for the program that a command runs.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Passed {
+    /// Given to the program in place of its default arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<OsString>,
+}
+
+/// How the gate is run.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Gate {
+    /// A step that was done before, with its time, for the list at the end: "12 rustup toolchain
+    /// install"
+    #[arg(long, value_name = "SECONDS STEP")]
+    pub earlier: Vec<String>,
+}
+
+/// How formatting is checked.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Format {
+    /// Format the files instead of checking them
+    #[arg(long)]
+    pub write: bool,
+}

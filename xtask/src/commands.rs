@@ -1,0 +1,128 @@
+//! Which programs each command runs.
+
+use crate::arguments::{Command, Passed};
+use crate::step::{Step, is_there, succeeds};
+use crate::{gate, msrv, package};
+
+/// Runs a command.
+///
+/// # Errors
+/// What failed, in one line.
+pub fn run(command: Command) -> Result<(), String> {
+    match command {
+        Command::Ci(gate) => gate::run(&gate.earlier),
+        Command::Fmt(format) => {
+            if format.write { Step::new("cargo fmt --all") } else { fmt() }.run()
+        }
+        Command::Lint => lint().run(),
+        Command::Doc => doc().run(),
+        Command::Demo(passed) => demo(passed).run(),
+        Command::Test(passed) => test(passed).run(),
+        Command::Simulate(passed) => simulate(passed).run(),
+        Command::Loom(passed) => Step::new("ci/loom.sh").with(passed.arguments).run(),
+        Command::Miri(passed) => Step::new("ci/miri.sh").with(passed.arguments).run(),
+        Command::Asan(passed) => Step::new("ci/asan.sh").with(passed.arguments).run(),
+        Command::Tsan(passed) => Step::new("ci/tsan.sh").with(passed.arguments).run(),
+        Command::Fuzz(passed) => fuzz(passed)?.run(),
+        Command::SmallDisks => small_disks().run(),
+        Command::Report => report().run(),
+        Command::Zstd => zstd().map_or(Ok(()), |step| step.run()),
+        Command::Stress(passed) => stress(passed).run(),
+        Command::Bench(passed) => bench(passed).run(),
+        Command::Compare(passed) => compare(passed).run(),
+        Command::Deny(passed) => deny(passed)?.run(),
+        Command::Package(passed) => package::step(passed).run(),
+        Command::Msrv => msrv::run(),
+    }
+}
+
+impl Passed {
+    /// The arguments that were given, or those in `line`.
+    pub fn or(self, line: &str) -> Vec<std::ffi::OsString> {
+        if self.arguments.is_empty() {
+            return line.split_whitespace().map(Into::into).collect();
+        }
+        self.arguments
+    }
+}
+
+pub fn fmt() -> Step {
+    Step::new("cargo fmt --all --check")
+}
+
+pub fn lint() -> Step {
+    Step::new("cargo clippy --workspace --all-targets -- -D warnings")
+}
+
+pub fn doc() -> Step {
+    Step::new("cargo doc --workspace --no-deps").set("RUSTDOCFLAGS", "-D warnings")
+}
+
+pub fn demo(passed: Passed) -> Step {
+    Step::new("cargo run --release --bin foldb -- demo").with(passed.arguments)
+}
+
+/// A test that hangs fails then, and its name is the last one printed.
+pub fn test(passed: Passed) -> Step {
+    Step::new("cargo test").with(passed.or("--workspace")).limited("40m")
+}
+
+pub fn simulate(passed: Passed) -> Step {
+    Step::new("cargo run -p foldb-simulation --bin foldb-simulate --")
+        .with(passed.or("run --seeds 400 --allow-gaps"))
+}
+
+pub fn loom() -> Step {
+    Step::new("ci/loom.sh")
+}
+
+pub fn small_disks() -> Step {
+    Step::new("ci/small_disks.sh")
+}
+
+pub fn report() -> Step {
+    Step::new("ci/report.sh")
+}
+
+/// Nothing where C cannot be compiled; says so.
+pub fn zstd() -> Option<Step> {
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    if !is_there(&compiler) {
+        println!("\n== no C compiler: the codec of the feature zstd is not tested");
+        return None;
+    }
+    Some(Step::new("cargo test -p foldb --features zstd --lib -- table options"))
+}
+
+fn fuzz(passed: Passed) -> Result<Step, String> {
+    if !succeeds("cargo", &["+nightly", "fuzz", "--version"]) {
+        return Err("nothing was checked: fuzzing needs a nightly toolchain ('rustup toolchain \
+                    install nightly') and cargo-fuzz ('cargo install cargo-fuzz')"
+            .to_owned());
+    }
+    Ok(Step::new("fuzz/all.sh").with(passed.or("60")))
+}
+
+fn stress(passed: Passed) -> Step {
+    Step::new("cargo run --release -p foldb-stress --bin foldb-stress --")
+        .with(passed.or("run --databases 4 --kills 6 --allow-gaps"))
+}
+
+fn bench(passed: Passed) -> Step {
+    Step::new("cargo bench -p foldb -p foldb-chains --features foldb/internals")
+        .with(passed.arguments)
+}
+
+fn compare(passed: Passed) -> Step {
+    Step::new("cargo run --release --manifest-path compare/Cargo.toml --")
+        .with(passed.or("--workload all --scale small --out compared"))
+}
+
+fn deny(passed: Passed) -> Result<Step, String> {
+    if !succeeds("cargo", &["deny", "--version"]) {
+        return Err("nothing was checked: 'cargo install --locked cargo-deny' installs what is \
+                    missing"
+            .to_owned());
+    }
+    Ok(Step::new("cargo deny --all-features check").with(passed.arguments))
+}

@@ -1,0 +1,32 @@
+//! `cargo xtask`: the one door to every check of this repository.
+//!
+//! [`arguments`] reads the command line, [`commands`] says which programs a command runs, and
+//! [`step`] runs one of them. [`gate`] is `cargo xtask ci`: the steps that each change must pass,
+//! with their times. Scripts with substance of their own stay in `ci/`.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod commands;
+mod gate;
+mod msrv;
+mod package;
+mod step;
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use arguments::Line;
+
+fn main() -> ExitCode {
+    match commands::run(Line::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! `cargo xtask msrv`: `rust-version` in Cargo.toml is a promise, and this keeps it.
+
+use crate::package::PUBLISHED;
+use crate::step::{Step, succeeds};
+
+/// The oldest toolchain that the published crates promise to compile with.
+pub const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
+
+/// Compiles the published crates with that toolchain.
+///
+/// # Errors
+/// They do not compile, or the toolchain cannot be had.
+pub fn run() -> Result<(), String> {
+    let toolchain = format!("+{OLDEST}");
+    if !succeeds("rustc", &[&toolchain, "--version"]) {
+        let install = Step::new("rustup toolchain install --profile minimal").with([OLDEST]);
+        install.run().map_err(|why| format!("nothing was checked: {why}"))?;
+    }
+    check(&toolchain).run()
+}
+
+/// The default features: `zstd` needs a C compiler. A target directory of its own keeps what the
+/// usual toolchain compiled.
+fn check(toolchain: &str) -> Step {
+    let crates = PUBLISHED.iter().flat_map(|name| ["-p", *name]);
+    Step::new("cargo")
+        .with([toolchain, "check", "--locked", "--target-dir", "target/msrv"])
+        .with(crates)
+}

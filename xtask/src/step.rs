@@ -1,0 +1,104 @@
+//! A program to run.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A program with its arguments, run in the root of the repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    words: Vec<OsString>,
+    limit: Option<&'static str>,
+    environment: Vec<(&'static str, &'static str)>,
+}
+
+impl Step {
+    /// The program and arguments in `line`, apart at spaces.
+    pub fn new(line: &str) -> Step {
+        let words = line.split_whitespace().map(OsString::from).collect();
+        Step { words, limit: None, environment: Vec::new() }
+    }
+
+    /// With more arguments.
+    pub fn with(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Step {
+        self.words.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// With a variable of the environment.
+    pub fn set(mut self, name: &'static str, value: &'static str) -> Step {
+        self.environment.push((name, value));
+        self
+    }
+
+    /// Stopped after `limit`, by the program `timeout` where there is one.
+    pub fn limited(mut self, limit: &'static str) -> Step {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// It cannot be started, or says that it failed.
+    pub fn run(&self) -> Result<(), String> {
+        if self.limit.is_some() && !is_there("timeout") {
+            eprintln!("xtask: there is no program 'timeout': this may take any time");
+            return Step { limit: None, ..self.clone() }.run();
+        }
+        let words = self.all_words();
+        // A script is named from the root on, whatever directory this runs in.
+        let is_script = words[0].to_string_lossy().contains('/');
+        let program = if is_script { root().join(&words[0]).into() } else { words[0].clone() };
+        let mut command = Command::new(program);
+        command.args(&words[1..]).envs(self.environment.iter().copied()).current_dir(root());
+        match command.status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("'{self}' failed: {status}")),
+            Err(error) => Err(format!("'{self}' cannot be started: {error}")),
+        }
+    }
+
+    fn all_words(&self) -> Vec<OsString> {
+        let before = self.limit.map(|limit| ["timeout", "--verbose", limit]);
+        let before = before.iter().flatten().map(OsString::from);
+        before.chain(self.words.iter().cloned()).collect()
+    }
+}
+
+/// As a shell would be told.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, value) in &self.environment {
+            write!(f, "{name}={} ", quoted(OsStr::new(value)))?;
+        }
+        let words: Vec<String> = self.all_words().iter().map(|word| quoted(word)).collect();
+        f.write_str(&words.join(" "))
+    }
+}
+
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    if word.contains(' ') { format!("\"{word}\"") } else { word.into_owned() }
+}
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    let here = std::env::var_os("CARGO_MANIFEST_DIR");
+    let here = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&here).parent().expect("xtask lies in the repository").to_owned()
+}
+
+/// Whether `program` can be started.
+pub fn is_there(program: &str) -> bool {
+    succeeds(program, &["--version"])
+}
+
+/// Whether `program` says that it succeeded; its output is dropped.
+pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
