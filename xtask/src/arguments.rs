@@ -21,6 +21,21 @@ pub struct Line {
     pub command: Command,
 }
 
+impl Line {
+    /// Reads a command line, the program's name first. A `--` behind the command is meant for the
+    /// program that it runs; clap would keep it for itself.
+    ///
+    /// # Errors
+    /// What could not be understood, or the help that was asked for.
+    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Line, clap::Error> {
+        let mut words: Vec<OsString> = words.into_iter().collect();
+        if words.get(2).is_some_and(|word| word == "--") {
+            words.insert(2, "--".into());
+        }
+        Line::try_parse_from(words)
+    }
+}
+
 /// What to check.
 #[derive(Debug, Subcommand)]
 pub enum Command {

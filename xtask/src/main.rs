@@ -17,12 +17,11 @@ mod tests;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use arguments::Line;
 
 fn main() -> ExitCode {
-    match commands::run(Line::parse().command) {
+    let line = Line::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    match commands::run(line.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("xtask: {message}");

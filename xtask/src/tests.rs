@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 
 use crate::arguments::{Command, Line};
 use crate::package::PUBLISHED;
@@ -13,23 +13,29 @@ fn the_command_line_is_sound() {
     Line::command().debug_assert();
 }
 
+fn read(line: &str) -> Result<Line, clap::Error> {
+    Line::read(format!("xtask {line}").split_whitespace().map(Into::into))
+}
+
 #[test]
 fn an_unknown_command_is_told_with_the_nearest_one() {
-    let refusal = Line::try_parse_from(["xtask", "linnt"]).unwrap_err().render().to_string();
+    let refusal = read("linnt").unwrap_err().render().to_string();
     assert!(refusal.starts_with("error: unrecognized subcommand 'linnt'"), "{refusal}");
     assert!(refusal.contains("'lint'") && refusal.contains("--help"), "{refusal}");
 }
 
 #[test]
 fn arguments_behind_a_command_reach_its_program() {
-    let line = Line::try_parse_from(["xtask", "test", "-p", "foldb", "--", "--nocapture"]).unwrap();
-    let Command::Test(passed) = line.command else { panic!("{line:?}") };
-    let step = crate::commands::test(passed).to_string();
-    assert!(step.ends_with("cargo test -p foldb -- --nocapture"), "{step}");
-    let line = Line::try_parse_from(["xtask", "test"]).unwrap();
-    let Command::Test(passed) = line.command else { panic!("{line:?}") };
-    let step = crate::commands::test(passed).to_string();
-    assert!(step.ends_with("cargo test --workspace"), "{step}");
+    for (line, runs) in [
+        ("test", "cargo test --workspace"),
+        ("test -p foldb -- --nocapture", "cargo test -p foldb -- --nocapture"),
+        ("test -- --nocapture", "cargo test -- --nocapture"),
+    ] {
+        let command = read(line).unwrap().command;
+        let Command::Test(passed) = command else { panic!("{command:?}") };
+        let step = crate::commands::test(passed).to_string();
+        assert_eq!(step, format!("timeout --verbose 40m {runs}"));
+    }
 }
 
 /// What a command runs stands in its help, so each script is named there.
