@@ -6,21 +6,17 @@
 //! again but for the two atomics of a node and the word of a value of 8 bytes.
 
 use std::fmt;
-use std::sync::Arc;
 
-use crate::arena::{Arena, ArenaPool};
+use crate::arena::Arena;
 use crate::bytes::{ValueBytes, WordBytes};
-use crate::cursor::Cursor;
 use crate::gone::{RangeDeletes, Revived};
 use crate::index::{Index, Probe};
 use crate::layout::{
     FOLDED_EXTRA, NODE, NOT_FOLDED, NodeRecord, Placement, Regions, UNIT, VERSION, VersionRecord,
 };
-use crate::order::{KeyOrder, Order};
+use crate::order::Order;
 use crate::prefetch::prefetch_line;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::versions::Versions;
-use crate::writer::Writer;
 
 /// One memtable: keys, each with its chain of versions, newest first.
 ///
@@ -49,33 +45,6 @@ pub(crate) struct Published {
 }
 
 impl Chains {
-    /// An empty memtable with room for about `capacity_bytes` of records (see
-    /// [`bytes_needed`](crate::bytes_needed)), at most 16 GiB. Its memory, a reservation of
-    /// 1.7 times that for records and index together, comes from `pool` and goes back to it with
-    /// the last of [`Writer`], `Chains`, [`Cursor`] and [`PinnedBytes`](crate::PinnedBytes).
-    pub fn create(
-        pool: &Arc<ArenaPool>,
-        capacity_bytes: usize,
-        order: KeyOrder,
-    ) -> (Writer, Arc<Chains>) {
-        let regions = Regions::for_capacity(capacity_bytes);
-        let arena = Arena::new(pool, regions.layout());
-        // SAFETY: the part behind `data_end` is touched by the index only; `data_end` is a
-        // multiple of a node's size.
-        let (index, growth) = unsafe { Index::new(&arena, regions.data_end, regions.end) };
-        let published = Published {
-            nodes: AtomicU32::new(0),
-            low: AtomicU32::new((regions.data_end / UNIT) as u32),
-            tables_end: AtomicU64::new(growth.used_until() as u64),
-            records: AtomicU64::new(0),
-        };
-        let order = Order::new(order);
-        let (revived, range_deletes) = (Revived::new(), RangeDeletes::new());
-        let chains = Chains { arena, regions, index, order, published, revived, range_deletes };
-        let chains = Arc::new(chains);
-        (Writer::new(Arc::clone(&chains), growth), chains)
-    }
-
     /// The key's node, if it was ever inserted. `hash` is what the writer was given for it.
     #[inline]
     pub fn find(&self, hash: u64, key: &[u8]) -> Option<Node<'_>> {
@@ -86,19 +55,6 @@ impl Chains {
             Probe::Found(number) => Some(unsafe { self.node(number) }),
             Probe::Vacant(_) => None,
         }
-    }
-
-    /// A cursor over what a reader at `max_seqno` sees. Take the sequence number first: the
-    /// cursor need not walk keys that come later.
-    pub fn cursor(self: &Arc<Self>, max_seqno: u64) -> Cursor {
-        Cursor::new(Arc::clone(self), max_seqno)
-    }
-
-    /// A cursor over all records, for a flush that must give each of `snapshots` (ascending) what
-    /// it sees: it shows a folded version only if none of them sees a part of it, else what it
-    /// was folded of.
-    pub fn cursor_for(self: &Arc<Self>, snapshots: &[u64]) -> Cursor {
-        Cursor::for_snapshots(Arc::clone(self), snapshots)
     }
 
     /// Sorts all keys into one stretch, so that cursors need not merge: for a sealed memtable
@@ -287,12 +243,6 @@ impl<'a> Node<'a> {
     pub fn version_count(&self) -> u32 {
         // Relaxed: a figure; the links are what readers walk.
         self.record.versions.load(Ordering::Relaxed)
-    }
-
-    /// The versions a reader at `max_seqno` sees, newest first.
-    #[inline]
-    pub fn versions(&self, max_seqno: u64) -> Versions<'a> {
-        Versions::new(*self, max_seqno)
     }
 
     /// The value of the version inside the node.

@@ -48,6 +48,9 @@ use crate::arena::PAGE;
 use crate::index::bytes_for_nodes;
 use crate::sync::{AtomicU32, Word, Written};
 
+/// Largest sequence number a record may have: 56 bits, the kind has the other 8.
+pub const MAX_SEQNO: u64 = (1 << 56) - 1;
+
 /// The one kind of record that means something here: the key is gone, whatever lies below. Cursors
 /// learn to jump over runs of such keys.
 pub const DELETED: u8 = 0;
@@ -129,7 +132,7 @@ pub(crate) fn pack(seqno: u64, kind: u8) -> u64 {
 /// The largest packed word that a reader at `max_seqno` may see.
 #[inline]
 pub(crate) fn visible_up_to(max_seqno: u64) -> u64 {
-    pack(max_seqno.min(crate::MAX_SEQNO), u8::MAX)
+    pack(max_seqno.min(MAX_SEQNO), u8::MAX)
 }
 
 /// `bytes` rounded up to whole units.

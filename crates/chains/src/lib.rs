@@ -54,6 +54,7 @@
 mod arena;
 mod bytes;
 mod chains;
+mod create;
 mod cursor;
 mod foldable;
 mod gone;
@@ -77,13 +78,10 @@ pub use chains::{Chains, Node};
 pub use cursor::{Cursor, Way};
 pub use foldable::Foldable;
 pub use gone::Cover;
-pub use layout::DELETED;
+pub use layout::{DELETED, MAX_SEQNO};
 pub use order::{CompareKeys, KeyOrder};
 pub use pinned::PinnedBytes;
 pub use pins::{ApplyPhase, Pins};
 pub use prefetch::prefetch;
 pub use versions::{Version, Versions};
 pub use writer::{Full, Inserted, NewRecord, Writer, bytes_needed, folded_bytes_needed};
-
-/// Largest sequence number a record may have: 56 bits, the kind has the other 8.
-pub const MAX_SEQNO: u64 = (1 << 56) - 1;

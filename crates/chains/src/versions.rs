@@ -245,6 +245,14 @@ impl<'a> Node<'a> {
     }
 }
 
+impl<'a> Node<'a> {
+    /// The versions a reader at `max_seqno` sees, newest first.
+    #[inline]
+    pub fn versions(&self, max_seqno: u64) -> Versions<'a> {
+        Versions::new(*self, max_seqno)
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use crate::{ArenaPool, Chains, KeyOrder};

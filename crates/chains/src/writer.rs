@@ -146,7 +146,7 @@ impl Writer {
         value: &[u8],
     ) -> Result<(), Full> {
         let record = NewRecord { seqno, kind, operator, value };
-        self.insert_or_fold(hash, key, record, crate::MAX_SEQNO, |_| None).map(|_| ())
+        self.insert_or_fold(hash, key, record, crate::layout::MAX_SEQNO, |_| None).map(|_| ())
     }
 
     /// Adds a record like [`Writer::insert`], or folds it into the key's newest version in place:
@@ -171,7 +171,10 @@ impl Writer {
         fold: impl FnOnce([u8; 8]) -> Option<[u8; 8]>,
     ) -> Result<Inserted, Full> {
         let NewRecord { seqno, kind, operator, value } = record;
-        assert!(seqno <= crate::MAX_SEQNO, "sequence number {seqno} needs more than 56 bits");
+        assert!(
+            seqno <= crate::layout::MAX_SEQNO,
+            "sequence number {seqno} needs more than 56 bits"
+        );
         let payload = Payload { seqno_kind: pack(seqno, kind), operator, value };
         let chains = &*self.chains;
         // SAFETY: the writer itself wrote all nodes.

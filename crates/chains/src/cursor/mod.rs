@@ -111,7 +111,7 @@ impl Cursor {
 
     pub(crate) fn for_snapshots(chains: Arc<Chains>, snapshots: &[u64]) -> Cursor {
         let sources = all_sources(&chains);
-        let cursor = Cursor::over(chains, crate::MAX_SEQNO, sources, None);
+        let cursor = Cursor::over(chains, crate::layout::MAX_SEQNO, sources, None);
         Cursor { snapshots: snapshots.into(), ..cursor }
     }
 
@@ -610,5 +610,20 @@ impl fmt::Debug for Cursor {
             cursor.field("seqno", &self.seqno());
         }
         cursor.finish()
+    }
+}
+
+impl Chains {
+    /// A cursor over what a reader at `max_seqno` sees. Take the sequence number first: the
+    /// cursor need not walk keys that come later.
+    pub fn cursor(self: &Arc<Self>, max_seqno: u64) -> Cursor {
+        Cursor::new(Arc::clone(self), max_seqno)
+    }
+
+    /// A cursor over all records, for a flush that must give each of `snapshots` (ascending) what
+    /// it sees: it shows a folded version only if none of them sees a part of it, else what it
+    /// was folded of.
+    pub fn cursor_for(self: &Arc<Self>, snapshots: &[u64]) -> Cursor {
+        Cursor::for_snapshots(Arc::clone(self), snapshots)
     }
 }

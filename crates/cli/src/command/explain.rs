@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::args::{Common, Explain};
 use crate::columns::{Side, align};
-use crate::command::key;
+use crate::command::typed::key;
 use crate::exit::{Exit, Outcome};
 use crate::form::json::integer;
 use crate::keyspace::Opened;

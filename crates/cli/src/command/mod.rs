@@ -18,14 +18,11 @@ mod repair;
 mod restore;
 mod scan;
 mod stats;
+mod typed;
 mod verify;
 
-use std::ffi::OsStr;
-
-use crate::args::{Cli, Command, Common};
-use crate::exit::{Exit, Outcome};
-use crate::form::Form;
-use crate::form::escape::quoted;
+use crate::args::{Cli, Command};
+use crate::exit::Outcome;
 use crate::interrupt;
 
 /// Does what was asked.
@@ -55,22 +52,4 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Demo(args) => demo::run(args, common),
         Command::Completions(args) => completions::run(args),
     }
-}
-
-/// The key that an argument stands for.
-fn key(text: &OsStr, common: &Common) -> Outcome<Vec<u8>> {
-    parsed("key", common.key_form(), text)
-}
-
-/// The bytes that an argument stands for.
-fn parsed(what: &str, form: Form, text: &OsStr) -> Outcome<Vec<u8>> {
-    bytes_of(what, form, text.as_encoded_bytes())
-}
-
-/// The bytes that a text stands for.
-fn bytes_of(what: &str, form: Form, text: &[u8]) -> Outcome<Vec<u8>> {
-    form.parse(text).ok_or_else(|| {
-        let (text, name, expected) = (quoted(text), form.name(), form.expected());
-        Exit::failed(format!("{what} {text} is not {name}: expected {expected}"))
-    })
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::args::{Common, Delete, Get, Merge, Put};
-use crate::command::{bytes_of, key};
+use crate::command::typed::{bytes_of, key};
 use crate::exit::{Exit, Outcome};
 use crate::form::{Form, ValueFormat};
 use crate::keyspace::Opened;

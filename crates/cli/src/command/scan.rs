@@ -6,7 +6,8 @@ use foldb::{Iter, ReadOptions, Value};
 use serde_json::json;
 
 use crate::args::{Common, Scan};
-use crate::command::{key, point};
+use crate::command::point;
+use crate::command::typed::key;
 use crate::exit::{Exit, Outcome};
 use crate::form::json::integer;
 use crate::keyspace::Opened;

@@ -18,18 +18,18 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use crate::db::writer_lock::{WriterGuard, WriterLock};
+use crate::db::throttle::writer_lock::{WriterGuard, WriterLock};
 use foldb_chains::Pins;
 use foldb_env::{FileLock, scheduling_point};
 
 use crate::counters::Totals;
-use crate::db::background::Background;
-use crate::db::buffers::SealedGroups;
-use crate::db::keyspace::KeyspaceState;
-use crate::db::read_folds::ReadFolds;
-use crate::db::snapshot::SnapshotList;
-use crate::db::tree::Tree;
-use crate::db::write::WriterState;
+use crate::db::state::background::Background;
+use crate::db::state::buffers::SealedGroups;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::read_folds::ReadFolds;
+use crate::db::state::snapshots::SnapshotList;
+use crate::db::state::tree::Tree;
+use crate::db::state::writer::WriterState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{DroppedTail, Events};
 use crate::files::FileNames;

@@ -13,6 +13,7 @@ use crate::fold::{CachedResolver, Chain};
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::{Effort, MergingCursor};
 use crate::iterator::source::MAX_HIDDEN;
+use crate::key::AsKeyRange;
 use crate::key::{Comparator, KeyBounds, Kind, SeqNo, check_key};
 use crate::memtable;
 use crate::memtable::{Usual, fold_usual};
@@ -29,6 +30,29 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
+    /// A range of keys as owned bounds.
+    pub(crate) fn of(range: &impl AsKeyRange) -> Bounds {
+        let (lower, upper) = range.key_bounds();
+        Bounds { lower: lower.map(<[u8]>::to_vec), upper: upper.map(<[u8]>::to_vec) }
+    }
+
+    /// The keys that begin with a prefix, in the order of the bytes.
+    pub(crate) fn of_prefix(prefix: &[u8]) -> Bounds {
+        // The first key behind them: the prefix without its trailing 0xff bytes, its last byte raised.
+        let mut end = prefix.to_vec();
+        while end.last() == Some(&0xff) {
+            end.pop();
+        }
+        let upper = match end.last_mut() {
+            None => Bound::Unbounded,
+            Some(last) => {
+                *last += 1;
+                Bound::Excluded(end)
+            }
+        };
+        Bounds { lower: Bound::Included(prefix.to_vec()), upper }
+    }
+
     pub(crate) fn as_refs(&self) -> KeyBounds<'_> {
         (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice))
     }

@@ -1,0 +1,41 @@
+//! Making a memtable: its arena, its index, and the two halves that share them.
+
+use std::sync::Arc;
+
+use crate::arena::{Arena, ArenaPool};
+use crate::chains::{Chains, Published};
+use crate::gone::{RangeDeletes, Revived};
+use crate::index::Index;
+use crate::layout::{Regions, UNIT};
+use crate::order::{KeyOrder, Order};
+use crate::sync::{AtomicU32, AtomicU64};
+use crate::writer::Writer;
+
+impl Chains {
+    /// An empty memtable with room for about `capacity_bytes` of records (see
+    /// [`bytes_needed`](crate::bytes_needed)), at most 16 GiB. Its memory, a reservation of
+    /// 1.7 times that for records and index together, comes from `pool` and goes back to it with
+    /// the last of [`Writer`], `Chains`, [`Cursor`] and [`PinnedBytes`](crate::PinnedBytes).
+    pub fn create(
+        pool: &Arc<ArenaPool>,
+        capacity_bytes: usize,
+        order: KeyOrder,
+    ) -> (Writer, Arc<Chains>) {
+        let regions = Regions::for_capacity(capacity_bytes);
+        let arena = Arena::new(pool, regions.layout());
+        // SAFETY: the part behind `data_end` is touched by the index only; `data_end` is a
+        // multiple of a node's size.
+        let (index, growth) = unsafe { Index::new(&arena, regions.data_end, regions.end) };
+        let published = Published {
+            nodes: AtomicU32::new(0),
+            low: AtomicU32::new((regions.data_end / UNIT) as u32),
+            tables_end: AtomicU64::new(growth.used_until() as u64),
+            records: AtomicU64::new(0),
+        };
+        let order = Order::new(order);
+        let (revived, range_deletes) = (Revived::new(), RangeDeletes::new());
+        let chains = Chains { arena, regions, index, order, published, revived, range_deletes };
+        let chains = Arc::new(chains);
+        (Writer::new(Arc::clone(&chains), growth), chains)
+    }
+}

@@ -1,0 +1,104 @@
+//! Statistics and options: what the handle tells about the database.
+
+use std::sync::Arc;
+
+use crate::db::core::Core;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::fold::Operator;
+use crate::key::DEFAULT_KEYSPACE;
+use crate::options::{ExplainedOption, OptionSource, Options};
+use crate::stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
+use crate::version::Level;
+
+impl Core {
+    pub(crate) fn stats(&self) -> Stats {
+        let mut stats = self.totals.to_stats();
+        stats.keyspaces = self.all_keyspaces().iter().map(|own| keyspace_stats(own)).collect();
+        let depth = stats.keyspaces.iter().map(|own| own.levels.len()).max().unwrap_or(0);
+        stats.levels = (0..depth)
+            .map(|level| {
+                let shapes = stats.keyspaces.iter().filter_map(|own| own.levels.get(level));
+                let mut all = LevelStats::default();
+                for shape in shapes {
+                    all.runs += shape.runs;
+                    all.tables += shape.tables;
+                    all.bytes += shape.bytes;
+                }
+                LevelStats { bytes_written: self.totals.level_bytes(level), ..all }
+            })
+            .collect();
+        stats.memtable_bytes = stats.keyspaces.iter().map(|own| own.memtable_bytes).sum();
+        stats.block_cache_hits += self.cache.hits();
+        stats.block_cache_misses += self.cache.misses();
+        stats.memory = self.runtime.memory();
+        stats.block_cache_bytes = stats.memory.block_cache;
+        stats.open_table_bytes = stats.memory.indexes + stats.memory.filters;
+        let paces = stats.keyspaces.iter().map(|own| own.pace_micros_per_mib);
+        stats.pace_micros_per_mib = paces.max().unwrap_or(0);
+        stats.compaction_debt = self.debt(&self.lock_tree());
+        stats.segments = self.segment_stats();
+        stats.log_is_mapped = self.log_is_mapped();
+        stats.dropped_tail_bytes = self.dropped.iter().map(|tail| tail.bytes).sum();
+        stats.dropped_tail_frames = self.dropped.iter().map(|tail| tail.frames).sum();
+        stats
+    }
+
+    /// Whether what is logged now is stored through a mapping.
+    fn log_is_mapped(&self) -> bool {
+        self.lock_writer().log.is_mapped()
+    }
+
+    /// The options in effect in a keyspace; what the database itself remembers is told as that.
+    pub(crate) fn explain_options(&self, keyspace: &KeyspaceState) -> Vec<ExplainedOption> {
+        let is_default = keyspace.id == DEFAULT_KEYSPACE;
+        let options = Options {
+            merge_operator: keyspace.merge_operator().map(Operator::spec),
+            comparator: Arc::clone(&keyspace.comparator),
+            num_levels: keyspace.num_levels,
+            compression: keyspace.settings.compression,
+            bloom_bits: keyspace.settings.bloom_bits,
+            compaction: keyspace.settings.compaction,
+            value_separation_min: keyspace.settings.value_separation_min,
+            ..self.options.clone()
+        };
+        let mut explained = options.explain();
+        for option in &mut explained {
+            let stored = match option.name {
+                "merge_operator" => {
+                    options.merge_operator.is_some()
+                        && (!is_default || self.options.merge_operator.is_none())
+                }
+                "num_levels" => options.num_levels != self.options.num_levels,
+                "comparator"
+                | "compression"
+                | "bloom_bits"
+                | "compaction"
+                | "value_separation_min" => !is_default,
+                _ => false,
+            };
+            if stored {
+                option.source = OptionSource::Stored;
+            }
+            if option.name == "map_log" && options.map_log && !self.log_is_mapped() {
+                // The file system does not keep what it reserves, or cannot map.
+                (option.value, option.source) = (false.into(), OptionSource::Derived);
+            }
+        }
+        explained
+    }
+}
+
+fn keyspace_stats(keyspace: &KeyspaceState) -> KeyspaceStats {
+    let view = keyspace.view.load_full();
+    let shape = |level: &Level| LevelShape {
+        runs: level.runs.len() as u64,
+        tables: level.runs.iter().map(|run| run.tables.len() as u64).sum(),
+        bytes: level.runs.iter().map(|run| run.bytes(&*keyspace.comparator)).sum(),
+    };
+    KeyspaceStats {
+        name: String::from(&*keyspace.name),
+        memtable_bytes: view.memtables().map(|memtable| memtable.bytes() as u64).sum(),
+        pace_micros_per_mib: keyspace.pace.per_mib().as_micros() as u64,
+        levels: view.version.levels.iter().map(shape).collect(),
+    }
+}

@@ -1,0 +1,59 @@
+//! Copying files of a database to another directory.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use foldb_env::FileSystem;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Bytes copied between two syncs, so that a sync of the database's log does not wait behind many
+/// (H23).
+const COPY_STEP: usize = 1 << 20;
+
+/// Refuses a directory with something in it that counts, and a file.
+pub(crate) fn refuse_used(
+    fs: &dyn FileSystem,
+    directory: &Path,
+    counts: fn(&str) -> bool,
+) -> Result<()> {
+    if !fs.is_dir(directory) {
+        return Err(Error::invalid_argument("this is a file, not a directory").in_file(directory));
+    }
+    let list = fs.list(directory).map_err(|error| Error::io(directory, "list", &error))?;
+    if !list.iter().any(|name| counts(name)) {
+        return Ok(());
+    }
+    let (kind, what) = match list.iter().any(|name| name == "CURRENT") {
+        true => (ErrorKind::DatabaseExists, "is a database already"),
+        false => (ErrorKind::InvalidArgument, "has files in it"),
+    };
+    let message = format!("the directory {what}: it must be empty or not there");
+    Err(Error::new(kind, message).in_file(directory))
+}
+
+/// Whether a link failed because there are none between these places, and not for the file's sake.
+pub(crate) fn is_no_link(error: &io::Error) -> bool {
+    use io::ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
+    matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)
+}
+
+/// Copies a file that does not change, durably but for its name.
+pub(crate) fn copy_file(fs: &dyn FileSystem, from: &Path, to: &Path, len: u64) -> Result<()> {
+    let failed = |path: &Path, doing: &'static str| {
+        let path: PathBuf = path.to_owned();
+        move |error: io::Error| Error::io(&path, doing, &error)
+    };
+    let original = fs.open(from).map_err(failed(from, "open the table"))?;
+    let copy = fs.create(to).map_err(failed(to, "create the table"))?;
+    let mut buffer = Vec::new();
+    let mut offset = 0;
+    while offset < len {
+        buffer.resize((len - offset).min(COPY_STEP as u64) as usize, 0);
+        original.read_exact_at(&mut buffer, offset).map_err(failed(from, "read the table"))?;
+        copy.write_at(&buffer, offset).map_err(failed(to, "write the table"))?;
+        copy.sync().map_err(failed(to, "sync the table"))?;
+        offset += buffer.len() as u64;
+    }
+    Ok(())
+}

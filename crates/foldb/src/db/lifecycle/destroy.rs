@@ -1,0 +1,90 @@
+//! Removing a database.
+
+use std::io;
+use std::path::Path;
+
+use foldb_env::FileSystem;
+
+use crate::db::lifecycle::open::lock_error;
+use crate::error::{Error, ErrorKind, Result};
+use crate::files::{FileKind, FileNames};
+use crate::options::Options;
+use crate::version::refuse_foreign;
+
+/// Removes a database: the files it knows, and the directory if nothing else is in it. What another
+/// engine wrote under the same names stays.
+pub(crate) fn destroy(path: &Path, options: &Options) -> Result<()> {
+    let fs = &*options.env.fs;
+    match destroy_known(fs, path) {
+        // Another process that did the same was faster.
+        Err(error) if error.kind() == ErrorKind::Io && matches!(fs.try_exists(path), Ok(false)) => {
+            Ok(())
+        }
+        destroyed => destroyed,
+    }
+}
+
+fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
+    let names = FileNames::new(path);
+    let failed = |error| Error::io(path, "look into the directory", &error);
+    if !fs.try_exists(path).map_err(failed)? || !fs.is_dir(path) || known_in(fs, path)?.0.is_empty()
+    {
+        return Ok(());
+    }
+    match refuse_foreign(fs, &names) {
+        // It may be of the moment, and is told again below if it is not.
+        Err(error) if error.kind() == ErrorKind::Io => {}
+        checked => checked?,
+    }
+    let lock = match fs.lock(&names.lock()) {
+        // Another process has removed the directory.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        locked => locked.map_err(|error| lock_error(&names, &error))?,
+    };
+    // Another process may have had the lock until now: what is here is looked at only now.
+    refuse_foreign(fs, &names)?;
+    let (known, is_all) = known_in(fs, path)?;
+    // CURRENT goes first: without it there is no database, whatever is left. Before it goes what
+    // says that there is one. LOCK goes last: until then no other process begins a database here.
+    let rank = |name: &str| match name {
+        "CLOSED" => 0,
+        "CURRENT" => 1,
+        "LOCK" => 3,
+        _ => 2,
+    };
+    for rank_now in 0..=3 {
+        for name in known.iter().filter(|name| rank(name) == rank_now) {
+            let file = path.join(name);
+            fs.remove(&file).map_err(|error| Error::io(&file, "remove", &error))?;
+        }
+        if rank_now == 1 {
+            // A crash may keep what goes later, but nothing that went without it.
+            fs.sync_dir(path).map_err(|error| Error::io(path, "sync the directory", &error))?;
+        }
+    }
+    drop(lock);
+    if is_all {
+        match fs.remove_dir(path) {
+            // Another process has begun a database here, or removed this one again.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound
+                ) => {}
+            removed => removed.map_err(|error| Error::io(path, "remove", &error))?,
+        }
+    }
+    Ok(())
+}
+
+/// The names of a database's files in a directory, and whether there are no others.
+fn known_in(fs: &dyn FileSystem, path: &Path) -> Result<(Vec<String>, bool)> {
+    let mut names = match fs.list(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        listed => listed.map_err(|error| Error::io(path, "list", &error))?,
+    };
+    let all = names.len();
+    names.retain(|name| FileKind::parse(name).is_some());
+    let is_all = names.len() == all;
+    Ok((names, is_all))
+}

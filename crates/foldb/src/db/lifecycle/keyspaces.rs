@@ -1,0 +1,184 @@
+//! How keyspaces come and go.
+//!
+//! Both are one synced manifest edit, made under the writer lock: the log never names a keyspace
+//! that the manifest does not know, and no write to one comes behind its drop. Ids are never
+//! reused, so that what an old log says of a dropped keyspace is not taken for a word about
+//! another.
+//!
+//! ```text
+//! create 'x': edit (id 3, next 4)    write x/a    drop 'x': log synced, edit (3 dropped)
+//! replay: a write to 3 is skipped, one to 4 is damage
+//! ```
+
+use std::sync::{Arc, PoisonError};
+
+use crate::compaction::policy::DeadShare;
+use crate::db::core::Core;
+use crate::db::handle::database::Db;
+use crate::db::handle::keyspace::Keyspace;
+use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceParts, KeyspaceState, check_name};
+use crate::db::state::tree::KeyspaceTree;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fold::Operator;
+use crate::options::{KeyspaceOptions, check_comparator};
+use crate::version::{Edit, Version};
+
+impl Db {
+    /// Creates a keyspace, durably before this returns. Names are UTF-8 of 1 to 255 bytes without
+    /// control characters. An empty keyspace costs no memtable; one that is written to takes about
+    /// 35 KiB beside its records.
+    ///
+    /// # Errors
+    /// `KeyspaceExists`; `InvalidArgument` for the name or an option; `UnknownOperator`; `Io`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// let users = db.create_keyspace("users", foldb::KeyspaceOptions::default())?;
+    /// users.put("ada", "1815")?;
+    /// assert_eq!(db.get("ada")?, None);
+    /// assert_eq!(db.keyspace("users")?.get("ada")?.unwrap(), b"1815");
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn create_keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
+        let state = self.core().create_keyspace(name, &options)?;
+        Ok(Keyspace::new(Arc::clone(self.default_keyspace().handle()), state))
+    }
+
+    /// A keyspace by its name.
+    ///
+    /// # Errors
+    /// `KeyspaceMissing`, `Closed`.
+    pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
+        self.core().check_open()?;
+        let state = self.core().find_keyspace(name).ok_or_else(|| missing(name))?;
+        Ok(Keyspace::new(Arc::clone(self.default_keyspace().handle()), state))
+    }
+
+    /// The names of all keyspaces, in order; `default` is always among them.
+    pub fn keyspaces(&self) -> Vec<String> {
+        let all = self.core().all_keyspaces();
+        all.iter().map(|keyspace| String::from(&*keyspace.name)).collect()
+    }
+
+    /// Drops a keyspace and all that is in it, durably before this returns, and with it all earlier
+    /// writes that were logged. Its files go when the last iterator over it does; its name may be
+    /// used again.
+    ///
+    /// # Errors
+    /// `KeyspaceMissing`; `InvalidArgument` for `default`, which always is; `Io`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// let old = db.create_keyspace("sessions", Default::default())?;
+    /// db.drop_keyspace("sessions")?;
+    /// assert_eq!(old.get("key").unwrap_err().kind(), foldb::ErrorKind::KeyspaceDropped);
+    /// assert_eq!(db.keyspaces(), ["default"]);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn drop_keyspace(&self, name: &str) -> Result<()> {
+        self.core().drop_keyspace(name)
+    }
+}
+
+impl Core {
+    fn find_keyspace(&self, name: &str) -> Option<Arc<KeyspaceState>> {
+        self.keyspaces.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    fn create_keyspace(
+        self: &Arc<Core>,
+        name: &str,
+        options: &KeyspaceOptions,
+    ) -> Result<Arc<KeyspaceState>> {
+        self.check_writable()?;
+        check_name(name)?;
+        let settings = options.settings(&self.options)?;
+        let comparator = options.comparator.as_ref().unwrap_or(&self.options.comparator);
+        check_comparator(&**comparator)?;
+        let default_operator = self.default_operator_of(options)?;
+
+        let mut writer = self.lock_writer();
+        self.check_writable()?;
+        if self.find_keyspace(name).is_some() {
+            return Err(Error::new(
+                ErrorKind::KeyspaceExists,
+                format!("keyspace '{name}' exists already"),
+            ));
+        }
+        let mut tree = self.lock_tree();
+        let id = tree.next_keyspace;
+        let next = id.checked_add(1).ok_or_else(|| {
+            Error::invalid_argument("the database has had 2^32 - 1 keyspaces, which is all")
+        })?;
+        let version = Arc::new(Version::empty(self.settings.tree.num_levels));
+        let parts = KeyspaceParts {
+            id,
+            name: name.into(),
+            comparator: Arc::clone(comparator),
+            registry: Arc::clone(&self.registry),
+            default_id: default_operator.as_ref().map(|operator| operator.id),
+            default_operator,
+            settings,
+            version: Arc::clone(&version),
+        };
+        let state = KeyspaceState::new(parts, &self.settings, &self.default.tables);
+        let dead_share = DeadShare::new(1.0, 32 * self.settings.tree.target_file_size);
+        let own = KeyspaceTree::new(Arc::clone(&state), version, self.published(), dead_share);
+        let edit = Edit { next_keyspace: Some(next), ..Edit::of_keyspace(own.describe()) };
+        self.append_edit(&mut tree, &edit)?;
+        tree.next_keyspace = next;
+        tree.keyspaces.insert(id, own);
+        writer.buffers.add(Arc::clone(&state));
+        let mut keyspaces = self.keyspaces.write().unwrap_or_else(PoisonError::into_inner);
+        keyspaces.insert(Arc::clone(&state.name), Arc::clone(&state));
+        Ok(state)
+    }
+
+    fn default_operator_of(
+        self: &Arc<Core>,
+        options: &KeyspaceOptions,
+    ) -> Result<Option<Operator>> {
+        match &options.merge_operator {
+            Some(spec) => self.operator(spec).map(Some),
+            None => Ok(self.default.merge_operator().cloned()),
+        }
+    }
+
+    fn drop_keyspace(&self, name: &str) -> Result<()> {
+        if name == DEFAULT_NAME {
+            return Err(Error::invalid_argument("the keyspace 'default' cannot be dropped"));
+        }
+        let mut writer = self.lock_writer();
+        self.check_writable()?;
+        let state = self.find_keyspace(name).ok_or_else(|| missing(name))?;
+        // What was copied out of it before may not be lost when it is: the drop survives power
+        // loss.
+        let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
+        sync.sync_through(frame).inspect_err(|error| self.poison(error))?;
+        let mut tree = self.lock_tree();
+        self.append_edit(&mut tree, &Edit { dropped: vec![state.id], ..Edit::default() })?;
+        writer.buffers.remove(state.id);
+        self.keyspaces.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        state.mark_dropped();
+        if let Some(own) = tree.keyspaces.remove(&state.id) {
+            own.version.mark_obsolete_files(&Version::empty(own.version.levels.len()));
+            state.growing.remove_obsolete();
+        }
+        drop((tree, writer));
+        self.remove_unreferenced_tables();
+        Ok(())
+    }
+}
+
+fn missing(name: &str) -> Error {
+    Error::new(
+        ErrorKind::KeyspaceMissing,
+        format!("there is no keyspace '{}'; create it first", name.escape_debug()),
+    )
+}

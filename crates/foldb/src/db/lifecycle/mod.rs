@@ -1,0 +1,10 @@
+//! How a database, its keyspaces and its operators come and go.
+
+pub(crate) mod checkpoint;
+mod close;
+pub(crate) mod copying;
+pub(crate) mod destroy;
+mod keyspaces;
+pub(crate) mod open;
+pub(crate) mod operators;
+pub(crate) mod replay;

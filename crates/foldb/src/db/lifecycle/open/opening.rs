@@ -1,0 +1,502 @@
+//! Making a database of what is stored and what the logs hold.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use crate::db::throttle::writer_lock::WriterLock;
+use crate::settings::Settings;
+use foldb_chains::Pins;
+use foldb_env::{FileLock, FileSystem};
+
+use crate::compaction::policy::DeadShare;
+use crate::db::core::Core;
+use crate::db::lifecycle::open::files::{
+    check_log, check_tables, list_files, logs_in, next_number,
+};
+use crate::db::lifecycle::open::stored::Stored;
+use crate::db::lifecycle::open::with_comparators;
+use crate::db::lifecycle::replay::{Replay, ReplayKeyspace, Replayed, needed_logs, replay_logs};
+use crate::db::state::background::Background;
+use crate::db::state::buffers::{Buffers, SealedGroups};
+use crate::db::state::keyspace::{KeyspaceParts, KeyspaceState};
+use crate::db::state::read_folds::ReadFolds;
+use crate::db::state::snapshots::SnapshotList;
+use crate::db::state::tree::{KeyspaceTree, Tree};
+use crate::db::state::writer::WriterState;
+use crate::db::trees::flush::Flushed;
+use crate::error::{Error, Result};
+use crate::events::{DroppedTail, Event, Events};
+use crate::faults::{Fault, planted};
+use crate::files::HeldFiles;
+use crate::files::{FileKind, FileNames};
+use crate::fold::Registry;
+use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
+use crate::options::Options;
+use crate::runtime::Runtime;
+use crate::segment::SegmentFiles;
+use crate::table::{BlockCache, LaterSyncs};
+use crate::version::{CloseRecord, Edit, Manifest, OpenTables};
+use crate::wal::{LogWriter, Tail};
+
+/// An open in progress: the lock is held, the manifest read.
+pub(crate) struct Opening<'a> {
+    pub(crate) options: Options,
+    pub(crate) names: FileNames,
+    pub(crate) fs: Arc<dyn FileSystem>,
+    /// Taken when the open succeeds.
+    pub(crate) lock: &'a mut Option<Box<dyn FileLock>>,
+    pub(crate) stored: Stored,
+    /// What a clean close said of the files.
+    pub(crate) closed: Option<CloseRecord>,
+    pub(crate) runtime: Runtime,
+}
+
+impl Opening<'_> {
+    pub(crate) fn finish(self) -> Result<Arc<Core>> {
+        let options = self.options.clone();
+        with_comparators(&options, "the open", || self.assemble())
+    }
+
+    fn assemble(self) -> Result<Arc<Core>> {
+        let Opening { options, names, fs, lock, mut stored, closed, runtime } = self;
+        let present = list_files(&*fs, &names)?;
+        if stored.fresh
+            && present.iter().any(|kind| matches!(kind, FileKind::Table(_) | FileKind::Segment(_)))
+        {
+            // A new database would remove them as leftovers of nobody.
+            return Err(Error::corruption(
+                "CURRENT is missing, but here are tables: run `foldb repair`, or destroy the database",
+            )
+            .in_file(&names.current()));
+        }
+        let segment_files = Arc::default();
+        let parts = keyspace_parts(&stored, &options, &names, &segment_files)?;
+        check_tables(&parts, &present, &names)?;
+        if !stored.fresh {
+            check_log(stored.log, &present, &names)?;
+        }
+        stored.next_file = next_number(&present, stored.next_file, &names)?;
+
+        let next_log = stored.next_file;
+        let manifest_number = stored.next_file + 1;
+        let replayed = replay_logs(Replay {
+            options: &options,
+            names: &names,
+            registry: &stored.registry,
+            arenas: &runtime.ledger().arenas,
+            first_log: stored.log,
+            logs: needed_logs(&*fs, &names, stored.log, logs_in(&present), closed.as_ref()),
+            closed: closed.as_ref(),
+            through: MAX_SEQNO,
+            database: (!stored.fresh).then_some(stored.database),
+            keyspaces: replayed_keyspaces(&stored, &parts),
+            next_keyspace: stored.next_keyspace,
+        })?;
+        if stored.fresh && replayed.last_seqno > 0 {
+            // No creation gets as far as to write: this is what is left of a database, or of a
+            // checkpoint that was never finished.
+            return Err(Error::corruption(
+                "CURRENT is missing, but here are logged writes: run `foldb repair`, or destroy the \
+                 database",
+            )
+            .in_file(&names.current()));
+        }
+        let last_seqno = stored.last_seqno_with(&replayed);
+        let dropped = dropped_tails(&mut stored, &replayed.tails, last_seqno);
+        let cache = Arc::new(BlockCache::sharing(&runtime.ledger().blocks));
+        let tables = OpenTables::new(
+            Arc::clone(&fs),
+            names.clone(),
+            Arc::clone(&options.comparator),
+            Arc::clone(&cache),
+            Arc::clone(&runtime.ledger().tables),
+            stored.database,
+        );
+        if !options.allow_unresolved_operators {
+            check_operators(&parts, &stored.registry, &tables)?;
+        }
+        remove_unneeded(&*fs, &names, &present, &stored)?;
+        let log = LogWriter::create(&fs, &names.log(next_log), next_log, stored.database, None)?;
+        let files = vec![names.log(next_log)];
+        let mut begun = BegunFiles { fs: Arc::clone(&fs), names: names.clone(), files, led: false };
+        let settings = options.resolve();
+        let trees = keyspace_trees(parts, &stored, &settings, &tables);
+        // The manifest begins with what the old one ended with; the replayed tables come as an edit
+        // of their own, together with the new log number.
+        let snapshot = Edit {
+            database: Some(stored.database),
+            log: Some(if stored.fresh { next_log } else { stored.log }),
+            next_file: Some(manifest_number + 1),
+            next_run: Some(stored.next_run),
+            last_seqno: Some(last_seqno),
+            next_keyspace: Some(stored.next_keyspace),
+            operators: stored.registry.resolver().dynamic_definitions().cloned().collect(),
+            totals: Some(stored.totals.to_vec()),
+            keyspaces: trees.values().map(KeyspaceTree::describe).collect(),
+            dropped: Vec::new(),
+        };
+        let manifest = Manifest::begin(&fs, &names, manifest_number, stored.database, &snapshot)?;
+        begun.files.push(names.manifest(manifest_number));
+        let (is_fresh, replaced) = (stored.fresh, stored.manifest);
+        begun.led = is_fresh;
+        if let Err(error) = manifest.put_in_force(&*fs, &names) {
+            if !is_fresh {
+                // Either of the two manifests may be the one that the next open reads.
+                begun.files.pop();
+            }
+            return Err(error);
+        }
+        if let Some(replaced) = replaced {
+            begun.files.pop();
+            begun.files.push(names.manifest(replaced));
+        }
+        let core = Assembly {
+            options,
+            settings,
+            names,
+            stored,
+            trees,
+            cache,
+            runtime,
+            held: None,
+            segment_files,
+            last_seqno,
+            log,
+            manifest,
+            next_file: manifest_number + 1,
+            logs: logs_in(&present),
+            dropped,
+            lock: lock.take(),
+        }
+        .into_core();
+        if let Err(error) = core.take_over(&replayed, last_seqno, next_log) {
+            if core.poison.get().is_some() && !is_fresh {
+                // The manifest that is on the medium may name any of them.
+                begun.files.clear();
+            }
+            *lock = core.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+            return Err(error);
+        }
+        begun.files.clear();
+        drop(replayed);
+        core.runtime.ledger().rest();
+        core.remove_leftovers(&present, next_log, manifest_number);
+        Ok(core)
+    }
+}
+
+/// Files that an open made or replaced: if it fails none of them is needed.
+struct BegunFiles {
+    fs: Arc<dyn FileSystem>,
+    names: FileNames,
+    files: Vec<PathBuf>,
+    /// Whether the `CURRENT` of a new database may lead to them.
+    led: bool,
+}
+
+impl BegunFiles {
+    /// Takes `CURRENT` away, durably, where it may lead to the files.
+    fn forget_current(&self) -> io::Result<()> {
+        if !self.led {
+            return Ok(());
+        }
+        match self.fs.remove(&self.names.current()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed?,
+        }
+        self.fs.sync_dir(self.names.directory())
+    }
+}
+
+impl Drop for BegunFiles {
+    fn drop(&mut self) {
+        if planted(Fault::LeaveAttempts) {
+            return;
+        }
+        // A crash must not leave a `CURRENT` that leads to nothing: that is no new database, and no
+        // old one.
+        if !self.files.is_empty() && self.forget_current().is_err() {
+            return;
+        }
+        for file in &self.files {
+            // What cannot be removed now is removed by the next open that succeeds.
+            let _best_effort = self.fs.remove(file);
+        }
+    }
+}
+
+/// Removes what no crash can make needed again, before anything is written, for the disk may be
+/// full: tables and segments that no edit ever named (what a crash left of a compaction, say), and
+/// manifests that are not in force. What an edit named stays until the new manifest is durable:
+/// that edit may be the last one that is.
+fn remove_unneeded(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    present: &[FileKind],
+    stored: &Stored,
+) -> Result<()> {
+    let is_other = |kind: &&FileKind| match **kind {
+        FileKind::Manifest(number) => Some(number) != stored.manifest,
+        _ => false,
+    };
+    let others = present.iter().filter(is_other).count();
+    if others > 0 {
+        // Which one is in force may not be durable yet.
+        let directory = names.directory();
+        let synced = fs.sync_dir(directory);
+        synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
+    }
+    if planted(Fault::LeaveAttempts) {
+        return Ok(());
+    }
+    for kind in present {
+        let path = match *kind {
+            FileKind::Table(number) if !stored.named.contains(&number) => names.table(number),
+            FileKind::Segment(number) if !stored.named.contains(&number) => names.segment(number),
+            FileKind::Manifest(number) if is_other(&kind) => names.manifest(number),
+            _ => continue,
+        };
+        // What cannot be removed now is tried again at the end.
+        let _best_effort = fs.remove(&path);
+    }
+    Ok(())
+}
+
+/// All that a database is made of when it is opened.
+pub(crate) struct Assembly {
+    pub(crate) options: Options,
+    pub(crate) settings: Settings,
+    pub(crate) names: FileNames,
+    pub(crate) stored: Stored,
+    pub(crate) trees: BTreeMap<KeyspaceId, KeyspaceTree>,
+    pub(crate) cache: Arc<BlockCache>,
+    pub(crate) runtime: Runtime,
+    /// Tables that stay open however many are.
+    pub(crate) held: Option<HeldFiles>,
+    pub(crate) segment_files: Arc<SegmentFiles>,
+    pub(crate) last_seqno: SeqNo,
+    /// The log and the manifest to write to.
+    pub(crate) log: LogWriter,
+    pub(crate) manifest: Manifest,
+    pub(crate) next_file: u64,
+    /// Logs on disk from before.
+    pub(crate) logs: Vec<u64>,
+    /// What was found behind the ends of manifest and logs.
+    pub(crate) dropped: Vec<DroppedTail>,
+    /// `None`: to be read only.
+    pub(crate) lock: Option<Box<dyn FileLock>>,
+}
+
+impl Assembly {
+    pub(crate) fn into_core(self) -> Arc<Core> {
+        let Assembly { options, stored, trees, last_seqno, .. } = self;
+        let log_number = self.log.number();
+        let operators = stored.registry.cached_resolver();
+        let keyspaces: Vec<_> = trees.values().map(|own| Arc::clone(&own.keyspace)).collect();
+        let default = Arc::clone(&trees[&DEFAULT_KEYSPACE].keyspace);
+        let core = Arc::new(Core {
+            names: self.names,
+            database: stored.database,
+            registry: stored.registry,
+            writer: WriterLock::new(WriterState::new(
+                buffers_of(&keyspaces, &options),
+                self.log,
+                operators,
+            )),
+            keyspaces: RwLock::new(by_name(keyspaces)),
+            default,
+            pins: Pins::new(last_seqno),
+            sealed: SealedGroups::default(),
+            snapshots: SnapshotList::default(),
+            tree: Mutex::new(Tree {
+                manifest: self.manifest,
+                next_run: stored.next_run,
+                next_keyspace: stored.next_keyspace,
+                log: log_number,
+                unwritten_since: None,
+                keyspaces: trees,
+                last_served: DEFAULT_KEYSPACE,
+            }),
+            next_file: AtomicU64::new(self.next_file),
+            logs: Mutex::new(self.logs.into_iter().map(|log| (log, None)).collect()),
+            cache: self.cache,
+            member: self.runtime.next_database(),
+            runtime: self.runtime,
+            _held: self.held,
+            segment_files: self.segment_files,
+            background: Background::default(),
+            totals: stored.totals,
+            read_folds: ReadFolds::default(),
+            syncs: AtomicU64::new(0),
+            events: Events::new(options.listeners.clone()),
+            read_only: self.lock.is_none(),
+            poison: OnceLock::new(),
+            closed: AtomicBool::new(false),
+            close_outcome: Mutex::default(),
+            lock: Mutex::new(self.lock),
+            dropped: self.dropped,
+            settings: self.settings,
+            options,
+        });
+        for tail in &core.dropped {
+            core.events.tell(&Event::TailDropped(tail.clone()));
+        }
+        core
+    }
+}
+
+/// What lay behind the ends of manifest and logs, for those who want to know.
+pub(crate) fn dropped_tails(
+    stored: &mut Stored,
+    of_logs: &[(PathBuf, u64, Tail)],
+    last_seqno: SeqNo,
+) -> Vec<DroppedTail> {
+    let found = stored.tail.take().into_iter().chain(of_logs.iter().cloned());
+    let told = found.filter(|(_, _, tail)| tail.bytes > 0).map(|(file, offset, tail)| {
+        DroppedTail { file, offset, bytes: tail.bytes, frames: tail.frames, last_seqno }
+    });
+    told.collect()
+}
+
+/// What each stored keyspace is begun with.
+pub(crate) fn keyspace_parts(
+    stored: &Stored,
+    options: &Options,
+    names: &FileNames,
+    segment_files: &Arc<SegmentFiles>,
+) -> Result<Vec<KeyspaceParts>> {
+    let manifest = stored.manifest.map(|number| names.manifest(number));
+    let parts = stored.keyspaces.values().map(|own| {
+        own.parts(options, &stored.registry, segment_files).map_err(|error| match &manifest {
+            Some(path) => error.in_file(path),
+            None => error,
+        })
+    });
+    parts.collect()
+}
+
+pub(crate) fn replayed_keyspaces(
+    stored: &Stored,
+    parts: &[KeyspaceParts],
+) -> BTreeMap<KeyspaceId, ReplayKeyspace> {
+    let keyspaces = parts.iter().map(|own| {
+        let comparator = Arc::clone(&own.comparator);
+        let flushed_through = stored.keyspaces[&own.id].flushed_through;
+        (own.id, ReplayKeyspace { comparator, flushed_through })
+    });
+    keyspaces.collect()
+}
+
+pub(crate) fn keyspace_trees(
+    parts: Vec<KeyspaceParts>,
+    stored: &Stored,
+    settings: &Settings,
+    tables: &OpenTables,
+) -> BTreeMap<KeyspaceId, KeyspaceTree> {
+    let trees = parts.into_iter().map(|parts| {
+        let own = &stored.keyspaces[&parts.id];
+        let version = Arc::clone(&parts.version);
+        let dead_share = DeadShare::new(own.dead_share, 32 * settings.tree.target_file_size);
+        let keyspace = KeyspaceState::new(parts, settings, tables);
+        (keyspace.id, KeyspaceTree::new(keyspace, version, own.flushed_through, dead_share))
+    });
+    trees.collect()
+}
+
+/// Refuses tables with operands that nobody can fold. Where every operator was given no table is
+/// opened for it.
+pub(crate) fn check_operators(
+    parts: &[KeyspaceParts],
+    registry: &Registry,
+    tables: &OpenTables,
+) -> Result<()> {
+    let resolver = registry.resolver();
+    if resolver.unresolved().next().is_none() {
+        return Ok(());
+    }
+    for own in parts {
+        let tables = tables.for_keyspace(own.id, Arc::clone(&own.comparator));
+        for table in own.version.tables() {
+            let open = tables.get_owned(&table.file)?;
+            let used = &open.properties().operators;
+            if let Some(unknown) = used.iter().find(|used| resolver.is_unresolved(used.id)) {
+                return Err(registry.unknown_operator(unknown));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// No memtables; the default keyspace is the first.
+fn buffers_of(keyspaces: &[Arc<KeyspaceState>], options: &Options) -> Buffers {
+    let (first, is_shared) = (Arc::clone(&keyspaces[0]), options.runtime.is_some());
+    let mut buffers = Buffers::new(first, options.write_buffer_size, is_shared);
+    keyspaces[1..].iter().for_each(|keyspace| buffers.add(Arc::clone(keyspace)));
+    buffers
+}
+
+fn by_name(keyspaces: Vec<Arc<KeyspaceState>>) -> BTreeMap<Arc<str>, Arc<KeyspaceState>> {
+    keyspaces.into_iter().map(|keyspace| (Arc::clone(&keyspace.name), keyspace)).collect()
+}
+
+impl Core {
+    /// Makes what the logs held part of the trees, in one edit with the number of the new log.
+    fn take_over(&self, replayed: &Replayed, last_seqno: SeqNo, log: u64) -> Result<()> {
+        {
+            let mut writer = self.lock_writer();
+            let WriterState { log, defined, .. } = &mut *writer;
+            self.define_operators(log, defined)?;
+            self.note_log(log);
+        }
+        let (mut flushed, later): (Vec<Flushed>, _) = (Vec::new(), LaterSyncs::default());
+        for keyspace in self.all_keyspaces() {
+            let memtables = replayed.memtables.get(&keyspace.id).map_or(&[][..], Vec::as_slice);
+            let version = Arc::clone(&keyspace.view.load().version);
+            let written = keyspace.guarded("the flush of logged writes", || {
+                self.write_memtables(&keyspace, memtables, &version, last_seqno, Vec::new(), &later)
+            });
+            let written = written.and_then(|files| {
+                flushed.push((Arc::clone(&keyspace), files));
+                if later.is_full() { self.sync_tables(&later) } else { Ok(()) }
+            });
+            if let Err(error) = written {
+                return Err(self.give_up(&flushed, error));
+            }
+        }
+        if let Err(error) = self.sync_tables(&later) {
+            return Err(self.give_up(&flushed, error));
+        }
+        self.install_flushed(flushed, log, last_seqno).map(drop)
+    }
+
+    /// Removes files that nothing refers to: unfinished tables, old logs and manifests.
+    fn remove_leftovers(&self, present: &[FileKind], log: u64, manifest: u64) {
+        self.remove_logs_below(log);
+        let tree = self.lock_tree();
+        let tables = tree.keyspaces.values().flat_map(|own| own.version.tables());
+        let used: HashSet<u64> = tables.map(|table| table.file.number).collect();
+        let segments = tree.keyspaces.values().flat_map(|own| own.version.segments.iter());
+        let segments: HashSet<u64> = segments.map(|segment| segment.placement.file).collect();
+        for kind in present {
+            let path = match *kind {
+                FileKind::Table(number) if !used.contains(&number) => self.names.table(number),
+                FileKind::Segment(number) if !segments.contains(&number) => {
+                    self.names.segment(number)
+                }
+                FileKind::Manifest(number) if number != manifest => self.names.manifest(number),
+                FileKind::Temporary => {
+                    for path in self.names.temporaries() {
+                        let _best_effort = self.options.env.fs.remove(&path);
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
+            // What cannot be removed now is tried again at the next open.
+            let _best_effort = self.options.env.fs.remove(&path);
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Opening read-only: the database as it is at a moment, held in memory and open files, also while
+//! another process writes to it.
+//!
+//! Nothing is locked and nothing written, so a writer may move on between any two looks. What is
+//! shown is a moment of it all the same, for the looks come in this order:
+//!
+//! 1. *which keyspaces exist*;
+//! 2. *how far the logs go*: the last batch in them. Replay ends there, whatever comes later;
+//! 3. *the manifest*: its trees hold all that was flushed until now, and it knows every keyspace
+//!    and operator that the logs name up to there;
+//! 4. *its files*: all are opened, and stay open.
+//!
+//! The manifest first and then the logs to their end would miss unlogged writes in between:
+//!
+//! ```text
+//! manifest read | a.PUT.50 (no log)  flush  b.PUT.51 (logged) | logs read: b without a
+//! ```
+//!
+//! The logs first needs the first look: a keyspace that is dropped between 2 and 3 is gone in the
+//! manifest, but writes that came before the drop (copies of what was in it, say) may be logged
+//! behind 2 and left out. So looks 1 and 3 must find the same keyspaces.
+//!
+//! What the writer removed or was just writing when it was looked at is an error like any other,
+//! but one that does not come again in the same words: all begins anew then, keeping the tables
+//! that are open already, so that a tree of many tables is caught up with. An error that does come
+//! again is what it says it is.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use foldb_env::{FileSystem, ReadOnlyFs};
+
+use crate::db::core::Core;
+use crate::db::lifecycle::open::files::{check_log, check_tables, list_files, logs_in};
+use crate::db::lifecycle::open::opening::{
+    Assembly, check_operators, dropped_tails, keyspace_parts, keyspace_trees, replayed_keyspaces,
+};
+use crate::db::lifecycle::open::place::missing;
+use crate::db::lifecycle::open::stored::Stored;
+use crate::db::lifecycle::open::surroundings::runtime_of;
+use crate::db::lifecycle::replay::{Replay, needed_logs, opened, replay_logs};
+use crate::db::state::keyspace::KeyspaceParts;
+use crate::db::state::tree::KeyspaceTree;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::DroppedTail;
+use crate::files::FileNames;
+use crate::files::FilePool;
+use crate::key::{KeyspaceId, SeqNo};
+use crate::options::Options;
+use crate::runtime::Runtime;
+use crate::segment::OpenSegment;
+use crate::segment::SegmentFiles;
+use crate::table::{BlockCache, TableReader};
+use crate::version::{CloseRecord, Manifest, OpenTables};
+use crate::wal::{LogReader, LogRecord, LogWriter};
+
+/// How often the looks begin anew. A writer would have to remove a file that is not open yet in the
+/// middle of each.
+const ATTEMPTS: usize = 32;
+
+/// Opens a database to look at it.
+pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<Arc<Core>> {
+    options.validate()?;
+    // Whatever the engine might try, it has no way to change anything.
+    options.env.fs = Arc::new(ReadOnlyFs::new(options.env.fs));
+    let names = FileNames::new(path);
+    if let Some(why) = missing(&*options.env.fs, &names)? {
+        let message = format!("{why}, and a read-only open creates none");
+        return Err(Error::new(ErrorKind::DatabaseMissing, message).in_file(path));
+    }
+    if options.error_if_exists {
+        return Err(
+            Error::new(ErrorKind::DatabaseExists, "a database is already here").in_file(path)
+        );
+    }
+    let runtime = runtime_of(&options);
+    let options = options.fitted(&runtime.ledger().shares);
+    let cache = Arc::new(BlockCache::sharing(&runtime.ledger().blocks));
+    let mut looking = Looking {
+        options,
+        names,
+        runtime,
+        cache,
+        open: HashMap::new(),
+        open_segments: HashMap::new(),
+        lost: HashSet::new(),
+    };
+    let mut before = String::new();
+    for _ in 0..ATTEMPTS {
+        match looking.attempt() {
+            Err(error) if may_be_of_the_moment(&error) && error.to_string() != before => {
+                before = error.to_string();
+            }
+            outcome => return outcome,
+        }
+    }
+    Err(Error::new(
+        ErrorKind::Locked,
+        format!(
+            "a writer changed the database during {ATTEMPTS} looks at it, last: {before}; try again"
+        ),
+    )
+    .in_file(path))
+}
+
+/// Whether a writer who moved on may be the reason.
+fn may_be_of_the_moment(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corruption | ErrorKind::Io)
+}
+
+/// A read-only open in progress.
+struct Looking {
+    options: Options,
+    names: FileNames,
+    runtime: Runtime,
+    cache: Arc<BlockCache>,
+    /// Tables opened so far, by file number, which is never reused.
+    open: HashMap<u64, Arc<TableReader>>,
+    /// Segment files opened so far.
+    open_segments: HashMap<u64, Arc<OpenSegment>>,
+    /// Segment files that could not be opened.
+    lost: HashSet<u64>,
+}
+
+impl Looking {
+    fn attempt(&mut self) -> Result<Arc<Core>> {
+        let fs = Arc::clone(&self.options.env.fs);
+        let (options, names) = (self.options.clone(), self.names.clone());
+        let (keyspaces_before, _) = self.stored()?;
+        let through = last_logged(&*fs, &names)?;
+        let (mut stored, closed) = self.stored()?;
+        refuse_other_keyspaces(&keyspaces_before, &stored)?;
+        refuse_new_operator(&options, &stored)?;
+
+        let present = list_files(&*fs, &names)?;
+        check_log(stored.log, &present, &names)?;
+        let on_disk = logs_in(&present);
+        let logs = opened(needed_logs(&*fs, &names, stored.log, on_disk, closed.as_ref()))?;
+        let segment_files = Arc::default();
+        let parts = keyspace_parts(&stored, &options, &names, &segment_files)?;
+        check_tables(&parts, &present, &names)?;
+        let replayed_keyspaces = replayed_keyspaces(&stored, &parts);
+        let trees = self.open_tables(parts, &stored)?;
+
+        // From here on all is in open files.
+        let replayed = replay_logs(Replay {
+            options: &options,
+            names: &names,
+            registry: &stored.registry,
+            arenas: &self.runtime.ledger().arenas,
+            first_log: stored.log,
+            logs,
+            closed: closed.as_ref(),
+            through,
+            database: Some(stored.database),
+            keyspaces: replayed_keyspaces,
+            next_keyspace: stored.next_keyspace,
+        })?;
+        let last_seqno = stored.last_seqno_with(&replayed);
+        for (id, memtables) in replayed.memtables {
+            memtables.iter().for_each(|memtable| memtable.seal(last_seqno));
+            trees[&id].keyspace.view.hold(memtables);
+        }
+        let dropped = dropped_tails(&mut stored, &replayed.tails, last_seqno);
+        Ok(self.assemble(stored, trees, segment_files, last_seqno, dropped))
+    }
+
+    /// What is stored, and what a clean close said of it.
+    fn stored(&self) -> Result<(Stored, Option<CloseRecord>)> {
+        let fs = &*self.options.env.fs;
+        let closed = CloseRecord::read(fs, &self.names)?;
+        let recovered = Manifest::recover(fs, &self.names, closed.as_ref())?;
+        let recovered = recovered.ok_or_else(|| {
+            // It was there when the open began.
+            Error::new(ErrorKind::DatabaseMissing, "the database was removed meanwhile")
+                .in_file(self.names.directory())
+        })?;
+        Ok((Stored::recover(recovered, &self.options, &self.names)?, closed))
+    }
+
+    /// Makes the trees, with every table open. They count as the open tables they are, and none is
+    /// closed to keep to a number: it might be gone when it is wanted again.
+    fn open_tables(
+        &mut self,
+        parts: Vec<KeyspaceParts>,
+        stored: &Stored,
+    ) -> Result<BTreeMap<KeyspaceId, KeyspaceTree>> {
+        let tables = OpenTables::new(
+            Arc::clone(&self.options.env.fs),
+            self.names.clone(),
+            Arc::clone(&self.options.comparator),
+            Arc::clone(&self.cache),
+            // Of its own: no other database closes these.
+            self.runtime.ledger().blocks.file_pool(usize::MAX),
+            stored.database,
+        );
+        if !self.options.allow_unresolved_operators {
+            check_operators(&parts, &stored.registry, &tables)?;
+        }
+        let trees = keyspace_trees(parts, stored, &self.options.resolve(), &tables);
+        for own in trees.values() {
+            let tables = &own.keyspace.tables;
+            for (number, file) in own.version.segments.files() {
+                let segments = tables.segments();
+                if let Some(open) = self.open_segments.get(&number) {
+                    segments.take_in(&file.file, Arc::clone(open));
+                    continue;
+                }
+                match segments.get(own.keyspace.id, &file.file) {
+                    Ok(open) => drop(self.open_segments.insert(number, open)),
+                    // Removed by a writer who moved on: his manifest says where they lie now. If it
+                    // says the same again they are lost, and reads of them alone fail.
+                    Err(error) if error.kind() != ErrorKind::Corruption => return Err(error),
+                    Err(error) if self.lost.insert(number) => return Err(error),
+                    Err(_) => {}
+                }
+            }
+            for table in own.version.tables() {
+                let number = table.file.number;
+                match self.open.get(&number) {
+                    Some(open) => tables.take_in(&table.file, Arc::clone(open)),
+                    None => drop(self.open.insert(number, tables.get_owned(&table.file)?)),
+                }
+            }
+        }
+        Ok(trees)
+    }
+
+    fn assemble(
+        &self,
+        stored: Stored,
+        trees: BTreeMap<KeyspaceId, KeyspaceTree>,
+        segment_files: Arc<SegmentFiles>,
+        last_seqno: SeqNo,
+        dropped: Vec<DroppedTail>,
+    ) -> Arc<Core> {
+        let (fs, names) = (&self.options.env.fs, &self.names);
+        let next_file = stored.next_file;
+        let files =
+            |own: &KeyspaceTree| own.version.tables().count() + own.version.segments.files().len();
+        let files = trees.values().map(files).sum();
+        let core = Assembly {
+            log: LogWriter::unwritable(fs, &names.log(next_file), next_file),
+            manifest: Manifest::unwritable(fs, names, next_file),
+            options: self.options.clone(),
+            settings: self.options.resolve(),
+            names: names.clone(),
+            stored,
+            trees,
+            cache: Arc::clone(&self.cache),
+            runtime: self.runtime.clone(),
+            held: Some(FilePool::hold(&self.runtime.ledger().tables, files)),
+            segment_files,
+            last_seqno,
+            next_file,
+            logs: Vec::new(),
+            dropped,
+            lock: None,
+        }
+        .into_core();
+        for keyspace in core.all_keyspaces() {
+            for memtable in keyspace.view.load().memtables() {
+                // Nothing is ever done to them: readers are all that keeps them.
+                memtable.release();
+                core.runtime.track(core.member, memtable);
+            }
+        }
+        core
+    }
+}
+
+/// The last sequence number with which a batch in the logs begins; 0 where there is none.
+fn last_logged(fs: &dyn FileSystem, names: &FileNames) -> Result<SeqNo> {
+    for number in logs_in(&list_files(fs, names)?).into_iter().rev() {
+        let path = names.log(number);
+        let mut log = LogReader::open(fs, &path, number)?;
+        let (mut last, mut record, mut offset) = (None, Vec::new(), 0);
+        while log.next(&mut record)? {
+            if let LogRecord::Batch(header, _) =
+                LogRecord::decode(&record).map_err(|error| error.at(&path, offset))?
+            {
+                last = Some(header.first_seqno);
+            }
+            offset = log.offset();
+        }
+        if let Some(last) = last {
+            return Ok(last);
+        }
+    }
+    Ok(0)
+}
+
+/// Begins anew when keyspaces came or went between two looks at the manifest.
+fn refuse_other_keyspaces(before: &Stored, now: &Stored) -> Result<()> {
+    if before.next_keyspace == now.next_keyspace && before.keyspaces.len() == now.keyspaces.len() {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Io,
+        format!(
+            "keyspaces were created or dropped meanwhile: {} of {} were left, then {} of {}",
+            before.keyspaces.len(),
+            before.next_keyspace,
+            now.keyspaces.len(),
+            now.next_keyspace
+        ),
+    ))
+}
+
+/// An operator that the database does not have yet would have to be written to it.
+fn refuse_new_operator(options: &Options, stored: &Stored) -> Result<()> {
+    let Some(spec) = &options.merge_operator else { return Ok(()) };
+    if stored.registry.id_of(&*stored.registry.parse(spec)?).is_some() {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::ReadOnly,
+        format!(
+            "operator '{spec}' is new to the database, which is opened read-only: leave it out of \
+             Options::merge_operator, or open the database with Db::open"
+        ),
+    ))
+}

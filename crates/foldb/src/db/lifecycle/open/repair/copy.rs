@@ -1,0 +1,100 @@
+//! A copy of a damaged database, to be repaired in its place.
+//!
+//! Tables and segment files are hard links where that can be: none changes once it is closed, and
+//! an open never appends to a file that it did not create (H12). What is written to later (logs,
+//! manifests, `CURRENT`) is copied. The database is locked meanwhile; nothing in it is changed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use foldb_env::{FileLock, FileSystem};
+
+use crate::db::lifecycle::copying::{copy_file, is_no_link, refuse_used};
+use crate::db::lifecycle::open::files::list_files;
+use crate::db::lifecycle::open::lock;
+use crate::error::{Error, Result};
+use crate::files::{FileKind, FileNames};
+
+/// A copy in the making. Dropped before it is kept, it is removed.
+pub(crate) struct Copy {
+    fs: Arc<dyn FileSystem>,
+    directory: PathBuf,
+    is_new: bool,
+    is_kept: bool,
+    /// Of what is copied.
+    _lock: Option<Box<dyn FileLock>>,
+}
+
+impl Copy {
+    /// Copies all files of the database at `from`.
+    ///
+    /// # Errors
+    /// `Locked`; `DatabaseExists` or `InvalidArgument` for a directory that has something in it;
+    /// `Io`.
+    pub(crate) fn make(fs: &Arc<dyn FileSystem>, from: &Path, to: &Path) -> Result<Copy> {
+        let names = FileNames::new(from);
+        let present = list_files(&**fs, &names)?;
+        let lock = match present.contains(&FileKind::Lock) {
+            true => Some(lock(&**fs, &names)?),
+            false => None,
+        };
+        let is_new = !fs.exists(to);
+        if !is_new {
+            refuse_used(&**fs, to, |_| true)?;
+        }
+        fs.create_dir_all(to).map_err(|error| Error::io(to, "create the directory", &error))?;
+        let (fs, directory) = (Arc::clone(fs), to.to_owned());
+        let copy = Copy { fs, directory, is_new, is_kept: false, _lock: lock };
+        let mut links = true;
+        let target = FileNames::new(to);
+        for kind in present {
+            let (from, to, links) = match kind {
+                FileKind::Table(number) => (names.table(number), target.table(number), &mut links),
+                FileKind::Segment(number) => {
+                    (names.segment(number), target.segment(number), &mut links)
+                }
+                FileKind::Log(number) => (names.log(number), target.log(number), &mut false),
+                FileKind::Manifest(number) => {
+                    (names.manifest(number), target.manifest(number), &mut false)
+                }
+                FileKind::Current => (names.current(), target.current(), &mut false),
+                FileKind::Closed => (names.closed(), target.closed(), &mut false),
+                FileKind::Lock | FileKind::Temporary => continue,
+            };
+            copy.take(&from, &to, links)?;
+        }
+        Ok(copy)
+    }
+
+    fn take(&self, from: &Path, to: &Path, links: &mut bool) -> Result<()> {
+        let failed = |doing: &'static str| move |error| Error::io(from, doing, &error);
+        if *links {
+            match self.fs.hard_link(from, to) {
+                Ok(()) => return Ok(()),
+                Err(error) if is_no_link(&error) => *links = false,
+                Err(error) => return Err(failed("link")(error)),
+            }
+        }
+        let len = self.fs.len(from).map_err(failed("look at"))?;
+        copy_file(&*self.fs, from, to, len)
+    }
+
+    /// The copy is worth keeping.
+    pub(crate) fn keep(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
+        for name in self.fs.list(&self.directory).unwrap_or_default() {
+            let _best_effort = self.fs.remove(&self.directory.join(name));
+        }
+        if self.is_new {
+            let _best_effort = self.fs.remove_dir(&self.directory);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What logs tell where there is no manifest: whose they are, which keyspaces there must be, and
+//! which operators.
+//!
+//! A keyspace that was never flushed is in logs only; what was written to it is replayed into one
+//! of that id:
+//!
+//! ```text
+//! tables: of keyspace 2     log: 0.PUT.7  3.PUT.8     there are 0, 2 and 3
+//! ```
+//!
+//! One that was dropped may come back, for as long as a log names it. Damage in a log is its
+//! replay's to tell: here it only ends what the log tells.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use foldb_env::FileSystem;
+
+use crate::encoding::ByteReader;
+use crate::error::{ErrorKind, Result};
+use crate::files::FileNames;
+use crate::fold::Definition;
+use crate::key::{KeyspaceId, OperatorId, SeqNo};
+use crate::operation::Operation;
+use crate::wal::{LogReader, LogRecord};
+
+/// What all logs tell.
+#[derive(Debug, Default)]
+pub(crate) struct LogsTell {
+    /// That of the oldest one that can be read.
+    pub(crate) database: Option<u64>,
+    /// Keyspaces that were written to.
+    pub(crate) keyspaces: BTreeSet<KeyspaceId>,
+    /// The first of their writes to each that is not in tables.
+    pub(crate) unflushed: BTreeMap<KeyspaceId, SeqNo>,
+    /// Operators that they define, by id.
+    pub(crate) operators: BTreeMap<OperatorId, Definition>,
+}
+
+impl LogsTell {
+    /// Reads the logs of these numbers. Tables say through which write each keyspace is flushed.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn of(
+        fs: &dyn FileSystem,
+        names: &FileNames,
+        numbers: &[u64],
+        flushed: &BTreeMap<KeyspaceId, SeqNo>,
+    ) -> Result<LogsTell> {
+        let mut told = LogsTell::default();
+        for &number in numbers {
+            let mut log = LogReader::open(fs, &names.log(number), number)?;
+            match told.read(&mut log, flushed) {
+                Err(error) if error.kind() == ErrorKind::Corruption => {}
+                read => read?,
+            }
+        }
+        Ok(told)
+    }
+
+    fn read(&mut self, log: &mut LogReader, flushed: &BTreeMap<KeyspaceId, SeqNo>) -> Result<()> {
+        let mut record = Vec::new();
+        while log.next(&mut record)? {
+            match LogRecord::decode(&record)? {
+                LogRecord::Header(header) => {
+                    self.database.get_or_insert(header.database);
+                }
+                LogRecord::Definition(definition) => {
+                    self.operators.insert(definition.id, definition);
+                }
+                LogRecord::Batch(header, operations) => {
+                    let mut bytes = ByteReader::new(operations);
+                    for seqno in (header.first_seqno..).take(header.count as usize) {
+                        let keyspace = Operation::decode_logged(&mut bytes)?.keyspace;
+                        self.keyspaces.insert(keyspace);
+                        if seqno > flushed.get(&keyspace).copied().unwrap_or(0) {
+                            let first = self.unflushed.entry(keyspace).or_insert(seqno);
+                            *first = seqno.min(*first);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

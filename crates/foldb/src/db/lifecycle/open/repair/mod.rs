@@ -1,0 +1,465 @@
+//! Repair: what is left of a database with files missing or damaged becomes one that opens.
+//!
+//! Nothing that an open would read is given up: a repair of a database that opens changes nothing
+//! but the number of its manifest. What is gone is reported, never guessed:
+//!
+//! - The manifest is the one that `CURRENT` names; if that cannot be read, the newest that can; if
+//!   none can, or tables are newer than all it knows of, one is made of what the tables tell
+//!   ([`rebuild`]). What such a one does not know of is put aside instead of being removed as a
+//!   leftover.
+//! - What can be read of a damaged table is written anew and takes its place ([`tables`]). Of the
+//!   keys that are lost with the rest, or with a missing table, are found again the separated
+//!   values whose segments it referred to, the newest of each key ([`values`]); what else it held
+//!   of them (other values, operands, deletes) is not known, so an older value may show.
+//! - A log that is missing is passed over. What it held is lost; what stands in later ones is kept.
+//!   Without a manifest nobody knows which tables are lost: where none is left, or a damaged one
+//!   may be anybody's, all that segments hold is looked at.
+//! - Segments need nothing: reads of values that are lost say so. One that nothing refers to any
+//!   more because a table is lost is put aside, for it may hold more of the table than could be
+//!   read.
+//!
+//! A repair can work on a copy ([`copy`]), in memory only (a dry run), and cut a damaged log
+//! ([`cut`]).
+//!
+//! The new manifest takes effect as every manifest does, by `CURRENT`; until then the database is
+//! as it was. Damaged tables are put aside under another name, for whoever can do more with them.
+
+mod copy;
+mod cut;
+mod logs;
+mod options;
+mod rebuild;
+mod report;
+mod tables;
+mod values;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use foldb_env::{FileSystem, OverlayFs};
+
+pub use self::options::{LogCut, RepairOptions};
+pub use self::report::{CutLog, LostRange, LostTable, RepairReport};
+
+use self::copy::Copy;
+use self::cut::{cut_log, with_ending};
+pub(crate) use self::rebuild::bounds;
+use self::rebuild::{Rebuilt, Survey};
+use self::values::{LostPart, Sought};
+use crate::db::lifecycle::open::files::{MISSING_TABLE, list_files, logs_in, next_number};
+use crate::db::lifecycle::open::opening::{keyspace_parts, keyspace_trees};
+use crate::db::lifecycle::open::stored::Stored;
+use crate::db::lifecycle::open::surroundings::runtime_of;
+use crate::db::lifecycle::open::{lock, open};
+use crate::db::state::keyspace::KeyspaceParts;
+use crate::db::state::tree::KeyspaceTree;
+use crate::error::{Error, ErrorKind, Result};
+use crate::files::{FileKind, FileNames};
+use crate::key::KeyspaceId;
+use crate::options::Options;
+use crate::segment::Placement;
+use crate::segment::SegmentFiles;
+use crate::table::BlockCache;
+use crate::version::{
+    CloseRecord, Edit, FileFacts, KeyRange, Manifest, OpenTables, Recovered, TableRef, TreeEdit,
+    Upper, Version, manifest_in_force,
+};
+use crate::wal::{Extent, LogReader, LogWriter};
+
+/// Repairs the database at `path`, or a copy of it, and opens it once to see that it does.
+pub(crate) fn repair(
+    path: &Path,
+    mut options: Options,
+    how: &RepairOptions,
+) -> Result<RepairReport> {
+    if how.dry_run {
+        options.env.fs = Arc::new(OverlayFs::new(options.env.fs));
+        return repair_in_place(path, options, how);
+    }
+    let Some(to) = &how.copy_to else { return repair_in_place(path, options, how) };
+    check_is_database(&*options.env.fs, path)?;
+    let copy = Copy::make(&options.env.fs, path, to)?;
+    let mut report = repair_in_place(to, options, how)?;
+    copy.keep();
+    report.copy = Some(to.clone());
+    Ok(report)
+}
+
+/// The files of the database that is at `path`, or what is left of one.
+pub(crate) fn check_is_database(fs: &dyn FileSystem, path: &Path) -> Result<Vec<FileKind>> {
+    let missing = |why: &str| Error::new(ErrorKind::DatabaseMissing, why).in_file(path);
+    let failed = |error| Error::io(path, "look into the directory", &error);
+    if !fs.try_exists(path).map_err(failed)? || !fs.is_dir(path) {
+        return Err(missing("there is no such directory"));
+    }
+    let present = list_files(fs, &FileNames::new(path))?;
+    if !present.iter().any(|kind| !matches!(kind, FileKind::Lock | FileKind::Temporary)) {
+        return Err(missing("the directory holds no database"));
+    }
+    Ok(present)
+}
+
+fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result<RepairReport> {
+    let options = Options {
+        create_if_missing: false,
+        error_if_exists: false,
+        allow_unresolved_operators: true,
+        ..options
+    };
+    options.validate()?;
+    let names = FileNames::new(path);
+    let fs = Arc::clone(&options.env.fs);
+    check_is_database(&*fs, path)?;
+    let locked = lock(&*fs, &names)?;
+    let mut report = RepairReport::default();
+    let mut present = list_files(&*fs, &names)?;
+    if let Some(cut) = &how.cut_log {
+        report.cut_log = Some(cut_log(&*fs, &names, &present, cut)?);
+        present = list_files(&*fs, &names)?;
+    }
+    let mut unclaimed = BTreeMap::new();
+    let closed = closed(&*fs, &names, &mut report)?;
+    let (recovered, known) = match manifest_or_cut(&*fs, &names, closed.as_ref(), &mut report) {
+        Ok(recovered) => (recovered, 0),
+        Err(error) if error.kind() == ErrorKind::Corruption => {
+            report.manifest = Some(error);
+            let survey = Survey::take(&fs, &names, &present, &options)?;
+            let known = survey.next_number()?;
+            let rebuilt = older_or_rebuilt(&*fs, &names, &present, survey, &mut report)?;
+            unclaimed = rebuilt.unclaimed;
+            (rebuilt.recovered, known)
+        }
+        Err(error) => return Err(error),
+    };
+    let mut stored = Stored::recover(recovered, &options, &names)?;
+    stored.next_file = next_number(&present, stored.next_file.max(known), &names)?;
+    let report_to = &mut report;
+    Repair { options: options.clone(), names, fs, present, stored, unclaimed, report: report_to }
+        .run()?;
+    drop(locked);
+    open(path, options)?.close()?;
+    Ok(report)
+}
+
+/// What a clean close said of the files, as far as it can be believed; what is not as it said is
+/// noted.
+fn closed(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    report: &mut RepairReport,
+) -> Result<Option<CloseRecord>> {
+    let closed = match CloseRecord::read(fs, names) {
+        Err(error) if error.kind() == ErrorKind::Corruption => {
+            report.cut.push(error);
+            return Ok(None);
+        }
+        closed => closed?,
+    };
+    for log in closed.iter().flat_map(|closed| &closed.logs) {
+        match check_closed_log(fs, names, log) {
+            Err(error) if error.kind() == ErrorKind::Corruption => report.cut.push(error),
+            checked => checked?,
+        }
+    }
+    Ok(closed)
+}
+
+/// Refuses a log that is not as it was when the database was closed.
+fn check_closed_log(fs: &dyn FileSystem, names: &FileNames, closed: &Extent) -> Result<()> {
+    let path = names.log(closed.number);
+    if !fs.exists(&path) {
+        return Err(Error::corruption("the log is missing").in_file(&path));
+    }
+    let mut log = LogReader::open(fs, &path, closed.number)?;
+    let mut record = Vec::new();
+    while log.next(&mut record)? {}
+    log.end_as(Some(closed)).map(drop)
+}
+
+/// [`manifest`], or what is left of it. What a clean close said and it does not hold is noted.
+fn manifest_or_cut(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    closed: Option<&CloseRecord>,
+    report: &mut RepairReport,
+) -> Result<Recovered> {
+    match manifest(fs, names, closed) {
+        Err(error) if error.kind() == ErrorKind::Corruption && closed.is_some() => {
+            let recovered = manifest(fs, names, None)?;
+            report.cut.push(error);
+            Ok(recovered)
+        }
+        read => read,
+    }
+}
+
+/// The manifest in force, as a clean close left it if there was one.
+pub(crate) fn manifest(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    closed: Option<&CloseRecord>,
+) -> Result<Recovered> {
+    let missing = || Error::corruption("CURRENT is missing").in_file(&names.current());
+    let number = manifest_in_force(fs, names)?.ok_or_else(missing)?;
+    if let Some(closed) = closed {
+        closed.check_number(Some(number), names)?;
+    }
+    Manifest::read(fs, names, number, closed.map(|closed| &closed.manifest))
+}
+
+/// The newest manifest that can be read, unless one made of the other files knows more.
+fn older_or_rebuilt(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    present: &[FileKind],
+    survey: Survey<'_>,
+    report: &mut RepairReport,
+) -> Result<Rebuilt> {
+    let manifests = present.iter().filter_map(|kind| match kind {
+        FileKind::Manifest(number) => Some(*number),
+        _ => None,
+    });
+    let newest_first = manifests.collect::<BTreeSet<u64>>().into_iter().rev();
+    let older =
+        newest_first.filter_map(|number| Manifest::read(fs, names, number, None).ok()).next();
+    if let Some(older) = older {
+        let next_file = older.edits.iter().rev().find_map(|edit| edit.next_file);
+        if !survey.has_work_since(next_file.unwrap_or(0)) {
+            return Ok(Rebuilt { recovered: older, unclaimed: BTreeMap::new() });
+        }
+    }
+    report.rebuilt = true;
+    report.lost_tables = survey.damaged.iter().cloned().map(LostTable::unknown).collect();
+    let rebuilt = survey.rebuild()?;
+    let keyspaces = rebuilt.recovered.edits.iter().flat_map(|edit| &edit.keyspaces);
+    report.lost_keyspace_names = keyspaces.count() > 1;
+    Ok(rebuilt)
+}
+
+struct Repair<'a> {
+    options: Options,
+    names: FileNames,
+    fs: Arc<dyn FileSystem>,
+    present: Vec<FileKind>,
+    stored: Stored,
+    /// Segments to be searched for all there is.
+    unclaimed: BTreeMap<KeyspaceId, Vec<Placement>>,
+    report: &'a mut RepairReport,
+}
+
+impl Repair<'_> {
+    fn run(mut self) -> Result<()> {
+        self.pass_over_missing_logs()?;
+        let segment_files: Arc<SegmentFiles> = Arc::default();
+        let parts = keyspace_parts(&self.stored, &self.options, &self.names, &segment_files)?;
+        let tables = self.tables();
+        let mut repaired = Vec::new();
+        for own in &parts {
+            repaired.push(self.repair_keyspace(own, &tables, &segment_files)?);
+        }
+        let referred_before: BTreeSet<u64> =
+            parts.iter().flat_map(|own| segment_files_of(&own.version)).collect();
+        let mut trees = keyspace_trees(parts, &self.stored, &self.options.resolve(), &tables);
+        for (own, version) in trees.values_mut().zip(repaired) {
+            own.version = Arc::new(version);
+        }
+        let number = self.new_number();
+        let stored = &self.stored;
+        let snapshot = Edit {
+            database: Some(stored.database),
+            log: Some(stored.log),
+            next_file: Some(stored.next_file),
+            next_run: Some(stored.next_run),
+            last_seqno: Some(stored.last_seqno),
+            next_keyspace: Some(stored.next_keyspace),
+            operators: stored.registry.resolver().dynamic_definitions().cloned().collect(),
+            totals: Some(stored.totals.to_vec()),
+            keyspaces: trees.values().map(KeyspaceTree::describe).collect(),
+            dropped: Vec::new(),
+        };
+        let directory = self.names.directory();
+        let synced = self.fs.sync_dir(directory);
+        synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
+        Manifest::create(&self.fs, &self.names, number, stored.database, &snapshot)?;
+        for table in &self.report.lost_tables {
+            self.put_aside(&table.file, "damaged")?;
+        }
+        if self.report.manifest.is_some() {
+            self.put_unknown_aside(&trees)?;
+        }
+        let referred: BTreeSet<u64> =
+            trees.values().flat_map(|own| segment_files_of(&own.version)).collect();
+        for &number in referred_before.difference(&referred) {
+            self.put_aside(&self.names.segment(number), "unknown")?;
+        }
+        Ok(())
+    }
+
+    fn new_number(&mut self) -> u64 {
+        self.stored.next_file += 1;
+        self.stored.next_file - 1
+    }
+
+    /// The replay begins with the first log that is there.
+    fn pass_over_missing_logs(&mut self) -> Result<()> {
+        let needed = self.stored.log;
+        if self.present.contains(&FileKind::Log(needed)) {
+            return Ok(());
+        }
+        if !self.report.rebuilt {
+            self.report.lost_logs.push(self.names.log(needed));
+        }
+        let next = logs_in(&self.present).into_iter().find(|&log| log > needed);
+        self.stored.log = match next {
+            Some(log) => log,
+            None => {
+                let log = self.new_number();
+                let path = self.names.log(log);
+                let database = self.stored.database;
+                LogWriter::create(&self.fs, &path, log, database, None)?
+                    .sync_handle()
+                    .sync_all()?;
+                log
+            }
+        };
+        Ok(())
+    }
+
+    fn tables(&self) -> OpenTables {
+        let ledger = runtime_of(&self.options);
+        let ledger = ledger.ledger();
+        OpenTables::new(
+            Arc::clone(&self.fs),
+            self.names.clone(),
+            Arc::clone(&self.options.comparator),
+            Arc::new(BlockCache::sharing(&ledger.blocks)),
+            Arc::clone(&ledger.tables),
+            self.stored.database,
+        )
+    }
+
+    /// The version of a keyspace without tables that are gone, with what was found again of them.
+    fn repair_keyspace(
+        &mut self,
+        own: &KeyspaceParts,
+        tables: &OpenTables,
+        segment_files: &Arc<SegmentFiles>,
+    ) -> Result<Version> {
+        let tables = tables.for_keyspace(own.id, Arc::clone(&own.comparator));
+        let (before, comparator) = (&own.version, &*own.comparator);
+        for (number, file) in before.segments.files() {
+            if !self.present.contains(&FileKind::Segment(number)) {
+                self.report.lost_segments.push(self.names.segment(file.file.number()));
+            }
+        }
+        let (mut lost, mut edits) = (Vec::new(), Vec::new());
+        for (_, run) in before.runs() {
+            for table in &run.tables {
+                let Some(error) = self.what_is_wrong(table, &tables)? else {
+                    self.report.tables += 1;
+                    continue;
+                };
+                edits.push(TreeEdit::Carve { run: run.id, range: range_of(table) });
+                let flushed_through = self.stored.keyspaces[&own.id].flushed_through;
+                let surroundings = before.surroundings(&edits, comparator, flushed_through)?;
+                let found = self.salvage_table(own, table, surroundings)?;
+                edits.extend(found.files.into_iter().map(|file| whole_file(run.id, file)));
+                self.report.lost_tables.push(LostTable {
+                    keyspace: own.name.to_string(),
+                    file: self.names.table(table.file.number),
+                    error,
+                    first_key: table.lo.to_vec(),
+                    last_key: table.hi.key().to_vec(),
+                    records_salvaged: found.records,
+                    lost: found.lost.clone(),
+                    lost_range_deletes: found.lost_range_deletes,
+                });
+                lost.push(LostPart { table: table.clone(), ranges: found.lost });
+            }
+        }
+        let without = before.apply(&edits, comparator, segment_files)?;
+        let unclaimed = self.unclaimed.remove(&own.id).unwrap_or_default();
+        let sought = match unclaimed.is_empty() {
+            true => Sought::Of(&lost),
+            false => Sought::All(&unclaimed),
+        };
+        let found = self.find_values(own, &sought, &without, &tables)?;
+        if found.is_empty() {
+            return Ok(without);
+        }
+        if !unclaimed.is_empty() {
+            self.report.incomplete_keyspaces.push(own.name.to_string());
+        }
+        let unplaced = |at: &&Placement| before.segments.get(at.segment).is_none();
+        edits.extend(unclaimed.iter().filter(unplaced).copied().map(TreeEdit::Place));
+        self.report.values_recovered += found.len() as u64;
+        let files = self.write_found(own, found)?;
+        let run = self.stored.next_run;
+        self.stored.next_run += 1;
+        edits.push(TreeEdit::NewRun { level: 0, run, before: None });
+        edits.extend(files.into_iter().map(|file| whole_file(run, file)));
+        // From the beginning: the segments that only lost tables referred to are still there.
+        before.apply(&edits, comparator, segment_files)
+    }
+
+    /// Reads all of a table. Only what cannot be read for good is wrong: a table that merely cannot
+    /// be opened now must not be given up.
+    fn what_is_wrong(&self, table: &TableRef, tables: &OpenTables) -> Result<Option<Error>> {
+        let number = table.file.number;
+        if !self.present.contains(&FileKind::Table(number)) {
+            return Ok(Some(Error::corruption(MISSING_TABLE).in_file(&self.names.table(number))));
+        }
+        match tables.get_owned(&table.file).and_then(|open| open.verify()) {
+            Ok(_) => Ok(None),
+            Err(error) if error.kind() == ErrorKind::Corruption => Ok(Some(error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives a file that is there a name of its own, which no open removes.
+    fn put_aside(&self, file: &Path, why: &str) -> Result<()> {
+        if !self.fs.exists(file) {
+            return Ok(());
+        }
+        let renamed = self.fs.rename(file, &with_ending(file, why));
+        renamed.map_err(|error| Error::io(file, "put aside", &error))
+    }
+
+    /// An older manifest than the one in force may not know of files that are worth something.
+    fn put_unknown_aside(&self, trees: &BTreeMap<KeyspaceId, KeyspaceTree>) -> Result<()> {
+        let versions = || trees.values().map(|own| &own.version);
+        let tables: HashSet<u64> = versions()
+            .flat_map(|version| version.tables())
+            .map(|table| table.file.number)
+            .collect();
+        let segments: HashSet<u64> =
+            versions().flat_map(|version| segment_files_of(version)).collect();
+        for kind in &self.present {
+            let path = match *kind {
+                FileKind::Table(number) if !tables.contains(&number) => self.names.table(number),
+                FileKind::Segment(number) if !segments.contains(&number) => {
+                    self.names.segment(number)
+                }
+                _ => continue,
+            };
+            self.put_aside(&path, "unknown")?;
+        }
+        Ok(())
+    }
+}
+
+/// Numbers of the files that a version has segments in.
+fn segment_files_of(version: &Version) -> impl Iterator<Item = u64> {
+    version.segments.iter().map(|segment| segment.placement.file)
+}
+
+/// The edit that shows all of a file in a run.
+fn whole_file(run: u64, file: FileFacts) -> TreeEdit {
+    TreeEdit::Insert { run, lo: Arc::clone(&file.smallest), hi: file.end.clone(), file }
+}
+
+fn range_of(table: &TableRef) -> KeyRange {
+    let hi: Upper = table.hi.clone();
+    KeyRange { lo: Some(Arc::clone(&table.lo)), hi: Some(hi) }
+}

@@ -1,0 +1,506 @@
+//! A manifest made of nothing but the other files.
+//!
+//! Each table tells whose it is and what its records are. The last table of each flush and slice
+//! tells of the tree around it as well ([`Surroundings`]): how much of which files was shown then,
+//! and up to which write everything is in tables. What is shown only gets less, so what all of them
+//! say together is what was shown at the end: a record that was folded into another is not counted
+//! twice, and neither is a write of the logs (H1, H5).
+//!
+//! Tables that show keys of each other go into runs by their age. Not told anywhere, and lost, are
+//! the names and options of keyspaces, and what was trimmed by slices that left nothing.
+//!
+//! A segment that tables refer to and no file has whole is placed in a file that is not there, so
+//! that reads of its values say that they are lost, and all else goes on.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use foldb_env::FileSystem;
+
+use crate::db::lifecycle::open::files::{logs_in, next_number};
+use crate::db::lifecycle::open::repair::logs::LogsTell;
+use crate::error::{Error, ErrorKind, Result};
+use crate::files::{FileKind, FileNames};
+use crate::fold::{Definition, FIRST_DYNAMIC_ID};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, SeqNo};
+use crate::options::Options;
+use crate::segment::SegmentFiles;
+use crate::segment::{FoundSection, OpenSegments, Placement, SEGMENT_HEADER_LEN, SegmentHeader};
+use crate::separated::{References, SegmentId};
+use crate::table::{BlockCache, BlockStore, Surroundings, TableReader};
+use crate::version::{
+    Edit, FileFacts, Key, KeyRange, KeyspaceEdit, Recovered, TableRef, TreeEdit, Upper, Version,
+};
+use crate::wal::{LogReader, LogRecord, Tail};
+
+/// A table, as it tells of itself.
+struct Told {
+    keyspace: KeyspaceId,
+    facts: FileFacts,
+    surroundings: Option<Surroundings>,
+    flushed_with: Option<SeqNo>,
+    references: References,
+}
+
+/// The whole sections of each segment, by keyspace; those in later files behind the others.
+type Sections = BTreeMap<KeyspaceId, BTreeMap<SegmentId, Vec<FoundSection>>>;
+
+/// A manifest, and what it does without.
+pub(crate) struct Rebuilt {
+    pub(crate) recovered: Recovered,
+    /// Of each keyspace of which tables are lost that nobody knows any more, the segments that are
+    /// there: they tell whose the values are.
+    pub(crate) unclaimed: BTreeMap<KeyspaceId, Vec<Placement>>,
+}
+
+/// The definitions that tables and logs tell, in the order of ids. Ids are given one after the
+/// other, and an operator without operands in a table is told by a log at most. Its id gets a
+/// definition of no operator, so that no other operator gets it.
+fn without_gaps(
+    tables: BTreeMap<OperatorId, Definition>,
+    logs: &BTreeMap<OperatorId, Definition>,
+) -> Vec<Definition> {
+    let last = tables.keys().chain(logs.keys()).max().copied();
+    // A number that no database gets to is refused when the definitions are taken in.
+    let last = last.map_or(FIRST_DYNAMIC_ID, |last| last.min(MOST_OPERATORS).saturating_add(1));
+    let ids = FIRST_DYNAMIC_ID..last;
+    let unknown = |id: OperatorId| Definition {
+        id,
+        name: format!("unknown.{id}"),
+        version: 0,
+        parameters: Vec::new(),
+    };
+    let beyond = tables.range(last..).map(|(_, definition)| definition.clone());
+    let known = |id: OperatorId| tables.get(&id).or_else(|| logs.get(&id)).cloned();
+    ids.map(|id| known(id).unwrap_or_else(|| unknown(id))).chain(beyond).collect()
+}
+
+/// More ids than a program registers.
+const MOST_OPERATORS: OperatorId = 1 << 16;
+
+/// What all files but manifests tell.
+pub(crate) struct Survey<'a> {
+    fs: &'a Arc<dyn FileSystem>,
+    names: &'a FileNames,
+    present: &'a [FileKind],
+    options: &'a Options,
+    cache: Arc<BlockCache>,
+    database: Option<u64>,
+    operators: BTreeMap<OperatorId, Definition>,
+    told: Vec<Told>,
+    sections: Sections,
+    logs: LogsTell,
+    /// Tables that are damaged.
+    pub(crate) damaged: Vec<(PathBuf, Error)>,
+}
+
+impl<'a> Survey<'a> {
+    /// Reads all tables, and finds the sections of all segment files.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn take(
+        fs: &'a Arc<dyn FileSystem>,
+        names: &'a FileNames,
+        present: &'a [FileKind],
+        options: &'a Options,
+    ) -> Result<Survey<'a>> {
+        let mut survey = Survey {
+            fs,
+            names,
+            present,
+            options,
+            cache: Arc::new(BlockCache::sharing(&Arc::new(BlockStore::new(1 << 20)))),
+            database: None,
+            operators: BTreeMap::new(),
+            told: Vec::new(),
+            sections: BTreeMap::new(),
+            logs: LogsTell::default(),
+            damaged: Vec::new(),
+        };
+        for kind in present {
+            if let FileKind::Table(number) = *kind {
+                match survey.look_at(number) {
+                    Err(error) if error.kind() == ErrorKind::Corruption => {
+                        survey.damaged.push((names.table(number), error));
+                    }
+                    looked => looked?,
+                }
+            }
+        }
+        let flushed = survey.flushed();
+        survey.logs = LogsTell::of(&**fs, names, &logs_in(present), &flushed)?;
+        survey.pass_over_unfinished_flushes(&flushed);
+        survey.database = match survey.database.or(survey.logs.database) {
+            None => survey.database_of_segments()?,
+            database => database,
+        };
+        survey.find_sections()?;
+        Ok(survey)
+    }
+
+    /// Through which write each keyspace is in tables.
+    fn flushed(&self) -> BTreeMap<KeyspaceId, SeqNo> {
+        let mut flushed = BTreeMap::new();
+        for Told { keyspace, surroundings, .. } in &self.told {
+            let through = surroundings.as_ref().map_or(0, |told| told.flushed_through);
+            let known: &mut SeqNo = flushed.entry(*keyspace).or_default();
+            *known = through.max(*known);
+        }
+        flushed
+    }
+
+    /// Forgets the first tables of flushes that a stop kept from their last one. Their records are
+    /// in the logs, and merges would count twice.
+    fn pass_over_unfinished_flushes(&mut self, flushed: &BTreeMap<KeyspaceId, SeqNo>) {
+        let unflushed = &self.logs.unflushed;
+        self.told.retain(|told| {
+            let (flushed, first) = (flushed.get(&told.keyspace), unflushed.get(&told.keyspace));
+            let is_unfinished = told.flushed_with.is_some_and(|through| {
+                flushed.is_none_or(|flushed| *flushed < through)
+                    && first.is_some_and(|first| *first <= through)
+            });
+            !is_unfinished
+        });
+    }
+
+    /// A number above that of every file and segment: they are counted by the same counter, and a
+    /// segment names no file. An id that is given twice would have one read in place of the other.
+    ///
+    /// # Errors
+    /// As [`next_number`].
+    pub(crate) fn next_number(&self) -> Result<u64> {
+        let sections = self.sections.values().flat_map(BTreeMap::keys).copied();
+        let references = self.told.iter().flat_map(|told| &*told.facts.references);
+        let segments = sections.chain(references.map(|(id, _)| *id)).max().unwrap_or(0);
+        next_number(self.present, segments.saturating_add(1), self.names)
+    }
+
+    /// Whether a flush or slice was finished since a manifest said that this is the next number, or
+    /// a merge moved a segment that lies nowhere else now.
+    pub(crate) fn has_work_since(&self, next_file: u64) -> bool {
+        let mut finished = self.told.iter().filter(|told| told.surroundings.is_some());
+        let mut segments = self.sections.values().flatten();
+        finished.any(|told| told.facts.number >= next_file)
+            || segments.any(|(&segment, found)| {
+                let is_new = |section: &FoundSection| section.placement.file >= next_file;
+                segment < next_file && found.iter().all(is_new)
+            })
+    }
+
+    /// Reads what a table tells.
+    fn look_at(&mut self, number: u64) -> Result<()> {
+        let path = self.names.table(number);
+        let file =
+            self.fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
+        let order = Arc::clone(&self.options.comparator);
+        let table = TableReader::open(file, &path, number, order, Arc::clone(&self.cache))?;
+        match table.verify() {
+            // What can be read of it is salvaged when the tree is known.
+            Err(error) if error.kind() == ErrorKind::Corruption => {}
+            verified => drop(verified?),
+        }
+        let properties = table.properties();
+        let database = *self.database.get_or_insert(properties.database_id);
+        if properties.database_id != database || properties.file_number != number {
+            let message = format!("expected a table of database {database:016x}");
+            return Err(Error::corruption(message).in_file(&path));
+        }
+        for operator in
+            properties.operators.iter().filter(|operator| operator.id >= FIRST_DYNAMIC_ID)
+        {
+            self.operators.insert(operator.id, operator.clone());
+        }
+        let references = table.references()?;
+        let (smallest, end) = bounds(&table, &*self.options.comparator);
+        let tombstones = table.range_tombstones().map(|all| all.to_vec()).unwrap_or_default();
+        let deleted_at = tombstones.iter().map(|tombstone| tombstone.seqno).max();
+        let facts = FileFacts {
+            number,
+            len: table.file_len(),
+            entries: properties.entries,
+            deletes: properties.deletes,
+            merges: properties.merges,
+            range_deletes: properties.range_deletes,
+            samples: Arc::new([Arc::clone(&smallest)]),
+            smallest,
+            end,
+            smallest_seqno: properties.smallest_seqno,
+            largest_seqno: properties.largest_seqno.max(deleted_at.unwrap_or(0)),
+            references: references.totals().into(),
+            ..FileFacts::default()
+        };
+        let (keyspace, flushed_with) = (properties.keyspace, properties.flushed_with);
+        let surroundings = properties.surroundings.clone();
+        self.told.push(Told { keyspace, facts, surroundings, flushed_with, references });
+        Ok(())
+    }
+
+    /// What a manifest would say.
+    ///
+    /// # Errors
+    /// `Corruption` where there is no file to tell whose files these are, and where tables
+    /// contradict each other.
+    pub(crate) fn rebuild(mut self) -> Result<Rebuilt> {
+        let database = self.database.ok_or_else(|| {
+            let message = "no manifest, table, log or value segment that can be read is left";
+            let error = Error::corruption(message);
+            error.in_file(self.names.directory())
+        })?;
+        let next_file = self.next_number()?;
+        let sections = std::mem::take(&mut self.sections);
+        let mut ids: Vec<KeyspaceId> = self.told.iter().map(|told| told.keyspace).collect();
+        ids.extend(&self.logs.keyspaces);
+        ids.extend(sections.keys());
+        ids.push(DEFAULT_KEYSPACE);
+        ids.sort_unstable();
+        ids.dedup();
+        let flushed = self.flushed();
+        let (mut keyspaces, mut next_run, mut last_seqno) = (Vec::new(), 1, 0);
+        let mut unclaimed = BTreeMap::new();
+        for &id in &ids {
+            let own = self.told.iter().filter(|told| told.keyspace == id);
+            let flushed_through = flushed.get(&id).copied().unwrap_or(0);
+            let largest = own.map(|told| told.facts.largest_seqno).max().unwrap_or(0);
+            last_seqno = largest.max(flushed_through).max(last_seqno);
+            let placements = self.placements(id, &sections);
+            if self.lacks_tables(id) {
+                // Those that are there: others are placed where tables look for them in vain.
+                let there = sections.get(&id).into_iter().flat_map(BTreeMap::keys);
+                let there = there.filter_map(|segment| placements.get(segment));
+                unclaimed.insert(id, there.copied().collect());
+            }
+            keyspaces.push(KeyspaceEdit {
+                id,
+                name: (id != DEFAULT_KEYSPACE).then(|| format!("keyspace-{id}")),
+                comparator: Some(self.options.comparator.name().to_owned()),
+                num_levels: Some(self.options.num_levels as u64),
+                flushed_through: Some(flushed_through),
+                tree: self.tree(id, placements, &mut next_run)?,
+                ..KeyspaceEdit::default()
+            });
+        }
+        let edit = Edit {
+            database: Some(database),
+            log: logs_in(self.present).first().copied().or(Some(1)),
+            next_file: Some(next_file),
+            next_run: Some(next_run),
+            last_seqno: Some(last_seqno),
+            next_keyspace: ids.last().map(|id| id + 1),
+            operators: without_gaps(self.operators, &self.logs.operators),
+            keyspaces,
+            ..Edit::default()
+        };
+        let recovered =
+            Recovered { number: next_file, edits: vec![edit], end: 0, tail: Tail::default() };
+        Ok(Rebuilt { recovered, unclaimed })
+    }
+
+    /// Whose segment files these are, if the header of one can be read.
+    fn database_of_segments(&self) -> Result<Option<u64>> {
+        for kind in self.present {
+            let FileKind::Segment(number) = *kind else { continue };
+            let path = self.names.segment(number);
+            let failed = |error| Error::io(&path, "read the value segment", &error);
+            let file = self.fs.open(&path).map_err(failed)?;
+            let mut header = [0; SEGMENT_HEADER_LEN as usize];
+            if file.len().map_err(failed)? >= SEGMENT_HEADER_LEN {
+                file.read_exact_at(&mut header, 0).map_err(failed)?;
+                if let Ok(header) = SegmentHeader::decode(&header) {
+                    return Ok(Some(header.database));
+                }
+                // Or is it a log that became one?
+                let mut record = Vec::new();
+                let is_read = LogReader::open(&**self.fs, &path, number)?.next(&mut record);
+                if let Ok(true) = is_read
+                    && let Ok(LogRecord::Header(header)) = LogRecord::decode(&record)
+                {
+                    return Ok(Some(header.database));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether tables of a keyspace are lost: none is left, or there are damaged ones, which may be
+    /// anybody's.
+    fn lacks_tables(&self, id: KeyspaceId) -> bool {
+        !self.damaged.is_empty() || self.told.iter().all(|told| told.keyspace != id)
+    }
+
+    /// Finds the sections of all segment files.
+    fn find_sections(&mut self) -> Result<()> {
+        let Some(database) = self.database else { return Ok(()) };
+        let (fs, names) = (Arc::clone(self.fs), self.names.clone());
+        let pool = self.cache.store().file_pool(100);
+        let segments = OpenSegments::new(fs, names, pool, database, Arc::default());
+        let segment_files: Arc<SegmentFiles> = Arc::default();
+        let numbers = self.present.iter().filter_map(|kind| match kind {
+            FileKind::Segment(number) => Some(*number),
+            _ => None,
+        });
+        for number in numbers.collect::<BTreeSet<u64>>() {
+            let path = self.names.segment(number);
+            let failed = |error| Error::io(&path, "read the value segment", &error);
+            let open = self.fs.open(&path).map_err(failed)?;
+            let len = open.len().map_err(failed)?;
+            let mut header = [0; SEGMENT_HEADER_LEN as usize];
+            if len < SEGMENT_HEADER_LEN {
+                continue;
+            }
+            open.read_exact_at(&mut header, 0).map_err(failed)?;
+            let file = segment_files.get(number);
+            let Ok(header) = SegmentHeader::decode(&header) else {
+                if let Some((keyspace, log)) = segments.adopted_log(&file, len)? {
+                    let id = log.placement.segment;
+                    let own = self.sections.entry(keyspace).or_default();
+                    own.entry(id).or_default().push(log);
+                }
+                continue;
+            };
+            let sections = match segments.sections(header.keyspace, &file, len) {
+                Err(error) if error.kind() == ErrorKind::Corruption => continue,
+                sections => sections?,
+            };
+            let own = self.sections.entry(header.keyspace).or_default();
+            for section in sections {
+                own.entry(section.placement.segment).or_default().push(section);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the segments of a keyspace lie. Of several whole sections the one that has most of
+    /// what tables refer to: what a merge was just writing, or has moved away, may lack what was
+    /// written since, or what a table still shows. Of equals the later.
+    fn placements(&self, id: KeyspaceId, sections: &Sections) -> BTreeMap<SegmentId, Placement> {
+        let own = || self.told.iter().filter(|told| told.keyspace == id);
+        let mut placements = BTreeMap::new();
+        for (segment, found) in sections.get(&id).into_iter().flatten() {
+            let covered = |section: &&FoundSection| -> u64 {
+                let wanted = own().filter_map(|told| told.references.of(*segment));
+                wanted.map(|wanted| section.covers(wanted)).sum()
+            };
+            let best = match &found[..] {
+                [only] => Some(only),
+                several => several.iter().max_by_key(covered),
+            };
+            placements.extend(best.map(|best| (*segment, best.placement)));
+        }
+        let mut lost: BTreeMap<SegmentId, u64> = BTreeMap::new();
+        for (segment, bytes) in own().flat_map(|told| told.references.totals()) {
+            if !placements.contains_key(&segment) {
+                *lost.entry(segment).or_default() += bytes;
+            }
+        }
+        placements.extend(lost.into_iter().map(|(id, bytes)| (id, Placement::lost(id, bytes))));
+        placements
+    }
+
+    /// The tree of a keyspace.
+    fn tree(
+        &self,
+        id: KeyspaceId,
+        placements: BTreeMap<SegmentId, Placement>,
+        next_run: &mut u64,
+    ) -> Result<Vec<TreeEdit>> {
+        let comparator = &*self.options.comparator;
+        let own: Vec<&Told> = self.told.iter().filter(|told| told.keyspace == id).collect();
+        // A run for each table first, of which what is not shown is carved out.
+        let mut edits: Vec<TreeEdit> = placements.into_values().map(TreeEdit::Place).collect();
+        for told in &own {
+            let run = told.facts.number;
+            edits.push(TreeEdit::NewRun { level: 0, run, before: None });
+            edits.push(insert(
+                run,
+                &told.facts,
+                Arc::clone(&told.facts.smallest),
+                told.facts.end.clone(),
+            ));
+        }
+        let said = own.iter().filter_map(|told| told.surroundings.as_ref());
+        for (file, pieces) in said.flat_map(|told| &told.trimmed) {
+            if !own.iter().any(|told| told.facts.number == *file) {
+                continue;
+            }
+            let mut lo: Option<Key> = None;
+            for piece in pieces {
+                let hi = Some(Upper::Excluded(piece.lo[..].into()));
+                edits.push(TreeEdit::Carve { run: *file, range: KeyRange { lo, hi } });
+                lo = Some(piece.hi[..].into());
+                if piece.hi_included {
+                    // The file's own end: nothing lies behind.
+                    lo = None;
+                    break;
+                }
+            }
+            if lo.is_some() || pieces.is_empty() {
+                edits.push(TreeEdit::Carve { run: *file, range: KeyRange { lo, hi: None } });
+            }
+        }
+        let segment_files: Arc<SegmentFiles> = Arc::default();
+        let shown =
+            Version::empty(self.options.num_levels).apply(&edits, comparator, &segment_files)?;
+        let mut edits: Vec<TreeEdit> =
+            shown.segments.iter().map(|segment| TreeEdit::Place(segment.placement)).collect();
+        let mut oldest_first: Vec<&TableRef> = shown.tables().collect();
+        oldest_first.sort_by_key(|table| (table.file.largest_seqno, table.file.number));
+        let mut depths: Vec<(usize, &TableRef)> = Vec::new();
+        for table in oldest_first {
+            let below = depths.iter().filter(|(_, other)| overlap(table, other, comparator));
+            let depth = below.map(|(depth, _)| depth + 1).max().unwrap_or(0);
+            depths.push((depth, table));
+        }
+        let deepest = depths.iter().map(|(depth, _)| depth + 1).max().unwrap_or(0);
+        for depth in 0..deepest {
+            let (run, level) =
+                (*next_run, if depth == 0 { self.options.num_levels - 1 } else { 0 });
+            *next_run += 1;
+            edits.push(TreeEdit::NewRun { level, run, before: None });
+            for (_, table) in depths.iter().filter(|(at, _)| *at == depth) {
+                edits.push(insert(
+                    run,
+                    table.file.facts(),
+                    Arc::clone(&table.lo),
+                    table.hi.clone(),
+                ));
+            }
+        }
+        Ok(edits)
+    }
+}
+
+fn insert(run: u64, facts: &FileFacts, lo: Key, hi: Upper) -> TreeEdit {
+    TreeEdit::Insert { run, file: facts.clone(), lo, hi }
+}
+
+fn overlap(a: &TableRef, b: &TableRef, comparator: &dyn Comparator) -> bool {
+    let range = KeyRange { lo: Some(Arc::clone(&a.lo)), hi: Some(a.hi.clone()) };
+    range.overlaps(comparator, &b.lo, &b.hi)
+}
+
+/// Where the records and range tombstones of a table begin and end.
+pub(crate) fn bounds(table: &TableReader, comparator: &dyn Comparator) -> (Key, Upper) {
+    let properties = table.properties();
+    let mut bounds: Option<(Key, Upper)> = (properties.entries > 0)
+        .then(|| (properties.smallest[..].into(), Upper::Included(properties.largest[..].into())));
+    for tombstone in table.range_tombstones().map(|all| all.to_vec()).unwrap_or_default() {
+        let (Some(start), Some(end)) = (tombstone.start.key(), Upper::of(&tombstone.end)) else {
+            continue;
+        };
+        bounds = Some(match bounds {
+            None => (Arc::clone(start), end),
+            Some((lo, hi)) => (
+                if comparator.compare(start, &lo) == Ordering::Less {
+                    Arc::clone(start)
+                } else {
+                    lo
+                },
+                if hi.compare(comparator, &end) == Ordering::Less { end } else { hi },
+            ),
+        });
+    }
+    bounds.unwrap_or_default()
+}

@@ -1,0 +1,185 @@
+//! Separated values of keys whose tables are gone, found again by what their segments say of
+//! themselves.
+//!
+//! ```text
+//! lost: L1.t [a, m), which referred to segment 7        7: a.PUT.5  b.PUT.9  n.PUT.6
+//! left: L2   b.PUT.12                                   found: a.PUT.5
+//! ```
+//!
+//! Where no manifest is left to tell of lost tables ([`Sought::All`]), all that segments hold is
+//! looked at: as far as tables are left that show it, or something newer, it is hidden.
+//!
+//! `n` lay outside, and `b` is hidden by something newer. Whether `a` was deleted since, by a
+//! record of the lost table, is not known: it shows (H26).
+
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+
+use crate::db::lifecycle::open::repair::{LostRange, Repair};
+use crate::db::state::keyspace::KeyspaceParts;
+use crate::error::{ErrorKind, Result};
+use crate::key::{Comparator, Kind, MAX_SEQNO, NO_OPERATOR, RecordHeader, SeqNo};
+use crate::rewriting::folding::RecordSink;
+use crate::segment::SegmentFiles;
+use crate::segment::{Placement, SegmentMap};
+use crate::separated::Address;
+use crate::table::CursorOptions;
+use crate::version::{FileFacts, OpenTables, TableRef, Version};
+
+use std::sync::Arc;
+
+/// A value and whose it is.
+pub(crate) struct Found {
+    key: Vec<u8>,
+    seqno: SeqNo,
+    address: Address,
+}
+
+/// Where to look for values, and of which keys.
+pub(crate) enum Sought<'a> {
+    /// Of these parts of tables, in the segments that the tables referred to.
+    Of(&'a [LostPart]),
+    /// Of all keys: which tables there were is not known.
+    All(&'a [Placement]),
+}
+
+/// The part of a table that is lost.
+pub(crate) struct LostPart {
+    pub(crate) table: TableRef,
+    pub(crate) ranges: Vec<LostRange>,
+}
+
+impl LostPart {
+    fn contains(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
+        self.table.contains(comparator, key)
+            && self.ranges.iter().any(|range| {
+                comparator.compare(&range.first_key, key).is_le()
+                    && comparator.compare(key, &range.last_key).is_le()
+            })
+    }
+}
+
+impl Sought<'_> {
+    fn segments(&self, version: &Version) -> Result<SegmentMap> {
+        let (mut segments, segment_files) = (SegmentMap::default(), Arc::<SegmentFiles>::default());
+        let mut place = |at: Placement| segments.place(at, segment_files.get(at.file));
+        match self {
+            Sought::All(placements) => placements.iter().try_for_each(|&at| place(at))?,
+            Sought::Of(parts) => {
+                let parts = parts.iter().filter(|part| !part.ranges.is_empty());
+                let referred = parts.flat_map(|part| &*part.table.file.references);
+                let known = referred.filter_map(|(id, _)| version.segments.get(*id));
+                known.map(|segment| segment.placement).try_for_each(place)?;
+            }
+        }
+        Ok(segments)
+    }
+
+    fn is_in_range(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
+        match self {
+            Sought::All(_) => true,
+            Sought::Of(parts) => parts.iter().any(|part| part.contains(comparator, key)),
+        }
+    }
+}
+
+impl Repair<'_> {
+    /// The newest separated value of each key that is sought, where nothing that is left
+    /// is newer; in the order of the keys.
+    pub(crate) fn find_values(
+        &mut self,
+        own: &KeyspaceParts,
+        sought: &Sought<'_>,
+        left: &Version,
+        tables: &OpenTables,
+    ) -> Result<Vec<Found>> {
+        let comparator = &*own.comparator;
+        let mut found: Vec<Found> = Vec::new();
+        for segment in sought.segments(&own.version)?.iter() {
+            let visited = tables.segments().visit_values(own.id, segment, |key, seqno, address| {
+                if sought.is_in_range(comparator, key) {
+                    found.push(Found { key: key.to_vec(), seqno, address });
+                }
+                Ok(())
+            });
+            match visited {
+                Err(error) if error.kind() == ErrorKind::Corruption => {
+                    let path = self.names.segment(segment.placement.file);
+                    if !self.report.lost_segments.contains(&path) {
+                        self.report.lost_segments.push(path);
+                    }
+                }
+                visited => visited?,
+            }
+        }
+        // The newest of each key first. Two of one number are one write, separated again later.
+        found.sort_by(|a, b| {
+            let by_age = (b.seqno, b.address.segment).cmp(&(a.seqno, a.address.segment));
+            comparator.compare(&a.key, &b.key).then(by_age)
+        });
+        found.dedup_by(|next, first| comparator.compare(&next.key, &first.key) == Ordering::Equal);
+        let mut newest = Vec::new();
+        for value in found {
+            if !is_hidden(&value, own, left, tables)? {
+                newest.push(value);
+            }
+        }
+        // Readers see what is not above the last number of all.
+        let last = newest.iter().map(|value| value.seqno).max().unwrap_or(0);
+        self.stored.last_seqno = self.stored.last_seqno.max(last);
+        Ok(newest)
+    }
+
+    /// Writes what was found into tables, which are durable but for their names.
+    pub(crate) fn write_found(
+        &mut self,
+        own: &KeyspaceParts,
+        found: Vec<Found>,
+    ) -> Result<Vec<FileFacts>> {
+        let target = self.options.resolve().tree.target_file_size;
+        self.write_tables(own, 0, |output| {
+            let mut address = Vec::new();
+            for value in found {
+                if output.is_full(target, 0) {
+                    output.cut_before(&value.key)?;
+                }
+                address.clear();
+                value.address.encode(&mut address);
+                let kind = Kind::Separated;
+                let header = RecordHeader { seqno: value.seqno, kind, operator: NO_OPERATOR };
+                output.add(&value.key, header, &address)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Whether something that is left is newer. Records of the bottom have lost their sequence numbers;
+/// such a one is older than what was separated after its table was begun.
+fn is_hidden(
+    value: &Found,
+    own: &KeyspaceParts,
+    left: &Version,
+    tables: &OpenTables,
+) -> Result<bool> {
+    let comparator = &*own.comparator;
+    for (_, run) in left.runs() {
+        let Some(table) = run.table_of(comparator, &value.key) else { continue };
+        let open = tables.get_owned(&table.file)?;
+        if open.cover(&value.key, MAX_SEQNO) >= value.seqno.max(1) {
+            return Ok(true);
+        }
+        let mut hidden = None;
+        open.get(&value.key, MAX_SEQNO, CursorOptions::default(), |header, _| {
+            hidden = Some(match header.seqno {
+                0 => value.seqno == 0 || table.file.number > value.address.segment,
+                newest => newest >= value.seqno,
+            });
+            ControlFlow::Break(())
+        })?;
+        if let Some(hidden) = hidden {
+            return Ok(hidden);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,336 @@
+//! What the manifest says, edit by edit.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::counters::Totals;
+use crate::db::lifecycle::replay::Replayed;
+use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name};
+use crate::error::{Error, ErrorKind, Result};
+use crate::files::{FileNames, MAX_FILE_NUMBER};
+use crate::fold::{Operator, Registry};
+use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, SeqNo};
+use crate::options::{Options, check_comparator};
+use crate::segment::SegmentFiles;
+use crate::settings::{KeyspaceSettings, MAX_LEVELS};
+use crate::table::whole_samples;
+use crate::version::{Edit, KeyspaceEdit, Recovered, TreeEdit, Version};
+use crate::wal::Tail;
+
+/// What is stored of a database.
+pub(crate) struct Stored {
+    pub(crate) fresh: bool,
+    /// Number of the manifest that said it.
+    pub(crate) manifest: Option<u64>,
+    /// What lay behind its end.
+    pub(crate) tail: Option<(PathBuf, u64, Tail)>,
+    pub(crate) database: u64,
+    pub(crate) log: u64,
+    pub(crate) next_file: u64,
+    pub(crate) next_run: u64,
+    pub(crate) next_keyspace: KeyspaceId,
+    pub(crate) last_seqno: SeqNo,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) totals: Arc<Totals>,
+    pub(crate) keyspaces: BTreeMap<KeyspaceId, StoredKeyspace>,
+    /// The names of those.
+    taken: HashSet<String>,
+    /// Numbers of all tables and segment files that some edit names, needed or not.
+    pub(crate) named: HashSet<u64>,
+}
+
+/// What is stored of a keyspace.
+pub(crate) struct StoredKeyspace {
+    id: KeyspaceId,
+    name: String,
+    comparator: Option<String>,
+    num_levels: Option<u64>,
+    default_operator: Option<OperatorId>,
+    settings: Option<KeyspaceSettings>,
+    pub(crate) flushed_through: SeqNo,
+    pub(crate) dead_share: f64,
+    tree: Vec<Vec<TreeEdit>>,
+}
+
+impl Stored {
+    /// A database that is not there yet: the default keyspace, empty.
+    pub(crate) fn create(options: &Options) -> Stored {
+        let default = StoredKeyspace::new(DEFAULT_KEYSPACE, DEFAULT_NAME.to_owned());
+        Stored {
+            fresh: true,
+            manifest: None,
+            tail: None,
+            database: options.env.random_seed(),
+            log: 1,
+            next_file: 1,
+            next_run: 1,
+            next_keyspace: DEFAULT_KEYSPACE + 1,
+            last_seqno: 0,
+            registry: Arc::new(Registry::new(options.operators.clone())),
+            totals: Arc::default(),
+            taken: HashSet::from([default.name.clone()]),
+            keyspaces: BTreeMap::from([(DEFAULT_KEYSPACE, default)]),
+            named: HashSet::new(),
+        }
+    }
+
+    pub(crate) fn recover(
+        recovered: Recovered,
+        options: &Options,
+        names: &FileNames,
+    ) -> Result<Stored> {
+        let manifest = Some(recovered.number);
+        let path = names.manifest(recovered.number);
+        let tail = Some((path.clone(), recovered.end, recovered.tail));
+        let mut stored = Stored { fresh: false, manifest, tail, ..Stored::create(options) };
+        for edit in recovered.edits {
+            stored.absorb(edit).map_err(|error| error.in_file(&path))?;
+        }
+        stored.registry.settle_upgrades();
+        stored.next_file = stored.next_file.max(recovered.number + 1);
+        Ok(stored)
+    }
+
+    /// The last sequence number given, with what the logs held.
+    pub(crate) fn last_seqno_with(&self, replayed: &Replayed) -> SeqNo {
+        let flushed = self.keyspaces.values().map(|own| own.flushed_through).max().unwrap_or(0);
+        self.last_seqno.max(flushed).max(replayed.last_seqno)
+    }
+
+    fn absorb(&mut self, edit: Edit) -> Result<()> {
+        self.database = edit.database.unwrap_or(self.database);
+        self.log = edit.log.unwrap_or(self.log);
+        self.next_file = edit.next_file.unwrap_or(self.next_file);
+        if self.next_file > MAX_FILE_NUMBER {
+            return Err(Error::corruption(format!(
+                "expected the number of the next file to be at most {MAX_FILE_NUMBER}, found {}",
+                self.next_file
+            )));
+        }
+        self.next_run = edit.next_run.unwrap_or(self.next_run);
+        self.next_keyspace = edit.next_keyspace.unwrap_or(self.next_keyspace);
+        self.last_seqno = edit.last_seqno.unwrap_or(self.last_seqno);
+        for definition in &edit.operators {
+            self.registry.adopt(definition)?;
+        }
+        if let Some(totals) = &edit.totals {
+            self.totals.restore(totals);
+        }
+        for change in edit.keyspaces {
+            self.named.extend(change.tree.iter().filter_map(named_file));
+            self.keyspace(&change)?.absorb(change);
+        }
+        for id in edit.dropped {
+            let found = (id != DEFAULT_KEYSPACE).then(|| self.keyspaces.remove(&id)).flatten();
+            let Some(dropped) = found else {
+                return Err(Error::corruption(format!(
+                    "expected the drop of a keyspace that is there, found one of {id}"
+                )));
+            };
+            self.taken.remove(&dropped.name);
+        }
+        Ok(())
+    }
+
+    /// The keyspace that is changed; created if the change names it.
+    fn keyspace(&mut self, change: &KeyspaceEdit) -> Result<&mut StoredKeyspace> {
+        let id = change.id;
+        if let Some(name) = &change.name {
+            if self.keyspaces.contains_key(&id) || id >= self.next_keyspace {
+                return Err(Error::corruption(format!(
+                    "expected a new keyspace below {}, found '{name}' as {id}",
+                    self.next_keyspace
+                )));
+            }
+            if check_name(name).is_err() || !self.taken.insert(name.clone()) {
+                return Err(Error::corruption(format!(
+                    "expected a name that no keyspace has, found '{}'",
+                    name.escape_debug()
+                )));
+            }
+            self.keyspaces.insert(id, StoredKeyspace::new(id, name.clone()));
+        }
+        self.keyspaces
+            .get_mut(&id)
+            .ok_or_else(|| Error::corruption(format!("keyspace {id} is changed but not there")))
+    }
+}
+
+/// The file that a change makes part of a tree.
+fn named_file(change: &TreeEdit) -> Option<u64> {
+    match change {
+        TreeEdit::Insert { file, .. } => Some(file.number),
+        TreeEdit::Place(segment) => Some(segment.file),
+        _ => None,
+    }
+}
+
+impl StoredKeyspace {
+    fn new(id: KeyspaceId, name: String) -> StoredKeyspace {
+        StoredKeyspace {
+            id,
+            name,
+            comparator: None,
+            num_levels: None,
+            default_operator: None,
+            settings: None,
+            flushed_through: 0,
+            dead_share: 1.0,
+            tree: Vec::new(),
+        }
+    }
+
+    fn absorb(&mut self, change: KeyspaceEdit) {
+        self.comparator = change.comparator.or_else(|| self.comparator.take());
+        self.num_levels = change.num_levels.or(self.num_levels);
+        self.default_operator = change.default_operator.or(self.default_operator);
+        self.settings = change.settings.or(self.settings);
+        self.flushed_through = change.flushed_through.unwrap_or(self.flushed_through);
+        self.dead_share = change.dead_share.unwrap_or(self.dead_share);
+        if !change.tree.is_empty() {
+            self.tree.push(change.tree);
+        }
+    }
+
+    /// What the keyspace is begun with.
+    ///
+    /// # Errors
+    /// `InvalidArgument` or `UnknownComparator` when the order it has was not given;
+    /// `ComparatorFailed` when what was given is another order; `Corruption`.
+    pub(crate) fn parts(
+        &self,
+        options: &Options,
+        registry: &Arc<Registry>,
+        segment_files: &Arc<SegmentFiles>,
+    ) -> Result<KeyspaceParts> {
+        let comparator = self.find_comparator(options)?;
+        self.check_order(&*comparator)?;
+        let stored_levels = self.num_levels.unwrap_or(options.num_levels as u64);
+        if stored_levels > MAX_LEVELS as u64 {
+            return Err(Error::corruption(format!(
+                "expected at most {MAX_LEVELS} levels, found {stored_levels}"
+            )));
+        }
+        // A tree may become deeper when it is opened, but not shallower than what is in it.
+        let levels = options.num_levels.max(stored_levels as usize);
+        let edits = self.tree.iter().map(Vec::as_slice);
+        let version = Version::empty(levels).apply_all(edits, &*comparator, segment_files)?;
+        // The default keyspace is as the options of each open say.
+        let is_default = self.id == DEFAULT_KEYSPACE;
+        let spec = options.merge_operator.as_deref().filter(|_| is_default);
+        let settings = self.settings.filter(|_| !is_default);
+        let (default_id, default_operator) =
+            choose_default_operator(spec, self.default_operator, registry)?;
+        Ok(KeyspaceParts {
+            id: self.id,
+            name: self.name.as_str().into(),
+            comparator,
+            registry: Arc::clone(registry),
+            default_operator,
+            default_id,
+            settings: settings.unwrap_or_else(|| options.keyspace_settings()),
+            version: Arc::new(version),
+        })
+    }
+
+    /// Refuses an order that contradicts a stored table. Each open makes the tree anew from its
+    /// edits: in another order it would lose tables, and the open would make that durable.
+    fn check_order(&self, comparator: &dyn Comparator) -> Result<()> {
+        if comparator.bytewise_order() {
+            return Ok(());
+        }
+        let inserted = self.tree.iter().flatten().filter_map(|change| match change {
+            TreeEdit::Insert { file, lo, hi, .. } => Some((file, lo, hi)),
+            _ => None,
+        });
+        for (file, lo, hi) in inserted {
+            let samples = whole_samples(&file.samples, &file.smallest, file.end.key());
+            let samples = samples.windows(2).map(|pair| (&*pair[0], &*pair[1]));
+            let ends: [(&[u8], &[u8]); 2] = [(lo, hi.key()), (&file.smallest, file.end.key())];
+            let mut ascending = ends.into_iter().chain(samples);
+            let is_turned = |(a, b): &(&[u8], &[u8])| comparator.compare(a, b).is_gt();
+            if let Some((first, second)) = ascending.find(is_turned) {
+                return Err(Error::new(
+                    ErrorKind::ComparatorFailed,
+                    format!(
+                        "comparator '{}' of keyspace '{}' is not the order that its tables have: in \
+                         table {} the key '{}' comes before '{}'; nothing was changed, open it with \
+                         the comparator that wrote it",
+                        comparator.name(),
+                        self.name,
+                        file.number,
+                        first.escape_ascii(),
+                        second.escape_ascii(),
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The order of the keyspace's keys, among those that the caller gave.
+    fn find_comparator(&self, options: &Options) -> Result<Arc<dyn Comparator>> {
+        let given = &options.comparator;
+        let Some(name) = self.comparator.as_deref().filter(|name| *name != given.name()) else {
+            return Ok(Arc::clone(given));
+        };
+        if self.id == DEFAULT_KEYSPACE {
+            return Err(Error::invalid_argument(format!(
+                "the database is ordered by comparator '{name}', not '{}': open it with that one",
+                given.name()
+            )));
+        }
+        if name == BytewiseComparator.name() {
+            return Ok(Arc::new(BytewiseComparator));
+        }
+        let found = options.comparators.iter().find(|comparator| comparator.name() == name);
+        let comparator = found.ok_or_else(|| {
+            Error::new(
+                ErrorKind::UnknownComparator,
+                format!(
+                    "keyspace '{}' is ordered by comparator '{name}', which was not given: add it \
+                     to Options::comparators",
+                    self.name
+                ),
+            )
+        })?;
+        check_comparator(&**comparator)?;
+        Ok(Arc::clone(comparator))
+    }
+}
+
+/// The operator of merges that name none: the caller's, else the one of last time, which stays
+/// stored even if nobody gave its implementation.
+fn choose_default_operator(
+    spec: Option<&str>,
+    stored: Option<OperatorId>,
+    registry: &Arc<Registry>,
+) -> Result<(Option<OperatorId>, Option<Operator>)> {
+    let found = match (spec, stored) {
+        (Some(spec), _) => {
+            let implementation = registry.parse(spec)?;
+            let id = match registry.id_of(&*implementation) {
+                Some(id) => id,
+                None => {
+                    let definition = registry.next_definition(&*implementation);
+                    registry.adopt(&definition)?;
+                    definition.id
+                }
+            };
+            Some((id, implementation))
+        }
+        (None, Some(id)) if registry.resolver().definition(id).is_none() => {
+            let message = format!("the default operator {id} is defined nowhere");
+            return Err(Error::corruption(message));
+        }
+        (None, stored) => stored.and_then(|id| registry.standing_for(id)),
+    };
+    Ok(match found {
+        None => (stored, None),
+        Some((id, implementation)) => {
+            let operator = Operator { id, registry: Arc::clone(registry), implementation };
+            (Some(id), Some(operator))
+        }
+    })
+}

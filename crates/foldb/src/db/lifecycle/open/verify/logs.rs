@@ -1,0 +1,116 @@
+//! Logs: every frame and operation, then all of them as an open would replay them.
+
+use std::path::Path;
+
+use crate::db::lifecycle::open::files::{check_log, logs_in};
+use crate::db::lifecycle::open::opening::replayed_keyspaces;
+use crate::db::lifecycle::open::verify::tables::Operands;
+use crate::db::lifecycle::open::verify::{Checked, Told, Verification};
+use crate::db::lifecycle::replay::{Replay, needed_logs, replay_logs};
+use crate::encoding::ByteReader;
+use crate::error::Result;
+use crate::fold::Registry;
+use crate::key::{Kind, MAX_SEQNO, NO_OPERATOR, RecordHeader};
+use crate::operation::Operation;
+use crate::wal::{LogReader, LogRecord};
+
+impl Verification<'_> {
+    /// Checks the logs that are needed; without a manifest all of them.
+    pub(crate) fn logs(&mut self, told: Option<&Told>) {
+        let first = told.map_or(0, |told| told.stored.log);
+        let before = self.report.faults.len();
+        let closed = self.closed.clone();
+        let is_needed = |log: &u64| match &closed {
+            Some(closed) => closed.log(*log).is_some(),
+            None => *log >= first,
+        };
+        for number in logs_in(&self.present).into_iter().filter(is_needed) {
+            let path = self.names.log(number);
+            let len = self.fs.len(&path).unwrap_or(0);
+            let registry = told.map(|told| &*told.stored.registry);
+            let checked = self.log(&path, number, registry);
+            self.finished(path, len, checked);
+        }
+        if let Some(told) = told
+            && self.report.faults.len() == before
+            && let Err(error) = self.replay(told)
+        {
+            self.fault(error);
+        }
+    }
+
+    fn log(&mut self, path: &Path, number: u64, registry: Option<&Registry>) -> Result<Checked> {
+        let mut log = LogReader::open(&*self.fs, path, number)?;
+        let (mut record, mut records, mut offset) = (Vec::new(), 0, 0);
+        while log.next(&mut record)? {
+            let checked = match LogRecord::decode(&record) {
+                Ok(LogRecord::Header(_)) => Ok(()),
+                Ok(LogRecord::Definition(definition)) => {
+                    records += 1;
+                    registry.map_or(Ok(()), |registry| registry.adopt(&definition))
+                }
+                Ok(LogRecord::Batch(header, operations)) => {
+                    records += 1;
+                    self.operations(header.count, header.default_operator, operations, registry)
+                }
+                Err(error) => Err(error),
+            };
+            checked.map_err(|error| error.at(path, offset))?;
+            offset = log.offset();
+        }
+        let end = log.end_as(self.closed.as_ref().and_then(|closed| closed.log(number)))?;
+        Ok(Checked { bytes: end.offset, records })
+    }
+
+    fn operations(
+        &mut self,
+        count: u32,
+        default_operator: u32,
+        operations: &[u8],
+        registry: Option<&Registry>,
+    ) -> Result<()> {
+        let mut bytes = ByteReader::new(operations);
+        for _ in 0..count {
+            let operation = Operation::decode_logged(&mut bytes)?;
+            let Some(registry) = registry.filter(|_| operation.kind == Kind::Merge) else {
+                continue;
+            };
+            let operator = match operation.operator {
+                NO_OPERATOR => default_operator,
+                named => named,
+            };
+            let mut operands = Operands { registry, unchecked: 0 };
+            let header = RecordHeader { seqno: 0, kind: Kind::Merge, operator };
+            operands.check(operation.key, header, operation.value)?;
+            self.report.unchecked_operands += operands.unchecked;
+        }
+        Ok(())
+    }
+
+    /// What an open would find: whether each log follows the one before, and nothing synced is
+    /// missing.
+    fn replay(&self, told: &Told) -> Result<()> {
+        let stored = &told.stored;
+        check_log(stored.log, &self.present, &self.names)?;
+        replay_logs(Replay {
+            options: &self.options,
+            names: &self.names,
+            registry: &stored.registry,
+            arenas: &self.runtime.ledger().arenas,
+            first_log: stored.log,
+            logs: needed_logs(
+                &*self.fs,
+                &self.names,
+                stored.log,
+                logs_in(&self.present),
+                self.closed.as_ref(),
+            ),
+            closed: self.closed.as_ref(),
+            through: MAX_SEQNO,
+            database: Some(stored.database),
+            keyspaces: replayed_keyspaces(stored, &told.parts),
+            next_keyspace: stored.next_keyspace,
+        })
+        .map(drop)
+    }
+}

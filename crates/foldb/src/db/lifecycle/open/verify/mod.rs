@@ -1,0 +1,252 @@
+//! Verification of a database that is closed: every checksum of every file, and what files say of
+//! each other. It needs no database that opens, changes nothing, and goes on behind what it finds:
+//!
+//! - the manifest that `CURRENT` names, and the trees that its edits come to ([`tables`]);
+//! - each table against itself, the manifest, its segments and the operators of its operands;
+//! - each value segment, record by record ([`segments`]);
+//! - each log that is needed, then all of them as an open would replay them ([`logs`]).
+//!
+//! Without a manifest that can be read each file is checked for itself alone.
+
+mod logs;
+mod report;
+mod segments;
+mod tables;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use foldb_env::{FileSystem, ReadOnlyFs};
+
+pub use self::report::{VerifiedFile, VerifyProgress, VerifyReport};
+
+use crate::db::lifecycle::open::lock;
+use crate::db::lifecycle::open::opening::keyspace_parts;
+use crate::db::lifecycle::open::repair::{check_is_database, manifest};
+use crate::db::lifecycle::open::stored::Stored;
+use crate::db::lifecycle::open::surroundings::runtime_of;
+use crate::db::state::keyspace::KeyspaceParts;
+use crate::error::{Error, ErrorKind, Result};
+use crate::files::{FileKind, FileNames};
+use crate::options::Options;
+use crate::runtime::Runtime;
+use crate::segment::SegmentFiles;
+use crate::table::BlockCache;
+use crate::version::{CloseRecord, OpenTables};
+
+/// Verifies the database at `path`.
+pub(crate) fn verify(
+    path: &Path,
+    options: Options,
+    progress: &mut dyn FnMut(VerifyProgress),
+) -> Result<VerifyReport> {
+    let mut options = Options { allow_unresolved_operators: true, ..options };
+    options.validate()?;
+    let names = FileNames::new(path);
+    let present = check_is_database(&*options.env.fs, path)?;
+    // Where nothing may be written there is no lock to be had, and no writer.
+    let _locked = match present.contains(&FileKind::Lock) {
+        true => match lock(&*options.env.fs, &names) {
+            Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
+            locked => locked.ok(),
+        },
+        false => None,
+    };
+    options.env.fs = Arc::new(ReadOnlyFs::new(options.env.fs));
+    let fs = Arc::clone(&options.env.fs);
+    let runtime = runtime_of(&options);
+    let mut work = Verification {
+        options,
+        names,
+        fs,
+        runtime,
+        present,
+        closed: None,
+        report: VerifyReport::default(),
+        done: VerifyProgress::default(),
+        progress,
+    };
+    work.run();
+    Ok(work.report)
+}
+
+struct Verification<'a> {
+    options: Options,
+    names: FileNames,
+    /// Takes no writes.
+    fs: Arc<dyn FileSystem>,
+    runtime: Runtime,
+    present: Vec<FileKind>,
+    /// What a clean close said of manifest and logs.
+    closed: Option<CloseRecord>,
+    report: VerifyReport,
+    done: VerifyProgress,
+    progress: &'a mut dyn FnMut(VerifyProgress),
+}
+
+/// Bytes and records of a file that is as it should be.
+struct Checked {
+    bytes: u64,
+    records: u64,
+}
+
+/// What the manifest says.
+struct Told {
+    stored: Stored,
+    parts: Vec<KeyspaceParts>,
+}
+
+impl Verification<'_> {
+    fn run(&mut self) {
+        let sizes = self.present.iter().filter_map(|kind| self.fs.len(&self.path_of(*kind)?).ok());
+        self.done.bytes_total = sizes.sum();
+        self.record_of_the_close();
+        let told = self.manifest();
+        match &told {
+            Some(told) => {
+                let tables = self.open_tables(told.stored.database);
+                for own in &told.parts {
+                    self.tables(own, &told.stored, &tables);
+                    self.segments(own, &tables);
+                }
+            }
+            None => self.files_alone(),
+        }
+        self.logs(told.as_ref());
+        self.leftovers(told.as_ref());
+    }
+
+    /// Reads the record of a clean close, if there was one.
+    fn record_of_the_close(&mut self) {
+        let path = self.names.closed();
+        match CloseRecord::read(&*self.fs, &self.names) {
+            Ok(Some(closed)) => {
+                self.closed = Some(closed);
+                let bytes = self.fs.len(&path).unwrap_or(0);
+                self.finished(path, bytes, Ok(Checked { bytes, records: 1 }));
+            }
+            Ok(None) => {}
+            Err(error) => self.fault(error),
+        }
+    }
+
+    /// Reads the manifest in force and makes the trees of it.
+    fn manifest(&mut self) -> Option<Told> {
+        let mut recovered = manifest(&*self.fs, &self.names, self.closed.as_ref());
+        if let Err(error) = &recovered
+            && self.closed.is_some()
+        {
+            // What there is of it leads to the other files all the same.
+            self.fault(error.clone());
+            recovered = manifest(&*self.fs, &self.names, None);
+        }
+        let recovered = match recovered {
+            Ok(recovered) => recovered,
+            Err(error) => {
+                self.fault(error);
+                return None;
+            }
+        };
+        let (number, edits) = (recovered.number, recovered.edits.len() as u64);
+        let told = Stored::recover(recovered, &self.options, &self.names).and_then(|stored| {
+            let segment_files: Arc<SegmentFiles> = Arc::default();
+            let parts = keyspace_parts(&stored, &self.options, &self.names, &segment_files)?;
+            Ok(Told { stored, parts })
+        });
+        match told {
+            Ok(told) => {
+                for (path, records) in
+                    [(self.names.current(), 1), (self.names.manifest(number), edits)]
+                {
+                    let bytes = self.fs.len(&path).unwrap_or(0);
+                    self.finished(path, bytes, Ok(Checked { bytes, records }));
+                }
+                Some(told)
+            }
+            Err(error) => {
+                self.fault(error);
+                None
+            }
+        }
+    }
+
+    fn open_tables(&self, database: u64) -> OpenTables {
+        let ledger = self.runtime.ledger();
+        OpenTables::new(
+            Arc::clone(&self.fs),
+            self.names.clone(),
+            Arc::clone(&self.options.comparator),
+            Arc::new(BlockCache::sharing(&ledger.blocks)),
+            Arc::clone(&ledger.tables),
+            database,
+        )
+    }
+
+    /// Notes what became of a file.
+    fn finished(&mut self, file: PathBuf, len: u64, checked: Result<Checked>) {
+        match checked {
+            Ok(Checked { bytes, records }) => {
+                self.report.files.push(VerifiedFile { file, bytes, records });
+            }
+            Err(error) => self.fault(error.in_file(&file)),
+        }
+        self.done.bytes_done = (self.done.bytes_done + len).min(self.done.bytes_total);
+        (self.progress)(self.done);
+    }
+
+    fn fault(&mut self, error: Error) {
+        let same = |other: &Error| {
+            (other.path(), other.offset(), other.kind())
+                == (error.path(), error.offset(), error.kind())
+        };
+        if !self.report.faults.iter().any(same) {
+            self.report.faults.push(error);
+        }
+    }
+
+    fn path_of(&self, kind: FileKind) -> Option<PathBuf> {
+        match kind {
+            FileKind::Current => Some(self.names.current()),
+            FileKind::Closed => Some(self.names.closed()),
+            FileKind::Manifest(number) => Some(self.names.manifest(number)),
+            FileKind::Log(number) => Some(self.names.log(number)),
+            FileKind::Table(number) => Some(self.names.table(number)),
+            FileKind::Segment(number) => Some(self.names.segment(number)),
+            FileKind::Lock | FileKind::Temporary => None,
+        }
+    }
+
+    /// Notes the files that the manifest does not need.
+    fn leftovers(&mut self, told: Option<&Told>) {
+        let directory = self.names.directory();
+        let mut leftovers: Vec<PathBuf> = Vec::new();
+        for name in self.fs.list(directory).unwrap_or_default() {
+            let is_needed = match FileKind::parse(&name) {
+                None | Some(FileKind::Temporary) => false,
+                Some(kind) => told.is_none_or(|told| needs(told, kind)),
+            };
+            if !is_needed {
+                leftovers.push(directory.join(name));
+            }
+        }
+        leftovers.sort();
+        self.report.leftovers = leftovers;
+    }
+}
+
+/// Whether a database needs a file of its own.
+fn needs(told: &Told, kind: FileKind) -> bool {
+    let mut versions = told.parts.iter().map(|own| &own.version);
+    match kind {
+        FileKind::Current | FileKind::Closed | FileKind::Lock => true,
+        FileKind::Temporary => false,
+        FileKind::Manifest(number) => told.stored.manifest == Some(number),
+        FileKind::Log(number) => number >= told.stored.log,
+        FileKind::Table(number) => {
+            versions.any(|version| version.tables().any(|table| table.file.number == number))
+        }
+        FileKind::Segment(number) => {
+            versions.any(|version| version.segments.iter().any(|it| it.placement.file == number))
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Opening a database to write to it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use foldb_env::{FileSystem, UnmappedFs};
+
+use crate::db::core::Core;
+use crate::db::lifecycle::open::opening::Opening;
+use crate::db::lifecycle::open::place::Place;
+use crate::db::lifecycle::open::stored::Stored;
+use crate::db::lifecycle::open::surroundings::runtime_of;
+use crate::error::{Error, ErrorKind, Result};
+use crate::files::FileNames;
+use crate::options::Options;
+use crate::runtime::Runtime;
+use crate::version::{CloseRecord, Manifest};
+
+/// Opens a database, with its workers not started yet.
+pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
+    options.validate()?;
+    let runtime = runtime_of(&options);
+    let mut options = options.fitted(&runtime.ledger().shares);
+    if !options.map_log {
+        options.env.fs = Arc::new(UnmappedFs::new(options.env.fs));
+    }
+    let names = FileNames::new(path);
+    let fs = Arc::clone(&options.env.fs);
+    if fs.exists(&names.current()) && !fs.exists(&names.lock()) {
+        // Whatever this is, it is no database that was ever open: leave no lock file in it.
+        let recovered = Manifest::recover(&*fs, &names, None);
+        if !fs.exists(&names.lock()) {
+            recovered?;
+        }
+    }
+    let mut place = Place::take(&*fs, &names, &options)?;
+    let opened = open_at(&mut place, options, &names, &fs, runtime);
+    if opened.is_err() {
+        place.leave_as_found();
+    }
+    opened
+}
+
+/// Opens the database of a directory that is locked.
+fn open_at(
+    place: &mut Place<'_>,
+    options: Options,
+    names: &FileNames,
+    fs: &Arc<dyn FileSystem>,
+    runtime: Runtime,
+) -> Result<Arc<Core>> {
+    let closed = CloseRecord::read(&**fs, names)?;
+    let stored = match Manifest::recover(&**fs, names, closed.as_ref())? {
+        Some(_) if options.error_if_exists => {
+            let error = Error::new(ErrorKind::DatabaseExists, "a database is already here");
+            return Err(error.in_file(names.directory()));
+        }
+        Some(recovered) => Stored::recover(recovered, &options, names)?,
+        None => Stored::create(&options),
+    };
+    let (names, fs, lock) = (names.clone(), Arc::clone(fs), &mut place.lock);
+    Opening { options, names, fs, lock, stored, closed, runtime }.finish()
+}

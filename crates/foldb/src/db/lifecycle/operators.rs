@@ -1,0 +1,232 @@
+//! Operators of an open database: how it learns them, which keys they fail on, and how it gets rid
+//! of their operands.
+
+use std::sync::Arc;
+
+use crate::counters::Total;
+use crate::db::core::Core;
+use crate::db::handle::database::Db;
+use crate::db::handle::keyspace::Keyspace;
+use crate::db::handle::read_options::ReadOptions;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::writer::WriterState;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::{Event, FailedMerge};
+use crate::faults::{Fault, planted};
+use crate::fold::Operator;
+use crate::iterator::Iter;
+use crate::key::OperatorId;
+use crate::version::Edit;
+use crate::wal::{LogWriter, encode_definition};
+
+/// What [`Db::finalize`] left behind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finalized {
+    /// Operands that are stored still, in all keyspaces; 0 unless merges of some keys fail.
+    pub operands_left: u64,
+    /// Keys whose operands their operator refuses to fold.
+    pub failed: Vec<FailedMerge>,
+}
+
+impl Db {
+    /// Folds every operand into a plain value, in all keyspaces, so that a program without the
+    /// operators, or one that reads tables only, can take over. Operands that are merged while it
+    /// runs may be left. Afterwards the database opens without the custom operators it once used.
+    ///
+    /// Keys whose merge fails keep their operands and are told in the answer; put or delete them
+    /// and finalize again.
+    ///
+    /// # Errors
+    /// `InvalidArgument` while snapshots are held, which keep operands apart; else as
+    /// [`Db::compact`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options {
+    /// #     create_if_missing: true,
+    /// #     merge_operator: Some("uint64add".to_owned()),
+    /// #     ..Default::default()
+    /// # };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// db.merge("visits", 7u64.to_le_bytes())?;
+    /// let left = db.finalize()?;
+    /// assert_eq!(left.operands_left, 0);
+    /// assert!(db.get_operands("visits")?.is_empty());
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn finalize(&self) -> Result<Finalized> {
+        let held = self.core().snapshots.live().len();
+        if held > 0 {
+            return Err(Error::invalid_argument(format!(
+                "{held} snapshots keep operands apart; drop them before finalizing"
+            )));
+        }
+        for keyspace in self.all_keyspaces() {
+            match keyspace.fold_all() {
+                Err(error) if error.kind() == ErrorKind::KeyspaceDropped => {}
+                finalized => finalized?,
+            }
+        }
+        let tree = self.core().lock_tree();
+        let tables = tree.keyspaces.values().flat_map(|own| own.version.tables());
+        let operands_left = tables.map(|table| table.file.merges).sum();
+        drop(tree);
+        let failed = match operands_left {
+            0 => Vec::new(),
+            _ => self.list_failed_merges()?.collect::<Result<_>>()?,
+        };
+        Ok(Finalized { operands_left, failed })
+    }
+
+    /// The keys whose operands cannot be folded, in all keyspaces, keyspace by keyspace in the
+    /// order of their keys. Reads every key once, as they are asked for.
+    ///
+    /// # Errors
+    /// `Closed`; later, from the iterator, `Corruption` and `Io`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// db.put("visits", "not a number")?;
+    /// db.merge_with(&db.operator("uint64add")?, "visits", 1u64.to_le_bytes())?;
+    /// let failed = db.list_failed_merges()?.collect::<foldb::Result<Vec<_>>>()?;
+    /// assert_eq!((&failed[0].key[..], &failed[0].operator[..]), (&b"visits"[..], "uint64add"));
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn list_failed_merges(&self) -> Result<impl Iterator<Item = Result<FailedMerge>> + use<>> {
+        self.core().check_open()?;
+        let failed = self.all_keyspaces().into_iter().flat_map(|keyspace| {
+            let name: Arc<str> = keyspace.name().into();
+            let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
+            let (failed, broken) = match keyspace.range_opt(.., &once) {
+                Ok(entries) => (Some(failed_of(entries, name)), None),
+                Err(error) if error.kind() == ErrorKind::KeyspaceDropped => (None, None),
+                Err(error) => (None, Some(Err(error))),
+            };
+            failed.into_iter().flatten().chain(broken)
+        });
+        Ok(failed)
+    }
+
+    /// All keyspaces, as handles.
+    fn all_keyspaces(&self) -> Vec<Keyspace> {
+        let states = self.core().all_keyspaces();
+        states.into_iter().map(|state| self.default_keyspace().sibling(state)).collect()
+    }
+}
+
+/// The entries that fail to fold.
+fn failed_of(mut entries: Iter, keyspace: Arc<str>) -> impl Iterator<Item = Result<FailedMerge>> {
+    std::iter::from_fn(move || {
+        loop {
+            match entries.advance() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+            let Err(error) = entries.value() else { continue };
+            return Some(match error.failed_merge() {
+                None => Err(error),
+                Some((key, operator)) => Ok(FailedMerge {
+                    keyspace: Arc::clone(&keyspace),
+                    key: key.to_vec(),
+                    operator: operator.to_owned(),
+                }),
+            });
+        }
+    })
+}
+
+impl Core {
+    /// Tells of keys that a flush or compaction could not fold.
+    pub(crate) fn tell_failures(
+        &self,
+        keyspace: &KeyspaceState,
+        failures: &[(Vec<u8>, OperatorId)],
+    ) {
+        for (key, operator) in failures {
+            self.events.tell(&Event::MergeFailed(FailedMerge {
+                keyspace: Arc::clone(&keyspace.name),
+                key: key.clone(),
+                operator: self.registry.resolver().name(*operator),
+            }));
+        }
+    }
+
+    /// Counts and tells a read whose operands could not be folded, if that is the error.
+    #[cold]
+    pub(crate) fn note_failed_read(&self, keyspace: &KeyspaceState, error: &Error) {
+        let Some((key, operator)) = error.failed_merge() else { return };
+        self.totals.add(Total::FailedMerges, 1);
+        self.events.tell(&Event::MergeFailed(FailedMerge {
+            keyspace: Arc::clone(&keyspace.name),
+            key: key.to_vec(),
+            operator: operator.to_owned(),
+        }));
+    }
+
+    /// Takes a keyspace its default operator: a new manifest that does not have it is put in force.
+    pub(crate) fn unset_default_operator(&self, keyspace: &KeyspaceState) -> Result<()> {
+        self.check_writable()?;
+        let mut tree = self.lock_tree();
+        keyspace.check_exists()?;
+        if keyspace.unset_operator(true) {
+            return Ok(());
+        }
+        self.begin_manifest(&mut tree).inspect_err(|_| {
+            keyspace.unset_operator(false);
+        })
+    }
+
+    /// An operator by its spec, registered durably if it is new here.
+    pub(crate) fn operator(self: &Arc<Core>, spec: &str) -> Result<Operator> {
+        self.check_open()?;
+        let implementation = self.registry.parse(spec)?;
+        // The writer lock keeps a log from being begun without the definition.
+        let mut writer = self.lock_writer();
+        self.check_open()?;
+        let id = match self.registry.id_of(&*implementation) {
+            Some(id) => id,
+            None => {
+                self.check_writable()?;
+                let definition = self.registry.next_definition(&*implementation);
+                let edit = Edit { operators: vec![definition.clone()], ..Edit::default() };
+                // Who describes the tree next, in a new manifest or a checkpoint, has it in it.
+                let mut tree = self.lock_tree();
+                self.append_edit(&mut tree, &edit)?;
+                self.registry.adopt(&definition)?;
+                definition.id
+            }
+        };
+        if !self.read_only {
+            // Also after an attempt that got as far as the manifest only.
+            let WriterState { log, defined, .. } = &mut *writer;
+            let before = log.len();
+            self.define_operators(log, defined)?;
+            self.totals.add_exclusive(Total::BytesLog, log.len() - before);
+        }
+        Ok(Operator { id, registry: Arc::clone(&self.registry), implementation })
+    }
+
+    /// Writes the definitions of all operators that are not the same everywhere but for the first
+    /// few, which the log has already.
+    pub(crate) fn define_operators(&self, log: &mut LogWriter, defined: &mut usize) -> Result<()> {
+        let resolver = self.registry.resolver();
+        for definition in resolver.dynamic_definitions().skip(*defined) {
+            encode_definition(definition, log.begin());
+            let appended = log.append();
+            if planted(Fault::ForgetDefinition) {
+                *defined += 1;
+            }
+            appended?;
+            if !planted(Fault::ForgetDefinition) {
+                *defined += 1;
+            }
+        }
+        Ok(())
+    }
+}

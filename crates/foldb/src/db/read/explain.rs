@@ -1,0 +1,334 @@
+//! Explaining a key: every record of it, where it lies, and why it is not folded yet.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use foldb_chains::Pins;
+
+use crate::db::core::Core;
+use crate::db::handle::database::Db;
+use crate::db::handle::keyspace::Keyspace;
+use crate::db::handle::read_options::ReadOptions;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::view::View;
+use crate::encoding::key_hash;
+use crate::error::Result;
+use crate::fold::Resolver;
+use crate::key::{Kind, RecordHeader, SeqNo};
+use crate::separated::Address;
+use crate::table::CursorOptions;
+
+/// What a key is made of, record by record. Made by [`Db::explain`].
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let options = foldb::Options {
+/// #     create_if_missing: true,
+/// #     merge_operator: Some("uint64add".to_owned()),
+/// #     ..Default::default()
+/// # };
+/// # let db = foldb::Db::open(dir.path(), options)?;
+/// use foldb::{Place, RecordKind, Unfolded};
+///
+/// db.put("visits", 7u64.to_le_bytes())?;
+/// let before = db.snapshot();
+/// db.merge("visits", 1u64.to_le_bytes())?;
+/// db.flush()?;
+///
+/// let explained = db.explain("visits")?;
+/// let [merge, put] = &explained.records[..] else { panic!("two records") };
+/// assert_eq!((merge.kind, merge.operator.as_deref()), (RecordKind::Merge, Some("uint64add")));
+/// assert_eq!(merge.unfolded, Some(Unfolded::Snapshot(before.sequence_number())));
+/// assert!(matches!(put.place, Place::Table { level: 0, .. }));
+/// # Ok::<(), foldb::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explained {
+    /// All records, those that only snapshots still see included, the newest first.
+    pub records: Vec<ExplainedRecord>,
+    /// Sequence numbers of the snapshots that are held, the oldest first.
+    pub snapshots: Vec<u64>,
+    /// Places that a read of the key has to look into: memtables, and tables whose filter admits
+    /// it.
+    pub places: usize,
+    /// Why a read of the key fails, if it does.
+    pub failure: Option<String>,
+}
+
+/// A record of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExplainedRecord {
+    /// Where it lies.
+    pub place: Place,
+    /// What it does.
+    pub kind: RecordKind,
+    /// Position in the order of writes; 0 when that does not matter to anybody any more.
+    pub sequence_number: u64,
+    /// Of a merge: its operator, as `NAME` or `NAME:PARAM`.
+    pub operator: Option<String>,
+    /// Bytes of its value or operand.
+    pub bytes: usize,
+    /// Why it was not folded with the record below it; `None` for the last one and for one that has
+    /// nothing to be folded with.
+    pub unfolded: Option<Unfolded>,
+}
+
+/// Where a record lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Place {
+    /// In memory.
+    Memtable {
+        /// 0 is the one being filled; the others wait to be flushed, 1 the newest of them.
+        age: usize,
+    },
+    /// In a table.
+    Table {
+        /// Level, 0 the youngest.
+        level: usize,
+        /// Number of its run, as `stats` and the log name it.
+        run: u64,
+        /// Number of its file.
+        file: u64,
+    },
+}
+
+/// What a record does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RecordKind {
+    /// Sets the key.
+    Put,
+    /// Deletes it.
+    Delete,
+    /// Deletes a range around it.
+    DeleteRange,
+    /// Merges an operand.
+    Merge,
+}
+
+/// Why a record was not folded with the one below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Unfolded {
+    /// This snapshot sees the one below and not this one.
+    Snapshot(u64),
+    /// They lie in different places, which no flush or compaction has brought together yet.
+    Apart,
+    /// They lie together in memory; a flush folds them.
+    NotFlushed,
+    /// Their operators, or their operator's laws, let them fold only onto a base, which lies
+    /// deeper.
+    NeedsBase,
+    /// Whoever opened the database did not give the operator.
+    OperatorMissing,
+    /// The operator rejects what it was given.
+    Failed,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Memtable { age: 0 } => f.write_str("memtable"),
+            Place::Memtable { age } => write!(f, "memtable -{age}"),
+            Place::Table { level, run, file } => write!(f, "L{level} run {run} table {file:06}"),
+        }
+    }
+}
+
+impl fmt::Display for RecordKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RecordKind::Put => "put",
+            RecordKind::Delete => "delete",
+            RecordKind::DeleteRange => "delete range",
+            RecordKind::Merge => "merge",
+        })
+    }
+}
+
+impl fmt::Display for Unfolded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unfolded::Snapshot(seqno) => write!(f, "snapshot {seqno} sees what is below"),
+            Unfolded::Apart => f.write_str("not compacted with what is below yet"),
+            Unfolded::NotFlushed => f.write_str("not flushed yet"),
+            Unfolded::NeedsBase => f.write_str("folds onto a base only, which lies deeper"),
+            Unfolded::OperatorMissing => f.write_str("its operator was not given at open"),
+            Unfolded::Failed => f.write_str("its operator rejects it"),
+        }
+    }
+}
+
+impl Db {
+    /// Every record of a key, where it lies and why it is not folded yet.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`, `Closed`. A merge that fails is told in the answer.
+    pub fn explain(&self, key: impl AsRef<[u8]>) -> Result<Explained> {
+        self.default_keyspace().explain(key)
+    }
+}
+
+impl Keyspace {
+    /// As [`Db::explain`].
+    ///
+    /// # Errors
+    /// As [`Db::explain`]; `KeyspaceDropped`.
+    pub fn explain(&self, key: impl AsRef<[u8]>) -> Result<Explained> {
+        let (core, keyspace, key) = (self.core(), self.state(), key.as_ref());
+        core.check_open()?;
+        keyspace.check_key(key)?;
+        // The view first, the sequence number second (H3).
+        let view = keyspace.view.load_full();
+        let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::pin)?;
+        let (found, places) = core.records_of(keyspace, &view, key, seqno)?;
+        let failure = core.get(keyspace, key, &ReadOptions::default()).err();
+        let snapshots = core.snapshots.live();
+        let resolver = core.registry.resolver();
+        let records = (0..found.len())
+            .map(|at| explain_record(&found[at..], &snapshots, &resolver, failure.is_some()))
+            .collect();
+        let failure = failure.map(|error| error.to_string());
+        Ok(Explained { records, snapshots, places, failure })
+    }
+}
+
+/// A record as it was found.
+struct Found {
+    place: Place,
+    kind: RecordKind,
+    header: RecordHeader,
+    bytes: usize,
+}
+
+impl Core {
+    /// All records of a key up to `seqno`, newest first, and how many places a read looks into.
+    fn records_of(
+        &self,
+        keyspace: &KeyspaceState,
+        view: &View,
+        key: &[u8],
+        seqno: SeqNo,
+    ) -> Result<(Vec<Found>, usize)> {
+        let (hash, mut found, mut places) = (key_hash(key), Vec::new(), 0);
+        for (age, memtable) in view.memtables().enumerate() {
+            let (place, before) = (Place::Memtable { age }, found.len());
+            let cover = memtable.records_of(hash, key, seqno, |header, bytes| {
+                found.push(Found { place, kind: kind_of(header.kind), header, bytes });
+            });
+            insert_cover(&mut found, before, place, cover);
+            places += usize::from(found.len() > before);
+        }
+        for (level, run) in view.version.runs() {
+            let Some(table) = run.table_of(&*keyspace.comparator, key) else { continue };
+            let place = Place::Table { level, run: run.id, file: table.file.number };
+            let open = keyspace.tables.get_owned(&table.file)?;
+            let before = found.len();
+            let cover = if table.has_range_tombstones() { open.cover(key, seqno) } else { 0 };
+            if keyspace.tables.may_contain(&open, hash)? {
+                places += 1;
+                open.get(key, seqno, CursorOptions::default(), |header, value| {
+                    let bytes = match header.kind {
+                        Kind::Separated => Address::decode(value.as_slice())
+                            .map_or(0, |address| address.len as usize),
+                        _ => value.as_slice().len(),
+                    };
+                    found.push(Found { place, kind: kind_of(header.kind), header, bytes });
+                    ControlFlow::Continue(())
+                })?;
+            }
+            insert_cover(&mut found, before, place, cover);
+        }
+        Ok((found, places))
+    }
+}
+
+/// A range delete of a place stands between the records of that place as its sequence number says.
+fn insert_cover(found: &mut Vec<Found>, from: usize, place: Place, cover: SeqNo) {
+    if cover == 0 {
+        return;
+    }
+    let newer = found[from..].iter().take_while(|record| record.header.seqno > cover).count();
+    let header = RecordHeader { seqno: cover, kind: Kind::Delete, operator: 0 };
+    found.insert(from + newer, Found { place, kind: RecordKind::DeleteRange, header, bytes: 0 });
+}
+
+fn kind_of(kind: Kind) -> RecordKind {
+    match kind {
+        Kind::Put | Kind::Separated => RecordKind::Put,
+        Kind::Delete => RecordKind::Delete,
+        Kind::Merge => RecordKind::Merge,
+        Kind::DeleteRange => RecordKind::DeleteRange,
+    }
+}
+
+/// The first of these records, with regard to those below it.
+fn explain_record(
+    records: &[Found],
+    snapshots: &[SeqNo],
+    resolver: &Resolver,
+    fails: bool,
+) -> ExplainedRecord {
+    let Found { place, kind, header, bytes } = records[0];
+    let is_merge = kind == RecordKind::Merge;
+    let below = records.get(1);
+    let unfolded = below.map(|below| why_unfolded(&records[0], below, snapshots, resolver));
+    let unfolded = match unfolded {
+        _ if is_merge && resolver.is_unresolved(header.operator) => Some(Unfolded::OperatorMissing),
+        None | Some(Unfolded::NeedsBase) if is_merge && fails => Some(Unfolded::Failed),
+        None if is_merge && matches!(place, Place::Memtable { .. }) => Some(Unfolded::NotFlushed),
+        None if is_merge => Some(Unfolded::NeedsBase),
+        unfolded => unfolded,
+    };
+    ExplainedRecord {
+        place,
+        kind,
+        sequence_number: header.seqno,
+        operator: is_merge.then(|| resolver.name(header.operator)),
+        bytes,
+        unfolded,
+    }
+}
+
+fn why_unfolded(
+    record: &Found,
+    below: &Found,
+    snapshots: &[SeqNo],
+    resolver: &Resolver,
+) -> Unfolded {
+    let (newer, older) = (record.header.seqno, below.header.seqno);
+    let first_not_below = snapshots.partition_point(|&snapshot| snapshot < older);
+    if let Some(&snapshot) = snapshots.get(first_not_below).filter(|&&snapshot| snapshot < newer) {
+        return Unfolded::Snapshot(snapshot);
+    }
+    if record.place != below.place {
+        return Unfolded::Apart;
+    }
+    if matches!(record.place, Place::Memtable { .. }) {
+        return Unfolded::NotFlushed;
+    }
+    if record.kind == RecordKind::Merge && resolver.is_unresolved(record.header.operator) {
+        return Unfolded::OperatorMissing;
+    }
+    match record.kind {
+        RecordKind::Merge => Unfolded::NeedsBase,
+        // A table keeps nothing below a base but for a snapshot, which is gone since.
+        RecordKind::Put | RecordKind::Delete | RecordKind::DeleteRange => Unfolded::Apart,
+    }
+}
+
+impl Explained {
+    /// The operands that a read of now has to fold.
+    pub fn operands(&self) -> usize {
+        self.records.iter().take_while(|record| record.kind == RecordKind::Merge).count()
+    }
+
+    /// Bytes of all records.
+    pub fn bytes(&self) -> usize {
+        self.records.iter().map(|record| record.bytes).sum()
+    }
+}

@@ -1,0 +1,242 @@
+//! Reading: point reads and iterators.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use foldb_chains::Pins;
+use foldb_env::scheduling_point;
+
+use crate::counters::Total;
+use crate::db::core::Core;
+use crate::db::handle::keyspace::Keyspace;
+use crate::db::handle::read_options::ReadOptions;
+use crate::db::read::credit::Reader;
+use crate::db::read::folds::LONG_CHAIN;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::view::View;
+use crate::encoding::key_hash;
+use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
+use crate::fold::Chain;
+use crate::iterator::{
+    Bounds, CoverSource, Covers, Iter, MergingCursor, RunCursor, Source, VisibleParts,
+};
+use crate::key::{MAX_SEQNO, SeqNo};
+use crate::table::{CursorOptions, TableReader};
+use crate::value::Value;
+use crate::version::KeyRange;
+
+impl Core {
+    pub(crate) fn get(
+        &self,
+        keyspace: &KeyspaceState,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<Value>> {
+        self.check_open()?;
+        keyspace.check_key(key)?;
+        // The view first, the sequence number second (H3).
+        let early = planted(Fault::NumberBeforeView).then(|| self.published());
+        scheduling_point();
+        let view = keyspace.view.load();
+        scheduling_point();
+        let seqno = self.read_seqno(keyspace, options, |pins| early.unwrap_or(pins.published()))?;
+        let mut chain = Chain::default();
+        self.collect(keyspace, &view, key, seqno, options, &mut chain)?;
+        if chain.is_empty() {
+            return Ok(None);
+        }
+        if let Some(report) = &options.report {
+            report.saw_operands(chain.operands());
+        }
+        keyspace.resolve(&view.version, key, &mut chain)?;
+        let value = chain.value(key, &self.registry.resolver(), &mut Vec::new());
+        if let Err(error) = &value {
+            self.note_failed_read(keyspace, error);
+        }
+        value
+    }
+
+    /// Collects the chain of a key, newest first, until its base.
+    #[inline]
+    pub(crate) fn collect(
+        &self,
+        keyspace: &KeyspaceState,
+        view: &View,
+        key: &[u8],
+        seqno: SeqNo,
+        options: &ReadOptions,
+        chain: &mut Chain,
+    ) -> Result<()> {
+        let hash = key_hash(key);
+        for memtable in view.memtables() {
+            if !memtable.collect(hash, key, seqno, chain) {
+                return Ok(());
+            }
+        }
+        let in_memtables = chain.operands();
+        let collected = self.collect_from_runs(keyspace, view, (hash, key), seqno, options, chain);
+        let in_tables = chain.operands() - in_memtables;
+        if in_tables > LONG_CHAIN {
+            self.note_long_chain(keyspace, key, in_tables);
+        }
+        collected
+    }
+
+    #[inline]
+    fn collect_from_runs(
+        &self,
+        keyspace: &KeyspaceState,
+        view: &View,
+        (hash, key): (u64, &[u8]),
+        seqno: SeqNo,
+        options: &ReadOptions,
+        chain: &mut Chain,
+    ) -> Result<()> {
+        let mut looked_into = 0;
+        for (_, run) in view.version.runs() {
+            let Some(found) = run.table_of(&*keyspace.comparator, key) else { continue };
+            if chain.is_covered_above(found.file.largest_seqno) {
+                continue;
+            }
+            let table = keyspace.tables.get_owned(&found.file)?;
+            // Before the filter: it knows the keys of records, not what range tombstones cover.
+            if found.has_range_tombstones() {
+                cover(chain, &table, key, hash, seqno);
+            }
+            if !keyspace.tables.may_contain(&table, hash)? {
+                self.totals.add(Total::FilterNegatives, 1);
+                continue;
+            }
+            let mut open = true;
+            looked_into += 1;
+            table.get(key, seqno, point_read(options), |header, value| {
+                open = chain.push(header, value.to_value());
+                if open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            if !open {
+                break;
+            }
+        }
+        if looked_into > 1 {
+            self.looked_into_more_runs(keyspace, looked_into - 1);
+        }
+        Ok(())
+    }
+
+    /// Checks every table of the present versions, each file once, and all value segments.
+    pub(crate) fn verify(&self) -> Result<u64> {
+        self.check_open()?;
+        let mut bytes = 0;
+        for keyspace in self.all_keyspaces() {
+            let view = keyspace.view.load_full();
+            scheduling_point();
+            let (segments, map) = (keyspace.tables.segments(), &view.version.segments);
+            let mut checked = HashSet::new();
+            for table in view.version.tables() {
+                if checked.insert(table.file.number) {
+                    let open = keyspace.tables.get_owned(&table.file)?;
+                    bytes += open.verify()?.bytes;
+                    segments
+                        .verify_references(keyspace.id, map, &open.references()?)
+                        .map_err(|error| error.in_file(&self.names.table(table.file.number)))?;
+                }
+            }
+            bytes += segments.verify(keyspace.id, map)?;
+        }
+        Ok(bytes)
+    }
+
+    /// The sequence number that a read sees a keyspace at. To be asked for when the view is loaded:
+    /// a view that a drop has emptied is refused here.
+    ///
+    /// A read that looks at several keys, or at one more than once, takes [`Pins::pin`] for `now`;
+    /// one that looks at one key once is content with [`Pins::published`] (H2).
+    pub(crate) fn read_seqno(
+        &self,
+        keyspace: &KeyspaceState,
+        options: &ReadOptions,
+        now: impl FnOnce(&Pins) -> SeqNo,
+    ) -> Result<SeqNo> {
+        keyspace.check_exists()?;
+        match &options.snapshot {
+            None => Ok(now(&self.pins)),
+            Some(snapshot) if std::ptr::eq(&**snapshot.db().core(), self) => Ok(snapshot.seqno()),
+            Some(_) => Err(Error::invalid_argument("the snapshot is of another database")),
+        }
+    }
+}
+
+impl KeyspaceState {
+    /// The range tombstones of a view, as a reader finds them; `None` if there are none.
+    pub(crate) fn covers(&self, view: &View, seqno: SeqNo) -> Option<Covers> {
+        let comparator = &self.comparator;
+        let sets = view.memtables().filter_map(|memtable| memtable.range_tombstones());
+        let everything = KeyRange::all();
+        let runs = view.version.runs().filter_map(|(_, run)| {
+            CoverSource::of_run(run, &everything, &self.tables, &**comparator)
+        });
+        Covers::new(sets.map(CoverSource::Memtable).chain(runs).collect(), [seqno], comparator)
+    }
+
+    fn sources(&self, view: &View, seqno: SeqNo, options: &ReadOptions) -> Vec<Source> {
+        let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
+        let memtables = memtables.map(|memtable| Source::Memtable(memtable.cursor(seqno)));
+        let runs = view.version.runs().map(|(_, run)| {
+            let everything = KeyRange::all();
+            let (tables, comparator) = (&self.tables, &self.comparator);
+            Source::Run(RunCursor::new(run, &everything, tables, comparator, point_read(options)))
+        });
+        memtables.chain(runs).collect()
+    }
+}
+
+impl Keyspace {
+    pub(crate) fn new_iter(&self, bounds: Bounds, options: &ReadOptions) -> Result<Iter> {
+        let (core, keyspace) = (self.core(), self.state());
+        core.check_open()?;
+        keyspace.check_ends(bounds.as_refs())?;
+        // The view first, the sequence number second (H3), the memtables' key lists third (H17).
+        let view = keyspace.view.load_full();
+        scheduling_point();
+        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
+        let sources = keyspace.sources(&view, seqno, options);
+        core.background.scans.note_scan();
+        if view.active.as_ref().is_some_and(|memtable| memtable.wants_order()) {
+            core.order_soon();
+        }
+        Ok(Iter::new(VisibleParts {
+            records: MergingCursor::new(sources, Arc::clone(&keyspace.comparator)),
+            covers: keyspace.covers(&view, seqno),
+            seqno,
+            bounds,
+            comparator: Arc::clone(&keyspace.comparator),
+            resolver: core.registry.cached_resolver(),
+            totals: Arc::clone(&core.totals),
+            report: options.report.clone(),
+            values: keyspace.value_reader(&view.version),
+            reader: Arc::new(Reader { keyspace: self.clone(), view }),
+        }))
+    }
+}
+
+/// How a read of these options gets its blocks.
+#[inline]
+pub(crate) fn point_read(options: &ReadOptions) -> CursorOptions {
+    let ReadOptions { fill_cache, report, .. } = options;
+    CursorOptions { fill_cache: *fill_cache, readahead: 0, report: report.clone() }
+}
+
+/// Covers the chain of a key by a table's range tombstones.
+#[inline]
+pub(crate) fn cover(chain: &mut Chain, table: &TableReader, key: &[u8], hash: u64, seqno: SeqNo) {
+    if planted(Fault::RangeDeleteBehindFilter)
+        && table.may_contain(hash).is_ok_and(|admits| !admits)
+    {
+        return;
+    }
+    let cover = table.cover(key, seqno);
+    let by_level = cover > 0 && planted(Fault::RangeDeleteByLevel);
+    chain.cover(if by_level { MAX_SEQNO } else { cover });
+}

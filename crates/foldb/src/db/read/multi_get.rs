@@ -1,0 +1,266 @@
+//! Reading many keys at once.
+//!
+//! The keys are read in order, a source at a time: each run is walked once from left to right, its
+//! tables' filters are asked key by key, and neighbouring keys share the directory and the
+//! sub-block that the one before was found in. A key leaves the walk at its base, as in a single
+//! read.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use foldb_chains::Pins;
+
+use crate::counters::Total;
+use crate::db::core::Core;
+use crate::db::handle::database::Db;
+use crate::db::handle::keyspace::Keyspace;
+use crate::db::handle::read_options::ReadOptions;
+use crate::db::read::get::{cover, point_read};
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::view::View;
+use crate::encoding::key_hash;
+use crate::error::{Error, Result};
+use crate::fold::Chain;
+use crate::key::SeqNo;
+use crate::table::{SortedReads, TableReader};
+use crate::value::Value;
+use crate::version::{OpenTables, Run};
+
+/// What reading one key of several came to.
+type Answer = Result<Option<Value>>;
+
+impl Keyspace {
+    /// As [`Db::multi_get`].
+    ///
+    /// # Errors
+    /// As [`Db::multi_get`]; `KeyspaceDropped`.
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Answer>> {
+        self.multi_get_opt(keys, &ReadOptions::default())
+    }
+
+    /// [`Keyspace::multi_get`] with options.
+    ///
+    /// # Errors
+    /// As [`Keyspace::multi_get`]; `InvalidArgument` for a snapshot of another database.
+    pub fn multi_get_opt<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+        options: &ReadOptions,
+    ) -> Result<Vec<Answer>> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        let (core, keyspace) = (self.core(), self.state());
+        core.check_open()?;
+        keys.iter().try_for_each(|key| keyspace.check_key(key.as_ref()))?;
+        // The view first, the sequence number second (H3).
+        let view = keyspace.view.load_full();
+        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
+        let mut reads: Vec<KeyRead<'_>> =
+            keys.iter().map(|key| KeyRead::new(key.as_ref())).collect();
+        let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
+        in_order.sort_by(|a, b| keyspace.comparator.compare(a.key, b.key));
+        core.collect_sorted(keyspace, &view, seqno, options, &mut in_order);
+        Ok(core.answers(keyspace, &view, reads, options))
+    }
+}
+
+impl Db {
+    /// Reads several keys at one moment, and answers in their order. Each key has its own answer: a
+    /// merge that fails, or a damaged block, fails the keys concerned only. Faster than single
+    /// reads where keys are neighbours; a key may be asked for more than once.
+    ///
+    /// # Errors
+    /// `Closed`. Of one key: as [`Db::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// db.put("a", "1")?;
+    /// db.put("c", "3")?;
+    /// let values = db.multi_get(["c", "b", "a"])?.into_iter().collect::<foldb::Result<Vec<_>>>()?;
+    /// assert_eq!(values, [Some(b"3".as_slice().into()), None, Some(b"1".as_slice().into())]);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Answer>> {
+        self.multi_get_opt(keys, &ReadOptions::default())
+    }
+
+    /// [`Db::multi_get`] with options.
+    ///
+    /// # Errors
+    /// As [`Db::multi_get`]; `InvalidArgument` for a snapshot of another database.
+    pub fn multi_get_opt<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+        options: &ReadOptions,
+    ) -> Result<Vec<Answer>> {
+        self.default_keyspace().multi_get_opt(keys, options)
+    }
+}
+
+/// One key on its way.
+struct KeyRead<'a> {
+    key: &'a [u8],
+    hash: u64,
+    chain: Chain,
+    state: State,
+}
+
+enum State {
+    /// Older records matter.
+    Open,
+    /// The chain is complete.
+    Complete,
+    Failed(Error),
+}
+
+impl<'a> KeyRead<'a> {
+    fn new(key: &'a [u8]) -> KeyRead<'a> {
+        KeyRead { key, hash: key_hash(key), chain: Chain::default(), state: State::Open }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.state, State::Open)
+    }
+}
+
+impl Core {
+    /// Collects the chains of keys in order.
+    fn collect_sorted(
+        &self,
+        keyspace: &KeyspaceState,
+        view: &View,
+        seqno: SeqNo,
+        options: &ReadOptions,
+        reads: &mut Vec<&mut KeyRead<'_>>,
+    ) {
+        for memtable in view.memtables().filter(|memtable| !memtable.is_empty()) {
+            for read in reads.iter_mut() {
+                if !memtable.collect(read.hash, read.key, seqno, &mut read.chain) {
+                    read.state = State::Complete;
+                }
+            }
+            reads.retain(|read| read.is_open());
+        }
+        for (_, run) in view.version.runs() {
+            if reads.is_empty() {
+                return;
+            }
+            self.collect_from_run(keyspace, run, seqno, options, reads);
+            reads.retain(|read| read.is_open());
+        }
+    }
+
+    /// One walk through the tables of a run.
+    fn collect_from_run(
+        &self,
+        keyspace: &KeyspaceState,
+        run: &Run,
+        seqno: SeqNo,
+        options: &ReadOptions,
+        mut reads: &mut [&mut KeyRead<'_>],
+    ) {
+        let comparator = &*keyspace.comparator;
+        while let Some(first) = reads.first() {
+            let Some(table) = run.tables.get(run.find(comparator, first.key)) else { return };
+            let count = reads.partition_point(|read| table.hi.admits(comparator, read.key));
+            let (here, behind) = std::mem::take(&mut reads).split_at_mut(count);
+            reads = behind;
+            let below =
+                here.partition_point(|read| comparator.compare(read.key, &table.lo).is_lt());
+            let here = &mut here[below..];
+            if here.is_empty() {
+                continue;
+            }
+            match keyspace.tables.get_owned(&table.file) {
+                Ok(reader) => {
+                    if table.has_range_tombstones() {
+                        for read in here.iter_mut() {
+                            cover(&mut read.chain, &reader, read.key, read.hash, seqno);
+                        }
+                    }
+                    let largest = table.file.largest_seqno;
+                    let tables = &keyspace.tables;
+                    self.collect_from_table(tables, &reader, largest, seqno, options, here);
+                }
+                Err(error) => {
+                    here.iter_mut().for_each(|read| read.state = State::Failed(error.clone()));
+                }
+            }
+        }
+    }
+
+    fn collect_from_table(
+        &self,
+        tables: &OpenTables,
+        table: &Arc<TableReader>,
+        largest_seqno: SeqNo,
+        seqno: SeqNo,
+        options: &ReadOptions,
+        reads: &mut [&mut KeyRead<'_>],
+    ) {
+        let mut sorted = SortedReads::new(table, point_read(options));
+        let mut negatives = 0;
+        for KeyRead { key, hash, chain, state } in reads.iter_mut().map(|read| &mut **read) {
+            if chain.is_covered_above(largest_seqno) {
+                continue;
+            }
+            match tables.may_contain(table, *hash) {
+                Ok(true) => {}
+                Ok(false) => {
+                    negatives += 1;
+                    continue;
+                }
+                Err(error) => {
+                    *state = State::Failed(error);
+                    continue;
+                }
+            }
+            let read = sorted.get(key, seqno, |header, value| {
+                if chain.push(header, value.to_value()) {
+                    return ControlFlow::Continue(());
+                }
+                *state = State::Complete;
+                ControlFlow::Break(())
+            });
+            if let Err(error) = read {
+                *state = State::Failed(error);
+            }
+        }
+        self.totals.add(Total::FilterNegatives, negatives);
+    }
+
+    /// Folds the chains.
+    fn answers(
+        &self,
+        keyspace: &KeyspaceState,
+        view: &View,
+        reads: Vec<KeyRead<'_>>,
+        options: &ReadOptions,
+    ) -> Vec<Answer> {
+        let resolver = self.registry.resolver();
+        let mut scratch = Vec::new();
+        let answers = reads.into_iter().map(|mut read| {
+            if let State::Failed(error) = read.state {
+                return Err(error);
+            }
+            if let Some(report) = &options.report {
+                report.saw_operands(read.chain.operands());
+            }
+            keyspace.resolve(&view.version, read.key, &mut read.chain)?;
+            let value = read.chain.value(read.key, &resolver, &mut scratch);
+            if let Err(error) = &value {
+                self.note_failed_read(keyspace, error);
+            }
+            value
+        });
+        answers.collect()
+    }
+}

@@ -1,0 +1,404 @@
+//! The memtables being filled: one a keyspace that is written to, and one budget over all of them.
+//!
+//! All of them are sealed at one moment, between two writes, and what is sealed together is flushed
+//! by one edit (H5): a batch is in tables whole or not at all, also where it was not logged, and
+//! no keyspace keeps the log from being let go because nobody writes to it.
+//!
+//! ```text
+//! default:  ████████    ███           ┊  the budget is used up: all three are sealed, the log
+//! counters: ██                        ┊  rolls, and one flush makes a run of level 0 in each
+//! idle:                               ┊  nothing written: no memtable, nothing to seal
+//! ```
+//!
+//! A memtable is begun by the first write and reserves twice its capacity in addresses, of which it
+//! touches at first 32 KiB. A keyspace beside the default one begins with a sixteenth of the budget
+//! and doubles what it asks for while it fills more than half of it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use foldb_chains::ArenaPool;
+use foldb_env::Clock;
+use smallvec::SmallVec;
+
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::throttle::pace::{Pauses, most_slowed};
+use crate::error::Result;
+use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
+use crate::memtable::{Folding, Memtable, MemtableWriter};
+use crate::operation::Operation;
+use crate::wal::SealedLog;
+
+const READY: &str = "the caller made room";
+
+/// Bytes that a write needs, keyspace by keyspace.
+pub(crate) type Needs = SmallVec<[(KeyspaceId, usize); 4]>;
+
+/// A write that is slowed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slowed {
+    /// When it may be applied.
+    pub(crate) until: Duration,
+    /// The longest time that all its pauses may take.
+    pub(crate) most: Duration,
+}
+
+/// The memtable of one keyspace.
+pub(crate) struct Buffer {
+    pub(crate) keyspace: Arc<KeyspaceState>,
+    pub(crate) memtable: Option<MemtableWriter>,
+    /// Bytes of records that the next memtable is made for.
+    capacity: usize,
+    pauses: Pauses,
+}
+
+impl Buffer {
+    fn new(keyspace: Arc<KeyspaceState>, capacity: usize) -> Buffer {
+        Buffer { keyspace, memtable: None, capacity, pauses: Pauses::default() }
+    }
+}
+
+/// The memtables of all keyspaces.
+pub(crate) struct Buffers {
+    default: Buffer,
+    /// Of the other keyspaces, by id.
+    others: Vec<Buffer>,
+    /// Those of them that have a memtable, in no order: many keyspaces may be idle.
+    begun: Vec<KeyspaceId>,
+    /// What those of the other keyspaces take.
+    elsewhere: usize,
+    /// What all may take together: the write buffer, or more for a batch that is larger.
+    budget: usize,
+    write_buffer: usize,
+    /// Whether the default keyspace's memtable begins small too: one of many databases may hold
+    /// little.
+    small_first: bool,
+}
+
+impl Buffers {
+    pub(crate) fn new(
+        default: Arc<KeyspaceState>,
+        write_buffer: usize,
+        small_first: bool,
+    ) -> Buffers {
+        let capacity = if small_first { first_capacity(write_buffer) } else { write_buffer };
+        let default = Buffer::new(default, capacity);
+        let (others, begun, elsewhere) = (Vec::new(), Vec::new(), 0);
+        let budget = write_buffer;
+        Buffers { default, others, begun, elsewhere, budget, write_buffer, small_first }
+    }
+
+    /// Takes a keyspace in.
+    pub(crate) fn add(&mut self, keyspace: Arc<KeyspaceState>) {
+        let at = self.others.partition_point(|buffer| buffer.keyspace.id < keyspace.id);
+        let capacity = first_capacity(self.write_buffer);
+        self.others.insert(at, Buffer::new(keyspace, capacity));
+    }
+
+    /// Lets a keyspace go, with what was written to it and not sealed.
+    pub(crate) fn remove(&mut self, id: KeyspaceId) {
+        if let Ok(at) = self.find(id) {
+            let buffer = self.others.remove(at);
+            if let Some(memtable) = buffer.memtable {
+                self.begun.retain(|begun| *begun != id);
+                self.elsewhere -= memtable.grown();
+                memtable.memtable.release();
+            }
+        }
+    }
+
+    fn find(&self, id: KeyspaceId) -> Result<usize, usize> {
+        self.others.binary_search_by_key(&id, |buffer| buffer.keyspace.id)
+    }
+
+    fn get(&self, id: KeyspaceId) -> Option<&Buffer> {
+        if id == DEFAULT_KEYSPACE {
+            return Some(&self.default);
+        }
+        self.find(id).ok().map(|at| &self.others[at])
+    }
+
+    fn get_mut(&mut self, id: KeyspaceId) -> Option<&mut Buffer> {
+        if id == DEFAULT_KEYSPACE {
+            return Some(&mut self.default);
+        }
+        self.find(id).ok().map(|at| &mut self.others[at])
+    }
+
+    /// See [`KeyspaceState::separable_from`].
+    pub(crate) fn separable_from(&self, id: KeyspaceId) -> usize {
+        self.get(id).map_or(usize::MAX, |buffer| buffer.keyspace.separable_from)
+    }
+
+    /// Whether a keyspace can be written to.
+    pub(crate) fn contains(&self, id: KeyspaceId) -> bool {
+        self.get(id).is_some()
+    }
+
+    /// # Errors
+    /// `ComparatorFailed` after that of the keyspace did.
+    pub(crate) fn check_comparator(&self, id: KeyspaceId) -> Result<()> {
+        self.get(id).map_or(Ok(()), |buffer| buffer.keyspace.check_comparator())
+    }
+
+    /// Whether a write to one keyspace can be applied as things stand, and now.
+    #[inline]
+    pub(crate) fn is_ready(&self, id: KeyspaceId, bytes: usize) -> bool {
+        let Some(Buffer { memtable: Some(memtable), pauses, .. }) = self.get(id) else {
+            return false;
+        };
+        memtable.has_space(bytes)
+            && self.used() + bytes <= self.budget
+            && !pauses.look_is_due(memtable.grown())
+    }
+
+    /// Looks at the pace of the keyspaces that a write goes to, where that is due. When it may be
+    /// applied, if that is later than now.
+    pub(crate) fn pause(
+        &mut self,
+        needs: &Needs,
+        flush_pace: Duration,
+        clock: &dyn Clock,
+    ) -> Option<Slowed> {
+        let mut longest: Option<Slowed> = None;
+        for &(id, bytes) in needs {
+            let Some(Buffer { memtable, pauses, keyspace, .. }) = self.get_mut(id) else {
+                continue;
+            };
+            let grown = memtable.as_ref().map_or(0, MemtableWriter::grown);
+            if !pauses.look_is_due(grown) {
+                continue;
+            }
+            let per_mib = keyspace.pace.per_mib().max(flush_pace);
+            let Some(until) = pauses.pause(grown, per_mib, clock.now()) else { continue };
+            let slowed = Slowed { until, most: most_slowed(bytes, per_mib) };
+            if longest.is_none_or(|longest| until > longest.until) {
+                longest = Some(slowed);
+            }
+        }
+        longest
+    }
+
+    /// Whether the memtables of these keyspaces have many keys that are not in order.
+    pub(crate) fn want_order(&self, needs: &Needs) -> bool {
+        let memtable = |&(id, _): &(KeyspaceId, usize)| self.get(id)?.memtable.as_ref();
+        needs.iter().filter_map(memtable).any(|writer| writer.memtable.wants_order())
+    }
+
+    /// Whether a write can be applied once memtables are begun where there are none.
+    pub(crate) fn admits(&self, needs: &Needs) -> bool {
+        let has_space = |&(id, bytes): &(KeyspaceId, usize)| {
+            let memtable = self.get(id).and_then(|buffer| buffer.memtable.as_ref());
+            memtable.is_none_or(|memtable| memtable.has_space(bytes))
+        };
+        self.used() + total(needs) <= self.budget && needs.iter().all(has_space)
+    }
+
+    /// Bytes that all memtables take, their indexes as far as they grew included.
+    #[inline]
+    pub(crate) fn used(&self) -> usize {
+        self.default.memtable.as_ref().map_or(0, MemtableWriter::grown) + self.elsewhere
+    }
+
+    /// What is taken of the budget, 0 to 1.
+    pub(crate) fn used_share(&self) -> f64 {
+        self.used() as f64 / self.budget.max(1) as f64
+    }
+
+    /// Lets memtables take `most` bytes together, less than the write buffer or all of it; but what
+    /// a large batch was promised stays.
+    pub(crate) fn limit(&mut self, most: usize) {
+        if self.budget <= self.write_buffer {
+            self.budget = most;
+        }
+    }
+
+    /// Whether nothing was written since the last seal.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.used() == 0
+    }
+
+    /// Begins the memtables that a write needs and that are not there, or are empty and too small,
+    /// and shows them to `track`.
+    pub(crate) fn begin(
+        &mut self,
+        needs: &Needs,
+        arenas: &Arc<ArenaPool>,
+        track: impl Fn(&Arc<Memtable>),
+    ) {
+        let together = total(needs);
+        if self.is_empty() && together > self.budget {
+            self.budget = together + (together >> 3);
+        }
+        for &(id, bytes) in needs {
+            let Some(buffer) = self.get_mut(id) else { continue };
+            if buffer.memtable.as_ref().is_some_and(|memtable| memtable.has_space(bytes)) {
+                continue;
+            }
+            let capacity = buffer.capacity.max(bytes + (bytes >> 3));
+            let writer = MemtableWriter::create(arenas, capacity, &buffer.keyspace.comparator);
+            track(&writer.memtable);
+            buffer.keyspace.view.begin(Arc::clone(&writer.memtable));
+            let before = buffer.memtable.replace(writer);
+            if before.is_none() && id != DEFAULT_KEYSPACE {
+                self.begun.push(id);
+            }
+        }
+    }
+
+    /// Applies one write.
+    ///
+    /// # Panics
+    /// When its memtable was not made ready.
+    #[inline]
+    pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, folding: Folding<'_>) {
+        if operation.keyspace == DEFAULT_KEYSPACE {
+            return self.default.memtable.as_mut().expect(READY).apply(operation, seqno, folding);
+        }
+        self.apply_elsewhere(operation, seqno, folding);
+    }
+
+    #[inline(never)]
+    fn apply_elsewhere(&mut self, operation: &Operation<'_>, seqno: SeqNo, folding: Folding<'_>) {
+        let at = self.find(operation.keyspace).expect(READY);
+        let memtable = self.others[at].memtable.as_mut().expect(READY);
+        let before = memtable.grown();
+        memtable.apply(operation, seqno, folding);
+        self.elsewhere += memtable.grown() - before;
+    }
+
+    /// Keeps room in a memtable for what a batch writes to it.
+    pub(crate) fn reserve(&mut self, id: KeyspaceId, bytes: usize) {
+        if let Some(Buffer { memtable: Some(memtable), .. }) = self.get_mut(id) {
+            memtable.reserve(bytes);
+        }
+    }
+
+    /// Seals all memtables that hold something, at `through`, the last sequence number applied.
+    pub(crate) fn seal(&mut self, through: SeqNo) -> Vec<(Arc<KeyspaceState>, Arc<Memtable>)> {
+        let mut sealed = Vec::new();
+        let (most, small_first) = (self.write_buffer, self.small_first);
+        let mut begun = std::mem::take(&mut self.begun);
+        begun.sort_unstable();
+        for id in std::iter::once(DEFAULT_KEYSPACE).chain(begun) {
+            let Some(buffer) = self.get_mut(id) else { continue };
+            let written = |writer: &mut MemtableWriter| !writer.memtable.is_empty();
+            let Some(writer) = buffer.memtable.take_if(written) else {
+                if id != DEFAULT_KEYSPACE && buffer.memtable.is_some() {
+                    self.begun.push(id);
+                }
+                continue;
+            };
+            writer.memtable.seal(through);
+            buffer.pauses.sealed(writer.grown());
+            buffer.keyspace.view.seal();
+            if buffer.keyspace.id != DEFAULT_KEYSPACE || small_first {
+                buffer.capacity = next_capacity(buffer.capacity, writer.grown(), most);
+            }
+            sealed.push((Arc::clone(&buffer.keyspace), writer.memtable));
+        }
+        self.elsewhere = 0;
+        self.budget = self.write_buffer;
+        sealed
+    }
+
+    /// The keyspaces that have a memtable: their level 0 is what the next flush adds to.
+    pub(crate) fn written(&self) -> Vec<Arc<KeyspaceState>> {
+        let begun = self.begun.iter().filter_map(|id| self.get(*id));
+        let buffers = std::iter::once(&self.default).chain(begun);
+        let written = buffers.filter(|buffer| buffer.memtable.is_some());
+        written.map(|buffer| Arc::clone(&buffer.keyspace)).collect()
+    }
+}
+
+fn total(needs: &Needs) -> usize {
+    needs.iter().map(|(_, bytes)| bytes).sum()
+}
+
+/// What the first memtable of a keyspace beside the default one is made for.
+pub(crate) fn first_capacity(write_buffer: usize) -> usize {
+    (write_buffer / 16).max(SMALLEST.min(write_buffer))
+}
+
+/// What the memtable after one of `capacity` is made for, of which `grown` bytes were taken.
+pub(crate) fn next_capacity(capacity: usize, grown: usize, write_buffer: usize) -> usize {
+    if grown > capacity / 2 {
+        (2 * capacity).min(write_buffer)
+    } else if grown < capacity / 8 {
+        (capacity / 2).max(first_capacity(write_buffer))
+    } else {
+        capacity
+    }
+}
+
+/// Smaller memtables would be all index.
+const SMALLEST: usize = 64 << 10;
+
+/// Memtables that were sealed at one moment.
+#[derive(Debug)]
+pub(crate) struct SealedGroup {
+    /// Last sequence number applied before.
+    pub(crate) through: SeqNo,
+    /// Bytes that its memtables took of the write buffer.
+    pub(crate) bytes: usize,
+    /// Bytes of log that only this group still needs.
+    pub(crate) log_bytes: u64,
+    /// The first log that holds writes behind this group.
+    pub(crate) next_log: u64,
+    /// Whether some of its writes are in no log.
+    pub(crate) unlogged: bool,
+    /// The log that holds the others, if there are any.
+    pub(crate) log: Option<SealedLog>,
+    pub(crate) memtables: Vec<(Arc<KeyspaceState>, Arc<Memtable>)>,
+}
+
+/// The groups that are not flushed yet, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct SealedGroups(Mutex<VecDeque<Arc<SealedGroup>>>);
+
+impl SealedGroups {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<SealedGroup>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn push(&self, group: SealedGroup) {
+        self.lock().push_back(Arc::new(group));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Bytes that they took of the write buffer, each `most` at most.
+    pub(crate) fn bytes(&self, most: usize) -> usize {
+        self.lock().iter().map(|group| group.bytes.min(most)).sum()
+    }
+
+    /// The oldest ones.
+    pub(crate) fn oldest(&self, at_most: usize) -> Vec<Arc<SealedGroup>> {
+        self.lock().iter().take(at_most).cloned().collect()
+    }
+
+    /// Whether some of the writes are in no log.
+    pub(crate) fn any_unlogged(&self) -> bool {
+        self.lock().iter().any(|group| group.unlogged)
+    }
+
+    /// Where the newest one was sealed.
+    pub(crate) fn newest_through(&self) -> Option<SeqNo> {
+        self.lock().back().map(|group| group.through)
+    }
+
+    /// Whether all that was sealed at `through` and before is flushed.
+    pub(crate) fn are_flushed(&self, through: SeqNo) -> bool {
+        self.lock().front().is_none_or(|group| group.through > through)
+    }
+
+    /// Forgets the oldest ones: they were flushed.
+    pub(crate) fn flushed(&self, count: usize) {
+        for group in self.lock().drain(..count) {
+            group.memtables.iter().for_each(|(_, memtable)| memtable.release());
+        }
+    }
+}

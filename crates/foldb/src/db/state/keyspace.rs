@@ -1,0 +1,317 @@
+//! What one keyspace is made of: its order, its settings, and what readers look at.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::compaction::policy::Policy;
+use crate::db::state::merge_turn::MergeTurn;
+use crate::db::state::read_credit::ReadCredit;
+use crate::db::state::view::{View, ViewCell};
+use crate::db::throttle::pace::Pace;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fold::{Operator, Registry};
+use crate::key::{
+    Comparator, DEFAULT_KEYSPACE, KeyBounds, KeyspaceId, OperatorId, check_ends, check_key,
+};
+use crate::segment::GrowingFiles;
+use crate::settings::Settings;
+use crate::settings::{KeyspaceSettings, LogAdoption};
+use crate::user_code::guarded;
+use crate::version::{KeyspaceEdit, OpenTables, Version};
+use crate::wal::LEAST_BY_DEFAULT;
+
+/// Name of the keyspace that every database has.
+pub(crate) const DEFAULT_NAME: &str = "default";
+
+/// Longest name of a keyspace, in bytes.
+const MAX_NAME: usize = 255;
+
+/// One keyspace, shared by its handles and the database.
+pub(crate) struct KeyspaceState {
+    pub(crate) id: KeyspaceId,
+    pub(crate) name: Arc<str>,
+    pub(crate) comparator: Arc<dyn Comparator>,
+    /// Whether the order is another than that of the bytes: keys are checked then.
+    pub(crate) custom_order: bool,
+    /// The database's operators; also what tells whose keyspace this is.
+    pub(crate) registry: Arc<Registry>,
+    /// The operator of merges that name none, as the keyspace was begun with it.
+    default_operator: Option<Operator>,
+    /// Its id, known even where the caller of the open did not give the operator.
+    default_id: Option<OperatorId>,
+    /// Whether it was unset since.
+    operator_unset: AtomicBool,
+    pub(crate) settings: KeyspaceSettings,
+    /// Bytes from which a value may be logged so that a flush can leave it in the log;
+    /// `usize::MAX`: none may.
+    pub(crate) separable_from: usize,
+    pub(crate) num_levels: usize,
+    pub(crate) policy: Policy,
+    pub(crate) tables: Arc<OpenTables>,
+    pub(crate) view: ViewCell,
+    /// Files that flushes and compactions append value segments to.
+    pub(crate) growing: GrowingFiles,
+    /// When its segments are looked at for a merge again.
+    pub(crate) merge_turn: MergeTurn,
+    /// How slow its writes are to be.
+    pub(crate) pace: Pace,
+    /// What its reads paid for meeting several runs.
+    pub(crate) read_credit: ReadCredit,
+    /// What its scans paid for passing keys that are gone.
+    pub(crate) gone_credit: ReadCredit,
+    dropped: AtomicBool,
+    /// Why its comparator is not trusted any more.
+    failure: OnceLock<Error>,
+    /// Whether listeners know of the failure.
+    failure_told: AtomicBool,
+}
+
+/// What a keyspace is begun with.
+pub(crate) struct KeyspaceParts {
+    pub(crate) id: KeyspaceId,
+    pub(crate) name: Arc<str>,
+    pub(crate) comparator: Arc<dyn Comparator>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) default_operator: Option<Operator>,
+    pub(crate) default_id: Option<OperatorId>,
+    pub(crate) settings: KeyspaceSettings,
+    pub(crate) version: Arc<Version>,
+}
+
+impl KeyspaceState {
+    /// A keyspace whose tables are found as `tables` finds those of another.
+    pub(crate) fn new(
+        parts: KeyspaceParts,
+        settings: &Settings,
+        tables: &OpenTables,
+    ) -> Arc<KeyspaceState> {
+        let num_levels = parts.version.levels.len();
+        let Settings { tree, write_buffers, segments, .. } = settings;
+        let policy = Policy::new(parts.settings.compaction, num_levels, tree, write_buffers);
+        let separable_from =
+            parts.settings.value_separation_min.and_then(|least| match segments.adopt_logs {
+                LogAdoption::Never => None,
+                LogAdoption::InKeyOrder => Some(least.max(LEAST_BY_DEFAULT)),
+                LogAdoption::Always => Some(least),
+            });
+        let tables = tables.for_keyspace(parts.id, Arc::clone(&parts.comparator));
+        Arc::new(KeyspaceState {
+            id: parts.id,
+            name: parts.name,
+            custom_order: !parts.comparator.bytewise_order(),
+            comparator: parts.comparator,
+            registry: parts.registry,
+            default_operator: parts.default_operator,
+            default_id: parts.default_id,
+            operator_unset: AtomicBool::new(false),
+            settings: parts.settings,
+            separable_from: separable_from.unwrap_or(usize::MAX),
+            num_levels,
+            policy,
+            tables: Arc::new(tables),
+            view: ViewCell::new(View::of(parts.version)),
+            growing: GrowingFiles::default(),
+            merge_turn: MergeTurn::default(),
+            pace: Pace::default(),
+            read_credit: ReadCredit::default(),
+            gone_credit: ReadCredit::default(),
+            dropped: AtomicBool::new(false),
+            failure: OnceLock::new(),
+            failure_told: AtomicBool::new(false),
+        })
+    }
+
+    /// Refuses what is done through a handle of a dropped keyspace. Asked *after* the view was
+    /// loaded: who saw it emptied by the drop is told so.
+    ///
+    /// # Errors
+    /// `KeyspaceDropped`.
+    #[inline]
+    pub(crate) fn check_exists(&self) -> Result<()> {
+        if self.is_dropped() { Err(dropped(&self.name)) } else { Ok(()) }
+    }
+
+    /// Refuses a key of the caller's that the comparator cannot compare. Every key is one in the
+    /// order of the bytes.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    #[inline(always)]
+    pub(crate) fn check_key(&self, key: &[u8]) -> Result<()> {
+        if self.custom_order { check_key(&*self.comparator, key) } else { Ok(()) }
+    }
+
+    /// [`KeyspaceState::check_key`] for a write, which a keyspace whose comparator failed refuses.
+    ///
+    /// # Errors
+    /// `InvalidArgument`; `ComparatorFailed`.
+    #[inline(always)]
+    pub(crate) fn check_key_to_write(&self, key: &[u8]) -> Result<()> {
+        if self.custom_order { self.check_custom_key_to_write(key) } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_custom_key_to_write(&self, key: &[u8]) -> Result<()> {
+        self.check_comparator()?;
+        check_key(&*self.comparator, key)
+    }
+
+    /// # Errors
+    /// `ComparatorFailed` after it did.
+    #[inline(never)]
+    pub(crate) fn check_comparator(&self) -> Result<()> {
+        self.failure.get().map_or(Ok(()), |failure| Err(failure.clone()))
+    }
+
+    /// Whether its comparator failed: no background work is done for it any more.
+    #[inline]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.get().is_some()
+    }
+
+    /// Does work that may meet a comparator which panics or contradicts itself, so that assertions
+    /// of the engine fail. Such a failure is the keyspace's alone. In the order of the bytes a
+    /// panic is the engine's own and goes on.
+    ///
+    /// # Errors
+    /// `ComparatorFailed`, and that of the work.
+    pub(crate) fn guarded<T>(&self, doing: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !self.custom_order {
+            return work();
+        }
+        let what = match guarded(work) {
+            Ok(Err(error)) if error.kind() == ErrorKind::ComparatorFailed => error.to_string(),
+            Ok(outcome) => return outcome,
+            Err(panic) => format!("it panicked ({panic})"),
+        };
+        let name = guarded(|| self.comparator.name().to_owned()).unwrap_or_default();
+        let failure = Error::new(
+            ErrorKind::ComparatorFailed,
+            format!(
+                "{doing} of keyspace '{}' failed: {what}; its comparator '{name}' panics or is no \
+                 total order. The keyspace takes no writes now, others do; reopen the database with \
+                 a comparator that is one",
+                self.name
+            ),
+        );
+        Err(self.failure.get_or_init(|| failure).clone())
+    }
+
+    /// The failure of its comparator, the first time that this is asked after it.
+    pub(crate) fn take_untold_failure(&self) -> Option<Error> {
+        let failure = self.failure.get()?;
+        (!self.failure_told.swap(true, Ordering::AcqRel)).then(|| failure.clone())
+    }
+
+    /// The same of the ends of a range.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    pub(crate) fn check_ends(&self, range: KeyBounds<'_>) -> Result<()> {
+        if self.custom_order { check_ends(&*self.comparator, range) } else { Ok(()) }
+    }
+
+    #[inline]
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
+    }
+
+    /// The keyspace exists no longer. Readers that have a view keep it; nobody gets a new one.
+    pub(crate) fn mark_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
+        self.view.clear();
+    }
+
+    /// The operator of merges that name none, if there is one.
+    #[inline]
+    pub(crate) fn merge_operator(&self) -> Option<&Operator> {
+        let is_set = !self.operator_unset.load(Ordering::Relaxed);
+        self.default_operator.as_ref().filter(|_| is_set)
+    }
+
+    /// Takes the operator away, or gives it back; answers whether it was away before.
+    pub(crate) fn unset_operator(&self, unset: bool) -> bool {
+        self.operator_unset.swap(unset, Ordering::Relaxed)
+    }
+
+    /// The same as text, known even where the caller of the open did not give the operator.
+    pub(crate) fn operator_spec(&self) -> Option<String> {
+        self.default_id().map(|id| self.registry.resolver().name(id))
+    }
+
+    fn default_id(&self) -> Option<OperatorId> {
+        let is_set = !self.operator_unset.load(Ordering::Relaxed);
+        self.default_id.filter(|_| is_set)
+    }
+
+    /// The operator of merges that name none.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where there is none, `UnknownOperator` where nobody gave it.
+    #[inline]
+    pub(crate) fn default_operator(&self) -> Result<&Operator> {
+        self.merge_operator().ok_or_else(|| self.no_default_operator())
+    }
+
+    #[cold]
+    fn no_default_operator(&self) -> Error {
+        let resolver = self.registry.resolver();
+        if let Some(definition) = self.default_id().and_then(|id| resolver.definition(id)) {
+            return self.registry.unknown_operator(definition);
+        }
+        let message = if self.id == DEFAULT_KEYSPACE {
+            "the database has no default merge operator: set Options::merge_operator, or use \
+             merge_with"
+                .to_owned()
+        } else {
+            format!("keyspace '{}' has no default merge operator: use merge_with", self.name)
+        };
+        Error::invalid_argument(message)
+    }
+
+    /// What never changes of the keyspace, as the manifest keeps it.
+    pub(crate) fn describe(&self) -> KeyspaceEdit {
+        let is_default = self.id == DEFAULT_KEYSPACE;
+        KeyspaceEdit {
+            id: self.id,
+            // The default one exists from the beginning and is as the options of each open say.
+            name: (!is_default).then(|| String::from(&*self.name)),
+            settings: (!is_default).then_some(self.settings),
+            comparator: Some(self.comparator.name().to_owned()),
+            num_levels: Some(self.num_levels as u64),
+            default_operator: self.default_id(),
+            ..KeyspaceEdit::default()
+        }
+    }
+}
+
+impl fmt::Debug for KeyspaceState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "keyspace {} '{}'", self.id, self.name)
+    }
+}
+
+/// Whose name is no name.
+///
+/// # Errors
+/// `InvalidArgument`, saying what a name must be.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if (1..=MAX_NAME).contains(&name.len()) && !name.chars().any(char::is_control) {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "the name of a keyspace must have 1 to {MAX_NAME} bytes and no control characters, not '{}'",
+        name.escape_debug().take(80).collect::<String>()
+    )))
+}
+
+/// The error of who asks for a keyspace that is not there any more.
+#[cold]
+pub(crate) fn dropped(name: &str) -> Error {
+    Error::new(
+        ErrorKind::KeyspaceDropped,
+        format!("keyspace '{name}' was dropped; create it anew to use the name again"),
+    )
+}

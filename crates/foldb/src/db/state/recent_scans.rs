@@ -1,0 +1,56 @@
+//! Whether a program scans: memtables are sorted ahead only for programs that do.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Counts seals since the last iterator was made.
+#[derive(Debug)]
+pub(crate) struct RecentScans(AtomicU32);
+
+/// Seals after which a program counts as one that writes only.
+const SEALS_WITHOUT_SCAN: u32 = 2;
+
+impl Default for RecentScans {
+    fn default() -> Self {
+        RecentScans(AtomicU32::new(SEALS_WITHOUT_SCAN))
+    }
+}
+
+impl RecentScans {
+    /// An iterator was made. Stores only where that is news, for many threads may scan.
+    pub(crate) fn note_scan(&self) {
+        if self.0.load(Ordering::Relaxed) != 0 {
+            self.0.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Memtables were sealed; the caller holds the writer lock.
+    pub(crate) fn note_seal(&self) {
+        let seals = self.0.load(Ordering::Relaxed);
+        self.0.store(seals.saturating_add(1).min(SEALS_WITHOUT_SCAN), Ordering::Relaxed);
+    }
+
+    /// Whether an iterator was made lately.
+    pub(crate) fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) < SEALS_WITHOUT_SCAN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memtables_are_sorted_ahead_only_while_iterators_are_made() {
+        let scans = RecentScans::default();
+        assert!(!scans.any(), "a program that writes only");
+        scans.note_scan();
+        assert!(scans.any());
+        scans.note_seal();
+        assert!(scans.any(), "the memtable after the one that was scanned");
+        scans.note_seal();
+        assert!(!scans.any());
+        scans.note_seal();
+        scans.note_scan();
+        assert!(scans.any());
+    }
+}

@@ -1,0 +1,46 @@
+//! What the writers' lock guards: the memtables being filled, the log, and what is known of both.
+
+use std::time::Duration;
+
+use crate::db::state::buffers::Buffers;
+use crate::fold::CachedResolver;
+use crate::wal::{LogWriter, SeparableValues};
+
+/// What the one who writes has in hand. Not on a cache line with the lock around it, which those
+/// who wait for it look at.
+#[repr(align(128))]
+pub(crate) struct WriterState {
+    pub(crate) buffers: Buffers,
+    pub(crate) log: LogWriter,
+    /// Whether the log holds a batch.
+    pub(crate) log_used: bool,
+    /// Where in the log values lie that a flush may leave there.
+    pub(crate) separable: SeparableValues,
+    /// Whether the memtables hold writes that are in no log.
+    pub(crate) unlogged: bool,
+    /// When the first memtable was begun after the last seal.
+    pub(crate) filling_since: Option<Duration>,
+    /// Bytes applied since memory was last looked at.
+    pub(crate) since_look: u64,
+    /// How many of the operators that are not built in are defined in the log.
+    pub(crate) defined: usize,
+    pub(crate) operators: CachedResolver,
+}
+
+impl WriterState {
+    pub(crate) fn new(buffers: Buffers, log: LogWriter, operators: CachedResolver) -> WriterState {
+        let (log_used, unlogged, since_look) = (false, false, 0);
+        let (filling_since, separable) = (None, SeparableValues::default());
+        WriterState {
+            buffers,
+            log,
+            log_used,
+            separable,
+            unlogged,
+            filling_since,
+            since_look,
+            defined: 0,
+            operators,
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What slows or orders writers.
+//!
+//! A write passes five gates, in this order. Each waits for one thing only:
+//!
+//! ```text
+//!  gate          state                 left when                          slows
+//!  writer_lock   press, queue, regain  the holder has written             one writer
+//!  room          full: seal, wait      a flush has made a buffer free     writers of full buffers
+//!  overlap       seal early            the next buffer fits beside it     none: it begins a flush
+//!  pace          pause                 its time is over, or the pace fell writers of one keyspace,
+//!                                                                         all where flushes are late
+//!  memory        pause (the ledger)    other databases have flushed       writers of this database
+//! ```
+//!
+//! ```text
+//!            ┌──────────── take the lock ◄───────────────┐
+//!            ▼                                           │ woken by a worker's step,
+//!   buffer ready, log short, no look due? ── yes ─► write│ or at the end of the pause
+//!            │ no                                        │
+//!            ▼                                           │
+//!   look: memory ► pause ─────────────────────────────► let go of the lock, wait
+//!         full   ► seal, or wait for a flush ──────────► ┤
+//!         pace   ► pause ──────────────────────────────► ┘
+//! ```
+//!
+//! No gate is passed while another thread's lock is held, so a stalled writer stands in no other
+//! writer's way; a `deadline` ends the wait at every gate with `Busy`, and nothing was written then.
+//! [`give_way`] is the reverse: there a merge of value segments lets reads and writes pass.
+
+pub(crate) mod give_way;
+pub(crate) mod overlap;
+pub(crate) mod pace;
+pub(crate) mod pacing;
+pub(crate) mod room;
+pub(crate) mod writer_lock;

@@ -1,0 +1,412 @@
+//! Pacing: as compaction falls behind, writes are slowed a little at a time, so that they never
+//! have to stop at once.
+//!
+//! How much is one number a keyspace, the time that each MiB in its memtable costs. It is worked
+//! out when the tree changes, by whoever changed it, and merely loaded by writers. Runs in level 0
+//! and compaction debt count, whichever is worse; a keyspace that keeps up is not slowed for
+//! another's. Write buffers that wait for their flush are everybody's, and slow everybody, as they
+//! run out ([`crate::db::throttle::overlap`]).
+//!
+//! A pause is paid for work that a worker does. What is full is sealed first, which starts its
+//! flush; only then is there a pace. A waiting writer is woken by each step of a worker and looks
+//! again: a pause and what is owed get less with the pace, and end with the backlog. A write pays
+//! for at most its own bytes, or [`LONGEST_PAUSE`]: a small write behind a very large one waits
+//! hardly at all.
+//!
+//! ```text
+//!  time per MiB                    .│
+//!    0.32 s ├┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄: │
+//!           │                    .  │      runs:  from level0_slowdown_trigger to level0_stop_trigger
+//!           │               ..      │      debt:  from level 0 at its slowdown trigger and the tree
+//!           │      ....             │             once more, to twice that
+//!         0 └──────┴────────────────┴─ lag
+//! ```
+//!
+//! Debt alone never stops a writer: a snapshot let go, or a range deleted, can make much of it at
+//! once.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::faults::{Fault, planted};
+use crate::settings::Settings;
+
+const MIB: u64 = 1 << 20;
+/// Time per MiB half way between slowdown and stop, where compaction is behind.
+const HALF_WAY: Duration = Duration::from_millis(32);
+/// The slowest pace, as a multiple of that half way: about 3 MiB a second go on.
+const SLOWEST_TIMES: f64 = 10.0;
+/// What flushing a MiB is taken to need before one was flushed.
+const FIRST_FLUSH: Duration = Duration::from_millis(5);
+/// Bytes a memtable grows between two looks at the pace.
+const LOOK_BYTES: usize = 16 << 10;
+/// The most that one flush counts in the average of their speed.
+const NEWEST_FLUSH: f64 = 0.5;
+/// Shorter pauses add up until they are worth a timer.
+const SHORTEST_PAUSE: Duration = Duration::from_micros(100);
+/// Longer ones are cut in two, between which the pace is looked at again; and the longest time that
+/// a write is slowed for what others wrote.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// How slow a keyspace's writes are to be. Stored by workers, loaded by writers.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    nanos_per_mib: AtomicU64,
+}
+
+impl Pace {
+    pub(crate) fn per_mib(&self) -> Duration {
+        Duration::from_nanos(self.nanos_per_mib.load(Ordering::Relaxed))
+    }
+
+    /// No worker works anything off.
+    pub(crate) fn clear(&self) {
+        self.set(Duration::ZERO);
+    }
+
+    pub(crate) fn set(&self, per_mib: Duration) {
+        self.nanos_per_mib.store(per_mib.as_nanos() as u64, Ordering::Relaxed);
+    }
+}
+
+/// How long flushes take. Stored by who flushes, loaded by writers.
+#[derive(Debug)]
+pub(crate) struct FlushSpeed(Pace);
+
+impl Default for FlushSpeed {
+    fn default() -> Self {
+        let first = Pace::default();
+        first.set(FIRST_FLUSH);
+        FlushSpeed(first)
+    }
+}
+
+impl FlushSpeed {
+    pub(crate) fn per_mib(&self) -> Duration {
+        self.0.per_mib()
+    }
+
+    /// Some memtables were flushed, of as many bytes as a write buffer or fewer. One flush at a
+    /// time.
+    ///
+    /// A flush of a few bytes takes as long as its syncs, which says nothing about a MiB: each
+    /// flush counts by its part of a write buffer.
+    pub(crate) fn note(&self, bytes: usize, write_buffer: usize, took: Duration) {
+        let lately = took.div_f64(bytes.max(1) as f64 / MIB as f64).min(FIRST_FLUSH * 100);
+        let weight = NEWEST_FLUSH * (bytes as f64 / write_buffer.max(1) as f64).min(1.0);
+        self.0.set(self.per_mib().mul_f64(1.0 - weight) + lately.mul_f64(weight));
+    }
+}
+
+/// How far compaction of one keyspace is behind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lag {
+    pub(crate) level0_runs: usize,
+    pub(crate) debt: u64,
+    pub(crate) tree_bytes: u64,
+}
+
+impl Lag {
+    /// 0 while nothing is to be slowed, 1 where the pace is the slowest.
+    fn share(self, settings: &Settings) -> f64 {
+        let (slow, stop) =
+            (settings.tree.level0_slowdown_trigger, settings.tree.level0_stop_trigger);
+        let over = (self.level0_runs + 1).saturating_sub(slow);
+        let by_runs = over as f64 / (stop + 1).saturating_sub(slow).max(1) as f64;
+        let run_bytes = settings.write_buffers.bytes_of_a_flush();
+        let admitted = (slow as u64).saturating_mul(run_bytes).saturating_add(self.tree_bytes);
+        let by_debt = self.debt.saturating_sub(admitted) as f64 / admitted.max(1) as f64;
+        by_runs.max(by_debt).min(1.0)
+    }
+
+    pub(crate) fn per_mib(self, settings: &Settings) -> Duration {
+        at_share(self.share(settings), HALF_WAY)
+    }
+}
+
+/// The pace at a share of the way from slowdown to stop, given that half way between them.
+fn at_share(share: f64, half_way: Duration) -> Duration {
+    let share = share.clamp(0.0, 1.0);
+    // At 1 the quotient is infinite, which `min` takes.
+    half_way.mul_f64((share / (1.0 - share)).min(SLOWEST_TIMES))
+}
+
+/// The pace while flushes are behind: `filled` write buffers are not in tables, of which the last
+/// one may be filled in part. Slowed is from half way between what is flushed at once and all there
+/// may be; half way to the end they are filled as fast as they are flushed, by what flushes took
+/// lately.
+pub(crate) fn while_flushing(filled: f64, settings: &Settings, flush: Duration) -> Duration {
+    let buffers = &settings.write_buffers;
+    let all = buffers.bytes as f64 / buffers.size as f64;
+    let slow = (buffers.flushed_together as f64 + all) / 2.0;
+    at_share((filled - slow) / (all - slow), flush)
+}
+
+/// Where the writers of one keyspace are in their pauses.
+#[derive(Debug)]
+pub(crate) struct Pauses {
+    /// Bytes of the memtable at which the pace is looked at next.
+    next_look: usize,
+    /// Bytes of the memtable at the last look.
+    looked_at: usize,
+    /// Bytes since the last look that memtables sealed meanwhile took.
+    carried: usize,
+    /// Time not waited yet, at the pace of the last look.
+    owed: Duration,
+    /// That pace.
+    owed_at: Duration,
+    /// Time waited too much, for timers are late.
+    ahead: Duration,
+    /// The pause that holds all writers, if there is one.
+    current: Option<Pause>,
+}
+
+/// A pause that has begun.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    /// When writes go on.
+    until: Duration,
+    /// The pace that it is paid at.
+    per_mib: Duration,
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        let (owed, owed_at, ahead) = <(Duration, Duration, Duration)>::default();
+        let (next_look, looked_at, carried, current) = (LOOK_BYTES, 0, 0, None);
+        Pauses { next_look, looked_at, carried, owed, owed_at, ahead, current }
+    }
+}
+
+/// What writing so many bytes takes at a pace.
+fn time_of(bytes: usize, per_mib: Duration) -> Duration {
+    per_mib.mul_f64(bytes as f64 / MIB as f64)
+}
+
+/// What is left of a time at one pace when the pace is another now: no more than it was.
+fn fall(before: Duration, now: Duration) -> f64 {
+    if now >= before { 1.0 } else { now.as_secs_f64() / before.as_secs_f64() }
+}
+
+/// The longest time that a write of so many bytes is slowed.
+pub(crate) fn most_slowed(bytes: usize, per_mib: Duration) -> Duration {
+    if planted(Fault::PauseBeforeSeal) {
+        return Duration::from_secs(3600);
+    }
+    time_of(bytes, per_mib).max(LONGEST_PAUSE)
+}
+
+impl Pauses {
+    /// Whether to look at the pace before more is written to a memtable of so many bytes.
+    #[inline]
+    pub(crate) fn look_is_due(&self, grown: usize) -> bool {
+        grown >= self.next_look
+    }
+
+    /// The memtable was sealed with so many bytes; the next one begins with none.
+    pub(crate) fn sealed(&mut self, grown: usize) {
+        self.carried += grown - self.looked_at;
+        self.looked_at = 0;
+        let left = LOOK_BYTES.saturating_sub(self.carried);
+        self.next_look = if self.current.is_some() { 0 } else { left };
+    }
+
+    /// What was written so far was written while no worker was behind: it is not waited for.
+    fn forgive(&mut self, grown: usize) {
+        (self.owed, self.ahead, self.current) = (Duration::ZERO, Duration::ZERO, None);
+        self.looked(grown);
+    }
+
+    /// Looks at the pace. When writes may go on, if that is later than `now`.
+    pub(crate) fn pause(
+        &mut self,
+        grown: usize,
+        per_mib: Duration,
+        now: Duration,
+    ) -> Option<Duration> {
+        if per_mib.is_zero() {
+            self.forgive(grown);
+            return None;
+        }
+        if let Some(pause) = self.current {
+            let left = pause.until.saturating_sub(now);
+            let left = left.mul_f64(fall(pause.per_mib, per_mib));
+            if !left.is_zero() {
+                let per_mib = per_mib.min(pause.per_mib);
+                self.current = Some(Pause { until: now + left, per_mib });
+                return Some(now + left);
+            }
+            self.current = None;
+            self.ahead = (self.ahead + now.saturating_sub(pause.until)).min(LONGEST_PAUSE);
+        }
+        self.owed = self.owed.mul_f64(fall(self.owed_at, per_mib));
+        self.owed_at = per_mib;
+        self.owed += time_of(self.carried + grown - self.looked_at, per_mib);
+        let credit = self.ahead.min(self.owed);
+        (self.owed, self.ahead) = (self.owed - credit, self.ahead - credit);
+        self.looked(grown);
+        if self.owed < SHORTEST_PAUSE {
+            return None;
+        }
+        let length = match planted(Fault::PauseBeforeSeal) {
+            true => self.owed,
+            false => self.owed.min(LONGEST_PAUSE),
+        };
+        self.owed -= length;
+        // Until the pause is over every writer looks.
+        self.next_look = 0;
+        self.current = Some(Pause { until: now + length, per_mib });
+        Some(now + length)
+    }
+
+    fn looked(&mut self, grown: usize) {
+        (self.carried, self.looked_at) = (0, grown);
+        self.next_look = grown + LOOK_BYTES;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+
+    const SLOWEST: Duration = Duration::from_millis(320);
+
+    fn options() -> Options {
+        Options { write_buffer_size: 1 << 20, max_write_buffers: 2, ..Options::default() }
+    }
+
+    fn per_mib(level0_runs: usize, debt: u64, tree_bytes: u64) -> Duration {
+        Lag { level0_runs, debt, tree_bytes }.per_mib(&options().resolve())
+    }
+
+    #[test]
+    fn nothing_is_slowed_before_the_triggers() {
+        assert_eq!(per_mib(19, 20 << 20, 0), Duration::ZERO);
+        assert_eq!(per_mib(19, 1020 << 20, 1000 << 20), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_pace_grows_with_the_runs_up_to_the_slowest() {
+        let by_runs: Vec<_> = (19..40).map(|runs| per_mib(runs, 0, 0)).collect();
+        assert!(by_runs.is_sorted());
+        assert_eq!(by_runs[1], Duration::from_millis(2));
+        assert!(by_runs[1..14].windows(2).all(|pair| pair[0] < pair[1]), "{by_runs:?}");
+        assert_eq!(by_runs[17..], [SLOWEST; 4]);
+    }
+
+    #[test]
+    fn the_pace_grows_with_the_debt_without_steps() {
+        let by_debt: Vec<_> = (0..=2200u64).map(|n| per_mib(0, n << 16, 40 << 20)).collect();
+        assert!(by_debt.is_sorted());
+        assert_eq!(by_debt[60 * 16], Duration::ZERO);
+        assert!(by_debt[60 * 16 + 1] > Duration::ZERO);
+        assert!(by_debt[60 * 16 + 1] < Duration::from_micros(100), "{:?}", by_debt[60 * 16 + 1]);
+        assert_eq!(by_debt[90 * 16], HALF_WAY);
+        assert_eq!(by_debt[120 * 16], SLOWEST);
+    }
+
+    #[test]
+    fn the_pace_grows_with_the_buffers_that_wait_for_their_flush() {
+        let flush = Duration::from_millis(7);
+        let two = |filled| while_flushing(filled, &options().resolve(), flush);
+        assert_eq!(
+            (two(1.0), two(1.5), two(1.75), two(2.0)),
+            (Duration::ZERO, Duration::ZERO, flush, 10 * flush)
+        );
+        let many = Options { write_buffer_size: 2 << 20, max_write_buffers: 0, ..options() };
+        let many = |filled| while_flushing(filled, &many.resolve(), flush);
+        assert_eq!((many(12.5), many(17.0)), (Duration::ZERO, 10 * flush));
+        assert!(many(12.6) > Duration::ZERO && many(12.6) < many(14.0) && many(14.0) < flush);
+    }
+
+    #[test]
+    fn a_stop_below_the_slowdown_is_no_division_by_zero() {
+        let odd = Options { level0_slowdown_trigger: 20, level0_stop_trigger: 4, ..options() };
+        let lag = |level0_runs| Lag { level0_runs, debt: 0, tree_bytes: 0 }.per_mib(&odd.resolve());
+        assert_eq!((lag(19), lag(20)), (Duration::ZERO, SLOWEST));
+        let none = Options { level0_slowdown_trigger: 0, ..options() };
+        Lag { level0_runs: 0, debt: 9, tree_bytes: 0 }.per_mib(&none.resolve());
+    }
+
+    /// What is waited in all is the pace, whatever the sizes of writes, memtables and timers'
+    /// delays.
+    #[test]
+    fn pauses_add_up_to_the_pace() {
+        const TOTAL: usize = 64 << 20;
+        for (step, memtable, late) in
+            [(100, 1 << 20, 0), (4096, 8 << 10, 70), (5000, 4 << 10, 0), (3 << 20, 16 << 20, 500)]
+        {
+            for millis in [1, 30, 320] {
+                let pace = Duration::from_millis(millis);
+                let mut pauses = Pauses::default();
+                let (mut now, mut grown, mut written) = (Duration::ZERO, 0, 0);
+                while written < TOTAL {
+                    if grown >= memtable {
+                        pauses.sealed(grown);
+                        grown = 0;
+                    }
+                    while pauses.look_is_due(grown)
+                        && let Some(at) = pauses.pause(grown, pace, now)
+                    {
+                        assert!(at - now <= LONGEST_PAUSE);
+                        now = at + Duration::from_micros(late);
+                    }
+                    (grown, written) = (grown + step, written + step);
+                }
+                let expected = Duration::from_millis(millis) * (TOTAL as u32 >> 20);
+                let ratio = now.as_secs_f64() / expected.as_secs_f64();
+                // The last write is not waited for.
+                let least = 0.99 - step as f64 / TOTAL as f64;
+                assert!(
+                    (least..1.02).contains(&ratio),
+                    "{step} {memtable} {late} {millis}: {ratio}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_pause_holds_all_writers_until_it_is_over() {
+        let mut pauses = Pauses::default();
+        let second = Duration::from_secs(1);
+        let at = pauses.pause(LOOK_BYTES, SLOWEST, second).expect("a pause");
+        assert_eq!(at, second + Duration::from_millis(5));
+        // Every writer that comes meanwhile.
+        assert!(pauses.look_is_due(LOOK_BYTES));
+        assert_eq!(pauses.pause(LOOK_BYTES, SLOWEST, second), Some(at));
+        assert_eq!(pauses.pause(LOOK_BYTES, SLOWEST, at), None);
+        assert!(!pauses.look_is_due(LOOK_BYTES));
+    }
+
+    /// Pauses were once timers set at the pace of their beginning, and outlived the backlog by far.
+    #[test]
+    fn a_pause_gets_shorter_with_the_pace_and_ends_with_the_backlog() {
+        let second = Duration::from_secs(1);
+        let large = 64 << 20;
+        let mut pauses = Pauses::default();
+        assert_eq!(pauses.pause(large, SLOWEST, second), Some(second + LONGEST_PAUSE));
+        let fifth = pauses.pause(large, SLOWEST / 5, second);
+        assert_eq!(fifth, Some(second + LONGEST_PAUSE / 5));
+        assert_eq!(pauses.pause(large, SLOWEST, second), fifth, "never longer");
+        assert_eq!(pauses.pause(large, Duration::ZERO, second), None);
+        assert_eq!(pauses.pause(large, SLOWEST, second), None, "nothing is owed any more");
+    }
+
+    #[test]
+    fn a_small_write_does_not_pay_for_a_large_one() {
+        assert_eq!(most_slowed(100, SLOWEST), LONGEST_PAUSE);
+        assert_eq!(most_slowed(10 << 20, SLOWEST), SLOWEST * 10);
+    }
+
+    /// The flush of one key takes a few milliseconds, which was once taken for seconds a MiB.
+    #[test]
+    fn the_flush_of_a_tiny_memtable_says_nothing_about_a_large_one() {
+        let (millis, buffer) = (Duration::from_millis, 64 << 20);
+        let speed = FlushSpeed::default();
+        (0..100).for_each(|_| speed.note(1000, buffer, millis(20)));
+        assert!(speed.per_mib() < FIRST_FLUSH * 11 / 10, "{:?}", speed.per_mib());
+        (0..10).for_each(|_| speed.note(buffer, buffer, millis(64 * 40)));
+        assert!(speed.per_mib() > millis(39), "what is large counts: {:?}", speed.per_mib());
+    }
+}

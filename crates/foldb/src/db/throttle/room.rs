@@ -1,0 +1,472 @@
+//! Making room: what a write waits for before it is begun, and for how long at most.
+//!
+//! A write needs memtables with space, a log that is not too long, and, where compaction is behind,
+//! a moment of patience ([`crate::db::throttle::pace`]). It waits without the writer lock, so that a stalled
+//! writer stands in nobody's way: who fits goes on, who gave a deadline is told in time that it has
+//! passed, and nobody else's flush, sync or new keyspace waits behind a stall. Once it holds the
+//! lock and there is room, it waits for nothing more; so a write that answers `Busy` has done
+//! nothing.
+//!
+//! Invariant: what a write waits for, a worker works on. What is full is sealed before any pause,
+//! and whatever stops writers is a reason to flush or to compact. Builds with debug assertions
+//! check it (`assert_workers_are_at_it`).
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use foldb_env::Clock;
+use parking_lot::MutexGuard;
+
+use crate::counters::Total;
+use crate::db::core::Core;
+use crate::db::state::background::Awaited;
+use crate::db::state::buffers::{Needs, SealedGroup, Slowed};
+use crate::db::state::keyspace::{KeyspaceState, dropped};
+use crate::db::state::writer::WriterState;
+use crate::db::write::writes::Writes;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::StallReason;
+use crate::faults::{Fault, planted};
+use crate::memtable::Memtable;
+use crate::options::WriteOptions;
+use crate::runtime::{Balance, Work};
+use crate::wal::LogWriter;
+
+/// How long a write may wait before it is begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// By the environment's clock; `None`: as long as it takes.
+    until: Option<Duration>,
+}
+
+/// How long a write whose patience has ended still waits for the writer lock. A deadline is about
+/// backlog, and the lock is held for one write; only a slow disk holds it for longer.
+const LOCK_HOLD: Duration = Duration::from_millis(100);
+
+impl Patience {
+    pub(crate) const ENDLESS: Patience = Patience { until: None };
+
+    #[inline]
+    pub(crate) fn of(options: &WriteOptions, clock: &dyn Clock) -> Patience {
+        Patience { until: options.deadline.map(|deadline| clock.now().saturating_add(deadline)) }
+    }
+
+    /// What is left of it; `None`: there is no end.
+    pub(crate) fn left(self, clock: &dyn Clock) -> Option<Duration> {
+        self.until.map(|until| until.saturating_sub(clock.now()))
+    }
+
+    fn covers(self, moment: Duration) -> bool {
+        self.until.is_none_or(|until| moment <= until)
+    }
+
+    /// No longer than until a moment.
+    fn up_to(self, moment: Duration) -> Patience {
+        Patience { until: Some(self.until.map_or(moment, |until| until.min(moment))) }
+    }
+}
+
+/// What a write has waited for so far.
+#[derive(Default)]
+struct Waited {
+    /// Whether it has looked at memory.
+    looked: bool,
+    /// How long it was slowed for the sake of flushes and compactions.
+    slowed: Duration,
+}
+
+/// Bytes written between two looks at memory.
+const LOOK_BYTES: u64 = 64 << 10;
+/// The same where several databases share it: until one says what it wrote.
+const SHARED_LOOK_BYTES: u64 = 4 << 10;
+/// Pause at each look while memtables of all databases take more than they may.
+const MEMORY_PAUSE: Duration = Duration::from_millis(10);
+
+/// How long a write waits in builds with debug assertions until it looks whether workers are at it.
+const LOOK_AT_WORKERS: Duration = Duration::from_secs(1);
+
+/// The work that ends a stall.
+fn work_for(reason: StallReason) -> Work {
+    match reason {
+        StallReason::CompactionDebt => Work::Compaction,
+        StallReason::Memtables | StallReason::Memory => Work::Flush,
+    }
+}
+
+/// The error of a write that would have to wait longer than it may.
+pub(crate) fn busy(because: &str) -> Error {
+    Error::new(ErrorKind::Busy, format!("nothing was written, for {because}; try again later"))
+}
+
+/// What a write meets that wants room.
+enum Room {
+    Made,
+    /// Writes go on at a moment.
+    Paused(Duration, StallReason),
+    /// The write buffer has to be sealed and may not yet; these keyspaces have memtables.
+    Full(Vec<Arc<KeyspaceState>>),
+}
+
+impl Core {
+    /// The writer lock, with room for some writes.
+    ///
+    /// # Errors
+    /// `Busy` when patience ends before there is any.
+    #[inline]
+    pub(crate) fn writer_with_room(
+        &self,
+        writes: Writes<'_>,
+        patience: Patience,
+    ) -> Result<MutexGuard<'_, WriterState>> {
+        let mut writer = self.lock_writer_for(patience)?;
+        self.check_writable()?;
+        if let Some((keyspace, bytes)) = writes.need()
+            && writer.buffers.is_ready(keyspace, bytes)
+            && !self.log_is_long(&writer)
+            && writer.since_look < self.look_every()
+        {
+            if let Writes::Batch(_) = writes {
+                writer.buffers.reserve(keyspace, bytes);
+            }
+            return Ok(writer);
+        }
+        self.wait_for_room(writer, writes, patience)
+    }
+
+    #[inline(always)]
+    fn lock_writer_for(&self, patience: Patience) -> Result<MutexGuard<'_, WriterState>> {
+        match patience.until {
+            None => Ok(self.lock_writer()),
+            Some(_) => self.lock_writer_in_time(patience),
+        }
+    }
+
+    #[cold]
+    fn lock_writer_in_time(&self, patience: Patience) -> Result<MutexGuard<'_, WriterState>> {
+        let left = patience.left(&*self.options.env.clock).unwrap_or(Duration::MAX);
+        let locked = self.writer.try_lock_for(left, LOCK_HOLD);
+        locked.ok_or_else(|| busy("another call has held the writers' lock for long"))
+    }
+
+    #[cold]
+    fn wait_for_room<'a>(
+        &'a self,
+        mut writer: MutexGuard<'a, WriterState>,
+        writes: Writes<'_>,
+        patience: Patience,
+    ) -> Result<MutexGuard<'a, WriterState>> {
+        let mut waited = Waited::default();
+        loop {
+            let room = self.make_room(&mut writer, writes, &mut waited)?;
+            if let Room::Made = room {
+                return Ok(writer);
+            }
+            drop(writer);
+            match room {
+                Room::Made => {}
+                Room::Paused(until, StallReason::Memory) => {
+                    self.wait_for_memory(until, patience)?
+                }
+                Room::Paused(until, reason) => {
+                    waited.slowed += self.sit_out_pause(until, reason, patience)?;
+                }
+                Room::Full(keyspaces) => self.wait_for_buffer(&keyspaces, patience)?,
+            }
+            writer = self.lock_writer_for(patience)?;
+            self.check_writable()?;
+        }
+    }
+
+    /// Seals and begins memtables as some writes need them, unless they must wait. Memory is looked
+    /// at once: what readers hold on to may never come back, so nobody waits for all of it.
+    fn make_room(
+        &self,
+        writer: &mut WriterState,
+        writes: Writes<'_>,
+        waited: &mut Waited,
+    ) -> Result<Room> {
+        let needs = writes.needs();
+        let missing = needs.iter().find(|(keyspace, _)| !writer.buffers.contains(*keyspace));
+        if let Some(&(keyspace, _)) = missing {
+            return Err(dropped(match writes {
+                Writes::One(keyspace, _) => &keyspace.name,
+                Writes::Batch(batch) => batch.keyspace_name(keyspace),
+            }));
+        }
+        if let Writes::Batch(_) = writes {
+            // Their comparators may have failed since the batch was filled.
+            needs.iter().try_for_each(|&(id, _)| writer.buffers.check_comparator(id))?;
+        }
+        let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
+        if planted(Fault::PauseBeforeSeal)
+            && let Some(paused) = self.slow_down(writer, &needs, waited.slowed)
+        {
+            return Ok(paused);
+        }
+        if let Some(full) = self.seal_if_due(writer, &needs)? {
+            return Ok(full);
+        }
+        if let Some(paused) = self.slow_down(writer, &needs, waited.slowed) {
+            return Ok(paused);
+        }
+        if !std::mem::replace(&mut waited.looked, true)
+            && let Some(until) = self.look_at_memory(writer, is_full)?
+        {
+            return Ok(Room::Paused(until, StallReason::Memory));
+        }
+        if writer.filling_since.is_none() {
+            writer.filling_since = Some(self.options.env.clock.now());
+            writer.buffers.limit(self.fillable());
+        }
+        let runtime = &self.runtime;
+        let track = |memtable: &Arc<Memtable>| runtime.track(self.member, memtable);
+        writer.buffers.begin(&needs, &runtime.ledger().arenas, track);
+        needs.iter().for_each(|&(keyspace, bytes)| writer.buffers.reserve(keyspace, bytes));
+        if self.background.scans.any() && writer.buffers.want_order(&needs) {
+            self.order_soon();
+        }
+        Ok(Room::Made)
+    }
+
+    /// Seals what is full or should not get fuller, which starts its flush. Answers what the write
+    /// has to wait for if that may not be done now.
+    fn seal_if_due(&self, writer: &mut WriterState, needs: &Needs) -> Result<Option<Room>> {
+        writer.buffers.limit(self.fillable());
+        let is_full = !writer.buffers.admits(needs) && !writer.buffers.is_empty();
+        // A log whose writes were all to keyspaces dropped since must end too.
+        let is_used = writer.log_used || !writer.buffers.is_empty();
+        if is_full || is_used && self.log_is_long(writer) {
+            let keyspaces = writer.buffers.written();
+            if self.lack_of_room(&keyspaces).is_some() {
+                return Ok(Some(Room::Full(keyspaces)));
+            }
+            self.seal(writer)?;
+        } else if self.should_seal_early(writer) {
+            self.seal(writer)?;
+        }
+        Ok(None)
+    }
+
+    /// The pause that is due while flushes or compactions are behind, for a write that was slowed
+    /// for so long already.
+    fn slow_down(&self, writer: &mut WriterState, needs: &Needs, so_far: Duration) -> Option<Room> {
+        let mut flush_pace = self.flush_pace(&writer.buffers);
+        if planted(Fault::PauseBeforeSeal) {
+            flush_pace = flush_pace.max(Duration::from_millis(50));
+        }
+        let clock = &*self.options.env.clock;
+        let Slowed { until, most } = writer.buffers.pause(needs, flush_pace, clock)?;
+        let left = most.checked_sub(so_far).filter(|left| !left.is_zero())?;
+        let is_flush = !flush_pace.is_zero();
+        let reason = if is_flush { StallReason::Memtables } else { StallReason::CompactionDebt };
+        Some(Room::Paused(until.min(clock.now() + left), reason))
+    }
+
+    /// Why memtables may not be sealed now: as many as may be are, or level 0 is too deep where
+    /// they go.
+    pub(crate) fn lack_of_room(&self, keyspaces: &[Arc<KeyspaceState>]) -> Option<StallReason> {
+        if self.sealed.len() + 1 >= self.settings.write_buffers.most {
+            return Some(StallReason::Memtables);
+        }
+        let stop = self.settings.tree.level0_stop_trigger;
+        let is_deep = |own: &Arc<KeyspaceState>| {
+            !own.has_failed() && own.view.load().version.levels[0].runs.len() >= stop
+        };
+        let stops = !self.settings.disable_auto_compactions && keyspaces.iter().any(is_deep);
+        stops.then_some(StallReason::CompactionDebt)
+    }
+
+    fn wait_for_buffer(&self, keyspaces: &[Arc<KeyspaceState>], patience: Patience) -> Result<()> {
+        let Some(reason) = self.lack_of_room(keyspaces) else { return Ok(()) };
+        if self.must_not_wait() {
+            return Err(busy(
+                "it would wait for a flush or compaction, which waits for this callback",
+            ));
+        }
+        let clock = &self.options.env.clock;
+        let start = clock.now();
+        let wait = |patience| {
+            self.wait_until_within(patience, |core| match core.lack_of_room(keyspaces) {
+                None => Awaited::Nothing,
+                Some(reason) => Awaited::Work(work_for(reason)),
+            })
+        };
+        let outcome = loop {
+            if !cfg!(debug_assertions) {
+                break wait(patience);
+            }
+            let soon = clock.now() + LOOK_AT_WORKERS;
+            match wait(patience.up_to(soon)) {
+                Err(error) if error.kind() == ErrorKind::Busy && patience.covers(soon) => {
+                    #[cfg(debug_assertions)]
+                    self.assert_workers_are_at_it(keyspaces);
+                }
+                outcome => break outcome,
+            }
+        };
+        let waited = clock.now() - start;
+        if !waited.is_zero() {
+            self.note_stall(reason, waited);
+        }
+        outcome
+    }
+
+    /// Panics if no worker works on what keeps some keyspaces from being sealed, nor will. Nothing
+    /// can change meanwhile: memtables are sealed under the writer lock, and trees are changed by
+    /// workers and by callers with jobs of their own.
+    #[cfg(debug_assertions)]
+    fn assert_workers_are_at_it(&self, keyspaces: &[Arc<KeyspaceState>]) {
+        let Some(_writer) = self.writer.try_lock() else { return };
+        let waits_in_vain = self.background.without_callers(|| {
+            let reason = self.lack_of_room(keyspaces)?;
+            let are_idle = self.runtime.workers().are_idle(self.member, work_for(reason));
+            are_idle.then_some(reason)
+        });
+        if let Some(Some(reason)) = waits_in_vain {
+            panic!("a write waits for {reason:?}, and no worker works on that");
+        }
+    }
+
+    /// Sits a pause out, or what patience leaves of it, or until a worker has done a step. Answers
+    /// how long that was.
+    ///
+    /// # Errors
+    /// `Busy` when patience ends first.
+    fn sit_out_pause(
+        &self,
+        until: Duration,
+        reason: StallReason,
+        patience: Patience,
+    ) -> Result<Duration> {
+        let clock = &self.options.env.clock;
+        let start = clock.now();
+        let end = patience.until.map_or(until, |end| end.min(until));
+        if let Some(left) = end.checked_sub(start).filter(|left| !left.is_zero())
+            && !self.background.wait_for_step(left)
+        {
+            // The environment's clock may be behind the one that was waited by.
+            clock.sleep(end.saturating_sub(clock.now()));
+        }
+        let now = clock.now();
+        if now > start {
+            self.note_stall(reason, now - start);
+        }
+        if now < until && patience.left(&**clock) == Some(Duration::ZERO) {
+            return Err(busy("writes are slowed until flushes and compactions have caught up"));
+        }
+        Ok(now - start)
+    }
+
+    /// Waits until the memtables of all databases may grow a little.
+    ///
+    /// # Errors
+    /// `Busy` when patience ends first.
+    fn wait_for_memory(&self, until: Duration, patience: Patience) -> Result<()> {
+        if !patience.covers(until) {
+            return Err(busy("memtables of all databases take more memory than they may"));
+        }
+        let clock = &self.options.env.clock;
+        let start = clock.now();
+        clock.sleep(until.saturating_sub(start));
+        self.note_stall(StallReason::Memory, clock.now() - start);
+        Ok(())
+    }
+
+    fn log_is_long(&self, writer: &WriterState) -> bool {
+        let limit = self.settings.wal_limit;
+        let active = writer.log.len();
+        active > limit / 4 && active + self.background.sealed_log_bytes() > limit
+    }
+
+    /// Seals all memtables that hold something, together, and begins a new log.
+    pub(crate) fn seal(&self, writer: &mut WriterState) -> Result<()> {
+        // The close may have come first: then the directory belongs to another open.
+        self.check_open()?;
+        let mut log = None;
+        if writer.log_used {
+            // A frame of no acknowledged write would be taken for its last one.
+            writer.log.clear_attempt()?;
+            let (next, defined) = self.next_log(&writer.log)?;
+            writer.defined = defined;
+            let sealed = std::mem::replace(&mut writer.log, next);
+            let values = Arc::new(std::mem::take(&mut writer.separable));
+            log = Some(sealed.seal(values));
+            writer.log_used = false;
+        }
+        let log_bytes = log.as_ref().map_or(0, |log| log.len);
+        self.background.scans.note_seal();
+        let through = self.published();
+        let bytes = writer.buffers.used();
+        let memtables = writer.buffers.seal(through);
+        writer.filling_since = None;
+        let unlogged = std::mem::take(&mut writer.unlogged);
+        let next_log = writer.log.number();
+        let group = SealedGroup { through, bytes, log_bytes, next_log, unlogged, log, memtables };
+        self.sealed.push(group);
+        self.background.memtables_sealed(log_bytes);
+        self.wake();
+        Ok(())
+    }
+
+    /// Bytes written between two looks at memory.
+    #[inline]
+    fn look_every(&self) -> u64 {
+        if self.options.runtime.is_some() { SHARED_LOOK_BYTES } else { LOOK_BYTES }
+    }
+
+    /// Does what memory asks for: seals where this database fills most of what several may fill,
+    /// asks another one to. When to go on, while memtables take more than they may.
+    fn look_at_memory(&self, writer: &mut WriterState, is_full: bool) -> Result<Option<Duration>> {
+        let bytes = std::mem::take(&mut writer.since_look);
+        // Where the write buffer is full, whoever's turn it is.
+        if !self.runtime.ledger().wrote(bytes) && !is_full {
+            return Ok(None);
+        }
+        let Balance { seal, is_over } = self.runtime.balance();
+        match seal {
+            Some(member) if member == self.member => self.seal_for_memory(writer)?,
+            Some(member) => self.runtime.workers().request_seal(member),
+            None => {}
+        }
+        let is_slowed = is_over && self.has_workers();
+        Ok(is_slowed.then(|| self.options.env.clock.now() + MEMORY_PAUSE))
+    }
+
+    /// Seals what is being filled, unless the writer would have to wait for that, and has it
+    /// flushed.
+    pub(crate) fn seal_for_memory(&self, writer: &mut WriterState) -> Result<()> {
+        let may_seal = self.sealed.len() + 1 < self.settings.write_buffers.most;
+        if may_seal && !writer.buffers.is_empty() {
+            self.seal(writer)?;
+        }
+        self.background.flush_soon();
+        self.wake();
+        Ok(())
+    }
+
+    /// A new log behind `last`, with the operator definitions its records may need, and their
+    /// number.
+    fn next_log(&self, last: &LogWriter) -> Result<(LogWriter, usize)> {
+        let number = self.new_file_number();
+        let path = self.names.log(number);
+        let fs = &self.options.env.fs;
+        let mut log = LogWriter::create(fs, &path, number, self.database, Some(last))?;
+        let mut defined = 0;
+        if let Err(error) = self.define_operators(&mut log, &mut defined) {
+            drop(log);
+            // A full disk must not fill with attempts. What cannot be removed is a log without
+            // writes.
+            let _best_effort = fs.remove(&path);
+            return Err(error);
+        }
+        self.note_log(&log);
+        self.totals.add_exclusive(Total::BytesLog, log.len());
+        Ok((log, defined))
+    }
+
+    /// Keeps a new log until its writes are in tables.
+    pub(crate) fn note_log(&self, log: &LogWriter) {
+        let entry = (log.number(), Some(Arc::clone(log.sync_handle())));
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    }
+}

@@ -1,0 +1,191 @@
+//! Adoption: a log whose bytes are mostly separated values becomes a value segment as it lies,
+//! instead of having the values copied into one. What is written to it once is written once.
+//!
+//! ```text
+//! 000007.log  ─┐ link    tables refer to (7, 120), (7, 4300) ...    edit: segment 7 is a log    unlink
+//! 000007.seg  ─┘ sync                                                                       000007.log
+//! ```
+//!
+//! The log gets a second name and is made durable before anything refers to it. Before the edit it
+//! is still the log, and its second name a file of nobody; behind the edit it is a segment, and
+//! nobody needs its first name. What it holds beside values that are kept is dead from birth, and
+//! counts as dead: a log is adopted where that is no more than may be dead anyway.
+//!
+//! Values of a log lie in the order in which they came. Where that is not the order of their keys,
+//! walks over keys pay for it ever after; where its frames are more than a twentieth of it, a merge
+//! would copy it all the same, after a walk over the frames that is slower than one over hints.
+//! Such logs are copied unless [`LogAdoption::Always`] asks for the opposite.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use crate::db::core::Core;
+use crate::db::lifecycle::copying::is_no_link;
+use crate::db::state::buffers::SealedGroup;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::trees::flush::{Sealed, covers_of};
+use crate::error::{Error, ErrorKind, Result};
+use crate::faults::{Fault, planted};
+use crate::iterator::{MergingCursor, Source};
+use crate::key::{KeyspaceId, Kind, MAX_SEQNO};
+use crate::memtable::Memtable;
+use crate::segment::AdoptedLog;
+use crate::settings::LogAdoption;
+use crate::wal::SealedLog;
+
+/// Most of a log that may be dead from birth, whatever of segments may be.
+const MOST_DEAD: f64 = 0.5;
+
+/// The same by default: no more than merges on demand leave, so that none rewrites a log for the
+/// sake of what its frames add.
+const MOST_DEAD_BY_DEFAULT: f64 = 0.05;
+
+/// Smaller logs than this part of a full segment file are copied: files would get many.
+const LEAST_PART: u64 = 4;
+
+/// Values whose next one in key order must lie behind them in a log that is in key order: as parts
+/// of this, all but one.
+const IN_ORDER_PARTS: u64 = 8;
+
+/// A log that may be worth it, and its values that a keyspace keeps.
+struct Candidate<'a> {
+    log: &'a SealedLog,
+    kept: Kept,
+}
+
+/// Values of a log that a keyspace keeps, as they are met in key order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Kept {
+    bytes: u64,
+    values: u64,
+    /// How many lie behind the one that was met before.
+    in_order: u64,
+    last_position: u64,
+}
+
+impl Kept {
+    fn note(&mut self, position: u64, bytes: u64) {
+        self.bytes += bytes;
+        self.values += 1;
+        self.in_order += u64::from(position >= self.last_position);
+        self.last_position = position;
+    }
+
+    fn is_in_key_order(&self) -> bool {
+        (self.values - self.in_order) * IN_ORDER_PARTS <= self.values
+    }
+}
+
+impl Core {
+    /// Makes durable the logs of sealed groups that are worth being segments, and gives them their
+    /// second names.
+    pub(crate) fn adopt_logs(
+        &self,
+        groups: &[Arc<SealedGroup>],
+        memtables: &BTreeMap<KeyspaceId, Sealed>,
+    ) -> Result<Vec<AdoptedLog>> {
+        let logs = groups.iter().filter_map(|group| group.log.as_ref());
+        let may_do = logs.filter(|log| self.is_worth_adopting(log, log.values.bytes()));
+        let candidate = |log| Candidate { log, kept: Kept::default() };
+        let mut candidates: Vec<_> = may_do.map(candidate).collect();
+        let mut adopted = Vec::new();
+        for (keyspace, memtables) in memtables.values() {
+            if candidates.is_empty() {
+                break;
+            }
+            if keyspace.is_dropped()
+                || keyspace.has_failed()
+                || keyspace.separable_from == usize::MAX
+            {
+                continue;
+            }
+            candidates.iter_mut().for_each(|candidate| candidate.kept = Kept::default());
+            let counted =
+                keyspace.guarded("a flush", || count_kept(keyspace, memtables, &mut candidates));
+            match counted {
+                Err(error) if error.kind() == ErrorKind::ComparatorFailed => continue,
+                counted => counted?,
+            }
+            // It is more than half of the log, so no other keyspace has as much.
+            let is_worth = |Candidate { log, kept }: &mut Candidate<'_>| {
+                self.is_worth_adopting(log, kept.bytes) && self.is_adopted_in_order_of(kept)
+            };
+            for candidate in candidates.extract_if(.., is_worth) {
+                adopted.extend(self.adopt(keyspace.id, candidate.log)?);
+            }
+        }
+        Ok(adopted)
+    }
+
+    /// Whether a log is long enough and has few bytes beside so many of values.
+    fn is_worth_adopting(&self, log: &SealedLog, kept: u64) -> bool {
+        if planted(Fault::AdoptUnexamined) {
+            return log.values.bytes() > 0;
+        }
+        let most_dead =
+            self.settings.segments.max_dead_fraction.min(match self.settings.segments.adopt_logs {
+                LogAdoption::Always => MOST_DEAD,
+                LogAdoption::InKeyOrder | LogAdoption::Never => MOST_DEAD_BY_DEFAULT,
+            });
+        log.len >= self.settings.segments.size / LEAST_PART
+            && (log.len - kept) as f64 <= most_dead * log.len as f64
+    }
+
+    fn is_adopted_in_order_of(&self, kept: &Kept) -> bool {
+        match self.settings.segments.adopt_logs {
+            LogAdoption::Never => false,
+            LogAdoption::InKeyOrder => kept.is_in_key_order(),
+            LogAdoption::Always => true,
+        }
+    }
+
+    /// `None` where files cannot have two names.
+    fn adopt(&self, keyspace: KeyspaceId, log: &SealedLog) -> Result<Option<AdoptedLog>> {
+        let (from, to) = (self.names.log(log.number), self.names.segment(log.number));
+        match self.options.env.fs.hard_link(&from, &to) {
+            Ok(()) => {}
+            // What is left of a flush that failed: the number is the log's alone.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if is_no_link(&error) => return Ok(None),
+            Err(error) => return Err(Error::io(&from, "link the log", &error)),
+        }
+        let adopted = AdoptedLog::new(keyspace, log, self.segment_files.get(log.number));
+        log.sync.trim(log.len)?;
+        log.sync.sync_bytes().inspect_err(|error| self.poison(error))?;
+        Ok(Some(adopted))
+    }
+}
+
+/// Counts the bytes of values in logs that a flush of these memtables keeps as they are. Values
+/// that only a snapshot keeps are left out.
+fn count_kept(
+    keyspace: &KeyspaceState,
+    memtables: &[Arc<Memtable>],
+    candidates: &mut [Candidate<'_>],
+) -> Result<()> {
+    memtables.iter().for_each(|memtable| memtable.order_all());
+    let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor(MAX_SEQNO)));
+    let mut records = MergingCursor::new(sources.collect(), Arc::clone(&keyspace.comparator));
+    let mut covers = covers_of(keyspace, memtables, &[]);
+    let mut key: Option<Vec<u8>> = None;
+    records.seek_to_first()?;
+    while records.valid() {
+        if key.as_deref() != Some(records.key()) {
+            let known = key.get_or_insert_default();
+            known.clear();
+            known.extend_from_slice(records.key());
+            let header = records.header();
+            let covered = covers.as_mut().map_or(Ok(0), |covers| covers.of(known))?;
+            if header.kind == Kind::Put && header.seqno > covered {
+                for Candidate { log, kept } in candidates.iter_mut() {
+                    if let Some(position) = log.values.position(header.seqno) {
+                        kept.note(position, records.value().len() as u64);
+                    }
+                }
+            }
+        }
+        records.next()?;
+    }
+    Ok(())
+}

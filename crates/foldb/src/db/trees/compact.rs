@@ -1,0 +1,235 @@
+//! Compaction from the database's side: which job next, and the installation of its slices.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::compaction::job::{JobContext, Slice, assert_inputs_in_order};
+use crate::compaction::policy::KeyRange as ShapeRange;
+use crate::counters::Total;
+use crate::db::core::Core;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::tree::Claim;
+use crate::db::state::tree::Tree;
+use crate::error::Result;
+use crate::events::Event;
+use crate::key::{Comparator, KeyBounds};
+use crate::limits;
+use crate::version::{Edit, KeyspaceEdit};
+
+impl Core {
+    /// Claims the job that the policy wants done next, unless somebody runs one alone.
+    pub(crate) fn begin_job(&self) -> Option<Claim> {
+        let mut tree = self.lock_tree();
+        if !self.background.may_begin_jobs() {
+            return None;
+        }
+        let is_idle = self.is_idle(&mut tree);
+        let idle = is_idle || self.background.is_rest_awaited();
+        let claim = self
+            .pick(&mut tree)
+            .or_else(|| self.pick_read_fold(&tree))
+            .or_else(|| self.pick_for_reads(&tree))
+            .or_else(|| if idle { self.pick_when_idle(&tree) } else { None })
+            .or_else(|| self.pick_revealing(&tree, is_idle));
+        debug_assert!(
+            claim.is_some() || self.stopped_for_nothing(&tree).is_none(),
+            "level 0 of keyspace {:?} stops writers, and the policy has no job",
+            self.stopped_for_nothing(&tree)
+        );
+        self.background.at_rest.store(claim.is_none() && is_idle, Ordering::Release);
+        let claim = claim?;
+        tree.claim(&claim);
+        Some(claim)
+    }
+
+    /// Gives up the claim of a job, if there is one.
+    pub(crate) fn end_job(&self, claim: &mut Option<Claim>) {
+        if let Some(Claim { keyspace, job }) = claim.take() {
+            let output_run = job.output_run;
+            // It holds what it read. Who waits for its end then finds that thrown away.
+            drop(job);
+            if let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id) {
+                own.running.retain(|other| other.output_run != output_run);
+                own.settled = false;
+            }
+        }
+        self.remove_unreferenced_tables();
+    }
+
+    /// Does and installs the next slice of a job. `false` when it is done, or the keyspace was
+    /// dropped.
+    pub(crate) fn job_step(&self, Claim { keyspace, job }: &Claim) -> Result<bool> {
+        if self.stopping() || keyspace.has_failed() {
+            return Ok(false);
+        }
+        self.check_writable()?;
+        let (version, flushed_through) = {
+            let tree = self.lock_tree();
+            let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(false) };
+            (Arc::clone(&own.version), own.flushed_through)
+        };
+        let start = self.options.env.clock.now();
+        let resolver = self.registry.resolver();
+        let next_number = || self.new_file_number();
+        let memory = self.work_memory();
+        let context = JobContext {
+            version: &version,
+            flushed_through,
+            fs: &self.options.env.fs,
+            names: &self.names,
+            tables: &keyspace.tables,
+            comparator: &keyspace.comparator,
+            operators: &resolver,
+            snapshots: &self.snapshots.live(),
+            next_number: &next_number,
+            table_options: self.table_options(keyspace, job.output_level),
+            target_file_size: self.settings.tree.target_file_size,
+            memory: &memory,
+            values: self.value_writer(keyspace, &next_number, &memory),
+        };
+        let slice = keyspace.guarded("a compaction", || {
+            let slice = job.step(context)?;
+            if keyspace.custom_order
+                && let Some(slice) = &slice
+            {
+                let after = version.apply(&slice.edits, &*keyspace.comparator, &Arc::default())?;
+                job.check_progress(&version, &after, &*keyspace.comparator)?;
+            }
+            Ok(slice)
+        })?;
+        let Some(slice) = slice else { return Ok(false) };
+        self.totals.add(Total::CompactionSlices, 1);
+        self.totals.add(Total::TrivialMoves, u64::from(slice.moved));
+        self.totals.add(Total::BytesCompactionRead, slice.bytes_above + slice.bytes_base);
+        self.totals.add(Total::BytesCompaction, slice.bytes_written);
+        self.totals.add(Total::BytesSegments, slice.segments.bytes);
+        self.totals.add(Total::CompactionRecordsIn, slice.counts.records_in);
+        self.totals.add(Total::CompactionRecordsOut, slice.counts.records_out);
+        self.totals.add(Total::FailedMerges, slice.counts.failed);
+        self.tell_failures(keyspace, &slice.failures);
+        let (bytes_read, bytes_written) =
+            (slice.bytes_above + slice.bytes_base, slice.bytes_written);
+        self.totals.add_level_bytes(job.output_level, slice.bytes_written);
+        if !self.install_slice(keyspace, slice)? {
+            return Ok(false);
+        }
+        drop(version);
+        self.remove_unreferenced_tables();
+        self.events.tell(&Event::Compaction {
+            keyspace: Arc::clone(&keyspace.name),
+            output_level: job.output_level,
+            bytes_read,
+            bytes_written,
+            duration: self.options.env.clock.now() - start,
+        });
+        Ok(true)
+    }
+
+    /// Makes a slice part of its keyspace's tree; `false` if that was dropped meanwhile.
+    fn install_slice(&self, keyspace: &KeyspaceState, slice: Slice) -> Result<bool> {
+        let mut tree = self.lock_tree();
+        if !tree.keyspaces.contains_key(&keyspace.id) {
+            // A table that moved is the version's, and goes with it.
+            self.discard_tables(slice.new_tables());
+            self.discard_segments(&tree, keyspace.id, &slice.segments.placed);
+            return Ok(false);
+        }
+        if slice.bytes_base > 0
+            && let Some(own) = tree.keyspaces.get_mut(&keyspace.id)
+        {
+            own.dead_share.observe(slice.bytes_above, slice.bytes_base, slice.bytes_written);
+        }
+        let written: Vec<u64> = slice.new_tables().collect();
+        let segments = slice.segments;
+        let change = KeyspaceEdit::of_tree(keyspace.id, slice.edits);
+        let installed = self.install(&mut tree, Edit::of_keyspace(change));
+        installed.inspect_err(|_| {
+            self.discard_uninstalled(written);
+            self.discard_segments(&tree, keyspace.id, &segments.placed);
+        })?;
+        Ok(true)
+    }
+
+    /// Compacts a key range of a keyspace into the last level and waits for it.
+    pub(crate) fn compact(&self, keyspace: &KeyspaceState, range: KeyBounds<'_>) -> Result<()> {
+        check_ends(range)?;
+        keyspace.check_ends(range)?;
+        self.flush_sealed()?;
+        self.compact_range(keyspace, widened(range, &*keyspace.comparator), 0, || Ok(()))
+    }
+
+    /// Folds all that can be folded of a keyspace, operands that nothing else would touch included.
+    pub(crate) fn fold_all(&self, keyspace: &KeyspaceState) -> Result<()> {
+        self.flush_sealed()?;
+        // Tables written from now on are as folded as they can be.
+        self.compact_range(keyspace, ShapeRange::ALL, self.new_file_number(), || Ok(()))
+    }
+
+    pub(crate) fn compact_range(
+        &self,
+        keyspace: &KeyspaceState,
+        range: ShapeRange,
+        operands_below: u64,
+        stepped: impl Fn() -> Result<()>,
+    ) -> Result<()> {
+        keyspace.check_comparator()?;
+        if keyspace.guarded("a compaction", || Ok(range.is_empty(&*keyspace.comparator)))? {
+            return Ok(());
+        }
+        let next = |core: &Core| {
+            let mut tree = core.lock_tree();
+            let claim = core.pick_manual(&tree, keyspace.id, &range, operands_below)?;
+            tree.claim(&claim);
+            Some(claim)
+        };
+        self.run_alone(next, stepped)?;
+        keyspace.check_comparator()
+    }
+}
+
+/// Refuses a range whose ends are too long: edits of the tree store them.
+fn check_ends((start, end): KeyBounds<'_>) -> Result<()> {
+    let ends = [("the start of a range", start), ("the end of a range", end)];
+    ends.into_iter().try_for_each(|(what, end)| match end {
+        Bound::Included(key) | Bound::Excluded(key) => limits::check_key(what, key),
+        Bound::Unbounded => Ok(()),
+    })
+}
+
+impl Tree {
+    /// Notes that a job is being done.
+    fn claim(&mut self, Claim { keyspace, job }: &Claim) {
+        self.next_run = self.next_run.max(job.output_run + 1);
+        self.last_served = keyspace.id;
+        if let Some(own) = self.keyspaces.get_mut(&keyspace.id) {
+            let checked = keyspace.guarded("the choice of a compaction", || {
+                assert_inputs_in_order(job, &own.version, &*keyspace.comparator);
+                Ok(())
+            });
+            // A job of a keyspace that failed ends with its first step.
+            debug_assert!(checked.is_ok() || keyspace.has_failed());
+            own.running.push(job.clone());
+        }
+    }
+}
+
+/// A range of the caller's as `[lo, hi)`, made larger where that cannot be said exactly.
+fn widened((start, end): KeyBounds<'_>, comparator: &dyn Comparator) -> ShapeRange {
+    let lo = match start {
+        Bound::Unbounded => None,
+        Bound::Included(key) | Bound::Excluded(key) => Some(Arc::from(key)),
+    };
+    let hi = match end {
+        Bound::Unbounded => None,
+        Bound::Excluded(key) => Some(Arc::from(key)),
+        Bound::Included(key) if comparator.bytewise_order() => {
+            // The first key behind it in the order of the bytes.
+            let mut successor = key.to_vec();
+            successor.push(0);
+            Some(successor.into())
+        }
+        Bound::Included(_) => None,
+    };
+    ShapeRange { lo, hi }
+}

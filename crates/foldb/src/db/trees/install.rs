@@ -1,0 +1,226 @@
+//! Changing the tree: one manifest edit at a time.
+//!
+//! Order of an install: files synced, their directory synced, edit synced, view replaced, old files
+//! unlinked when their last reader lets go. A crash between any two leaves the old tree or the new.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use crate::counters::Total;
+use crate::db::core::Core;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::tree::KeyspaceTree;
+use crate::db::state::tree::Tree;
+use crate::error::{Error, ErrorKind, Result};
+use crate::faults::{Fault, planted};
+use crate::files::FileKind;
+use crate::version::{Edit, Manifest, TreeEdit, Version, check_order, check_structure};
+
+/// Keys in the tree up to which every install checks the order invariant key by key, in builds with
+/// debug assertions.
+const DEEP_CHECK_ENTRIES: u64 = 20_000;
+
+impl Core {
+    /// Makes an edit durable and its versions the current ones. All its keyspaces exist.
+    ///
+    /// # Errors
+    /// Of the manifest: see [`Core::append_edit`]. Nothing changed for readers then.
+    pub(crate) fn install(&self, tree: &mut Tree, mut edit: Edit) -> Result<()> {
+        let mut versions = Vec::with_capacity(edit.keyspaces.len());
+        for change in &mut edit.keyspaces {
+            let own = &tree.keyspaces[&change.id];
+            versions.push(own.keyspace.guarded("a change of the tree", || {
+                let comparator = &*own.keyspace.comparator;
+                let version =
+                    Arc::new(own.version.apply(&change.tree, comparator, &self.segment_files)?);
+                check_invariants(&own.keyspace, &version)?;
+                Ok(version)
+            })?);
+            change.dead_share = Some(own.dead_share.get());
+        }
+        if names_files(&edit) && !planted(Fault::SkipDirSync) {
+            let directory = self.names.directory();
+            let synced = self.options.env.fs.sync_dir(directory);
+            synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
+        }
+        edit.next_file = Some(self.next_file.load(Ordering::Relaxed));
+        edit.next_run = Some(tree.next_run);
+        edit.last_seqno = Some(self.published());
+        edit.totals = Some(self.totals.to_vec());
+        self.append_edit(tree, &edit)?;
+        tree.log = edit.log.unwrap_or(tree.log);
+        for (change, version) in edit.keyspaces.iter().zip(versions) {
+            let Some(own) = tree.keyspaces.get_mut(&change.id) else { continue };
+            let old = std::mem::replace(&mut own.version, Arc::clone(&version));
+            for inserted in &change.tree {
+                if let TreeEdit::Insert { file, .. } = inserted
+                    && file.kept_apart > 0
+                {
+                    self.snapshots.note_kept_apart(file.kept_apart);
+                }
+            }
+            own.flushed_through = change.flushed_through.unwrap_or(own.flushed_through);
+            own.settled = false;
+            own.keyspace.view.install(Arc::clone(&version), own.flushed_through);
+            old.mark_obsolete_files(&version);
+            own.keyspace.growing.remove_obsolete();
+            own.keyspace.merge_turn.changed();
+            own.keyspace.read_credit.tree_changed();
+            own.keyspace.gone_credit.tree_changed();
+            self.set_pace(own);
+        }
+        if tree.manifest.is_long() {
+            self.roll_manifest(tree)?;
+        }
+        Ok(())
+    }
+
+    /// Makes an edit durable.
+    ///
+    /// # Errors
+    /// If it could not be appended (a full disk, say) nothing happened, and it may be tried again;
+    /// if it could not be synced writes are refused from now on. `Closed`: the files may be
+    /// somebody else's.
+    pub(crate) fn append_edit(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
+        self.append_unsynced(tree, edit)?;
+        tree.manifest.sync().inspect_err(|error| self.poison(error))
+    }
+
+    /// The same for an edit that the caller makes durable.
+    pub(crate) fn append_unsynced(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
+        self.check_lock()?;
+        self.check_sound()?;
+        let before = tree.manifest.len();
+        tree.manifest.append(edit)?;
+        self.totals.add(Total::BytesManifest, tree.manifest.len() - before);
+        Ok(())
+    }
+
+    /// Refuses to touch files that may be those of another open by now.
+    ///
+    /// # Errors
+    /// `Closed`.
+    fn check_lock(&self) -> Result<()> {
+        match &*self.lock.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(lock) if lock.is_held() => Ok(()),
+            Some(_) => {
+                let message = "this process was forked from the one that has the database open: \
+                               open it after the fork";
+                Err(Error::new(ErrorKind::Closed, message))
+            }
+            None => Err(Error::new(ErrorKind::Closed, "the database was closed meanwhile")),
+        }
+    }
+
+    /// Begins a new manifest that describes the current state, and removes the old one. If it
+    /// cannot be begun the old one stays in force, and the next edit tries again.
+    ///
+    /// # Errors
+    /// When it is unknown which of the two is in force: writes are refused.
+    fn roll_manifest(&self, tree: &mut Tree) -> Result<()> {
+        let begun = self.begin_manifest(tree);
+        if self.poison.get().is_some() { begun } else { Ok(()) }
+    }
+
+    /// Begins a new manifest that describes the current state, and removes the old one.
+    ///
+    /// # Errors
+    /// If it could not be begun nothing happened; if it is unknown which of the two is in force
+    /// writes are refused from now on.
+    pub(crate) fn begin_manifest(&self, tree: &mut Tree) -> Result<()> {
+        self.check_lock()?;
+        let number = self.new_file_number();
+        let snapshot = self.describe(tree);
+        let fs = &self.options.env.fs;
+        let next = Manifest::begin(fs, &self.names, number, self.database, &snapshot)?;
+        next.put_in_force(&**fs, &self.names).inspect_err(|error| self.poison(error))?;
+        let old = std::mem::replace(&mut tree.manifest, next);
+        self.totals.add(Total::BytesManifest, tree.manifest.len());
+        // An old manifest that stays is only a few bytes too many; the next open removes it.
+        let _best_effort = fs.remove(old.path());
+        Ok(())
+    }
+
+    /// One edit that describes everything.
+    pub(crate) fn describe(&self, tree: &Tree) -> Edit {
+        Edit {
+            database: Some(self.database),
+            log: Some(tree.log),
+            next_file: Some(self.next_file.load(Ordering::Relaxed)),
+            next_run: Some(tree.next_run),
+            last_seqno: Some(self.published()),
+            next_keyspace: Some(tree.next_keyspace),
+            operators: self.registry.resolver().dynamic_definitions().cloned().collect(),
+            totals: Some(self.totals.to_vec()),
+            keyspaces: tree.keyspaces.values().map(KeyspaceTree::describe).collect(),
+            dropped: Vec::new(),
+        }
+    }
+
+    /// Unlinks tables that were written for a keyspace that was dropped meanwhile.
+    pub(crate) fn discard_tables(&self, numbers: impl IntoIterator<Item = u64>) {
+        self.unlink(numbers.into_iter().map(FileKind::Table));
+    }
+
+    /// Unlinks files, unless the lock was let go: then they are somebody else's.
+    fn unlink(&self, files: impl Iterator<Item = FileKind>) {
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock.is_some() {
+            self.unlink_locked(files);
+        }
+    }
+
+    /// The caller holds the database's lock, which is there.
+    fn unlink_locked(&self, files: impl Iterator<Item = FileKind>) {
+        for file in files {
+            let path = match file {
+                FileKind::Segment(number) => self.names.segment(number),
+                FileKind::Table(number) => self.names.table(number),
+                _ => continue,
+            };
+            // What cannot be unlinked now is removed at the next open.
+            let _best_effort = self.options.env.fs.remove(&path);
+        }
+    }
+
+    /// Unlinks tables that were to be installed and were not: they are written anew when the step
+    /// is tried again, and a full disk must not fill with them. After a failed sync they stay, for
+    /// the manifest may name them.
+    pub(crate) fn discard_uninstalled(&self, numbers: Vec<u64>) {
+        if self.poison.get().is_none() {
+            self.discard_tables(numbers);
+        }
+    }
+
+    /// Unlinks files that nobody refers to any more. After a failed sync they stay: an edit that
+    /// may be on the medium may refer to them.
+    /// When it returns they are gone, whoever unlinks them.
+    pub(crate) fn remove_unreferenced_tables(&self) {
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // In this order: who fails says so before he lets go of what he wrote.
+        let files = self.segment_files.trash().empty();
+        if self.poison.get().is_none() && lock.is_some() {
+            self.unlink_locked(files.into_iter());
+        }
+    }
+}
+
+fn check_invariants(keyspace: &KeyspaceState, version: &Version) -> Result<()> {
+    check_structure(version, &*keyspace.comparator);
+    if cfg!(debug_assertions) {
+        let entries: u64 = version.tables().map(|table| table.file.entries).sum();
+        let ranges: u64 = version.tables().map(|table| table.file.range_deletes).sum();
+        // Range tombstones are compared with everything.
+        if (entries + ranges) * (1 + ranges / 32) <= DEEP_CHECK_ENTRIES {
+            check_order(version, &keyspace.tables, &*keyspace.comparator)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the edit names files whose names may not be durable yet.
+fn names_files(edit: &Edit) -> bool {
+    let mut changes = edit.keyspaces.iter().flat_map(|keyspace| &keyspace.tree);
+    edit.log.is_some()
+        || changes.any(|change| matches!(change, TreeEdit::Insert { .. } | TreeEdit::Place(_)))
+}

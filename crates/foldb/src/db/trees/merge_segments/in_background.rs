@@ -1,0 +1,189 @@
+//! Merging by itself: when there is something to do, one step at a time, and no faster than it may
+//! read and write.
+//!
+//! A merge that rests has a worker all the same, and with a small `merge_io_budget` it may rest for
+//! hours. So that nothing waits for a rest, the worker compacts meanwhile where that is due, and a
+//! caller with a merge of its own ends the rest.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, TryLockError};
+use std::time::Duration;
+
+use crate::compaction::policy::KeyRange as ShapeRange;
+use crate::db::core::Core;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::tree::Claim;
+use crate::db::state::tree::{KeyspaceTree, Tree};
+use crate::db::throttle::give_way::Courtesy;
+use crate::db::trees::merge_segments::step::{Merged, candidates, stopped};
+use crate::error::{Error, Result};
+use crate::events::Event;
+use crate::gc::pick;
+use crate::options::Options;
+use crate::runtime::{Tenant, Work};
+
+/// Between two looks whether a rest is to end.
+const NAP: Duration = Duration::from_millis(50);
+
+/// How long a compaction that failed during a rest is left alone.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The time that so many bytes take at so many a second: a century at most.
+fn time_at(bytes: u64, a_second: u64) -> Duration {
+    const CENTURY: f64 = 100.0 * 365.0 * 86_400.0;
+    Duration::from_secs_f64((bytes as f64 / a_second as f64).min(CENTURY))
+}
+
+impl Core {
+    /// One merge of the background's; whether there was one to do.
+    pub(crate) fn merge_work(&self) -> Result<bool> {
+        if !self.merges_by_itself() {
+            return Ok(false);
+        }
+        let _merging = match self.background.merging.try_lock() {
+            Ok(merging) => merging,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(false),
+        };
+        let bound = self.merge_bound(self.settings.segments.max_dead_fraction);
+        let memory = self.settings.segments.merge_memory_budget;
+        let start = self.options.env.clock.now();
+        let courtesy = Courtesy::new(self);
+        let progress = |read: u64| {
+            courtesy.give_way();
+            self.compact_for_writers();
+            self.keep_to_io_budget(2 * read, start);
+            courtesy.resume();
+            if self.stopping() { Err(stopped()) } else { Ok(()) }
+        };
+        for keyspace in self.all_keyspaces() {
+            let turn = &keyspace.merge_turn;
+            // In this order: what changes after the first line is looked at the next time.
+            let seen = turn.changes();
+            if turn.is_settled() || !turn.may_try(start) || keyspace.has_failed() {
+                continue;
+            }
+            let merged = self.merge_step(&keyspace, bound, memory, &progress);
+            if merged.is_ok() {
+                turn.succeeded();
+            }
+            match merged {
+                Ok(Merged::Nothing) => turn.settle_at(seen),
+                Ok(Merged::Rewritten(step)) => {
+                    if !step.helped() {
+                        turn.settle_at(seen + u64::from(step.installed));
+                    }
+                    return Ok(true);
+                }
+                Ok(Merged::LeftAlone) => return Ok(true),
+                Err(_) if self.stopping() => return Ok(false),
+                Err(error) if self.check_writable().is_err() => return Err(error),
+                Err(error) => {
+                    // It stops nobody else: not the merges of other keyspaces, and nobody who
+                    // writes.
+                    turn.failed(error.clone(), self.options.env.clock.now());
+                    self.events.tell(&Event::BackgroundError { error });
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn merges_by_itself(&self) -> bool {
+        self.settings.segments.max_dead_fraction < 1.0
+            && !self.settings.disable_auto_compactions
+            && self.background.may_begin_jobs()
+    }
+
+    /// Whether the background has a merge to do.
+    pub(crate) fn is_merge_due(&self) -> bool {
+        let bound = self.merge_bound(self.settings.segments.max_dead_fraction);
+        self.merges_by_itself()
+            && self.all_keyspaces().iter().any(|keyspace| {
+                // No work is done for a keyspace whose comparator failed, this neither.
+                !keyspace.has_failed() && !keyspace.merge_turn.is_settled() && {
+                    let version = Arc::clone(&keyspace.view.load().version);
+                    !pick(candidates(keyspace, &version), bound).is_empty()
+                }
+            })
+    }
+
+    /// Why a merge in the background failed that was not done since.
+    pub(crate) fn merge_error(&self) -> Option<Error> {
+        self.all_keyspaces().iter().find_map(|keyspace| keyspace.merge_turn.error())
+    }
+
+    /// Waits until no more bytes were moved since `start` than the budget allows. Meanwhile the
+    /// worker compacts, and does what else the runtime has to do: a rest may take hours, and it
+    /// may be the only worker. The wait ends when a caller wants to merge.
+    fn keep_to_io_budget(&self, bytes: u64, start: Duration) {
+        let budget = self.settings.segments.merge_io_budget;
+        if budget == 0 {
+            return;
+        }
+        let clock = &self.options.env.clock;
+        let due = start.saturating_add(time_at(bytes, budget));
+        let mut compact_from = Duration::ZERO;
+        while let Some(left) = due.checked_sub(clock.now()).filter(|left| !left.is_zero()) {
+            if self.stopping() || self.background.merge_callers.load(Ordering::Acquire) > 0 {
+                return;
+            }
+            let helped = self.runtime.workers().step_beside();
+            let outcome =
+                if clock.now() < compact_from { Ok(false) } else { self.compact_beside() };
+            match outcome {
+                Ok(true) => {}
+                Ok(false) if helped => {}
+                Ok(false) => clock.sleep(left.min(NAP)),
+                Err(_) => compact_from = clock.now() + RETRY,
+            }
+        }
+    }
+
+    /// One step of a compaction, on the worker that merges. Whether there was one to do.
+    fn compact_beside(&self) -> Result<bool> {
+        let outcome = self.compaction_slice();
+        if !matches!(outcome, Ok(false)) {
+            Tenant::stepped(self, Work::Compaction, &outcome);
+        }
+        outcome
+    }
+
+    /// Compacts while level 0 of a keyspace slows or stops writers.
+    pub(crate) fn compact_for_writers(&self) {
+        // A job that begins while the database closes ends at once, and level 0 stays as deep.
+        while self.level0_is_deep()
+            && !self.stopping()
+            && !self.background.is_compaction_failing()
+            && matches!(self.compact_beside(), Ok(true))
+        {}
+    }
+
+    /// Whether level 0 of a keyspace slows or stops writers.
+    fn level0_is_deep(&self) -> bool {
+        let Options { level0_slowdown_trigger, level0_stop_trigger, .. } = self.options;
+        let most = level0_slowdown_trigger.min(level0_stop_trigger);
+        let runs = |own: &Arc<KeyspaceState>| own.view.load().version.levels[0].runs.len();
+        self.all_keyspaces().iter().any(|own| !own.has_failed() && runs(own) >= most)
+    }
+
+    /// A job that makes dead values known, where not knowing them is all that keeps the bound from
+    /// being met (H21).
+    ///
+    /// While somebody writes a job must make many known, for each compacts all of the tree; once
+    /// nobody does the bound is met.
+    pub(crate) fn pick_revealing(&self, tree: &Tree, is_idle: bool) -> Option<Claim> {
+        let bound = self.settings.segments.max_dead_fraction;
+        if bound >= 1.0 {
+            return None;
+        }
+        let least = if is_idle { 0.0 } else { bound / 4.0 };
+        let hides = |own: &&KeyspaceTree| {
+            own.running.is_empty()
+                && !own.keyspace.has_failed()
+                && own.hides_dead_values(bound, least)
+        };
+        let own = tree.keyspaces.values().find(hides)?;
+        self.pick_manual(tree, own.keyspace.id, &ShapeRange::ALL, 0)
+    }
+}

@@ -1,0 +1,248 @@
+//! Merging because somebody asks for it: all keyspaces, step by step, until the bound holds.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
+
+use crate::compaction::policy::KeyRange as ShapeRange;
+use crate::counters::Hold;
+use crate::db::core::Core;
+use crate::db::handle::database::Db;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::throttle::give_way::Courtesy;
+use crate::db::trees::merge_segments::step::{Merged, stopped};
+use crate::db::trees::merge_segments::{MergeOptions, MergeProgress, MergeReport};
+use crate::error::{Error, Result};
+use crate::gc::Bound;
+use crate::version::Version;
+
+/// Microseconds between looks whether readers have let go of replaced files.
+const MOMENTS: [u64; 12] =
+    [20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 30_000];
+
+impl Db {
+    /// Gives back the space of separated values that were overwritten or deleted, until the
+    /// options' bound holds in every keyspace. In the background this happens by itself
+    /// ([`crate::Options::max_dead_fraction`]); this is for less dead space, or a moment of one's
+    /// choosing. Reads, writes and snapshots go on meanwhile; while there are any it works a third
+    /// of the time, or a sixth beside writes that sync, so that they hardly notice. What is in
+    /// memtables is not flushed.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a fraction outside 0 to 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`. A
+    /// segment file that is found damaged is left alone, and told as an
+    /// [`crate::Event::BackgroundError`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use foldb::{Db, MergeOptions, Options};
+    ///
+    /// let options = Options {
+    ///     create_if_missing: true,
+    ///     value_separation_min: Some(512),
+    ///     ..Options::default()
+    /// };
+    /// let db = Db::open(dir.path(), options)?;
+    /// for round in 0..2u8 {
+    ///     for n in 0..100 {
+    ///         db.put(format!("key{n:03}"), [round; 1000])?;
+    ///     }
+    ///     db.flush()?;
+    /// }
+    /// let report = db.merge_segments(&MergeOptions::default())?;
+    /// assert!(report.reduction_ratio() > 0.4);
+    /// assert_eq!(db.get("key007")?.unwrap(), [1; 1000]);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn merge_segments(&self, options: &MergeOptions) -> Result<MergeReport> {
+        self.core().merge_segments(options)
+    }
+}
+
+impl Core {
+    fn merge_segments(&self, options: &MergeOptions) -> Result<MergeReport> {
+        self.check_writable()?;
+        self.check_may_wait()?;
+        if !(0.0..=1.0).contains(&options.max_dead_fraction) {
+            return Err(Error::invalid_argument(format!(
+                "max_dead_fraction is {}, but must be between 0 and 1",
+                options.max_dead_fraction
+            )));
+        }
+        OnDemand {
+            core: self,
+            options,
+            courtesy: Courtesy::new(self),
+            bytes_before: self.segment_stats().bytes,
+            bound: self.merge_bound(options.max_dead_fraction),
+        }
+        .run()
+    }
+}
+
+/// A merge that somebody asked for.
+struct OnDemand<'a> {
+    core: &'a Core,
+    options: &'a MergeOptions,
+    courtesy: Courtesy<'a>,
+    bytes_before: u64,
+    bound: Bound,
+}
+
+impl OnDemand<'_> {
+    fn run(&self) -> Result<MergeReport> {
+        let core = self.core;
+        let start = core.options.env.clock.now();
+        core.take_longest_hold();
+        let versions = core.versions_in_force();
+        if self.options.compact_first {
+            match core.reveal_dead_values(self.bound.dead_fraction, &|| self.pause()) {
+                Err(_) if self.is_cancelled() => {}
+                revealed => revealed?,
+            }
+        }
+        let mut report = MergeReport { bytes_before: self.bytes_before, ..MergeReport::default() };
+        {
+            // Waits for a merge in the background to end its step, which rests no more meanwhile.
+            let _caller = MergeCaller::new(core);
+            let _merging = core.background.merging.lock().unwrap_or_else(PoisonError::into_inner);
+            self.courtesy.resume();
+            for keyspace in core.all_keyspaces() {
+                self.merge(&keyspace, &mut report)?;
+            }
+            core.remove_as_readers_let_go(&versions);
+        }
+        report.cancelled = self.is_cancelled();
+        report.bytes_after = core.segment_stats().bytes;
+        let hold = core.take_longest_hold();
+        (report.longest_lock, report.longest_lock_cpu) = (hold.wall, hold.cpu);
+        report.duration = core.options.env.clock.now() - start;
+        Ok(report)
+    }
+
+    /// Merges files of a keyspace until its bound holds, or nothing helps any more.
+    fn merge(&self, keyspace: &Arc<KeyspaceState>, report: &mut MergeReport) -> Result<()> {
+        let memory =
+            self.options.memory_budget.unwrap_or(self.core.settings.segments.merge_memory_budget);
+        while !self.is_cancelled() {
+            let read_before = report.bytes_read;
+            let progress = |read| {
+                self.tell(read_before + read);
+                self.pause()
+            };
+            match self.core.merge_step(keyspace, self.bound, memory, &progress) {
+                Ok(Merged::Rewritten(step)) => {
+                    report.add(&step);
+                    if !step.helped() {
+                        break;
+                    }
+                }
+                Ok(Merged::LeftAlone) => {}
+                Ok(Merged::Nothing) => break,
+                Err(_) if self.is_cancelled() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&self, bytes_read: u64) {
+        if let Some(progress) = &self.options.progress {
+            let now = self.core.segment_stats();
+            let bytes_reclaimed = self.bytes_before.saturating_sub(now.bytes);
+            progress(&MergeProgress { bytes_read, bytes_reclaimed, bytes_dead: now.dead_bytes });
+        }
+    }
+
+    /// Gives way to others.
+    ///
+    /// # Errors
+    /// If it is not to go on.
+    fn pause(&self) -> Result<()> {
+        self.courtesy.give_way();
+        if self.is_cancelled() { Err(stopped()) } else { self.core.check_open() }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.options.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+    }
+}
+
+/// A caller merges, or waits until it may.
+struct MergeCaller<'a>(&'a Core);
+
+impl<'a> MergeCaller<'a> {
+    fn new(core: &'a Core) -> MergeCaller<'a> {
+        core.background.merge_callers.fetch_add(1, Ordering::AcqRel);
+        MergeCaller(core)
+    }
+}
+
+impl Drop for MergeCaller<'_> {
+    fn drop(&mut self) {
+        self.0.background.merge_callers.fetch_sub(1, Ordering::AcqRel);
+        // A worker that found the merge taken has found nothing to do.
+        self.0.wake();
+    }
+}
+
+/// Versions, and whose they are.
+type Versions = [(Arc<KeyspaceState>, Weak<Version>)];
+
+impl Core {
+    fn versions_in_force(&self) -> Vec<(Arc<KeyspaceState>, Weak<Version>)> {
+        let keyspaces = self.all_keyspaces();
+        let version = |own: &Arc<KeyspaceState>| Arc::downgrade(&own.view.load().version);
+        keyspaces.iter().map(|own| (Arc::clone(own), version(own))).collect()
+    }
+
+    /// Removes the files of those versions that were replaced. Reads in progress let go of them
+    /// within moments, and only note it; longer ones, like iterators, are not waited for.
+    fn remove_as_readers_let_go(&self, versions: &Versions) {
+        for pause in MOMENTS.map(Duration::from_micros) {
+            let is_over = versions.iter().all(|(own, version)| {
+                // What is in force is not replaced.
+                let in_force = Arc::as_ptr(&own.view.load().version);
+                version.strong_count() == 0 || std::ptr::eq(version.as_ptr(), in_force)
+            });
+            let is_over = is_over && !self.segment_files.awaits_readers();
+            self.remove_unreferenced_tables();
+            if is_over {
+                return;
+            }
+            self.options.env.clock.sleep(pause);
+        }
+        self.remove_unreferenced_tables();
+    }
+
+    /// The longest time since the last call that a lock was held in the way of readers or writers:
+    /// one that views are changed under, or the one on the list of open segment files.
+    fn take_longest_hold(&self) -> Hold {
+        let of_files = self.runtime.ledger().tables.longest_segments_hold.take();
+        let keyspaces = self.all_keyspaces();
+        let installs = keyspaces.iter().map(|keyspace| keyspace.view.longest_install.take());
+        installs.fold(of_files, Hold::max)
+    }
+
+    /// Compacts trees whose overwritten values are not known as dead yet, where that may matter. An
+    /// error of `between_slices` ends it.
+    fn reveal_dead_values(
+        &self,
+        fraction: f64,
+        between_slices: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
+        for keyspace in self.all_keyspaces() {
+            let hides = {
+                let tree = self.lock_tree();
+                let own = tree.keyspaces.get(&keyspace.id);
+                own.is_some_and(|own| own.is_worth_compacting_first(fraction))
+            };
+            if hides {
+                between_slices()?;
+                self.compact_range(&keyspace, ShapeRange::ALL, 0, between_slices)?;
+            }
+        }
+        Ok(())
+    }
+}

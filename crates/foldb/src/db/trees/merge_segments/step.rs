@@ -1,0 +1,204 @@
+//! One step: the files of a keyspace that are most dead are rewritten into one, and the new one is
+//! installed.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::counters::Total;
+use crate::db::core::Core;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::Event;
+use crate::gc::{Bound, Rewrite, RewriteContext, Rewritten, pick};
+use crate::segment::{FileUse, WriterContext};
+use crate::version::{Edit, KeyspaceEdit, TreeEdit, Version};
+
+/// What came of a look for something to merge.
+pub(crate) enum Merged {
+    /// The bound holds.
+    Nothing,
+    Rewritten(MergeStep),
+    /// A file, or a table that refers to it, was found missing or damaged. It is left alone from
+    /// now on, and the others come next.
+    LeftAlone,
+}
+
+/// One rewrite, installed.
+pub(crate) struct MergeStep {
+    pub(crate) rewritten: Rewritten,
+    pub(crate) files: u64,
+    /// Bytes of the old files less those of the new one.
+    pub(crate) reclaimed: u64,
+    pub(crate) install: Duration,
+    /// Whether anything was installed: nothing is of what died or was moved meanwhile.
+    pub(crate) installed: bool,
+}
+
+impl MergeStep {
+    /// Whether there is less to do after it. A file of which no more is dead than was known is not
+    /// to be rewritten for ever.
+    pub(crate) fn helped(&self) -> bool {
+        self.reclaimed > 0 || self.files > 1
+    }
+}
+
+impl Core {
+    pub(crate) fn merge_bound(&self, dead_fraction: f64) -> Bound {
+        Bound { dead_fraction, segment_size: self.settings.segments.size }
+    }
+
+    /// Rewrites the files of a keyspace that are most dead into one, and installs it.
+    pub(crate) fn merge_step(
+        &self,
+        keyspace: &Arc<KeyspaceState>,
+        bound: Bound,
+        memory: usize,
+        progress: &dyn Fn(u64) -> Result<()>,
+    ) -> Result<Merged> {
+        self.check_writable()?;
+        let start = self.options.env.clock.now();
+        let version = {
+            let tree = self.lock_tree();
+            let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(Merged::Nothing) };
+            Arc::clone(&own.version)
+        };
+        let mut victims = pick(candidates(keyspace, &version), bound);
+        // Somebody may have begun to append to one meanwhile.
+        victims.retain(|victim| keyspace.growing.retire(&victim.file));
+        if victims.is_empty() {
+            return Ok(Merged::Nothing);
+        }
+        let mut segments: Vec<_> =
+            victims.iter().flat_map(|victim| victim.segments.iter().copied()).collect();
+        segments.sort_unstable();
+        let next_number = || self.new_file_number();
+        let read = Cell::new(0);
+        let note_read = |bytes| {
+            read.set(read.get() + bytes);
+            progress(read.get())
+        };
+        let tell = |error| self.events.tell(&Event::BackgroundError { error });
+        let mut rewrite = Rewrite::new(RewriteContext {
+            writer: WriterContext {
+                fs: &self.options.env.fs,
+                names: &self.names,
+                segment_files: &self.segment_files,
+                next_number: &next_number,
+                database: self.database,
+                keyspace: keyspace.id,
+            },
+            segments: keyspace.tables.segments(),
+            tables: &keyspace.tables,
+            version: &version,
+            memory,
+            progress: &note_read,
+            damaged: &tell,
+        });
+        let outcome = rewrite.run(&segments);
+        self.totals.add(Total::BytesSegmentMergesRead, read.get());
+        if let Err(error) = outcome {
+            drop(rewrite);
+            self.remove_unreferenced_tables();
+            if self.leaves_alone(&error, &victims, &version) {
+                self.events.tell(&Event::BackgroundError { error });
+                return Ok(Merged::LeftAlone);
+            }
+            return Err(error);
+        }
+        let rewritten = rewrite.finish();
+        self.totals.add(Total::BytesSegmentMerges, rewritten.bytes_written);
+        let (install, installed) = self.install_merge(keyspace, &rewritten)?;
+        let (files, bytes_before) =
+            (victims.len() as u64, victims.iter().map(|victim| victim.end).sum::<u64>());
+        let bytes_reclaimed = bytes_before.saturating_sub(rewritten.bytes_written);
+        drop((victims, version));
+        self.remove_unreferenced_tables();
+        self.totals.add(Total::SegmentMerges, 1);
+        self.totals.add(Total::BytesReclaimed, bytes_reclaimed);
+        self.events.tell(&Event::SegmentMerge {
+            keyspace: Arc::clone(&keyspace.name),
+            files,
+            bytes_read: rewritten.bytes_read,
+            bytes_written: rewritten.bytes_written,
+            bytes_reclaimed,
+            duration: self.options.env.clock.now() - start,
+        });
+        let reclaimed = bytes_reclaimed;
+        Ok(Merged::Rewritten(MergeStep { rewritten, files, reclaimed, install, installed }))
+    }
+
+    /// Has merges leave alone what a rewrite of files failed for; whether the next one is without
+    /// any of them.
+    fn leaves_alone(&self, error: &Error, victims: &[FileUse], version: &Version) -> bool {
+        let is_damaged = || victims.iter().any(|victim| victim.file.is_damaged());
+        let is_of = |path: PathBuf| error.path() == Some(&*path);
+        match error.kind() {
+            ErrorKind::Corruption if !is_damaged() => {
+                // It is a table's: which values are alive is not known where it refers to.
+                let mut tables = version.tables().map(|table| &table.file);
+                let table = tables.find(|file| is_of(self.names.table(file.number)));
+                let referred = table.iter().flat_map(|file| &*file.references);
+                let referred: HashSet<_> = referred.map(|(id, _)| *id).collect();
+                let refers = |victim: &&FileUse| {
+                    table.is_none() || victim.segments.iter().any(|id| referred.contains(id))
+                };
+                victims.iter().filter(refers).for_each(|victim| victim.file.mark_damaged());
+            }
+            ErrorKind::Io => {
+                let file = victims.iter().map(|victim| &victim.file);
+                let mut file = file.filter(|file| is_of(self.names.segment(file.number())));
+                file.next().inspect(|file| file.note_failure());
+            }
+            _ => {}
+        }
+        is_damaged()
+    }
+
+    /// Says where rewritten segments lie. How long that held the tree, and whether there was
+    /// anything to say.
+    fn install_merge(
+        &self,
+        keyspace: &KeyspaceState,
+        rewritten: &Rewritten,
+    ) -> Result<(Duration, bool)> {
+        let clock = &self.options.env.clock;
+        let mut tree = self.lock_tree();
+        let start = clock.now();
+        let mut placed = Vec::new();
+        if let Some(own) = tree.keyspaces.get(&keyspace.id) {
+            let still = rewritten.placed.iter().filter(|(_, from)| {
+                let now = own.version.segments.get(from.segment);
+                now.is_some_and(|now| now.placement == *from)
+            });
+            placed.extend(still.map(|(to, _)| *to));
+        }
+        if !placed.is_empty() {
+            let edits = placed.iter().copied().map(TreeEdit::Place).collect();
+            let change = KeyspaceEdit::of_tree(keyspace.id, edits);
+            let installed = self.install(&mut tree, Edit::of_keyspace(change));
+            installed.inspect_err(|_| self.discard_segments(&tree, keyspace.id, &placed))?;
+        }
+        let hold = clock.now() - start;
+        let all: Vec<_> = rewritten.placed.iter().map(|(to, _)| *to).collect();
+        // All that was rewritten may have died meanwhile.
+        self.discard_segments(&tree, keyspace.id, &all);
+        Ok((hold, !placed.is_empty()))
+    }
+}
+
+/// The files that a merge may take: nobody appends to them, and they are not damaged.
+pub(crate) fn candidates<'a>(
+    keyspace: &'a KeyspaceState,
+    version: &'a Version,
+) -> impl Iterator<Item = FileUse> + 'a {
+    let files = version.segments.files().into_values();
+    files.filter(|file| !file.file.is_damaged() && keyspace.growing.may_retire(&file.file))
+}
+
+#[cold]
+pub(crate) fn stopped() -> Error {
+    Error::new(ErrorKind::Closed, "the merge was stopped")
+}

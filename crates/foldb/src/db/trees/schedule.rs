@@ -1,0 +1,295 @@
+//! Which job next: the trees as the policy sees them, and the policy's pick as a job.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::compaction::job::Job;
+use crate::compaction::policy::{
+    self, KeyRange as ShapeRange, ManualStep, OutputRun, Pick, Policy, RunShape, RunningJob,
+    TableShape, TreeShape,
+};
+use crate::db::core::Core;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::tree::Claim;
+use crate::db::state::tree::{KeyspaceTree, Tree};
+use crate::faults::{Fault, planted};
+use crate::key::{Comparator, KeyspaceId, SeqNo};
+use crate::runtime::IDLE;
+use crate::version::{FileFacts, KeyRange, Run, RunId, TableRef, Upper};
+
+/// Which tables are worth writing anew where they stand, because more of them may fold now.
+pub(crate) struct Refold {
+    /// The live snapshots, oldest first.
+    snapshots: Vec<SeqNo>,
+    /// Files below this number are, if they hold operands.
+    operands_below: u64,
+}
+
+impl Refold {
+    fn is_due(&self, file: &FileFacts) -> bool {
+        let is_released =
+            file.kept_apart > 0 && self.snapshots.binary_search(&file.kept_apart).is_err();
+        is_released || (file.merges > 0 && file.number < self.operands_below)
+    }
+}
+
+impl Core {
+    pub(crate) fn refold(&self) -> Refold {
+        Refold { snapshots: self.snapshots.live(), operands_below: 0 }
+    }
+
+    /// The job that is most urgent over the trees of all keyspaces, if any needs one. Of equally
+    /// urgent ones the keyspace behind the last one served is next, so that none waits for ever.
+    pub(crate) fn pick(&self, tree: &mut Tree) -> Option<Claim> {
+        // In this order: who is released after the second line is noticed the next time.
+        if self.snapshots.take_released() {
+            tree.keyspaces.values_mut().for_each(|own| own.settled = false);
+        }
+        let refold = self.refold();
+        let mut best: Option<(f64, KeyspaceId, Pick)> = None;
+        for id in in_turn(tree) {
+            let Some(own) = tree.keyspaces.get_mut(&id).filter(|own| !own.settled) else {
+                continue;
+            };
+            let urgent = own.ask(|policy, comparator| {
+                policy.most_urgent(&own.shape(&refold), &own.running_jobs(), comparator)
+            });
+            match urgent {
+                None => {
+                    own.settled = true;
+                    if own.running.is_empty() {
+                        // No worker works off what its writers are slowed for.
+                        own.keyspace.pace.clear();
+                    }
+                }
+                Some((urgency, pick)) => {
+                    if best.as_ref().is_none_or(|best| urgency > best.0) {
+                        best = Some((urgency, id, pick));
+                    }
+                }
+            }
+        }
+        let (_, id, pick) = best?;
+        Some(self.claim_of(id, &pick, tree))
+    }
+
+    /// Whether nothing was written for a while, and what was is in tables. Who is stalled has not
+    /// written either, but is not waited for so long, or has sealed what he wrote.
+    pub(crate) fn is_idle(&self, tree: &mut Tree) -> bool {
+        let (written, now) = (self.published(), self.options.env.clock.now());
+        match tree.unwritten_since {
+            Some((seqno, since)) if seqno == written => {
+                now.saturating_sub(since) >= IDLE && self.sealed.len() == 0
+            }
+            _ => {
+                tree.unwritten_since = Some((written, now));
+                false
+            }
+        }
+    }
+
+    /// A job for a database that nobody writes to: of the tree that is not at rest, or one that
+    /// makes reads meet fewer runs.
+    pub(crate) fn pick_when_idle(&self, tree: &Tree) -> Option<Claim> {
+        let refold = self.refold();
+        let (id, pick) = in_turn(tree).find_map(|id| {
+            let own = &tree.keyspaces[&id];
+            let pick = own.ask(|policy, comparator| {
+                let (shape, jobs) = (own.shape(&refold), own.running_jobs());
+                policy.at_rest(&shape, &jobs, comparator).or_else(|| {
+                    let runs = self.settings.tree.idle_runs;
+                    (runs > 0).then(|| policy.idle(&shape, &jobs, runs, comparator)).flatten()
+                })
+            })?;
+            Some((id, pick))
+        })?;
+        Some(self.claim_of(id, &pick, tree))
+    }
+
+    /// The next job on the way of a range into one run of the deepest level; `None` at its end, and
+    /// when the keyspace was dropped. In the end, tables with operands are written anew, too, if
+    /// their numbers lie below `operands_below`.
+    pub(crate) fn pick_manual(
+        &self,
+        tree: &Tree,
+        keyspace: KeyspaceId,
+        range: &ShapeRange,
+        operands_below: u64,
+    ) -> Option<Claim> {
+        let own = tree.keyspaces.get(&keyspace)?;
+        // Nothing else runs meanwhile, so there is never a job to wait for.
+        debug_assert!(own.running.is_empty(), "jobs of the policy's wait for those of callers");
+        self.step_of(
+            own.manual(range, &Refold { operands_below, ..self.refold() })?,
+            keyspace,
+            tree,
+        )
+        .map(|(_, claim)| claim)
+    }
+
+    /// The next job that brings together what the runs hold of one key, and the bytes it rewrites;
+    /// `None` when there is nothing to do, or others are in the way.
+    pub(crate) fn pick_key(
+        &self,
+        tree: &Tree,
+        keyspace: KeyspaceId,
+        key: &Arc<[u8]>,
+    ) -> Option<(u64, Claim)> {
+        let own = tree.keyspaces.get(&keyspace)?;
+        if !own.keyspace.comparator.bytewise_order() {
+            // There is no telling where the next key begins.
+            return None;
+        }
+        let mut behind = key.to_vec();
+        behind.push(0);
+        let range = ShapeRange { lo: Some(Arc::clone(key)), hi: Some(behind.into()) };
+        self.step_of(own.manual(&range, &self.refold())?, keyspace, tree)
+    }
+
+    fn step_of(&self, step: ManualStep, id: KeyspaceId, tree: &Tree) -> Option<(u64, Claim)> {
+        let ManualStep::Run(pick) = step else { return None };
+        let mut claim = self.claim_of(id, &pick, tree);
+        claim.job.move_from = u64::MAX;
+        Some((pick.bytes, claim))
+    }
+
+    /// A keyspace whose level 0 stops writers though no job of it is being done, if there is one.
+    pub(crate) fn stopped_for_nothing(&self, tree: &Tree) -> Option<KeyspaceId> {
+        let stop = self.settings.tree.level0_stop_trigger;
+        let is_stopped = |own: &&KeyspaceTree| {
+            let is_idle = own.running.is_empty() && !own.keyspace.has_failed();
+            is_idle && own.version.levels[0].runs.len() >= stop
+        };
+        let stopped = tree.keyspaces.values().find(is_stopped)?;
+        (!self.settings.disable_auto_compactions).then_some(stopped.keyspace.id)
+    }
+
+    /// Bytes that must be compacted until the trees have their shape.
+    pub(crate) fn debt(&self, tree: &Tree) -> u64 {
+        let refold = self.refold();
+        tree.keyspaces.values().map(|own| own.debt(&refold)).sum()
+    }
+
+    pub(crate) fn claim_of(&self, id: KeyspaceId, pick: &Pick, tree: &Tree) -> Claim {
+        let keyspace = Arc::clone(&tree.keyspaces[&id].keyspace);
+        Claim { keyspace, job: self.job_of(pick, tree.next_run) }
+    }
+
+    fn job_of(&self, pick: &Pick, next_run: RunId) -> Job {
+        let mut inputs: Vec<RunId> =
+            pick.inputs.iter().flat_map(|level| level.runs.iter().copied()).collect();
+        if planted(Fault::MovePastOlderRun) {
+            inputs.truncate(1);
+        }
+        let (output_run, before) = match pick.output {
+            OutputRun::New => (next_run, None),
+            OutputRun::InPlace => (next_run, inputs.first().copied()),
+            OutputRun::Existing(run) => (run, None),
+        };
+        let move_from = match pick.kind {
+            policy::JobKind::Move => 0,
+            policy::JobKind::Merge => self.settings.tree.target_file_size / 2,
+        };
+        let range =
+            KeyRange { lo: pick.range.lo.clone(), hi: pick.range.hi.clone().map(Upper::Excluded) };
+        let output_level = pick.output_level;
+        Job { inputs, range, output_level, output_run, before, move_from }
+    }
+}
+
+/// All keyspaces, those behind the last one served first.
+pub(crate) fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
+    let behind = (Bound::Excluded(tree.last_served), Bound::Unbounded);
+    let ids: Vec<KeyspaceId> = tree
+        .keyspaces
+        .range(behind)
+        .chain(tree.keyspaces.range(..=tree.last_served))
+        .map(|(&id, _)| id)
+        .collect();
+    ids.into_iter()
+}
+
+impl KeyspaceTree {
+    /// What the policy says of this tree. Nothing where its comparator has failed, or does so now.
+    pub(crate) fn ask<T>(
+        &self,
+        question: impl FnOnce(&Policy, &dyn Comparator) -> Option<T>,
+    ) -> Option<T> {
+        let KeyspaceState { policy, comparator, .. } = &*self.keyspace;
+        if self.keyspace.has_failed() {
+            return None;
+        }
+        let answer = self
+            .keyspace
+            .guarded("the choice of a compaction", || Ok(question(policy, &**comparator)));
+        answer.unwrap_or_default()
+    }
+
+    fn manual(&self, range: &ShapeRange, refold: &Refold) -> Option<ManualStep> {
+        self.ask(|policy, comparator| {
+            Some(policy.manual(&self.shape(refold), &self.running_jobs(), range, comparator))
+        })
+    }
+
+    /// Bytes that must be compacted until the tree has its shape.
+    pub(crate) fn debt(&self, refold: &Refold) -> u64 {
+        let debt = self.ask(|policy, comparator| {
+            Some(policy.debt(&self.shape(refold), &self.running_jobs(), comparator))
+        });
+        debt.unwrap_or(0)
+    }
+
+    pub(crate) fn shape(&self, refold: &Refold) -> TreeShape {
+        let busy = |id: RunId| {
+            self.running.iter().any(|job| job.output_run == id || job.inputs.contains(&id))
+        };
+        let run = |run: &Arc<Run>| RunShape {
+            id: run.id,
+            busy: busy(run.id),
+            tables: run.tables.iter().map(|table| self.table_shape(table, refold)).collect(),
+        };
+        let levels = self.version.levels.iter();
+        TreeShape {
+            levels: levels.map(|level| level.runs.iter().map(run).collect()).collect(),
+            dead_share: self.dead_share.get(),
+        }
+    }
+
+    fn table_shape(&self, table: &TableRef, refold: &Refold) -> TableShape {
+        let bytes = table.bytes(&*self.keyspace.comparator);
+        let file = &table.file;
+        // What holds for all of the file is taken to hold for the part of it that exists.
+        let share = |whole: u64| (whole as u128 * bytes as u128 / file.len.max(1) as u128) as u64;
+        TableShape {
+            lo: Arc::clone(&table.lo),
+            hi: Arc::clone(table.hi.key()),
+            hi_included: matches!(table.hi, Upper::Included(_)),
+            bytes,
+            samples: Arc::clone(&file.samples),
+            // What range tombstones delete counts as if each record had been deleted by itself.
+            deletes: share(file.deletes + file.range_deleted).max(file.range_deletes.min(1)),
+            entries: share(file.entries + file.range_deleted).max(file.range_deletes.min(1)),
+            released: refold.is_due(file),
+        }
+    }
+
+    pub(crate) fn running_jobs(&self) -> Vec<RunningJob> {
+        self.running.iter().map(|job| self.running_job(job)).collect()
+    }
+
+    fn running_job(&self, job: &Job) -> RunningJob {
+        let (version, comparator) = (&self.version, &*self.keyspace.comparator);
+        let inputs = job.inputs.iter().filter_map(|&id| version.run(id));
+        let tables = inputs.flat_map(|run| run.overlapping(comparator, &job.range));
+        let input_level = job.inputs.iter().filter_map(|&id| version.position(id)).map(|at| at.0);
+        RunningJob {
+            input_level: input_level.min().unwrap_or(job.output_level),
+            output_level: job.output_level,
+            range: ShapeRange {
+                lo: job.range.lo.clone(),
+                hi: job.range.hi.as_ref().map(|hi| Arc::clone(hi.key())),
+            },
+            remaining_bytes: tables.map(|table| table.bytes(comparator)).sum(),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Value segments from the database's side: who writes to them, who reads them, and what there is.
+
+#[cfg(test)]
+mod accounting;
+
+use std::sync::Arc;
+
+use crate::db::core::Core;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::tree::Tree;
+use crate::error::Result;
+use crate::fold::Chain;
+use crate::key::KeyspaceId;
+use crate::rewriting::memory::WorkMemory;
+use crate::segment::{Placement, Separation, ValueReader, ValueWriter, WriterContext};
+use crate::stats::SegmentStats;
+use crate::version::Version;
+
+/// Bounds of the hints of one segment, in bytes: a merge holds those that it reads and those that
+/// it writes.
+const MOST_HINTS: usize = 4 << 20;
+
+impl Core {
+    /// Takes the large values of a flush or slice; `None` in a keyspace that separates none.
+    pub(crate) fn value_writer<'a>(
+        &'a self,
+        keyspace: &'a KeyspaceState,
+        next_number: &'a dyn Fn() -> u64,
+        memory: &WorkMemory,
+    ) -> Option<ValueWriter<'a>> {
+        let separation = self.separation(keyspace);
+        separation.min?;
+        let context = WriterContext {
+            fs: &self.options.env.fs,
+            names: &self.names,
+            segment_files: &self.segment_files,
+            next_number,
+            database: self.database,
+            keyspace: keyspace.id,
+        };
+        Some(ValueWriter::new(context, separation, &keyspace.growing, memory.charge(0)))
+    }
+
+    pub(crate) fn separation(&self, keyspace: &KeyspaceState) -> Separation {
+        Separation {
+            min: keyspace.settings.value_separation_min.filter(|&min| min < usize::MAX),
+            segment_size: self.settings.segments.size,
+            hints: self.settings.segments.hints,
+            most_hints: (self.settings.segments.merge_memory_budget / 8).min(MOST_HINTS),
+        }
+    }
+
+    /// Gives up segments that were to be installed and were not. After a failed sync they stay, for
+    /// the manifest may name them.
+    pub(crate) fn discard_segments(&self, tree: &Tree, id: KeyspaceId, segments: &[Placement]) {
+        if self.poison.get().is_some() {
+            return;
+        }
+        let own = tree.keyspaces.get(&id);
+        for placement in segments {
+            let is_used = own.is_some_and(|own| {
+                own.version.segments.iter().any(|used| used.placement.file == placement.file)
+            });
+            let file = self.segment_files.get(placement.file);
+            if is_used {
+                // What failed now may fail again: what it leaves behind must not add up.
+                if let Some(own) = own {
+                    own.keyspace.growing.retire(&file);
+                }
+            } else {
+                // Who appends to it now, and installs that, makes it used again.
+                file.set_obsolete(true);
+                own.inspect(|own| own.keyspace.growing.remove_obsolete());
+            }
+        }
+    }
+
+    pub(crate) fn segment_stats(&self) -> SegmentStats {
+        let mut stats = SegmentStats::default();
+        for keyspace in self.all_keyspaces() {
+            let version = Arc::clone(&keyspace.view.load().version);
+            for file in version.segments.files().into_values() {
+                stats.segments += file.segments.len() as u64;
+                stats.files += 1;
+                stats.bytes += file.end;
+                stats.live_bytes += file.live;
+                stats.dead_bytes += file.dead();
+            }
+        }
+        stats
+    }
+}
+
+impl KeyspaceState {
+    /// Puts the value that a chain stands on in place of its address, if it is separated.
+    #[inline]
+    pub(crate) fn resolve(&self, version: &Version, key: &[u8], chain: &mut Chain) -> Result<()> {
+        if chain.separated().is_some() { self.read_value(version, key, chain) } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn read_value(&self, version: &Version, key: &[u8], chain: &mut Chain) -> Result<()> {
+        let Some(base) = chain.separated() else { return Ok(()) };
+        let segments = self.tables.segments();
+        let value = segments.value(self.id, &version.segments, &base.value, key)?;
+        chain.resolve(value);
+        Ok(())
+    }
+
+    /// Finds the values of a walk; `None` where none are separated.
+    pub(crate) fn value_reader(&self, version: &Version) -> Option<ValueReader> {
+        let map = &version.segments;
+        (!map.is_empty()).then(|| ValueReader::new(self.tables.segments(), self.id, map))
+    }
+}

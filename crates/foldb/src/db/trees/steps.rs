@@ -1,0 +1,407 @@
+//! Background work: what one step of it is, and who waits for it.
+//!
+//! There are two kinds of work that callers wait for, each a step that can be repeated until it
+//! answers "nothing to do": flushing sealed memtables and doing a slice of a compaction. The
+//! runtime's workers repeat them ([`crate::runtime`]); without threads, whoever needs the outcome
+//! steps on its own thread ([`crate::Db::step_background`]).
+//!
+//! Who waits learns of errors of the work that he waits for, and of no other: a compaction that
+//! fails does not fail a write or a flush that can go on.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::counters::Total;
+use crate::db::core::Core;
+use crate::db::state::background::Awaited;
+use crate::db::state::tree::Claim;
+use crate::db::throttle::room::{Patience, busy};
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::{Event, StallReason};
+use crate::faults::{Fault, planted};
+use crate::runtime::Work;
+
+impl Core {
+    /// Whether threads do the background work.
+    pub(crate) fn has_workers(&self) -> bool {
+        self.runtime.workers().are_running()
+    }
+
+    /// Tells the workers that there may be work.
+    pub(crate) fn wake(&self) {
+        self.background.lock().steps += 1;
+        self.runtime.workers().wake(self.member);
+    }
+
+    /// Seals if somebody needs the memory, and flushes what is due or, if `eager`, all there is.
+    pub(crate) fn flush_work(&self, eager: bool) -> Result<bool> {
+        if self.background.seal_requested.swap(false, Ordering::AcqRel)
+            && let Some(mut writer) = self.writer.try_lock()
+        {
+            self.seal_for_memory(&mut writer)?;
+        }
+        let soon = self.background.is_flush_due.load(Ordering::Acquire);
+        let wanted = eager || soon || self.background.lock().flush_waiters > 0;
+        let flushed = self.flush_step(wanted)?;
+        if soon && !flushed {
+            self.background.is_flush_due.store(false, Ordering::Release);
+        }
+        Ok(flushed)
+    }
+
+    /// Does one step of pending background work on this thread: flushes what is sealed, or else one
+    /// slice of a compaction. Whether there was any; where workers do it, there is none.
+    pub(crate) fn step_background(&self) -> Result<bool> {
+        if self.has_workers() || self.read_only {
+            return Ok(false);
+        }
+        self.check_may_wait()?;
+        let outcome = self.flush_work(true);
+        self.tell_failed_comparators();
+        self.background.stepped(Work::Flush, &outcome);
+        if outcome? {
+            return Ok(true);
+        }
+        if self.settings.disable_auto_compactions {
+            return Ok(false);
+        }
+        let outcome = self.compaction_work();
+        self.tell_failed_comparators();
+        self.background.stepped(Work::Compaction, &outcome);
+        outcome
+    }
+
+    /// A slice of a compaction, or else a merge of value segments. A compaction that fails each
+    /// time, over a damaged table say, keeps no merge from being done.
+    pub(crate) fn compaction_work(&self) -> Result<bool> {
+        match self.compaction_slice() {
+            Ok(true) => Ok(true),
+            Ok(false) => self.merge_work(),
+            Err(error) => self.merge_work().and(Err(error)),
+        }
+    }
+
+    /// Goes on with a paused job, or begins one. Whether there was any.
+    pub(crate) fn compaction_slice(&self) -> Result<bool> {
+        let _slice = SliceInHand::new(self);
+        if self.closed.load(Ordering::Acquire) {
+            return Ok(false);
+        }
+        let mut paused = self.background.lock_paused_jobs();
+        let job = if paused.is_empty() { None } else { Some(paused.remove(0)) };
+        drop(paused);
+        let Some(job) = job.or_else(|| self.begin_job()) else { return Ok(false) };
+        let mut job = ClaimGuard { core: self, job: Some(job) };
+        match self.compaction_step(&mut job.job) {
+            // It concerns that keyspace alone, which is told of: others go on, and wait for
+            // nothing.
+            Err(error) if error.kind() == ErrorKind::ComparatorFailed => return Ok(true),
+            stepped => stepped?,
+        }
+        // Between two slices the job is nobody's: who is free next goes on, here or elsewhere.
+        self.background.lock_paused_jobs().extend(job.job.take());
+        Ok(true)
+    }
+
+    /// Does the next slice of a job; when there is none, or it fails, the job is ended.
+    fn compaction_step(&self, job: &mut Option<Claim>) -> Result<()> {
+        let Some(current) = job else { return Ok(()) };
+        match self.job_step(current) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.totals.add(Total::Compactions, 1);
+                self.end_job(job);
+            }
+            Err(error) => {
+                self.end_job(job);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs jobs of the caller's to their end, alone, until there is no next one. `stepped` is
+    /// called after each slice; an error of it is the last of them, and what was done until then
+    /// stands.
+    pub(crate) fn run_alone(
+        &self,
+        next: impl Fn(&Core) -> Option<Claim>,
+        stepped: impl Fn() -> Result<()>,
+    ) -> Result<()> {
+        self.check_may_wait()?;
+        let _alone = self.background.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check_open()?;
+        self.background.lock().manual += 1;
+        let _manual = Manual(self);
+        self.wait_for_running_jobs()?;
+        while let Some(job) = next(self) {
+            let mut job = ClaimGuard { core: self, job: Some(job) };
+            while job.job.is_some() {
+                self.check_open()?;
+                let outcome = self.compaction_step(&mut job.job);
+                self.background.stepped(Work::Compaction, &outcome.clone().map(|()| true));
+                outcome?;
+                stepped()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_for_running_jobs(&self) -> Result<()> {
+        let are_none =
+            |core: &Core| core.lock_tree().keyspaces.values().all(|own| own.running.is_empty());
+        if self.has_workers() {
+            return self.wait_until(|core| match are_none(core) {
+                true => Awaited::Nothing,
+                false => Awaited::EndOfJobs,
+            });
+        }
+        // What is not paused is in the hand of another caller.
+        while !are_none(self) {
+            if !self.compaction_slice()? {
+                self.background.wait_for_slices();
+                self.check_open()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Flushes everything written so far and waits for it.
+    ///
+    /// # Errors
+    /// `ComparatorFailed` if that of some keyspace did: what was written to others is flushed.
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.flush_sealed()?;
+        self.check_comparators()
+    }
+
+    /// Flushes everything written so far, of the keyspaces whose comparators have not failed.
+    pub(crate) fn flush_sealed(&self) -> Result<()> {
+        self.check_writable()?;
+        self.check_may_wait()?;
+        self.seal_for_flush()?;
+        let Some(through) = self.sealed.newest_through() else { return Ok(()) };
+        self.wait_while_flushing(|core| match core.sealed.are_flushed(through) {
+            true => Awaited::Nothing,
+            false => Awaited::Work(Work::Flush),
+        })
+    }
+
+    /// Seals what was written so far, as soon as there are fewer memtables than there may be. While
+    /// flushes fail, calls would else pile up memtables and logs without end.
+    fn seal_for_flush(&self) -> Result<()> {
+        let written = self.published();
+        let most = self.settings.write_buffers.most;
+        loop {
+            {
+                let mut writer = self.lock_writer();
+                // A writer may have sealed it meanwhile.
+                let is_sealed = self.sealed.newest_through().is_some_and(|last| last >= written);
+                if is_sealed || writer.buffers.is_empty() {
+                    return Ok(());
+                }
+                if self.sealed.len() + 1 < most {
+                    return self.seal(&mut writer);
+                }
+            }
+            self.wait_while_flushing(|core| match core.sealed.len() + 1 < most {
+                true => Awaited::Nothing,
+                false => Awaited::Work(Work::Flush),
+            })?;
+        }
+    }
+
+    /// Waits until there is nothing left to flush or compact, of what is done when nobody writes
+    /// neither.
+    pub(crate) fn wait_for_background(&self) -> Result<()> {
+        self.check_open()?;
+        self.check_may_wait()?;
+        if self.read_only {
+            return Ok(());
+        }
+        // While others write there is no rest to wait for.
+        let written = self.published();
+        self.background.lock().rest_waiters += 1;
+        let _waiter = RestWaiter(self);
+        self.wait_while_flushing(|core| {
+            if core.sealed.len() > 0 {
+                return Awaited::Work(Work::Flush);
+            }
+            let mut tree = core.lock_tree();
+            let is_idle = tree.keyspaces.values().all(|own| own.running.is_empty());
+            let is_compacted = is_idle
+                && (core.settings.disable_auto_compactions
+                    || (core.pick(&mut tree).is_none()
+                        && (core.published() != written || core.pick_when_idle(&tree).is_none())
+                        && core.pick_revealing(&tree, false).is_none()));
+            match (is_compacted, core.is_merge_due()) {
+                (true, false) => Awaited::Nothing,
+                (true, true) => Awaited::Merges,
+                (false, _) => Awaited::Work(Work::Compaction),
+            }
+        })?;
+        self.remove_unreferenced_tables();
+        self.check_comparators()
+    }
+
+    /// # Errors
+    /// `ComparatorFailed`.
+    fn check_comparators(&self) -> Result<()> {
+        self.all_keyspaces().iter().try_for_each(|keyspace| keyspace.check_comparator())
+    }
+
+    /// Tells listeners of keyspaces whose comparators have failed. Called without locks.
+    pub(crate) fn tell_failed_comparators(&self) {
+        for keyspace in self.all_keyspaces() {
+            if let Some(error) = keyspace.take_untold_failure() {
+                self.events.tell(&Event::BackgroundError { error });
+            }
+        }
+    }
+
+    fn wait_while_flushing(&self, awaited: impl Fn(&Core) -> Awaited) -> Result<()> {
+        self.background.lock().flush_waiters += 1;
+        self.wake();
+        let outcome = self.wait_until(awaited);
+        self.background.lock().flush_waiters -= 1;
+        outcome
+    }
+
+    /// Counts and tells how long a write was held back.
+    pub(crate) fn note_stall(&self, reason: StallReason, duration: Duration) {
+        self.totals.add(Total::StallMicros, duration.as_micros() as u64);
+        self.events.tell(&Event::Stall { reason, duration });
+    }
+
+    /// Waits, or steps where there are no workers, until nothing is awaited any more.
+    ///
+    /// # Errors
+    /// Of the work that is awaited; `Closed` when the database is closed meanwhile.
+    fn wait_until(&self, awaited: impl Fn(&Core) -> Awaited) -> Result<()> {
+        self.wait_until_within(Patience::ENDLESS, awaited)
+    }
+
+    /// [`Core::wait_until`], but no longer than patience lasts.
+    ///
+    /// # Errors
+    /// `Busy` when it ends first.
+    pub(crate) fn wait_until_within(
+        &self,
+        patience: Patience,
+        awaited: impl Fn(&Core) -> Awaited,
+    ) -> Result<()> {
+        let mut is_over = false;
+        loop {
+            let seen = self.background.lock().steps;
+            let work = awaited(self);
+            if work == Awaited::Nothing {
+                return Ok(());
+            }
+            let left = patience.left(&*self.options.env.clock);
+            if is_over || left == Some(Duration::ZERO) {
+                return Err(busy("flushes and compactions have not caught up"));
+            }
+            if !self.has_workers() {
+                if !self.step_background()? {
+                    let cannot = || {
+                        let message = "background work that is waited for cannot be done";
+                        Error::new(ErrorKind::Io, message)
+                    };
+                    return match awaited(self) {
+                        Awaited::Nothing => Ok(()),
+                        Awaited::Merges => Err(self.merge_error().unwrap_or_else(cannot)),
+                        _ => Err(cannot()),
+                    };
+                }
+                continue;
+            }
+            if work == Awaited::Merges {
+                if let Some(error) = self.merge_error() {
+                    return Err(error);
+                }
+                // No worker merges after a failed sync, and none says that it does not.
+                self.check_sound()?;
+            }
+            let mut state = self.background.lock();
+            if state.shutdown {
+                return Err(Error::new(ErrorKind::Closed, "the database was closed meanwhile"));
+            }
+            if let Awaited::Work(work) = work
+                && let Some(Some(error)) = state.error(work)
+            {
+                return Err(error.clone());
+            }
+            if state.steps == seen || planted(Fault::SleepThroughStep) {
+                let progress = &self.background.progress;
+                match left {
+                    None => drop(progress.wait(state)),
+                    Some(left) => {
+                        let waited = progress.wait_timeout(state, left);
+                        let waited = waited.unwrap_or_else(PoisonError::into_inner);
+                        is_over = waited.1.timed_out();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether background work is being ended: a long step should end early.
+    pub(crate) fn stopping(&self) -> bool {
+        self.closed.load(Ordering::Acquire) || self.has_workers() && self.background.shutting_down()
+    }
+}
+
+/// A job in hand: its claim is given up when whoever has it does not come back.
+struct ClaimGuard<'a> {
+    core: &'a Core,
+    job: Option<Claim>,
+}
+
+impl Drop for ClaimGuard<'_> {
+    fn drop(&mut self) {
+        if self.job.is_some() {
+            self.core.end_job(&mut self.job);
+        }
+    }
+}
+
+/// A thread is at a slice of a compaction.
+struct SliceInHand<'a>(&'a Core);
+
+impl SliceInHand<'_> {
+    /// A thread that then finds the database open is waited for by whoever closes it.
+    fn new(core: &Core) -> SliceInHand<'_> {
+        core.background.lock().slices += 1;
+        SliceInHand(core)
+    }
+}
+
+impl Drop for SliceInHand<'_> {
+    fn drop(&mut self) {
+        self.0.background.lock().slices -= 1;
+        self.0.background.progress.notify_all();
+    }
+}
+
+/// Somebody waits for rest.
+struct RestWaiter<'a>(&'a Core);
+
+impl Drop for RestWaiter<'_> {
+    fn drop(&mut self) {
+        self.0.background.lock().rest_waiters -= 1;
+    }
+}
+
+/// A caller runs jobs of its own: the policy's begin again when it is done.
+struct Manual<'a>(&'a Core);
+
+impl Drop for Manual<'_> {
+    fn drop(&mut self) {
+        // The workers are woken in the same moment: none of them has looked in vain in between.
+        let mut state = self.0.background.lock();
+        state.manual -= 1;
+        state.steps += 1;
+        self.0.runtime.workers().wake(self.0.member);
+    }
+}

@@ -1,0 +1,133 @@
+//! The database as a tenant of its runtime: what the workers ask of it, and how it comes and goes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+
+use crate::db::core::Core;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::Event;
+use crate::runtime::{Tenant, Work};
+
+impl Tenant for Core {
+    fn step(&self, work: Work) -> Result<bool> {
+        match work {
+            Work::Flush => self.flush_work(false),
+            Work::Compaction => self.compaction_work(),
+            Work::Order => Ok(self.order_work()),
+        }
+    }
+
+    fn step_beside(&self, work: Work) -> Result<bool> {
+        match work {
+            // A merge of segments may rest.
+            Work::Compaction => self.compaction_slice(),
+            Work::Flush | Work::Order => self.step(work),
+        }
+    }
+
+    fn urgency(&self, work: Work) -> f64 {
+        match work {
+            Work::Flush => (self.sealed.len() + 1) as f64 / self.settings.write_buffers.most as f64,
+            Work::Order => 0.0,
+            Work::Compaction => {
+                let slow = self.settings.tree.level0_slowdown_trigger;
+                let runs = |own: &Arc<KeyspaceState>| own.view.load().version.levels[0].runs.len();
+                let deepest = self.all_keyspaces().iter().map(runs).max().unwrap_or(0);
+                // What no writer feels is equally urgent everywhere.
+                if deepest < slow {
+                    0.0
+                } else {
+                    deepest as f64 / self.settings.tree.level0_stop_trigger as f64
+                }
+            }
+        }
+    }
+
+    fn stepped(&self, work: Work, outcome: &Result<bool>) {
+        self.tell_failed_comparators();
+        // A step that a close cut short did not fail.
+        if let Err(error) = outcome
+            && error.kind() != ErrorKind::Closed
+        {
+            self.events.tell(&Event::BackgroundError { error: error.clone() });
+        }
+        self.background.stepped(work, outcome);
+    }
+
+    fn panicked(&self, work: Work, message: &str) -> Error {
+        let doing = match work {
+            Work::Flush => "a flush",
+            Work::Compaction => "a compaction",
+            Work::Order => "sorting a memtable",
+        };
+        // What it left in memory may be half done: nothing is built on it.
+        let error = Error::new(
+            ErrorKind::Poisoned,
+            format!("{doing} panicked ({message}); reopen the database"),
+        );
+        self.poison(&error);
+        error
+    }
+
+    fn max_compactions(&self) -> usize {
+        if self.settings.disable_auto_compactions {
+            0
+        } else {
+            self.settings.max_background_compactions
+        }
+    }
+
+    fn works_when_idle(&self, work: Work) -> bool {
+        match work {
+            // Files that readers hold are removed when these are done; the last one pokes.
+            Work::Flush => self.segment_files.expects_trash(),
+            Work::Order => false,
+            Work::Compaction => !self.background.is_at_rest() || self.merge_error().is_some(),
+        }
+    }
+
+    fn wants_order(&self) -> bool {
+        self.background.order_wanted.load(Ordering::Acquire)
+    }
+
+    fn poke(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.background.poke)
+    }
+
+    fn request_seal(&self) {
+        self.background.request_seal();
+    }
+
+    fn log_bytes(&self) -> usize {
+        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        logs.iter().flat_map(|(_, sync)| sync).map(|sync| sync.memory_bytes()).sum()
+    }
+}
+
+impl Core {
+    /// Has the runtime's workers work for this database.
+    pub(crate) fn join_runtime(self: &Arc<Core>) -> Result<()> {
+        let tenant: Arc<dyn Tenant> = Arc::clone(self) as Arc<dyn Tenant>;
+        self.runtime.workers().add(self.member, tenant).map_err(|error| {
+            Error::io(self.names.directory(), "start a background thread for", &error)
+        })?;
+        let (workers, poke) = (Arc::downgrade(self.runtime.workers()), self.poke());
+        self.segment_files.trash().listen(move || {
+            if let Some(workers) = workers.upgrade() {
+                workers.poke(&poke);
+            }
+        });
+        self.lock_tree().keyspaces.values().for_each(|own| self.set_pace(own));
+        Ok(())
+    }
+
+    /// Ends all background work and takes nothing more from the runtime.
+    pub(crate) fn leave_runtime(&self) {
+        self.background.shut_down();
+        self.runtime.workers().remove(self.member);
+        self.background.wait_for_slices();
+        self.background.take_paused_jobs().into_iter().for_each(|job| self.end_job(&mut Some(job)));
+        self.cache.clear();
+    }
+}

@@ -1,0 +1,388 @@
+//! Several writes that happen together or not at all.
+//!
+//! A batch holds its writes as the log stores them: see [`crate::operation`].
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::db::handle::keyspace::Keyspace;
+use crate::db::state::keyspace::DEFAULT_NAME;
+use crate::encoding::ByteReader;
+use crate::error::{Error, Result};
+use crate::fold::{Operator, Registry};
+use crate::key::{AsKeyRange, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
+use crate::memtable::bytes_needed;
+use crate::operation::{Operation, Operations, check_range, encode_range};
+
+/// Writes that are applied together or not at all, in the order they were added.
+///
+/// How large one may be is said in [`crate::limits`]; a larger one is refused when it is written.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+/// # let db = foldb::Db::open(dir.path(), options)?;
+/// let mut batch = foldb::WriteBatch::new();
+/// batch.put("name", "foldb").delete("old name");
+/// assert_eq!(batch.len(), 2);
+/// db.write(&batch)?;
+/// # Ok::<(), foldb::Error>(())
+/// ```
+///
+/// Writes to several keyspaces are as atomic:
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+/// # let db = foldb::Db::open(dir.path(), options)?;
+/// let index = db.create_keyspace("by colour", Default::default())?;
+/// let mut batch = foldb::WriteBatch::new();
+/// batch.put("apple", "red").put_in(&index, "red apple", "");
+/// db.write(&batch)?;
+/// # Ok::<(), foldb::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct WriteBatch {
+    encoded: Vec<u8>,
+    len: usize,
+    /// Bytes of the largest value put.
+    largest_put: usize,
+    /// See [`WriteBatch::memtable_bytes`].
+    memtable_bytes: usize,
+    /// Who gave operators and keyspaces their ids, if any is named.
+    registry: Option<Arc<Registry>>,
+    /// The keyspaces named, by id, and what they are called.
+    keyspaces: Vec<(KeyspaceId, Arc<str>)>,
+    /// The first mistake made while filling the batch; the write reports it.
+    mistake: Option<Error>,
+}
+
+/// One write of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchOp<'a> {
+    /// The key gets this value.
+    Put {
+        /// Name of the keyspace.
+        keyspace: &'a str,
+        /// The key.
+        key: &'a [u8],
+        /// Its new value.
+        value: &'a [u8],
+    },
+    /// The key goes.
+    Delete {
+        /// Name of the keyspace.
+        keyspace: &'a str,
+        /// The key.
+        key: &'a [u8],
+    },
+    /// The operand is merged into the key.
+    Merge {
+        /// Name of the keyspace.
+        keyspace: &'a str,
+        /// The key.
+        key: &'a [u8],
+        /// The operand.
+        operand: &'a [u8],
+    },
+    /// All keys of a range go.
+    DeleteRange {
+        /// Name of the keyspace.
+        keyspace: &'a str,
+        /// Where the range starts.
+        start: Bound<&'a [u8]>,
+        /// Where it ends.
+        end: Bound<&'a [u8]>,
+    },
+}
+
+impl WriteBatch {
+    /// An empty batch.
+    pub fn new() -> WriteBatch {
+        WriteBatch::default()
+    }
+
+    /// Sets a key.
+    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut Self {
+        self.add(Kind::Put, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), value.as_ref())
+    }
+
+    /// Sets a key of a keyspace.
+    pub fn put_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        let keyspace = self.name_keyspace_of(keyspace, key.as_ref());
+        self.add(Kind::Put, keyspace, NO_OPERATOR, key.as_ref(), value.as_ref())
+    }
+
+    /// Deletes a key; a missing one is no error.
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut Self {
+        self.add(Kind::Delete, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), &[])
+    }
+
+    /// Deletes a key of a keyspace; a missing one is no error.
+    pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> &mut Self {
+        let keyspace = self.name_keyspace_of(keyspace, key.as_ref());
+        self.add(Kind::Delete, keyspace, NO_OPERATOR, key.as_ref(), &[])
+    }
+
+    /// Deletes all keys of a range; see [`crate::Db::delete_range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// db.put("log/0001", "old")?;
+    /// let mut batch = foldb::WriteBatch::new();
+    /// // In the order in which they were added: what is put afterwards stays.
+    /// batch.delete_range("log/".."log0").put("log/0002", "new");
+    /// db.write(&batch)?;
+    /// assert_eq!(db.get("log/0001")?, None);
+    /// assert_eq!(db.get("log/0002")?.unwrap(), b"new");
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn delete_range(&mut self, range: impl AsKeyRange) -> &mut Self {
+        let mut value = Vec::new();
+        let start = encode_range(range.key_bounds(), &mut value);
+        self.add(Kind::DeleteRange, DEFAULT_KEYSPACE, NO_OPERATOR, start, &value)
+    }
+
+    /// Deletes all keys of a range of a keyspace; see [`crate::Db::delete_range`].
+    pub fn delete_range_in(&mut self, keyspace: &Keyspace, range: impl AsKeyRange) -> &mut Self {
+        let mut value = Vec::new();
+        let range = range.key_bounds();
+        let start = encode_range(range, &mut value);
+        if let Err(error) = check_range(&*keyspace.state().comparator, range) {
+            self.mistake.get_or_insert(error);
+        }
+        let keyspace = self.name_keyspace(keyspace);
+        self.add(Kind::DeleteRange, keyspace, NO_OPERATOR, start, &value)
+    }
+
+    /// Merges an operand with the default operator of the database it is written to.
+    pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> &mut Self {
+        self.add(Kind::Merge, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), operand.as_ref())
+    }
+
+    /// Merges an operand with the default operator of a keyspace.
+    pub fn merge_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        match keyspace.state().default_operator() {
+            Ok(operator) => self.merge_with_in(operator, keyspace, key, operand),
+            Err(error) => {
+                self.mistake.get_or_insert(error);
+                self
+            }
+        }
+    }
+
+    /// Merges an operand with an operator of [`crate::Db::operator`]. A malformed operand, or
+    /// operators of two databases in one batch, make the write of the batch fail.
+    pub fn merge_with(
+        &mut self,
+        operator: &Operator,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        self.add_merge(operator, DEFAULT_KEYSPACE, key.as_ref(), operand.as_ref())
+    }
+
+    /// Merges an operand into a key of a keyspace, as [`WriteBatch::merge_with`] does.
+    pub fn merge_with_in(
+        &mut self,
+        operator: &Operator,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        let keyspace = self.name_keyspace_of(keyspace, key.as_ref());
+        self.add_merge(operator, keyspace, key.as_ref(), operand.as_ref())
+    }
+
+    fn add_merge(
+        &mut self,
+        operator: &Operator,
+        keyspace: KeyspaceId,
+        key: &[u8],
+        operand: &[u8],
+    ) -> &mut Self {
+        self.is_for(&operator.registry, "operators");
+        if let Err(error) = operator.check_operand(operand) {
+            self.mistake.get_or_insert(error);
+        }
+        self.add(Kind::Merge, keyspace, operator.id, key, operand)
+    }
+
+    /// Notes that the batch writes to a key of a keyspace, and whether that can be one there.
+    fn name_keyspace_of(&mut self, keyspace: &Keyspace, key: &[u8]) -> KeyspaceId {
+        if let Err(error) = keyspace.state().check_key_to_write(key) {
+            self.mistake.get_or_insert(error);
+        }
+        self.name_keyspace(keyspace)
+    }
+
+    /// Notes that the batch writes to a keyspace.
+    fn name_keyspace(&mut self, keyspace: &Keyspace) -> KeyspaceId {
+        let keyspace = keyspace.state();
+        self.is_for(&keyspace.registry, "keyspaces");
+        if keyspace.id != DEFAULT_KEYSPACE
+            && let Err(at) = self.find_keyspace(keyspace.id)
+        {
+            self.keyspaces.insert(at, (keyspace.id, Arc::clone(&keyspace.name)));
+        }
+        keyspace.id
+    }
+
+    fn find_keyspace(&self, id: KeyspaceId) -> Result<usize, usize> {
+        self.keyspaces.binary_search_by_key(&id, |keyspace| keyspace.0)
+    }
+
+    /// Whether there are writes to other keyspaces than the default one.
+    #[inline]
+    pub(crate) fn names_keyspaces(&self) -> bool {
+        !self.keyspaces.is_empty()
+    }
+
+    /// Bytes of the largest value put.
+    #[inline]
+    pub(crate) fn largest_put(&self) -> usize {
+        self.largest_put
+    }
+
+    /// The keyspaces that are written to, but for the default one, which may be.
+    pub(crate) fn named_keyspaces(&self) -> impl Iterator<Item = KeyspaceId> {
+        self.keyspaces.iter().map(|(id, _)| *id)
+    }
+
+    /// What a keyspace of the batch is called.
+    pub(crate) fn keyspace_name(&self, id: KeyspaceId) -> &str {
+        self.find_keyspace(id).map_or(DEFAULT_NAME, |at| &self.keyspaces[at].1)
+    }
+
+    /// Notes whose ids the batch holds: all must be of one database.
+    fn is_for(&mut self, registry: &Arc<Registry>, what: &str) {
+        let own = self.registry.get_or_insert_with(|| Arc::clone(registry));
+        if !Arc::ptr_eq(own, registry) {
+            self.mistake.get_or_insert_with(|| {
+                Error::invalid_argument(format!("the batch holds {what} of two databases"))
+            });
+        }
+    }
+
+    /// Forgets everything, keeping memory.
+    pub fn clear(&mut self) {
+        self.encoded.clear();
+        self.len = 0;
+        self.largest_put = 0;
+        self.memtable_bytes = 0;
+        self.registry = None;
+        self.keyspaces.clear();
+        self.mistake = None;
+    }
+
+    /// Number of writes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of keys, values and framing so far.
+    pub fn byte_len(&self) -> usize {
+        self.encoded.len()
+    }
+
+    /// Bytes of memtables that the writes so far take at most: 64 a write, and its key and value
+    /// where they are longer than 32 bytes together. [`crate::limits::max_batch_bytes`] bounds it.
+    ///
+    /// # Example
+    /// ```
+    /// let mut batch = foldb::WriteBatch::new();
+    /// batch.put("key", [0; 1000]);
+    /// assert_eq!(batch.memtable_bytes(), 1064);
+    /// ```
+    pub fn memtable_bytes(&self) -> usize {
+        self.memtable_bytes
+    }
+
+    /// The writes, in order.
+    ///
+    /// # Example
+    /// ```
+    /// use foldb::BatchOp;
+    /// let mut batch = foldb::WriteBatch::new();
+    /// batch.put("a", "1");
+    /// let put = BatchOp::Put { keyspace: "default", key: b"a", value: b"1" };
+    /// assert_eq!(batch.iter().next(), Some(put));
+    /// ```
+    pub fn iter(&self) -> impl Iterator<Item = BatchOp<'_>> {
+        self.operations().map(|operation| {
+            let keyspace = self.keyspace_name(operation.keyspace);
+            let Operation { kind, key, value, .. } = operation;
+            match kind {
+                Kind::Put | Kind::Separated => BatchOp::Put { keyspace, key, value },
+                Kind::Delete => BatchOp::Delete { keyspace, key },
+                Kind::Merge => BatchOp::Merge { keyspace, key, operand: value },
+                Kind::DeleteRange => {
+                    let (start, end) = operation.range();
+                    BatchOp::DeleteRange { keyspace, start, end }
+                }
+            }
+        })
+    }
+
+    pub(crate) fn operations(&self) -> Operations<'_> {
+        Operations { bytes: ByteReader::new(&self.encoded) }
+    }
+
+    /// The operations as the log stores them.
+    pub(crate) fn encoded(&self) -> &[u8] {
+        &self.encoded
+    }
+
+    /// Refuses a batch that was filled wrongly or for another database.
+    pub(crate) fn check(&self, registry: &Arc<Registry>) -> Result<()> {
+        if let Some(mistake) = &self.mistake {
+            return Err(mistake.clone());
+        }
+        match &self.registry {
+            Some(own) if !Arc::ptr_eq(own, registry) => Err(Error::invalid_argument(
+                "the batch holds operators or keyspaces of another database",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn add(
+        &mut self,
+        kind: Kind,
+        keyspace: KeyspaceId,
+        operator: OperatorId,
+        key: &[u8],
+        value: &[u8],
+    ) -> &mut Self {
+        let operation = Operation { kind, keyspace, operator, key, value };
+        operation.encode(&mut self.encoded);
+        self.len += 1;
+        self.memtable_bytes += bytes_needed(&operation);
+        if kind == Kind::Put {
+            self.largest_put = self.largest_put.max(value.len());
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests;

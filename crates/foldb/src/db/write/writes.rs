@@ -1,0 +1,88 @@
+//! What one call writes: an operation, or a batch of them.
+
+use crate::db::state::buffers::{Buffers, Needs};
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::write::batch::WriteBatch;
+use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind};
+use crate::memtable::bytes_needed;
+use crate::operation::Operation;
+use crate::wal::{LEAST_SEPARABLE, is_separable};
+
+/// What is written: one operation or a batch of them. A pointer either way: a copy of an operation
+/// is read back from the stack before its stores have gone through, which costs a tenth of a write.
+#[derive(Clone, Copy)]
+pub(crate) enum Writes<'a> {
+    One(&'a KeyspaceState, &'a Operation<'a>),
+    Batch(&'a WriteBatch),
+}
+
+impl Writes<'_> {
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Writes::One(..) => 1,
+            Writes::Batch(batch) => batch.len(),
+        }
+    }
+
+    /// Upper bound of what the writes take of memtables, if all go to one keyspace.
+    #[inline(always)]
+    pub(crate) fn need(&self) -> Option<(KeyspaceId, usize)> {
+        match self {
+            Writes::One(_, operation) => Some((operation.keyspace, bytes_needed(operation))),
+            Writes::Batch(batch) if !batch.names_keyspaces() => {
+                Some((DEFAULT_KEYSPACE, batch.memtable_bytes()))
+            }
+            Writes::Batch(_) => None,
+        }
+    }
+
+    /// The same, keyspace by keyspace.
+    pub(crate) fn needs(&self) -> Needs {
+        if let Some(need) = self.need() {
+            return Needs::from_elem(need, 1);
+        }
+        let Writes::Batch(batch) = self else { return Needs::new() };
+        let mut needs = Needs::new();
+        for operation in batch.operations() {
+            let bytes = bytes_needed(&operation);
+            match needs.binary_search_by_key(&operation.keyspace, |need| need.0) {
+                Ok(at) => needs[at].1 += bytes,
+                Err(at) => needs.insert(at, (operation.keyspace, bytes)),
+            }
+        }
+        needs
+    }
+}
+
+impl Writes<'_> {
+    /// Whether a value may be written so that a flush can leave it in the log. Cheap where none is.
+    #[inline(always)]
+    pub(crate) fn may_be_separable(&self, buffers: &Buffers) -> bool {
+        match self {
+            Writes::One(keyspace, operation) => {
+                operation.value.len() >= keyspace.separable_from
+                    && operation.kind == Kind::Put
+                    && is_separable(operation.key.len(), operation.value.len())
+            }
+            Writes::Batch(batch) => {
+                batch.largest_put() >= LEAST_SEPARABLE && batch_may_be_separable(batch, buffers)
+            }
+        }
+    }
+
+    /// Appends the operations as they are.
+    #[inline(always)]
+    pub(crate) fn encode(&self, record: &mut Vec<u8>) {
+        match self {
+            Writes::One(_, operation) => operation.encode(record),
+            Writes::Batch(batch) => record.extend_from_slice(batch.encoded()),
+        }
+    }
+}
+
+#[inline(never)]
+fn batch_may_be_separable(batch: &WriteBatch, buffers: &Buffers) -> bool {
+    let keyspaces = std::iter::once(DEFAULT_KEYSPACE).chain(batch.named_keyspaces());
+    let least = keyspaces.map(|id| buffers.separable_from(id)).min();
+    least.is_some_and(|least| batch.largest_put() >= least)
+}
