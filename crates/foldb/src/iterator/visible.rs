@@ -38,7 +38,8 @@ impl Bounds {
 
     /// The keys that begin with a prefix, in the order of the bytes.
     pub(crate) fn of_prefix(prefix: &[u8]) -> Bounds {
-        // The first key behind them: the prefix without its trailing 0xff bytes, its last byte raised.
+        // The first key behind them: the prefix without its trailing 0xff bytes, its last byte
+        // raised.
         let mut end = prefix.to_vec();
         while end.last() == Some(&0xff) {
             end.pop();

@@ -202,8 +202,8 @@ pub struct Options {
 
     /// Bytes from which a value is separated: written to a value segment once and left there, while
     /// the tree moves its address. Default: none, values stay in the tree. Less: less is written
-    /// and random reads are faster, scans are slower. `docs/performance.md` has both by size: from
-    /// 1024 bytes on values that are looked up rather than scanned gain, for up to
+    /// and random reads are faster, scans are slower. `docs/experiments/value-segments.md` has both
+    /// by size: from 1024 bytes on, values that are looked up rather than scanned gain, for up to
     /// `max_dead_fraction` more space. Where the log holds almost nothing else it becomes the
     /// segment, and they are written no second time ([`Options::adopt_logs`]). RocksDB:
     /// `enable_blob_files`, `min_blob_size`.

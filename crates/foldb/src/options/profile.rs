@@ -17,7 +17,7 @@ use crate::options::Options;
 /// | `write_heavy` | 3 of 128 MiB | 32 MiB | lazy leveled with wider tiers, two compactors |
 /// | `small_memory` | 4 of 2 MiB | 2 MiB | lazy leveled with smaller tables and indexes |
 ///
-/// `docs/performance.md` has what they measured.
+/// `docs/experiments/profiles.md` has what they measured.
 ///
 /// # Example
 /// ```

@@ -1,4 +1,5 @@
-//! What the tree's lock guards: the newest versions of all keyspaces, and what is being done to them.
+//! What the tree's lock guards: the newest versions of all keyspaces, and what is being done to
+//! them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -23,9 +23,9 @@
 //!         pace   ► pause ──────────────────────────────► ┘
 //! ```
 //!
-//! No gate is passed while another thread's lock is held, so a stalled writer stands in no other
-//! writer's way; a `deadline` ends the wait at every gate with `Busy`, and nothing was written then.
-//! [`give_way`] is the reverse: there a merge of value segments lets reads and writes pass.
+//! A writer lets go of the lock before it waits, so a stalled writer holds up no other writer. A
+//! `deadline` ends the wait at every gate with `Busy`; nothing was written then. [`give_way`] is the
+//! reverse: there a merge of value segments lets reads and writes pass.
 
 pub(crate) mod give_way;
 pub(crate) mod overlap;

@@ -1,11 +1,11 @@
 //! Making room: what a write waits for before it is begun, and for how long at most.
 //!
 //! A write needs memtables with space, a log that is not too long, and, where compaction is behind,
-//! a moment of patience ([`crate::db::throttle::pace`]). It waits without the writer lock, so that a stalled
-//! writer stands in nobody's way: who fits goes on, who gave a deadline is told in time that it has
-//! passed, and nobody else's flush, sync or new keyspace waits behind a stall. Once it holds the
-//! lock and there is room, it waits for nothing more; so a write that answers `Busy` has done
-//! nothing.
+//! a moment of patience ([`crate::db::throttle::pace`]). It waits without the writer lock, so that
+//! a stalled writer stands in nobody's way: who fits goes on, who gave a deadline is told in time
+//! that it has passed, and nobody else's flush, sync or new keyspace waits behind a stall. Once it
+//! holds the lock and there is room, it waits for nothing more; so a write that answers `Busy` has
+//! done nothing.
 //!
 //! Invariant: what a write waits for, a worker works on. What is full is sealed before any pause,
 //! and whatever stops writers is a reason to flush or to compact. Builds with debug assertions

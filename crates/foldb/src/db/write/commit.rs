@@ -1,10 +1,10 @@
 //! Writing: make room, log, apply, publish.
 //!
 //! A write is logged before it is applied and applied before it is published, all under the writer
-//! lock. Nobody waits while holding it: who asked for a sync waits after it was released, who finds
-//! no room before it is taken again ([`crate::db::throttle::room`]). Threads that write all the time take
-//! turns of
-//! 0.7 milliseconds instead of passing the lock to and fro ([`crate::db::throttle::writer_lock`], H15).
+//! lock. No thread waits while it holds that lock. A write that syncs waits after it has released
+//! it; a write without room waits before it takes it again ([`crate::db::throttle::room`]). Threads
+//! that write all the time take turns of 0.7 milliseconds, so that they do not pass the lock to and
+//! fro ([`crate::db::throttle::writer_lock`], H15).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
