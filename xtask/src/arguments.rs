@@ -52,6 +52,10 @@ pub enum Command {
     ///
     /// Runs `cargo doc --workspace --no-deps` with `RUSTDOCFLAGS="-D warnings"`.
     Doc,
+    /// Arrows between the rooms of the engine point down, as ARCHITECTURE.md says
+    ///
+    /// Runs `cargo test -p xtask --test layers`.
+    Layers,
     /// The demo: count words by merges, reopen, compare
     ///
     /// Runs `cargo run --release --bin foldb -- demo`.

@@ -16,6 +16,7 @@ pub fn run(command: Command) -> Result<(), String> {
         }
         Command::Lint => lint().run(),
         Command::Doc => doc().run(),
+        Command::Layers => Step::new("cargo test -p xtask --test layers").run(),
         Command::Demo(passed) => demo(passed).run(),
         Command::Test(passed) => test(passed).run(),
         Command::Simulate(passed) => simulate(passed).run(),

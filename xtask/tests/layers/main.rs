@@ -1,0 +1,129 @@
+//! The order of the layers, which ARCHITECTURE.md states once as a table, holds in the sources.
+//!
+//! A *room* is a top-level module of the engine, or a crate below it. An arrow goes from a file to
+//! a file that it names in a path. Arrows between rooms point down in the table. In every crate, the
+//! files that reach each other in a circle are few enough to be read as one thing.
+
+mod sources;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use sources::{Arrow, Crate};
+
+/// Most files that may reach each other in a circle.
+const MOST_IN_A_CIRCLE: usize = 6;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the root").to_owned()
+}
+
+fn read(path: &str) -> Crate {
+    Crate::read(&root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn engine() -> Crate {
+    read("crates/foldb/src")
+}
+
+/// The room of a file: its topmost module.
+fn room(file: &str) -> &str {
+    let first = file.split('/').next().unwrap_or(file);
+    first.strip_suffix(".rs").unwrap_or(first)
+}
+
+#[test]
+fn arrows_between_rooms_point_down() {
+    let engine = engine();
+    let ranks = table::ranks(&root().join("ARCHITECTURE.md"));
+    let mut wrong = BTreeSet::new();
+    for Arrow { from, to } in &engine.arrows {
+        let (from_room, to_room) = (room(from), room(to));
+        // The table of contents names every room, and no room names it.
+        if from_room == to_room || from_room == "lib" {
+            continue;
+        }
+        if ranks.get(to_room) >= ranks.get(from_room) {
+            wrong.insert(format!("{from} ({from_room}) names {to} ({to_room})"));
+        }
+    }
+    let wrong: Vec<_> = wrong.into_iter().collect();
+    assert!(wrong.is_empty(), "these arrows do not point down:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_table_has_every_room_and_no_other() {
+    let engine = engine();
+    let rooms: BTreeSet<_> = engine.files.iter().map(|file| room(file)).collect();
+    let ranks = table::ranks(&root().join("ARCHITECTURE.md"));
+    let listed: BTreeSet<_> = ranks.keys().map(String::as_str).collect();
+    let rooms: BTreeSet<_> = rooms.into_iter().filter(|&room| room != "lib").collect();
+    assert_eq!(listed, rooms, "left: the table of ARCHITECTURE.md, right: crates/foldb/src");
+}
+
+/// The files that a file reaches by arrows.
+fn reached<'a>(source: &'a Crate, from: &'a str) -> BTreeSet<&'a str> {
+    let (mut reached, mut to_follow) = (BTreeSet::new(), vec![from]);
+    while let Some(file) = to_follow.pop() {
+        for arrow in source.arrows.iter().filter(|arrow| arrow.from == file) {
+            if reached.insert(arrow.to.as_str()) {
+                to_follow.push(&arrow.to);
+            }
+        }
+    }
+    reached
+}
+
+/// The circles of more than `most` files: files that reach each other.
+fn circles(source: &Crate, most: usize) -> Vec<Vec<&str>> {
+    let files = source.files.iter().map(String::as_str);
+    let reached: BTreeMap<_, _> = files.map(|file| (file, reached(source, file))).collect();
+    let (mut circles, mut seen) = (Vec::new(), BTreeSet::new());
+    for (file, others) in &reached {
+        let is_back = |other: &&&str| reached[**other].contains(file);
+        let circle: Vec<_> = others.iter().filter(is_back).copied().collect();
+        if circle.len() > most && seen.insert(circle[0]) {
+            circles.push(circle);
+        }
+    }
+    circles
+}
+
+#[test]
+fn circles_of_files_are_small() {
+    let crates = std::fs::read_dir(root().join("crates")).expect("crates/ can be read");
+    let mut found = String::new();
+    for directory in crates {
+        let sources = directory.expect("an entry").path().join("src");
+        let source = Crate::read(&sources).unwrap_or_else(|error| panic!("{sources:?}: {error}"));
+        for circle in circles(&source, MOST_IN_A_CIRCLE) {
+            found += &format!("{}: {}\n", sources.display(), circle.join(" "));
+        }
+    }
+    assert!(found.is_empty(), "these files reach each other:\n{found}");
+}
+
+/// The reader of sources sees arrows of every kind, and resolves re-exports to the file behind.
+#[test]
+fn the_reader_sees_every_kind_of_path() {
+    let made = tempfile::tempdir().expect("a directory");
+    let files = BTreeMap::from([
+        ("lib.rs", "mod a; mod b; mod c;"),
+        ("a/mod.rs", "mod inner; pub use inner::Inner; #[cfg(test)] mod tests;"),
+        ("a/inner.rs", "pub struct Inner;"),
+        ("a/tests.rs", "use crate::c::C;"),
+        ("b.rs", "use crate::a::{Inner as Renamed}; fn f() { let _x: super::c::C; }"),
+        ("c.rs", "pub struct C; fn g() { println!(\"{}\", crate::b::name()) }"),
+    ]);
+    for (file, text) in &files {
+        let path = made.path().join(file);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+        std::fs::write(path, text).expect("written");
+    }
+    let source = Crate::read(made.path()).expect("read");
+    let arrows: Vec<_> = source.arrows.iter().map(|a| format!("{} {}", a.from, a.to)).collect();
+    let expected = ["a/mod.rs a/inner.rs", "b.rs a/inner.rs", "b.rs c.rs", "c.rs b.rs"];
+    assert_eq!(arrows, expected);
+    assert_eq!(circles(&source, 1), [["b.rs", "c.rs"]]);
+}

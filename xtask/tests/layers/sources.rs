@@ -1,0 +1,274 @@
+//! Reads the sources of a crate, and finds which file names which.
+//!
+//! Test modules are left out: a test may look at anything.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Attribute, Item, ItemMod, ItemUse, Macro, UseTree, Visibility};
+
+/// From a file to a file that it names, both relative to the crate's sources.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arrow {
+    pub from: String,
+    pub to: String,
+}
+
+/// The files of a crate and the arrows between them.
+pub struct Crate {
+    pub files: BTreeSet<String>,
+    pub arrows: BTreeSet<Arrow>,
+}
+
+/// A module's path below the crate's root.
+type ModulePath = Vec<String>;
+
+/// What the files of a crate say, before names are resolved.
+#[derive(Default)]
+struct Said {
+    /// The file of each module that has one.
+    files: BTreeMap<ModulePath, String>,
+    /// What a module exports under a name: a path from the root.
+    exports: BTreeMap<(ModulePath, String), Vec<String>>,
+    /// What a module takes whole: paths of modules from the root.
+    globs: BTreeMap<ModulePath, Vec<Vec<String>>>,
+    /// The module of a file, and a path from the root that the file names.
+    named: Vec<(ModulePath, Vec<String>)>,
+}
+
+impl Crate {
+    /// Reads the crate whose sources begin with `lib.rs` or `main.rs` in a directory.
+    pub fn read(directory: &Path) -> Result<Crate, String> {
+        let mut said = Said::default();
+        let top = ["lib.rs", "main.rs"].into_iter().find(|file| directory.join(file).exists());
+        said.read(directory, top.ok_or("neither lib.rs nor main.rs")?, Vec::new())?;
+        let mut arrows = BTreeSet::new();
+        for (module, path) in &said.named {
+            let from = &said.files[module];
+            let Some(to) = said.file_of(path, 0) else { continue };
+            if from != to {
+                arrows.insert(Arrow { from: from.clone(), to: to.clone() });
+            }
+        }
+        Ok(Crate { files: said.files.into_values().collect(), arrows })
+    }
+}
+
+impl Said {
+    fn read(&mut self, directory: &Path, file: &str, module: ModulePath) -> Result<(), String> {
+        let text = fs::read_to_string(directory.join(file)).map_err(|e| format!("{file}: {e}"))?;
+        let syntax = syn::parse_file(&text).map_err(|error| format!("{file}: {error}"))?;
+        self.files.insert(module.clone(), file.to_owned());
+        let children = children(&syntax.items);
+        let mut names = Names { module: &module, children: &children, inline: 0, said: self };
+        names.visit_file(&syntax);
+        for child in &children {
+            let mut below = module.clone();
+            below.push(child.clone());
+            let stem = below.join("/");
+            let candidates = [format!("{stem}.rs"), format!("{stem}/mod.rs")];
+            let found = candidates.iter().find(|candidate| directory.join(candidate).exists());
+            let found = found.ok_or_else(|| format!("{file}: no file for `mod {child}`"))?;
+            self.read(directory, found, below)?;
+        }
+        Ok(())
+    }
+
+    /// The file in which the last module of a path, or what it re-exports, lies.
+    fn file_of(&self, path: &[String], depth: usize) -> Option<&String> {
+        let known = (0..=path.len()).rev().find(|&len| self.files.contains_key(&path[..len]))?;
+        // A name of the crate's root that is no module is another crate's, or a macro.
+        let module = &path[..known];
+        let Some(name) = path.get(known) else { return self.files.get(module) };
+        if depth < 8 {
+            if let Some(target) = self.exports.get(&(module.to_vec(), name.clone())) {
+                let rest = path[known + 1..].iter().cloned();
+                let full: Vec<_> = target.iter().cloned().chain(rest).collect();
+                return self.file_of(&full, depth + 1);
+            }
+            for glob in self.globs.get(module).into_iter().flatten() {
+                let key = (glob.clone(), name.clone());
+                if self.exports.contains_key(&key) {
+                    let full: Vec<_> = glob.iter().chain(&path[known..]).cloned().collect();
+                    return self.file_of(&full, depth + 1);
+                }
+            }
+        }
+        self.files.get(module)
+    }
+}
+
+/// The modules of a file that lie in files of their own, tests left out.
+fn children(items: &[Item]) -> Vec<String> {
+    let modules = items.iter().filter_map(|item| match item {
+        Item::Mod(module) if module.content.is_none() && !is_for_tests(&module.attrs) => {
+            Some(module.ident.to_string())
+        }
+        _ => None,
+    });
+    modules.collect()
+}
+
+/// Whether `#[cfg(test)]`, `#[cfg(any(test, …))]` or `#[cfg(loom)]` stands before it.
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let is_cfg = attribute.path().is_ident("cfg");
+        let tokens = match &attribute.meta {
+            syn::Meta::List(list) => list.tokens.to_string(),
+            _ => String::new(),
+        };
+        let is_test = tokens == "test" || tokens.starts_with("any (test") || tokens == "loom";
+        is_cfg && (is_test || tokens.starts_with("all (test") || tokens == "doctest")
+    })
+}
+
+/// Collects the paths that one file names.
+struct Names<'a> {
+    module: &'a ModulePath,
+    children: &'a [String],
+    /// Modules inside the file that the visitor is in.
+    inline: usize,
+    said: &'a mut Said,
+}
+
+impl Names<'_> {
+    /// A path as the file writes it, from the root; `None` for one that leads elsewhere.
+    fn absolute(&self, path: &[String]) -> Option<Vec<String>> {
+        let first = path.first()?;
+        let (mut base, mut rest) = match first.as_str() {
+            "crate" => (Vec::new(), &path[1..]),
+            "self" => (self.module.clone(), &path[1..]),
+            "super" => (self.module.clone(), path),
+            name if self.children.iter().any(|child| child == name) => (self.module.clone(), path),
+            _ => return None,
+        };
+        let mut inline = self.inline;
+        while rest.first().is_some_and(|segment| segment == "super") {
+            match inline.checked_sub(1) {
+                Some(left) => inline = left,
+                None => drop(base.pop()?),
+            }
+            rest = &rest[1..];
+        }
+        base.extend(rest.iter().cloned());
+        Some(base)
+    }
+
+    fn note(&mut self, path: &[String]) {
+        if let Some(path) = self.absolute(path) {
+            self.said.named.push((self.module.clone(), path));
+        }
+    }
+
+    fn note_use(&mut self, tree: &UseTree, before: &mut Vec<String>, is_export: bool) {
+        match tree {
+            UseTree::Path(path) => {
+                before.push(path.ident.to_string());
+                self.note_use(&path.tree, before, is_export);
+                before.pop();
+            }
+            UseTree::Group(group) => {
+                group.items.iter().for_each(|tree| self.note_use(tree, before, is_export));
+            }
+            UseTree::Name(name) if name.ident == "self" => self.note(&before.clone()),
+            UseTree::Name(name) => self.note_leaf(before, &name.ident, &name.ident, is_export),
+            UseTree::Rename(name) => self.note_leaf(before, &name.ident, &name.rename, is_export),
+            UseTree::Glob(_) => {
+                self.note(&before.clone());
+                if let Some(target) = self.absolute(before) {
+                    self.said.globs.entry(self.module.clone()).or_default().push(target);
+                }
+            }
+        }
+    }
+
+    fn note_leaf(
+        &mut self,
+        before: &mut Vec<String>,
+        name: &syn::Ident,
+        known_as: &syn::Ident,
+        is_export: bool,
+    ) {
+        before.push(name.to_string());
+        self.note(before);
+        if is_export && let Some(target) = self.absolute(before) {
+            let key = (self.module.clone(), known_as.to_string());
+            self.said.exports.insert(key, target);
+        }
+        before.pop();
+    }
+
+    /// Paths in a macro's arguments: `crate::…`, `super::…`, and those of modules below.
+    fn note_tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Punct(punct) if punct.as_char() == ':' && !path.is_empty() => {
+                    colons += 1;
+                    continue;
+                }
+                TokenTree::Ident(ident) if path.is_empty() || colons == 2 => {
+                    path.push(ident.to_string());
+                    colons = 0;
+                    continue;
+                }
+                TokenTree::Group(group) => self.note_tokens(group.stream()),
+                _ => {}
+            }
+            self.note_if_long(&path);
+            (path, colons) = (Vec::new(), 0);
+        }
+        self.note_if_long(&path);
+    }
+
+    fn note_if_long(&mut self, path: &[String]) {
+        if path.len() > 1 {
+            self.note(path);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Names<'_> {
+    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
+        if !is_for_tests(&module.attrs) {
+            let depth = usize::from(module.content.is_some());
+            self.inline += depth;
+            visit::visit_item_mod(self, module);
+            self.inline -= depth;
+        }
+    }
+
+    fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
+        if !is_for_tests(&function.attrs) {
+            visit::visit_item_fn(self, function);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
+        if !is_for_tests(&function.attrs) {
+            visit::visit_impl_item_fn(self, function);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        if !is_for_tests(&item.attrs) {
+            let is_export = !matches!(item.vis, Visibility::Inherited);
+            self.note_use(&item.tree, &mut Vec::new(), is_export);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let segments: Vec<_> = path.segments.iter().map(|s| s.ident.to_string()).collect();
+        self.note_if_long(&segments);
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, mac: &'ast Macro) {
+        self.note_tokens(mac.tokens.clone());
+        visit::visit_macro(self, mac);
+    }
+}
