@@ -47,7 +47,8 @@ pub struct MergeRun {
     /// The longest `fdatasync` of a file beside the database, between repetitions with synced
     /// writes, microseconds.
     pub longest_bare_sync_us: Option<f64>,
-    /// Each repetition.
+    /// Each repetition; none in results that are checked in.
+    #[serde(default)]
     pub repetitions: Vec<MergeRepetition>,
 }
 
