@@ -180,8 +180,8 @@ impl EventListener for Listener {
             Event::Compaction { bytes_written, duration, .. } => {
                 ("compaction", *bytes_written, *duration)
             }
-            Event::SegmentMerge { bytes_written, duration, .. } => {
-                ("segment merge", *bytes_written, *duration)
+            Event::GarbageCollection { bytes_written, duration, .. } => {
+                ("garbage collection", *bytes_written, *duration)
             }
             _ => return,
         };

@@ -20,7 +20,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// One memtable: keys, each with its chain of versions, newest first.
 ///
-/// Written through its one [`Writer`], read by anybody at any time without locks.
+/// Written through its one [`Writer`](crate::Writer), read by anybody at any time without locks.
 pub struct Chains {
     pub(crate) arena: Arena,
     pub(crate) regions: Regions,

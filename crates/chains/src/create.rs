@@ -15,7 +15,8 @@ impl Chains {
     /// An empty memtable with room for about `capacity_bytes` of records (see
     /// [`bytes_needed`](crate::bytes_needed)), at most 16 GiB. Its memory, a reservation of
     /// 1.7 times that for records and index together, comes from `pool` and goes back to it with
-    /// the last of [`Writer`], `Chains`, [`Cursor`] and [`PinnedBytes`](crate::PinnedBytes).
+    /// the last of [`Writer`], `Chains`, [`Cursor`](crate::Cursor) and
+    /// [`PinnedBytes`](crate::PinnedBytes).
     pub fn create(
         pool: &Arc<ArenaPool>,
         capacity_bytes: usize,

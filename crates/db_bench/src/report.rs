@@ -143,10 +143,10 @@ fn counters(stats: &Stats) -> [(&'static str, u64); 26] {
         ("memtable_bytes", stats.memtable_bytes),
         ("bytes_compaction_read", stats.bytes_compaction_read),
         ("bytes_manifest", stats.bytes_manifest),
-        ("segment_merges", stats.segment_merges),
+        ("garbage_collections", stats.garbage_collections),
         ("bytes_segments", stats.bytes_segments),
-        ("bytes_segment_merges", stats.bytes_segment_merges),
-        ("bytes_segment_merges_read", stats.bytes_segment_merges_read),
+        ("bytes_gc_written", stats.bytes_gc_written),
+        ("bytes_gc_read", stats.bytes_gc_read),
         ("bytes_reclaimed", stats.bytes_reclaimed),
     ]
 }

@@ -47,7 +47,7 @@ pub enum Event {
         duration: Duration,
     },
     /// Value segments were rewritten without their dead values.
-    SegmentMerge {
+    GarbageCollection {
         /// Name of the keyspace.
         keyspace: Arc<str>,
         /// Segment files rewritten, into one.
@@ -129,7 +129,7 @@ pub struct FailedMerge {
 ///
 /// A listener may call into its database. Reads, snapshots and iterators work as ever. Writes do as
 /// long as there is room: one that would have to wait for a flush or compaction answers `Busy`.
-/// What waits for background work (`flush`, `compact`, `wait_for_background`, `merge_segments`,
+/// What waits for background work (`flush`, `compact`, `wait_for_background`, `collect_garbage`,
 /// `close`) answers `InvalidArgument`, for that work may be waiting for the listener. Where a
 /// listener drops the last handle, the database closes on a thread of its own, soon after.
 ///
@@ -231,7 +231,7 @@ fn trace(event: &Event) {
                 "compaction"
             );
         }
-        Event::SegmentMerge {
+        Event::GarbageCollection {
             keyspace,
             files,
             bytes_read,
@@ -246,7 +246,7 @@ fn trace(event: &Event) {
                 bytes_written,
                 bytes_reclaimed,
                 ?duration,
-                "segment merge"
+                "garbage collection"
             );
         }
         Event::Stall { reason, duration } => tracing::info!(?reason, ?duration, "stall"),

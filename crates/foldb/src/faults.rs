@@ -46,8 +46,8 @@ pub enum Fault {
     FoldInPlaceUnderSnapshot,
     /// A flush shows no snapshot its part of what the memtable folded.
     FlushFoldedWhole,
-    /// A segment merge forgets what one of the tables refers to.
-    MergeDropsLiveValue,
+    /// A garbage collection forgets what one of the tables refers to.
+    GcDropsLiveValue,
     /// A flush makes a segment of a log without asking how much of it is dead.
     AdoptUnexamined,
     /// A log that became a segment goes when nobody needs the log.
@@ -119,7 +119,7 @@ impl Fault {
         Fault::WrongOperator,
         Fault::FoldInPlaceUnderSnapshot,
         Fault::FlushFoldedWhole,
-        Fault::MergeDropsLiveValue,
+        Fault::GcDropsLiveValue,
         Fault::AdoptUnexamined,
         Fault::UnlinkAdoptedLog,
         Fault::CutSamples,

@@ -78,10 +78,10 @@ pub struct ReadmeExample;
 
 pub use db::{
     ApproximateCount, Base, BatchOp, CheckpointReport, CutLog, Db, Explained, ExplainedRecord,
-    Finalized, Keyspace, LogCut, LostRange, LostTable, MergeOptions, MergeProgress, MergeReport,
-    OnMergeProgress, Operand, Operands, Place, ReadOptions, RecordKind, RepairOptions,
-    RepairReport, Snapshot, Unfolded, VerifiedFile, VerifyProgress, VerifyReport, WriteBatch,
-    verify, verify_with_progress,
+    Finalized, GcOptions, GcProgress, GcReport, Keyspace, LogCut, LostRange, LostTable,
+    OnGcProgress, Operand, Operands, Place, ReadOptions, RecordKind, RepairOptions, RepairReport,
+    Snapshot, Unfolded, VerifiedFile, VerifyProgress, VerifyReport, WriteBatch, verify,
+    verify_with_progress,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{DroppedTail, Event, EventListener, FailedMerge, StallReason};

@@ -8,7 +8,7 @@ use std::path::Path;
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
 use foldb::{
-    Db, ErrorKind, KeyspaceOptions, LogAdoption, MergeOptions, Options, Value, WriteBatch,
+    Db, ErrorKind, GcOptions, KeyspaceOptions, LogAdoption, Options, Value, WriteBatch,
     WriteOptions,
 };
 
@@ -336,7 +336,7 @@ fn without_adoption_values_are_copied() {
     let db = Db::open(PATH, Options { adopt_logs: LogAdoption::Never, ..adopting(&fs) }).unwrap();
     check_all(&db, 50, |n| usize::from(n < 25));
     db.compact(..).unwrap();
-    db.merge_segments(&none_dead()).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
     check_all(&db, 50, |n| usize::from(n < 25));
     db.verify().unwrap();
 }
@@ -358,8 +358,8 @@ fn logs_are_adopted_by_default_in_key_order_and_of_large_values() {
     };
     put(&mut (0..50), 2);
     assert!(is_adopted(&db));
-    db.merge_segments(&MergeOptions::default()).unwrap();
-    assert_eq!(db.stats().bytes_segment_merges, 0, "what the frames add is left");
+    db.collect_garbage(&GcOptions::default()).unwrap();
+    assert_eq!(db.stats().bytes_gc_written, 0, "what the frames add is left");
     // One of ten came late, then one of five.
     put(&mut (0..50).filter(|n| n % 10 > 0), 3);
     put(&mut (0..50).step_by(10), 3);
@@ -445,7 +445,7 @@ fn a_damaged_value_of_an_adopted_log_fails_the_reads_of_its_key_alone() {
     // A merge leaves the file alone.
     (20..40).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
     db.compact(..).unwrap();
-    db.merge_segments(&none_dead()).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
     assert!(segment_files(&fs).contains(&name));
     db.put(key(7), value(7, 0)).unwrap();
     check_all(&db, 40, |n| usize::from(n >= 20));
@@ -482,8 +482,8 @@ fn another_file_in_place_of_an_adopted_log_is_found_out() {
     check_all(&open(&fs), 40, |_| 0);
 }
 
-fn none_dead() -> MergeOptions {
-    MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() }
+fn none_dead() -> GcOptions {
+    GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() }
 }
 
 /// C1: a merge copies what is alive to a segment like any other; addresses stay.
@@ -500,8 +500,8 @@ fn merges_of_adopted_logs_keep_every_live_value_and_give_back_the_rest() {
         let snapshot = db.snapshot();
         db.compact(..).unwrap();
         let logs = segment_files(&fs);
-        let options = MergeOptions { memory_budget: Some(memory), ..none_dead() };
-        let report = db.merge_segments(&options).unwrap();
+        let options = GcOptions { memory_budget: Some(memory), ..none_dead() };
+        let report = db.collect_garbage(&options).unwrap();
         assert!(report.bytes_reclaimed() > 60_000, "{report:?}");
         assert!(report.peak_lookup_bytes <= memory as u64, "{report:?}");
         assert!(segment_files(&fs).iter().all(|name| !logs.contains(name)), "{report:?}");
@@ -517,7 +517,7 @@ fn merges_of_adopted_logs_keep_every_live_value_and_give_back_the_rest() {
         // And again, of what was moved.
         (0..100).for_each(|n| db.put(key(n), value(n, 2)).unwrap());
         db.compact(..).unwrap();
-        db.merge_segments(&options).unwrap();
+        db.collect_garbage(&options).unwrap();
         check_all(&db, 200, |n| if n < 100 { 2 } else { generation(n) });
         db.verify().unwrap();
         check_all(&open(&fs.crash()), 200, |n| if n < 100 { 2 } else { generation(n) });
@@ -565,7 +565,7 @@ fn repair_finds_the_values_of_a_lost_table_in_adopted_logs() {
             (0..5).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
             assert!(is_adopted(&db));
             if merged {
-                db.merge_segments(&none_dead()).unwrap();
+                db.collect_garbage(&none_dead()).unwrap();
             }
             drop(db);
             remove(&fs, ".tbl");
@@ -606,7 +606,7 @@ fn a_log_whose_keys_are_damaged_is_merged_without_hints() {
     drop(db);
     let name = damage(&fs, 40, 0, -4);
     let db = open(&fs);
-    db.merge_segments(&none_dead()).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
     assert!(!segment_files(&fs).contains(&name));
     check_all(&db, 60, |n| usize::from(n < 30));
     db.verify().unwrap();
@@ -626,7 +626,7 @@ fn a_rebuilt_manifest_knows_adopted_logs() {
         if merged {
             (0..30).for_each(|n| db.put(key(n), value(n, 0)).unwrap());
             db.compact(..).unwrap();
-            db.merge_segments(&none_dead()).unwrap();
+            db.collect_garbage(&none_dead()).unwrap();
         }
         db.put("logged", "only").unwrap();
         drop(other);
@@ -702,7 +702,7 @@ fn a_checkpoint_shares_adopted_logs() {
     assert_eq!((report.segments_linked, report.segments_copied, report.logs), (1, 0, 1));
     put_all(&db, 60, 2);
     db.compact(..).unwrap();
-    db.merge_segments(&none_dead()).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
     check_all(&db, 60, |_| 2);
     drop(db);
     Db::destroy(PATH, &adopting(&fs)).unwrap();

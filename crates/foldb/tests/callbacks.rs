@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use foldb::env::MemFs;
 use foldb::{
-    Comparator, Db, ErrorKind, Event, EventListener, Full, MergeOperator, MergeOptions, Options,
+    Comparator, Db, ErrorKind, Event, EventListener, Full, GcOptions, MergeOperator, Options,
     WriteOptions,
 };
 use tempfile::TempDir;
@@ -177,7 +177,7 @@ fn calls_from_a_listener(own: Options, path: &std::path::Path) {
             db.wait_for_background(),
             db.close(),
             db.finalize().map(drop),
-            db.merge_segments(&MergeOptions::default()).map(drop),
+            db.collect_garbage(&GcOptions::default()).map(drop),
         ] {
             let error = assert_error(waits, ErrorKind::InvalidArgument, None).to_string();
             assert!(error.contains("make the call on another thread"), "{error}");

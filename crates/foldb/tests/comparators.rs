@@ -13,7 +13,7 @@ use std::time::Duration;
 use foldb::env::{MemFs, SystemThreads};
 use foldb::{
     CompactionPreset, Comparator, Compression, Db, Error, ErrorKind, Event, EventListener,
-    Keyspace, KeyspaceOptions, LogAdoption, MergeOptions, Options, WriteBatch,
+    GcOptions, Keyspace, KeyspaceOptions, LogAdoption, Options, WriteBatch,
 };
 
 use support::quiet::catch;
@@ -148,7 +148,7 @@ fn walk(preset: CompactionPreset, fixed: bool) {
     }
     held.clear();
     db.compact(..).unwrap();
-    db.merge_segments(&MergeOptions::default()).unwrap();
+    db.collect_garbage(&GcOptions::default()).unwrap();
     db.finalize().unwrap();
     db.verify().unwrap();
     for n in 0..40 {

@@ -12,8 +12,8 @@ use std::{env, fs};
 
 use foldb::env::{Env, FileSystem, MemFs};
 use foldb::{
-    CompactionPreset, Compression, Db, ErrorKind, KeyspaceOptions, LogAdoption, MergeOptions,
-    Options, WriteBatch,
+    CompactionPreset, Compression, Db, ErrorKind, GcOptions, KeyspaceOptions, LogAdoption, Options,
+    WriteBatch,
 };
 
 const FORMAT_0: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-0");
@@ -281,8 +281,8 @@ fn generate_segments() -> MemFs {
     db.flush().unwrap();
     (0..20).for_each(|n| db.put(format!("{n:02}"), separated(n, "second")).unwrap());
     db.compact(..).unwrap();
-    let none_dead = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
-    db.merge_segments(&none_dead).unwrap();
+    let none_dead = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
+    db.collect_garbage(&none_dead).unwrap();
     drop(all);
     db.close().unwrap();
     let db = open(false);
@@ -341,7 +341,7 @@ fn generate_adopted() -> MemFs {
     batch.put("small", "inline").delete("11");
     db.write(&batch).unwrap();
     db.compact(..).unwrap();
-    db.merge_segments(&MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() }).unwrap();
+    db.collect_garbage(&GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() }).unwrap();
     (12..20).rev().for_each(|n| db.put(format!("{n:02}"), adopted(n, "third")).unwrap());
     db.flush().unwrap();
     (18..22).for_each(|n| db.put(format!("{n:02}"), adopted(n, "fourth")).unwrap());
@@ -590,8 +590,8 @@ fn format_1_with_separated_values_is_read_and_written_to() {
     let db = Db::open(copy.path(), Options::default()).unwrap();
     assert_holds_the_segments(&db);
     db.compact(..).unwrap();
-    let none_dead = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
-    db.merge_segments(&none_dead).unwrap();
+    let none_dead = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
+    db.collect_garbage(&none_dead).unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
     assert_holds_the_segments(&db);
     drop(db);
@@ -621,8 +621,8 @@ fn format_2_with_adopted_logs_is_read_and_written_to() {
     let db = Db::open(copy.path(), Options::default()).unwrap();
     assert_holds_the_adopted(&db);
     db.compact(..).unwrap();
-    let none_dead = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
-    db.merge_segments(&none_dead).unwrap();
+    let none_dead = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
+    db.collect_garbage(&none_dead).unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
     assert_holds_the_adopted(&db);
     drop(db);

@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use foldb::{Db, MergeOptions, Options};
+use foldb::{Db, GcOptions, Options};
 
 const MIB: usize = 1 << 20;
 const RUNS: u8 = 6;
@@ -93,8 +93,8 @@ fn work(name: &str, path: &Path) {
             db.flush().unwrap();
         }),
         "merge segments" => {
-            let all = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
-            let report = db.merge_segments(&all).unwrap();
+            let all = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
+            let report = db.collect_garbage(&all).unwrap();
             assert!(report.bytes_reclaimed() >= value_bytes() as u64, "{report:?}");
         }
         "checkpoint" => {

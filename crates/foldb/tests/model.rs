@@ -79,7 +79,7 @@ impl Reached {
         for (counter, is_reached) in [
             (&self.keyspaces, keyspaces >= 2),
             (&self.flushed, stats.flushes > 0),
-            (&self.segments_merged, stats.segment_merges > 0),
+            (&self.segments_merged, stats.garbage_collections > 0),
             (&self.adopted, stats.bytes_adopted > 0),
             (&self.folded, stats.compaction_records_out < stats.compaction_records_in),
             (&self.compacted, stats.compactions > 0),

@@ -18,7 +18,7 @@ use foldb::env::FileSystem;
 use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{MemFs, SystemClock};
 use foldb::faults::{Fault, plant};
-use foldb::{CompactionPreset, Db, LogAdoption, MergeOptions, Options, WriteBatch, WriteOptions};
+use foldb::{CompactionPreset, Db, GcOptions, LogAdoption, Options, WriteBatch, WriteOptions};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -347,7 +347,7 @@ fn h10_the_model_notices_what_is_wrong_with_range_deletes() {
 
 #[test]
 fn a_segment_merge_that_drops_a_live_value_is_noticed() {
-    assert_noticed(Fault::MergeDropsLiveValue, || {
+    assert_noticed(Fault::GcDropsLiveValue, || {
         let fs = MemFs::new();
         let options = Options { value_separation_min: Some(10), ..options(&fs) };
         let db = Db::open(PATH, options).unwrap();
@@ -359,7 +359,7 @@ fn a_segment_merge_that_drops_a_live_value_is_noticed() {
             db.put(format!("k{n:02}"), [n + 100; 100]).unwrap();
         }
         db.compact(..).unwrap();
-        db.merge_segments(&MergeOptions::default()).unwrap();
+        db.collect_garbage(&GcOptions::default()).unwrap();
         for n in 0..40 {
             let expected = if n < 30 { n + 100 } else { n };
             assert_eq!(db.get(format!("k{n:02}")).unwrap().unwrap(), [expected; 100]);
@@ -369,7 +369,7 @@ fn a_segment_merge_that_drops_a_live_value_is_noticed() {
 
 #[test]
 fn verify_notices_that_a_segment_merge_dropped_a_live_value() {
-    assert_noticed(Fault::MergeDropsLiveValue, || {
+    assert_noticed(Fault::GcDropsLiveValue, || {
         let fs = MemFs::new();
         let options = Options { value_separation_min: Some(10), ..options(&fs) };
         let db = Db::open(PATH, options).unwrap();
@@ -377,7 +377,7 @@ fn verify_notices_that_a_segment_merge_dropped_a_live_value() {
         db.compact(..).unwrap();
         (0..30).for_each(|n| db.delete([n]).unwrap());
         db.compact(..).unwrap();
-        assert!(db.merge_segments(&MergeOptions::default()).unwrap().commits > 0);
+        assert!(db.collect_garbage(&GcOptions::default()).unwrap().commits > 0);
         db.verify().unwrap();
     });
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs, Watch, WatchedFs};
-use foldb::{Db, ErrorKind, MergeOptions, Options, RepairReport, Value};
+use foldb::{Db, ErrorKind, GcOptions, Options, RepairReport, Value};
 
 use support::segments::{check_all, key, put_all, segment_files, separating, value};
 use support::{PATH, assert_error, number};
@@ -60,8 +60,8 @@ fn check(fs: &MemFs, generation: impl Fn(usize) -> Option<usize>) {
     check_all(&db, 300, &generation);
     db.verify().unwrap();
     db.compact(..).unwrap();
-    let none_dead = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
-    db.merge_segments(&none_dead).unwrap();
+    let none_dead = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
+    db.collect_garbage(&none_dead).unwrap();
     check_all(&db, 300, &generation);
 }
 

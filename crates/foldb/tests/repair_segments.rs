@@ -54,7 +54,7 @@ fn find(fs: &MemFs, needle: &str) -> (PathBuf, Vec<u8>, usize) {
 fn a_rebuilt_manifest_gives_no_segment_id_twice() {
     const KEYS: usize = 1500;
     let fs = MemFs::new();
-    let options = Options { merge_memory_budget: 64 << 10, segment_size: 4 << 20, ..by_hand(&fs) };
+    let options = Options { gc_memory_budget: 64 << 10, segment_size: 4 << 20, ..by_hand(&fs) };
     let long_key = |n: usize| format!("{:08x}", (n as u32).wrapping_mul(0x9E37_79B1)).repeat(13);
     let put = |db: &Db, keys: std::ops::Range<usize>| {
         keys.for_each(|n| db.put(long_key(n), value(n, 0)).unwrap());
@@ -153,7 +153,7 @@ fn a_torn_copy_of_a_segment_does_not_stand_in_for_the_whole_one() {
     put_all(&db, 0..100, 1);
     db.compact(..).unwrap();
     let before = fs.kill();
-    db.merge_segments(&foldb::MergeOptions::default()).unwrap();
+    db.collect_garbage(&foldb::GcOptions::default()).unwrap();
     drop(db);
     let new = files(&fs, ".seg").into_iter().find(|path| !before.exists(path)).unwrap();
     let copy = fs.read(&new).unwrap();
@@ -293,7 +293,7 @@ fn an_older_manifest_does_not_hide_newer_files() {
         let bytes = fs.read(&older).unwrap();
         let db = Db::open(PATH, options.clone()).unwrap();
         if merge {
-            assert!(db.merge_segments(&foldb::MergeOptions::default()).unwrap().commits > 0);
+            assert!(db.collect_garbage(&foldb::GcOptions::default()).unwrap().commits > 0);
         } else {
             put_all(&db, 100..200, 0);
             put_all(&db, 0..50, 2);

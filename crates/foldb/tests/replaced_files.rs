@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use foldb::env::{Env, FileSystem, MemFs, SystemClock, SystemThreads};
-use foldb::{Db, MergeOptions, Options};
+use foldb::{Db, GcOptions, Options};
 
 use support::PATH;
 use support::segments::{check_all, key, put_all, separating};
@@ -32,8 +32,8 @@ fn replaced_under_a_reader(fs: &MemFs, db: &Db) -> (Vec<PathBuf>, foldb::Iter) {
     let mut reader = db.iter().unwrap();
     assert_eq!(reader.next().unwrap().unwrap().0, key(0).into_bytes());
     db.compact(..).unwrap();
-    let none_dead = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
-    db.merge_segments(&none_dead).unwrap();
+    let none_dead = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
+    db.collect_garbage(&none_dead).unwrap();
     let now = tables_and_segments(fs);
     let held: Vec<_> = before.into_iter().filter(|file| now.contains(file)).collect();
     let is_there = |extension: &str| {

@@ -14,8 +14,8 @@ use std::time::Duration;
 use foldb::env::{MemFs, SystemThreads};
 use foldb::laws::Check;
 use foldb::{
-    Comparator, Db, Error, ErrorKind, Full, Growth, Keyspace, KeyspaceOptions, MergeOperator,
-    MergeOptions, Options, Partial,
+    Comparator, Db, Error, ErrorKind, Full, GcOptions, Growth, Keyspace, KeyspaceOptions,
+    MergeOperator, Options, Partial,
 };
 
 use support::quiet::catch;
@@ -263,7 +263,7 @@ fn live_beside(breach: Breach, threads: bool) {
         }
         if n % 1500 == 1499 {
             bad.compact(..).unwrap();
-            db.merge_segments(&MergeOptions::default()).unwrap();
+            db.collect_garbage(&GcOptions::default()).unwrap();
             for snapshot in held.drain(..) {
                 assert!(snapshot.iter().unwrap().all(|entry| entry.is_ok()), "the other keyspace");
             }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use foldb::env::MemFs;
-use foldb::{Comparator, Db, ErrorKind, MergeOptions, Options, ReadOptions, ReadReport, Snapshot};
+use foldb::{Comparator, Db, ErrorKind, GcOptions, Options, ReadOptions, ReadReport, Snapshot};
 
 use support::{PATH, number, options};
 
@@ -238,8 +238,7 @@ fn iterators_that_outlive_the_close_and_a_compaction_answer_closed() {
         let next = Db::open(PATH, many_files(&fs, separated)).unwrap();
         write_entries(&next, b'w');
         next.compact(..).unwrap();
-        next.merge_segments(&MergeOptions { max_dead_fraction: 0.0, ..Default::default() })
-            .unwrap();
+        next.collect_garbage(&GcOptions { max_dead_fraction: 0.0, ..Default::default() }).unwrap();
         let (count, ended) = read_on(iter);
         assert_eq!(ended, Some(ErrorKind::Closed), "{count} entries, separated: {separated}");
         assert_eq!(next.iter().unwrap().count(), ENTRIES);
@@ -288,7 +287,7 @@ fn gets_of_moved_values(memory_budget: usize) -> (Duration, Duration) {
     };
     let least = || (0..4).map(|_| gets()).min().unwrap();
     let before = least();
-    db.merge_segments(&MergeOptions { max_dead_fraction: 0.0, ..Default::default() }).unwrap();
+    db.collect_garbage(&GcOptions { max_dead_fraction: 0.0, ..Default::default() }).unwrap();
     (before, least())
 }
 

@@ -1,9 +1,9 @@
-//! What a segment merge takes in memory, and what it reads to find the values that are alive.
+//! What a garbage collection takes in memory, and what it reads to find the values that are alive.
 
 mod support;
 
 use foldb::env::MemFs;
-use foldb::{Db, MergeOptions, MergeReport, Options};
+use foldb::{Db, GcOptions, GcReport, Options};
 
 use support::segments::{check_all, key, put_all, separating};
 use support::{PATH, options};
@@ -24,7 +24,7 @@ const KEYS: usize = 30_000;
 fn scattered_overwrites(write_budget: usize) -> (MemFs, Db) {
     let fs = MemFs::new();
     let options = Options {
-        merge_memory_budget: write_budget,
+        gc_memory_budget: write_budget,
         segment_size: 64 << 20,
         value_separation_min: Some(0),
         write_buffer_size: 8 << 20,
@@ -47,13 +47,13 @@ fn small(n: usize, generation: usize) -> String {
     format!("{n}.{generation}.with some more")
 }
 
-fn merge(db: &Db, memory_budget: usize) -> MergeReport {
-    let options = MergeOptions {
+fn merge(db: &Db, memory_budget: usize) -> GcReport {
+    let options = GcOptions {
         max_dead_fraction: 0.0,
         memory_budget: Some(memory_budget),
-        ..MergeOptions::default()
+        ..GcOptions::default()
     };
-    db.merge_segments(&options).unwrap()
+    db.collect_garbage(&options).unwrap()
 }
 
 fn check(db: &Db) {
@@ -110,8 +110,8 @@ fn a_merge_reads_the_references_to_its_segments_alone() {
         let tables: u64 = db.stats().levels.iter().map(|level| level.tables).sum();
         assert!(tables >= 2, "{tables} tables");
 
-        let options = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
-        let report = db.merge_segments(&options).unwrap();
+        let options = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
+        let report = db.collect_garbage(&options).unwrap();
         assert_eq!(db.stats().segments.dead_bytes, 0);
         assert!(report.commits > 0);
         // An entry of 30 bytes and a frame of at least 12 for each table and segment, and the

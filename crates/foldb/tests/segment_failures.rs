@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Env, FileSystem, MemFs};
-use foldb::{Db, ErrorKind, Event, EventListener, KeyspaceOptions, MergeOptions, Options};
+use foldb::{Db, ErrorKind, Event, EventListener, GcOptions, KeyspaceOptions, Options};
 
 use support::gates::GatedFs;
 use support::segments::{check_all, key, open, put_all, segment_files, separating};
@@ -20,8 +20,8 @@ fn by_hand(fs: &MemFs) -> Options {
 }
 
 /// A merge after which nothing is known to be dead.
-fn none_dead() -> MergeOptions {
-    MergeOptions { max_dead_fraction: 0.0, compact_first: false, ..MergeOptions::default() }
+fn none_dead() -> GcOptions {
+    GcOptions { max_dead_fraction: 0.0, compact_first: false, ..GcOptions::default() }
 }
 
 fn segment_bytes(fs: &MemFs) -> u64 {
@@ -40,7 +40,7 @@ fn contents(fs: &MemFs) -> BTreeMap<String, Vec<u8>> {
 #[test]
 fn a_close_waits_for_a_merge_and_a_compaction_on_other_threads() {
     type Work = fn(&Db) -> foldb::Result<()>;
-    let merge: Work = |db| db.merge_segments(&none_dead()).map(drop);
+    let merge: Work = |db| db.collect_garbage(&none_dead()).map(drop);
     let compact: Work = |db| db.compact(..);
     for (extension, work) in [("seg", merge), ("tbl", compact)] {
         let files = GatedFs::new(extension);
@@ -70,7 +70,7 @@ fn a_close_waits_for_a_merge_and_a_compaction_on_other_threads() {
             let _done_or_closed = worker.join().unwrap();
             assert!(contents(&files.fs) == at_close, "nothing is changed behind a close");
         });
-        assert_error(db.merge_segments(&none_dead()), ErrorKind::Closed, None);
+        assert_error(db.collect_garbage(&none_dead()), ErrorKind::Closed, None);
         let db = Db::open(PATH, options).unwrap();
         check_all(&db, 100, |n| Some(if n < 25 { 2 } else { usize::from(n < 50) }));
         db.verify().unwrap();
@@ -113,7 +113,7 @@ fn a_file_that_an_edit_of_a_failed_sync_may_name_stays() {
     *listener.0.lock().unwrap() = Some(Box::new(move || {
         // On another thread: a listener must not wait for background work.
         let other = other.clone();
-        let merged = std::thread::spawn(move || other.merge_segments(&none_dead()).unwrap());
+        let merged = std::thread::spawn(move || other.collect_garbage(&none_dead()).unwrap());
         assert_eq!(merged.join().unwrap().commits, 1);
         files.inject(Fault::on(Operation::Sync).path("MANIFEST").forever());
     }));
@@ -304,7 +304,7 @@ fn damaged_hints_do_not_keep_dead_space() {
     let listeners: Vec<Arc<dyn EventListener>> = vec![Arc::clone(&told) as _];
     let db = Db::open(PATH, Options { listeners, ..by_hand(&fs) }).unwrap();
     db.verify().unwrap_err();
-    db.merge_segments(&none_dead()).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
     let told = std::mem::take(&mut *told.0.lock().unwrap());
     assert!(!told.is_empty() && told.iter().all(|error| error.contains(".seg")), "{told:?}");
@@ -313,7 +313,7 @@ fn damaged_hints_do_not_keep_dead_space() {
     // What is not damaged any more is merged like others, and nothing is told again.
     put_all(&db, (0..300).step_by(3), 2);
     db.compact(..).unwrap();
-    db.merge_segments(&none_dead()).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
     check_all(&db, 300, |n| if n.is_multiple_of(3) { Some(2) } else { generation(n) });
 }

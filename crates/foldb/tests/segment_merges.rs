@@ -1,4 +1,5 @@
-//! Segment merges: dead space comes back, and nothing else changes, whatever happens meanwhile.
+//! Garbage collections: dead space comes back, and nothing else changes, whatever happens
+//! meanwhile.
 
 mod support;
 
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use foldb::env::mem::Fault;
 use foldb::env::{Clock, Env, FileSystem, ManualClock, MemFs, SystemClock, SystemThreads};
-use foldb::{Db, ErrorKind, Event, EventListener, MergeOptions, Options};
+use foldb::{Db, ErrorKind, Event, EventListener, GcOptions, Options};
 
 use support::deeds::DeedFs;
 use support::segments::{check_all, key, open, put_all, segment_files, separating, value};
@@ -20,8 +21,8 @@ fn by_hand(fs: &MemFs) -> Options {
 }
 
 /// A merge after which nothing is known to be dead.
-fn none_dead() -> MergeOptions {
-    MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() }
+fn none_dead() -> GcOptions {
+    GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() }
 }
 
 /// Of 300 keys those below 200 were overwritten, and every third above is gone.
@@ -49,7 +50,7 @@ fn a_merge_gives_dead_space_back() {
     let fs = MemFs::new();
     let (db, generation) = half_dead(&fs);
     let before = db.stats().segments;
-    let report = db.merge_segments(&MergeOptions::default()).unwrap();
+    let report = db.collect_garbage(&GcOptions::default()).unwrap();
     let after = db.stats().segments;
     assert_eq!((report.bytes_before, report.bytes_after), (before.bytes, after.bytes));
     assert!(report.commits > 0 && report.files_rewritten > 0, "{report:?}");
@@ -64,7 +65,7 @@ fn a_merge_gives_dead_space_back() {
     put_all(&db, 100..150, 2);
     db.flush().unwrap();
     let generation = |n| if (100..150).contains(&n) { Some(2) } else { generation(n) };
-    db.merge_segments(&none_dead()).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
     check_all(&db, 300, generation);
     drop(db);
@@ -92,7 +93,7 @@ fn a_merge_on_demand_finds_what_the_tree_hides() {
     (200..300).for_each(|n| db.delete(key(n)).unwrap());
     db.flush().unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0, "nothing is known to be dead");
-    let report = db.merge_segments(&MergeOptions::default()).unwrap();
+    let report = db.collect_garbage(&GcOptions::default()).unwrap();
     let (dead, after) = (300.0 * 137.0, report.bytes_after as f64);
     assert!(report.bytes_reclaimed() as f64 > 0.9 * dead, "{report:?}");
     assert!(after < 1.1 * 500.0 * 137.0 / 0.95, "{report:?}");
@@ -120,7 +121,7 @@ fn the_background_keeps_dead_space_within_its_bound() {
         steps::run_background(&db, |_| {});
     }
     let stats = db.stats();
-    assert!(stats.segment_merges > 0);
+    assert!(stats.garbage_collections > 0);
     let segments = stats.segments;
     assert!(segments.bytes < 300 * 290 * 3 / 2, "{segments:?}");
     assert!(segments.dead_bytes * 4 <= segments.bytes, "{segments:?}");
@@ -137,13 +138,13 @@ fn a_snapshot_taken_before_a_merge_reads_its_values_after_it() {
     let iter = db.iter().unwrap();
     put_all(&db, 0..100, 1);
     db.flush().unwrap();
-    db.merge_segments(&none_dead()).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
     for n in 0..100 {
         assert_eq!(snapshot.get(key(n)).unwrap().unwrap().into_owned(), value(n, 0));
     }
     drop(snapshot);
     db.compact(..).unwrap();
-    db.merge_segments(&none_dead()).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
     // The iterator's version is older than all of that, and so are the files it reads.
     let read: Vec<_> = iter.map(|entry| entry.unwrap().1.into_owned()).collect();
     assert_eq!(read, (0..100).map(|n| value(n, 0)).collect::<Vec<_>>());
@@ -175,7 +176,7 @@ fn check_for_good(db: Db, options: Options, generation: impl Fn(usize) -> Option
     steps::run_background(&db, |_| {});
     check_all(&db, 300, &generation);
     db.compact(..).unwrap();
-    db.merge_segments(&none_dead()).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
     check_all(&db, 300, generation);
 }
 
@@ -185,11 +186,11 @@ fn a_database_open_to_read_shows_its_moment_after_a_merge() {
     let fs = MemFs::new();
     let (db, generation) = half_dead(&fs);
     let shown = Db::open_read_only(PATH, separating(&fs)).unwrap();
-    let report = db.merge_segments(&none_dead()).unwrap();
+    let report = db.collect_garbage(&none_dead()).unwrap();
     assert!(report.commits > 0);
     put_all(&db, 0..300, 9);
     db.compact(..).unwrap();
-    db.merge_segments(&none_dead()).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
     check_all(&shown, 300, generation);
     check_all(&Db::open_read_only(PATH, separating(&fs)).unwrap(), 300, |_| Some(9));
 }
@@ -204,7 +205,7 @@ fn a_write_during_a_merge_is_never_undone() {
         let (db, generation) = half_dead(&fs);
         let (writer, calls) = (db.clone(), Arc::new(AtomicU64::new(0)));
         let seen = Arc::clone(&calls);
-        let progress = move |_: &foldb::MergeProgress| {
+        let progress = move |_: &foldb::GcProgress| {
             if seen.fetch_add(1, Ordering::Relaxed) == moment {
                 write_meanwhile(&writer);
                 writer.flush().unwrap();
@@ -212,12 +213,12 @@ fn a_write_during_a_merge_is_never_undone() {
                 writer.compact(..).unwrap();
             }
         };
-        let options = MergeOptions {
+        let options = GcOptions {
             memory_budget: Some(64 << 10),
             progress: Some(Arc::new(progress)),
             ..none_dead()
         };
-        db.merge_segments(&options).unwrap();
+        db.collect_garbage(&options).unwrap();
         drop(options);
         if calls.load(Ordering::Relaxed) <= moment {
             break;
@@ -247,7 +248,7 @@ fn a_write_before_any_change_that_a_merge_makes_is_never_undone() {
             }
         };
         files.before_each(deed);
-        db.merge_segments(&none_dead()).unwrap();
+        db.collect_garbage(&none_dead()).unwrap();
         if files.stop() <= change {
             assert!(change > 8, "{change} changes");
             return;
@@ -263,7 +264,7 @@ fn what_finds_the_records_of_rewritten_segments_is_counted() {
     let (db, generation) = half_dead(&fs);
     db.put("small", "inline").unwrap();
     db.compact(..).unwrap();
-    assert!(db.merge_segments(&none_dead()).unwrap().commits > 0);
+    assert!(db.collect_garbage(&none_dead()).unwrap().commits > 0);
     drop(db);
     let db = Db::open(PATH, by_hand(&fs)).unwrap();
     db.get("small").unwrap().unwrap();
@@ -290,9 +291,9 @@ impl EventListener for MergesAtFlush {
     fn on_event(&self, event: &Event) {
         let db = self.0.lock().unwrap().clone();
         if let (Event::Flush { .. }, Some(db)) = (event, db) {
-            let options = MergeOptions { compact_first: false, ..none_dead() };
+            let options = GcOptions { compact_first: false, ..none_dead() };
             // On another thread: a listener must not wait for background work.
-            let merged = std::thread::spawn(move || db.merge_segments(&options).map(drop));
+            let merged = std::thread::spawn(move || db.collect_garbage(&options).map(drop));
             merged.join().unwrap().unwrap();
         }
     }
@@ -313,7 +314,7 @@ fn a_file_that_a_flush_is_about_to_install_is_not_taken_away() {
     *listener.0.lock().unwrap() = Some(db.clone());
     put_all(&db, 30..50, 0);
     db.flush().unwrap();
-    assert_eq!(db.stats().segment_merges, 1, "in the middle of the flush");
+    assert_eq!(db.stats().garbage_collections, 1, "in the middle of the flush");
     *listener.0.lock().unwrap() = None;
     let generation = |n| (n >= 20).then_some(0);
     check_all(&db, 50, generation);
@@ -334,7 +335,7 @@ fn a_crash_at_each_step_of_a_merge_leaves_the_old_or_the_new_state() {
         let (db, generation) = half_dead(&fs);
         db.compact(..).unwrap();
         fs.inject(Fault::on_mutation().nth(step + 1).forever());
-        let merged = db.merge_segments(&MergeOptions::default());
+        let merged = db.collect_garbage(&GcOptions::default());
         reached_end = merged.as_ref().is_ok_and(|report| report.commits > 0);
         fs.clear_faults();
         for survive in [MemFs::kill, MemFs::crash] {
@@ -368,12 +369,9 @@ fn a_budget_smaller_than_one_value_works() {
     db.put([0], "small").unwrap();
     db.put([2], "small").unwrap();
     db.compact(..).unwrap();
-    let options = MergeOptions {
-        memory_budget: Some(64 << 10),
-        max_dead_fraction: 0.0,
-        ..MergeOptions::default()
-    };
-    let report = db.merge_segments(&options).unwrap();
+    let options =
+        GcOptions { memory_budget: Some(64 << 10), max_dead_fraction: 0.0, ..GcOptions::default() };
+    let report = db.collect_garbage(&options).unwrap();
     assert!(report.bytes_reclaimed() > 1_400_000, "{report:?}");
     assert!(report.peak_lookup_bytes <= 64 << 10, "{report:?}");
     assert_eq!(db.get([1]).unwrap().unwrap().into_owned(), large(1));
@@ -411,7 +409,7 @@ fn a_merge_leaves_a_damaged_segment_alone() {
             fs.create(&path).unwrap().write_at(&bytes, 0).unwrap();
         }
         let db = Db::open(PATH, by_hand(&fs)).unwrap();
-        let report = db.merge_segments(&none_dead()).unwrap();
+        let report = db.collect_garbage(&none_dead()).unwrap();
         assert!(report.commits > 0, "the others are merged: {report:?}");
         let dead = db.stats().segments.dead_bytes;
         assert!(0 < dead && dead < dead_before, "{dead} of {dead_before}");
@@ -433,13 +431,13 @@ fn a_merge_leaves_a_damaged_segment_alone() {
         // Others are written, flushed and merged as ever, and once it is back, so is all it held.
         put_all(&db, 0..100, 3);
         db.compact(..).unwrap();
-        db.merge_segments(&none_dead()).unwrap();
+        db.collect_garbage(&none_dead()).unwrap();
         drop(db);
         fs.create(&path).unwrap().write_at(&whole, 0).unwrap();
         let db = Db::open(PATH, by_hand(&fs)).unwrap();
         let generation = |n| if n < 100 { Some(3) } else { generation(n) };
         check_all(&db, 300, generation);
-        db.merge_segments(&none_dead()).unwrap();
+        db.collect_garbage(&none_dead()).unwrap();
         assert_eq!(db.stats().segments.dead_bytes, 0);
         check_all(&db, 300, generation);
     }
@@ -452,15 +450,15 @@ fn a_merge_can_be_cancelled() {
     db.compact(..).unwrap();
     let cancel = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&cancel);
-    let options = MergeOptions {
+    let options = GcOptions {
         cancel: Some(cancel),
         progress: Some(Arc::new(move |_| set.store(true, Ordering::Relaxed))),
-        ..MergeOptions::default()
+        ..GcOptions::default()
     };
-    let report = db.merge_segments(&options).unwrap();
+    let report = db.collect_garbage(&options).unwrap();
     assert!(report.cancelled && report.commits == 0, "{report:?}");
     check_all(&db, 300, &generation);
-    let report = db.merge_segments(&MergeOptions::default()).unwrap();
+    let report = db.collect_garbage(&GcOptions::default()).unwrap();
     assert!(!report.cancelled && report.commits > 0, "{report:?}");
     check_all(&db, 300, &generation);
 }
@@ -491,15 +489,15 @@ fn a_merge_can_be_cancelled_while_it_compacts() {
     let (db, generation) =
         half_dead_in(Options { listeners, disable_auto_compactions: true, ..small });
     let cancellable =
-        MergeOptions { cancel: Some(Arc::clone(&listener.cancel)), ..MergeOptions::default() };
-    let report = db.merge_segments(&cancellable).unwrap();
+        GcOptions { cancel: Some(Arc::clone(&listener.cancel)), ..GcOptions::default() };
+    let report = db.collect_garbage(&cancellable).unwrap();
     assert!(report.cancelled && report.commits == 0, "{report:?}");
     assert_eq!(listener.slices.load(Ordering::Relaxed), 1);
     check_all(&db, 300, &generation);
     // Cancelled from the beginning it does nothing at all.
-    assert!(db.merge_segments(&cancellable).unwrap().cancelled);
+    assert!(db.collect_garbage(&cancellable).unwrap().cancelled);
     assert_eq!(listener.slices.load(Ordering::Relaxed), 1);
-    let report = db.merge_segments(&MergeOptions::default()).unwrap();
+    let report = db.collect_garbage(&GcOptions::default()).unwrap();
     assert!(!report.cancelled && report.bytes_reclaimed() > 0, "{report:?}");
     assert!(listener.slices.load(Ordering::Relaxed) > 2, "{listener:?}");
     check_all(&db, 300, &generation);
@@ -514,23 +512,23 @@ fn merges_in_the_background_keep_to_their_io_budget() {
     let (db, generation) = half_dead(&fs);
     db.compact(..).unwrap();
     drop(db);
-    for merge_io_budget in [0, BUDGET] {
+    for gc_io_budget in [0, BUDGET] {
         let fs = fs.kill();
         let clock = Arc::new(ManualClock::default());
         let env = Env { clock: clock.clone(), ..Env::in_memory(fs.clone()) };
-        let options = Options { env, merge_io_budget, max_dead_fraction: 0.05, ..separating(&fs) };
+        let options = Options { env, gc_io_budget, max_dead_fraction: 0.05, ..separating(&fs) };
         let db = Db::open(PATH, options).unwrap();
         let before = db.stats();
         let start = clock.now();
         while db.step_background().unwrap() {}
         let took = clock.now() - start;
         let after = db.stats();
-        assert!(after.segment_merges > before.segment_merges);
-        let moved = after.bytes_segment_merges_read + after.bytes_segment_merges
-            - before.bytes_segment_merges_read
-            - before.bytes_segment_merges;
+        assert!(after.garbage_collections > before.garbage_collections);
+        let moved = after.bytes_gc_read + after.bytes_gc_written
+            - before.bytes_gc_read
+            - before.bytes_gc_written;
         assert!(moved > BUDGET, "{moved}");
-        if merge_io_budget == 0 {
+        if gc_io_budget == 0 {
             assert!(took.is_zero(), "{took:?}");
         } else {
             assert!(took.as_secs_f64() >= moved as f64 / BUDGET as f64, "{moved} in {took:?}");
@@ -564,8 +562,8 @@ fn merges_beside_writers_readers_and_flushes() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             until_stopped(&|_| {
-                let options = MergeOptions { memory_budget: Some(64 << 10), ..none_dead() };
-                merged.fetch_add(db.merge_segments(&options).unwrap().commits, Ordering::Relaxed);
+                let options = GcOptions { memory_budget: Some(64 << 10), ..none_dead() };
+                merged.fetch_add(db.collect_garbage(&options).unwrap().commits, Ordering::Relaxed);
             });
         });
         scope.spawn(|| {

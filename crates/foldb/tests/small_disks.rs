@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use foldb::env::{FileSystem, PosixFs};
-use foldb::{Db, Error, ErrorKind, MergeOptions, Options, WriteOptions};
+use foldb::{Db, Error, ErrorKind, GcOptions, Options, WriteOptions};
 
 const DISKS_VARIABLE: &str = "FOLDB_SMALL_DISKS";
 const SYNCED: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
@@ -31,7 +31,7 @@ fn disks_that_fill_up() {
         ("a log that shares its blocks with a copy", write_to_shared_blocks),
         ("opens", open_with_nothing_left),
         ("checkpoints", checkpoint_with_nothing_left),
-        ("merges of value segments", merge_segments_with_nothing_left),
+        ("garbage collections of value segments", gc_with_nothing_left),
     ];
     for root in env::split_paths(&disks) {
         for (name, scenario) in scenarios {
@@ -278,14 +278,14 @@ fn checkpoint_with_nothing_left(disk: &Disk) {
     check(&Db::open(disk.path("copy"), Options::default()).unwrap(), 1500, 1000);
 }
 
-fn merge_segments_with_nothing_left(disk: &Disk) {
+fn gc_with_nothing_left(disk: &Disk) {
     let separating = Options {
         value_separation_min: Some(512),
         segment_size: 512 << 10,
         max_dead_fraction: 1.0,
         ..options()
     };
-    let merges = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
+    let merges = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
     let db = Db::open(disk.path("db"), separating).unwrap();
     for round in 0..3 {
         for n in (0..1500).filter(|n| round == 2 || (n + round) % 2 == 0) {
@@ -295,7 +295,7 @@ fn merge_segments_with_nothing_left(disk: &Disk) {
     }
     disk.fill(0);
     for _ in 0..20 {
-        if let Err(error) = db.merge_segments(&merges) {
+        if let Err(error) = db.collect_garbage(&merges) {
             assert_no_space(&error);
         }
         if let Err(error) = db.compact(..) {
@@ -305,6 +305,6 @@ fn merge_segments_with_nothing_left(disk: &Disk) {
     check(&db, 1500, 1000);
     disk.make_room();
     resume("a compaction", || db.compact(..));
-    resume("a merge of segments", || db.merge_segments(&merges).map(drop));
+    resume("a merge of segments", || db.collect_garbage(&merges).map(drop));
     check(&db, 1500, 1000);
 }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Clock, Env, FileSystem, MemFs, SystemClock, SystemThreads};
 use foldb::{
-    CompactionPreset, Db, ErrorKind, KeyspaceOptions, MergeOptions, Options, Runtime,
-    RuntimeOptions, WriteBatch, WriteOptions,
+    CompactionPreset, Db, ErrorKind, GcOptions, KeyspaceOptions, Options, Runtime, RuntimeOptions,
+    WriteBatch, WriteOptions,
 };
 
 use support::gates::GatedFs;
@@ -267,7 +267,7 @@ fn open_in_with_a_resting_merge(runtime: Option<Runtime>, fs: &MemFs) -> Db {
     let options = Options {
         env,
         runtime,
-        merge_io_budget: 4096,
+        gc_io_budget: 4096,
         segment_size: 4 << 20,
         max_dead_fraction: 0.1,
         write_buffer_size: 4096,
@@ -342,8 +342,8 @@ fn a_merge_on_demand_does_not_wait_for_one_that_rests() {
     let (sender, receiver) = mpsc::channel();
     let merging = db.clone();
     thread::spawn(move || {
-        let options = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
-        sender.send(merging.merge_segments(&options).map(drop))
+        let options = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
+        sender.send(merging.collect_garbage(&options).map(drop))
     });
     receiver.recv_timeout(Duration::from_secs(60)).expect("it waits for the rest").unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);

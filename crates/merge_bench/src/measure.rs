@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use foldb::{Db, MergeOptions, MergeReport};
+use foldb::{Db, GcOptions, GcReport};
 use foldb_report::merges::MergeFigures;
 
 use crate::allocations::{Requested, Since};
@@ -31,15 +31,15 @@ struct Before {
 /// # Errors
 /// Of the database, or if too little of the dead records came back.
 pub fn merge(db: &Db, path: &Path, plan: &Plan, budget: Budget) -> Result<MergeFigures, Failure> {
-    let options = MergeOptions {
+    let options = GcOptions {
         max_dead_fraction: 0.0,
         memory_budget: Some(budget.bytes as usize),
-        ..MergeOptions::default()
+        ..GcOptions::default()
     };
     let before = Before { files: Files::of(path)?, written: db.stats().bytes_segments };
     let since = Since::now();
     let began = Instant::now();
-    let report = db.merge_segments(&options).map_err(Failure::during("merging segments"))?;
+    let report = db.collect_garbage(&options).map_err(Failure::during("collecting garbage"))?;
     let requested = since.requested();
     let after = wait_until_gone(db, path, &before.files)?;
     let time = began.elapsed();
@@ -75,7 +75,7 @@ fn figures(
     plan: &Plan,
     budget: Budget,
     (before, after): (&Before, &Files),
-    (report, requested, time): (MergeReport, Requested, Duration),
+    (report, requested, time): (GcReport, Requested, Duration),
 ) -> MergeFigures {
     let stats = db.stats();
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);

@@ -18,7 +18,7 @@ pub fn options(data: Data, budget: Budget) -> Options {
         value_hints: data.hint,
         max_dead_fraction: 1.0,
         disable_auto_compactions: true,
-        merge_memory_budget: budget.bytes as usize,
+        gc_memory_budget: budget.bytes as usize,
         ..Options::default()
     }
 }

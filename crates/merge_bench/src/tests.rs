@@ -201,7 +201,7 @@ fn too_little_on_disk_before_the_merge_fails_the_run() {
     prepare(&path, data, &plan).unwrap();
     let db = Db::open(&path, options(data, DEFAULT_BUDGET)).unwrap();
     check_all_is_there(&db, &plan).unwrap();
-    db.merge_segments(&foldb::MergeOptions::default()).unwrap();
+    db.collect_garbage(&foldb::GcOptions::default()).unwrap();
     let Err(Failure::Message(message)) = check_all_is_there(&db, &plan) else {
         panic!("the dead records are gone")
     };

@@ -35,8 +35,8 @@ pub struct Sample {
     pub device: u64,
     /// Seconds that writes have been held back so far, all threads together.
     pub stalled: f64,
-    /// Merges of value segments so far.
-    pub segment_merges: u64,
+    /// Garbage collections of value segments so far.
+    pub garbage_collections: u64,
     /// Puts since the sample before.
     pub puts: Percentiles,
     /// Gets since the sample before.
@@ -49,7 +49,7 @@ pub struct Sample {
 impl Sample {
     /// The first line of a file of samples.
     pub const CSV_HEADER: &str = "seconds,written_bytes,resident_bytes,open_files,directory_bytes,\
-        device_bytes,stall_seconds,segment_merges,put_p50_us,put_p99_us,put_p999_us,put_max_us,\
+        device_bytes,stall_seconds,garbage_collections,put_p50_us,put_p99_us,put_p999_us,put_max_us,\
         get_p50_us,get_p99_us,get_p999_us,get_max_us,control_p50_us,control_p99_us,\
         control_p999_us,control_max_us";
 
@@ -57,7 +57,7 @@ impl Sample {
     pub fn csv(&self) -> String {
         let Sample { at, written, resident, handles, space, device, stalled, .. } = self;
         let mut line = format!("{at:.3},{written},{resident},{handles},{space},{device}");
-        line += &format!(",{stalled:.3},{}", self.segment_merges);
+        line += &format!(",{stalled:.3},{}", self.garbage_collections);
         for Percentiles { p50, p99, p999, max } in [self.puts, self.gets, self.control] {
             line += &format!(",{p50:.1},{p99:.1},{p999:.1},{max:.1}");
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use foldb::numbering::{self, Given};
 use foldb::{
-    Db, ErrorKind, Iter, Keyspace, MergeOptions, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    Db, ErrorKind, GcOptions, Iter, Keyspace, ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 use foldb_stress::{Operator, draws};
 
@@ -236,7 +236,7 @@ impl<'a> Client<'a> {
         match self.rng.u8(..6) {
             0 => db.flush(),
             1 => db.compact(..),
-            2 => db.merge_segments(&MergeOptions::default()).map(drop),
+            2 => db.collect_garbage(&GcOptions::default()).map(drop),
             3 => db.verify().map(drop),
             4 => db.wait_for_background(),
             _ => self.sync(),

@@ -50,7 +50,7 @@ counted! {
     /// Compactions.
     Compaction,
     /// Merges of segments.
-    SegmentMerge,
+    GarbageCollection,
     /// Logs that became segments.
     AdoptedLog,
     /// Writes that waited.
@@ -100,7 +100,7 @@ impl EventListener for Counts {
                 }
             }
             Event::Compaction { .. } => self.add(Counted::Compaction),
-            Event::SegmentMerge { .. } => self.add(Counted::SegmentMerge),
+            Event::GarbageCollection { .. } => self.add(Counted::GarbageCollection),
             Event::Stall { .. } => self.add(Counted::Stall),
             Event::TailDropped(_) => self.add(Counted::TailDropped),
             _ => {}

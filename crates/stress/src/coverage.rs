@@ -22,7 +22,7 @@ pub enum Counted {
     Replace,
     Flush,
     Compaction,
-    SegmentMerge,
+    GarbageCollection,
     AdoptedLog,
     Stall,
     SnapshotCheck,
@@ -57,7 +57,7 @@ impl Counted {
         Counted::Replace,
         Counted::Flush,
         Counted::Compaction,
-        Counted::SegmentMerge,
+        Counted::GarbageCollection,
         Counted::AdoptedLog,
         Counted::Stall,
         Counted::SnapshotCheck,
@@ -105,7 +105,7 @@ impl EventListener for Counts {
                 }
             }
             Event::Compaction { .. } => self.add(Counted::Compaction),
-            Event::SegmentMerge { .. } => self.add(Counted::SegmentMerge),
+            Event::GarbageCollection { .. } => self.add(Counted::GarbageCollection),
             Event::Stall { .. } => self.add(Counted::Stall),
             _ => {}
         }

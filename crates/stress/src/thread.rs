@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use foldb::{Error, Iter, Keyspace, MergeOptions, ReadOptions, Snapshot, WriteBatch, WriteOptions};
+use foldb::{Error, GcOptions, Iter, Keyspace, ReadOptions, Snapshot, WriteBatch, WriteOptions};
 
 use crate::arguments::Life;
 use crate::check::{self, Found, Wrong, told};
@@ -329,7 +329,7 @@ impl<'a> Worker<'a> {
         let outcome = match self.rng.u8(..5) {
             0 => db.flush(),
             1 => db.compact(..),
-            2 => db.merge_segments(&MergeOptions::default()).map(drop),
+            2 => db.collect_garbage(&GcOptions::default()).map(drop),
             3 => db.sync(),
             _ => {
                 self.counts.add(Counted::Verify);

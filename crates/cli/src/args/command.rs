@@ -3,8 +3,8 @@
 use clap::Subcommand;
 
 use super::{
-    Checkpoint, Compact, Completions, Count, Delete, Demo, Dump, Explain, Finalize, Get, Keyspaces,
-    Load, Merge, MergeSegments, Options, Put, Repair, Scan, Stats, Verify,
+    Checkpoint, Compact, Completions, Count, Delete, Demo, Dump, Explain, Finalize, Gc, Get,
+    Keyspaces, Load, Merge, Options, Put, Repair, Scan, Stats, Verify,
 };
 
 /// The commands.
@@ -175,15 +175,15 @@ Example:
     Compact(Compact),
     /// Gives back the space of separated values that were overwritten or deleted
     #[command(
-        override_usage = "foldb merge-segments DB [--dead PERCENT] [FLAGS]",
+        override_usage = "foldb gc DB [--dead PERCENT] [FLAGS]",
         after_help = "\
 In the background this happens by itself, within looser bounds. Interrupted, it keeps what it did.
 
 Examples:
-  foldb merge-segments pages.db
-  foldb merge-segments pages.db --dead 0 --json"
+  foldb gc pages.db
+  foldb gc pages.db --dead 0 --json"
     )]
-    MergeSegments(MergeSegments),
+    Gc(Gc),
     /// Makes a database that opens of one with files missing or damaged, and tells what is lost
     #[command(
         override_usage = "foldb repair DB [--in-place | --to DIR] [--dry-run] \

@@ -65,9 +65,9 @@ pub struct Compact {
     pub keyspace: Option<String>,
 }
 
-/// `merge-segments`.
+/// `gc`.
 #[derive(Debug, Args)]
-pub struct MergeSegments {
+pub struct Gc {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,

@@ -14,8 +14,7 @@ mod usage;
 
 pub use self::command::Command;
 pub use self::database::{
-    Checkpoint, Compact, Completions, Finalize, Keyspaces, MergeSegments, Options, Repair, Stats,
-    Verify,
+    Checkpoint, Compact, Completions, Finalize, Gc, Keyspaces, Options, Repair, Stats, Verify,
 };
 pub use self::entries::{Delete, Dump, Explain, Get, Merge, Put, Scan, Within};
 pub use self::input::{Count, Demo, Load};

@@ -8,9 +8,9 @@ mod demo;
 mod dump;
 mod explain;
 mod finalize;
+mod gc;
 mod keyspaces;
 mod load;
-mod merge_segments;
 mod operators;
 mod options;
 mod point;
@@ -42,7 +42,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Keyspaces(args) => keyspaces::run(args, common),
         Command::Options(args) => options::run(args, common),
         Command::Compact(args) => compact::run(args, common),
-        Command::MergeSegments(args) => merge_segments::run(args, common),
+        Command::Gc(args) => gc::run(args, common),
         Command::Repair(args) => repair::run(args, common),
         Command::Verify(args) => verify::run(args, common),
         Command::Finalize(args) => finalize::run(args, common),

@@ -12,7 +12,7 @@ const EVERY: [&str; 13] = [
     "load db",
     "stats db --keys",
     "compact db",
-    "merge-segments db",
+    "gc db",
     "options db",
     "keyspaces db",
     "keyspaces db --create k",

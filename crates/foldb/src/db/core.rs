@@ -10,8 +10,8 @@
 //! 4. the views' own locks, the list of keyspaces, that of sealed memtables, and the background's
 //!    state: held for a pointer's worth of work.
 //!
-//! Before all of these `background.alone` and `background.merging` are taken, by who compacts on a
-//! thread of his own and by who merges segments. Readers take none of them.
+//! Before all of these `background.alone` and `background.collecting` are taken, by who compacts on
+//! a thread of his own and by who merges segments. Readers take none of them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -33,5 +33,5 @@ pub use lifecycle::operators::Finalized;
 pub use read::approximate::ApproximateCount;
 pub use read::explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};
 pub use read::operands::{Base, Operand, Operands};
-pub use trees::merge_segments::{MergeOptions, MergeProgress, MergeReport, OnMergeProgress};
+pub use trees::gc::{GcOptions, GcProgress, GcReport, OnGcProgress};
 pub use write::batch::{BatchOp, WriteBatch};

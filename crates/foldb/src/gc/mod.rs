@@ -1,4 +1,4 @@
-//! Segment merges: files are rewritten without their dead values, several into one.
+//! Garbage collections: files are rewritten without their dead values, several into one.
 //!
 //! ```text
 //! 31: | 7: a b c d | 9: e f |      live: b d e       40: | 7: b d | 9: e |

@@ -149,7 +149,7 @@ impl<'a> Rewrite<'a> {
             if wanted.peek().is_none() || !files.insert(table.file.number) {
                 continue;
             }
-            if planted(Fault::MergeDropsLiveValue) && files.len() == 1 {
+            if planted(Fault::GcDropsLiveValue) && files.len() == 1 {
                 continue;
             }
             let open = self.context.tables.get_owned(&table.file)?;

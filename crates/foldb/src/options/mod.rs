@@ -209,7 +209,8 @@ pub struct Options {
     /// `enable_blob_files`, `min_blob_size`.
     pub value_separation_min: Option<usize>,
     /// Bytes of a value segment file, which grows over as many flushes as it takes. Default: 64
-    /// MiB. More: fewer files. Less: smaller steps of segment merges. RocksDB: `blob_file_size`.
+    /// MiB. More: fewer files. Less: smaller steps of garbage collections. RocksDB:
+    /// `blob_file_size`.
     pub segment_size: u64,
     /// Whether value segments end with the keys of their values, so that a repair need not read the
     /// values. Default: true. false: each value has its key beside it. RocksDB: none.
@@ -220,18 +221,19 @@ pub struct Options {
     /// needs logs of a quarter of `segment_size` and more, and a file system with hard links; else
     /// values are copied. RocksDB: none.
     pub adopt_logs: LogAdoption,
-    /// Most bytes of value segments that may be dead, as a fraction, before they are merged in the
-    /// background: rewritten without them. Default: 0.25; 1: never, until
-    /// [`crate::Db::merge_segments`] asks for it. More: less rewriting. Less: less space. RocksDB:
+    /// Largest part of the bytes in value segments that may be dead, as a fraction. Beyond it the
+    /// background rewrites segments without their dead values. Default: 0.25; 1: never, until
+    /// [`crate::Db::collect_garbage`] is called. More: less rewriting. Less: less space. RocksDB:
     /// `blob_garbage_collection_force_threshold`.
     pub max_dead_fraction: f64,
-    /// Bytes that a merge of value segments may take for lookups, buffers and hints. Default: 64
-    /// MiB. More: longer reads and writes at a time. Less: less memory. RocksDB: none.
-    pub merge_memory_budget: usize,
-    /// Bytes per second that merges of value segments in the background read and write at most.
-    /// Default: 0, unlimited. More: space comes back sooner. Less: less in the way of reads and
-    /// writes. RocksDB: `rate_limiter`.
-    pub merge_io_budget: u64,
+    /// Bytes of memory that garbage collection of value segments may take for lookups, buffers and
+    /// hints. Default: 64 MiB. More: longer reads and writes at a time. Less: less memory. RocksDB:
+    /// none.
+    pub gc_memory_budget: usize,
+    /// Most bytes per second that garbage collection of value segments reads and writes in the
+    /// background. Default: 0, unlimited. More: space comes back sooner. Less: less in the way of
+    /// reads and writes. RocksDB: `rate_limiter`.
+    pub gc_io_budget: u64,
 
     /// Whether logs are written through a mapping, where the file system keeps the blocks that it
     /// reserves (ext4, tmpfs): appending a small record costs no system call then. Elsewhere, and
@@ -286,8 +288,8 @@ impl Default for Options {
             value_hints: true,
             adopt_logs: LogAdoption::default(),
             max_dead_fraction: 0.25,
-            merge_memory_budget: 64 << 20,
-            merge_io_budget: 0,
+            gc_memory_budget: 64 << 20,
+            gc_io_budget: 0,
             map_log: true,
             env: Env::system(),
         }

@@ -25,8 +25,8 @@ impl Options {
                 hints: self.value_hints,
                 adopt_logs: self.adopt_logs,
                 max_dead_fraction: self.max_dead_fraction,
-                merge_memory_budget: self.merge_memory_budget,
-                merge_io_budget: self.merge_io_budget,
+                gc_memory_budget: self.gc_memory_budget,
+                gc_io_budget: self.gc_io_budget,
             },
             allow_unresolved_operators: self.allow_unresolved_operators,
         }

@@ -25,7 +25,7 @@ const BLOCK_SIZE: Range = between(256, 64 * MIB);
 const BLOOM_BITS: Range = between(0, 64);
 /// Below the floor each key would be a table of its own.
 const TARGET_FILE_SIZE: Range = automatic_or(KIB, TIB);
-const MERGE_IO_BUDGET: Range = automatic_or(4 * KIB, MOST_BYTES);
+const GC_IO_BUDGET: Range = automatic_or(4 * KIB, MOST_BYTES);
 
 impl Options {
     /// Checks that every setting is in its range. Each floor keeps a few thousand writes from
@@ -102,12 +102,8 @@ impl Options {
                 BACKGROUND_THREADS,
             ),
             ("segment_size", self.segment_size, between(4 * KIB, 4 * GIB)),
-            (
-                "merge_memory_budget",
-                number(self.merge_memory_budget),
-                between(64 * KIB, MOST_MEMORY),
-            ),
-            ("merge_io_budget", self.merge_io_budget, MERGE_IO_BUDGET),
+            ("gc_memory_budget", number(self.gc_memory_budget), between(64 * KIB, MOST_MEMORY)),
+            ("gc_io_budget", self.gc_io_budget, GC_IO_BUDGET),
             // A level that no tree has: then none is compressed.
             ("min_level_to_compress", number(self.min_level_to_compress), between(0, u64::MAX)),
         ]

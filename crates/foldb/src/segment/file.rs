@@ -11,7 +11,7 @@ use arc_swap::ArcSwapOption;
 use crate::files::{FileKind, InUse, PooledFile, Trash};
 use crate::segment::open::OpenFile;
 
-/// Times that merges fail to read a file before they leave it alone.
+/// Times that collections fail to read a file before they leave it alone.
 const MOST_FAILURES: u32 = 3;
 
 /// A segment file. There is one of these per file, shared by every version with a segment in it and
@@ -26,9 +26,9 @@ pub(crate) struct SegmentFile {
     growing: AtomicBool,
     /// Whether it is a log. Once it is it always is.
     adopted: AtomicBool,
-    /// Whether it, or what tells of its values, was found damaged: merges leave it alone.
+    /// Whether it, or what tells of its values, was found damaged: collections leave it alone.
     damaged: AtomicBool,
-    /// How often a merge failed to read it.
+    /// How often a collection failed to read it.
     failures: AtomicU32,
     /// Set while the current version has no segment in it.
     obsolete: AtomicBool,
@@ -80,7 +80,7 @@ impl SegmentFile {
         self.damaged.store(true, Ordering::Release);
     }
 
-    /// A merge failed to read it. After some times they leave it alone.
+    /// A collection failed to read it. After some times they leave it alone.
     pub(crate) fn note_failure(&self) {
         if self.failures.fetch_add(1, Ordering::AcqRel) + 1 >= MOST_FAILURES {
             self.mark_damaged();

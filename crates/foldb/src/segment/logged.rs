@@ -8,8 +8,8 @@
 //!
 //! A position is the record's place in the file less the bytes of a section's header, so a read
 //! finds it as in any section that was never rewritten. Whose the values are stands before them, in
-//! the frames: a walk over these takes the place of hints. A merge copies what is alive into an
-//! ordinary section.
+//! the frames: a walk over these takes the place of hints. A collection copies what is alive into
+//! an ordinary section.
 
 use xxhash_rust::xxh3::Xxh3;
 

@@ -10,13 +10,13 @@
 //!
 //! Which values are alive is what the tables of a version refer to ([`references`]); a version
 //! knows where its segments lie and how much of each is alive ([`map`]). A file is gone with its
-//! last segment that a table refers to. Others are rewritten without their dead values ([`merge`]):
+//! last segment that a table refers to. Others are rewritten without their dead values (`gc`):
 //! the new file keeps the positions, and the next version has the segment there. No address, no
 //! table and no write of a user is touched, so there is nothing that a concurrent write could be
 //! undone by (H6); readers of an older version finish in the old file.
 //!
 //! Reading order: [`address`], [`format`], [`extents`], [`references`], [`map`]; then [`writer`],
-//! [`open`], [`scan`], [`merge`].
+//! [`open`], [`scan`]; then `gc`.
 
 mod adopted;
 #[cfg(any(test, feature = "internals"))]

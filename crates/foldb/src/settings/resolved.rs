@@ -68,7 +68,7 @@ pub(crate) struct SegmentSettings {
     pub(crate) hints: bool,
     pub(crate) adopt_logs: LogAdoption,
     pub(crate) max_dead_fraction: f64,
-    pub(crate) merge_memory_budget: usize,
+    pub(crate) gc_memory_budget: usize,
     /// Bytes per second; 0 for no bound.
-    pub(crate) merge_io_budget: u64,
+    pub(crate) gc_io_budget: u64,
 }

@@ -47,13 +47,13 @@ pub struct Stats {
     pub bytes_segments: u64,
     /// Values in logs that became value segments as they are: not written again.
     pub bytes_adopted: u64,
-    /// Written to value segments by segment merges.
-    pub bytes_segment_merges: u64,
-    /// Read from value segments by segment merges.
-    pub bytes_segment_merges_read: u64,
-    /// Segment merges installed; one may rewrite several segment files.
-    pub segment_merges: u64,
-    /// Bytes of segment files that segment merges gave back.
+    /// Written to value segments by garbage collections.
+    pub bytes_gc_written: u64,
+    /// Read from value segments by garbage collections.
+    pub bytes_gc_read: u64,
+    /// Garbage collections installed; one may rewrite several segment files.
+    pub garbage_collections: u64,
+    /// Bytes of segment files that garbage collections gave back.
     pub bytes_reclaimed: u64,
     /// Memtables flushed.
     pub flushes: u64,
@@ -120,7 +120,7 @@ impl Stats {
             + self.bytes_flush
             + self.bytes_compaction
             + self.bytes_segments
-            + self.bytes_segment_merges
+            + self.bytes_gc_written
             + self.bytes_manifest
     }
 
@@ -165,7 +165,7 @@ pub struct SegmentStats {
     pub bytes: u64,
     /// Of those, bytes of live values and what goes with them.
     pub live_bytes: u64,
-    /// Bytes of the others: what segment merges can give back.
+    /// Bytes of the others: what garbage collections can give back.
     pub dead_bytes: u64,
 }
 

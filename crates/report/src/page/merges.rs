@@ -49,7 +49,7 @@ pub fn merges(results: &MergeResults) -> String {
         @for runs in results.runs.chunk_by(|a, b| title(a) == title(b)) { (section(runs)) }
         (surroundings::machine(&around))
     };
-    document("Segment merges", &surroundings::summary(&around), &main, &embedded(results))
+    document("Garbage collections", &surroundings::summary(&around), &main, &embedded(results))
 }
 
 fn section(runs: &[MergeRun]) -> Markup {

@@ -202,7 +202,7 @@ impl Sampler<'_> {
             space: system::space(self.path).ok_or("the database's directory cannot be read")?,
             device: system::Moved::now().map_or(0, |moved| moved.device),
             stalled: stats.stall_micros as f64 / 1e6,
-            segment_merges: stats.segment_merges,
+            garbage_collections: stats.garbage_collections,
             puts,
             gets,
             control,

@@ -448,9 +448,9 @@ impl Db {
             .try_for_each(|keyspace| core.compact(keyspace, range.key_bounds()))
     }
 
-    /// Waits until sealed memtables are flushed, and compactions and merges of value segments have
-    /// nothing left to do. What compactions leave until nobody has written for a second is done at
-    /// once for who waits, as long as nobody writes meanwhile.
+    /// Waits until sealed memtables are flushed, and compactions and garbage collections of value
+    /// segments have nothing left to do. What compactions leave until nobody has written for a
+    /// second is done at once for who waits, as long as nobody writes meanwhile.
     ///
     /// # Errors
     /// As [`Db::flush`], and why a merge failed if it did.

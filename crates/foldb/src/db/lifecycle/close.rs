@@ -91,7 +91,7 @@ impl Core {
     /// database is closed.
     fn wait_for_callers(&self) {
         let background = &self.background;
-        for working in [&background.alone, &background.merging, &background.flushing] {
+        for working in [&background.alone, &background.collecting, &background.flushing] {
             drop(working.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }

@@ -42,11 +42,11 @@ pub(crate) struct Background {
     pub(crate) poke: Arc<AtomicBool>,
     /// Held by who flushes: the same memtables flushed twice would be merged twice.
     pub(crate) flushing: Mutex<()>,
-    /// Held by who merges value segments.
-    pub(crate) merging: Mutex<()>,
-    /// Callers that want to merge value segments: a merge in the background does not rest
-    /// meanwhile.
-    pub(crate) merge_callers: AtomicUsize,
+    /// Held by who collects the garbage of value segments.
+    pub(crate) collecting: Mutex<()>,
+    /// Callers that want to collect the garbage of value segments: a merge in the background does
+    /// not rest meanwhile.
+    pub(crate) gc_callers: AtomicUsize,
     /// Held by who runs a job of its own, which shares the tree with no other.
     pub(crate) alone: Mutex<()>,
 }
@@ -93,8 +93,8 @@ pub(crate) enum Awaited {
     Work(Work),
     /// That jobs end, be it because they fail.
     EndOfJobs,
-    /// Merges of value segments.
-    Merges,
+    /// Garbage collections of value segments.
+    Gc,
 }
 
 impl Background {

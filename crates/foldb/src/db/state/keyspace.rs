@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::compaction::policy::Policy;
-use crate::db::state::merge_turn::MergeTurn;
+use crate::db::state::gc_turn::GcTurn;
 use crate::db::state::read_credit::ReadCredit;
 use crate::db::state::view::{View, ViewCell};
 use crate::db::throttle::pace::Pace;
@@ -53,7 +53,7 @@ pub(crate) struct KeyspaceState {
     /// Files that flushes and compactions append value segments to.
     pub(crate) growing: GrowingFiles,
     /// When its segments are looked at for a merge again.
-    pub(crate) merge_turn: MergeTurn,
+    pub(crate) gc_turn: GcTurn,
     /// How slow its writes are to be.
     pub(crate) pace: Pace,
     /// What its reads paid for meeting several runs.
@@ -112,7 +112,7 @@ impl KeyspaceState {
             tables: Arc::new(tables),
             view: ViewCell::new(View::of(parts.version)),
             growing: GrowingFiles::default(),
-            merge_turn: MergeTurn::default(),
+            gc_turn: GcTurn::default(),
             pace: Pace::default(),
             read_credit: ReadCredit::default(),
             gone_credit: ReadCredit::default(),

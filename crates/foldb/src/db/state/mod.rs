@@ -5,8 +5,8 @@
 
 pub(crate) mod background;
 pub(crate) mod buffers;
+pub(crate) mod gc_turn;
 pub(crate) mod keyspace;
-pub(crate) mod merge_turn;
 pub(crate) mod read_credit;
 pub(crate) mod read_folds;
 pub(crate) mod recent_scans;

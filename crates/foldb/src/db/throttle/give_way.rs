@@ -1,9 +1,9 @@
 //! Giving way: work that nobody is in a hurry for rests while others read and write.
 //!
-//! A merge of segments gives space back, and whoever reads or writes meanwhile should hardly
-//! notice. It takes processor time, memory bandwidth and the disk's queue, in which a synced write
-//! stands behind what the merge wrote; and what it replaces is no longer in anybody's cache. How
-//! much of that others feel is a matter of the share of time in which it works:
+//! Garbage collection of segments gives space back, and whoever reads or writes meanwhile should
+//! hardly notice. It takes processor time, memory bandwidth and the disk's queue, in which a synced
+//! write stands behind what the collection wrote; and what it replaces is no longer in anybody's
+//! cache. How much of that others feel is a matter of the share of time in which it works:
 //!
 //! ```text
 //! nobody there     ██████████████████        as fast as it can
@@ -11,8 +11,8 @@
 //! writes that sync ██░░░░░░░░░░██░░░░        a sixth
 //! ```
 //!
-//! A write that syncs hardly gets through while a merge fills the disk's queue: it takes the whole
-//! of the time that the merge works.
+//! A write that syncs hardly gets through while a collection fills the disk's queue: it takes the
+//! whole of the time that the collection works.
 //!
 //! Invariant: it rests only if there was an operation since it last looked, and then no longer than
 //! [`REST_FOR_SYNCS`] times what it has worked since: there is always an end.

@@ -25,7 +25,7 @@
 //!
 //! A writer lets go of the lock before it waits, so a stalled writer holds up no other writer. A
 //! `deadline` ends the wait at every gate with `Busy`; nothing was written then. [`give_way`] is the
-//! reverse: there a merge of value segments lets reads and writes pass.
+//! reverse: there a garbage collection of value segments lets reads and writes pass.
 
 pub(crate) mod give_way;
 pub(crate) mod overlap;

@@ -64,7 +64,7 @@ impl Core {
             own.keyspace.view.install(Arc::clone(&version), own.flushed_through);
             old.mark_obsolete_files(&version);
             own.keyspace.growing.remove_obsolete();
-            own.keyspace.merge_turn.changed();
+            own.keyspace.gc_turn.changed();
             own.keyspace.read_credit.tree_changed();
             own.keyspace.gone_credit.tree_changed();
             self.set_pace(own);

@@ -3,8 +3,8 @@
 mod adopt;
 mod compact;
 pub(crate) mod flush;
+pub(crate) mod gc;
 mod install;
-pub(crate) mod merge_segments;
 mod ordering;
 pub(crate) mod schedule;
 pub(crate) mod segments;

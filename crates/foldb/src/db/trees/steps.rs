@@ -72,13 +72,13 @@ impl Core {
         outcome
     }
 
-    /// A slice of a compaction, or else a merge of value segments. A compaction that fails each
-    /// time, over a damaged table say, keeps no merge from being done.
+    /// A slice of a compaction, or else a garbage collection of value segments. A compaction that
+    /// fails each time, over a damaged table say, keeps no merge from being done.
     pub(crate) fn compaction_work(&self) -> Result<bool> {
         match self.compaction_slice() {
             Ok(true) => Ok(true),
-            Ok(false) => self.merge_work(),
-            Err(error) => self.merge_work().and(Err(error)),
+            Ok(false) => self.gc_work(),
+            Err(error) => self.gc_work().and(Err(error)),
         }
     }
 
@@ -235,9 +235,9 @@ impl Core {
                     || (core.pick(&mut tree).is_none()
                         && (core.published() != written || core.pick_when_idle(&tree).is_none())
                         && core.pick_revealing(&tree, false).is_none()));
-            match (is_compacted, core.is_merge_due()) {
+            match (is_compacted, core.is_gc_due()) {
                 (true, false) => Awaited::Nothing,
-                (true, true) => Awaited::Merges,
+                (true, true) => Awaited::Gc,
                 (false, _) => Awaited::Work(Work::Compaction),
             }
         })?;
@@ -310,14 +310,14 @@ impl Core {
                     };
                     return match awaited(self) {
                         Awaited::Nothing => Ok(()),
-                        Awaited::Merges => Err(self.merge_error().unwrap_or_else(cannot)),
+                        Awaited::Gc => Err(self.gc_error().unwrap_or_else(cannot)),
                         _ => Err(cannot()),
                     };
                 }
                 continue;
             }
-            if work == Awaited::Merges {
-                if let Some(error) = self.merge_error() {
+            if work == Awaited::Gc {
+                if let Some(error) = self.gc_error() {
                     return Err(error);
                 }
                 // No worker merges after a failed sync, and none says that it does not.

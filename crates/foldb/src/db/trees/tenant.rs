@@ -83,7 +83,7 @@ impl Tenant for Core {
             // Files that readers hold are removed when these are done; the last one pokes.
             Work::Flush => self.segment_files.expects_trash(),
             Work::Order => false,
-            Work::Compaction => !self.background.is_at_rest() || self.merge_error().is_some(),
+            Work::Compaction => !self.background.is_at_rest() || self.gc_error().is_some(),
         }
     }
 

@@ -183,7 +183,7 @@ fn step(from: &mut Unstructured<'_>) -> Result<Step> {
         105 => Step::AllBackground,
         106..=108 => {
             let percent = from.int_in_range(0..=59)?;
-            Step::MergeSegments(percent, *from.choose(&[64 << 10, 64 << 20])?)
+            Step::Gc(percent, *from.choose(&[64 << 10, 64 << 20])?)
         }
         109 => Step::Sync,
         110 => Step::CheckAll,

@@ -262,8 +262,9 @@ pub enum Step {
     /// One background step.
     Background,
     AllBackground,
-    /// Merge value segments until at most so many percent are dead, in so little memory.
-    MergeSegments(u8, usize),
+    /// Collect the garbage of value segments until at most so many percent are dead, in so little
+    /// memory.
+    Gc(u8, usize),
     Sync,
     CheckAll,
     /// Open it read-only, beside the writer, and compare.
@@ -421,7 +422,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => Just(Step::Background),
         1 => Just(Step::AllBackground),
         2 => (0..60u8, prop_oneof![Just(64 << 10), Just(64 << 20)])
-            .prop_map(|(percent, memory)| Step::MergeSegments(percent, memory)),
+            .prop_map(|(percent, memory)| Step::Gc(percent, memory)),
         1 => Just(Step::Sync),
         1 => Just(Step::CheckAll),
     ];

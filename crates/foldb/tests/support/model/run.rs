@@ -8,7 +8,7 @@ use std::ops::Bound;
 
 use foldb::env::{Env, MemFs};
 use foldb::{
-    Base, CompactionPreset, Db, ErrorKind, Keyspace, KeyspaceOptions, LogAdoption, MergeOptions,
+    Base, CompactionPreset, Db, ErrorKind, GcOptions, Keyspace, KeyspaceOptions, LogAdoption,
     Options, ReadOptions, Snapshot, Stats, WriteBatch, WriteOptions,
 };
 
@@ -158,13 +158,13 @@ impl Player {
                 steps::run_background(&self.db, |_| {});
                 self.check_all();
             }
-            Step::MergeSegments(percent, memory) => {
-                let options = MergeOptions {
+            Step::Gc(percent, memory) => {
+                let options = GcOptions {
                     max_dead_fraction: f64::from(*percent) / 100.0,
                     memory_budget: Some(*memory),
-                    ..MergeOptions::default()
+                    ..GcOptions::default()
                 };
-                self.db.merge_segments(&options).expect("a segment merge");
+                self.db.collect_garbage(&options).expect("a garbage collection");
                 self.check_all();
             }
             Step::Sync => {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use foldb_env::{Env, MemFs};
 use proptest::prelude::*;
 
-use crate::db::MergeOptions;
+use crate::db::GcOptions;
 use crate::db::handle::database::Db;
 use crate::key::Kind;
 use crate::options::Options;
@@ -124,8 +124,8 @@ proptest! {
                 }
                 Step::Merge(percent) => {
                     let max_dead_fraction = f64::from(percent) / 100.0;
-                    let options = MergeOptions { max_dead_fraction, ..MergeOptions::default() };
-                    db.merge_segments(&options).unwrap();
+                    let options = GcOptions { max_dead_fraction, ..GcOptions::default() };
+                    db.collect_garbage(&options).unwrap();
                 }
                 Step::Reopen => {
                     drop(db);
@@ -136,8 +136,8 @@ proptest! {
         }
         db.compact(..).unwrap();
         check_dead(&db, &model);
-        let none = MergeOptions { max_dead_fraction: 0.0, ..MergeOptions::default() };
-        db.merge_segments(&none).unwrap();
+        let none = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
+        db.collect_garbage(&none).unwrap();
         check_sums(&db);
         check_dead(&db, &model);
         let version = db.core().default.view.load_full().version.clone();

@@ -16,8 +16,8 @@ use crate::segment::{Placement, Separation, ValueReader, ValueWriter, WriterCont
 use crate::stats::SegmentStats;
 use crate::version::Version;
 
-/// Bounds of the hints of one segment, in bytes: a merge holds those that it reads and those that
-/// it writes.
+/// Bounds of the hints of one segment, in bytes: a collection holds those that it reads and those
+/// that it writes.
 const MOST_HINTS: usize = 4 << 20;
 
 impl Core {
@@ -46,7 +46,7 @@ impl Core {
             min: keyspace.settings.value_separation_min.filter(|&min| min < usize::MAX),
             segment_size: self.settings.segments.size,
             hints: self.settings.segments.hints,
-            most_hints: (self.settings.segments.merge_memory_budget / 8).min(MOST_HINTS),
+            most_hints: (self.settings.segments.gc_memory_budget / 8).min(MOST_HINTS),
         }
     }
 

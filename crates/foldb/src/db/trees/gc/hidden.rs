@@ -42,7 +42,7 @@ impl KeyspaceTree {
         Some(hidden)
     }
 
-    /// Whether the tree is to be compacted before a merge that somebody asked for: what it may hide
+    /// Whether the tree is to be compacted before a collection on demand: what it may hide
     /// is more than may be left, and finding out is cheaper than rewriting values.
     pub(crate) fn is_worth_compacting_first(&self, fraction: f64) -> bool {
         self.hidden().is_some_and(|Hidden { used, dead, at_most, index }| {

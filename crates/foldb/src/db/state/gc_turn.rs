@@ -1,5 +1,5 @@
-//! When a keyspace's value segments are looked at for a merge again: once something changed since
-//! there was last nothing to do, and not while what failed before is left in peace.
+//! When a keyspace's value segments are looked at for a collection again: once something changed
+//! since there was last nothing to do, and not while what failed before is left in peace.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-/// How long a merge that failed is left alone, at first and at most.
+/// How long a collection that failed is left alone, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(64);
 
-/// A count of installs tells of each of them: a flag that a merge sets when it is done would hide a
-/// flush that was installed meanwhile.
+/// A count of installs tells of each of them: a flag that a collection sets when it is done would
+/// hide a flush that was installed meanwhile.
 #[derive(Debug)]
-pub(crate) struct MergeTurn {
+pub(crate) struct GcTurn {
     /// Installs so far.
     changes: AtomicU64,
     /// After how many of them there was last nothing to do.
@@ -24,7 +24,7 @@ pub(crate) struct MergeTurn {
 
 #[derive(Debug, Default)]
 struct Failing {
-    /// Merges in a row that failed.
+    /// Collections in a row that failed.
     times: u32,
     /// Why the last one did.
     error: Option<Error>,
@@ -32,14 +32,14 @@ struct Failing {
     not_before: Duration,
 }
 
-impl Default for MergeTurn {
-    fn default() -> MergeTurn {
+impl Default for GcTurn {
+    fn default() -> GcTurn {
         let (changes, settled_at) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
-        MergeTurn { changes, settled_at, failing: Mutex::default() }
+        GcTurn { changes, settled_at, failing: Mutex::default() }
     }
 }
 
-impl MergeTurn {
+impl GcTurn {
     fn failing(&self) -> MutexGuard<'_, Failing> {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -75,7 +75,7 @@ impl MergeTurn {
         *self.failing() = Failing::default();
     }
 
-    /// Why the last merge failed, if it did.
+    /// Why the last collection failed, if it did.
     pub(crate) fn error(&self) -> Option<Error> {
         self.failing().error.clone()
     }
@@ -91,13 +91,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_install_during_a_merge_that_helped_nothing_is_not_slept_through() {
-        let turn = MergeTurn::default();
+    fn an_install_during_a_collection_that_helped_nothing_is_not_slept_through() {
+        let turn = GcTurn::default();
         assert!(!turn.is_settled(), "nobody looked yet");
         let seen = turn.changes();
         turn.changed();
         turn.settle_at(seen + 1);
-        assert!(turn.is_settled(), "that was the merge's own");
+        assert!(turn.is_settled(), "that was the collection's own");
         let seen = turn.changes();
         turn.changed();
         turn.changed();
@@ -106,8 +106,8 @@ mod tests {
     }
 
     #[test]
-    fn merges_that_fail_are_tried_again_later_and_later() {
-        let (turn, mut now) = (MergeTurn::default(), Duration::ZERO);
+    fn collections_that_fail_are_tried_again_later_and_later() {
+        let (turn, mut now) = (GcTurn::default(), Duration::ZERO);
         for pause in [1, 2, 4, 8, 16, 32, 64, 64] {
             assert!(turn.may_try(now));
             turn.failed(Error::corruption("it"), now);

@@ -1,4 +1,4 @@
-//! Merging because somebody asks for it: all keyspaces, step by step, until the bound holds.
+//! Collection on demand: all keyspaces, step by step, until the bound holds.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
@@ -10,8 +10,8 @@ use crate::db::core::Core;
 use crate::db::handle::database::Db;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::throttle::give_way::Courtesy;
-use crate::db::trees::merge_segments::step::{Merged, stopped};
-use crate::db::trees::merge_segments::{MergeOptions, MergeProgress, MergeReport};
+use crate::db::trees::gc::step::{Collected, stopped};
+use crate::db::trees::gc::{GcOptions, GcProgress, GcReport};
 use crate::error::{Error, Result};
 use crate::gc::Bound;
 use crate::version::Version;
@@ -36,7 +36,7 @@ impl Db {
     /// # Example
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
-    /// use foldb::{Db, MergeOptions, Options};
+    /// use foldb::{Db, GcOptions, Options};
     ///
     /// let options = Options {
     ///     create_if_missing: true,
@@ -50,18 +50,18 @@ impl Db {
     ///     }
     ///     db.flush()?;
     /// }
-    /// let report = db.merge_segments(&MergeOptions::default())?;
+    /// let report = db.collect_garbage(&GcOptions::default())?;
     /// assert!(report.reduction_ratio() > 0.4);
     /// assert_eq!(db.get("key007")?.unwrap(), [1; 1000]);
     /// # Ok::<(), foldb::Error>(())
     /// ```
-    pub fn merge_segments(&self, options: &MergeOptions) -> Result<MergeReport> {
-        self.core().merge_segments(options)
+    pub fn collect_garbage(&self, options: &GcOptions) -> Result<GcReport> {
+        self.core().collect_garbage(options)
     }
 }
 
 impl Core {
-    fn merge_segments(&self, options: &MergeOptions) -> Result<MergeReport> {
+    fn collect_garbage(&self, options: &GcOptions) -> Result<GcReport> {
         self.check_writable()?;
         self.check_may_wait()?;
         if !(0.0..=1.0).contains(&options.max_dead_fraction) {
@@ -75,23 +75,23 @@ impl Core {
             options,
             courtesy: Courtesy::new(self),
             bytes_before: self.segment_stats().bytes,
-            bound: self.merge_bound(options.max_dead_fraction),
+            bound: self.gc_bound(options.max_dead_fraction),
         }
         .run()
     }
 }
 
-/// A merge that somebody asked for.
+/// A collection on demand.
 struct OnDemand<'a> {
     core: &'a Core,
-    options: &'a MergeOptions,
+    options: &'a GcOptions,
     courtesy: Courtesy<'a>,
     bytes_before: u64,
     bound: Bound,
 }
 
 impl OnDemand<'_> {
-    fn run(&self) -> Result<MergeReport> {
+    fn run(&self) -> Result<GcReport> {
         let core = self.core;
         let start = core.options.env.clock.now();
         core.take_longest_hold();
@@ -102,14 +102,16 @@ impl OnDemand<'_> {
                 revealed => revealed?,
             }
         }
-        let mut report = MergeReport { bytes_before: self.bytes_before, ..MergeReport::default() };
+        let mut report = GcReport { bytes_before: self.bytes_before, ..GcReport::default() };
         {
-            // Waits for a merge in the background to end its step, which rests no more meanwhile.
-            let _caller = MergeCaller::new(core);
-            let _merging = core.background.merging.lock().unwrap_or_else(PoisonError::into_inner);
+            // Waits for a collection in the background to end its step, which rests no more
+            // meanwhile.
+            let _caller = GcCaller::new(core);
+            let _collecting =
+                core.background.collecting.lock().unwrap_or_else(PoisonError::into_inner);
             self.courtesy.resume();
             for keyspace in core.all_keyspaces() {
-                self.merge(&keyspace, &mut report)?;
+                self.collect(&keyspace, &mut report)?;
             }
             core.remove_as_readers_let_go(&versions);
         }
@@ -121,25 +123,25 @@ impl OnDemand<'_> {
         Ok(report)
     }
 
-    /// Merges files of a keyspace until its bound holds, or nothing helps any more.
-    fn merge(&self, keyspace: &Arc<KeyspaceState>, report: &mut MergeReport) -> Result<()> {
+    /// Rewrites files of a keyspace until its bound holds, or nothing helps any more.
+    fn collect(&self, keyspace: &Arc<KeyspaceState>, report: &mut GcReport) -> Result<()> {
         let memory =
-            self.options.memory_budget.unwrap_or(self.core.settings.segments.merge_memory_budget);
+            self.options.memory_budget.unwrap_or(self.core.settings.segments.gc_memory_budget);
         while !self.is_cancelled() {
             let read_before = report.bytes_read;
             let progress = |read| {
                 self.tell(read_before + read);
                 self.pause()
             };
-            match self.core.merge_step(keyspace, self.bound, memory, &progress) {
-                Ok(Merged::Rewritten(step)) => {
+            match self.core.gc_step(keyspace, self.bound, memory, &progress) {
+                Ok(Collected::Rewritten(step)) => {
                     report.add(&step);
                     if !step.helped() {
                         break;
                     }
                 }
-                Ok(Merged::LeftAlone) => {}
-                Ok(Merged::Nothing) => break,
+                Ok(Collected::LeftAlone) => {}
+                Ok(Collected::Nothing) => break,
                 Err(_) if self.is_cancelled() => break,
                 Err(error) => return Err(error),
             }
@@ -151,7 +153,7 @@ impl OnDemand<'_> {
         if let Some(progress) = &self.options.progress {
             let now = self.core.segment_stats();
             let bytes_reclaimed = self.bytes_before.saturating_sub(now.bytes);
-            progress(&MergeProgress { bytes_read, bytes_reclaimed, bytes_dead: now.dead_bytes });
+            progress(&GcProgress { bytes_read, bytes_reclaimed, bytes_dead: now.dead_bytes });
         }
     }
 
@@ -169,20 +171,20 @@ impl OnDemand<'_> {
     }
 }
 
-/// A caller merges, or waits until it may.
-struct MergeCaller<'a>(&'a Core);
+/// A caller collects garbage, or waits until it may.
+struct GcCaller<'a>(&'a Core);
 
-impl<'a> MergeCaller<'a> {
-    fn new(core: &'a Core) -> MergeCaller<'a> {
-        core.background.merge_callers.fetch_add(1, Ordering::AcqRel);
-        MergeCaller(core)
+impl<'a> GcCaller<'a> {
+    fn new(core: &'a Core) -> GcCaller<'a> {
+        core.background.gc_callers.fetch_add(1, Ordering::AcqRel);
+        GcCaller(core)
     }
 }
 
-impl Drop for MergeCaller<'_> {
+impl Drop for GcCaller<'_> {
     fn drop(&mut self) {
-        self.0.background.merge_callers.fetch_sub(1, Ordering::AcqRel);
-        // A worker that found the merge taken has found nothing to do.
+        self.0.background.gc_callers.fetch_sub(1, Ordering::AcqRel);
+        // A worker that found the collection taken has found nothing to do.
         self.0.wake();
     }
 }

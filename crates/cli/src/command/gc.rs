@@ -1,13 +1,13 @@
-//! `merge-segments`: the space of overwritten and deleted values comes back.
+//! `gc`: the space of overwritten and deleted values comes back.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use foldb::{Event, EventListener, MergeOptions, MergeProgress, MergeReport, Options};
+use foldb::{Event, EventListener, GcOptions, GcProgress, GcReport, Options};
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 
-use crate::args::{Common, MergeSegments};
+use crate::args::{Common, Gc};
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::one_line;
 use crate::form::json::integer;
@@ -16,7 +16,7 @@ use crate::location;
 use crate::output::Output;
 use crate::progress;
 
-/// What the merge found damaged, and left as it is or did without.
+/// What the collection found damaged, and left as it is or did without.
 #[derive(Debug, Default)]
 struct Found(Mutex<Vec<String>>);
 
@@ -28,29 +28,29 @@ impl EventListener for Found {
     }
 }
 
-/// Merges, and says what came back.
-pub fn run(args: &MergeSegments, common: &Common) -> Outcome {
+/// Collects garbage, and says what came back.
+pub fn run(args: &Gc, common: &Common) -> Outcome {
     let found = Arc::new(Found::default());
     let listeners: Vec<Arc<dyn EventListener>> = vec![Arc::clone(&found) as _];
     let db = location::open(&args.db, Options { listeners, ..common.options() })?;
     let watch = Watch::start();
     let bar = progress::bar(
         db.stats().segments.dead_bytes,
-        "merging value segments",
+        "collecting the garbage of value segments",
         "{prefix} {wide_bar} {bytes} of {total_bytes} given back, {elapsed}",
     );
     let shown = bar.clone();
-    let tell = move |progress: &MergeProgress| {
+    let tell = move |progress: &GcProgress| {
         shown.set_length(progress.bytes_reclaimed + progress.bytes_dead);
         shown.set_position(progress.bytes_reclaimed);
     };
-    let options = MergeOptions {
+    let options = GcOptions {
         max_dead_fraction: args.dead as f64 / 100.0,
         progress: Some(Arc::new(tell)),
         cancel: Some(watch.flag()),
-        ..MergeOptions::default()
+        ..GcOptions::default()
     };
-    let report = db.merge_segments(&options);
+    let report = db.collect_garbage(&options);
     bar.finish_and_clear();
     let report = report?;
     let found = std::mem::take(&mut *found.0.lock().unwrap_or_else(PoisonError::into_inner));
@@ -71,9 +71,9 @@ pub fn run(args: &MergeSegments, common: &Common) -> Outcome {
     Ok(())
 }
 
-fn to_text(report: &MergeReport) -> String {
+fn to_text(report: &GcReport) -> String {
     format!(
-        "merged in {:.1} s: {} of segment files became {}; {} read, {} written, at most {} held",
+        "collected in {:.1} s: {} of segment files became {}; {} read, {} written, at most {} held",
         report.duration.as_secs_f64(),
         HumanBytes(report.bytes_before),
         HumanBytes(report.bytes_after),
@@ -83,7 +83,7 @@ fn to_text(report: &MergeReport) -> String {
     )
 }
 
-fn to_json(report: &MergeReport, found: &[String]) -> Value {
+fn to_json(report: &GcReport, found: &[String]) -> Value {
     json!({
         "duration_micros": integer(u64::try_from(report.duration.as_micros()).unwrap_or(u64::MAX)),
         "bytes_before": integer(report.bytes_before),

@@ -1,13 +1,13 @@
-//! What a merge that somebody asked for did.
+//! What a garbage collection on demand did.
 
 use std::time::Duration;
 
-use crate::db::trees::merge_segments::step::MergeStep;
+use crate::db::trees::gc::step::GcStep;
 
-/// What a merge did.
+/// What a garbage collection did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct MergeReport {
+pub struct GcReport {
     /// How long it took.
     pub duration: Duration,
     /// Bytes of segment files before it.
@@ -26,19 +26,19 @@ pub struct MergeReport {
     pub peak_lookup_bytes: u64,
     /// Edits that said where segments lie from then on.
     pub commits: u64,
-    /// Longest time that one of them held the tree, its sync included. Nobody who reads or writes
-    /// waits for that.
+    /// Longest time that one of them held the tree, its sync included. No read and no write waits
+    /// for that.
     pub longest_install: Duration,
-    /// Longest time that a lock was held meanwhile, by this merge or another background work, for
-    /// which a get, an iterator, a write or a sync may wait.
+    /// Longest time that this or other background work held a lock for which a get, an iterator, a
+    /// write or a sync may wait.
     pub longest_lock: Duration,
     /// Longest processor time of a thread that held one; zero where the system does not tell.
     pub longest_lock_cpu: Duration,
-    /// Whether it was ended by [`crate::MergeOptions::cancel`].
+    /// Whether it was ended by [`crate::GcOptions::cancel`].
     pub cancelled: bool,
 }
 
-impl MergeReport {
+impl GcReport {
     /// Bytes of segment files that were given back.
     pub fn bytes_reclaimed(&self) -> u64 {
         self.bytes_before.saturating_sub(self.bytes_after)
@@ -52,7 +52,7 @@ impl MergeReport {
         }
     }
 
-    pub(crate) fn add(&mut self, step: &MergeStep) {
+    pub(crate) fn add(&mut self, step: &GcStep) {
         self.bytes_read += step.rewritten.bytes_read;
         self.bytes_written += step.rewritten.bytes_written;
         self.files_rewritten += step.files;

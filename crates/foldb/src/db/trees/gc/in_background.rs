@@ -1,9 +1,9 @@
-//! Merging by itself: when there is something to do, one step at a time, and no faster than it may
-//! read and write.
+//! Collection in the background: when there is something to do, one step at a time, and no faster
+//! than it may read and write.
 //!
-//! A merge that rests has a worker all the same, and with a small `merge_io_budget` it may rest for
-//! hours. So that nothing waits for a rest, the worker compacts meanwhile where that is due, and a
-//! caller with a merge of its own ends the rest.
+//! A collection that rests has a worker all the same, and with a small `gc_io_budget` it may rest
+//! for hours. So that nothing waits for a rest, the worker compacts meanwhile where that is due,
+//! and a caller with a collection of its own ends the rest.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, TryLockError};
@@ -15,7 +15,7 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Claim;
 use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::db::throttle::give_way::Courtesy;
-use crate::db::trees::merge_segments::step::{Merged, candidates, stopped};
+use crate::db::trees::gc::step::{Collected, candidates, stopped};
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::gc::pick;
@@ -35,18 +35,18 @@ fn time_at(bytes: u64, a_second: u64) -> Duration {
 }
 
 impl Core {
-    /// One merge of the background's; whether there was one to do.
-    pub(crate) fn merge_work(&self) -> Result<bool> {
-        if !self.merges_by_itself() {
+    /// Does one collection in the background. Answers whether there was one to do.
+    pub(crate) fn gc_work(&self) -> Result<bool> {
+        if !self.collects_by_itself() {
             return Ok(false);
         }
-        let _merging = match self.background.merging.try_lock() {
-            Ok(merging) => merging,
+        let _collecting = match self.background.collecting.try_lock() {
+            Ok(collecting) => collecting,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(false),
         };
-        let bound = self.merge_bound(self.settings.segments.max_dead_fraction);
-        let memory = self.settings.segments.merge_memory_budget;
+        let bound = self.gc_bound(self.settings.segments.max_dead_fraction);
+        let memory = self.settings.segments.gc_memory_budget;
         let start = self.options.env.clock.now();
         let courtesy = Courtesy::new(self);
         let progress = |read: u64| {
@@ -57,29 +57,29 @@ impl Core {
             if self.stopping() { Err(stopped()) } else { Ok(()) }
         };
         for keyspace in self.all_keyspaces() {
-            let turn = &keyspace.merge_turn;
+            let turn = &keyspace.gc_turn;
             // In this order: what changes after the first line is looked at the next time.
             let seen = turn.changes();
             if turn.is_settled() || !turn.may_try(start) || keyspace.has_failed() {
                 continue;
             }
-            let merged = self.merge_step(&keyspace, bound, memory, &progress);
-            if merged.is_ok() {
+            let collected = self.gc_step(&keyspace, bound, memory, &progress);
+            if collected.is_ok() {
                 turn.succeeded();
             }
-            match merged {
-                Ok(Merged::Nothing) => turn.settle_at(seen),
-                Ok(Merged::Rewritten(step)) => {
+            match collected {
+                Ok(Collected::Nothing) => turn.settle_at(seen),
+                Ok(Collected::Rewritten(step)) => {
                     if !step.helped() {
                         turn.settle_at(seen + u64::from(step.installed));
                     }
                     return Ok(true);
                 }
-                Ok(Merged::LeftAlone) => return Ok(true),
+                Ok(Collected::LeftAlone) => return Ok(true),
                 Err(_) if self.stopping() => return Ok(false),
                 Err(error) if self.check_writable().is_err() => return Err(error),
                 Err(error) => {
-                    // It stops nobody else: not the merges of other keyspaces, and nobody who
+                    // It stops nobody else: not the collections of other keyspaces, and nobody who
                     // writes.
                     turn.failed(error.clone(), self.options.env.clock.now());
                     self.events.tell(&Event::BackgroundError { error });
@@ -89,35 +89,35 @@ impl Core {
         Ok(false)
     }
 
-    fn merges_by_itself(&self) -> bool {
+    fn collects_by_itself(&self) -> bool {
         self.settings.segments.max_dead_fraction < 1.0
             && !self.settings.disable_auto_compactions
             && self.background.may_begin_jobs()
     }
 
-    /// Whether the background has a merge to do.
-    pub(crate) fn is_merge_due(&self) -> bool {
-        let bound = self.merge_bound(self.settings.segments.max_dead_fraction);
-        self.merges_by_itself()
+    /// Whether the background has a collection to do.
+    pub(crate) fn is_gc_due(&self) -> bool {
+        let bound = self.gc_bound(self.settings.segments.max_dead_fraction);
+        self.collects_by_itself()
             && self.all_keyspaces().iter().any(|keyspace| {
                 // No work is done for a keyspace whose comparator failed, this neither.
-                !keyspace.has_failed() && !keyspace.merge_turn.is_settled() && {
+                !keyspace.has_failed() && !keyspace.gc_turn.is_settled() && {
                     let version = Arc::clone(&keyspace.view.load().version);
                     !pick(candidates(keyspace, &version), bound).is_empty()
                 }
             })
     }
 
-    /// Why a merge in the background failed that was not done since.
-    pub(crate) fn merge_error(&self) -> Option<Error> {
-        self.all_keyspaces().iter().find_map(|keyspace| keyspace.merge_turn.error())
+    /// Why a collection in the background failed that was not done since.
+    pub(crate) fn gc_error(&self) -> Option<Error> {
+        self.all_keyspaces().iter().find_map(|keyspace| keyspace.gc_turn.error())
     }
 
     /// Waits until no more bytes were moved since `start` than the budget allows. Meanwhile the
     /// worker compacts, and does what else the runtime has to do: a rest may take hours, and it
-    /// may be the only worker. The wait ends when a caller wants to merge.
+    /// may be the only worker. The wait ends when a caller wants to collect.
     fn keep_to_io_budget(&self, bytes: u64, start: Duration) {
-        let budget = self.settings.segments.merge_io_budget;
+        let budget = self.settings.segments.gc_io_budget;
         if budget == 0 {
             return;
         }
@@ -125,7 +125,7 @@ impl Core {
         let due = start.saturating_add(time_at(bytes, budget));
         let mut compact_from = Duration::ZERO;
         while let Some(left) = due.checked_sub(clock.now()).filter(|left| !left.is_zero()) {
-            if self.stopping() || self.background.merge_callers.load(Ordering::Acquire) > 0 {
+            if self.stopping() || self.background.gc_callers.load(Ordering::Acquire) > 0 {
                 return;
             }
             let helped = self.runtime.workers().step_beside();
@@ -140,7 +140,7 @@ impl Core {
         }
     }
 
-    /// One step of a compaction, on the worker that merges. Whether there was one to do.
+    /// One step of a compaction, on the worker that collects. Whether there was one to do.
     fn compact_beside(&self) -> Result<bool> {
         let outcome = self.compaction_slice();
         if !matches!(outcome, Ok(false)) {

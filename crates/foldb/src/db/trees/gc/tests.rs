@@ -1,5 +1,5 @@
-//! Callers and closes beside a merge of the background's that is due or under way. No worker serves
-//! these databases: what a worker would do is called here, so each race has one course.
+//! Callers and closes beside a collection of the background's that is due or under way. No worker
+//! serves these databases: what a worker would do is called here, so each race has one course.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -51,25 +51,26 @@ fn within_bounds<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -
     told.recv_timeout(FOR_EVER).expect("it returns")
 }
 
-/// No worker merges after a failed sync, and none said so: the caller waited for ever.
+/// No worker collections after a failed sync, and none said so: the caller waited for ever.
 #[test]
 fn a_caller_that_waits_for_a_merge_learns_that_a_sync_failed() {
     let fs = MemFs::new();
     let db = without_service(&fs);
     (0..2).for_each(|generation| fill(&db, generation));
     db.compact(..).unwrap();
-    assert!(db.core().is_merge_due());
+    assert!(db.core().is_gc_due());
     fs.inject(Fault::on(Operation::Sync).path(".log").forever());
     let synced = WriteOptions { sync: true, ..WriteOptions::default() };
     db.put_opt("a", "1", &synced).unwrap_err();
-    assert!(db.core().is_merge_due(), "the test is about a merge that nobody will do");
+    assert!(db.core().is_gc_due(), "the test is about a collection that nobody will do");
     let caller = db.clone();
     let waited = within_bounds(move || caller.wait_for_background());
     assert_eq!(waited.unwrap_err().kind(), ErrorKind::Poisoned);
 }
 
-/// While a database closes each job ends as soon as it begins, and level 0 stays as deep. A merge
-/// that compacted for writers began one after the other, and the close waited for that merge.
+/// While a database closes each job ends as soon as it begins, and level 0 stays as deep. A
+/// collection that compacted for writers began one after the other, and the close waited for that
+/// merge.
 #[test]
 fn a_merge_that_compacts_for_writers_ends_when_the_database_closes() {
     let fs = MemFs::new();

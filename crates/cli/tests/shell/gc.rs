@@ -1,4 +1,4 @@
-//! `merge-segments`, and what it says of damage.
+//! `gc`, and what it says of damage.
 
 use std::path::PathBuf;
 
@@ -36,12 +36,11 @@ fn segments(shell: &Shell) -> Vec<PathBuf> {
 #[test]
 fn dead_space_comes_back_and_the_rest_is_there() {
     let shell = half_dead();
-    let report: Value =
-        serde_json::from_str(&shell.ok("merge-segments db --dead 0 --json")).unwrap();
+    let report: Value = serde_json::from_str(&shell.ok("gc db --dead 0 --json")).unwrap();
     assert!(report["bytes_reclaimed"].as_u64() > Some(30 * 300), "{report}");
     assert_eq!((&report["cancelled"], &report["found"]), (&false.into(), &Value::Array(vec![])));
-    let ran = shell.run("merge-segments db --dead 0");
-    assert!(ran.err.starts_with("merged in "), "{ran:?}");
+    let ran = shell.run("gc db --dead 0");
+    assert!(ran.err.starts_with("collected in "), "{ran:?}");
     assert_eq!(ran.ok(), "");
     assert_eq!(shell.ok("scan db --keyspace pages").lines().count(), 99);
 }
@@ -53,8 +52,7 @@ fn a_file_that_is_missing_is_named_and_others_are_merged() {
         let lost = segments(&shell).remove(0);
         std::fs::remove_file(&lost).unwrap();
         let name = lost.file_name().unwrap().to_str().unwrap();
-        let ran =
-            shell.run(&format!("merge-segments db --dead 0{}", if json { " --json" } else { "" }));
+        let ran = shell.run(&format!("gc db --dead 0{}", if json { " --json" } else { "" }));
         let (err, out) = (ran.err.clone(), ran.ok());
         if json {
             let report: Value = serde_json::from_str(&out).unwrap();
@@ -63,7 +61,7 @@ fn a_file_that_is_missing_is_named_and_others_are_merged() {
         } else {
             let (found, merged) = err.split_once('\n').unwrap();
             assert!(found.starts_with("found: corruption: ") && found.contains(name), "{err}");
-            assert!(merged.starts_with("merged in "), "{err}");
+            assert!(merged.starts_with("collected in "), "{err}");
         }
         assert_eq!(shell.ok("get db key020 --keyspace pages").len(), 301);
         assert!(shell.run("get db key050 --keyspace pages").failed(1).contains(name));

@@ -16,18 +16,18 @@ use crate::gc::{Bound, Rewrite, RewriteContext, Rewritten, pick};
 use crate::segment::{FileUse, WriterContext};
 use crate::version::{Edit, KeyspaceEdit, TreeEdit, Version};
 
-/// What came of a look for something to merge.
-pub(crate) enum Merged {
+/// What came of a look for dead values to collect.
+pub(crate) enum Collected {
     /// The bound holds.
     Nothing,
-    Rewritten(MergeStep),
+    Rewritten(GcStep),
     /// A file, or a table that refers to it, was found missing or damaged. It is left alone from
     /// now on, and the others come next.
     LeftAlone,
 }
 
 /// One rewrite, installed.
-pub(crate) struct MergeStep {
+pub(crate) struct GcStep {
     pub(crate) rewritten: Rewritten,
     pub(crate) files: u64,
     /// Bytes of the old files less those of the new one.
@@ -37,7 +37,7 @@ pub(crate) struct MergeStep {
     pub(crate) installed: bool,
 }
 
-impl MergeStep {
+impl GcStep {
     /// Whether there is less to do after it. A file of which no more is dead than was known is not
     /// to be rewritten for ever.
     pub(crate) fn helped(&self) -> bool {
@@ -46,30 +46,30 @@ impl MergeStep {
 }
 
 impl Core {
-    pub(crate) fn merge_bound(&self, dead_fraction: f64) -> Bound {
+    pub(crate) fn gc_bound(&self, dead_fraction: f64) -> Bound {
         Bound { dead_fraction, segment_size: self.settings.segments.size }
     }
 
     /// Rewrites the files of a keyspace that are most dead into one, and installs it.
-    pub(crate) fn merge_step(
+    pub(crate) fn gc_step(
         &self,
         keyspace: &Arc<KeyspaceState>,
         bound: Bound,
         memory: usize,
         progress: &dyn Fn(u64) -> Result<()>,
-    ) -> Result<Merged> {
+    ) -> Result<Collected> {
         self.check_writable()?;
         let start = self.options.env.clock.now();
         let version = {
             let tree = self.lock_tree();
-            let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(Merged::Nothing) };
+            let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(Collected::Nothing) };
             Arc::clone(&own.version)
         };
         let mut victims = pick(candidates(keyspace, &version), bound);
         // Somebody may have begun to append to one meanwhile.
         victims.retain(|victim| keyspace.growing.retire(&victim.file));
         if victims.is_empty() {
-            return Ok(Merged::Nothing);
+            return Ok(Collected::Nothing);
         }
         let mut segments: Vec<_> =
             victims.iter().flat_map(|victim| victim.segments.iter().copied()).collect();
@@ -98,27 +98,27 @@ impl Core {
             damaged: &tell,
         });
         let outcome = rewrite.run(&segments);
-        self.totals.add(Total::BytesSegmentMergesRead, read.get());
+        self.totals.add(Total::BytesGcRead, read.get());
         if let Err(error) = outcome {
             drop(rewrite);
             self.remove_unreferenced_tables();
             if self.leaves_alone(&error, &victims, &version) {
                 self.events.tell(&Event::BackgroundError { error });
-                return Ok(Merged::LeftAlone);
+                return Ok(Collected::LeftAlone);
             }
             return Err(error);
         }
         let rewritten = rewrite.finish();
-        self.totals.add(Total::BytesSegmentMerges, rewritten.bytes_written);
-        let (install, installed) = self.install_merge(keyspace, &rewritten)?;
+        self.totals.add(Total::BytesGcWritten, rewritten.bytes_written);
+        let (install, installed) = self.install_gc(keyspace, &rewritten)?;
         let (files, bytes_before) =
             (victims.len() as u64, victims.iter().map(|victim| victim.end).sum::<u64>());
         let bytes_reclaimed = bytes_before.saturating_sub(rewritten.bytes_written);
         drop((victims, version));
         self.remove_unreferenced_tables();
-        self.totals.add(Total::SegmentMerges, 1);
+        self.totals.add(Total::GarbageCollections, 1);
         self.totals.add(Total::BytesReclaimed, bytes_reclaimed);
-        self.events.tell(&Event::SegmentMerge {
+        self.events.tell(&Event::GarbageCollection {
             keyspace: Arc::clone(&keyspace.name),
             files,
             bytes_read: rewritten.bytes_read,
@@ -127,11 +127,11 @@ impl Core {
             duration: self.options.env.clock.now() - start,
         });
         let reclaimed = bytes_reclaimed;
-        Ok(Merged::Rewritten(MergeStep { rewritten, files, reclaimed, install, installed }))
+        Ok(Collected::Rewritten(GcStep { rewritten, files, reclaimed, install, installed }))
     }
 
-    /// Has merges leave alone what a rewrite of files failed for; whether the next one is without
-    /// any of them.
+    /// Has collections leave alone what a rewrite of files failed for; whether the next one is
+    /// without any of them.
     fn leaves_alone(&self, error: &Error, victims: &[FileUse], version: &Version) -> bool {
         let is_damaged = || victims.iter().any(|victim| victim.file.is_damaged());
         let is_of = |path: PathBuf| error.path() == Some(&*path);
@@ -159,7 +159,7 @@ impl Core {
 
     /// Says where rewritten segments lie. How long that held the tree, and whether there was
     /// anything to say.
-    fn install_merge(
+    fn install_gc(
         &self,
         keyspace: &KeyspaceState,
         rewritten: &Rewritten,
@@ -189,7 +189,7 @@ impl Core {
     }
 }
 
-/// The files that a merge may take: nobody appends to them, and they are not damaged.
+/// The files that a collection may take: nobody appends to them, and they are not damaged.
 pub(crate) fn candidates<'a>(
     keyspace: &'a KeyspaceState,
     version: &'a Version,
@@ -200,5 +200,5 @@ pub(crate) fn candidates<'a>(
 
 #[cold]
 pub(crate) fn stopped() -> Error {
-    Error::new(ErrorKind::Closed, "the merge was stopped")
+    Error::new(ErrorKind::Closed, "the collection was stopped")
 }
