@@ -30,8 +30,14 @@ impl Clock for SystemClock {
     }
 
     fn sleep(&self, duration: Duration) {
-        std::thread::sleep(duration);
+        nap(duration);
     }
+}
+
+/// Puts the calling thread to sleep by the machine's time, whatever clock an engine goes by. For
+/// waits between two looks at a lock, which no simulated clock ends.
+pub fn nap(duration: Duration) {
+    std::thread::sleep(duration);
 }
 
 /// Processor time that the calling thread has had: unlike time on a clock it does not grow while

@@ -18,6 +18,7 @@ pub mod faults;
 pub mod fs;
 pub mod mem;
 pub mod overlay;
+mod pages;
 pub mod posix;
 pub mod read_only;
 pub mod scheduling;
@@ -29,10 +30,11 @@ pub mod watched;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-pub use clock::{Clock, ManualClock, SystemClock, thread_cpu_time};
+pub use clock::{Clock, ManualClock, SystemClock, nap, thread_cpu_time};
 pub use fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
 pub use mem::MemFs;
 pub use overlay::OverlayFs;
+pub use pages::PagedBytes;
 pub use posix::PosixFs;
 pub use read_only::{ReadOnlyFs, UnwritableFile};
 #[cfg(debug_assertions)]

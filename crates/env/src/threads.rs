@@ -25,8 +25,16 @@ impl Threads for SystemThreads {
         name: &str,
         body: Box<dyn FnOnce() + Send>,
     ) -> io::Result<Option<JoinHandle<()>>> {
-        std::thread::Builder::new().name(name.to_owned()).spawn(body).map(Some)
+        start(name, body).map(Some)
     }
+}
+
+/// Starts a thread of the operating system. The one place that does.
+pub(crate) fn start(
+    name: &str,
+    body: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(body)
 }
 
 /// No threads: background work waits until it is stepped.

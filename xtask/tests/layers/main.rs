@@ -62,6 +62,32 @@ fn the_table_has_every_room_and_no_other() {
     assert_eq!(listed, rooms, "left: the table of ARCHITECTURE.md, right: crates/foldb/src");
 }
 
+/// What only `crates/env` may name: it alone speaks to the operating system, waits and starts
+/// threads. (`crates/chains` maps its arena.)
+const SYSTEM: [&str; 9] = [
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::thread::sleep",
+    "std::thread::spawn",
+    "std::thread::Builder",
+    "memmap2",
+    "rustix",
+    "libc",
+];
+
+#[test]
+fn the_engine_asks_the_environment_for_all_that_the_system_gives() {
+    let engine = engine();
+    let is_system = |path: &str| {
+        let is_below = |name: &str| path == name || path.starts_with(&format!("{name}::"));
+        // `use std::thread;` lets a file leave out `std`.
+        SYSTEM.iter().any(|name| is_below(name) || is_below(name.trim_start_matches("std::")))
+    };
+    let asked: Vec<_> = engine.foreign.iter().filter(|(_, path)| is_system(path)).collect();
+    assert!(asked.is_empty(), "these files speak to the system themselves: {asked:#?}");
+}
+
 /// The files that a file reaches by arrows.
 fn reached<'a>(source: &'a Crate, from: &'a str) -> BTreeSet<&'a str> {
     let (mut reached, mut to_follow) = (BTreeSet::new(), vec![from]);
@@ -114,7 +140,10 @@ fn the_reader_sees_every_kind_of_path() {
         ("a/inner.rs", "pub struct Inner;"),
         ("a/tests.rs", "use crate::c::C;"),
         ("b.rs", "use crate::a::{Inner as Renamed}; fn f() { let _x: super::c::C; }"),
-        ("c.rs", "pub struct C; fn g() { println!(\"{}\", crate::b::name()) }"),
+        (
+            "c.rs",
+            "pub struct C; fn g() { println!(\"{}\", crate::b::name()); std::thread::sleep(LONG) }",
+        ),
     ]);
     for (file, text) in &files {
         let path = made.path().join(file);
@@ -126,4 +155,5 @@ fn the_reader_sees_every_kind_of_path() {
     let expected = ["a/mod.rs a/inner.rs", "b.rs a/inner.rs", "b.rs c.rs", "c.rs b.rs"];
     assert_eq!(arrows, expected);
     assert_eq!(circles(&source, 1), [["b.rs", "c.rs"]]);
+    assert!(source.foreign.contains(&("c.rs".to_owned(), "std::thread::sleep".to_owned())));
 }

@@ -21,6 +21,8 @@ pub struct Arrow {
 pub struct Crate {
     pub files: BTreeSet<String>,
     pub arrows: BTreeSet<Arrow>,
+    /// A file, and a path of another crate or of `std` that it names.
+    pub foreign: BTreeSet<(String, String)>,
 }
 
 /// A module's path below the crate's root.
@@ -37,6 +39,8 @@ struct Said {
     globs: BTreeMap<ModulePath, Vec<Vec<String>>>,
     /// The module of a file, and a path from the root that the file names.
     named: Vec<(ModulePath, Vec<String>)>,
+    /// The module of a file, and a path of another crate that the file names.
+    foreign: Vec<(ModulePath, Vec<String>)>,
 }
 
 impl Crate {
@@ -53,7 +57,11 @@ impl Crate {
                 arrows.insert(Arrow { from: from.clone(), to: to.clone() });
             }
         }
-        Ok(Crate { files: said.files.into_values().collect(), arrows })
+        let told = |(module, path): &(ModulePath, Vec<String>)| {
+            (said.files[module].clone(), path.join("::"))
+        };
+        let foreign = said.foreign.iter().map(told).collect();
+        Ok(Crate { files: said.files.into_values().collect(), arrows, foreign })
     }
 }
 
@@ -158,8 +166,9 @@ impl Names<'_> {
     }
 
     fn note(&mut self, path: &[String]) {
-        if let Some(path) = self.absolute(path) {
-            self.said.named.push((self.module.clone(), path));
+        match self.absolute(path) {
+            Some(path) => self.said.named.push((self.module.clone(), path)),
+            None => self.said.foreign.push((self.module.clone(), path.to_vec())),
         }
     }
 

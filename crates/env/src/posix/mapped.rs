@@ -330,7 +330,7 @@ mod helper {
         }
         tasks.waiting.push_back(task);
         if !tasks.is_running {
-            let started = thread::Builder::new().name("foldb-log".to_owned()).spawn(run);
+            let started = crate::threads::start("foldb-log", run);
             tasks.is_running = started.is_ok();
         }
         let left =
@@ -541,7 +541,7 @@ mod tests {
         for n in 0.. {
             file.preallocate((n + 1) * WINDOW).unwrap();
             file.write_at(b"x", n * WINDOW).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            crate::clock::nap(std::time::Duration::from_millis(1));
             if file.0.lock().next.is_some() {
                 break;
             }

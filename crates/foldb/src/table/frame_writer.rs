@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 use crate::settings::Compression;
 use crate::table::frame::{Handle, checksum_bytes};
 use crate::table::later_syncs::LaterSyncs;
-use crate::table::pages::PagedBytes;
 use crate::table::zstd;
+use foldb_env::PagedBytes;
 
 /// Bytes gathered before they are handed to the operating system.
 const CHUNK: usize = 256 << 10;

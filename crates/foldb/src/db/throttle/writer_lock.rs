@@ -30,9 +30,9 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
+use foldb_env::nap;
 use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) type WriterGuard<'a, T> = MutexGuard<'a, T>;
@@ -213,7 +213,7 @@ impl<T> WriterLock<T> {
         if first.is_some() {
             let rest = queueing.at_most(self.waiting.rest_of_turn());
             if !rest.is_zero() {
-                thread::sleep(rest);
+                nap(rest);
             }
         }
         let guard = self.press(holding)?;
@@ -239,7 +239,7 @@ impl<T> WriterLock<T> {
         loop {
             match look() {
                 None if limit.is_over() => return None,
-                None => thread::sleep(limit.at_most(LOOK_AGAIN)),
+                None => nap(limit.at_most(LOOK_AGAIN)),
                 guard => return guard,
             }
         }
@@ -258,6 +258,7 @@ mod tests {
     use super::*;
     use std::sync::Barrier;
     use std::sync::atomic::AtomicBool;
+    use std::thread;
 
     /// What each of some threads gets done that write all the time, and what was done in all.
     fn rush(threads: usize, time: Duration) -> (Vec<u64>, u64) {

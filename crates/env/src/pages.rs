@@ -1,4 +1,4 @@
-//! Working memory of table writers: large pieces have pages of their own.
+//! Large buffers in pages of their own.
 //!
 //! Flushes and compactions need megabytes for milliseconds, on whichever thread is free. The
 //! system's allocator keeps what it gets back of such sizes: glibc's does, in an arena for each
@@ -11,7 +11,14 @@ use memmap2::MmapMut;
 /// From this size on a buffer has pages of its own.
 const MAPPED_FROM: usize = 64 << 10;
 
-/// Bytes that can be made more.
+/// Bytes on the heap while they are few, in pages of their own from 64 KiB on.
+///
+/// ```
+/// let mut bytes = foldb_env::PagedBytes::zeroed(3);
+/// bytes.copy_from_slice(b"abc");
+/// bytes.resize(1 << 20, 3);
+/// assert_eq!((bytes.len(), &bytes[..3]), (1 << 20, b"abc".as_slice()));
+/// ```
 #[derive(Debug)]
 pub struct PagedBytes(Memory);
 
@@ -22,13 +29,13 @@ enum Memory {
 }
 
 impl PagedBytes {
-    /// So many zeroes.
+    /// `len` zeroes.
     pub fn zeroed(len: usize) -> PagedBytes {
         let mapped = if len < MAPPED_FROM { None } else { MmapMut::map_anon(len).ok() };
         PagedBytes(mapped.map_or_else(|| Memory::Heap(vec![0; len]), Memory::Mapped))
     }
 
-    /// Makes it `len` bytes long; the first `keep` stay what they are.
+    /// Makes it `len` bytes long. The first `keep` stay as they are; the others become zeroes.
     pub fn resize(&mut self, len: usize, keep: usize) {
         let mut resized = PagedBytes::zeroed(len);
         resized[..keep].copy_from_slice(&self[..keep]);
@@ -64,54 +71,6 @@ impl DerefMut for PagedBytes {
     }
 }
 
-/// Hashes in the order in which they were pushed.
-#[derive(Debug, Default)]
-pub struct HashList {
-    bytes: PagedBytes,
-    len: usize,
-}
-
-const HASH: usize = size_of::<u64>();
-
-/// Hashes that a list has room for at first.
-const FIRST_ROOM: usize = 1 << 10;
-
-impl HashList {
-    /// How many there are.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Bytes they take in memory: of mapped pages those that were written to.
-    pub fn memory_bytes(&self) -> usize {
-        self.len * HASH
-    }
-
-    /// One more.
-    #[inline]
-    pub fn push(&mut self, hash: u64) {
-        let at = self.len * HASH;
-        if at == self.bytes.len() {
-            self.grow();
-        }
-        self.bytes[at..at + HASH].copy_from_slice(&hash.to_ne_bytes());
-        self.len += 1;
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let used = self.bytes.len();
-        self.bytes.resize((4 * used).max(FIRST_ROOM * HASH), used);
-    }
-
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = u64> {
-        let (hashes, _) = self.bytes[..self.len * HASH].as_chunks::<HASH>();
-        hashes.iter().map(|bytes| u64::from_ne_bytes(*bytes))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,17 +85,5 @@ mod tests {
             assert_eq!((bytes.len(), &bytes[..3]), (len, b"abc".as_slice()));
             assert!(bytes[3..].iter().all(|&byte| byte == 0));
         }
-    }
-
-    #[test]
-    fn hashes_come_back_in_order_whatever_their_number() {
-        let hash = |n: usize| (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut hashes = HashList::default();
-        assert_eq!((hashes.len(), hashes.iter().count()), (0, 0));
-        for n in 0..100_000 {
-            hashes.push(hash(n));
-        }
-        assert_eq!((hashes.len(), hashes.memory_bytes()), (100_000, 800_000));
-        assert!(hashes.iter().eq((0..100_000).map(hash)));
     }
 }

@@ -1,0 +1,68 @@
+//! The hashes of a table's keys, gathered until their number is known and the filter is made.
+
+use foldb_env::PagedBytes;
+
+/// Hashes in the order in which they were pushed.
+#[derive(Debug, Default)]
+pub struct HashList {
+    bytes: PagedBytes,
+    len: usize,
+}
+
+const HASH: usize = size_of::<u64>();
+
+/// Hashes that a list has room for at first.
+const FIRST_ROOM: usize = 1 << 10;
+
+impl HashList {
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes they take in memory: of mapped pages those that were written to.
+    pub fn memory_bytes(&self) -> usize {
+        self.len * HASH
+    }
+
+    /// One more.
+    #[inline]
+    pub fn push(&mut self, hash: u64) {
+        let at = self.len * HASH;
+        if at == self.bytes.len() {
+            self.grow();
+        }
+        self.bytes[at..at + HASH].copy_from_slice(&hash.to_ne_bytes());
+        self.len += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let used = self.bytes.len();
+        self.bytes.resize((4 * used).max(FIRST_ROOM * HASH), used);
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = u64> {
+        let (hashes, _) = self.bytes[..self.len * HASH].as_chunks::<HASH>();
+        hashes.iter().map(|bytes| u64::from_ne_bytes(*bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_come_back_in_order_whatever_their_number() {
+        let hash = |n: usize| (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut hashes = HashList::default();
+        assert_eq!((hashes.len(), hashes.iter().count()), (0, 0));
+        for n in 0..100_000 {
+            hashes.push(hash(n));
+        }
+        assert_eq!((hashes.len(), hashes.memory_bytes()), (100_000, 800_000));
+        assert!(hashes.iter().eq((0..100_000).map(hash)));
+    }
+}
