@@ -283,7 +283,6 @@ impl State {
 mod helper {
     use std::collections::VecDeque;
     use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-    use std::thread;
     use std::time::Duration;
 
     use super::{Shared, Window};
