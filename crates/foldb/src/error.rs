@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The result of every fallible call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -83,6 +84,8 @@ struct Inner {
     offset: Option<u64>,
     /// The key whose operands could not be folded and their operator, if that is the error.
     failed_merge: Option<(Vec<u8>, String)>,
+    /// The error of the operating system behind it.
+    source: Option<Arc<io::Error>>,
 }
 
 impl Error {
@@ -94,6 +97,7 @@ impl Error {
             path: None,
             offset: None,
             failed_merge: None,
+            source: None,
         }))
     }
 
@@ -111,12 +115,9 @@ impl Error {
     /// A failed call of the operating system on `path`. A full disk becomes
     /// [`ErrorKind::NoSpace`].
     pub fn io(path: &Path, doing: &str, source: &io::Error) -> Error {
-        let kind = match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
-            _ => ErrorKind::Io,
-        };
-        let mut error = Error::new(kind, format!("cannot {doing}: {source}"));
+        let mut error = Error::new(kind_of(source), format!("cannot {doing}: {source}"));
         error.0.path = Some(path.to_owned());
+        error.0.source = Some(Arc::new(copy_of(source)));
         error
     }
 
@@ -184,6 +185,14 @@ impl Error {
     }
 }
 
+/// What a failed call of the operating system means: a full disk becomes `NoSpace`.
+fn kind_of(error: &io::Error) -> ErrorKind {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
+        _ => ErrorKind::Io,
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.kind == ErrorKind::Corruption {
@@ -207,4 +216,79 @@ impl fmt::Debug for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    /// Returns the [`io::Error`] of the operating system, where a call of it failed.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// An [`io::Error`] that says the same: the standard library's cannot be cloned.
+fn copy_of(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
+impl From<Error> for io::Error {
+    /// Keeps the error as the inner one. Its kind is that of the operating system's error, or the
+    /// nearest there is.
+    ///
+    /// ```
+    /// fn count(path: &std::path::Path) -> std::io::Result<usize> {
+    ///     let db = foldb::Db::open(path, foldb::Options::default())?;
+    ///     Ok(db.keyspaces().len())
+    /// }
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let error = count(&dir.path().join("missing")).unwrap_err();
+    /// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    /// assert!(error.get_ref().unwrap().is::<foldb::Error>());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    fn from(error: Error) -> io::Error {
+        let kind = match (error.kind(), &error.0.source) {
+            (_, Some(source)) => source.kind(),
+            (ErrorKind::InvalidArgument, None) => io::ErrorKind::InvalidInput,
+            (ErrorKind::Corruption, None) => io::ErrorKind::InvalidData,
+            (ErrorKind::DatabaseMissing | ErrorKind::KeyspaceMissing, None) => {
+                io::ErrorKind::NotFound
+            }
+            (ErrorKind::DatabaseExists | ErrorKind::KeyspaceExists, None) => {
+                io::ErrorKind::AlreadyExists
+            }
+            (ErrorKind::NoSpace, None) => io::ErrorKind::StorageFull,
+            (ErrorKind::Busy | ErrorKind::Locked, None) => io::ErrorKind::WouldBlock,
+            (ErrorKind::Unsupported, None) => io::ErrorKind::Unsupported,
+            (ErrorKind::ReadOnly, None) => io::ErrorKind::ReadOnlyFilesystem,
+            _ => io::ErrorKind::Other,
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+impl From<io::Error> for Error {
+    /// An error that a file system, or a program's own code between calls of the engine, returned:
+    /// [`ErrorKind::NoSpace`] for a full disk, else [`ErrorKind::Io`]. An error that was one of the
+    /// engine's comes back as it was.
+    ///
+    /// ```
+    /// use foldb::{Error, ErrorKind};
+    ///
+    /// let error = Error::from(std::io::Error::other("the cable is loose"));
+    /// assert_eq!(error.kind(), ErrorKind::Io);
+    /// let source = std::error::Error::source(&error).expect("there is one");
+    /// assert_eq!(source.to_string(), "the cable is loose");
+    /// ```
+    fn from(error: io::Error) -> Error {
+        match error.downcast::<Error>() {
+            Ok(own) => own,
+            Err(error) => {
+                let mut own = Error::new(kind_of(&error), error.to_string());
+                own.0.source = Some(Arc::new(error));
+                own
+            }
+        }
+    }
+}

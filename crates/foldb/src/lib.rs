@@ -87,7 +87,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use events::{DroppedTail, Event, EventListener, FailedMerge, StallReason};
 pub use fold::{
     BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog,
-    laws, list, set,
+    laws, list, merge_fn, set,
 };
 pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};

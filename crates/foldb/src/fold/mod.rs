@@ -11,6 +11,7 @@
 
 mod builtin;
 mod chain;
+mod closure;
 mod definition;
 pub mod laws;
 mod operator;
@@ -21,6 +22,7 @@ mod tests;
 pub(crate) use builtin::builtin;
 pub use builtin::{BuiltinInfo, builtins, hyperloglog, list, set};
 pub(crate) use chain::{Below, Chain, Operands, Outcome, Record, full, take_output};
+pub use closure::merge_fn;
 pub use definition::Definition;
 pub use operator::{Full, Growth, MergeOperator, Partial, TextForm};
 pub use registry::Operator;

@@ -295,3 +295,30 @@ impl Default for Options {
         }
     }
 }
+
+impl Options {
+    /// Adds a merge operator of your own, and makes it the operator of merges that name none. Where
+    /// operators share a name, those without a parameter in [`Options::merge_operator`] mean the
+    /// first.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use foldb::{Db, Options, merge_fn};
+    ///
+    /// let last = merge_fn("app.last", |_, operands| operands.last().map(|last| last.to_vec()));
+    /// let options = Options { create_if_missing: true, ..Options::default() }.operator(last);
+    /// assert_eq!(options.merge_operator.as_deref(), Some("app.last"));
+    /// let db = Db::open(dir.path(), options)?;
+    /// db.merge("key", "1")?;
+    /// db.merge("key", "2")?;
+    /// assert_eq!(db.get("key")?.unwrap(), b"2");
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    #[must_use]
+    pub fn operator(mut self, operator: impl MergeOperator + 'static) -> Options {
+        self.merge_operator = Some(operator.name().to_owned());
+        self.operators.push(Arc::new(operator));
+        self
+    }
+}

@@ -118,7 +118,9 @@ impl Footer {
         version: u32,
     ) -> Result<Footer> {
         let mut reader = ByteReader::new(checked);
-        let mut handle = || Ok((reader.u64("footer: offset")?, reader.u64("footer: length")?));
+        let mut handle = || -> Result<(u64, u64)> {
+            Ok((reader.u64("footer: offset")?, reader.u64("footer: length")?))
+        };
         let handles: [(u64, u64); 4] = [handle()?, handle()?, handle()?, handle()?];
         let _compatible = reader.u64("footer: features")?;
         let _read_compatible = reader.u64("footer: features")?;

@@ -7,7 +7,10 @@
 
 mod block_bytes;
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -201,5 +204,44 @@ impl<const N: usize> PartialEq<[u8; N]> for Value {
 impl<T: AsRef<[u8]> + ?Sized> PartialEq<&T> for Value {
     fn eq(&self, other: &&T) -> bool {
         self.as_slice() == (*other).as_ref()
+    }
+}
+
+impl PartialEq<Vec<u8>> for Value {
+    fn eq(&self, other: &Vec<u8>) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Value) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// In the order of the bytes.
+impl Ord for Value {
+    fn cmp(&self, other: &Value) -> Ordering {
+        self.as_slice().cmp(other.as_slice())
+    }
+}
+
+/// As its bytes hash.
+impl Hash for Value {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_slice().hash(state);
+    }
+}
+
+impl Borrow<[u8]> for Value {
+    fn borrow(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+impl From<Value> for Vec<u8> {
+    /// A copy that pins nothing.
+    fn from(value: Value) -> Vec<u8> {
+        value.into_owned()
     }
 }

@@ -100,6 +100,25 @@ impl Db {
         Ok(db)
     }
 
+    /// Opens the database of a directory with default options, and creates it where none is. For
+    /// other options see [`Db::open`] and [`Options::create_if_missing`].
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("db");
+    /// let db = foldb::Db::create(&path)?;
+    /// db.put("key", "value")?;
+    /// assert_eq!(db.path(), path);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn create(path: impl AsRef<Path>) -> Result<Db> {
+        Db::open(path, Options { create_if_missing: true, ..Options::default() })
+    }
+
     /// Opens a database to look at it, also while another handle or process writes to it: takes no
     /// lock, writes nothing (the directory may be read-only), starts no thread.
     ///
@@ -216,6 +235,25 @@ impl Db {
         self.0.get(key)
     }
 
+    /// Returns whether a key has a value, as [`Db::get`] would find it.
+    ///
+    /// # Errors
+    /// As [`Db::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = foldb::Db::create(dir.path().join("db"))?;
+    /// db.put("key", "")?;
+    /// assert!(db.contains_key("key")?);
+    /// db.clear()?;
+    /// assert!(!db.contains_key("key")?);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.0.contains_key(key)
+    }
+
     /// [`Db::get`] with options.
     ///
     /// # Errors
@@ -298,6 +336,14 @@ impl Db {
     /// ```
     pub fn delete_range(&self, range: impl AsKeyRange) -> Result<()> {
         self.delete_range_opt(range, &WriteOptions::default())
+    }
+
+    /// Deletes all keys of the default keyspace; see [`Keyspace::clear`].
+    ///
+    /// # Errors
+    /// As [`Db::delete_range`].
+    pub fn clear(&self) -> Result<()> {
+        self.0.clear()
     }
 
     /// [`Db::delete_range`] with options.
@@ -539,6 +585,11 @@ impl Db {
     /// close would wait: the database stays open.
     pub fn close(&self) -> Result<()> {
         self.core().close()
+    }
+
+    /// Returns the directory of the database, as it was given at the open.
+    pub fn path(&self) -> &Path {
+        self.core().names.directory()
     }
 
     /// The keyspace that [`Db`]'s own data methods read and write.

@@ -93,6 +93,23 @@ impl Keyspace {
         self.core().get(&self.state, key.as_ref(), options)
     }
 
+    /// Returns whether a key has a value, as [`Keyspace::get`] would find it.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.get(key)?.is_some())
+    }
+
+    /// Deletes all keys, as one range delete: it takes as long as one write, and the space comes
+    /// back as the background compacts.
+    ///
+    /// # Errors
+    /// As [`Keyspace::delete_range`].
+    pub fn clear(&self) -> Result<()> {
+        self.delete_range(..)
+    }
+
     /// As [`crate::Db::put`].
     ///
     /// # Errors

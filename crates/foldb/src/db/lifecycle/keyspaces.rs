@@ -47,6 +47,43 @@ impl Db {
         Ok(Keyspace::new(Arc::clone(self.default_keyspace().handle()), state))
     }
 
+    /// Returns a keyspace by its name, and creates it with `options` where it is missing. One that
+    /// is there keeps the options that it was created with.
+    ///
+    /// # Errors
+    /// As [`Db::create_keyspace`], without `KeyspaceExists`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use foldb::{Db, KeyspaceOptions};
+    ///
+    /// let db = Db::create(dir.path().join("db"))?;
+    /// let counters = || KeyspaceOptions {
+    ///     merge_operator: Some("uint64add".to_owned()),
+    ///     ..KeyspaceOptions::default()
+    /// };
+    /// for _open in 0..2 {
+    ///     let visits = db.keyspace_or_create("visits", counters())?;
+    ///     visits.merge("page", 1u64.to_le_bytes())?;
+    /// }
+    /// assert_eq!(db.keyspace("visits")?.get("page")?.unwrap(), 2u64.to_le_bytes());
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn keyspace_or_create(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
+        loop {
+            match self.keyspace(name) {
+                Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {}
+                found => return found,
+            }
+            match self.create_keyspace(name, options.clone()) {
+                // Another thread created it meanwhile; it may also have dropped it again.
+                Err(error) if error.kind() == ErrorKind::KeyspaceExists => {}
+                created => return created,
+            }
+        }
+    }
+
     /// A keyspace by its name.
     ///
     /// # Errors

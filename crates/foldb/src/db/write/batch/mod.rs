@@ -384,5 +384,28 @@ impl WriteBatch {
     }
 }
 
+/// Puts, in the order of the iterator.
+///
+/// ```
+/// let batch: foldb::WriteBatch = [("a", "1"), ("b", "2")].into_iter().collect();
+/// assert_eq!(batch.len(), 2);
+/// ```
+impl<K: AsRef<[u8]>, V: AsRef<[u8]>> FromIterator<(K, V)> for WriteBatch {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(puts: I) -> WriteBatch {
+        let mut batch = WriteBatch::new();
+        batch.extend(puts);
+        batch
+    }
+}
+
+/// Adds puts, in the order of the iterator.
+impl<K: AsRef<[u8]>, V: AsRef<[u8]>> Extend<(K, V)> for WriteBatch {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, puts: I) {
+        for (key, value) in puts {
+            self.put(key, value);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;
