@@ -1,6 +1,6 @@
-//! What can go wrong, told so that the caller knows what to do about it.
+//! Errors: what happened, where, and what the caller can do about it.
 //!
-//! [`ErrorKind`] is the stable part and answers "what should I do?"; the message answers "what
+//! [`ErrorKind`] is the stable part and answers "what should I do?". The message answers "what
 //! happened, where". Corrupt bytes are always an [`Error`], never a panic.
 
 use std::fmt;
@@ -15,55 +15,57 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The call itself is wrong: bad options, a malformed operand, a merge without an operator.
+    /// The call itself is wrong: bad options, a malformed operand, or a merge without an operator.
     /// Fix the input.
     InvalidArgument,
-    /// There is no database here and `create_if_missing` is off.
+    /// The directory holds no database and `create_if_missing` is off. Turn it on, or fix the path.
     DatabaseMissing,
-    /// A database is already here and `error_if_exists` is on.
+    /// The directory already holds a database and `error_if_exists` is on.
     DatabaseExists,
     /// Another process, or another handle in this one, has the database open. Close it first.
     Locked,
-    /// The database uses an operator that was not given at open. Register it in `Options`.
+    /// The database uses an operator that the open did not get. Register it in `Options`.
     UnknownOperator,
-    /// A keyspace is ordered by a comparator that was not given at open. Add it to
+    /// A comparator that the open did not get orders one of the keyspaces. Add it to
     /// `Options::comparators`.
     UnknownComparator,
-    /// There is no keyspace of that name. Create it.
+    /// No keyspace has that name. Create it.
     KeyspaceMissing,
-    /// A keyspace of that name exists already. Open it, or take another name.
+    /// A keyspace of that name already exists. Open it, or choose another name.
     KeyspaceExists,
-    /// The keyspace was dropped after this handle was made. Let go of the handle.
+    /// The keyspace was dropped after this handle was made. Drop the handle.
     KeyspaceDropped,
     /// The merge operator rejected this key's operands. Only reads of this key are affected.
     MergeFailed,
     /// The comparator of a keyspace panicked in background work, or contradicted itself. Only this
-    /// keyspace is affected: it takes no writes and is not flushed any more, and the logs that hold
-    /// its writes are kept. Reopen the database with a comparator that is a total order. Or an open
-    /// was given a comparator in whose order stored keys do not ascend: nothing was changed, give
-    /// the one that wrote them.
+    /// keyspace is affected. It takes no more writes and is no longer flushed, and the logs that
+    /// hold its writes are kept. Reopen the database with a comparator that is a total order.
+    ///
+    /// An open also fails with this kind if the stored keys do not ascend in the order of the
+    /// comparator that it got. Such an open changes nothing: give it the comparator that wrote the
+    /// keys.
     ComparatorFailed,
-    /// Bytes on disk are not what was written. Restore from a copy, or repair.
+    /// Bytes on disk are not the bytes that were written. Restore from a copy, or repair.
     Corruption,
-    /// The files are of a format, or a codec is asked for, that this version or build does not
-    /// know. Use a newer foldb, or one with the cargo feature that is named.
+    /// This version or build does not know the format of a file, or a requested codec. Use a newer
+    /// foldb, or a build with the cargo feature that the message names.
     Unsupported,
-    /// The disk is full. Free space; the database resumes by itself.
+    /// The disk is full. Free some space; the database then resumes by itself.
     NoSpace,
-    /// A sync failed earlier, so what is durable is unknown. Reopen the database.
+    /// An earlier sync failed, so it is unknown which writes are durable. Reopen the database.
     Poisoned,
     /// The database was opened read-only. Open it with [`crate::Db::open`] to write.
     ReadOnly,
     /// The database was closed. Open it again.
     Closed,
-    /// The write would have had to wait longer than [`crate::WriteOptions::deadline`] allows.
-    /// Nothing was written; try again later.
+    /// The write would have waited longer than [`crate::WriteOptions::deadline`] allows. Nothing
+    /// was written; try again later.
     Busy,
-    /// The operating system failed a read, write or other call.
+    /// A read, write or other call of the operating system failed.
     Io,
 }
 
-/// An error: a kind to match on and a one-line message that names file, offset or key.
+/// An error: a kind to match on and a one-line message that names the file, offset or key.
 ///
 /// # Example
 /// ```
@@ -78,18 +80,18 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     message: String,
-    /// The file concerned, if any.
+    /// The file that the error is about, if any.
     path: Option<PathBuf>,
     /// The byte offset in `path`, if any.
     offset: Option<u64>,
-    /// The key whose operands could not be folded and their operator, if that is the error.
+    /// The key whose operands could not be folded, and their operator, for a failed merge.
     failed_merge: Option<(Vec<u8>, String)>,
     /// The error of the operating system behind it.
     source: Option<Arc<io::Error>>,
 }
 
 impl Error {
-    /// An error of any kind, with a message.
+    /// Makes an error of any kind, with a message.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error(Box::new(Inner {
             kind,
@@ -101,18 +103,18 @@ impl Error {
         }))
     }
 
-    /// The caller asked for something that cannot be.
+    /// Makes an error for a call whose arguments are wrong.
     pub fn invalid_argument(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::InvalidArgument, message)
     }
 
-    /// Bytes that are not what was written. The layer that knows the file adds it with
-    /// [`Error::at`].
+    /// Makes an error for bytes that are not the bytes that were written. The layer that knows the
+    /// file adds it with [`Error::at`].
     pub fn corruption(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Corruption, message)
     }
 
-    /// A failed call of the operating system on `path`. A full disk becomes
+    /// Makes an error for a failed operating system call on `path`. A full disk becomes
     /// [`ErrorKind::NoSpace`].
     pub fn io(path: &Path, doing: &str, source: &io::Error) -> Error {
         let mut error = Error::new(kind_of(source), format!("cannot {doing}: {source}"));
@@ -121,14 +123,14 @@ impl Error {
         error
     }
 
-    /// The operands of a key cannot be folded.
+    /// Makes the error for a key whose operands cannot be folded.
     pub(crate) fn merge_failed(message: String, key: &[u8], operator: String) -> Error {
         let mut error = Error::new(ErrorKind::MergeFailed, message);
         error.0.failed_merge = Some((key.to_vec(), operator));
         error
     }
 
-    /// Adds where it happened, unless a deeper layer already said.
+    /// Adds the file and offset, unless a deeper layer already added them.
     #[must_use]
     pub fn at(mut self, path: &Path, offset: u64) -> Error {
         if self.0.path.is_none() {
@@ -138,7 +140,7 @@ impl Error {
         self
     }
 
-    /// Adds the byte offset, when the file will be added by a layer above.
+    /// Adds the byte offset. A layer above adds the file.
     #[must_use]
     pub fn at_offset(mut self, offset: u64) -> Error {
         if self.0.offset.is_none() {
@@ -147,14 +149,14 @@ impl Error {
         self
     }
 
-    /// The same error, saying first what it is about.
+    /// Returns the same error with its subject in front of the message.
     #[must_use]
     pub(crate) fn prefixed(mut self, what: &str) -> Error {
         self.0.message.insert_str(0, what);
         self
     }
 
-    /// Adds the file, keeping an offset that is already there.
+    /// Adds the file and keeps an offset that is already there.
     #[must_use]
     pub fn in_file(mut self, path: &Path) -> Error {
         if self.0.path.is_none() {
@@ -163,23 +165,23 @@ impl Error {
         self
     }
 
-    /// What the caller can do about it.
+    /// Returns the kind, which says what the caller can do about the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The file concerned, if there is one.
+    /// Returns the file that the error is about, if there is one.
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
     }
 
-    /// Of a [`ErrorKind::MergeFailed`]: the key, whole, and the operator that rejects its value or
-    /// an operand, as `NAME` or `NAME:PARAM`.
+    /// Returns the whole key and the operator of a [`ErrorKind::MergeFailed`]. The operator is the
+    /// one that rejects the value or an operand, as `NAME` or `NAME:PARAM`.
     pub fn failed_merge(&self) -> Option<(&[u8], &str)> {
         self.0.failed_merge.as_ref().map(|(key, operator)| (&key[..], &operator[..]))
     }
 
-    /// The byte offset in [`Error::path`], if known.
+    /// Returns the byte offset in [`Error::path`], if known.
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
     }

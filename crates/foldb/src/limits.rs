@@ -1,30 +1,33 @@
-//! How large keys, values, merge results and batches may be.
+//! Limits on the size of keys, values, merge results and batches.
 //!
-//! Writes beyond a limit are refused at the call, before anything is logged; the error names the
-//! limit and its number. A merge result beyond [`MAX_VALUE_BYTES`] is a failed fold: reads of its
-//! key fail with [`ErrorKind::MergeFailed`](crate::ErrorKind::MergeFailed), and nothing else does.
+//! A call that exceeds a limit fails before anything is logged, and the error names the limit and
+//! its number. A merge result beyond [`MAX_VALUE_BYTES`] is a failed fold: only reads of its key
+//! fail, with [`ErrorKind::MergeFailed`](crate::ErrorKind::MergeFailed).
 //!
-//! Invariant: what passes these checks fits into an empty memtable, a log, and a block of a table,
-//! whatever the options are.
+//! Invariant: a write that passes these checks fits into an empty memtable, a log, and a block of a
+//! table, whatever the options are.
 
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 
-/// Longest key that may be written, in bytes: 64 KiB. It also bounds the ends of range deletes and
-/// of ranges to be compacted, which are stored. Keys that are only looked for may be longer.
+/// Longest key that may be written, in bytes: 64 KiB. The limit also applies to the ends of range
+/// deletes and of ranges to compact, because the engine stores them. A read may look for a longer
+/// key.
 pub const MAX_KEY_BYTES: usize = 64 << 10;
 
 /// Longest value, merge operand and merge result, in bytes: 256 MiB.
 pub const MAX_VALUE_BYTES: usize = 256 << 20;
 
-/// Largest batch that every database takes, in bytes of memtable: 257 MiB, which holds the longest
-/// key with the longest value. See [`max_batch_bytes`].
+/// Largest batch that every database accepts, in bytes of memtable: 257 MiB, which holds the
+/// longest key with the longest value. See [`max_batch_bytes`].
 pub const LEAST_MAX_BATCH_BYTES: usize = 257 << 20;
 
-/// Largest batch of a database with write buffers of this size, in bytes of memtable
-/// ([`WriteBatch::memtable_bytes`](crate::WriteBatch::memtable_bytes)): 257 MiB or four write
-/// buffers, whichever is more. The write buffer is the one in effect
-/// ([`Db::explain_options`](crate::Db::explain_options)), which a memory budget may have shrunk.
+/// Returns the largest batch, in bytes of memtable, of a database with write buffers of this size.
+///
+/// The limit is 257 MiB or four write buffers, whichever is more. A batch's size is
+/// [`WriteBatch::memtable_bytes`](crate::WriteBatch::memtable_bytes). The write buffer is the one
+/// in effect ([`Db::explain_options`](crate::Db::explain_options)): a memory budget may have shrunk
+/// it.
 ///
 /// # Example
 /// ```
@@ -38,7 +41,8 @@ pub const fn max_batch_bytes(write_buffer_size: usize) -> usize {
     if four > LEAST_MAX_BATCH_BYTES { four } else { LEAST_MAX_BATCH_BYTES }
 }
 
-/// Refuses a key that is too long to be stored. `what` is written: a key, an end of a range.
+/// Checks that a key is short enough to store. `what` names it in the error: a key, or an end of a
+/// range.
 ///
 /// # Errors
 /// `InvalidArgument`, naming the limit.
@@ -50,7 +54,7 @@ pub(crate) fn check_key(what: &str, key: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a value or an operand that is too long.
+/// Checks that a value or an operand is short enough to store.
 ///
 /// # Errors
 /// `InvalidArgument`, naming the limit.
@@ -62,7 +66,7 @@ pub(crate) fn check_value(value: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a batch that takes too much of memtables.
+/// Checks that a batch fits into the memtables.
 ///
 /// # Errors
 /// `InvalidArgument`, naming the limit.

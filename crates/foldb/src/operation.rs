@@ -27,7 +27,7 @@ use crate::key::{
 use crate::limits;
 use crate::user_code::guarded;
 
-/// One operation as it is encoded.
+/// One operation in its encoded form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operation<'a> {
     pub(crate) kind: Kind,
@@ -82,7 +82,7 @@ impl<'a> Operation<'a> {
         Ok(operation)
     }
 
-    /// Refuses what is too long to be stored.
+    /// Checks that key and value are short enough to store.
     ///
     /// # Errors
     /// `InvalidArgument`, naming the limit.
@@ -101,10 +101,10 @@ impl<'a> Operation<'a> {
         limits::check_key("the end of a range", self.value.get(1..).unwrap_or_default())
     }
 
-    /// The range of a range delete.
+    /// Decodes the range of a range delete.
     ///
     /// # Errors
-    /// `Corruption` for bounds that are none.
+    /// `Corruption` for malformed bounds.
     pub(crate) fn decode_range(&self) -> Result<KeyBounds<'a>> {
         let Some((&bounds, end)) = self.value.split_first() else {
             return Err(Error::corruption("range delete: expected an end, found nothing"));
@@ -123,19 +123,19 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// The range of a range delete that was encoded by this program or decoded by
-    /// [`Operation::decode`].
+    /// Returns the range of a range delete that this program encoded or [`Operation::decode`]
+    /// decoded.
     pub(crate) fn range(&self) -> KeyBounds<'a> {
         self.decode_range().expect("the bounds were written or checked here")
     }
 }
 
-/// How a range delete's start and end are stored: on disk, never renumber.
+/// The stored forms of a range delete's start and end. They are on disk: never renumber.
 const UNBOUNDED: u8 = 0;
 const INCLUDED: u8 = 1;
 const EXCLUDED: u8 = 2;
 
-/// The key and value of a range delete: answers the key, appends the value.
+/// Encodes a range: returns the key of the range delete and appends its value.
 pub(crate) fn encode_range<'a>((start, end): KeyBounds<'a>, value: &mut Vec<u8>) -> &'a [u8] {
     let encoded = |bound: Bound<&'a [u8]>| -> (u8, &'a [u8]) {
         match bound {
@@ -150,10 +150,10 @@ pub(crate) fn encode_range<'a>((start, end): KeyBounds<'a>, value: &mut Vec<u8>)
     start
 }
 
-/// Whether a range to be deleted can have a key.
+/// Returns whether a range to delete can contain a key.
 ///
 /// # Errors
-/// `InvalidArgument` for one that ends before it starts, or whose ends cannot be compared.
+/// `InvalidArgument` for a range that ends before it starts, or whose ends cannot be compared.
 pub(crate) fn check_range(
     comparator: &dyn Comparator,
     (start, end): KeyBounds<'_>,
@@ -185,7 +185,7 @@ pub(crate) fn check_range(
     Ok(order.is_lt() || has_the_key)
 }
 
-/// The operations of well-formed bytes: a batch's own.
+/// Iterates over the operations of well-formed bytes: those of a batch.
 pub(crate) struct Operations<'a> {
     pub(crate) bytes: ByteReader<'a>,
 }

@@ -1,7 +1,8 @@
 //! The chain of one key, and the one routine that folds it.
 //!
-//! A chain is collected newest first, as readers and compactions meet its records, and folded
-//! oldest first, stretch by stretch, a stretch being neighbouring operands of one operator:
+//! Readers and compactions collect a chain newest first, as they meet its records. The fold goes
+//! oldest first, stretch by stretch. A stretch is a sequence of neighbouring operands of one
+//! operator:
 //!
 //! ```text
 //! a.MERGE.5(+1) a.MERGE.4(+2) a.MERGE.3(,x) a.PUT.1(10)      as collected
@@ -12,15 +13,15 @@
 //! unknown: an older stripe, a deeper level. Above a known base a stretch folds with
 //! [`MergeOperator::full`], above the unknown with `partial`.
 //!
-//! A chain may be *covered* up to a sequence number: a range around the key was deleted then. What
-//! is older is gone, wherever it lies (H10); what is newer stands on nothing:
+//! A chain may be *covered* up to a sequence number: a range delete at that number includes the
+//! key. Older records are gone, wherever they lie (H10). Newer records stand on nothing:
 //!
 //! ```text
 //! a.MERGE.9(+1) covered to 7 a.MERGE.5(+2) a.PUT.1(10)   ->   a.MERGE.9(+1) on nothing: 1
 //! ```
 //!
-//! A stretch that fails is a *wall* (H8): it is carried along untouched, what is below it stays
-//! folded, what is above it folds only partially. Nothing is dropped except under a base:
+//! A stretch that fails is a *wall* (H8). The fold passes it on unchanged, keeps what is below it
+//! folded, and folds what is above it only partially. Nothing is dropped except under a base:
 //!
 //! ```text
 //! PUT.1 A2 U4(fails) A5 A6   ->   PUT.2 U4 A6'
@@ -45,7 +46,7 @@ pub(crate) struct Record {
     pub(crate) value: Value,
 }
 
-/// What the oldest operand of a chain stands on, when the chain itself does not say.
+/// What lies below the oldest operand, when the chain itself does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Below {
     /// Older records may exist: operands can only fold among themselves.
@@ -54,22 +55,22 @@ pub(crate) enum Below {
     Nothing,
 }
 
-/// Visible records of one key, at most one base and that one the oldest.
+/// The visible records of one key. The chain has at most one base, which is its oldest record.
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
     /// Records below this sequence number are deleted; 0 deletes none.
     covered: SeqNo,
     /// Operands, newest first unless `oldest_first`.
     operands: SmallVec<[Record; 4]>,
-    /// Which way they were collected.
+    /// Whether the operands were collected oldest first.
     oldest_first: bool,
     base: Option<Record>,
 }
 
-/// What a chain came to.
+/// The result of folding a chain.
 #[derive(Debug, Default)]
 pub(crate) struct Folded {
-    /// The records that take the chain's place, oldest first.
+    /// The records that replace the chain, oldest first.
     pub(crate) records: SmallVec<[Record; 2]>,
     /// The first stretch that failed, if one did.
     pub(crate) failed: Option<Failure>,
@@ -79,12 +80,12 @@ pub(crate) struct Folded {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) operator: OperatorId,
-    /// Bytes of what the operator made of it, if that is too long to be a value.
+    /// Bytes of the operator's output, if that is too long for a value.
     pub(crate) too_long: Option<usize>,
 }
 
 impl Chain {
-    /// Adds the next older record. Answers whether older ones still matter.
+    /// Adds the next older record. Returns whether older records still matter.
     #[inline]
     pub(crate) fn push(&mut self, header: RecordHeader, value: Value) -> bool {
         debug_assert!(self.base.is_none(), "nothing lies below a base");
@@ -115,8 +116,8 @@ impl Chain {
         }
     }
 
-    /// Notes that a range around the key was deleted at `seqno`; 0 is never. Records that were
-    /// pushed before, and are older, go.
+    /// Notes that a range delete at `seqno` includes the key; 0 means none. Older records that were
+    /// already pushed are removed.
     #[inline]
     pub(crate) fn cover(&mut self, seqno: SeqNo) {
         if seqno > self.covered {
@@ -131,13 +132,14 @@ impl Chain {
         self.base.take_if(|base| base.header.seqno < seqno);
     }
 
-    /// Whether a place with records up to `largest_seqno` can hold nothing that still matters.
+    /// Returns whether a source with records up to `largest_seqno` holds nothing that still
+    /// matters.
     #[inline]
     pub(crate) fn is_covered_above(&self, largest_seqno: SeqNo) -> bool {
         largest_seqno < self.covered
     }
 
-    /// Forgets everything, keeping memory.
+    /// Empties the chain and keeps its memory.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.covered = 0;
@@ -146,50 +148,50 @@ impl Chain {
         self.base = None;
     }
 
-    /// Whether no record was pushed.
+    /// Returns whether the chain holds no record.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.operands.is_empty() && self.base.is_none()
     }
 
-    /// How many operands were collected.
+    /// Returns the number of operands.
     pub(crate) fn operands(&self) -> usize {
         self.operands.len()
     }
 
-    /// The base, if its value is separated: the record holds the address.
+    /// Returns the base if its value is separated: the record holds the address.
     #[inline]
     pub(crate) fn separated(&self) -> Option<&Record> {
         self.base.as_ref().filter(|base| base.header.kind == Kind::Separated)
     }
 
-    /// Puts the value in place of its address.
+    /// Replaces the address of a separated base with the value.
     pub(crate) fn resolve(&mut self, value: Value) {
         let base = self.base.as_mut().expect("what is resolved has a base");
         (base.header.kind, base.value) = (Kind::Put, value);
     }
 
-    /// Takes the base out: what is above it is to be folded as over something unknown.
+    /// Takes the base out. The operands then fold as over something unknown.
     pub(crate) fn set_base_apart(&mut self) -> Option<Record> {
         // A base hides what is older, as the cover below it would.
         self.covered = 0;
         self.base.take()
     }
 
-    /// Bytes of the operands.
+    /// Returns the bytes of the operands.
     pub(crate) fn operand_bytes(&self) -> u64 {
         self.operands.iter().map(|operand| operand.value.len() as u64).sum()
     }
 
-    /// The operands, newest first, and the base, for who shows a chain collected that way. A cover
-    /// is a base: the delete that it stands for.
+    /// Returns the operands, newest first, and the base, for callers that show a chain. The chain
+    /// must have been collected newest first. A cover becomes the delete that it stands for.
     pub(crate) fn into_records(self) -> (SmallVec<[Record; 4]>, Option<Record>) {
         debug_assert!(!self.oldest_first, "the chain was collected newest first");
         let cover = (self.covered > 0).then(|| base_record(self.covered, None));
         (self.operands, self.base.or(cover))
     }
 
-    /// The value a reader sees. `scratch` is a reusable buffer.
+    /// Returns the value that a reader sees. `scratch` is a reusable buffer.
     ///
     /// # Errors
     /// `MergeFailed`, naming key and operator.
@@ -216,7 +218,7 @@ impl Chain {
         Ok(newest.filter(|record| record.header.kind == Kind::Put).map(|record| record.value))
     }
 
-    /// What the only operand makes of nothing: most of what there is to fold in a walk over merges.
+    /// Folds a single operand over nothing. In a walk over merges most folds are of this form.
     #[inline]
     fn value_of_one(
         &mut self,
@@ -239,7 +241,7 @@ impl Chain {
         }
     }
 
-    /// Folds the chain as far as its laws allow and empties it. Below a cover is nothing.
+    /// Folds the chain as far as its laws allow, and empties it. Nothing lies below a cover.
     pub(crate) fn fold(
         &mut self,
         key: &[u8],
@@ -277,8 +279,8 @@ impl Chain {
         fold.out
     }
 
-    /// Hands operands of older versions to the operator that took them over. One it cannot read
-    /// stays as it is and is a wall.
+    /// Passes operands of older versions to the operator that upgrades them. An operand that the
+    /// operator cannot read stays unchanged and is a wall.
     fn upgrade(&mut self, operators: &Resolver) {
         for record in &mut self.operands {
             if let Some((operator, operand)) =
@@ -294,7 +296,7 @@ impl Chain {
 /// The operands of a stretch, oldest first.
 pub(crate) type Operands<'a> = SmallVec<[&'a [u8]; 16]>;
 
-/// [`Full`], with the reason of a failure.
+/// [`Full`], with the reason for a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Value,
@@ -304,7 +306,7 @@ pub(crate) enum Outcome {
     Fail { too_long: Option<usize> },
 }
 
-/// What operands make of a base. An operator that panics fails, and so does one whose output is
+/// Folds operands over a base. An operator that panics fails, and so does one whose output is
 /// longer than a value may be.
 #[inline]
 pub(crate) fn full(
@@ -329,19 +331,19 @@ pub(crate) fn full(
     }
 }
 
-/// Gives the memory of an output back that is of no use. How long it was.
+/// Frees the memory of a useless output. Returns its length.
 #[cold]
 fn discarded(scratch: &mut Vec<u8>) -> usize {
     std::mem::take(scratch).len()
 }
 
-/// What the next stretch stands on.
+/// What lies below the next stretch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ground {
     /// The last record of the output is a base, or the output is empty and the key has no older
-    /// record: the next stretch folds fully.
+    /// record. The next stretch folds fully.
     Solid,
-    /// Unknown, or a wall: the next stretch folds only partially.
+    /// Unknown, or a wall. The next stretch folds only partially.
     Open,
 }
 
@@ -355,7 +357,7 @@ struct Fold<'a> {
 }
 
 impl Fold<'_> {
-    /// Folds one stretch (operands of one operator, oldest first) onto what is there.
+    /// Folds one stretch (operands of one operator, oldest first) onto the output.
     fn stretch(&mut self, operator: OperatorId, stretch: &mut [Record]) {
         let Some(implementation) = self.operators.implementation(operator) else {
             if self.ground == Ground::Solid {
@@ -412,7 +414,7 @@ impl Fold<'_> {
         };
         let newest = stretch[stretch.len() - 1].header;
         match outcome {
-            // As if they did not compose: what they come to over a base may be shorter.
+            // Treat them as operands that do not compose: their result over a base may be shorter.
             Partial::Operand | Partial::Value if self.scratch.len() > MAX_VALUE_BYTES => {
                 discarded(self.scratch);
                 self.keep(stretch);
@@ -430,7 +432,7 @@ impl Fold<'_> {
         }
     }
 
-    /// A stretch turned out to be a base: nothing older matters, walls included.
+    /// Makes a stretch's result the base: nothing older matters, walls included.
     fn base_whatever_below(&mut self, base: Record) {
         self.out.records.clear();
         self.out.records.push(base);
@@ -438,7 +440,7 @@ impl Fold<'_> {
         self.ground = Ground::Solid;
     }
 
-    /// A stretch that cannot be folded is kept as it is, and nothing newer reaches the base.
+    /// Keeps a stretch that cannot be folded. Nothing newer reaches the base.
     fn wall(&mut self, failure: Failure, stretch: &mut [Record]) {
         self.out.failed.get_or_insert(failure);
         self.keep(stretch);
@@ -450,19 +452,19 @@ impl Fold<'_> {
     }
 }
 
-/// A put of the value, or a delete.
+/// Makes a base record: a put of the value, or a delete.
 fn base_record(seqno: SeqNo, value: Option<Value>) -> Record {
     let kind = if value.is_some() { Kind::Put } else { Kind::Delete };
     let header = RecordHeader { seqno, kind, operator: NO_OPERATOR };
     Record { header, value: value.unwrap_or_default() }
 }
 
-/// The operator's output as a value; a small one leaves the buffer for the next fold.
+/// Turns the operator's output into a value. A small one leaves the buffer for the next fold.
 pub(crate) fn take_output(scratch: &mut Vec<u8>) -> Value {
     Value::inline(scratch).unwrap_or_else(|| Value::from(std::mem::take(scratch)))
 }
 
-/// The error a read of this key gets.
+/// Makes the error that a read of this key returns.
 fn merge_failed(key: &[u8], failure: Failure, operators: &Resolver) -> Error {
     let Failure { operator, too_long } = failure;
     let shown = &key[..key.len().min(64)];

@@ -7,7 +7,7 @@
 //! +--------+---------+----------+------+----------------+------------+
 //! ```
 //!
-//! Parameters are stored, not hashed: a tool that has only the file can fold it (H27).
+//! Files store the parameters, not a hash of them: a tool that has only the file can fold it (H27).
 
 use crate::encoding::{ByteReader, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// The identity of an operator, under an id.
+    /// Makes the definition of an operator under an id.
     pub(crate) fn of(id: OperatorId, operator: &dyn MergeOperator) -> Definition {
         Definition {
             id,
@@ -38,7 +38,7 @@ impl Definition {
         }
     }
 
-    /// Whether it is this operator's.
+    /// Returns whether this is the definition of `operator`.
     pub(crate) fn describes(&self, operator: &dyn MergeOperator) -> bool {
         self.name == operator.name()
             && self.version == operator.version()

@@ -1,8 +1,8 @@
-//! The law kit: one call checks whether an operator keeps the laws stated on [`MergeOperator`], so
-//! that it may be folded anywhere in the tree, in any grouping.
+//! The law kit: one call checks whether an operator keeps the laws stated on [`MergeOperator`]. An
+//! operator that keeps them may be folded anywhere in the tree, in any grouping.
 //!
-//! Each round draws a base and operands from those given (and, where the operator's text form or
-//! its own check allows, from generated ones), and compares bytes, never with tolerance:
+//! Each round draws a base and operands from the given ones. It also generates some where the
+//! operator's text form or its own check allows that. It compares bytes, never with tolerance:
 //!
 //! ```text
 //! stepwise   full(base, [a b c]) = full(full(full(base, [a]), [b]), [c])
@@ -14,8 +14,8 @@
 //! upgrade    older.full(base, [a b]) = full(base, [upgrade(a) upgrade(b)])   where versions are given
 //! ```
 //!
-//! Deletes are outcomes like any other: what follows one folds onto nothing. Order and repetition
-//! are checked where they are declared not to matter.
+//! A delete is an outcome like any other: the next operand folds onto nothing. The kit checks order
+//! and repetition where the caller declares that they do not matter.
 
 use std::sync::Arc;
 
@@ -27,10 +27,12 @@ use crate::user_code::guarded;
 const KEY: &[u8] = b"key";
 const LONGEST: usize = 6;
 
-/// What to do about an operand that is accepted and cannot be folded.
+/// The advice for an operand that is accepted and cannot be folded.
 const REFUSE: &str = "let MergeOperator::check_operand refuse what full cannot read";
 
-/// What is checked, beyond the laws every operator keeps, and on what.
+/// The declared laws of an operator and the inputs to check them with.
+///
+/// Every check includes the laws that each operator keeps.
 ///
 /// # Example
 /// ```
@@ -54,12 +56,12 @@ pub struct Check {
 /// A law that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which law: `stepwise`, `batches`, `partial`, `grouping`, `word`, `accepted`, `commutative`,
-    /// `idempotent` or `upgrade`.
+    /// The name of the law: `stepwise`, `batches`, `partial`, `grouping`, `word`, `accepted`,
+    /// `commutative`, `idempotent` or `upgrade`.
     pub law: &'static str,
-    /// [`Check::seed`] with this one shows the same case first.
+    /// The seed of the case: [`Check::seed`] with it shows the same case first.
     pub seed: u64,
-    /// The base and the operands, and the two answers that differ.
+    /// The base, the operands, and the two answers that differ.
     pub case: String,
 }
 
@@ -72,7 +74,7 @@ impl std::fmt::Display for Violation {
 impl std::error::Error for Violation {}
 
 impl Check {
-    /// Checks with these operands, and with generated ones where they can be made.
+    /// Starts a check with these operands, and with generated ones where that is possible.
     pub fn new<O: AsRef<[u8]>>(operands: impl IntoIterator<Item = O>) -> Check {
         let operands = operands.into_iter().map(|operand| operand.as_ref().to_vec()).collect();
         Check {
@@ -86,7 +88,7 @@ impl Check {
         }
     }
 
-    /// Bases beside nothing and single operands.
+    /// Adds bases. The kit always tries no base and single operands as bases.
     pub fn bases<B: AsRef<[u8]>>(mut self, bases: impl IntoIterator<Item = B>) -> Check {
         self.bases.extend(bases.into_iter().map(|base| base.as_ref().to_vec()));
         self
@@ -98,26 +100,26 @@ impl Check {
         self
     }
 
-    /// Declares that an operand merged twice in a row is as one.
+    /// Declares that merging an operand twice in a row has the same effect as merging it once.
     pub fn idempotent(mut self) -> Check {
         self.idempotent = true;
         self
     }
 
-    /// Declares that operands of an older version can be taken over, and checks the upgrade. The
-    /// given operands that the older version accepts are tried, and generated ones.
+    /// Declares that the operator upgrades operands of an older version, and checks the upgrade.
+    /// The check uses generated operands and the given ones that the older version accepts.
     pub fn upgrades(mut self, older: Arc<dyn MergeOperator>) -> Check {
         self.older.push(older);
         self
     }
 
-    /// How many cases are tried; 1000 unless told.
+    /// Sets how many cases are tried. Default: 1000.
     pub fn rounds(mut self, rounds: u32) -> Check {
         self.rounds = rounds;
         self
     }
 
-    /// Starts with the case of this seed: that of a [`Violation`] replays it.
+    /// Starts with the case of this seed: the seed of a [`Violation`] replays it.
     pub fn seed(mut self, seed: u64) -> Check {
         self.seed = seed;
         self
@@ -126,7 +128,7 @@ impl Check {
     /// Checks an operator.
     ///
     /// # Errors
-    /// The first violation found.
+    /// The first violation.
     pub fn run(&self, operator: &dyn MergeOperator) -> Result<(), Violation> {
         for round in 0..u64::from(self.rounds) {
             let seed = self.seed.wrapping_add(round);
@@ -155,7 +157,7 @@ impl Check {
         Case { operator, base, operands, cut: rng.usize(..=LONGEST) }
     }
 
-    /// One that was given, or a generated one that the operator accepts.
+    /// Draws a given operand, or generates one that the operator accepts.
     fn operand(&self, operator: &dyn MergeOperator, rng: &mut Rng) -> Vec<u8> {
         let given = (!self.operands.is_empty())
             .then(|| self.operands[rng.usize(..self.operands.len())].clone());
@@ -170,7 +172,7 @@ impl Check {
     }
 }
 
-/// An operand in the text form of an operator.
+/// Generates an operand in the text form of an operator.
 fn generated(text: TextForm, rng: &mut Rng) -> Vec<u8> {
     match text {
         TextForm::U64 | TextForm::I64 => {
@@ -189,7 +191,7 @@ fn generated(text: TextForm, rng: &mut Rng) -> Vec<u8> {
     }
 }
 
-/// What a key comes to.
+/// The result for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
     Value(Vec<u8>),
@@ -209,7 +211,8 @@ type Checked = Result<(), (&'static str, String)>;
 impl Case<'_> {
     fn check(&self, declared: &Check) -> Checked {
         let (base, operands) = (self.ground(), &self.operands[..]);
-        // First: where an operand cannot be folded at all, the other laws fail for that reason.
+        // This check comes first: an operand that cannot be folded at all fails the other laws,
+        // too.
         self.base.iter().chain(operands).try_for_each(|one| self.accepted(one))?;
         let whole = self.fold(&base, operands);
         let cut = self.cut.min(operands.len());
@@ -237,7 +240,7 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// What `check_operand` accepts folds onto nothing.
+    /// Checks that an operand that `check_operand` accepts folds onto nothing.
     fn accepted(&self, operand: &[u8]) -> Checked {
         if self.operator.check_operand(operand).is_err() {
             return Ok(());
@@ -252,7 +255,8 @@ impl Case<'_> {
         Err(("accepted", format!("the operand '{operand}' {how}: {REFUSE}")))
     }
 
-    /// What the older version makes of the case, the newer one makes of it upgraded.
+    /// Checks that the newer version makes of upgraded operands what the older one makes of its
+    /// own.
     fn check_upgrade(&self, newer: &dyn MergeOperator) -> Checked {
         let version = self.operator.version();
         if self.operands.is_empty() {
@@ -307,7 +311,7 @@ impl Case<'_> {
         (self.operator.partial(KEY, &slices, &mut out), out)
     }
 
-    /// Folds with the newer operands folded among themselves first.
+    /// Folds after folding the newer operands among themselves.
     fn fold_partially(
         &self,
         base: &Outcome,
@@ -333,7 +337,7 @@ impl Case<'_> {
         })
     }
 
-    /// Associativity: three neighbours may fold from either side.
+    /// Checks associativity: three neighbours may fold from either side.
     fn grouping(&self, base: &Outcome) -> Checked {
         let [a, b, c, ..] = &self.operands[..] else { return Ok(()) };
         let pair = |x: &Vec<u8>, y: &Vec<u8>| match self.partial(&[x.clone(), y.clone()]) {
@@ -350,7 +354,7 @@ impl Case<'_> {
         }
     }
 
-    /// Two operands of 8 bytes may fold in place only to what they fold to elsewhere.
+    /// Checks that two operands of 8 bytes fold in place to their partial fold.
     fn word(&self) -> Checked {
         for pair in self.operands.windows(2) {
             let (Ok(a), Ok(b)) = (pair[0][..].try_into(), pair[1][..].try_into()) else { continue };

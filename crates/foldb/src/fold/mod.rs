@@ -1,13 +1,13 @@
 //! The fold: operators, chains, and the one routine that folds them.
 //!
-//! Every part of the engine that must know what a chain comes to asks [`chain::Chain`]: point
-//! reads, iterators in both directions, flushes and compactions. There is no second walk "down to
-//! the base" anywhere, so there is no second set of rules for walls, deletes and operator changes.
+//! Every part of the engine that needs the result of a chain asks [`chain::Chain`]: point reads,
+//! iterators in both directions, flushes and compactions. No other code walks "down to the base",
+//! so there is only one set of rules for walls, deletes and operator changes.
 //!
-//! `memtable::usual` is a short cut of it for the plainest chains of a memtable, and knows no rules:
-//! whatever needs one it leaves to the chain.
+//! `memtable::usual` is a short cut for the plainest chains of a memtable. It knows no rules and
+//! leaves every chain that needs one to [`chain::Chain`].
 //!
-//! Invariant: no I/O in here. Records arrive with their bytes pinned, or borrowed.
+//! Invariant: this module does no I/O. Records arrive with their bytes pinned, or borrowed.
 
 mod builtin;
 mod chain;

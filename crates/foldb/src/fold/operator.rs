@@ -1,38 +1,38 @@
-//! What a merge operator is and which laws it keeps.
+//! The trait of merge operators, and the laws that they keep.
 
 use std::fmt::Debug;
 
 use crate::fold::builtin::{hyperloglog, list, set};
 
-/// Answer of [`MergeOperator::full`]: what the key's value is.
+/// The answer of [`MergeOperator::full`]: the key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    /// What was written to the output buffer.
+    /// The value is in the output buffer.
     Value,
-    /// The operand of this index, unchanged and uncopied.
+    /// The value is the operand of this index, unchanged and not copied.
     Operand(usize),
-    /// The base, unchanged and uncopied. Over nothing: the key is absent.
+    /// The value is the base, unchanged and not copied. Without a base the key is absent.
     Existing,
-    /// The key is gone.
+    /// The key is deleted.
     Delete,
-    /// These operands cannot be applied; reads of this key fail, the operands are kept.
+    /// The operands cannot be applied. Reads of this key fail, and the operands are kept.
     Fail,
 }
 
-/// Answer of [`MergeOperator::partial`]: what several operands in a row come to.
+/// The answer of [`MergeOperator::partial`]: the result of several operands in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partial {
-    /// One operand: what was written to the output buffer.
+    /// One operand, which is in the output buffer.
     Operand,
-    /// A value, whatever the base: what was written to the output buffer. It ends the chain.
+    /// A value, whatever the base: it is in the output buffer. It ends the chain.
     Value,
-    /// The key is gone, whatever the base. It ends the chain.
+    /// A delete, whatever the base. It ends the chain.
     Delete,
-    /// They do not compose without the base; keep them as they are.
+    /// The operands do not compose without the base. The engine keeps them unchanged.
     Keep,
 }
 
-/// How large what [`MergeOperator::partial`] writes is, beside what it was given.
+/// How large the output of [`MergeOperator::partial`] is, compared with its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
     /// About as large as one of the operands, however many there were: a sum, a maximum.
@@ -41,18 +41,18 @@ pub enum Growth {
     Grows,
 }
 
-/// How a read-modify-write is expressed as one blind write.
+/// Expresses a read-modify-write as one blind write.
 ///
-/// `db.merge(key, operand)` stores the operand; the operator says later what base and operands
-/// come to. Operands are always handed over oldest first.
+/// `db.merge(key, operand)` stores the operand. Later the operator says what base and operands
+/// give. The engine always passes operands oldest first.
 ///
 /// # Limits
-/// What `full`, `partial` or `upgrade` writes may have
-/// [`MAX_VALUE_BYTES`](crate::limits::MAX_VALUE_BYTES). The engine looks at the length after the
-/// call: a longer result of `full` is a failed fold, like [`Full::Fail`], a longer one of `partial`
-/// counts as [`Partial::Keep`], one of `upgrade` as `false`. The output buffer grows as the
-/// operator writes, so an operator that may make much more should answer [`Full::Fail`] before
-/// memory runs out.
+/// The output of `full`, `partial` or `upgrade` may have up to
+/// [`MAX_VALUE_BYTES`](crate::limits::MAX_VALUE_BYTES). The engine checks the length after the
+/// call: a longer result of `full` is a failed fold, like [`Full::Fail`]. A longer result of
+/// `partial` counts as [`Partial::Keep`], a longer one of `upgrade` as `false`. The output buffer
+/// grows as the operator writes, so an operator that may write much more should answer
+/// [`Full::Fail`] before memory runs out.
 ///
 /// # Laws
 /// Byte for byte, for every base (or none) and all operands:
@@ -85,26 +85,25 @@ pub enum Growth {
 /// assert_eq!(Longest.full(b"key", Some(b"abc"), &[b"ab", b"abcd"], &mut out), Full::Operand(1));
 /// ```
 pub trait MergeOperator: Debug + Send + Sync {
-    /// The name by which the database remembers it: 255 bytes at most, with a dot and without a
-    /// colon. Names without a dot are foldb's. An open with another name is refused.
+    /// Returns the name under which the database remembers the operator. It has at most 255 bytes,
+    /// a dot and no colon: names without a dot are foldb's. An open with another name fails.
     fn name(&self) -> &str;
 
-    /// Version of the operand format. A database that holds operands of a version that nobody reads
-    /// ([`MergeOperator::reads_version`]) refuses to open.
+    /// Returns the version of the operand format. A database refuses to open if it holds operands
+    /// of a version that no registered operator reads ([`MergeOperator::reads_version`]).
     fn version(&self) -> u32 {
         0
     }
 
-    /// Whether operands that another version wrote can be taken over by
-    /// [`MergeOperator::upgrade`]. Values are not rewritten: what the other version made of its
-    /// operands must be a base for this one too.
+    /// Returns whether [`MergeOperator::upgrade`] reads operands of another version. The engine
+    /// does not rewrite values: a result of the other version must be a valid base for this one.
     fn reads_version(&self, _other: u32) -> bool {
         false
     }
 
-    /// Writes to `out` what an operand of version `other` is in this one; `false` if it cannot be
-    /// read, and its key then fails to merge. Reads upgrade on the fly, flushes and compactions for
-    /// good.
+    /// Upgrades an operand of version `other`: writes it to `out` in this version's format. Returns
+    /// `false` if the operand cannot be read; merges of its key then fail. Reads upgrade on the
+    /// fly, flushes and compactions permanently.
     ///
     /// # Law
     /// `full_of_other(base, [operand]) = full(base, [upgrade(operand)])`, checked by
@@ -113,23 +112,24 @@ pub trait MergeOperator: Debug + Send + Sync {
         false
     }
 
-    /// Exact parameter bytes (a separator, say), part of the operator's identity.
+    /// Returns the exact parameter bytes (a separator, say). They are part of the operator's
+    /// identity.
     fn parameters(&self) -> &[u8] {
         &[]
     }
 
-    /// The value that `operands` (at least one, oldest first) make of `base`. `out` is empty.
+    /// Folds `operands` (at least one, oldest first) over `base`. `out` is empty at the call.
     fn full(&self, key: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full;
 
-    /// What `operands` (at least two, oldest first) come to without a base. `out` is empty.
+    /// Folds `operands` (at least two, oldest first) without a base. `out` is empty at the call.
     fn partial(&self, _key: &[u8], _operands: &[&[u8]], _out: &mut Vec<u8>) -> Partial {
         Partial::Keep
     }
 
-    /// What an accumulator and one more operand come to, both of 8 bytes: `Some` of exactly what
-    /// [`MergeOperator::partial`] makes of the two, if that is an operand of 8 bytes again, or
-    /// `None`. With it the memtable folds hot keys in place, by one store a merge. It is called
-    /// while other writers wait, so it must be quick.
+    /// Folds an accumulator and one more operand, both of 8 bytes. Returns exactly what
+    /// [`MergeOperator::partial`] makes of the two, or `None` if that is not an operand of 8 bytes.
+    /// The memtable uses it to fold hot keys in place, with one store a merge. Other writers wait
+    /// during the call, so it must be quick.
     ///
     /// # Example
     /// ```
@@ -142,13 +142,14 @@ pub trait MergeOperator: Debug + Send + Sync {
         None
     }
 
-    /// Whether `partial` makes operands smaller. The memtable folds those of operators that shrink
-    /// whatever their size, those that grow only while they are small.
+    /// Returns whether `partial` makes operands smaller. The memtable folds operands that shrink at
+    /// any size, and operands that grow only while they are small.
     fn growth(&self) -> Growth {
         Growth::Grows
     }
 
-    /// Whether an operand is well formed; a malformed one is refused before it is logged.
+    /// Checks whether an operand is well formed. A malformed operand is refused before it is
+    /// logged.
     ///
     /// # Errors
     /// What was expected, as the end of a sentence: `8 bytes, not 3`.
@@ -156,13 +157,13 @@ pub trait MergeOperator: Debug + Send + Sync {
         Ok(())
     }
 
-    /// How people write operands and values of this operator.
+    /// Returns the text form of this operator's operands and values.
     fn text(&self) -> TextForm {
         TextForm::Bytes
     }
 }
 
-/// How operands and values of an operator are written as text.
+/// The text form of an operator's operands and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextForm {
     /// The bytes themselves.
@@ -182,7 +183,7 @@ pub enum TextForm {
 }
 
 impl TextForm {
-    /// The operand that `text` stands for; nothing if it is no number where one is wanted. Where
+    /// Parses an operand from text; `None` if the form is a number and the text is not. Where
     /// operands are made of elements, the text is one element.
     ///
     /// # Example

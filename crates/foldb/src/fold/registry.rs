@@ -1,12 +1,12 @@
-//! Which operators a database knows, and by which id its records name them.
+//! The operators that a database knows, and the ids by which its records name them.
 //!
-//! A record names its operator by id (H27). Ids below 128 are built-ins, the same everywhere; every
-//! other (name, version, parameters) gets the next id of this database, is written to the manifest
-//! before its first record and is never forgotten, so that old operands keep their meaning whatever
-//! the default operator is later.
+//! A record names its operator by id (H27). Ids below 128 are built-ins, the same everywhere. Every
+//! other (name, version, parameters) gets the next id of this database. The manifest holds the id
+//! before the first record uses it, and the database never forgets it. So old operands keep their
+//! meaning, whatever the default operator is later.
 //!
 //! An operator may take over the operands of its older versions. Those keep their id on disk until
-//! a fold meets them and passes them on as operands of the newer one:
+//! a fold meets them and passes them on as operands of the newer version:
 //!
 //! ```text
 //! 128 acme.list v1, 129 acme.list v2 reads v1
@@ -27,12 +27,12 @@ use crate::key::OperatorId;
 use crate::limits::MAX_VALUE_BYTES;
 use crate::user_code::guarded;
 
-/// First id that is not a built-in's.
+/// The first id that does not belong to a built-in.
 pub(crate) const FIRST_DYNAMIC_ID: OperatorId = 128;
 
-/// `NAME` or `NAME:PARAM`.
+/// Returns the spec: `NAME` or `NAME:PARAM`.
 fn spec_of(definition: &Definition) -> String {
-    // Without its parameter a parameterised built-in would mean its default.
+    // Without its parameter, the spec of a parameterised built-in would mean the default parameter.
     let optional = builtin(&definition.name).is_none_or(|builtin| builtin.id.is_some());
     if definition.parameters.is_empty() && optional {
         return definition.name.clone();
@@ -40,7 +40,7 @@ fn spec_of(definition: &Definition) -> String {
     format!("{}:{}", definition.name, String::from_utf8_lossy(&definition.parameters))
 }
 
-/// The operators known at one moment; immutable, so that folds look them up without a lock.
+/// The operators known at one moment. It is immutable, so folds look operators up without a lock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resolver {
     /// By id; built-ins below [`FIRST_DYNAMIC_ID`].
@@ -53,23 +53,23 @@ pub(crate) struct Resolver {
 struct Known {
     definition: Definition,
     standing: Standing,
-    /// What its operator says, asked once: writers want to know with their lock held.
+    /// The operator's growth. It is asked once, because writers need it while they hold their lock.
     growth: Growth,
 }
 
-/// Who folds the operands of an id.
+/// Which operator folds the operands of an id.
 #[derive(Clone, Debug)]
 enum Standing {
     /// The operator itself.
     Implemented(Arc<dyn MergeOperator>),
-    /// A newer version of it, under its own id once that is settled.
+    /// A newer version, under its own id once the id is settled.
     Upgraded { newer: Arc<dyn MergeOperator>, id: OperatorId },
-    /// Nobody: whoever opened the database did not give it.
+    /// None: the open did not get the operator.
     Unresolved,
 }
 
 impl Resolver {
-    /// The built-ins, and nothing else.
+    /// Returns a resolver of the built-ins only.
     pub(crate) fn builtin_only() -> Resolver {
         let mut resolver = Resolver::default();
         for info in builtins() {
@@ -81,7 +81,7 @@ impl Resolver {
         resolver
     }
 
-    /// The operator of this id.
+    /// Returns the operator of this id.
     #[inline]
     pub(crate) fn implementation(&self, id: OperatorId) -> Option<&dyn MergeOperator> {
         match &self.known(id)?.standing {
@@ -90,7 +90,7 @@ impl Resolver {
         }
     }
 
-    /// Whether operands of this id grow when they are folded; `None` where nobody folds them.
+    /// Returns whether operands of this id grow when they are folded; `None` without an operator.
     #[inline]
     pub(crate) fn growth(&self, id: OperatorId) -> Option<Growth> {
         let known = self.known(id)?;
@@ -101,14 +101,14 @@ impl Resolver {
         Some(known.growth)
     }
 
-    /// Whether operands of some id must be upgraded before they fold.
+    /// Returns whether operands of some id need an upgrade before they fold.
     #[inline]
     pub(crate) fn has_upgrades(&self) -> bool {
         self.upgrades
     }
 
-    /// The operand as the newer version of its operator has it, and that one's id; nothing where
-    /// the operand needs no upgrade or cannot be read.
+    /// Upgrades an operand to the newer version of its operator, and returns that version's id.
+    /// Returns nothing if the operand needs no upgrade or cannot be read.
     pub(crate) fn upgrade(&self, id: OperatorId, operand: &[u8]) -> Option<(OperatorId, Vec<u8>)> {
         let known = self.known(id)?;
         let Standing::Upgraded { newer, id } = &known.standing else { return None };
@@ -118,17 +118,17 @@ impl Resolver {
         upgraded.then_some((*id, out))
     }
 
-    /// What an id stands for.
+    /// Returns the definition of an id.
     pub(crate) fn definition(&self, id: OperatorId) -> Option<&Definition> {
         self.known(id).map(|known| &known.definition)
     }
 
-    /// Whether operands of this id cannot fold for want of their operator.
+    /// Returns whether operands of this id cannot fold because their operator is missing.
     pub(crate) fn is_unresolved(&self, id: OperatorId) -> bool {
         self.known(id).is_none_or(|known| matches!(known.standing, Standing::Unresolved))
     }
 
-    /// Definitions that nobody implements.
+    /// Returns the definitions without an implementation.
     pub(crate) fn unresolved(&self) -> impl Iterator<Item = &Definition> {
         let known = self.known.iter().flatten();
         known
@@ -136,7 +136,7 @@ impl Resolver {
             .map(|known| &known.definition)
     }
 
-    /// Its spec, for messages.
+    /// Returns the spec of an id, for messages.
     pub(crate) fn name(&self, id: OperatorId) -> String {
         self.known(id).map_or_else(|| format!("#{id}"), |known| spec_of(&known.definition))
     }
@@ -161,7 +161,7 @@ impl Resolver {
             self.known.resize(slot + 1, None);
         }
         self.upgrades |= matches!(standing, Standing::Upgraded { .. });
-        // An operator that panics is taken for one that says nothing.
+        // An operator that panics counts as one that gives no answer.
         let growth = match &standing {
             Standing::Implemented(own) => guarded(|| own.growth()).ok(),
             Standing::Upgraded { .. } | Standing::Unresolved => None,
@@ -170,19 +170,19 @@ impl Resolver {
         self.known[slot] = Some(Known { definition, standing, growth });
     }
 
-    /// All definitions, in the order of their ids.
+    /// Returns all definitions, in the order of their ids.
     pub(crate) fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.known.iter().flatten().map(|known| &known.definition)
     }
 
-    /// Definitions of the ids that are not built-in, in order.
+    /// Returns the definitions of ids that are not built-in, in order.
     pub(crate) fn dynamic_definitions(&self) -> impl Iterator<Item = &Definition> {
         let dynamic = self.known.iter().skip(FIRST_DYNAMIC_ID as usize);
         dynamic.flatten().map(|known| &known.definition)
     }
 }
 
-/// The operators known now, kept by one who asks often.
+/// The operators known now, kept by a caller that asks often.
 pub(crate) type CachedResolver = Cache<Arc<ArcSwap<Resolver>>, Arc<Resolver>>;
 
 /// The operators of an open database.
@@ -193,17 +193,17 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// A registry with the caller's operators; none of them has an id yet.
+    /// Makes a registry with the caller's operators. None of them has an id yet.
     pub(crate) fn new(custom: Vec<Arc<dyn MergeOperator>>) -> Registry {
         let resolver = Arc::new(ArcSwap::from_pointee(Resolver::builtin_only()));
         Registry { custom, resolver }
     }
 
-    /// Takes in a definition that a file holds. One that nobody implements is taken in too: whether
-    /// anything still needs it is for who reads operands to find out.
+    /// Adds a definition that a file holds, even without an implementation. The code that reads
+    /// operands finds out whether any record still needs it.
     ///
     /// # Errors
-    /// `Corruption` when its id is taken or not the next one.
+    /// `Corruption` if its id is taken or is not the next one.
     pub(crate) fn adopt(&self, definition: &Definition) -> Result<()> {
         let mut resolver = Resolver::clone(&self.resolver.load());
         if let Some(known) = resolver.known(definition.id) {
@@ -219,8 +219,8 @@ impl Registry {
         }
         let next = resolver.next_id();
         if definition.id > next {
-            // Ids are given one after the other, and a gap as wide as a number can say would be
-            // a table as large.
+            // Ids are consecutive. Accepting an arbitrary gap would allocate a table as large as
+            // the gap.
             return Err(Error::corruption(format!(
                 "expected operator id {next} or less, found {} for '{}'",
                 definition.id,
@@ -232,8 +232,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Gives every operator that takes over an older version's operands an id, which must be stored
-    /// before a fold is. To be called once all stored definitions are known.
+    /// Gives an id to every operator that takes over an older version's operands. The caller calls
+    /// this once all stored definitions are known, and stores the id before it stores a fold.
     pub(crate) fn settle_upgrades(&self) {
         let mut resolver = Resolver::clone(&self.resolver.load());
         for slot in FIRST_DYNAMIC_ID as usize..resolver.known.len() {
@@ -253,7 +253,7 @@ impl Registry {
         self.resolver.store(Arc::new(resolver));
     }
 
-    /// The error for operands that nobody can fold.
+    /// Makes the error for operands without an implementation of their operator.
     pub(crate) fn unknown_operator(&self, definition: &Definition) -> Error {
         let other = self.custom.iter().find(|operator| {
             operator.name() == definition.name && operator.parameters() == definition.parameters
@@ -275,10 +275,10 @@ impl Registry {
         )
     }
 
-    /// The operator a spec (`NAME` or `NAME:PARAM`) names.
+    /// Returns the operator that a spec (`NAME` or `NAME:PARAM`) names.
     ///
     /// # Errors
-    /// `UnknownOperator`, or `InvalidArgument` for a parameter it does not take.
+    /// `UnknownOperator`, or `InvalidArgument` for a parameter that the operator does not take.
     pub(crate) fn parse(&self, spec: &str) -> Result<Arc<dyn MergeOperator>> {
         let (name, parameter) = match spec.split_once(':') {
             Some((name, parameter)) => (name, Some(parameter.as_bytes())),
@@ -295,7 +295,7 @@ impl Registry {
         info.instantiate(parameter)
     }
 
-    /// The error for a spec whose name no operator has, or none with its parameter.
+    /// Makes the error for a spec that matches no operator by name, or by name and parameter.
     fn unknown_name(&self, spec: &str, name: &str) -> Error {
         let namesake = self.custom.iter().find(|operator| operator.name() == name);
         let message = match namesake {
@@ -316,18 +316,18 @@ impl Registry {
         Error::new(ErrorKind::UnknownOperator, message)
     }
 
-    /// The id of an operator, if it has one.
+    /// Returns the id of an operator, if it has one.
     pub(crate) fn id_of(&self, operator: &dyn MergeOperator) -> Option<OperatorId> {
         self.resolver.load().id_of(operator)
     }
 
-    /// The definition an operator without an id would get: the next id.
+    /// Returns the definition that an operator without an id would get: it has the next id.
     pub(crate) fn next_definition(&self, operator: &dyn MergeOperator) -> Definition {
         Definition::of(self.resolver.load().next_id(), operator)
     }
 
-    /// The operator that stands for an id, to keep, with the id under which it writes: another
-    /// one where it took over an older version.
+    /// Returns the operator that folds an id, to keep, and the id under which it writes. The ids
+    /// differ if it took over an older version.
     pub(crate) fn standing_for(
         &self,
         id: OperatorId,
@@ -339,12 +339,12 @@ impl Registry {
         }
     }
 
-    /// The operators known at any time, for one who asks again and again: costs a load.
+    /// Returns a cached view of the operators known at any time. A lookup costs one load.
     pub(crate) fn cached_resolver(&self) -> CachedResolver {
         Cache::new(Arc::clone(&self.resolver))
     }
 
-    /// The operators known now.
+    /// Returns the operators known now.
     #[inline]
     pub(crate) fn resolver(&self) -> arc_swap::Guard<Arc<Resolver>> {
         self.resolver.load()
@@ -360,7 +360,7 @@ impl Registry {
                 && operator.reads_version(definition.version)
         });
         match newer {
-            // The id comes when all stored ones are known.
+            // The id is settled when all stored definitions are known.
             Some(newer) => Standing::Upgraded { newer: Arc::clone(newer), id: definition.id },
             None => Standing::Unresolved,
         }
@@ -374,7 +374,7 @@ impl Registry {
         let parameters = &definition.parameters[..];
         let parameter = (!parameters.is_empty()).then_some(parameters);
         let info = builtin(&definition.name)?;
-        // An operator whose parameter may be empty is told so rather than given its default.
+        // Pass an empty parameter on explicitly, so that the operator does not take its default.
         [parameter, Some(parameters)]
             .into_iter()
             .filter_map(|parameter| info.instantiate(parameter).ok())
@@ -382,7 +382,7 @@ impl Registry {
     }
 }
 
-/// An operator as one database knows it. Cheap to clone.
+/// A merge operator of one database. Cheap to clone.
 ///
 /// # Example
 /// ```
@@ -403,22 +403,22 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// `NAME` or `NAME:PARAM`.
+    /// Returns the spec: `NAME` or `NAME:PARAM`.
     pub fn spec(&self) -> String {
         self.registry.resolver().name(self.id)
     }
 
-    /// How people write its operands and values.
+    /// Returns the text form of its operands and values.
     pub fn text(&self) -> TextForm {
         self.implementation.text()
     }
 
-    /// Whether `registry` gave it its id.
+    /// Returns whether `registry` gave the operator its id.
     pub(crate) fn belongs_to(&self, registry: &Arc<Registry>) -> bool {
         Arc::ptr_eq(&self.registry, registry)
     }
 
-    /// Refuses an operand that is malformed, or over which the operator's check panics.
+    /// Checks an operand. A malformed one fails, and so does one over which the check panics.
     ///
     /// # Errors
     /// `InvalidArgument`, saying what was expected.
@@ -427,7 +427,7 @@ impl Operator {
         if self.id >= FIRST_DYNAMIC_ID {
             return self.check_operand_guarded(operand);
         }
-        // A built-in operator does not panic, and a merge is the last place to spend time.
+        // Built-in operators do not panic, and a merge should spend no time on a guard.
         self.implementation.check_operand(operand).map_err(|expected| self.malformed(&expected))
     }
 

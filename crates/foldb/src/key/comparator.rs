@@ -11,24 +11,27 @@ use crate::user_code::guarded;
 
 /// A total order of user keys.
 ///
-/// It is shown whole keys only: those that were written, and those that the caller gives to reads,
-/// seeks and ranges. Each of these is first compared with itself; one over which `compare` panics,
-/// or that it does not call equal to itself, is refused with `InvalidArgument` before anything is
-/// written. So an order for keys of a fixed layout may simply slice them.
+/// The engine passes whole keys only: keys that were written, and keys that the caller gives to
+/// reads, seeks and ranges. So an order for keys of a fixed layout may simply slice them.
 ///
-/// A comparator that panics all the same, or contradicts itself (it is not total or not transitive,
-/// or answers otherwise the second time), harms its keyspaces and nothing else. When background
-/// work notices, the keyspace takes no more writes (`ComparatorFailed`), an
-/// [`crate::Event::BackgroundError`] says what was seen, and the logs that hold the keyspace's
-/// writes are kept until a reopen with a comparator that is a total order. Until it is noticed,
-/// reads of these keyspaces may miss keys. A panic inside a read unwinds into its caller; the
-/// iterator that it interrupts stands nowhere.
+/// The engine first compares each such key with itself. If `compare` panics, or does not call the
+/// key equal to itself, the call fails with `InvalidArgument` and nothing is written.
 ///
-/// The name is stored in the database; opening it with a comparator of another name is refused. So
-/// is an open with one that contradicts the order of stored tables, as far as their first and last
-/// keys and a few between them show (`ComparatorFailed`); such an open changes nothing.
-/// Two promises let the engine take its fast ways: [`Comparator::bytewise_order`] (8-byte
-/// prefixes, short separators) and [`Comparator::bytewise_equality`] (hashes and filters).
+/// A comparator may still panic, or contradict itself: it is not total, not transitive, or answers
+/// differently the second time. Such a comparator harms its keyspaces and nothing else. When
+/// background work notices, the keyspace takes no more writes (`ComparatorFailed`) and an
+/// [`crate::Event::BackgroundError`] says what happened. The logs that hold the keyspace's writes
+/// are kept until a reopen with a comparator that is a total order. Until then reads of these
+/// keyspaces may miss keys. A panic inside a read unwinds into its caller and leaves an interrupted
+/// iterator invalid.
+///
+/// The database stores the name, and refuses to open with a comparator of another name. It also
+/// refuses a comparator that contradicts the order of stored tables (`ComparatorFailed`); such an
+/// open changes nothing. This check looks at the first and last key of each table and at a few keys
+/// between them.
+///
+/// Two promises enable fast paths: [`Comparator::bytewise_order`] (8-byte prefixes, short
+/// separators) and [`Comparator::bytewise_equality`] (hashes and filters).
 ///
 /// # Example
 /// ```
@@ -48,18 +51,18 @@ use crate::user_code::guarded;
 /// assert_eq!(Descending.compare(b"1", b"2"), Ordering::Greater);
 /// ```
 pub trait Comparator: Debug + Send + Sync {
-    /// A name that changes whenever the order changes.
+    /// Returns the name. Change it whenever the order changes.
     fn name(&self) -> &str;
     /// Compares two user keys.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
-    /// Whether `compare` is exactly the order of the bytes.
+    /// Returns whether `compare` is exactly the order of the bytes.
     fn bytewise_order(&self) -> bool;
-    /// Whether keys that compare equal are the same bytes. Without it a database cannot be opened
-    /// yet: hashes and filters would miss keys.
+    /// Returns whether keys that compare equal have the same bytes. A database cannot yet be opened
+    /// without this promise: hashes and filters would miss keys.
     fn bytewise_equality(&self) -> bool;
 }
 
-/// The order of the bytes: the default.
+/// Orders keys by their bytes: the default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BytewiseComparator;
 
@@ -82,7 +85,7 @@ impl Comparator for BytewiseComparator {
     }
 }
 
-/// Refuses a key that a comparator cannot compare.
+/// Checks that a comparator can compare a key.
 ///
 /// # Errors
 /// `InvalidArgument`, saying what the comparator did.
@@ -104,7 +107,7 @@ pub(crate) fn check_key(comparator: &dyn Comparator, key: &[u8]) -> Result<()> {
     )))
 }
 
-/// Refuses a range whose ends a comparator cannot compare.
+/// Checks that a comparator can compare both ends of a range.
 ///
 /// # Errors
 /// `InvalidArgument`.
@@ -120,7 +123,7 @@ pub(crate) fn check_ends(comparator: &dyn Comparator, (start, end): KeyBounds<'_
     Ok(())
 }
 
-/// The first bytes of a key, as text for messages.
+/// Returns the first bytes of a key as text for messages.
 pub(crate) fn shown(key: &[u8]) -> String {
     let dots = if key.len() > 64 { "…" } else { "" };
     format!("{}{dots}", key[..key.len().min(64)].escape_ascii())

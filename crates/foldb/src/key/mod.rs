@@ -1,7 +1,8 @@
-//! What a record is called: user key, sequence number, kind, operator.
+//! The parts of a record's identity: user key, sequence number, kind, operator.
 //!
-//! All versions of a user key are ordered newest first, so a walk from `(key, seqno)` onwards
-//! meets exactly what a reader at `seqno` may see, in the order in which it folds.
+//! All versions of a user key are ordered newest first. So a walk that starts at `(key, seqno)`
+//! meets exactly the versions that a reader at `seqno` may see, in the order in which it folds
+//! them.
 
 mod comparator;
 mod range;
@@ -11,59 +12,60 @@ pub(crate) use comparator::{check_ends, check_key, shown};
 pub use range::AsKeyRange;
 pub(crate) use range::KeyBounds;
 
-/// Position of a write in the database's one order of writes. The first is 1; 0 marks a record
-/// that every reader may see (the last level, below the oldest snapshot). At most
+/// The position of a write in the database's single order of writes. The first is 1. The number 0
+/// marks a record that every reader may see (in the last level, below the oldest snapshot). At most
 /// [`MAX_SEQNO`].
 pub type SeqNo = u64;
 
-/// Largest sequence number: 56 bits, the rest of the word holds the kind.
+/// Largest sequence number: 56 bits. The rest of the word holds the kind.
 pub const MAX_SEQNO: SeqNo = (1 << 56) - 1;
 
-/// Which keyspace a record belongs to. Never reused. The default one is 0.
+/// The keyspace that a record belongs to. Ids are never reused. The default keyspace is 0.
 pub type KeyspaceId = u32;
 
-/// The keyspace every database has.
+/// The keyspace that every database has.
 pub const DEFAULT_KEYSPACE: KeyspaceId = 0;
 
-/// Which operator folds a merge record. Ids below 128 are built-ins, fixed for ever; 0 is "none".
+/// The operator that folds a merge record. Ids below 128 are built-ins and never change; 0 is
+/// "none".
 pub type OperatorId = u32;
 
-/// The id of records that are no merges.
+/// The operator id of records that are not merges.
 pub const NO_OPERATOR: OperatorId = 0;
 
 /// What a record does to its key. The numbers are on disk: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
-    /// The key is gone, whatever was below.
+    /// Deletes the key, whatever is below.
     Delete = 0,
-    /// The key has this value, whatever was below.
+    /// Sets the key to this value, whatever is below.
     Put = 1,
-    /// A put whose value is separated: in its place stands the address of the value in a segment. A
-    /// kind of table records only; its number is that of a put with the flag for it.
+    /// A put whose value is separated: the record holds the address of the value in a segment. Only
+    /// table records have this kind. Its number is that of a put with the flag for separation.
     Separated = 0x41,
-    /// The key's value is the operator's answer to what is below and this operand.
+    /// Makes the key's value from this operand and what is below; the operator says how.
     Merge = 2,
-    /// All keys of a range are gone, whatever was below. A kind of operations (batches, the log),
-    /// not of records: memtables and tables keep range tombstones apart from the records of keys.
+    /// Deletes all keys of a range, whatever is below. Only operations (in batches and the log)
+    /// have this kind: memtables and tables keep range tombstones apart from the records of keys.
     DeleteRange = 3,
 }
 
 impl Kind {
-    /// Whether a chain ends here: nothing below this record matters.
+    /// Returns whether a chain ends here: nothing below this record matters.
     #[inline]
     pub fn is_base(self) -> bool {
         self != Kind::Merge
     }
 
-    /// Whether the key has a value here, be it separated.
+    /// Returns whether the record gives the key a value, inline or separated.
     #[inline]
     pub(crate) fn is_put(self) -> bool {
         matches!(self, Kind::Put | Kind::Separated)
     }
 
-    /// The kind of *record* of this number, if there is one; [`Kind::Separated`] is known to tables
-    /// only.
+    /// Returns the kind of *record* with this number, if there is one. Only tables know
+    /// [`Kind::Separated`].
     #[inline]
     pub fn from_u8(byte: u8) -> Option<Kind> {
         match byte {
@@ -74,20 +76,20 @@ impl Kind {
         }
     }
 
-    /// The kind of *operation* of this number, if there is one.
+    /// Returns the kind of *operation* with this number, if there is one.
     #[inline]
     pub(crate) fn of_operation(byte: u8) -> Option<Kind> {
         if byte == Kind::DeleteRange as u8 { Some(Kind::DeleteRange) } else { Kind::from_u8(byte) }
     }
 }
 
-/// One record without its key: what the layers hand each other.
+/// One record without its key: the form in which layers pass records on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordHeader {
-    /// When it was written.
+    /// The sequence number of the write.
     pub seqno: SeqNo,
-    /// What it does.
+    /// The effect on the key.
     pub kind: Kind,
-    /// By which operator, for merges; else [`NO_OPERATOR`].
+    /// The operator of a merge, otherwise [`NO_OPERATOR`].
     pub operator: OperatorId,
 }

@@ -1,19 +1,20 @@
 //! Ranges of keys, as callers give them.
 //!
-//! A trait of our own instead of [`std::ops::RangeBounds`]: that one is generic over the type of a
-//! key, which `..` does not have, and `..b"z"` is a range of two types. Here a range has one type
-//! of key, so the compiler asks for no annotation.
+//! The crate has its own trait instead of [`std::ops::RangeBounds`]. That trait is generic over the
+//! type of a key, which `..` does not have, and it makes `..b"z"` a range of two types. A range of
+//! [`KeyRange`] has one type of key, so the compiler asks for no annotation.
 
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// The two ends of a range of keys.
 pub type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
-/// A range of keys: what [`Db::range`](crate::Db::range), [`Db::compact`](crate::Db::compact),
-/// [`Db::delete_range`](crate::Db::delete_range) and their like take.
+/// A range of keys: the argument of [`Db::range`](crate::Db::range),
+/// [`Db::compact`](crate::Db::compact), [`Db::delete_range`](crate::Db::delete_range) and similar
+/// calls.
 ///
-/// It is implemented for the ranges of the language and for pairs of [`Bound`]s, whose keys are
-/// anything with bytes: `&str`, `&[u8]`, `b"…"`, `String`, `Vec<u8>`.
+/// The trait is implemented for Rust's range types and for pairs of [`Bound`]s. Keys are of any
+/// type with bytes: `&str`, `&[u8]`, `b"…"`, `String`, `Vec<u8>`.
 ///
 /// # Example
 /// ```
@@ -33,10 +34,10 @@ pub type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a range of keys",
-    note = "give `..`, `a..b`, `a..=b`, `a..`, `..b`, `..=b` or two `Bound`s, of `&str`, `&[u8]` or the like"
+    note = "give `..`, `a..b`, `a..=b`, `a..`, `..b`, `..=b` or two `Bound`s; keys are `&str`, `&[u8]` or similar"
 )]
 pub trait AsKeyRange {
-    /// Where it starts and where it ends.
+    /// Returns the start and the end of the range.
     fn key_bounds(&self) -> KeyBounds<'_>;
 }
 

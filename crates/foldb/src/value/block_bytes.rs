@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::value::Value;
 
-/// Bytes within a cached block, which they keep alive.
+/// Bytes within a cached block. They keep the block alive.
 #[derive(Clone, Debug)]
 pub struct BlockBytes {
     block: Arc<[u8]>,
@@ -14,7 +14,7 @@ pub struct BlockBytes {
 }
 
 impl BlockBytes {
-    /// Bytes within a buffer; `None` where it is too long to be pointed into.
+    /// Points at bytes within a buffer; `None` if the buffer is too long for the offsets.
     pub(crate) fn new(buffer: &Arc<[u8]>, start: usize, len: usize) -> Option<BlockBytes> {
         let (start, len) = (u32::try_from(start).ok()?, u32::try_from(len).ok()?);
         Some(BlockBytes { block: Arc::clone(buffer), start, len })
@@ -22,7 +22,7 @@ impl BlockBytes {
 }
 
 impl BlockBytes {
-    /// Becomes the pin of another value. In the same block it is moved, and nothing is counted.
+    /// Pins another value. Within the same block the pin moves and no reference count changes.
     #[inline]
     pub(crate) fn pin_other(&mut self, entry: EntryValue<'_>) {
         if Arc::ptr_eq(&self.block, entry.block) {
@@ -42,7 +42,7 @@ impl Deref for BlockBytes {
     }
 }
 
-/// A record's value where it lies; it becomes a [`Value`] or [`BlockBytes`] only when somebody
+/// A record's value where it lies. It becomes a [`Value`] or [`BlockBytes`] only if the caller
 /// keeps it.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryValue<'a> {
@@ -52,19 +52,19 @@ pub struct EntryValue<'a> {
 }
 
 impl<'a> EntryValue<'a> {
-    /// The value in `block[start..end]`.
+    /// Points at the value in `block[start..end]`.
     #[inline]
     pub(crate) fn new(block: &'a Arc<[u8]>, start: usize, end: usize) -> EntryValue<'a> {
         EntryValue { block, start, end }
     }
 
-    /// Its bytes.
+    /// Returns the bytes.
     #[inline]
     pub fn as_slice(&self) -> &'a [u8] {
         &self.block[self.start..self.end]
     }
 
-    /// Its bytes, kept alive.
+    /// Returns the bytes as a pin that keeps the block alive.
     #[inline]
     pub fn pin(&self) -> BlockBytes {
         BlockBytes {
@@ -74,7 +74,7 @@ impl<'a> EntryValue<'a> {
         }
     }
 
-    /// As a value: copied if short, else pinned.
+    /// Converts to a value: a short one is copied, a longer one pinned.
     #[inline]
     pub fn to_value(self) -> Value {
         Value::inline(self.as_slice()).unwrap_or_else(|| Value::from_block(self.pin()))

@@ -1,9 +1,9 @@
-//! Bytes that stay where they are: a small value inline, a large one pinned in the memtable or in
-//! a cached block.
+//! Values without copies: a small value is inline, a large one is pinned in the memtable or in a
+//! cached block.
 //!
-//! Invariant (H14): what a [`Value`] shows never changes. Values of at most 16 bytes, among them
-//! every accumulator that a later write may change in place, are copied out; larger ones pin the
-//! memory they lie in.
+//! Invariant (H14): the bytes of a [`Value`] never change. Values of at most 16 bytes are copied
+//! out; among them is every accumulator that a later write may change in place. Larger values pin
+//! the memory they lie in.
 
 mod block_bytes;
 
@@ -23,10 +23,10 @@ pub use block_bytes::{BlockBytes, EntryValue};
 /// Longest value that is copied instead of pinned.
 pub(crate) const INLINE_LEN: usize = 16;
 
-/// A value as read from the database, without a copy where it is large.
+/// A value read from the database. A large one is not copied.
 ///
-/// It dereferences to its bytes. A pinned one keeps the memtable or block it lies in alive, so
-/// keep it as long as you need it and no longer, or take a copy with [`Value::into_owned`].
+/// It dereferences to its bytes. A pinned value keeps the memtable or block it lies in alive, so
+/// keep it only as long as needed, or copy it with [`Value::into_owned`].
 ///
 /// # Example
 /// ```
@@ -45,15 +45,15 @@ enum Repr {
     Heap(Arc<Vec<u8>>),
 }
 
-/// Bytes of a small value. Like their length they are words, so that values are moved word by word:
-/// what moves one that was just made, in pieces that straddle its words, waits until those are in
-/// the cache.
+/// Bytes of a small value. They are words, like their length, so that a move of the value copies
+/// whole words. A move in pieces that straddle just-written words would stall until those words
+/// reach the cache.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
 struct InlineBytes([u8; INLINE_LEN]);
 
 impl Value {
-    /// The bytes.
+    /// Returns the bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         match &self.0 {
@@ -64,18 +64,18 @@ impl Value {
         }
     }
 
-    /// A copy that pins nothing.
+    /// Returns a copy that pins nothing.
     pub fn into_owned(self) -> Vec<u8> {
         self.as_slice().to_vec()
     }
 
-    /// Whether it has more bytes than this, which is at least [`INLINE_LEN`].
+    /// Returns whether the value has more than `len` bytes; `len` is at least [`INLINE_LEN`].
     #[inline]
     pub(crate) fn is_longer_than(&self, len: usize) -> bool {
         !matches!(self.0, Repr::Inline { .. }) && self.as_slice().len() > len
     }
 
-    /// The value of at most [`INLINE_LEN`] bytes, copied.
+    /// Copies a value of at most [`INLINE_LEN`] bytes.
     #[inline]
     pub(crate) fn inline(value: &[u8]) -> Option<Value> {
         if value.len() > INLINE_LEN {
@@ -86,15 +86,15 @@ impl Value {
         Some(Value(Repr::Inline { len: value.len(), bytes }))
     }
 
-    /// The value of a version in a memtable: pinned, or copied if small.
+    /// Returns the value of a version in a memtable: pinned, or copied if small.
     #[inline]
     pub(crate) fn of_version(chains: &Arc<Chains>, version: Version<'_>) -> Value {
         Value::inline(&version.value)
             .unwrap_or_else(|| Value(Repr::Memtable(PinnedBytes::new(chains, version))))
     }
 
-    /// Becomes what a memtable lends: pinned, or copied if small. Where it was pinned in this
-    /// memtable before, that pin is used again.
+    /// Takes over bytes that a memtable lends: pinned, or copied if small. An existing pin in the
+    /// same memtable is reused.
     #[inline]
     pub(crate) fn set_lent(&mut self, chains: &Arc<Chains>, bytes: ValueBytes<'_>) {
         if bytes.len() <= INLINE_LEN {
@@ -106,8 +106,8 @@ impl Value {
         }
     }
 
-    /// Becomes what a block lends: pinned, or copied if small. Where it was pinned in this block
-    /// before, that pin is used again.
+    /// Takes over bytes that a block lends: pinned, or copied if small. An existing pin in the same
+    /// block is reused.
     #[inline]
     pub(crate) fn set_entry(&mut self, entry: EntryValue<'_>) {
         let bytes = entry.as_slice();
@@ -120,8 +120,8 @@ impl Value {
         }
     }
 
-    /// Becomes a copy of at most [`INLINE_LEN`] bytes, where it lies: the move of a value that was
-    /// just made waits for its parts.
+    /// Copies at most [`INLINE_LEN`] bytes in place. Moving a value that was just made would stall
+    /// on its parts.
     #[inline(always)]
     fn set_small(&mut self, small: &[u8]) {
         if let Repr::Inline { len, bytes } = &mut self.0 {
@@ -132,7 +132,7 @@ impl Value {
         }
     }
 
-    /// Bytes in a cached block: pinned.
+    /// Wraps bytes in a cached block: pinned.
     #[inline]
     pub(crate) fn from_block(bytes: BlockBytes) -> Value {
         Value(Repr::Block(bytes))

@@ -1,5 +1,5 @@
-//! `append` and `stringappend:SEP`: values that grow at their end. A put of one element and a merge
-//! onto nothing are the same bytes.
+//! `append` and `stringappend:SEP`: values that grow at their end. A put of one element gives the
+//! same bytes as a merge of it onto nothing.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! `bytesxor`, `bitor` and `bitand`: byte by byte, `bytesxor` as RocksDB's. Where one side is
-//! shorter, the other side's bytes stand: what is missing is neutral (zeros for xor and or, ones
-//! for and).
+//! `bytesxor`, `bitor` and `bitand` combine values byte by byte; `bytesxor` works like RocksDB's.
+//! If one side is shorter, the bytes of the other side stay. A missing byte is neutral: zeros for
+//! xor and or, ones for and.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! `uint64add` and `int64add`: 8-byte little-endian counters that wrap, as RocksDB's `uint64add`.
+//! `uint64add` and `int64add`: 8-byte little-endian counters that wrap, like RocksDB's `uint64add`.
 //!
-//! Both add the same bits; they differ in how people write them. Strict ones reject a base that is
-//! not 8 bytes (that key's reads fail); `rocksdb_lenient` counts anything of another width as 0, as
+//! Both add the same bits; only their text forms differ. The strict operators reject a base that is
+//! not 8 bytes (reads of that key fail). `rocksdb_lenient` counts a value of another width as 0, as
 //! RocksDB does.
 
 use std::sync::Arc;

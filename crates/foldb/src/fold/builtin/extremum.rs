@@ -1,5 +1,5 @@
-//! `max` and `min` in the order of the bytes, as RocksDB's `max`. They copy nothing: the answer is
-//! always the base or one of the operands.
+//! `max` and `min` in the order of the bytes, like RocksDB's `max`. They copy nothing: the answer
+//! is always the base or one of the operands.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::fold::operator::{Full, Growth, MergeOperator, Partial};
 #[derive(Debug)]
 struct Extremum {
     name: &'static str,
-    /// How a later operand must compare to take the place of what is there.
+    /// How a later operand must compare to replace the current value.
     wins: Ordering,
 }
 

@@ -29,7 +29,7 @@ const MAX_RANK: u8 = (64 - INDEX_BITS + 1) as u8;
 const MAX_SPARSE: usize = 4096;
 const ENTRY: usize = 3;
 
-/// The operand that counts these elements, which is also the value that has counted them.
+/// Makes the operand that counts these elements. It is also the value that has counted them.
 ///
 /// # Example
 /// ```
@@ -59,10 +59,10 @@ pub fn operand<E: AsRef<[u8]>>(elements: impl IntoIterator<Item = E>) -> Vec<u8>
     out
 }
 
-/// About how many different elements a value has counted; standard error 0.81 %.
+/// Estimates how many different elements a value has counted; the standard error is 0.81 %.
 ///
 /// # Errors
-/// `Corruption` where the bytes are no sketch.
+/// `Corruption` if the bytes are not a sketch.
 ///
 /// # Example
 /// ```
@@ -81,7 +81,7 @@ pub fn estimate(value: &[u8]) -> Result<f64> {
     Ok(ertl(&histogram))
 }
 
-/// Ertl's improved raw estimator over how many registers have each rank.
+/// Applies Ertl's improved raw estimator to the number of registers of each rank.
 fn ertl(histogram: &[u32; MAX_RANK as usize + 1]) -> f64 {
     let m = REGISTERS as f64;
     let last = histogram.len() - 1;
@@ -125,7 +125,7 @@ fn tau(mut x: f64) -> f64 {
     }
 }
 
-/// Registers above 0, ascending.
+/// Returns the registers above 0, ascending.
 fn decode(bytes: &[u8]) -> Result<Vec<(u16, u8)>> {
     let wrong = |offset: usize, expected: &str| {
         Error::corruption(format!("hyperloglog sketch at offset {offset}: expected {expected}"))
@@ -178,7 +178,7 @@ pub(super) fn make_hyperloglog(parameter: Option<&[u8]>) -> Option<Arc<dyn Merge
     parameter.is_none().then(|| Arc::new(HyperLogLog) as Arc<dyn MergeOperator>)
 }
 
-/// Writes the union; answers whether all pieces were sketches.
+/// Writes the union. Returns whether all pieces were sketches.
 fn unite<'a>(pieces: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) -> bool {
     let mut ranks = BTreeMap::new();
     for piece in pieces {

@@ -1,9 +1,10 @@
 //! `json_merge_patch`: JSON documents changed by JSON merge patches (RFC 7396).
 //!
-//! Values are written in one way only: no spaces, keys ascending, so equal documents are equal
-//! bytes. Numbers other than 64-bit integers are 64-bit fractions.
+//! Values have one spelling: no spaces, keys ascending. So equal documents are equal bytes. Numbers
+//! other than 64-bit integers are 64-bit fractions.
 //!
-//! Not every two patches are one patch (H7), so `partial` composes only what is one:
+//! Some pairs of patches are not equal to one patch (H7), so `partial` composes only pairs that
+//! are:
 //! ```text
 //! {"a":1} {"b":2}          ->  {"a":1,"b":2}
 //! {"a":null} {"a":{"b":1}} ->  kept: no patch says "replace what was in a"
@@ -26,7 +27,7 @@ fn parse(bytes: &[u8]) -> Option<Value> {
     serde_json::from_slice(bytes).ok()
 }
 
-/// What a patch makes of a document.
+/// Applies a patch to a document.
 fn apply(document: Value, patch: Value) -> Value {
     let Value::Object(patch) = patch else { return patch };
     let mut members = match document {
@@ -42,7 +43,7 @@ fn apply(document: Value, patch: Value) -> Value {
     Value::Object(members)
 }
 
-/// The one patch that does what the first and then the second do, if there is one.
+/// Returns the single patch with the effect of the first and then the second, if there is one.
 fn compose(first: Value, second: Value) -> Option<Value> {
     let Value::Object(second) = second else { return Some(second) };
     let Value::Object(mut members) = first else { return None };
@@ -56,7 +57,7 @@ fn compose(first: Value, second: Value) -> Option<Value> {
     Some(Value::Object(members))
 }
 
-/// Writes without spaces, keys ascending.
+/// Writes a document without spaces, keys ascending.
 fn write(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(members) => {

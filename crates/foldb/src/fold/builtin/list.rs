@@ -1,12 +1,12 @@
-//! `list` and `listlast:N`: elements in the order they were merged. Unlike `append`, elements keep
-//! their boundaries, whatever bytes they hold.
+//! `list` and `listlast:N`: elements in the order in which they were merged. Unlike `append`,
+//! elements keep their boundaries, whatever bytes they hold.
 //!
 //! ```text
 //! operand = partial result = value:   any number of   | length varint | element |
 //! ```
 //!
-//! A value of one element is an operand of one element, so putting it is merging it onto nothing.
-//! `listlast` takes operands of at most N elements; a longer base is cut to its last N.
+//! A value of one element is also an operand of one element, so a put of it equals a merge onto
+//! nothing. `listlast` takes operands of at most N elements, and cuts a longer base to its last N.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::encoding::{ByteReader, put_length_delimited};
 use crate::error::Result;
 use crate::fold::operator::{Full, Growth, MergeOperator, Partial, TextForm};
 
-/// The operand that appends these elements, which is also the value that holds them.
+/// Makes the operand that appends these elements. It is also the value that holds them.
 ///
 /// # Example
 /// ```
@@ -37,10 +37,10 @@ pub fn operand<E: AsRef<[u8]>>(elements: impl IntoIterator<Item = E>) -> Vec<u8>
     out
 }
 
-/// The elements of a value (or operand), oldest first.
+/// Returns the elements of a value (or operand), oldest first.
 ///
 /// # Errors
-/// `Corruption`, with the offset, where the bytes are no list.
+/// `Corruption`, with the offset, if the bytes are not a list.
 ///
 /// # Example
 /// ```
@@ -57,7 +57,7 @@ pub fn elements(value: &[u8]) -> Result<Vec<&[u8]>> {
     Ok(elements)
 }
 
-/// How many elements `listlast` keeps when it is not told.
+/// How many elements `listlast` keeps without a parameter.
 const DEFAULT_LAST: u32 = 100;
 
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub(super) fn make_list(parameter: Option<&[u8]>) -> Option<Arc<dyn MergeOperato
 const GRAMMAR: &str = "a list (elements, each behind its length as a varint)";
 
 impl List {
-    /// Joins what is well formed.
+    /// Joins well-formed pieces.
     fn join<'a>(pieces: impl Iterator<Item = &'a [u8]> + Clone, out: &mut Vec<u8>) -> bool {
         out.reserve(pieces.clone().map(<[u8]>::len).sum());
         for piece in pieces {

@@ -1,7 +1,7 @@
-//! The operators every foldb knows, by RocksDB's names where it has one.
+//! The built-in operators, by RocksDB's names where RocksDB has one.
 //!
-//! Those without parameters have ids that never change; the others get an id from the database at
-//! first use.
+//! Operators without parameters have ids that never change. The others get an id from the database
+//! at their first use.
 
 mod append;
 mod bits;
@@ -26,7 +26,7 @@ use crate::key::OperatorId;
 pub struct BuiltinInfo {
     /// Its name.
     pub name: &'static str,
-    /// What stands after the colon, if it takes a parameter.
+    /// The parameter after the colon, if it takes one.
     pub parameter: Option<&'static str>,
     /// How operands and values are written as text.
     pub text: TextForm,
@@ -34,7 +34,7 @@ pub struct BuiltinInfo {
     pub summary: &'static str,
     /// An operand as text.
     pub example: &'static str,
-    /// Its id for ever, when it is used without a parameter.
+    /// The permanent id of the operator without a parameter.
     pub(crate) id: Option<OperatorId>,
     make: Make,
 }
@@ -217,7 +217,7 @@ const BUILTINS: &[BuiltinInfo] = &[
     },
 ];
 
-/// All built-in operators.
+/// Returns all built-in operators.
 ///
 /// # Example
 /// ```
@@ -227,16 +227,16 @@ pub fn builtins() -> &'static [BuiltinInfo] {
     BUILTINS
 }
 
-/// The built-in of this name.
+/// Returns the built-in of this name.
 pub(crate) fn builtin(name: &str) -> Option<&'static BuiltinInfo> {
     BUILTINS.iter().find(|builtin| builtin.name == name)
 }
 
 impl BuiltinInfo {
-    /// The operator with these parameter bytes.
+    /// Makes the operator with these parameter bytes.
     ///
     /// # Errors
-    /// `InvalidArgument` when it takes no such parameter.
+    /// `InvalidArgument` if it takes no such parameter.
     pub fn instantiate(&self, parameter: Option<&[u8]>) -> Result<Arc<dyn MergeOperator>> {
         (self.make)(parameter).ok_or_else(|| {
             let wanted = self.parameter.unwrap_or("none");

@@ -1,8 +1,8 @@
 //! `float64add`, `uint64max` and `uint64min`: 8-byte little-endian numbers other than counters.
 //!
-//! Sums of fractions depend on their order, so `float64add` never folds without the base (H7): it
-//! adds from the oldest operand to the newest, and a flush changes no answer. A sum that is not a
-//! number has one bit pattern on every machine.
+//! A sum of fractions depends on the order of its terms. So `float64add` never folds without the
+//! base (H7): it adds from the oldest operand to the newest, and a flush changes no answer. A sum
+//! that is not a number (NaN) has one bit pattern on every machine.
 //!
 //! ```text
 //! PUT.1(1e16) +1 +1   reads 1e16; folding 1+1 first would read 1e16+2
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::fold::operator::{Full, Growth, MergeOperator, Partial, TextForm};
 
-/// The one sum that is not a number.
+/// The single bit pattern for a sum that is not a number (NaN).
 const NOT_A_NUMBER: u64 = 0x7ff8_0000_0000_0000;
 
 #[derive(Debug)]

@@ -1,4 +1,5 @@
-//! `put`: the last operand wins. A blind write in the shape of a merge, for code that only merges.
+//! `put`: the last operand wins. It is a blind write in the form of a merge, for code that only
+//! merges.
 
 use std::sync::Arc;
 

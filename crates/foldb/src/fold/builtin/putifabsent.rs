@@ -1,4 +1,4 @@
-//! `putifabsent`: the first value stays. A claim, a creation time, in one blind write.
+//! `putifabsent`: the first value stays. One blind write stores a claim or a creation time.
 
 use std::sync::Arc;
 

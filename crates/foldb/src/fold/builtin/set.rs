@@ -1,13 +1,13 @@
-//! `set`: members that are added and removed blindly. The last word about a member counts.
+//! `set`: blind writes add and remove members. The newest change of a member counts.
 //!
 //! ```text
 //! operand = partial result:   any number of   | '+' or '-' | length varint | member |
 //! value: the same, with '+' only
 //! ```
 //!
-//! Members are strictly ascending. A partial result keeps its removals, because what lies below is
-//! not known: `+x -x` comes to `-x`, not to nothing. A key whose set becomes empty is deleted. A
-//! removal in a base (put there by hand) removes nothing and is dropped by the next fold.
+//! Members are strictly ascending. A partial result keeps its removals, because the members below
+//! are unknown: `+x -x` gives `-x`, not nothing. A key whose set becomes empty is deleted. A
+//! removal in a base that the user put removes nothing, and the next fold drops it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::fold::operator::{Full, MergeOperator, Partial, TextForm};
 const ADD: u8 = b'+';
 const REMOVE: u8 = b'-';
 
-/// The operand that adds a member, which is also the value that holds it alone.
+/// Makes the operand that adds a member. It is also the value that holds only this member.
 ///
 /// # Example
 /// ```
@@ -41,7 +41,7 @@ pub fn add(member: impl AsRef<[u8]>) -> Vec<u8> {
     encoded(ADD, member.as_ref())
 }
 
-/// The operand that removes a member.
+/// Makes the operand that removes a member.
 ///
 /// # Example
 /// ```
@@ -52,10 +52,10 @@ pub fn remove(member: impl AsRef<[u8]>) -> Vec<u8> {
     encoded(REMOVE, member.as_ref())
 }
 
-/// The members of a value, ascending in the order of their bytes.
+/// Returns the members of a value, ascending in the order of their bytes.
 ///
 /// # Errors
-/// `Corruption` where the bytes are no set.
+/// `Corruption` if the bytes are not a set.
 ///
 /// # Example
 /// ```
@@ -74,7 +74,7 @@ fn encoded(sign: u8, member: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Signs and members, ascending.
+/// Returns the signs and members, ascending.
 fn changes(bytes: &[u8]) -> Result<Vec<(u8, &[u8])>> {
     let mut reader = ByteReader::new(bytes);
     let mut changes: Vec<(u8, &[u8])> = Vec::new();
@@ -104,7 +104,7 @@ pub(super) fn make_set(parameter: Option<&[u8]>) -> Option<Arc<dyn MergeOperator
     parameter.is_none().then(|| Arc::new(Set) as Arc<dyn MergeOperator>)
 }
 
-/// The last sign of each member, oldest piece first; nothing if a piece is malformed.
+/// Returns the last sign of each member. Pieces come oldest first; a malformed piece gives `None`.
 fn latest<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Option<BTreeMap<&'a [u8], u8>> {
     let mut latest = BTreeMap::new();
     for piece in pieces {
