@@ -246,7 +246,8 @@ mod tests {
         let Err(Failure::Message(message)) = from(&["--adopt_logs=yes"]) else { panic!("taken") };
         assert_eq!(
             message,
-            "--adopt_logs: logs are not adopted 'yes', only never, in_key_order, always"
+            "--adopt_logs: unknown value 'yes' for adopt_logs: expected one of never, in_key_order, \
+             always"
         );
     }
 

@@ -1,8 +1,7 @@
-//! What takes memory, item by item, and the counters behind the items.
+//! Memory use, item by item, and the counters behind the items.
 //!
-//! Memory that comes and goes with an object is charged to a [`Gauge`] by a [`Charge`] that the
-//! object owns, so that it is counted exactly as long as it is there: a table that was closed while
-//! somebody reads it still counts.
+//! A [`Charge`] that an object owns charges the object's memory to a [`Gauge`]. So memory counts
+//! exactly as long as it exists: a table that was closed during a read still counts.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldb_chains::Chains;
 
-/// Where the memory of a [`crate::Runtime`] is, in bytes: of one database, or of all that share the
-/// runtime together. The sum stays within [`MemoryUsage::budget`], but for what readers pin.
+/// The memory use of a [`crate::Runtime`], in bytes: of one database, or of all that share the
+/// runtime. The sum stays within [`MemoryUsage::budget`], except for memory that readers pin.
 ///
-/// Not in it: what belongs to the caller (batches, values that were copied out), the heads of files
+/// It excludes memory of the caller (batches, values that were copied out), the heads of files
 /// (about 2 KiB a table), and what the allocator keeps for itself.
 ///
 /// # Example
@@ -30,31 +29,31 @@ use foldb_chains::Chains;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUsage {
-    /// What all of it may take together: see [`crate::Options::memory_budget`].
+    /// The limit for all items together: see [`crate::Options::memory_budget`].
     pub budget: u64,
-    /// Memtables that are written to: records, index, and order where somebody iterated.
+    /// Memtables that take writes: records, index, and the key order that iterators made.
     pub active_memtables: u64,
     /// Memtables that wait for their flush.
     pub sealed_memtables: u64,
-    /// Flushed memtables that a value, iterator or snapshot's reader still holds. No write waits
-    /// for this memory: only the reader can give it back.
+    /// Flushed memtables that a value, an iterator or a snapshot's reader still holds. No write
+    /// waits for this memory: only the reader can release it.
     pub pinned_memtables: u64,
     /// Memory of dropped memtables, kept for the next ones.
     pub spare_memtables: u64,
     /// Cached blocks.
     pub block_cache: u64,
-    /// Indexes of open tables, and of open value segments where the records lie that a merge kept.
+    /// Indexes of open tables, and of open value segments that a merge rewrote.
     pub indexes: u64,
     /// Filters of open tables. A filter is loaded when a read first asks it.
     pub filters: u64,
-    /// What flushes and compactions in progress read ahead, gather and fold.
+    /// Read-ahead, gathered data and folds of the flushes and compactions in progress.
     pub background: u64,
     /// The mapped windows through which logs are written.
     pub logs: u64,
 }
 
 impl MemoryUsage {
-    /// The items, by name: all but the budget.
+    /// Returns the items by name: all but the budget.
     pub fn items(&self) -> [(&'static str, u64); 9] {
         [
             ("active_memtables", self.active_memtables),
@@ -69,7 +68,7 @@ impl MemoryUsage {
         ]
     }
 
-    /// All items together.
+    /// Returns the sum of all items.
     pub fn total(&self) -> u64 {
         self.items().iter().map(|(_, bytes)| bytes).sum()
     }
@@ -98,9 +97,9 @@ impl Charge {
         Charge { gauge: Arc::clone(gauge), bytes }
     }
 
-    /// Charges `bytes` instead of what was.
+    /// Replaces the charge by `bytes`.
     pub(crate) fn set(&mut self, bytes: usize) {
-        // Wrapping: a difference below zero is one that wraps.
+        // Wrapping addition also subtracts: a negative difference wraps around.
         self.gauge.0.fetch_add(bytes.wrapping_sub(self.bytes), Ordering::Relaxed);
         self.bytes = bytes;
     }
@@ -112,17 +111,17 @@ impl Drop for Charge {
     }
 }
 
-/// A write buffer in the books on memory.
+/// A write buffer as the memory ledger sees it.
 pub(crate) trait WriteBuffer: Debug + Send + Sync {
-    /// Whether it is being filled.
+    /// Returns whether it is being filled.
     fn is_active(&self) -> bool;
-    /// Whether it waits for its flush.
+    /// Returns whether it waits for its flush.
     fn is_waiting(&self) -> bool;
-    /// Whether it holds no write.
+    /// Returns whether it holds no write.
     fn is_empty(&self) -> bool;
-    /// The memory of its records, which a value that lies in it may keep for longer.
+    /// Returns the memory of its records. A value that lies in it may keep it for longer.
     fn chains(&self) -> &Arc<Chains>;
-    /// Bytes it takes beside its chains.
+    /// Returns the bytes it uses beside its chains.
     fn bytes_beside_chains(&self) -> usize;
 }
 
@@ -143,7 +142,7 @@ mod tests {
         assert_eq!(gauge.get(), 0);
     }
 
-    /// The sum leaves nothing out but the budget.
+    /// The sum includes every item except the budget.
     #[test]
     fn every_item_is_in_the_sum() {
         let debug = format!("{:?}", MemoryUsage::default());

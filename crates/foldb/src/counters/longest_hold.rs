@@ -1,14 +1,14 @@
-//! How long locks were held that readers and writers may wait for.
+//! How long threads held the locks that readers and writers may wait for.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use foldb_env::thread_cpu_time;
 
-/// The longest time that a lock was held since somebody asked.
+/// The longest time that a lock was held since the last query.
 ///
-/// Time on the clock is what others may have waited. It has times in it when the holder did not
-/// have the processor; its processor time has not.
+/// The wall time is what other threads may have waited. It includes time in which the holder was
+/// off the processor; the processor time does not.
 #[derive(Debug, Default)]
 pub(crate) struct LongestHold {
     wall_nanos: AtomicU64,
@@ -23,14 +23,14 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    /// The longer one of each.
+    /// Returns the longer of both, for each of the two times.
     pub(crate) fn max(self, other: Hold) -> Hold {
         Hold { wall: self.wall.max(other.wall), cpu: self.cpu.max(other.cpu) }
     }
 }
 
 impl LongestHold {
-    /// Does `work`, for which the caller holds the lock.
+    /// Runs `work`, for which the caller holds the lock.
     pub(crate) fn measure<T>(&self, work: impl FnOnce() -> T) -> T {
         let (wall, cpu) = (Instant::now(), thread_cpu_time());
         let done = work();
@@ -39,7 +39,7 @@ impl LongestHold {
         done
     }
 
-    /// The longest since the last call.
+    /// Returns the longest hold since the last call.
     pub(crate) fn take(&self) -> Hold {
         let take = |nanos: &AtomicU64| Duration::from_nanos(nanos.swap(0, Ordering::Relaxed));
         Hold { wall: take(&self.wall_nanos), cpu: take(&self.cpu_nanos) }

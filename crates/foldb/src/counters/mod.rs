@@ -1,4 +1,4 @@
-//! What the engine counts, and how long its locks were held.
+//! The engine's counters, and how long its locks were held.
 
 mod longest_hold;
 mod totals;

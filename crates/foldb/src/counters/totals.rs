@@ -1,11 +1,11 @@
-//! Counters of everything the engine did, carried from open to open in the manifest.
+//! Counters of everything that the engine did. The manifest carries them from open to open.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::settings::MAX_LEVELS;
 use crate::stats::Stats;
 
-/// What is counted. The order is the manifest's: new ones go to the end.
+/// The counters. The order is the manifest's: new ones go to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Total {
@@ -42,10 +42,10 @@ pub(crate) enum Total {
 
 const COUNT: usize = Total::BytesAdopted as usize + 1;
 
-/// Totals since the database was created. What the manifest stores is the bytes written into each
-/// of [`MAX_LEVELS`] levels, then these in order, so that new ones can go to the end.
+/// Totals since the database was created. The manifest stores the bytes written into each of
+/// [`MAX_LEVELS`] levels, then these totals in order. So new ones can go to the end.
 ///
-/// What each write counts comes first, on a cache line apart from what readers count.
+/// The counters of each write come first, on a cache line apart from those of readers.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Totals {
@@ -63,7 +63,7 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// Continues where an earlier open left off.
+    /// Continues from the totals of an earlier open.
     pub(crate) fn restore(&self, stored: &[u64]) {
         let (levels, totals) = stored.split_at(stored.len().min(MAX_LEVELS));
         for (counter, stored) in self.totals.iter().zip(totals) {
@@ -74,7 +74,7 @@ impl Totals {
         }
     }
 
-    /// What the manifest stores.
+    /// Returns the numbers that the manifest stores.
     pub(crate) fn to_vec(&self) -> Vec<u64> {
         let all = self.level_bytes.iter().chain(&self.totals);
         all.map(|counter| counter.load(Ordering::Relaxed)).collect()
@@ -85,14 +85,14 @@ impl Totals {
         self.totals[total as usize].fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// Adds without a locked instruction. For counters with one writer at a time.
+    /// Adds without a locked instruction, for counters with one writer at a time.
     #[inline]
     pub(crate) fn add_exclusive(&self, total: Total, amount: u64) {
         let counter = &self.totals[total as usize];
         counter.store(counter.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
     }
 
-    /// Notes bytes written into a level.
+    /// Adds bytes written into a level.
     pub(crate) fn add_level_bytes(&self, level: usize, bytes: u64) {
         self.level_bytes[level].fetch_add(bytes, Ordering::Relaxed);
     }
@@ -106,7 +106,7 @@ impl Totals {
         self.totals[total as usize].load(Ordering::Relaxed)
     }
 
-    /// The totals as users see them; figures of the present moment are left at zero.
+    /// Returns the totals as users see them. Figures of the present moment stay zero.
     pub(crate) fn to_stats(&self) -> Stats {
         let get = |total| self.get(total);
         Stats {
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!((totals.level_bytes(0), totals.level_bytes(MAX_LEVELS - 1)), (11, 13));
     }
 
-    /// A database of an earlier version stored fewer, one of a later version more.
+    /// A database of an earlier version stores fewer totals, one of a later version more.
     #[test]
     fn fewer_or_more_are_the_same_ones() {
         let stored = some().to_vec();

@@ -4,19 +4,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, ErrorKind};
 
-/// Whether the database was closed. From then on its files are another opener's, who may remove
-/// them: an iterator that needs one which is not open finds it as it was, or learns why it does
-/// not.
+/// Whether the database was closed. After a close another opener owns the files and may remove
+/// them. An iterator that needs a file which is not open either finds the file unchanged, or gets
+/// an error with the reason.
 #[derive(Debug, Default)]
 pub(crate) struct Closed(AtomicBool);
 
 impl Closed {
-    /// Notes that it is.
+    /// Notes that the database was closed.
     pub(crate) fn note(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    /// What a failure to open a file means.
+    /// Explains a failure to open a file.
     #[cold]
     pub(crate) fn explain(&self, error: Error) -> Error {
         if !self.0.load(Ordering::Acquire) {

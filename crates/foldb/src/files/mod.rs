@@ -1,6 +1,7 @@
 //! The files of a database: their names, how many are open, and those that wait to be removed.
 //!
-//! This room knows no format: a table and a segment are files that can be closed and removed.
+//! This module knows no format: it treats a table or a segment as a file that can be closed and
+//! removed.
 
 mod closed;
 mod names;

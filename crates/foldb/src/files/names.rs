@@ -1,4 +1,4 @@
-//! What files a database has and what they are called.
+//! The files of a database and their names.
 //!
 //! ```text
 //! CURRENT           name of the manifest in force, and a newline
@@ -13,8 +13,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// No manifest says of a larger number that it is the next file's: a file each nanosecond takes a
-/// century to get there. A larger one is refused, so that numbers never run out.
+/// Largest number that a manifest may give as the next file's: at a file per nanosecond, reaching
+/// it takes a century. A larger number is refused, so that numbers never run out.
 pub(crate) const MAX_FILE_NUMBER: u64 = 1 << 62;
 
 /// A file of a database, by its name.
@@ -31,7 +31,7 @@ pub(crate) enum FileKind {
 }
 
 impl FileKind {
-    /// Its number, where it has one.
+    /// Returns the file's number, if its kind has one.
     pub(crate) fn number(self) -> Option<u64> {
         match self {
             FileKind::Manifest(number)
@@ -42,7 +42,7 @@ impl FileKind {
         }
     }
 
-    /// What a name in the database's directory stands for; `None` for files that are not ours.
+    /// Parses a name in the database's directory; `None` for a file that foldb did not make.
     pub(crate) fn parse(name: &str) -> Option<FileKind> {
         match name {
             "CURRENT" => return Some(FileKind::Current),
@@ -51,7 +51,8 @@ impl FileKind {
             "CURRENT.tmp" | "CLOSED.tmp" => return Some(FileKind::Temporary),
             _ => {}
         }
-        // Only names that we would give: another one may mean a number whose file is not there.
+        // Accept only names that foldb gives: another spelling may mean a number whose file is
+        // absent.
         let number = |digits: &str| {
             let canonical = digits.bytes().all(|byte| byte.is_ascii_digit())
                 && (digits.len() == 6 || (digits.len() > 6 && !digits.starts_with('0')));
@@ -85,7 +86,7 @@ impl FileNames {
         &self.directory
     }
 
-    /// Path of a file. A temporary one is the next `CURRENT`.
+    /// Returns the path of a file. The temporary file is the next `CURRENT`.
     pub(crate) fn of(&self, kind: FileKind) -> PathBuf {
         match kind {
             FileKind::Current => self.current(),
@@ -115,7 +116,7 @@ impl FileNames {
         self.directory.join("CLOSED.tmp")
     }
 
-    /// The files that may never have been finished.
+    /// Returns the files that may be unfinished.
     pub(crate) fn temporaries(&self) -> [PathBuf; 2] {
         [self.current_temporary(), self.closed_temporary()]
     }
@@ -141,7 +142,7 @@ impl FileNames {
     }
 }
 
-/// Name of a manifest, as `CURRENT` holds it.
+/// Returns the name of a manifest, as `CURRENT` holds it.
 pub(crate) fn manifest_name(number: u64) -> String {
     format!("MANIFEST-{number:06}")
 }

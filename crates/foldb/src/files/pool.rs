@@ -1,7 +1,7 @@
-//! Open files: how many there may be, and which is closed for another.
+//! Open files: how many there may be, and which one is closed to make room for another.
 //!
-//! Several databases may share a [`FilePool`]. It knows neither tables nor segments, only that a
-//! file can be closed unless it was used lately (second chance).
+//! Several databases may share a [`FilePool`]. It knows neither tables nor segments. It knows only
+//! that a file can be closed unless it was used lately (second chance).
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -18,8 +18,8 @@ pub(crate) struct InUse;
 
 /// A file that a pool may close.
 pub(crate) trait PooledFile: Debug + Send + Sync {
-    /// Keeps the file open no longer, unless it was used since the last call. The answer is what is
-    /// let go of: it is closed when the caller drops it.
+    /// Closes the file unless it was used since the last call. The file itself is closed when the
+    /// caller drops the returned value.
     ///
     /// # Errors
     /// It was used.
@@ -29,7 +29,7 @@ pub(crate) trait PooledFile: Debug + Send + Sync {
     fn is_open(&self) -> bool;
 }
 
-/// What bounds the open tables of all databases that share it.
+/// The limit on the open tables of all databases that share it.
 #[derive(Debug)]
 pub(crate) struct FilePool {
     /// Bytes of the indexes and properties of open tables.
@@ -38,15 +38,15 @@ pub(crate) struct FilePool {
     filters: Arc<Gauge>,
     /// Most open at once.
     limit: usize,
-    /// Bytes that indexes and filters may take, beside the one table that somebody needs.
+    /// Bytes that indexes and filters may use, beside the one table that a reader needs.
     room: AtomicUsize,
     /// Tables that stay open for read-only databases, beside those that may be closed.
     held: AtomicUsize,
     /// Open tables, in the order the eviction hand visits them (second chance).
     clock: Mutex<VecDeque<Weak<dyn PooledFile>>>,
-    /// Segment files that are open, likewise.
+    /// Open segment files, in the order of their own clock hand.
     segments: Mutex<VecDeque<Weak<dyn PooledFile>>>,
-    /// How long somebody held their lock.
+    /// The longest time that a thread held the lock of the segments.
     pub(crate) longest_segments_hold: LongestHold,
 }
 
@@ -61,11 +61,11 @@ impl FilePool {
         FilePool { indexes, filters, limit, room, held, clock, segments, longest_segments_hold }
     }
 
-    /// Notes an open segment file, and closes others that are too many, whichever database they are
-    /// of.
+    /// Notes an open segment file, and closes others beyond the limit, whichever database owns
+    /// them.
     pub(crate) fn note_segment(&self, file: Weak<dyn PooledFile>) {
         let limit = (self.limit / SEGMENTS_SHARE).max(1);
-        // Closed, and perhaps removed, after the lock.
+        // Closed, and perhaps removed, after the lock is released.
         let mut let_go = Vec::new();
         let mut clock = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
         self.longest_segments_hold.measure(|| {
@@ -88,33 +88,32 @@ impl FilePool {
         drop(let_go);
     }
 
-    /// Counts tables that another pool keeps open whatever the limit is: there is less left for
-    /// these.
+    /// Counts tables that another pool keeps open whatever the limit is. They lower the limit for
+    /// the other tables.
     pub(crate) fn hold(pool: &Arc<FilePool>, tables: usize) -> HeldFiles {
         pool.held.fetch_add(tables, Ordering::Relaxed);
         pool.evict(&mut pool.lock(), 0);
         HeldFiles { pool: Arc::clone(pool), tables }
     }
 
-    /// Bytes that indexes and filters take.
+    /// Returns the bytes that indexes and filters use.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.indexes.get() + self.filters.get()
     }
 
-    /// Counts an index of other files among those of the tables; `None` where there is no room to
+    /// Counts an index of other files together with those of tables; `None` if there is no room to
     /// keep it.
     pub(crate) fn charge_index(&self, bytes: usize) -> Option<Charge> {
         let fits = self.memory_bytes() + bytes <= self.room.load(Ordering::Relaxed);
         fits.then(|| Charge::new(&self.indexes, bytes))
     }
 
-    /// Counts an index that is kept even where there is no room: it must be small beside what it is
-    /// of.
+    /// Counts an index that is kept even without room. It must be small compared with its file.
     pub(crate) fn charge_small_index(&self, bytes: usize) -> Charge {
         Charge::new(&self.indexes, bytes)
     }
 
-    /// Sets what indexes and filters may take, and closes the tables that are too many.
+    /// Sets the bytes that indexes and filters may use, and closes tables beyond that.
     pub(crate) fn set_room(&self, bytes: usize) {
         self.room.store(bytes, Ordering::Relaxed);
         self.trim();
@@ -127,15 +126,15 @@ impl FilePool {
         }
     }
 
-    /// Notes an open table, and closes others that are too many.
+    /// Notes an open table, and closes others beyond the limit.
     pub(crate) fn note_table(&self, file: Weak<dyn PooledFile>) {
         let mut clock = self.lock();
         self.evict(&mut clock, 1);
         clock.push_back(file);
     }
 
-    /// Closes tables until `more` fit beside the rest. The last one stays, whatever it takes: else
-    /// its reader would open it for ever.
+    /// Closes tables until `more` bytes fit beside the rest. The last table always stays: otherwise
+    /// its reader would reopen it for every read.
     fn evict(&self, clock: &mut VecDeque<Weak<dyn PooledFile>>, more: usize) {
         let mut seen = 2 * clock.len();
         while clock.len() + more + self.held.load(Ordering::Relaxed) > self.limit

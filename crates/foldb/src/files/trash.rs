@@ -1,6 +1,6 @@
 //! Files that no version refers to any more.
 //!
-//! Readers only note such a file here, and a worker is told to unlink it: no reader ever does.
+//! The last reader of such a file only notes it here. A worker unlinks it; a reader never does.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,12 +19,12 @@ pub(crate) struct Trash {
 }
 
 impl Trash {
-    /// Has this called for each file that is thrown away. It must not wait for a lock.
+    /// Sets the function that is called for each discarded file. It must not wait for a lock.
     pub(crate) fn listen(&self, listener: impl Fn() + Send + Sync + 'static) {
         let _only_one = self.listener.set(Box::new(listener));
     }
 
-    /// Takes a file to be unlinked.
+    /// Adds a file to be unlinked.
     pub(crate) fn throw(&self, file: FileKind) {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
         if let Some(listener) = self.listener.get() {
@@ -32,23 +32,23 @@ impl Trash {
         }
     }
 
-    /// Notes that a table will come here as soon as its last reader lets go of it.
+    /// Notes that a table will arrive here as soon as its last reader drops it.
     pub(crate) fn expect_table(&self) {
         self.tables.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes a table that was expected.
+    /// Adds a table that was expected.
     pub(crate) fn throw_table(&self, number: u64) {
         self.tables.fetch_sub(1, Ordering::Relaxed);
         self.throw(FileKind::Table(number));
     }
 
-    /// Takes what is there.
+    /// Takes out all files.
     pub(crate) fn empty(&self) -> Vec<FileKind> {
         std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether a file is here, or a table is still to come.
+    /// Returns whether a file is here, or a table is still expected.
     pub(crate) fn is_expected(&self) -> bool {
         let is_thrown = !self.files.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         is_thrown || self.tables.load(Ordering::Relaxed) > 0

@@ -11,7 +11,7 @@
 //! grouping   full(base, [partial(partial(a b) c)]) = full(base, [partial(a partial(b c))])
 //! word       fold_word(a, b), if anything, = partial([a b])
 //! accepted   operands that check_operand accepts fold onto nothing
-//! upgrade    older.full(base, [a b]) = full(base, [upgrade(a) upgrade(b)])   where versions are given
+//! upgrade    older.full(base, [a b]) = full(base, [upgrade(a) upgrade(b)])   for given versions
 //! ```
 //!
 //! A delete is an outcome like any other: the next operand folds onto nothing. The kit checks order

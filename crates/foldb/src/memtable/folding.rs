@@ -1,22 +1,23 @@
-//! What the writer folds as it writes, so that chains stay short however often a key is merged.
-//! It never reads a table.
+//! Folds that the writer does as it writes, so that chains stay short however often a key is
+//! merged. The writer never reads a table.
 //!
-//! *In place*: an operand of 8 bytes is folded into the newest record by one atomic store, if no
-//! reader can tell (`foldb_chains::Pins`; H2) and no range delete lies between:
+//! *In place*: one atomic store folds an operand of 8 bytes into the newest record. The conditions:
+//! no reader can tell (`foldb_chains::Pins`; H2), and no range delete lies between:
 //!
 //! ```text
-//! a.MERGE.90(+1), write 101 is a += 1, nobody pinned 90 or later     a.MERGE.90(+2)
+//! a.MERGE.90(+1), write 101 is a += 1, no pin at 90 or later     a.MERGE.90(+2)
 //! ```
 //!
-//! *By sixteens*: whenever a key got its 16th, 32nd, … record, the newest 16 are folded into one
-//! that is laid over them; whenever it got its 256th, the newest 16 of those, and so on, like the
-//! digits of a counter. So n operands are folded by O(n) calls, a byte is copied O(log n) times, a
-//! chain of n operands has at most 15 log16(n) records, and a snapshot finds its own among the
-//! folded ones by going down as many levels (H3, H9). What was folded stays readable behind the
-//! fold, so snapshots do not keep chains long; flushes give each snapshot its part.
+//! *By sixteens*: when a key gets its 16th, 32nd, … record, the newest 16 are folded into one
+//! record, which is laid over them. When it gets its 256th, the newest 16 of those are folded, and
+//! so on, like the digits of a counter. So O(n) calls fold n operands, and each byte is copied
+//! O(log n) times. A chain of n operands has at most 15 log16(n) records. A snapshot finds its own
+//! record among the folded ones by going down as many levels (H3, H9). Folded records stay readable
+//! behind the fold, so snapshots do not keep chains long; a flush writes the part that each
+//! snapshot sees.
 //!
-//! Operands that grow when they are folded are left alone once they are [`LARGE`] on average: a
-//! read then spends more on their bytes than on finding them.
+//! Operands that grow when they are folded are left alone once they have [`LARGE`] bytes on
+//! average: a read then spends more time on their bytes than on finding them.
 
 use foldb_chains::folded_bytes_needed;
 
@@ -28,31 +29,31 @@ use crate::memtable::{MemtableWriter, version_header};
 use crate::operation::Operation;
 use crate::value::Value;
 
-/// How many records are folded into one.
+/// How many records one fold replaces.
 const FAN_IN: usize = 16;
-/// The least number worth a fold: stretches begin and end where a base or another operator stands.
+/// The smallest number worth a fold. A stretch ends at a base or at another operator's operand.
 const LEAST: usize = FAN_IN / 4;
-/// Bytes from which on an operand is not copied only to have fewer of them. Finding a record costs
-/// a cache miss, about as much as copying this.
+/// Size in bytes from which operands that grow are no longer folded. Finding a record costs a cache
+/// miss, which takes about as long as copying this many bytes.
 const LARGE: usize = 1 << 10;
 
-/// What may be folded while a write is applied.
+/// The rules for folding while a write is applied.
 #[derive(Clone, Copy)]
 pub(crate) struct Folding<'a> {
-    /// Records above this sequence number may change in place: nobody may see them yet, or nobody
-    /// can tell.
+    /// Records above this sequence number may change in place: no reader sees them yet, or no
+    /// reader can tell.
     pub(crate) floor: SeqNo,
     pub(crate) operators: &'a Resolver,
 }
 
-/// What a fold needs, kept from one to the next.
+/// The buffers of a fold, reused by the next one.
 #[derive(Debug, Default)]
 pub(super) struct FoldBuffers {
     chain: Chain,
     scratch: Vec<u8>,
 }
 
-/// An operand folded into an accumulator, if the operator can.
+/// Folds an operand into an accumulator, if the operator can.
 #[inline]
 pub(super) fn fold_word(
     operator: Option<&dyn MergeOperator>,
@@ -60,12 +61,12 @@ pub(super) fn fold_word(
     operand: &[u8],
 ) -> Option<[u8; 8]> {
     let (operator, operand) = (operator?, operand.try_into().ok()?);
-    // An operator that panics here gets to see its operands when they are read.
+    // If an operator panics here, its operands stay and the read that folds them reports the panic.
     catch_unwind(AssertUnwindSafe(|| operator.fold_word(accumulator, operand))).unwrap_or(None)
 }
 
 impl MemtableWriter {
-    /// Folds what is due now that the key of `operation` has so many records.
+    /// Folds the records that are due, now that the key of `operation` has this number of records.
     #[inline]
     pub(super) fn fold_due(
         &mut self,
@@ -86,7 +87,7 @@ impl MemtableWriter {
         }
     }
 
-    /// Folds the newest records of this level. Whether there were any that could be folded.
+    /// Folds the newest records of this level. Returns whether any could be folded.
     fn fold_level(&mut self, hash: u64, key: &[u8], level: u8, operators: &Resolver) -> bool {
         let Some(stretch) = self.stretch(hash, key, level, operators) else { return false };
         let FoldBuffers { chain, scratch } = &mut self.buffers;
@@ -100,7 +101,8 @@ impl MemtableWriter {
         self.writer.fold_newest(hash, key, stretch, kind, operator, value).is_ok()
     }
 
-    /// Collects the newest neighbours of one operator and level. How many, if it is worth it.
+    /// Collects the newest neighbours of one operator and level. Returns their number, if it is
+    /// worth a fold.
     fn stretch(&mut self, hash: u64, key: &[u8], level: u8, operators: &Resolver) -> Option<usize> {
         let chain = &mut self.buffers.chain;
         chain.clear();

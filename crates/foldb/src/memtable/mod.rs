@@ -1,8 +1,8 @@
-//! The memtable: what was written and not yet flushed, as hash-indexed chains.
+//! The memtable: the writes that are not yet flushed, as hash-indexed chains.
 //!
-//! The chains themselves are the `foldb-chains` crate; here they meet the engine's kinds and
-//! values. Invariant: a memtable is written by one thread at a time (whoever holds its writer) and
-//! read by any number without a lock. How it folds what it writes is `folding`'s subject.
+//! The `foldb-chains` crate implements the chains; this module adds the engine's kinds and values.
+//! Invariant: one thread at a time writes a memtable (the thread that holds its writer), and any
+//! number of threads read it without a lock. The module `folding` says how the writer folds.
 
 mod folding;
 #[cfg(test)]
@@ -34,35 +34,35 @@ pub(crate) use usual::{Usual, fold_usual};
 pub(crate) struct Memtable {
     chains: Arc<Chains>,
     comparator: Arc<dyn Comparator>,
-    /// Ranges deleted, as an immutable set that each range delete replaces.
+    /// Deleted ranges, as an immutable set that each range delete replaces.
     range_tombstones: ArcSwapOption<RangeTombstones>,
-    /// Sequence number of the last range delete; 0 says that there is none, and no more is asked.
+    /// Sequence number of the last range delete. At 0 there is none, and readers skip the set.
     last_range_delete: AtomicU64,
     /// Bytes of range tombstones.
     range_bytes: AtomicUsize,
     /// Last sequence number applied, set when the memtable is sealed.
     sealed_through: AtomicU64,
-    /// Set when nobody needs it any more but readers who have it.
+    /// Set when only readers that already hold it need it.
     released: AtomicBool,
-    /// Set when its comparator panicked under a worker: no worker sorts it again.
+    /// Set when its comparator panicked on a worker: no worker sorts it again.
     unordered: AtomicBool,
 }
 
-/// The one who may write to a memtable.
+/// The right to write to a memtable.
 pub(crate) struct MemtableWriter {
     writer: Writer,
-    /// What the index takes before it has grown.
+    /// Bytes of the index before it grows.
     empty_bytes: usize,
-    /// Sequence number of the last range delete: nothing folds across it.
+    /// Sequence number of the last range delete: no fold crosses it.
     last_delete_range: SeqNo,
-    /// Room that must be left for the rest of the batch that is being applied.
+    /// Space that is kept for the rest of the batch being applied.
     reserved: usize,
     buffers: FoldBuffers,
     pub(crate) memtable: Arc<Memtable>,
 }
 
 impl MemtableWriter {
-    /// An empty memtable with room for `capacity` bytes of records and their overhead.
+    /// Makes an empty memtable with space for `capacity` bytes of records and their overhead.
     pub(crate) fn create(
         pool: &Arc<ArenaPool>,
         capacity: usize,
@@ -95,8 +95,8 @@ impl MemtableWriter {
         }
     }
 
-    /// Whether records of these needs (see [`record_bytes`]) still fit: into the memory there is,
-    /// and, index included, into the write buffer the memtable was made for.
+    /// Returns whether records of this size (see [`record_bytes`]) still fit. They must fit into
+    /// the memory there is and, index included, into the write buffer the memtable was made for.
     #[inline]
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         let chains = self.writer.chains();
@@ -104,29 +104,29 @@ impl MemtableWriter {
         chains.fits(bytes) && (grown + bytes <= chains.capacity() || self.memtable.is_empty())
     }
 
-    /// Whether records of these needs find room in the memory there is.
+    /// Returns whether records of this size fit into the memory there is.
     #[inline]
     pub(crate) fn has_space(&self, bytes: usize) -> bool {
         self.writer.chains().fits(bytes)
     }
 
-    /// What its writes take of the write buffer, index included.
+    /// Returns the bytes of the write buffer that its writes use, index included.
     #[inline]
     pub(crate) fn grown(&self) -> usize {
         self.memtable.bytes() - self.empty_bytes
     }
 
-    /// Keeps room for a batch of these needs: folds leave it free. Every write applied from now on
-    /// uses up its part.
+    /// Reserves space for a batch of this size: folds leave it free. Each write applied from now on
+    /// uses its part.
     #[inline]
     pub(crate) fn reserve(&mut self, bytes: usize) {
         self.reserved = bytes;
     }
 
-    /// Applies one write, folding where that is due.
+    /// Applies one write, and folds where that is due.
     ///
     /// # Panics
-    /// When it does not fit: the caller asks [`MemtableWriter::fits`] for the whole batch first.
+    /// If it does not fit. The caller asks [`MemtableWriter::fits`] for the whole batch first.
     #[inline]
     pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
         let Operation { kind, operator, key, value, .. } = *operation;
@@ -157,7 +157,8 @@ impl MemtableWriter {
         let next = known.as_deref().cloned().unwrap_or_default().with(tombstone);
         memtable.range_bytes.fetch_add(bytes, Ordering::Relaxed);
         memtable.range_tombstones.store(Some(Arc::new(next)));
-        // Before the write is published: who may see it also sees that there is something to see.
+        // Stored before the write is published: a reader that may see the write also sees this
+        // number.
         memtable.last_range_delete.store(seqno, Ordering::Release);
         self.last_delete_range = seqno;
         self.writer.note_range_delete(seqno);
@@ -166,10 +167,10 @@ impl MemtableWriter {
 
 const _: () = assert!(Kind::Delete as u8 == foldb_chains::DELETED);
 
-/// What a range tombstone takes beside itself: its places in trees and skylines.
+/// Bytes of a range tombstone beside itself: its places in trees and skylines.
 const RANGE_OVERHEAD: usize = 256;
 
-/// The ends of a range delete; `None` if no key can lie between them.
+/// Returns the ends of a range delete; `None` if no key can lie between them.
 fn edges(operation: &Operation<'_>, comparator: &dyn Comparator) -> Option<(Edge, Edge)> {
     let (start, end) = operation.range();
     let start = match start {
@@ -182,13 +183,13 @@ fn edges(operation: &Operation<'_>, comparator: &dyn Comparator) -> Option<(Edge
         Bound::Included(key) => Edge::Behind(key.into()),
         Bound::Excluded(key) => Edge::Before(key.into()),
     };
-    // The write is logged already. A comparator that panics only now, over ends that it has
-    // compared before, does so again in background work, which can say so.
+    // The write is already logged. A comparator that panics only now, over ends that it compared
+    // before, panics again in background work, which reports it.
     let is_range = guarded(|| start.compare(comparator, &end).is_lt()).unwrap_or(true);
     is_range.then_some((start, end))
 }
 
-/// Upper bound of what one write takes of a memtable's capacity, in bytes.
+/// Returns an upper bound of the bytes that one write uses of a memtable's capacity.
 #[inline]
 pub(crate) fn bytes_needed(write: &Operation<'_>) -> usize {
     let (key, value) = (write.key.len(), write.value.len());
@@ -201,8 +202,8 @@ pub(crate) fn bytes_needed(write: &Operation<'_>) -> usize {
 }
 
 impl Memtable {
-    /// Records of `key` up to `seqno`, pushed onto the chain newest first. Whether older ones in
-    /// other places still matter.
+    /// Pushes the records of `key` up to `seqno` onto the chain, newest first. Returns whether
+    /// older records elsewhere still matter.
     #[inline]
     pub(crate) fn collect(&self, hash: u64, key: &[u8], seqno: SeqNo, chain: &mut Chain) -> bool {
         if let Some(tombstones) = self.range_tombstones() {
@@ -217,8 +218,8 @@ impl Memtable {
         true
     }
 
-    /// Shows the records of `key` up to `seqno`, newest first, and the bytes of their values;
-    /// answers up to where a range delete covers it, 0 for nowhere.
+    /// Shows the records of `key` up to `seqno`, newest first, and the bytes of their values.
+    /// Returns the sequence number up to which a range delete covers the key, 0 for none.
     pub(crate) fn records_of(
         &self,
         hash: u64,
@@ -233,12 +234,12 @@ impl Memtable {
         tombstones.map_or(0, |tombstones| tombstones.cover(&*self.comparator, key, seqno))
     }
 
-    /// A cursor over the records up to `seqno`.
+    /// Returns a cursor over the records up to `seqno`.
     pub(crate) fn cursor(&self, seqno: SeqNo) -> Cursor {
         self.chains.cursor(seqno)
     }
 
-    /// The ranges deleted, if there are any.
+    /// Returns the deleted ranges, if there are any.
     #[inline]
     pub(crate) fn range_tombstones(&self) -> Option<Arc<RangeTombstones>> {
         if self.last_range_delete.load(Ordering::Acquire) == 0 {
@@ -247,77 +248,79 @@ impl Memtable {
         self.range_tombstones.load_full()
     }
 
-    /// A cursor over all records, for a flush that gives each of these snapshots what it sees.
+    /// Returns a cursor over all records, for a flush that writes what each of these snapshots
+    /// sees.
     pub(crate) fn cursor_for(&self, snapshots: &[SeqNo]) -> Cursor {
         self.chains.cursor_for(snapshots)
     }
 
-    /// Whether nothing was written.
+    /// Returns whether the memtable holds no write.
     pub(crate) fn is_empty(&self) -> bool {
         self.chains.records() == 0 && self.last_range_delete.load(Ordering::Relaxed) == 0
     }
 
-    /// Bytes taken.
+    /// Returns the bytes in use.
     pub(crate) fn bytes(&self) -> usize {
         self.chains.bytes_used() + self.range_bytes.load(Ordering::Relaxed)
     }
 
-    /// Notes where the memtable ends; nothing is written to it any more.
+    /// Notes the memtable's last sequence number. No write goes to it any more.
     pub(crate) fn seal(&self, through: SeqNo) {
         self.sealed_through.store(through, Ordering::Release);
     }
 
-    /// Last sequence number applied before it was sealed.
+    /// Returns the last sequence number applied before it was sealed.
     pub(crate) fn sealed_through(&self) -> SeqNo {
         self.sealed_through.load(Ordering::Acquire)
     }
 
-    /// Notes that it was flushed, or is not wanted any more: only readers keep it now.
+    /// Notes that it was flushed or discarded: from now on only readers keep it.
     pub(crate) fn release(&self) {
         self.released.store(true, Ordering::Release);
     }
 
-    /// Whether [`Memtable::advance_order`] has something to do.
+    /// Returns whether [`Memtable::advance_order`] has work to do.
     pub(crate) fn wants_order(&self) -> bool {
         self.chains.wants_order() && !self.unordered.load(Ordering::Relaxed)
     }
 
-    /// Puts some of the keys in order while it is filled. Whether there were enough to be worth it.
+    /// Sorts some of the keys while the memtable is filled. Returns whether enough of them were new
+    /// to be worth the work.
     pub(crate) fn advance_order(&self) -> bool {
         self.wants_order() && self.chains.advance_order()
     }
 
-    /// Leaves the order to the calls that need it.
+    /// Leaves the sorting to the calls that need the order.
     pub(crate) fn leave_unordered(&self) {
         self.unordered.store(true, Ordering::Relaxed);
     }
 
-    /// Puts all keys in order at once, ahead of a flush.
+    /// Sorts all keys at once, ahead of a flush.
     pub(crate) fn order_all(&self) {
         self.chains.order_all();
     }
 }
 
-/// The header of the record under a cursor.
+/// Returns the header of the record under a cursor.
 #[inline]
 pub(crate) fn header(cursor: &Cursor) -> RecordHeader {
     version_header(&cursor.version())
 }
 
-/// The value under a cursor: copied if small, else pinned.
+/// Returns the value under a cursor: copied if small, else pinned.
 #[inline]
 pub(crate) fn pinned_value(cursor: &Cursor) -> Value {
     Value::of_version(cursor.chains(), cursor.version())
 }
 
-/// The header of a version.
+/// Returns the header of a version.
 #[inline]
 pub(crate) fn version_header(version: &Version<'_>) -> RecordHeader {
     let kind = Kind::from_u8(version.kind).expect("the memtable holds what was applied");
     RecordHeader { seqno: version.seqno, kind, operator: version.operator }
 }
 
-/// The versions up to `seqno` of the key under a cursor, newest first.
+/// Returns the versions up to `seqno` of the key under a cursor, newest first.
 #[inline]
 pub(crate) fn versions(cursor: &Cursor, seqno: SeqNo) -> impl Iterator<Item = Version<'_>> {
     cursor.versions().skip_while(move |version| version.seqno > seqno)

@@ -1,9 +1,9 @@
-//! The usual chain of a memtable, folded where it lies.
+//! Folds the usual chain of a memtable in place.
 //!
-//! Most chains are a value, or a few operands of one operator on a value or nothing. To fold them
-//! nothing needs to be kept: values are borrowed, and only the answer is pinned. Invariant: the
-//! answer is that of [`Chain::value`](crate::fold::Chain::value); whatever is not usual (several
-//! operators, an older version's operands, a fold that fails) is left to that.
+//! Most chains are a value, or a few operands of one operator on a value or on nothing. Folding
+//! them keeps nothing: values are borrowed, and only the answer is pinned. Invariant: the answer is
+//! that of [`Chain::value`](crate::fold::Chain::value). Every unusual chain is left to that
+//! function: several operators, an older version's operands, or a fold that fails.
 
 use foldb_chains::{ValueBytes, Version};
 use smallvec::SmallVec;
@@ -17,19 +17,19 @@ use crate::value::Value;
 /// Most operands of a usual chain. A memtable that folds by sixteens rarely has more.
 pub(crate) const MOST_OPERANDS: usize = 16;
 
-/// What a usual chain came to.
+/// The result of a usual chain.
 #[derive(Debug)]
 pub(crate) enum Usual<'a> {
-    /// One of its values, unchanged.
+    /// One of the chain's values, unchanged.
     Lent(ValueBytes<'a>),
-    /// A value of its own.
+    /// A value that the fold made.
     Made(Value),
-    /// The key is not there.
+    /// The key is absent.
     Absent,
 }
 
-/// What these versions of `key`, newest first and covered by nothing, come to, and how many
-/// operands that took; `None` if they are no usual chain.
+/// Folds these versions of `key`, which are newest first and not covered. Returns the result and
+/// the number of operands, or `None` if they are not a usual chain.
 #[inline]
 pub(crate) fn fold_usual<'a>(
     key: &[u8],
@@ -37,7 +37,7 @@ pub(crate) fn fold_usual<'a>(
     operators: impl FnOnce() -> &'a Resolver,
     scratch: &mut Vec<u8>,
 ) -> Option<(Usual<'a>, usize)> {
-    // Filled where it lies: it is large, and this is asked for each key of a scan.
+    // Filled in place: it is large, and a scan asks for one per key.
     let mut operands = Newest::new();
     let Under { operator, base } = collect(versions, &mut operands)?;
     if operands.is_empty() {
@@ -63,15 +63,15 @@ pub(crate) fn fold_usual<'a>(
 /// Operands, newest first.
 type Newest<'a> = SmallVec<[ValueBytes<'a>; MOST_OPERANDS]>;
 
-/// What lies under the operands of a usual chain.
+/// The part of a usual chain below its operands.
 struct Under<'a> {
-    /// Whose operands they are.
+    /// The operator of the operands.
     operator: u32,
-    /// The value below them; none if that is a delete or nothing.
+    /// The value below the operands; `None` for a delete or nothing.
     base: Option<ValueBytes<'a>>,
 }
 
-/// Takes in the operands of a usual chain; `None` if it is not one.
+/// Collects the operands of a usual chain; `None` if it is not one.
 #[inline]
 fn collect<'a>(
     versions: impl Iterator<Item = Version<'a>>,

@@ -1,8 +1,8 @@
 //! Places between keys: where a range begins or ends.
 //!
-//! Under a comparator of the user's nobody knows the key that follows a given one, so an end that
-//! includes its key cannot be said as an exclusive one. A place just *behind* a key can, and makes
-//! every range half open: `a..=k` is what lies between "before a" and "behind k".
+//! Under a user's comparator the key that follows a given key is unknown. So an exclusive end
+//! cannot express an end that includes its key. A place just *behind* a key can, and makes every
+//! range half open: `a..=k` is the range from "before a" to "behind k".
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) enum Edge {
 }
 
 impl Edge {
-    /// Whether a key lies behind this place.
+    /// Returns whether a key lies behind this place.
     #[inline]
     pub(crate) fn is_before(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
         match self {
@@ -44,7 +44,7 @@ impl Edge {
         }
     }
 
-    /// The key it lies at, unless it is at either end of all keys.
+    /// Returns the key at this place; `None` at either end of all keys.
     pub(crate) fn key(&self) -> Option<&Key> {
         match self {
             Edge::Before(key) | Edge::Behind(key) => Some(key),

@@ -1,5 +1,5 @@
-//! Range tombstones: deletes of whole key ranges, and the one question everybody asks of them:
-//! *up to which sequence number is this key deleted, for a reader at that one?*
+//! Range tombstones: deletes of whole key ranges. They answer one question: *up to which sequence
+//! number is this key deleted, for a reader at a given one?*
 //!
 //! ```text
 //! [a, m)@5 [f, z)@9            a        f        m        z
@@ -7,13 +7,13 @@
 //! covers from 5 to 8           |--------5--------|
 //! ```
 //!
-//! A *cover* is a sequence number: records of the key below it are gone, exactly as by a delete
-//! written at that number; 0 covers nothing. Covers are compared with records by sequence number
-//! and never by level (H10), so it does not matter where a tombstone lies.
+//! A *cover* is a sequence number. Records of the key below it are gone, exactly as by a delete
+//! written at that number; 0 covers nothing. The engine compares covers with records by sequence
+//! number and never by level (H10), so the place of a tombstone does not matter.
 //!
-//! [`RangeTombstones`] holds those of a memtable or a table and answers the question. [`skyline`]
-//! makes tombstones that overlap into fragments that do not. The same code serves reads, iterators
-//! in both directions, flushes and compactions.
+//! [`RangeTombstones`] holds the tombstones of a memtable or a table and answers the question.
+//! [`skyline`] cuts overlapping tombstones into fragments that do not overlap. Reads, iterators in
+//! both directions, flushes and compactions use the same code.
 
 mod edge;
 mod set;
@@ -26,7 +26,7 @@ pub(crate) use set::RangeTombstones;
 
 use crate::key::{Comparator, SeqNo};
 
-/// A range of keys that was deleted, and when.
+/// A deleted range of keys, and the sequence number of the delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RangeTombstone {
     pub(crate) start: Edge,
@@ -35,13 +35,13 @@ pub(crate) struct RangeTombstone {
 }
 
 impl RangeTombstone {
-    /// Whether a key lies inside.
+    /// Returns whether a key lies inside.
     #[inline]
     pub(crate) fn contains(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
         self.start.is_before(comparator, key) && !self.end.is_before(comparator, key)
     }
 
-    /// The part between two edges, if there is any.
+    /// Returns the part between two edges, if there is any.
     pub(crate) fn clipped(
         &self,
         comparator: &dyn Comparator,
@@ -57,7 +57,7 @@ impl RangeTombstone {
         })
     }
 
-    /// Estimated bytes in memory.
+    /// Returns the estimated bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<RangeTombstone>() + self.start.key_len() + self.end.key_len()
     }

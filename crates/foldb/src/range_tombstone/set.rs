@@ -1,19 +1,19 @@
-//! The range tombstones of one place, and lookups in them at any sequence number.
+//! The range tombstones of one memtable or table, and lookups in them at any sequence number.
 //!
-//! The set is immutable; adding one tombstone makes another that shares all but a few nodes with
-//! it. It is a list of trees of sizes that at least double (Bentley and Saxe's logarithmic method),
-//! newest first, where each tree covers a stretch of sequence numbers and knows its halves:
+//! The set is immutable. Adding a tombstone makes another set that shares all but a few nodes with
+//! it. A set is a list of trees, newest first, whose sizes at least double (Bentley and Saxe's
+//! logarithmic method). Each tree covers a stretch of sequence numbers and has two halves:
 //!
 //! ```text
 //! seqnos   9 | 7..8 | 1..6          a tree's skyline serves readers at or above its newest;
 //!          1 |  2   |  4            a reader in between asks the halves, at most one of which
-//!                  3   4..6         is cut by him again
+//!                  3   4..6         needs its own halves again
 //! ```
 //!
-//! Skylines are made on demand by the first reader who needs one, of the halves' skylines. So a
-//! tombstone is worked on once for each doubling: 10 000 of them, nested in each other and read
-//! after each, cost 10^5 steps instead of the 10^8 of copying and fragmenting the list anew each
-//! time, or of storing for each fragment all sequence numbers that ever covered it.
+//! The first reader that needs a skyline makes it from the halves' skylines. So each doubling works
+//! on a tombstone once. For 10 000 nested tombstones with a read after each, this costs 10^5 steps.
+//! Copying and fragmenting the list each time would cost 10^8, and so would storing, for each
+//! fragment, all sequence numbers that ever covered it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -52,7 +52,7 @@ enum Parts {
 const FEW: usize = 16;
 
 impl RangeTombstones {
-    /// A set of tombstones in any order. Sequence numbers may repeat, where one tombstone was
+    /// Makes a set of tombstones in any order. Sequence numbers may repeat if one tombstone was
     /// clipped into several.
     pub(crate) fn new(mut tombstones: Vec<RangeTombstone>) -> RangeTombstones {
         tombstones.sort_by_key(|tombstone| tombstone.seqno);
@@ -60,7 +60,7 @@ impl RangeTombstones {
         RangeTombstones { trees: tree.into_iter().collect() }
     }
 
-    /// This set and one tombstone that is newer than all in it.
+    /// Returns this set with one more tombstone, which is newer than all in the set.
     pub(crate) fn with(&self, tombstone: RangeTombstone) -> RangeTombstones {
         debug_assert!(self.trees.first().is_none_or(|tree| tree.largest < tombstone.seqno));
         let mut newest = Arc::new(Tree::new(vec![tombstone]));
@@ -74,14 +74,14 @@ impl RangeTombstones {
         RangeTombstones { trees: std::iter::once(newest).chain(kept.iter().cloned()).collect() }
     }
 
-    /// The cover of a key for a reader at `at`: the largest sequence number, at most `at`, at which
-    /// a range around the key was deleted; 0 for none.
+    /// Returns the cover of a key for a reader at `at`: the largest sequence number, at most `at`,
+    /// at which a range around the key was deleted; 0 for none.
     pub(crate) fn cover(&self, comparator: &dyn Comparator, key: &[u8], at: SeqNo) -> SeqNo {
         self.search(comparator, key, at, &mut |_, _| {})
     }
 
-    /// [`RangeTombstones::cover`]; `narrow` is told stretches of keys, all around this one, such
-    /// that the keys that lie in all of them have the same cover.
+    /// Returns [`RangeTombstones::cover`], and calls `narrow` with stretches of keys around this
+    /// one. The keys that lie in all of these stretches have the same cover.
     pub(crate) fn search(
         &self,
         comparator: &dyn Comparator,
@@ -93,21 +93,21 @@ impl RangeTombstones {
         covers.into_iter().find(|&cover| cover > 0).unwrap_or(0)
     }
 
-    /// All tombstones, oldest first.
+    /// Returns all tombstones, oldest first.
     pub(crate) fn to_vec(&self) -> Vec<RangeTombstone> {
         let mut all = Vec::new();
         self.trees.iter().rev().for_each(|tree| tree.collect(&mut all));
         all
     }
 
-    /// Estimated bytes in memory.
+    /// Returns the estimated bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.trees.iter().map(|tree| tree.bytes()).sum()
     }
 }
 
 impl Tree {
-    /// A tree of tombstones given oldest first; at least one.
+    /// Makes a tree of tombstones given oldest first; at least one.
     fn new(oldest_first: Vec<RangeTombstone>) -> Tree {
         Tree::build(oldest_first.into())
     }
@@ -182,8 +182,8 @@ impl Tree {
         }
     }
 
-    /// Shows the skyline if somebody made it; else one that is not kept: who asks for a tree seldom
-    /// asks for its halves.
+    /// Shows the skyline if it was already made, else a temporary one: a reader that asks for a
+    /// tree seldom asks for its halves.
     fn with_skyline<T>(
         &self,
         comparator: &dyn Comparator,

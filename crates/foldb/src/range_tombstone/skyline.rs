@@ -1,5 +1,5 @@
-//! Skylines: tombstones seen from above. Fragments that do not overlap, in key order, each with the
-//! largest sequence number that covers it.
+//! Skylines: the newest tombstone over each key. A skyline is a list of fragments in key order that
+//! do not overlap, each with the largest sequence number that covers it.
 
 use crate::key::{Comparator, SeqNo};
 use crate::range_tombstone::{Edge, RangeTombstone};
@@ -7,7 +7,7 @@ use crate::range_tombstone::{Edge, RangeTombstone};
 /// Fragments that do not overlap, in key order.
 pub(crate) type Skyline = Vec<RangeTombstone>;
 
-/// Two skylines as one: where both cover a key, `newer` does. Takes time in proportion to both.
+/// Combines two skylines: where both cover a key, `newer` wins. The time is linear in both.
 pub(crate) fn overlay(
     comparator: &dyn Comparator,
     newer: &[RangeTombstone],
@@ -26,7 +26,7 @@ pub(crate) fn overlay(
             let cut = Edge::earlier(comparator, &above.start, &below.end);
             push_between(&mut out, comparator, below, start, cut);
             if above.end.compare(comparator, &below.end).is_ge() {
-                // It goes on behind this fragment, or lies behind it altogether.
+                // The tombstone continues behind this fragment, or lies behind it altogether.
                 break;
             }
             push(&mut out, above.clone());
@@ -37,7 +37,7 @@ pub(crate) fn overlay(
     out
 }
 
-/// The skyline of tombstones given oldest first.
+/// Makes the skyline of tombstones given oldest first.
 pub(crate) fn of(comparator: &dyn Comparator, oldest_first: &[RangeTombstone]) -> Skyline {
     match oldest_first {
         [] => Skyline::new(),
@@ -49,7 +49,7 @@ pub(crate) fn of(comparator: &dyn Comparator, oldest_first: &[RangeTombstone]) -
     }
 }
 
-/// The cover of a key; `narrow` is told a stretch of keys around it that all have the same.
+/// Returns the cover of a key. Calls `narrow` with a stretch of keys around it with the same cover.
 #[inline]
 pub(crate) fn search(
     skyline: &[RangeTombstone],
@@ -84,7 +84,7 @@ fn push_between(
     }
 }
 
-/// Appends a fragment, as part of the one before if it is its continuation.
+/// Appends a fragment, or extends the previous one if the fragment continues it.
 pub(crate) fn push(out: &mut Skyline, fragment: RangeTombstone) {
     match out.last_mut() {
         Some(last) if last.seqno == fragment.seqno && last.end == fragment.start => {

@@ -1,17 +1,17 @@
-//! The books on memory: who has how much, and what has to give when it is too much.
+//! The memory ledger: which part of the engine holds how much memory, and which part gives some up.
 //!
-//! Three shares are fixed when the runtime is made: the block cache, the background work, and what
-//! memtables may take. What is left, and what memtables do not take at the moment, is for the
-//! indexes and filters of open tables, the least recently used of which are closed for what is
-//! needed elsewhere.
+//! A runtime fixes three shares when it is made: the block cache, the background work, and the
+//! limit of memtables. The rest, and what memtables do not use at the moment, is for the indexes
+//! and filters of open tables. If another part needs memory, the least recently used of these
+//! tables are closed.
 //!
 //! ```text
-//! budget  ├ cache ┤ background ┤ memtables: filling │ sealed │ spare ┤ ◄── open tables ──►         ┤
+//! budget  ├ cache ┤ background ┤ memtables: filling │ sealed │ spare ┤ ◄── open tables ──►    ┤
 //! ```
 //!
-//! Memtables of several databases share one share: when half of it is being filled, the database
-//! that fills most is asked to seal. What readers pin of flushed memtables takes room from open
-//! tables, but no write ever waits for it (H14).
+//! Memtables of several databases use one share. When half of it is being filled, the ledger asks
+//! the database that fills most to seal. Flushed memtables that readers pin take room from open
+//! tables, but no write ever waits for them (H14).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -23,38 +23,38 @@ use crate::memory::{Gauge, MemoryUsage, WriteBuffer};
 use crate::settings::MemoryShares;
 use crate::table::BlockStore;
 
-/// Bytes that all databases write between two looks at the books, at least.
+/// Fewest bytes that all databases write between two checks of the ledger.
 const LOOK_BYTES: u64 = 64 << 10;
 
-/// The same for each memtable that a look meets. A memtable takes 32 KiB from its first write on,
-/// so the books lag by a small part of what they hold, and a look costs a write the same however
-/// many memtables there are.
+/// The same for each memtable that a check visits. A memtable takes 32 KiB from its first write on.
+/// So the ledger lags by a small part of what it counts, and the cost of a check per write does not
+/// depend on the number of memtables.
 const LOOK_BYTES_EACH: u64 = 1 << 10;
 
-/// What a new memtable counts as of written bytes.
+/// The written bytes that a new memtable counts as.
 const NEW_MEMTABLE_BYTES: u64 = 32 << 10;
 
-/// Spare memory that stays where nobody writes.
+/// Spare memory that stays while there are no writes.
 const SPARE_AT_REST: usize = 1 << 20;
 
-/// Who has which memory.
+/// The memory ledger of a runtime.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) shares: MemoryShares,
     pub(crate) arenas: Arc<ArenaPool>,
     pub(crate) blocks: Arc<BlockStore>,
     pub(crate) tables: Arc<FilePool>,
-    /// What flushes and compactions take.
+    /// Memory of flushes and compactions.
     pub(crate) background: Arc<Gauge>,
     /// Bytes written by all databases so far.
     written: AtomicU64,
     memtables: Mutex<Vec<Tracked>>,
-    /// Memtables that looks at the books have met so far, for tests.
+    /// Memtables that checks of the ledger have visited so far, for tests.
     #[cfg(test)]
     pub(super) met: AtomicU64,
-    /// Bytes written when it was last time for a look.
+    /// Bytes written at the last check.
     looked_at: AtomicU64,
-    /// Bytes between two looks, by how many memtables the last one met.
+    /// Bytes between two checks, by how many memtables the last one visited.
     look_bytes: AtomicU64,
 }
 
@@ -63,26 +63,26 @@ pub(crate) struct Ledger {
 struct Tracked {
     owner: u64,
     memtable: Weak<dyn WriteBuffer>,
-    /// Its memory: may be there longer, for a value that lies in it.
+    /// Its memory, which may live longer for a value that lies in it.
     chains: Weak<Chains>,
 }
 
-/// What memtables take, in bytes.
+/// Memory of memtables, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct MemtableBytes {
     active: usize,
     sealed: usize,
     pinned: usize,
-    /// In the pool while all the others were held: no arena is counted in two places.
+    /// Bytes in the pool while all others were held: no arena counts in two places.
     spare: usize,
 }
 
-/// What has to be done for the sake of memory.
+/// What to do to keep within the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Balance {
     /// The database that should seal its memtables.
     pub(crate) seal: Option<u64>,
-    /// Whether memtables take more than they may, so that writers should wait a little.
+    /// Whether memtables exceed their share, so that writers should wait a little.
     pub(crate) is_over: bool,
 }
 
@@ -110,7 +110,7 @@ impl Ledger {
         self.memtables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a new memtable of a database.
+    /// Adds a new memtable of a database.
     pub(crate) fn track<B: WriteBuffer + 'static>(&self, owner: u64, memtable: &Arc<B>) {
         let chains = Arc::downgrade(memtable.chains());
         let memtable: Weak<B> = Arc::downgrade(memtable);
@@ -118,8 +118,8 @@ impl Ledger {
         self.lock().push(Tracked { owner, memtable, chains });
     }
 
-    /// Notes so many bytes of writes. Whether it is time to look at the books again: for one of all
-    /// who write.
+    /// Adds this many written bytes. Returns whether a check of the ledger is due; only one of the
+    /// writers gets `true`.
     pub(crate) fn wrote(&self, bytes: u64) -> bool {
         let written = self.written.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let looked_at = self.looked_at.load(Ordering::Relaxed);
@@ -131,10 +131,10 @@ impl Ledger {
                 .is_ok()
     }
 
-    /// Gives back what is spare and closes open tables until all fits, and says what else must be
-    /// done. Cheap enough for every few hundred writes. `log_bytes` is what the logs of all
-    /// databases take, which is asked where there are several: they come out of the memtables'
-    /// share.
+    /// Frees spare memory and closes open tables until everything fits, and returns what else must
+    /// be done. It is cheap enough for every few hundred writes. `log_bytes` returns the memory of
+    /// the logs of all databases. It is called only for several databases: their logs then count in
+    /// the memtables' share.
     pub(crate) fn balance(&self, log_bytes: impl Fn() -> usize) -> Balance {
         let (bytes, largest, is_shared) = self.memtable_bytes();
         let in_use = bytes.active + bytes.sealed;
@@ -146,16 +146,16 @@ impl Ledger {
         }
         let taken = most - share + in_use + bytes.pinned + self.arenas.pooled_bytes();
         self.tables.set_room(self.room(taken));
-        // One database alone keeps to its own write buffers.
+        // A single database keeps to its own write buffers.
         Balance {
             seal: largest.filter(|_| is_shared && bytes.active > share / 2),
             is_over: is_shared && in_use > share,
         }
     }
 
-    /// Gives back what is spare if nobody writes: all that was written is in tables.
+    /// Frees spare memory while there are no writes and tables hold all earlier ones.
     pub(crate) fn rest(&self) {
-        // Dropped after the lock: the last holder of a memtable gives its memory back.
+        // Dropped after the lock: the last holder of a memtable releases its memory.
         let memtables: Vec<_> =
             self.lock().iter().filter_map(|tracked| tracked.memtable.upgrade()).collect();
         let is_flushed = |memtable: &Arc<dyn WriteBuffer>| {
@@ -169,18 +169,18 @@ impl Ledger {
         }
     }
 
-    /// What indexes and filters may take beside so many bytes of memtables.
+    /// Returns the bytes that indexes and filters may use beside this many bytes of memtables.
     fn room(&self, memtables: usize) -> usize {
         let shares = &self.shares;
         let fixed = shares.cache + shares.background + memtables;
         shares.budget.saturating_sub(fixed).max(shares.tables)
     }
 
-    /// What memtables take, the database that fills most, and whether there are several.
+    /// Returns the bytes of memtables, the database that fills most, and whether there are several.
     fn memtable_bytes(&self) -> (MemtableBytes, Option<u64>, bool) {
         let mut bytes = MemtableBytes::default();
         let mut filling: Vec<(u64, usize)> = Vec::new();
-        // Dropped after the lock: the last holder of a memtable gives its memory back.
+        // Dropped after the lock: the last holder of a memtable releases its memory.
         let mut held = Vec::new();
         let mut tracked = self.lock();
         let is_shared = tracked.iter().any(|other| other.owner != tracked[0].owner);
@@ -213,7 +213,7 @@ impl Ledger {
         (bytes, largest.map(|(owner, _)| owner), is_shared)
     }
 
-    /// All items but the logs.
+    /// Returns all items except the logs.
     pub(crate) fn usage(&self) -> MemoryUsage {
         let (memtables, ..) = self.memtable_bytes();
         MemoryUsage {

@@ -1,9 +1,9 @@
-//! What several databases share: threads, block cache, open tables, memory.
+//! Resources that several databases share: threads, block cache, open tables, memory.
 //!
-//! A [`Runtime`] is [`workers`] and a [`ledger`]. A database without one of its options makes its
-//! own, so there is one way to do background work and to account for memory. Invariant: whatever a
-//! database leaves in the runtime is told apart from what others leave by a number that is given
-//! once.
+//! A [`Runtime`] is [`workers`] and a [`ledger`]. A database whose options name no runtime makes
+//! its own, so there is one way to do background work and to account for memory. Invariant: each
+//! database has a number that is never reused, which marks everything that the database leaves in
+//! the runtime.
 
 mod ledger;
 mod options;
@@ -25,15 +25,16 @@ pub(crate) use ledger::{Balance, Ledger};
 pub use options::RuntimeOptions;
 pub(crate) use workers::{IDLE, Tenant, Work, Workers};
 
-/// What databases share that are opened with it: background threads, block cache, file handles of
-/// tables, and one budget of memory over all of them. Cheap to clone; all clones are the same.
+/// Resources that all databases opened with it share. They are background threads, the block cache,
+/// file handles of tables, and one memory budget over all databases. Cheap to clone; all clones are
+/// the same runtime.
 ///
-/// For processes with many databases: a hundred of them take as many threads, table handles and
-/// bytes as one. The threads start with the first database and end when the last database and the
-/// last clone are gone. A database leaves when it is closed.
+/// It is for processes with many databases: a hundred of them use as many threads, table handles
+/// and bytes as one. The threads start with the first database and end when the last database and
+/// the last clone are dropped. A database leaves when it is closed.
 ///
-/// What each database has for itself beside it: three file handles (lock, log, manifest) and a log
-/// window of up to 256 KiB, and a second one while it is written fast.
+/// Each database also has its own three file handles (lock, log, manifest) and a log window of up
+/// to 256 KiB. Under fast writes it has a second window.
 ///
 /// # Example
 /// ```
@@ -70,7 +71,7 @@ impl Drop for Inner {
 }
 
 impl Runtime {
-    /// A runtime without databases. Its threads start with the first one.
+    /// Makes a runtime without databases. Its threads start with the first one.
     ///
     /// # Errors
     /// `InvalidArgument`, naming the option, its value and the range.
@@ -87,15 +88,15 @@ impl Runtime {
         }))
     }
 
-    /// Where the memory of all its databases is.
+    /// Returns the memory use of all its databases.
     pub fn memory(&self) -> MemoryUsage {
-        // A flush may have ended since a writer last looked: what it made spare is given back
-        // first.
+        // A flush may have ended since a writer last checked the ledger: first free the memory that
+        // it made spare.
         self.balance();
         MemoryUsage { logs: self.log_bytes() as u64, ..self.0.ledger.usage() }
     }
 
-    /// See [`Ledger::balance`].
+    /// Calls [`Ledger::balance`].
     pub(crate) fn balance(&self) -> Balance {
         self.0.ledger.balance(|| self.log_bytes())
     }
@@ -112,18 +113,18 @@ impl Runtime {
         &self.0.ledger
     }
 
-    /// The number of the next database.
+    /// Returns the number of the next database.
     pub(crate) fn next_database(&self) -> u64 {
         self.0.next_database.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What one step of background work may take.
+    /// Returns the memory that one step of background work may use.
     pub(crate) fn work_memory(&self) -> WorkMemory {
         let Ledger { shares, background, .. } = self.ledger();
         WorkMemory::new(Arc::clone(background), shares.background / shares.threads.max(1))
     }
 
-    /// Enters a memtable of a database in the books.
+    /// Adds a memtable of a database to the ledger.
     pub(crate) fn track(&self, database: u64, memtable: &Arc<impl WriteBuffer + 'static>) {
         self.ledger().track(database, memtable);
     }

@@ -1,4 +1,4 @@
-//! How a runtime is made.
+//! The options of a runtime.
 
 use std::sync::Arc;
 
@@ -11,26 +11,30 @@ use crate::settings::range::{
 };
 use crate::settings::{MemoryShares, Wanted};
 
-/// How a [`Runtime`](crate::Runtime) is made. Plain data; all sizes are bytes.
+/// The options of a [`Runtime`](crate::Runtime). Plain data; all sizes are in bytes.
 #[derive(Clone, Debug)]
 pub struct RuntimeOptions {
-    /// What memtables, cache, indexes, filters and background work of all databases take together.
-    /// Default: 0, which is 256 MiB, or more where the other sizes need it. More: larger flushes,
-    /// fewer tables opened again. Less: see [`crate::Options::memory_budget`]. RocksDB:
-    /// `WriteBufferManager` with its cost charged to the block cache.
+    /// Memory of the memtables, cache, indexes, filters and background work of all databases
+    /// together, in bytes. Default: 0, which means 256 MiB, or more where the other sizes need it.
+    /// More: larger flushes, and fewer tables are reopened. Less: see
+    /// [`crate::Options::memory_budget`]. RocksDB: `WriteBufferManager` with its cost charged to
+    /// the block cache.
     pub memory_budget: usize,
-    /// Bytes of cached blocks, uncompressed. Default: 32 MiB. RocksDB: `block_cache`.
+    /// Bytes of cached blocks, uncompressed. Default: 32 MiB. More: fewer reads from disk. Less:
+    /// more memory for open tables. RocksDB: `block_cache`.
     pub block_cache_size: usize,
-    /// What flushes and compactions may take, all threads together; see
-    /// [`crate::Options::compaction_memory_budget`]. Default: 0, an eighth of the memory budget.
+    /// Memory of flushes and compactions, all threads together, in bytes; see
+    /// [`crate::Options::compaction_memory_budget`]. Default: 0, which means an eighth of the
+    /// memory budget.
     pub compaction_memory_budget: usize,
-    /// Tables held open at once. Default: 1000. RocksDB: `max_open_files`.
+    /// Tables held open at once. Default: 1000. More: fewer tables are reopened. Less: fewer file
+    /// handles. RocksDB: `max_open_files`.
     pub max_open_files: usize,
-    /// Threads that flush and compact; of two or more one is always left to flush. Default: 2.
-    /// More: more databases compact at once, and each has less memory for it. RocksDB:
-    /// `max_background_jobs`.
+    /// Threads that flush and compact. With two or more, one is always left for flushes. Default:
+    /// 2. More: more databases compact at once, and each has less memory for it. Less: compactions
+    /// wait for each other. RocksDB: `max_background_jobs`.
     pub background_threads: usize,
-    /// Where the threads come from. Default: the operating system.
+    /// The source of the threads. Default: the operating system.
     pub threads: Arc<dyn Threads>,
 }
 
@@ -63,7 +67,7 @@ impl RuntimeOptions {
             .try_for_each(|(option, value, range)| range.check(option, number(value)))
     }
 
-    /// How the budget is divided.
+    /// Divides the budget.
     ///
     /// # Errors
     /// `InvalidArgument`, naming the option, its value and the range.

@@ -1,4 +1,5 @@
-//! Where a separated value is: what the tree stores in its place, for ever.
+//! The address of a separated value: the tree stores it in place of the value, and it never
+//! changes.
 //!
 //! ```text
 //! +----------------+-----------------+-------------------------------+--------------------+
@@ -7,10 +8,10 @@
 //!  k: 1 if the record is followed by a key part, whose length is given then
 //! ```
 //!
-//! The *position* is the value's ordinal: where its record began in the segment as that was first
-//! written, counted in bytes. It is a name, not a place. A segment that is rewritten without its
-//! dead values keeps the positions of the others and says where they lie now (`moves`), so a
-//! rewrite changes no address, and a segment that never was rewritten needs no index at all.
+//! The *position* is the value's ordinal, counted in bytes: where its record began when the segment
+//! was first written. It is a name, not a place. A rewrite of a segment without its dead values
+//! keeps the positions of the others and stores where they lie now (`moves`). So a rewrite changes
+//! no address, and a segment that was never rewritten needs no index.
 
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
@@ -32,8 +33,8 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// The position of a record that begins here in a log: as if the file began with a section's
-    /// header.
+    /// Returns the position of a record that begins at this offset of a log. It counts as if the
+    /// log began with a section's header.
     #[inline]
     pub(crate) fn position_in_log(offset: u64) -> u64 {
         offset - SECTION_HEADER_LEN
@@ -49,7 +50,7 @@ impl Address {
     }
 
     /// # Errors
-    /// `Corruption` for bytes that are no address.
+    /// `Corruption` for bytes that are not an address.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Address> {
         let mut bytes = ByteReader::new(bytes);
         let segment = bytes.varint("segment of a value")?;
@@ -64,21 +65,21 @@ impl Address {
         Ok(address)
     }
 
-    /// Bytes of the record, its key part included.
+    /// Returns the bytes of the record, its key part included.
     pub(crate) fn record_len(&self) -> u64 {
         head_len(self.len) + self.len + CHECKSUM_LEN + self.key_part
     }
 
-    /// Where the record ends in the segment as first written.
+    /// Returns where the record ends in the segment as first written.
     pub(crate) fn end(&self) -> u64 {
         self.position + self.record_len()
     }
 }
 
-/// No segment is nearly as long; sums of positions and lengths stay far from overflowing.
+/// No segment is nearly this long. Sums of positions and lengths stay far from overflowing.
 const MAX_POSITION: u64 = 1 << 60;
 
-/// Bytes of a record's head: the varint of its value's length and one.
+/// Returns the bytes of a record's head: the varint of its value's length plus one.
 pub(crate) fn head_len(value_len: u64) -> u64 {
     let bits = 64 - u64::from((value_len + 1).leading_zeros());
     bits.div_ceil(7)

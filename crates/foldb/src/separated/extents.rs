@@ -1,22 +1,22 @@
-//! Which bytes of a segment are meant: stretches of records, by position.
+//! Sets of bytes in a segment: stretches of records, by position.
 //!
 //! ```text
 //! piece:  per stretch, ascending: gap to the end of the one before varint, length varint
 //! ```
 //!
-//! They are stored in pieces, so that nobody has to hold all of them: a piece ends with the stretch
-//! that brings it to [`PIECE`] bytes, the last one where they end. The first gap of each piece
-//! counts from 0.
+//! They are stored in pieces, so that a reader need not hold all of them. A piece ends with the
+//! stretch that brings it to [`PIECE`] bytes, and the last piece with the last stretch. The first
+//! gap of each piece counts from 0.
 //!
-//! Records are written in key order and tables hold keys in order, so what a table refers to in a
-//! segment is a few stretches, each as long as nothing between was overwritten. Neighbours that
-//! touch are one stretch. A bitmap over ordinals would take a bit a record whatever it says; this
+//! Records are written in key order, and tables hold keys in order. So a table refers to a few
+//! stretches of a segment, each of which reaches up to the next overwritten value. Neighbours that
+//! touch are one stretch. A bitmap over ordinals would always take one bit a record; this form
 //! takes about four bytes a hole.
 
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
 
-/// Bytes at which a piece is ended, of stretches as of hints.
+/// Bytes at which a piece ends, for stretches and for hints.
 pub(crate) const PIECE: usize = 2 << 10;
 
 /// Longest piece.
@@ -29,12 +29,12 @@ pub(crate) struct Extent {
     pub(crate) end: u64,
 }
 
-/// Stretches in order, which neither overlap nor touch.
+/// Stretches in order. They neither overlap nor touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extents(Vec<Extent>);
 
 impl Extents {
-    /// Stretches given in any order; they may overlap.
+    /// Makes a set of stretches given in any order; they may overlap.
     pub(crate) fn of(mut all: Vec<Extent>) -> Extents {
         all.retain(|extent| extent.start < extent.end);
         if !all.is_sorted() {
@@ -63,19 +63,19 @@ impl Extents {
         self.0.len()
     }
 
-    /// Bytes in them.
+    /// Returns the bytes in the stretches.
     pub(crate) fn bytes(&self) -> u64 {
         self.iter().map(|extent| extent.end - extent.start).sum()
     }
 
-    /// The stretch around a position.
+    /// Returns the stretch around a position.
     pub(crate) fn around(&self, position: u64) -> Option<(usize, Extent)> {
         let index = self.0.partition_point(|extent| extent.end <= position);
         let extent = *self.0.get(index)?;
         (extent.start <= position).then_some((index, extent))
     }
 
-    /// Bytes they take in memory.
+    /// Returns the bytes that the stretches use in memory.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.0.capacity() * size_of::<Extent>()
     }
@@ -89,8 +89,8 @@ pub(crate) struct PieceWriter {
 }
 
 impl PieceWriter {
-    /// Adds a stretch, which lies behind all before it. If it answers that the piece is full, it is
-    /// to be taken.
+    /// Adds a stretch, which lies behind all before it. Returns `true` if the piece is full: the
+    /// caller then takes it.
     pub(crate) fn add(&mut self, stretch: Extent) -> bool {
         put_varint(&mut self.piece, stretch.start - self.end);
         put_varint(&mut self.piece, stretch.end - stretch.start);
@@ -112,21 +112,21 @@ impl PieceWriter {
 /// Reads stretches, piece by piece.
 #[derive(Debug, Default)]
 pub(crate) struct PieceReader {
-    /// The end of the last stretch, and of the last one of this piece.
+    /// The end of the last stretch, and of the last stretch of this piece.
     last: Option<u64>,
     end: u64,
 }
 
 impl PieceReader {
-    /// What follows is the next piece.
+    /// Notes that the next bytes begin a piece.
     pub(crate) fn begin(&mut self) {
         self.end = 0;
     }
 
-    /// The next stretch of a piece.
+    /// Reads the next stretch of a piece.
     ///
     /// # Errors
-    /// `Corruption` for bytes that are none, or a stretch that does not lie behind the one before.
+    /// `Corruption` for malformed bytes, or a stretch that does not lie behind the one before.
     pub(crate) fn next(&mut self, piece: &mut ByteReader<'_>) -> Result<Extent> {
         let gap = piece.varint("gap before a stretch")?;
         let len = piece.varint("length of a stretch")?;
@@ -146,12 +146,12 @@ impl PieceReader {
     }
 }
 
-/// Stretches as records add to them.
+/// Stretches built record by record.
 #[derive(Debug, Default)]
 pub(crate) struct ExtentsBuilder(Vec<Extent>);
 
 impl ExtentsBuilder {
-    /// Adds a record. In the order of positions neighbours become one stretch at once.
+    /// Adds a record. In the order of positions, touching neighbours become one stretch at once.
     #[inline]
     pub(crate) fn add(&mut self, start: u64, end: u64) {
         match self.0.last_mut() {

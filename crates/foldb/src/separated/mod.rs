@@ -1,8 +1,8 @@
-//! Separated values: what the tree keeps of a value that lies elsewhere.
+//! Separated values: values that lie outside the tree, and what the tree keeps of them.
 //!
-//! The tree holds its [`Address`], which never changes; [`record`] is the form of the value itself,
-//! and [`references`] is what a table says of the values that it refers to. Nothing here opens a
-//! file: tables and logs stand on this room as segments do.
+//! The tree holds a value's [`Address`], which never changes. [`record`] is the form of the value
+//! itself, and [`references`] is what a table stores about the values that it refers to. This
+//! module opens no file: tables, logs and segments all build on it.
 
 pub(crate) mod address;
 pub(crate) mod extents;

@@ -1,4 +1,4 @@
-//! The record of a separated value, wherever it lies: in a segment, or in a log that may become one.
+//! The record of a separated value, in a segment or in a log that may become one.
 //!
 //! ```text
 //! record:   value length + 1  varint | value | checksum u64 of both
@@ -6,8 +6,8 @@
 //!            key length varint | key | seqno varint | checksum u64 of the three]
 //! ```
 //!
-//! Checksums are seeded with the segment and the position *as first written*, so a record is copied
-//! to another file as it is, and a record from elsewhere still fails.
+//! Checksums are seeded with the segment and the position *as first written*. So a rewrite copies a
+//! record unchanged, and a record from elsewhere still fails the check.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -18,16 +18,16 @@ use crate::separated::address::SegmentId;
 /// Bytes of a record's checksum.
 pub(crate) const CHECKSUM_LEN: u64 = 8;
 
-/// Bytes of the header that records lie behind, in every segment.
+/// Bytes of the section header in front of the records, in every segment.
 pub(crate) const SECTION_HEADER_LEN: u64 = 24;
 
-/// Seed of the checksum of the record at a position of a segment.
+/// Returns the checksum seed of the record at a position of a segment.
 #[inline]
 pub(crate) fn record_seed(segment: SegmentId, position: u64) -> u64 {
     checksum_seed(segment, position)
 }
 
-/// Appends a record, and answers its checksum.
+/// Appends a record. Returns its checksum.
 #[inline]
 pub(crate) fn put_record(
     out: &mut Vec<u8>,
@@ -43,7 +43,7 @@ pub(crate) fn put_record(
     sum
 }
 
-/// The checksum that the record of a value has at this position.
+/// Returns the checksum of the record of a value at this position.
 pub(crate) fn record_checksum(segment: SegmentId, position: u64, value: &[u8]) -> u64 {
     let mut hasher = Xxh3::with_seed(record_seed(segment, position));
     let mut head = Vec::with_capacity(10);
@@ -53,7 +53,7 @@ pub(crate) fn record_checksum(segment: SegmentId, position: u64, value: &[u8]) -
     hasher.digest()
 }
 
-/// Appends a key part, and answers its length.
+/// Appends a key part. Returns its length.
 pub(crate) fn put_key_part(
     out: &mut Vec<u8>,
     segment: SegmentId,
@@ -70,8 +70,8 @@ pub(crate) fn put_key_part(
     (out.len() - start) as u64
 }
 
-/// Checks that `record` (head, value and checksum) is that of a value of `len` bytes at this
-/// position, and answers where the value begins in it.
+/// Checks that `record` (head, value and checksum) belongs to a value of `len` bytes at this
+/// position. Returns where the value begins in it.
 ///
 /// # Errors
 /// `Corruption`.
@@ -86,7 +86,7 @@ pub(crate) fn check_record(
     let (checked, sum) = record.split_at(covered);
     let expected = sum.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
     check_sum("value", expected, checksum(record_seed(segment, position), checked))?;
-    // What was checked was written with this length, unless the address itself is wrong.
+    // The checked bytes were written with this length, unless the address itself is wrong.
     match crate::encoding::decode_varint(checked) {
         Some((found, head)) if found == len + 1 && head as u64 + len == covered as u64 => Ok(head),
         found => Err(Error::corruption(format!(

@@ -1,20 +1,20 @@
-//! What a table refers to in value segments.
+//! The references of a table into value segments.
 //!
 //! ```text
 //! in a table:  piece  piece  ...  entry  entry  ...          each a frame of its own
 //!
-//! piece:       stretches of one segment, as in `extents`; pieces are ordered by segment, then position
+//! piece:       stretches of one segment, as in `extents`; pieces are in order of segment, position
 //! entry:       segment u64 | offset of a piece u64 | bytes of it u32; one a piece, in their order
 //! ```
 //!
-//! The entries are the *directory*, which the table's properties point to. They are of one length,
-//! so that one is found and checked without a look at the others: a merge of some segments reads
-//! the entries and pieces of these, however many more the table refers to. That a piece is small
-//! keeps small what somebody who reads them has to hold.
+//! The entries are the *directory*, which the table's properties point to. They have a fixed
+//! length, so a reader finds and checks one without looking at the others. A merge of some segments
+//! reads only the entries and pieces of these, however many more the table refers to. Pieces are
+//! small, so a reader holds few bytes at a time.
 //!
-//! Which values are alive is the union of these over the tables of a version: found without looking
-//! up a key, and never a matter of counting that could drift. A trimmed table counts in full until
-//! its file goes.
+//! The live values are the union of these references over the tables of a version. Finding them
+//! needs no key lookup and no reference counts that could drift. A trimmed table counts in full
+//! until its file is removed.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::separated::address::{Address, SegmentId};
 use crate::separated::extents::{Extent, Extents, ExtentsBuilder, PieceReader, PieceWriter};
 
-/// Where a piece of the references to a segment lies in its table.
+/// The place of a piece of the references to a segment in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReferencesEntry {
     pub(crate) segment: SegmentId,
@@ -33,7 +33,7 @@ pub(crate) struct ReferencesEntry {
 }
 
 impl ReferencesEntry {
-    /// Bytes of one.
+    /// Bytes of one entry.
     pub(crate) const LEN: usize = 20;
 
     pub(crate) fn encode(&self) -> [u8; ReferencesEntry::LEN] {
@@ -45,7 +45,7 @@ impl ReferencesEntry {
     }
 
     /// # Errors
-    /// `Corruption` for bytes that are none.
+    /// `Corruption` for malformed bytes.
     pub(crate) fn decode(bytes: &[u8]) -> Result<ReferencesEntry> {
         let mut bytes = ByteReader::new(bytes);
         Ok(ReferencesEntry {
@@ -69,12 +69,12 @@ impl References {
         self.0.iter().map(|(&segment, extents)| (segment, extents))
     }
 
-    /// Bytes of the records referred to, by segment.
+    /// Returns the bytes of the records referred to, by segment.
     pub(crate) fn totals(&self) -> Vec<(SegmentId, u64)> {
         self.0.iter().map(|(&segment, extents)| (segment, extents.bytes())).collect()
     }
 
-    /// Visits the pieces that they are stored in, in order.
+    /// Visits the stored pieces, in order.
     ///
     /// # Errors
     /// Those of `put`.
@@ -110,7 +110,7 @@ impl SegmentPieces {
     /// Visits the stretches of the next piece.
     ///
     /// # Errors
-    /// `Corruption` for bytes that are none.
+    /// `Corruption` for malformed bytes.
     pub(crate) fn visit(&mut self, piece: &[u8], mut visit: impl FnMut(Extent)) -> Result<()> {
         let mut piece = ByteReader::new(piece);
         self.0.begin();
@@ -121,7 +121,7 @@ impl SegmentPieces {
     }
 }
 
-/// The references of a table being written.
+/// The references of a table while it is written.
 #[derive(Debug, Default)]
 pub(crate) struct ReferencesBuilder(BTreeMap<SegmentId, ExtentsBuilder>);
 

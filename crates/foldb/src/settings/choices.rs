@@ -1,23 +1,23 @@
-//! The choices of codec and shape by their names, as commands and dumps say them.
+//! The codecs and compaction presets, with their names in commands and dumps.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How blocks are compressed. The numbers are on disk: never renumber.
+/// The compression codec of blocks. The numbers are on disk: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Compression {
-    /// As they are.
+    /// Blocks are not compressed.
     None = 0,
     /// LZ4: the default.
     Lz4 = 1,
     /// Snappy, LevelDB's codec.
     Snappy = 2,
-    /// Zstandard at level 3: smaller than LZ4, and slower to write and to read. The only codec
-    /// that is C, so it needs the cargo feature `zstd`; without it, opening a database with this
-    /// option and reading one that has such blocks are `Unsupported`.
+    /// Zstandard at level 3: smaller than LZ4, and slower to write and to read. It is the only
+    /// codec in C, so it needs the cargo feature `zstd`. Without the feature, an open with this
+    /// option and a read of such blocks fail with `Unsupported`.
     Zstd = 3,
 }
 
@@ -25,21 +25,23 @@ pub enum Compression {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum CompactionPreset {
-    /// One run a level, each `max_bytes_for_level_multiplier` times the one above: shortest reads,
-    /// most writing. RocksDB: leveled.
+    /// One run per level, each `max_bytes_for_level_multiplier` times the size of the one above:
+    /// shortest reads, highest write amplification. RocksDB: leveled.
     Leveled = 0,
-    /// Runs gather at every level: least writing, longest reads, most space. RocksDB: universal.
+    /// Runs gather at every level: lowest write amplification, longest reads, most space. RocksDB:
+    /// universal.
     Tiered = 1,
-    /// Runs gather above one sorted last level: nearly tiered's writing at nearly leveled's space.
+    /// Runs gather above one sorted last level: nearly tiered's write amplification at nearly
+    /// leveled's space.
     LazyLeveled = 2,
 }
 
 impl Compression {
-    /// All of them, whether or not this build has the codec.
+    /// All codecs, whether or not this build has them.
     pub const ALL: [Compression; 4] =
         [Compression::None, Compression::Lz4, Compression::Snappy, Compression::Zstd];
 
-    /// Its name: `none`, `lz4`, `snappy` or `zstd`.
+    /// Returns the name: `none`, `lz4`, `snappy` or `zstd`.
     pub fn name(self) -> &'static str {
         match self {
             Compression::None => "none",
@@ -52,7 +54,7 @@ impl Compression {
 
 impl Compression {
     /// # Errors
-    /// `Unsupported` where this build has no such codec.
+    /// `Unsupported` if this build has no such codec.
     pub(crate) fn check_supported(self) -> Result<()> {
         match self {
             Compression::Zstd => zstd_supported(),
@@ -62,11 +64,11 @@ impl Compression {
 }
 
 impl CompactionPreset {
-    /// All of them.
+    /// All presets.
     pub const ALL: [CompactionPreset; 3] =
         [CompactionPreset::Leveled, CompactionPreset::Tiered, CompactionPreset::LazyLeveled];
 
-    /// Its name: `leveled`, `tiered` or `lazy leveled`.
+    /// Returns the name: `leveled`, `tiered` or `lazy leveled`.
     pub fn name(self) -> &'static str {
         match self {
             CompactionPreset::Leveled => "leveled",
@@ -75,7 +77,7 @@ impl CompactionPreset {
         }
     }
 
-    /// The preset of this number, if there is one.
+    /// Returns the preset of this number, if there is one.
     pub(crate) fn from_u8(byte: u8) -> Option<CompactionPreset> {
         CompactionPreset::ALL.into_iter().find(|preset| *preset as u8 == byte)
     }
@@ -97,7 +99,7 @@ impl FromStr for Compression {
     type Err = Error;
 
     /// # Errors
-    /// `InvalidArgument`, with the names there are.
+    /// `InvalidArgument`, with the valid names.
     fn from_str(name: &str) -> Result<Compression> {
         let found = Compression::ALL.into_iter().find(|known| known.name() == name);
         found.ok_or_else(|| unknown("compression", name, &Compression::ALL.map(Compression::name)))
@@ -108,7 +110,7 @@ impl FromStr for CompactionPreset {
     type Err = Error;
 
     /// # Errors
-    /// `InvalidArgument`, with the names there are.
+    /// `InvalidArgument`, with the valid names.
     fn from_str(name: &str) -> Result<CompactionPreset> {
         let found = CompactionPreset::ALL.into_iter().find(|known| known.name() == name);
         let names = CompactionPreset::ALL.map(CompactionPreset::name);
@@ -121,10 +123,10 @@ fn unknown(option: &str, name: &str, names: &[&str]) -> Error {
     Error::invalid_argument(format!("unknown value '{name}' for {option}: expected one of {names}"))
 }
 
-/// The codec of this number.
+/// Returns the codec of this number.
 ///
 /// # Errors
-/// `Unsupported` for one that this version or build does not know.
+/// `Unsupported` for a codec that this version or build does not know.
 pub(crate) fn codec_from_u8(byte: u8) -> Result<Compression> {
     match byte {
         0 => Ok(Compression::None),

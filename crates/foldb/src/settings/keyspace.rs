@@ -1,4 +1,4 @@
-//! What one keyspace may have of its own.
+//! The settings that a keyspace may have of its own.
 //!
 //! ```text
 //! settings, in the manifest:  compression u8 | filter bits varint | compaction preset u8
@@ -9,7 +9,7 @@ use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::settings::{CompactionPreset, Compression, codec_from_u8};
 
-/// What the manifest keeps of a keyspace's options.
+/// The part of a keyspace's options that the manifest keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyspaceSettings {
     pub(crate) compression: Compression,
@@ -19,8 +19,9 @@ pub(crate) struct KeyspaceSettings {
 }
 
 impl KeyspaceSettings {
-    /// Filter bits per key of tables in a level. Each level above the last gets two more, so that
-    /// the false positives of all of them stay a small multiple of the last level's.
+    /// Returns the filter bits per key of tables in a level. Each level above the last gets two
+    /// more bits. So the false positives of all levels together stay a small multiple of the last
+    /// level's.
     pub(crate) fn filter_bits(&self, num_levels: usize, level: usize) -> u32 {
         match self.bloom_bits {
             0 => 0,

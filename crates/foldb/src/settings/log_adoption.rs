@@ -1,15 +1,16 @@
-//! Which logs become value segments.
+//! The choice of logs that become value segments.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// Which logs of almost nothing but separated values become value segments as they are.
+/// Chooses which logs become value segments as they are. Only logs of almost nothing but separated
+/// values qualify.
 ///
-/// A log has values in the order in which they came, a segment that a flush writes in the order of
-/// their keys: adopting writes every value once instead of twice, and where the orders differ makes
-/// scans slower.
+/// A log holds values in the order of arrival; a segment that a flush writes holds them in key
+/// order. Adopting a log writes every value once instead of twice, and makes scans slower if the
+/// two orders differ.
 ///
 /// # Example
 /// ```
@@ -24,26 +25,28 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LogAdoption {
-    /// None: values are logged without the checksum that a segment needs, and copied by the flush.
+    /// Adopts no log: values are logged without the checksum of a segment, and the flush copies
+    /// them.
     Never,
-    /// Logs whose values came in the order of their keys, but for one in eight, and are all but a
-    /// twentieth of the log (from about 1.3 KiB on): scans read ahead in those as in a segment, and
-    /// merges have no reason to copy them.
+    /// Adopts logs whose values arrived in key order, except for one in eight. The values must make
+    /// up all but a twentieth of the log (values from about 1.3 KiB on). Scans read ahead in such a
+    /// log as in a segment, and merges have no reason to copy it.
     #[default]
     InKeyOrder,
-    /// Whatever order the values came in, if they are large beside what a log adds to them (about
-    /// 64 bytes and the key): least is written. Scans of values that came in another order take
-    /// about twice as long, and merges of values of a few hundred bytes several times as long, for
-    /// they copy these logs once to be rid of the rest.
+    /// Adopts logs in any order of arrival, if the values are large compared with what a log adds
+    /// to them (about 64 bytes and the key). This gives the least write amplification. Scans of
+    /// values that arrived in another order take about twice as long. Merges of values of a few
+    /// hundred bytes take several times as long, because they copy these logs once to drop the
+    /// rest.
     Always,
 }
 
 impl LogAdoption {
-    /// All of them.
+    /// All choices.
     pub const ALL: [LogAdoption; 3] =
         [LogAdoption::Never, LogAdoption::InKeyOrder, LogAdoption::Always];
 
-    /// Its name: `never`, `in_key_order` or `always`.
+    /// Returns the name: `never`, `in_key_order` or `always`.
     pub fn name(self) -> &'static str {
         match self {
             LogAdoption::Never => "never",
@@ -63,12 +66,14 @@ impl FromStr for LogAdoption {
     type Err = Error;
 
     /// # Errors
-    /// `InvalidArgument`, with the names there are.
+    /// `InvalidArgument`, with the valid names.
     fn from_str(name: &str) -> Result<LogAdoption> {
         let found = LogAdoption::ALL.into_iter().find(|known| known.name() == name);
         found.ok_or_else(|| {
             let names = LogAdoption::ALL.map(LogAdoption::name).join(", ");
-            Error::invalid_argument(format!("logs are not adopted '{name}', only {names}"))
+            Error::invalid_argument(format!(
+                "unknown value '{name}' for adopt_logs: expected one of {names}"
+            ))
         })
     }
 }

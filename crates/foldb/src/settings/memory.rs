@@ -1,59 +1,58 @@
 //! How a memory budget is divided.
 //!
 //! ```text
-//! 256 MiB  ├ memtables 120 = 1 1/2 write buffers of 64 ┤ cache 32 ┤ background 32 ┤ tables, the rest ┤
+//! 256 MiB  ├ memtables 120 = 1 1/2 write buffers of 64 ┤ cache 32 ┤ background 32 ┤ tables, rest ┤
 //! ```
 //!
-//! A memtable takes a quarter more than its write buffer while it is flushed: 16 bytes a key for
-//! their order, and pages of which it fills a part. A budget that is left automatic grows with the
-//! sizes that are given; one that is given wins over them: they shrink until they fit, like a write
-//! buffer under RocksDB's `WriteBufferManager`.
+//! During its flush a memtable takes a quarter more than its write buffer: 16 bytes a key for the
+//! key order, and partly filled pages. An automatic budget grows with the other given sizes. A
+//! given budget wins over them: they shrink until they fit, like a write buffer under RocksDB's
+//! `WriteBufferManager`.
 
 const MIB: usize = 1 << 20;
 
-/// The budget where none is given.
+/// The budget if none is given.
 const DEFAULT_BUDGET: usize = 256 * MIB;
 
-/// Smallest budget that can be kept: a table being written takes some 400 KiB, whatever its records
-/// are.
+/// Smallest budget that can be kept: writing a table takes some 400 KiB, whatever its records are.
 pub(crate) const SMALLEST_BUDGET: usize = 8 * MIB;
 
 /// Smallest budget of background work.
 pub(crate) const SMALLEST_BACKGROUND: usize = SMALLEST_BUDGET / 8;
 
-/// What automatic write buffers may take together.
+/// Bytes of all automatic write buffers together.
 const AUTOMATIC_BUFFERS: usize = 64 * MIB;
 
-/// What background work takes at most on each thread where nothing else is said.
+/// Largest automatic budget of background work on each thread.
 const AUTOMATIC_BACKGROUND: usize = 16 * MIB;
 
-/// What open tables are sure to have, and no more, of a large budget.
+/// The share of a large budget that is kept for open tables.
 const LEAST_FOR_TABLES: usize = 16 * MIB;
 
 /// Smallest write buffer, in bytes.
 pub(crate) const SMALLEST_BUFFER: usize = 4 << 10;
 
-/// The parts of a memory budget, in bytes, and what else is bounded.
+/// The parts of a memory budget, in bytes, and other limits that follow from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryShares {
     pub(crate) budget: usize,
-    /// Memtables, filling, sealed and spare.
+    /// Memtables: filling, sealed and spare.
     pub(crate) memtables: usize,
-    /// What memtables in use and spare arenas may take together: beyond it the spare ones go.
+    /// Limit for memtables in use and spare arenas together. Beyond it the spare ones are freed.
     pub(crate) with_spare: usize,
     /// The largest write buffer of a database.
     pub(crate) write_buffer: usize,
     pub(crate) cache: usize,
     /// Flushes and compactions, on all threads.
     pub(crate) background: usize,
-    /// What indexes and filters of open tables may always take.
+    /// The bytes that indexes and filters of open tables may always use.
     pub(crate) tables: usize,
     /// Most tables open at once.
     pub(crate) open_tables: usize,
     pub(crate) threads: usize,
 }
 
-/// What is asked for beside memtables. Budgets of 0 are automatic.
+/// The sizes asked for beside memtables. Budgets of 0 are automatic.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) budget: usize,
@@ -64,13 +63,14 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// The shares of a runtime for several databases.
+    /// Divides the budget of a runtime for several databases.
     pub(crate) fn divided_among_several(self) -> MemoryShares {
         let buffers = match self.budget {
             0 => DEFAULT_BUDGET / 2,
             given => given / 2,
         };
-        // One database fills at most half: the other half may be what others, or it, are flushing.
+        // One database fills at most half: the other half may hold memtables that are being
+        // flushed.
         self.divide(buffers / 2, with_order(buffers))
     }
 
@@ -102,19 +102,19 @@ impl Wanted {
     }
 }
 
-/// What memtables of so many bytes take at most.
+/// Returns the most bytes that memtables of this size use, key order included.
 pub(crate) fn with_order(buffers: usize) -> usize {
     buffers.saturating_add(buffers / 4)
 }
 
-/// Bytes that so many write buffers may take together. Where their number is automatic, large ones
-/// are sealed early enough to make do with one and a half.
+/// Returns the bytes that `count` write buffers may use together. If their number is automatic,
+/// large ones are sealed early enough to make do with one and a half.
 pub(crate) fn memtable_bytes(size: usize, count: usize, is_automatic: bool) -> usize {
     let all = size.saturating_mul(count);
     if is_automatic { all.min((size + size / 2).max(AUTOMATIC_BUFFERS)) } else { all }
 }
 
-/// How many write buffers of a size an automatic number of them is.
+/// Returns the automatic number of write buffers of a size.
 pub(crate) fn automatic_count(size: usize, most: usize) -> usize {
     (AUTOMATIC_BUFFERS.min(most) / size).clamp(2, 17)
 }

@@ -1,4 +1,4 @@
-//! Resolved settings: plain data without handles, which every room above may read.
+//! Resolved settings: plain data without handles, which every module above may read.
 
 mod choices;
 mod keyspace;

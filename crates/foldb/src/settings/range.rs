@@ -1,11 +1,11 @@
-//! Where a number that a user sets may lie, and the error that says so.
+//! The range of a number that a user sets, and the error for a number outside it.
 
 use std::fmt::Display;
 
 use crate::error::{Error, Result};
 use crate::settings::memory::{SMALLEST_BACKGROUND, SMALLEST_BUDGET};
 
-/// Where a number may lie, both ends included.
+/// A range with both ends included.
 #[derive(Clone, Copy)]
 pub(crate) struct Range {
     /// Whether 0, below the floor, stands for a number that follows from other options.
@@ -27,13 +27,13 @@ pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const GIB: u64 = 1 << 30;
 pub(crate) const TIB: u64 = 1 << 40;
 
-/// More memory, and more bytes in a level or log, than any machine has; sums of them do not
+/// More memory, and more bytes in a level or log, than any machine has. Sums of such numbers do not
 /// overflow.
 pub(crate) const MOST_MEMORY: u64 = 16 * TIB;
 pub(crate) const MOST_BYTES: u64 = 1024 * TIB;
-/// More runs than can be, for options that are to be switched off by a large number.
+/// More runs than can exist, for options that a large number switches off.
 pub(crate) const MOST_RUNS: u64 = 1 << 30;
-/// More tables or threads than can be.
+/// More tables or threads than can exist.
 pub(crate) const MOST_FILES: u64 = 1 << 30;
 pub(crate) const MOST_THREADS: u64 = 1024;
 
@@ -62,7 +62,7 @@ pub(crate) fn out_of_range(option: &str, value: &dyn Display, range: &str) -> Er
     Error::invalid_argument(format!("{option} is {value}, but must be {range}"))
 }
 
-/// The number of an option; one that does not fit into 64 bits is beyond every ceiling.
+/// Converts the number of an option. One that does not fit into 64 bits exceeds every ceiling.
 pub(crate) fn number(value: usize) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }

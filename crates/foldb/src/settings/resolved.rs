@@ -1,20 +1,20 @@
-//! What the engine works by.
+//! The values that the engine works with.
 //!
-//! `Options` is what a user said. [`Settings`] is made of it once, when a database is opened: every
-//! number that was left automatic is worked out, and every size fits into the memory there is. The
-//! engine and the compaction policy read nothing else, so no two of them can work a default out
-//! differently. `options::resolve` makes it.
+//! `Options` holds what the user set. `options::resolve` makes [`Settings`] of it once, when a
+//! database is opened. It computes every automatic number, and makes every size fit into the memory
+//! there is. The engine and the compaction policy read nothing else, so no two of them can compute
+//! different defaults.
 
 use crate::settings::{KeyspaceSettings, LogAdoption};
 
-/// Resolved settings of an open database. Options of the same name say what each one is.
+/// Resolved settings of an open database. The options of the same names document each one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) write_buffers: WriteBuffers,
     /// Bytes of log after which the oldest memtables are flushed.
     pub(crate) wal_limit: u64,
     pub(crate) tree: TreeSettings,
-    /// Those of the default keyspace.
+    /// The settings of the default keyspace.
     pub(crate) keyspace: KeyspaceSettings,
     pub(crate) block_size: usize,
     pub(crate) min_level_to_compress: usize,
@@ -24,27 +24,27 @@ pub(crate) struct Settings {
     pub(crate) allow_unresolved_operators: bool,
 }
 
-/// How much is written before it is flushed.
+/// The write buffers: how much is written before a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WriteBuffers {
     /// Bytes of one.
     pub(crate) size: usize,
-    /// Most that may exist at once, the one being filled included.
+    /// The most that may exist at once, including the one being filled.
     pub(crate) most: usize,
     /// Bytes that all of them may take together.
     pub(crate) bytes: usize,
-    /// Sealed ones that are worth a flush: the writer fills as many meanwhile.
+    /// How many sealed ones make a flush worthwhile: the writer fills as many meanwhile.
     pub(crate) flushed_together: usize,
 }
 
 impl WriteBuffers {
-    /// Bytes of memtables that become one run of level 0 where writes are fast.
+    /// Returns the bytes of memtables that become one run of level 0 under fast writes.
     pub(crate) fn bytes_of_a_flush(&self) -> u64 {
         self.size as u64 * self.flushed_together as u64
     }
 }
 
-/// What the shape of a tree follows from, its preset aside.
+/// The settings that determine the shape of a tree, except for its preset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TreeSettings {
     pub(crate) num_levels: usize,
@@ -60,7 +60,7 @@ pub(crate) struct TreeSettings {
     pub(crate) idle_runs: usize,
 }
 
-/// How separated values are kept.
+/// The settings of separated values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SegmentSettings {
     /// Bytes of a segment file.
@@ -69,6 +69,6 @@ pub(crate) struct SegmentSettings {
     pub(crate) adopt_logs: LogAdoption,
     pub(crate) max_dead_fraction: f64,
     pub(crate) gc_memory_budget: usize,
-    /// Bytes per second; 0 for no bound.
+    /// Bytes per second; 0 for no limit.
     pub(crate) gc_io_budget: u64,
 }

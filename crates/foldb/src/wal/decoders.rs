@@ -34,7 +34,7 @@ fn logged_operations(operations: &[u8]) {
     }
 }
 
-/// The records of a log or manifest that is whole.
+/// Returns the records of a whole log or manifest.
 #[cfg(test)]
 pub(crate) fn records(
     fs: &foldb_env::MemFs,

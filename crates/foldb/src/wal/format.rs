@@ -12,23 +12,24 @@
 //!   synced through: frames up to this number were on the medium when this one was written
 //! ```
 //!
-//! *Log number* and *offset* tell a frame from what an earlier use of the same blocks left there.
-//! *Synced through* tells a torn tail from damage: bad bytes that a later frame calls synced were
-//! once on the medium, bad bytes that none does never had to be (after Pebble's sync chunks).
+//! *Log number* and *offset* tell a frame from the bytes that an earlier use of the same blocks
+//! left. *Synced through* tells a torn tail from damage. If a later frame calls bad bytes synced,
+//! they were once on the medium: that is damage. Otherwise they may never have been written. The
+//! idea follows Pebble's sync chunks.
 
 use crate::encoding::{checksum, checksum_seed};
 
 /// Bytes before the payload.
 pub(crate) const HEADER_LEN: usize = 32;
 
-/// Where in the header the kind is, which is never zero.
+/// Offset of the kind in the header. The kind is never zero.
 pub(crate) const KIND_AT: usize = 8;
 
-/// Longest payload of one frame; a longer record is split, so that no reader needs one buffer for a
-/// gigabyte because a length says so.
+/// Longest payload of one frame. A longer record is split, so that a corrupt length never makes a
+/// reader allocate a gigabyte.
 pub(crate) const MAX_PAYLOAD: usize = 1 << 20;
 
-/// Longest payload that this process writes. Tests make it smaller, so that records of a few
+/// Returns the longest payload that this process writes. Tests shrink it, so that records of a few
 /// hundred bytes take several frames.
 #[inline(always)]
 pub(crate) fn longest_payload() -> usize {
@@ -38,7 +39,7 @@ pub(crate) fn longest_payload() -> usize {
     MAX_PAYLOAD
 }
 
-/// Which part of a record a frame holds. On disk: never renumber.
+/// The part of a record that a frame holds. It is on disk: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Part {
@@ -59,7 +60,7 @@ impl Part {
         }
     }
 
-    /// The part that starts and ends as told.
+    /// Returns the part from whether it is the first and the last of its record.
     pub(crate) fn of(first: bool, last: bool) -> Part {
         match (first, last) {
             (true, true) => Part::Whole,
@@ -70,22 +71,22 @@ impl Part {
     }
 }
 
-/// What frames a log, or another file of frames, holds. Two files of one number and one digest hold
-/// the same.
+/// The frames of a log, or of another file of frames. Two files with the same number and digest
+/// hold the same frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) number: u64,
     /// Where the last frame ends.
     pub(crate) len: u64,
     pub(crate) frames: u64,
-    /// Of all of them; see [`digest_with`].
+    /// The digest of all frames; see [`digest_with`].
     pub(crate) digest: u64,
 }
 
-/// The digest of some frames with one more behind them, by its checksum. That of none is 0.
+/// Adds one more frame, by its checksum, to the digest of some frames. The empty digest is 0.
 #[inline]
 pub(crate) fn digest_with(digest: u64, frame_checksum: u32) -> u64 {
-    // Odd, so that nothing is lost, and different orders differ.
+    // The multiplier is odd, so the product loses nothing and different orders differ.
     (digest.rotate_left(25) ^ u64::from(frame_checksum)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
@@ -99,8 +100,8 @@ pub(crate) struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// Fills the first [`HEADER_LEN`] bytes of `frame`, whose payload is already in place, for
-    /// this offset of the log. Answers its checksum.
+    /// Fills the first [`HEADER_LEN`] bytes of `frame`, whose payload is already in place, for this
+    /// offset of the log. Returns its checksum.
     pub(crate) fn seal(&self, frame: &mut [u8], offset: u64) -> u32 {
         let length = (frame.len() - HEADER_LEN) as u32;
         frame[4..8].copy_from_slice(&length.to_le_bytes());
@@ -112,8 +113,8 @@ impl FrameHeader {
         sum
     }
 
-    /// Reads a header and the length of its payload, without looking at the checksum. `None` when
-    /// it cannot be one.
+    /// Reads a header and the length of its payload, without checking the checksum. Returns `None`
+    /// if the bytes cannot be a header.
     pub(crate) fn parse(header: &[u8; HEADER_LEN]) -> Option<(FrameHeader, usize)> {
         let word = |at: usize| {
             let bytes: &[u8; 8] = header[at..].first_chunk().expect("the header has 32 bytes");
@@ -126,7 +127,7 @@ impl FrameHeader {
         (length <= MAX_PAYLOAD && parsed.synced_through < parsed.frame).then_some((parsed, length))
     }
 
-    /// Whether a whole frame, header and payload, is what was written at this offset.
+    /// Returns whether a whole frame, header and payload, is the one written at this offset.
     pub(crate) fn verify(&self, frame: &[u8], offset: u64) -> bool {
         frame[..4] == (checksum(checksum_seed(self.log, offset), &frame[4..]) as u32).to_le_bytes()
     }

@@ -1,7 +1,7 @@
-//! The log: what makes a write survive a crash, and the framing that the manifest shares.
+//! The log makes a write survive a crash. The manifest shares its framing.
 //!
-//! Invariant: what is read back is a prefix of what was appended, over all logs together (H11).
-//! Nothing in here looks into user keys.
+//! Invariant: a reader gets a prefix of what was appended, over all logs together (H11). This
+//! module never interprets user keys.
 
 #[cfg(any(test, feature = "internals"))]
 pub(crate) mod decoders;

@@ -1,14 +1,14 @@
-//! Reading a log back: whole records until the first frame that is not what was written.
+//! Reads a log back: whole records up to the first frame that is not what was written.
 //!
-//! Where the frames end, the question is whether that is a torn tail (bytes that were never synced
-//! and need not be there) or damage (bytes that were):
+//! Where the frames end, the reader tells a torn tail from damage. A torn tail is bytes that were
+//! never synced and may be missing. Damage is bytes that were synced:
 //!
 //! ```text
 //! frames 1 2 3 x . . .            torn: nothing later calls frame 4 synced
 //! frames 1 2 3 x 5(synced 4) …    damage: frame 4 was on the medium when 5 was written
 //! ```
 //!
-//! After a clean close there is no torn tail: the record of the close says what the file holds.
+//! A cleanly closed log has no torn tail: the record of the close says what the file holds.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::wal::format::{
 
 const WINDOW: usize = 256 << 10;
 
-/// A log being read from its start.
+/// Reads a log from its start.
 #[derive(Debug)]
 pub(crate) struct LogReader {
     file: Arc<dyn RandomAccessFile>,
@@ -41,22 +41,23 @@ pub(crate) struct LogReader {
     window_offset: u64,
 }
 
-/// How a log ended.
+/// The end of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogEnd {
     /// Where the last whole frame ends.
     pub(crate) offset: u64,
-    /// Its number.
+    /// The number of the last whole frame.
     pub(crate) frames: u64,
-    /// Of all frames up to there.
+    /// The digest of all frames up to there.
     pub(crate) digest: u64,
-    /// The largest "synced through" of any frame: some of this log is known to have been synced.
+    /// The largest "synced through" of any frame: the frames up to this number are known to be
+    /// synced.
     pub(crate) max_synced: u64,
-    /// What lies behind the end.
+    /// The bytes behind the end.
     pub(crate) tail: Tail,
 }
 
-/// What lies behind the end of a log and is not replayed.
+/// Bytes behind the end of a log that are not replayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tail {
     /// Bytes up to the last one that is not zero.
@@ -65,9 +66,9 @@ pub(crate) struct Tail {
     pub(crate) frames: u64,
 }
 
-/// Bytes that are hashed in search of frames behind the end, beside [`SEARCH_PER_BYTE`] for each
-/// byte there. Frames lie end to end, so those that were written need one byte hashed for each
-/// byte; more is asked for by values that look like headers, each of a frame as long as frames get.
+/// Bytes that the search for frames behind the end may always hash. [`SEARCH_PER_BYTE`] for each
+/// byte there comes on top. Real frames lie end to end, so they need one byte hashed per byte. Only
+/// values that look like headers of frames of the longest length need more.
 pub(super) const SEARCH_AT_LEAST: u64 = 64 << 20;
 pub(super) const SEARCH_PER_BYTE: u64 = 4;
 
@@ -91,35 +92,35 @@ impl LogReader {
         })
     }
 
-    /// Number of the log.
+    /// Returns the number of the log.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Where the log is.
+    /// Returns the path of the log.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bytes that were hashed in the search behind the end.
+    /// Returns the bytes that were hashed in the search behind the end.
     #[cfg(test)]
     pub(crate) fn hashed(&self) -> u64 {
         self.hashed
     }
 
-    /// Where the next frame starts.
+    /// Returns where the next frame starts.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Reads the next record into `record`. `false` at the end, which [`LogReader::end`] then
-    /// judges.
+    /// Reads the next record into `record`. Returns `false` at the end, which [`LogReader::end`]
+    /// then judges.
     pub(crate) fn next(&mut self, record: &mut Vec<u8>) -> Result<bool> {
         record.clear();
         let (start, start_frames, start_digest) = (self.offset, self.frames, self.digest);
         loop {
             let Some((header, length)) = self.frame_at(self.offset)? else {
-                // A record whose last part is missing was never finished.
+                // A record without its last part was never finished.
                 (self.offset, self.frames) = (start, start_frames);
                 self.digest = start_digest;
                 return Ok(false);
@@ -145,11 +146,11 @@ impl LogReader {
         }
     }
 
-    /// Hands over the frames up to number `last`, which were all appended, many at a time with the
-    /// offset of the first, while writers may go on appending. Answers what they are.
+    /// Passes on the frames up to number `last`, many at a time, with the offset of the first. All
+    /// of them were appended, and writers may go on appending. Returns the extent of the frames.
     ///
     /// # Errors
-    /// `Corruption` for one that is damaged; `Io`; those of `take`.
+    /// `Corruption` for a damaged frame; `Io`; those of `take`.
     pub(crate) fn copy_through(
         &mut self,
         last: u64,
@@ -185,10 +186,10 @@ impl LogReader {
         Ok(())
     }
 
-    /// Judges the end that [`LogReader::next`] came to.
+    /// Judges the end that [`LogReader::next`] reached.
     ///
     /// # Errors
-    /// `Corruption` when frames behind it call what is missing synced.
+    /// `Corruption` if frames behind the end say that the missing bytes were synced.
     pub(crate) fn end(&mut self) -> Result<LogEnd> {
         let mut tail = Tail::default();
         if let Some((offset, header)) = self.search_tail(&mut tail)? {
@@ -203,10 +204,11 @@ impl LogReader {
         Ok(LogEnd { offset, frames, digest, max_synced, tail })
     }
 
-    /// [`LogReader::end`] of a file of which a clean close may have told what it holds.
+    /// Judges the end like [`LogReader::end`]. After a clean close `closed` says what the file
+    /// holds.
     ///
     /// # Errors
-    /// `Corruption` also when it holds anything else.
+    /// `Corruption` also if the file holds anything else.
     pub(crate) fn end_as(&mut self, closed: Option<&Extent>) -> Result<LogEnd> {
         let end = self.end()?;
         let Some(closed) = closed else { return Ok(end) };
@@ -229,7 +231,7 @@ impl LogReader {
         .at(&self.path, end.offset.min(closed.len)))
     }
 
-    /// Looks at what lies behind the end, up to an intact frame that calls synced what is missing.
+    /// Searches the bytes behind the end, up to an intact frame that calls missing bytes synced.
     fn search_tail(&mut self, tail: &mut Tail) -> Result<Option<(u64, FrameHeader)>> {
         let (begin, mut offset) = (self.offset, self.offset);
         let mut budget = SEARCH_AT_LEAST + SEARCH_PER_BYTE * (self.len - begin);
@@ -241,7 +243,7 @@ impl LogReader {
         }
         self.hashed = 0;
         let proves = |header: &FrameHeader, frames: u64| header.synced_through > frames;
-        // Where only its payload is damaged the frame itself says where the next one begins.
+        // If only the payload is damaged, the header still says where the next frame begins.
         if let Some(next) = self.next_by_header()?
             && let Some((header, _)) = self.frame_at(next)?
             && proves(&header, self.frames)
@@ -269,16 +271,16 @@ impl LogReader {
         Ok(None)
     }
 
-    /// Where the frame at the end would end by its header, if that looks like the one of the next
-    /// frame.
+    /// Returns where the frame at the end would end by its header. `None` unless a frame with the
+    /// next number seems to be there.
     fn next_by_header(&mut self) -> Result<Option<u64>> {
         let Some((header, length)) = self.header_at(self.offset)? else { return Ok(None) };
         let is_next = header.frame == self.frames + 1;
         Ok(is_next.then(|| self.offset + (HEADER_LEN + length) as u64))
     }
 
-    /// The intact frame of this log at `offset` whose number was not read yet, if the search may
-    /// look at as many bytes.
+    /// Returns the intact frame of this log at `offset` if its number was not read yet. `budget`
+    /// limits the bytes that the search may hash.
     fn later_frame_at(&mut self, offset: u64, budget: u64) -> Result<Option<(FrameHeader, usize)>> {
         let Some((header, length)) = self.header_at(offset)? else { return Ok(None) };
         let cost = (HEADER_LEN + length) as u64;
@@ -289,8 +291,8 @@ impl LogReader {
         self.frame_at(offset)
     }
 
-    /// How far one may skip because a frame's kind is not zero: a header can begin at most where a
-    /// run of zeroes that starts at `offset` leaves off, less the bytes before its kind.
+    /// Returns how far the search may skip, because a frame's kind is never zero. A header begins
+    /// at the earliest where a run of zeroes from `offset` ends, less the bytes before its kind.
     fn zeroes_from(&mut self, offset: u64) -> Result<u64> {
         let length = (self.len - offset).min(WINDOW as u64 / 2) as usize;
         let bytes = self.bytes(offset, length)?;
@@ -298,15 +300,15 @@ impl LogReader {
         Ok(zeroes.saturating_sub(KIND_AT) as u64)
     }
 
-    /// The intact frame of this log at `offset`, if there is one.
+    /// Returns the intact frame of this log at `offset`, if there is one.
     fn frame_at(&mut self, offset: u64) -> Result<Option<(FrameHeader, usize)>> {
         let Some((header, length)) = self.header_at(offset)? else { return Ok(None) };
         let frame = self.bytes(offset, HEADER_LEN + length)?;
         Ok(header.verify(frame, offset).then_some((header, length)))
     }
 
-    /// What looks like the header of a frame of this log at `offset`, and the length of the
-    /// payload, all of which lies in the file.
+    /// Returns what looks like the header of a frame of this log at `offset`, and the length of the
+    /// payload. All of the payload lies in the file.
     fn header_at(&mut self, offset: u64) -> Result<Option<(FrameHeader, usize)>> {
         if offset + HEADER_LEN as u64 > self.len {
             return Ok(None);
@@ -318,8 +320,8 @@ impl LogReader {
         Ok((header.log == number && is_inside).then_some((header, length)))
     }
 
-    /// Reads ahead from `offset`. The space reserved behind the last frame may have been given back
-    /// since the log was opened: it reads as the zeroes that it was.
+    /// Reads ahead from `offset`. The space reserved behind the last frame may have been released
+    /// since the log was opened: it reads as zeroes, as before.
     fn fill(&mut self, offset: u64, length: usize) -> io::Result<()> {
         self.window_offset = offset;
         let mut read = length;
@@ -338,7 +340,7 @@ impl LogReader {
         }
     }
 
-    /// Bytes of the file, through the window. They must exist.
+    /// Returns bytes of the file, which must exist, through the read-ahead window.
     fn bytes(&mut self, offset: u64, length: usize) -> Result<&[u8]> {
         debug_assert!(length <= HEADER_LEN + MAX_PAYLOAD);
         let inside = offset >= self.window_offset

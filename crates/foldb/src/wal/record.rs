@@ -1,4 +1,4 @@
-//! What the log says: a header, operator definitions, batches.
+//! Log records: a header, operator definitions, batches.
 //!
 //! ```text
 //! header:     0 | magic u64 | version u32 | database u64 | log u64
@@ -7,12 +7,12 @@
 //! definition: 2 | definition (see `fold::definition`)
 //! ```
 //!
-//! Operations are those of batches, but for puts whose values lie as in a value segment
+//! Operations are those of batches, except for puts whose values lie as in a value segment
 //! (`separable`).
 //!
 //! The header is the first frame of every log. It names the log before it (0: none), so that a
-//! missing end of that one is noticed. A definition stands before the first batch that uses its
-//! operator, so a log can be read without the manifest (H27).
+//! reader notices a missing end of that log. A definition stands before the first batch that uses
+//! its operator, so a log can be read without the manifest (H27).
 
 use crate::encoding::ByteReader;
 use crate::error::{Error, ErrorKind, Result};
@@ -20,28 +20,28 @@ use crate::fold::Definition;
 use crate::key::{MAX_SEQNO, OperatorId, SeqNo};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"foldblog");
-/// Version of the log's format. Version 1 added range deletes, version 2 separable puts; both older
-/// ones are read.
+/// Version of the log's format. Version 1 added range deletes, version 2 separable puts. Readers
+/// accept both older versions.
 pub(crate) const LOG_FORMAT: u32 = 2;
 
 const TAG_HEADER: u8 = 0;
 const TAG_BATCH: u8 = 1;
 const TAG_DEFINITION: u8 = 2;
 
-/// What a log says about itself and the one before it.
+/// What a log stores about itself and its predecessor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogHeader {
-    /// Version of the format: of logs, or of what else is made of their frames.
+    /// Version of the format: of logs, or of other files made of frames.
     pub(crate) format: u32,
     pub(crate) database: u64,
     pub(crate) log: u64,
-    /// Number of the log before; 0 for none.
+    /// Number of the preceding log; 0 for none.
     pub(crate) predecessor: u64,
     pub(crate) predecessor_len: u64,
     pub(crate) predecessor_frames: u64,
 }
 
-/// What stands before the operations of a batch.
+/// The fields of a batch before its operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BatchHeader {
     /// Operator of merges that name operator 0.
@@ -95,10 +95,10 @@ impl LogHeader {
 }
 
 impl LogHeader {
-    /// Refuses a format that is newer than `newest`.
+    /// Checks that the format is not newer than `newest`.
     ///
     /// # Errors
-    /// `Unsupported`, naming `what` is of that format.
+    /// `Unsupported`; `what` names the kind of file in the message.
     pub(crate) fn check_format(&self, what: &str, newest: u32) -> Result<()> {
         if self.format <= newest {
             return Ok(());
@@ -117,7 +117,7 @@ impl BatchHeader {
     /// Bytes of one, its tag included.
     pub(crate) const LEN: usize = 17;
 
-    /// The header of a record of which at least these bytes are there, if it is a batch.
+    /// Reads the header of a batch from the first bytes of a record; `None` for another record.
     ///
     /// # Errors
     /// `Corruption`.
@@ -160,7 +160,7 @@ pub(crate) fn encode_definition(definition: &Definition, out: &mut Vec<u8>) {
 }
 
 impl<'a> LogRecord<'a> {
-    /// Reads a record. The format of a header is the caller's to check.
+    /// Reads a record. The caller checks the format that a header names.
     ///
     /// # Errors
     /// `Corruption`.

@@ -1,5 +1,5 @@
-//! Values that lie in a log as a value segment has them, so that a flush can make the log one
-//! instead of copying them.
+//! Values that lie in a log as in a value segment. A flush can make such a log a segment instead of
+//! copying its values.
 //!
 //! ```text
 //! separable put:
@@ -7,12 +7,12 @@
 //! | 4    | keyspace  | key len | key | record: value length + 1 varint | value | checksum |
 //! | u8   | varint    | varint  |     |                                          u64      |
 //! +------+-----------+---------+-----+--------------------------------------------------+
-//!   record: as in a value segment (`segment::format`). Its segment is the log's number, its position
-//!           is where it begins in the file, less the bytes of a section's header
+//!   record: as in a value segment (`segment::format`). Its segment is the log's number, its
+//!           position is where it begins in the file, less the bytes of a section's header
 //! ```
 //!
-//! An operation of logs alone: a batch of the program's has puts. It stands for a put whose record
-//! is one whole frame, so nothing lies between the bytes of a value.
+//! Only logs have this operation: a batch of the program has puts. A separable put stands for a put
+//! whose record is one whole frame, so no header splits the bytes of a value.
 
 use std::sync::Arc;
 
@@ -24,33 +24,33 @@ use crate::separated::{Address, put_record, record_checksum};
 use crate::wal::format::{HEADER_LEN, longest_payload};
 use crate::wal::record::BatchHeader;
 
-/// The number of a separable put among the kinds of operations. On disk: never renumber.
+/// The number of a separable put among the kinds of operations. It is on disk: never renumber.
 pub(crate) const SEPARABLE_PUT: u8 = 4;
 
-/// Bytes of a log that go with a value: the frame's and the batch's header, the operation's fields.
-/// With its key these are to be no more than a quarter of it all; a log of smaller values would be
-/// adopted for the sake of bytes that are dead from birth.
+/// Bytes of a log that accompany a value: the headers of frame and batch, and the operation's
+/// fields. Together with the key they may be at most a quarter of the whole. A log of smaller
+/// values would be adopted with too many bytes that are dead from the start.
 const OVERHEAD: usize = 64;
 const LEAST_SHARE: usize = 3;
 
-/// No smaller value makes up nineteen parts of twenty of a log.
+/// Smallest value that makes up nineteen twentieths of its part of a log.
 pub(crate) const LEAST_BY_DEFAULT: usize = 19 * OVERHEAD;
 
-/// No smaller value is separable.
+/// Smallest value that is separable.
 pub(crate) const LEAST_SEPARABLE: usize = LEAST_SHARE * OVERHEAD;
 
-/// Whether a put of these lengths, alone in its record, is worth being written so.
+/// Returns whether a put of these lengths, alone in its record, should be written as separable.
 #[inline]
 pub(crate) fn is_separable(key: usize, value: usize) -> bool {
     value >= LEAST_SHARE * (OVERHEAD + key) && key + value + OVERHEAD <= longest_payload()
 }
 
-/// Where a value lies.
+/// The place of a value in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SeparableValue {
     seqno: SeqNo,
     position: u64,
-    /// Of its record.
+    /// The checksum of its record.
     checksum: u64,
 }
 
@@ -67,7 +67,7 @@ impl SeparableValues {
         self.values.len()
     }
 
-    /// Bytes of their records.
+    /// Returns the bytes of their records.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -95,18 +95,18 @@ impl SeparableValues {
         self.values.push(SeparableValue { seqno, position, checksum });
     }
 
-    /// Forgets what was noted behind the first so many, of so many bytes: it was not written.
+    /// Forgets the values noted behind this mark: their writes failed.
     pub(crate) fn forget_behind(&mut self, (len, bytes): (usize, u64)) {
         self.values.truncate(len);
         self.bytes = bytes;
     }
 
-    /// What [`SeparableValues::forget_behind`] takes to come back to this moment.
+    /// Returns the mark with which [`SeparableValues::forget_behind`] returns to this moment.
     pub(crate) fn mark(&self) -> (usize, u64) {
         (self.values.len(), self.bytes)
     }
 
-    /// Where the value of a write lies, if it lies here.
+    /// Returns the position of a write's value, if the value lies in this log.
     pub(crate) fn position(&self, seqno: SeqNo) -> Option<u64> {
         self.find(seqno).map(|value| value.position)
     }
@@ -120,8 +120,8 @@ impl SeparableValues {
         Some(&self.values[at])
     }
 
-    /// Where the value of this write lies in log `log`, if it is this very value: a fold may leave
-    /// another under the number of the put it began with.
+    /// Returns the address of this write's value in log `log`, if it is still this value. A fold
+    /// may store another value under the number of the put that it began with.
     pub(crate) fn address(&self, log: u64, seqno: SeqNo, value: &[u8]) -> Option<Address> {
         let SeparableValue { position, checksum, .. } = *self.find(seqno)?;
         let is_it = record_checksum(log, position, value) == checksum;
@@ -130,7 +130,7 @@ impl SeparableValues {
     }
 }
 
-/// A log that was sealed, and what of it a value segment could have.
+/// A sealed log, and the values that it could contribute as a value segment.
 #[derive(Debug)]
 pub(crate) struct SealedLog {
     pub(crate) number: u64,
@@ -155,14 +155,14 @@ impl<'a> Operation<'a> {
         let len = ahead.varint("length of a separable value")?.checked_sub(1);
         let len = len.ok_or_else(|| Error::corruption("expected a separable value, found none"))?;
         let value = ahead.take(usize::try_from(len).unwrap_or(usize::MAX), "separable value")?;
-        // Its own checksum is for those who read it alone; here the frame's held.
+        // This checksum is for readers of the value alone; here the frame's checksum already held.
         ahead.u64("checksum of a separable value")?;
         *bytes = ahead;
         Ok(Operation { kind: Kind::Put, keyspace, operator: NO_OPERATOR, key, value })
     }
 }
 
-/// Whether a record with its frame's header before it is one whole frame.
+/// Returns whether a record with its frame's header before it is one whole frame.
 pub(crate) fn is_one_frame(frame: &[u8]) -> bool {
     frame.len() - HEADER_LEN <= longest_payload()
 }

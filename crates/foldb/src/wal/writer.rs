@@ -1,11 +1,11 @@
-//! Appending to a log, and syncing it beside the appends.
+//! Appends to a log, and syncs it beside the appends.
 //!
-//! Appending is one `write_at` a record: when it returned, the record is in the operating system's
-//! hands. Syncing goes through [`LogSync`], which is shared: who syncs does not keep others from
-//! appending, and one `fdatasync` serves everybody whose frames were written before it began.
+//! An append is one `write_at` per record: when it returns, the operating system has the record.
+//! Syncs go through [`LogSync`], which threads share. A sync does not block appends, and one
+//! `fdatasync` serves every caller whose frames were written before it began.
 //!
 //! An append that fails may leave whole frames behind the log's end. The writer clears them,
-//! durably, before it writes there again: a reader would take them for what comes next.
+//! durably, before it writes there again: a reader would take them for the records that come next.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,15 +20,15 @@ use crate::wal::format::{Extent, FrameHeader, HEADER_LEN, Part, digest_with, lon
 use crate::wal::record::{LOG_FORMAT, LogHeader};
 use crate::wal::separable::{SealedLog, SeparableValues};
 
-/// First reservation of a log's blocks; each next one is as large as all before, up to the step.
+/// First reservation of a log's blocks. Each next one doubles the total, up to the step.
 const FIRST_RESERVATION: u64 = 256 << 10;
 const RESERVATION_STEP: u64 = 16 << 20;
-/// No more is reserved ahead than this part of what the disk has left.
+/// The share of the disk's free space that a reservation may take, as a divisor.
 const SHARE_OF_FREE_SPACE: u64 = 32;
-/// What file systems give at a time.
+/// The unit in which file systems allocate.
 const BLOCK: u64 = 4096;
 
-/// A log open for appending. One owner.
+/// A log open for appending. It has one owner.
 #[derive(Debug)]
 pub(crate) struct LogWriter {
     sync: Arc<LogSync>,
@@ -36,15 +36,15 @@ pub(crate) struct LogWriter {
     offset: u64,
     reserved: u64,
     frames: u64,
-    /// Of the frames.
+    /// The digest of the frames.
     digest: u64,
     /// End of the bytes that a failed append may have left behind `offset`.
     left_behind: Option<u64>,
-    /// The frame being built: header space, then payload. Kept between records for its memory.
+    /// The frame being built: header space, then payload. It is reused for the next record.
     buffer: Vec<u8>,
 }
 
-/// Where a log ended at some moment.
+/// The end of a log at some moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogMark {
     offset: u64,
@@ -52,21 +52,21 @@ pub(crate) struct LogMark {
     digest: u64,
 }
 
-/// The half of a log that anybody may sync.
+/// The half of a log that any thread may sync.
 #[derive(Debug)]
 pub(crate) struct LogSync {
     file: Arc<dyn WritableFile>,
     path: PathBuf,
     fs: Arc<dyn FileSystem>,
-    /// Last frame handed to the operating system.
+    /// Last frame passed to the operating system.
     written: AtomicU64,
     /// Last frame known to be on the medium.
     synced: AtomicU64,
-    /// Bytes of memory that tell where values lie in it.
+    /// Bytes of memory that note where values lie in the log.
     noted: AtomicUsize,
-    /// Whether all its writes are in tables, so that it may lose its name.
+    /// Whether tables hold all its writes, so that its file may be unlinked.
     is_retired: AtomicBool,
-    /// What the log holds, once nobody writes to it any more.
+    /// The log's extent, once it takes no more writes.
     sealed: OnceLock<Extent>,
     progress: Mutex<SyncProgress>,
 }
@@ -75,18 +75,19 @@ pub(crate) struct LogSync {
 struct SyncProgress {
     /// Whether the log's name is durable.
     named: bool,
-    /// The log before this one, until it is known to be wholly on the medium: nothing in this log
-    /// may be called synced before (H11). Held weakly: once all its writes are in tables nobody
-    /// needs it, and a log that is never synced must not keep all before it open.
+    /// The log before this one, until it is known to be wholly on the medium. Before that, no frame
+    /// of this log may count as synced (H11). The reference is weak: once tables hold all the
+    /// writes of the earlier log, it may go. A log that is never synced must not keep all earlier
+    /// ones open.
     predecessor: Weak<LogSync>,
-    /// Why a sync failed. The kernel reports lost writes once: a second sync that succeeds says
-    /// nothing about them.
+    /// Why a sync failed. The kernel reports lost writes once, so a second sync that succeeds
+    /// proves nothing about them.
     failed: Option<Error>,
 }
 
 impl LogWriter {
-    /// Creates log `number` of a database as the successor of another, whose [`LogSync`] the caller
-    /// keeps until its writes are in tables.
+    /// Creates log `number` of a database as the successor of another. The caller keeps the other's
+    /// [`LogSync`] until tables hold its writes.
     pub(crate) fn create(
         fs: &Arc<dyn FileSystem>,
         path: &Path,
@@ -98,8 +99,8 @@ impl LogWriter {
         LogWriter::write_header(created, LOG_FORMAT, fs, path, number, database, predecessor)
     }
 
-    /// Creates a file of frames whose records have a format of their own. After an error there is
-    /// no such file: a full disk must not fill with attempts.
+    /// Creates a file of frames whose records have a format of their own. After an error the file
+    /// does not exist: failed attempts must not fill a full disk.
     pub(crate) fn create_in_format(
         format: u32,
         fs: &Arc<dyn FileSystem>,
@@ -108,7 +109,7 @@ impl LogWriter {
         database: u64,
         predecessor: Option<&LogWriter>,
     ) -> Result<LogWriter> {
-        // Nothing is appended to it so often that a mapping would pay.
+        // Such a file takes too few appends for a mapping to pay.
         let created = fs.create(path);
         LogWriter::write_header(created, format, fs, path, number, database, predecessor)
     }
@@ -137,14 +138,14 @@ impl LogWriter {
             Ok(()) => Ok(log),
             Err(error) => {
                 drop(log);
-                // What cannot be removed is a log without writes: the next open removes it.
+                // A file that cannot be removed is a log without writes: the next open removes it.
                 let _best_effort = fs.remove(path);
                 Err(error)
             }
         }
     }
 
-    /// What stands in for a log where a database is open read-only: it takes nothing.
+    /// Makes the placeholder for the log of a read-only database. It takes no record.
     pub(crate) fn unwritable(fs: &Arc<dyn FileSystem>, path: &Path, number: u64) -> LogWriter {
         LogWriter::begin_in(Arc::new(UnwritableFile), fs, path, number, None)
     }
@@ -185,27 +186,27 @@ impl LogWriter {
         }
     }
 
-    /// Number of the log.
+    /// Returns the number of the log.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Bytes appended so far.
+    /// Returns the bytes appended so far.
     pub(crate) fn len(&self) -> u64 {
         self.offset
     }
 
-    /// Number of the last frame appended.
+    /// Returns the number of the last frame appended.
     pub(crate) fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// The half that can be synced beside appends.
+    /// Returns the half that threads can sync beside appends.
     pub(crate) fn sync_handle(&self) -> &Arc<LogSync> {
         &self.sync
     }
 
-    /// Starts a record: what is pushed onto the answer is its payload.
+    /// Starts a record. The caller pushes the payload onto the returned buffer.
     #[inline]
     pub(crate) fn begin(&mut self) -> &mut Vec<u8> {
         self.buffer.clear();
@@ -244,7 +245,7 @@ impl LogWriter {
         let most = longest_payload();
         let parts = payload.len().div_ceil(most);
         let (mut offset, mut number, mut digest) = (self.offset, self.frames, self.digest);
-        // Where there is no space nothing is begun.
+        // Fail early if there is no space for the whole record.
         let end = offset + (payload.len() + parts * HEADER_LEN) as u64;
         self.reserve(end)?;
         self.left_behind = Some(end);
@@ -265,16 +266,16 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Where the log ends now, for [`LogWriter::retract`].
+    /// Marks the current end of the log, for [`LogWriter::retract`].
     #[inline]
     pub(crate) fn mark(&self) -> LogMark {
         LogMark { offset: self.offset, frames: self.frames, digest: self.digest }
     }
 
-    /// Takes back what was appended behind a mark.
+    /// Takes back the records behind a mark.
     ///
     /// # Errors
-    /// `Io`: the next open may find it.
+    /// `Io`: the next open may find the records.
     pub(crate) fn retract(&mut self, mark: LogMark) -> Result<()> {
         // An append that panicked may have written its frame without counting it.
         let end = self.left_behind.unwrap_or(self.offset).max(mark.offset + 1);
@@ -284,20 +285,21 @@ impl LogWriter {
         self.clear_attempt()
     }
 
-    /// Notes that a failed append may have written up to `end`, and clears that if it can.
+    /// Notes that a failed append may have written up to `end`, and clears those bytes if it can.
     #[cold]
     fn leave_behind(&mut self, end: u64) {
         self.left_behind = Some(end);
-        // The next append tries again, and fails if it cannot be done then.
+        // On failure the next append tries again, and fails if clearing fails again.
         let _tried_again = self.clear_attempt();
     }
 
-    /// Makes sure that no frame of a failed append lies behind the end. It takes the header of
-    /// each, which needs no space, else it cuts the file. Both are made durable: else a power loss
-    /// could bring such a frame back between those that are written in its place.
+    /// Makes sure that no frame of a failed append lies behind the end. It overwrites the header of
+    /// each frame, which needs no space; if that fails, it truncates the file. Either is made
+    /// durable: else a power loss could bring such a frame back between frames written in its
+    /// place.
     ///
     /// # Errors
-    /// `Io`. Nothing may be appended until it is done.
+    /// `Io`. The log takes no append until this succeeds.
     #[cold]
     pub(crate) fn clear_attempt(&mut self) -> Result<()> {
         let Some(end) = self.left_behind else { return Ok(()) };
@@ -306,7 +308,7 @@ impl LogWriter {
             return Ok(());
         }
         let file = &self.sync.file;
-        // All frames of an attempt but the last are as long as frames get.
+        // All frames of an attempt except the last have the longest length.
         let mut starts = (self.offset..end).step_by(HEADER_LEN + longest_payload());
         if starts.try_for_each(|start| file.write_at(&[0; HEADER_LEN], start)).is_err() {
             file.truncate(self.offset).map_err(|error| {
@@ -338,7 +340,7 @@ impl LogWriter {
         Ok(sum)
     }
 
-    /// Reserves space up to `end`, if it is not yet.
+    /// Reserves space up to `end`, unless it is already reserved.
     #[inline]
     fn reserve(&mut self, end: u64) -> Result<()> {
         if end > self.reserved { self.reserve_more(end) } else { Ok(()) }
@@ -347,7 +349,7 @@ impl LogWriter {
     #[cold]
     fn reserve_more(&mut self, end: u64) -> Result<()> {
         let file = &self.sync.file;
-        // Tables need room too, and where little is left it is for what is written now.
+        // Leave room for tables. If little is left, use it for the current writes.
         let most = file.free_space().unwrap_or(u64::MAX) / SHARE_OF_FREE_SPACE;
         let step = self.reserved.clamp(FIRST_RESERVATION, RESERVATION_STEP).min(most);
         let needed = end.next_multiple_of(BLOCK);
@@ -362,26 +364,27 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Whether appending costs no system call.
+    /// Returns whether an append needs no system call.
     pub(crate) fn is_mapped(&self) -> bool {
         self.sync.file.is_mapped()
     }
 
-    /// Ends it: it is not written to any more.
+    /// Ends the log: it takes no more writes.
     pub(crate) fn seal(self, values: Arc<SeparableValues>) -> SealedLog {
         self.sync.rest();
         let _never_sealed_before = self.sync.sealed.set(self.extent());
         SealedLog { number: self.number, len: self.offset, sync: self.sync, values }
     }
 
-    /// Gives back the reserved space behind the last frame, with what a failed append left there.
+    /// Releases the reserved space behind the last frame, with anything that a failed append left
+    /// there.
     pub(crate) fn trim(&mut self) -> Result<()> {
         self.sync.trim(self.offset)?;
         self.reserved = self.offset;
         Ok(())
     }
 
-    /// What it holds so far.
+    /// Returns what the log holds so far.
     pub(crate) fn extent(&self) -> Extent {
         let LogWriter { number, offset: len, frames, digest, .. } = *self;
         Extent { number, len, frames, digest }
@@ -389,40 +392,40 @@ impl LogWriter {
 }
 
 impl LogSync {
-    /// Bytes of memory that writing to the log takes now.
+    /// Returns the bytes of memory that writing to the log uses now.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.file.memory_bytes() + self.noted.load(Ordering::Relaxed)
     }
 
-    /// Has so many bytes counted that tell where values lie in the log.
+    /// Counts this many bytes of memory that note where values lie in the log.
     #[inline]
     pub(crate) fn note_memory(&self, bytes: usize) {
         self.noted.store(bytes, Ordering::Relaxed);
     }
 
-    /// Gives back the reserved space behind the last frame, where nobody appends any more.
+    /// Releases the reserved space behind the last frame, once no writer appends any more.
     pub(crate) fn trim(&self, len: u64) -> Result<()> {
         let trimmed = self.file.truncate(len);
         trimmed.map_err(|error| Error::io(&self.path, "trim the log", &error))
     }
 
-    /// What the log holds; `None` while it is written to.
+    /// Returns what the log holds; `None` while it takes writes.
     pub(crate) fn sealed(&self) -> Option<Extent> {
         self.sealed.get().copied()
     }
 
-    /// Notes that all written so far is durable: the caller had its bytes synced, and then the
-    /// directory.
+    /// Notes that all frames written so far are durable. The caller has synced the bytes and then
+    /// the directory.
     pub(crate) fn note_durable(&self) {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).named = true;
         self.synced.store(self.written(), Ordering::Release);
     }
 
-    /// Makes the log's bytes durable, whatever is of the logs before it. Its name is left to
-    /// whoever gives it another one.
+    /// Makes the log's bytes durable, whatever the state of the logs before it. A caller that gives
+    /// the file another name makes that name durable.
     ///
     /// # Errors
-    /// `Io`. What is durable is unknown then, and every later sync fails too.
+    /// `Io`. It is then unknown what is durable, and every later sync fails too.
     pub(crate) fn sync_bytes(&self) -> Result<()> {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = &progress.failed {
@@ -434,20 +437,20 @@ impl LogSync {
         synced
     }
 
-    /// The log's writes are all in tables: from here on it may be removed.
+    /// Notes that tables hold all the log's writes: from now on it may be removed.
     pub(crate) fn retire(&self) {
         self.is_retired.store(true, Ordering::Release);
     }
 
-    /// The log is not written to any more.
+    /// Notes that the log takes no more writes.
     fn rest(&self) {
         self.file.rest();
     }
 
-    /// Makes the log durable up to a frame, and all logs before it wholly.
+    /// Makes the log durable up to a frame, and all logs before it completely.
     ///
     /// # Errors
-    /// `Io`. What is durable is unknown then, and every later call fails too.
+    /// `Io`. It is then unknown what is durable, and every later call fails too.
     pub(crate) fn sync_through(&self, frame: u64) -> Result<()> {
         if self.synced.load(Ordering::Acquire) >= frame {
             return Ok(());
@@ -489,7 +492,7 @@ impl LogSync {
         Ok(())
     }
 
-    /// Number of the last frame of the last record that was appended.
+    /// Returns the number of the last frame of the last appended record.
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Acquire)
     }

@@ -1,12 +1,12 @@
 //! The threads that do background work, for all databases of a runtime.
 //!
-//! A database is a [`Tenant`]: something that can be asked for a step of flushing, of sorting
-//! memtables or of compacting, and answers whether there was one. No thread belongs to a database
-//! or to a kind of work. A free one takes a flush first (a flush is what writers wait for first),
-//! then a piece of sorting (it takes a millisecond or two), then a compaction; the tenant whose
-//! writers are nearer to waiting before the others, and of equals the one that was served longest
-//! ago: a compaction is a slice, so nobody waits for somebody else's large job. One thread is
-//! always left to flush, where there are two.
+//! A database is a [`Tenant`]: a worker asks it for a step of flushing, of sorting memtables or of
+//! compacting, and it answers whether there was one. No thread belongs to a database or to a kind
+//! of work. A free thread takes a flush first, because writers wait for flushes first. Then it
+//! takes a piece of sorting (a millisecond or two), then a compaction. The tenant whose writers are
+//! nearest to waiting goes first; among equals, the one that was served longest ago. A compaction
+//! step is one slice, so no tenant waits for a large job of another. With two or more threads, one
+//! is always left to flush.
 //!
 //! ```text
 //! tenant    flush            compaction
@@ -14,9 +14,9 @@
 //! b         ready  1.0  ◄──  ready  0.2      the next free thread flushes b, whose writers wait
 //! ```
 //!
-//! A tenant sorts when it says that it wants to. For the rest it is asked again when it was woken,
-//! or did a step, since it last answered "nothing to do", and a second after a step failed. A step
-//! that panics is caught and told to the tenant.
+//! A tenant sorts when it says that it wants to. For other work it is asked again if it was woken,
+//! or did a step, since it last answered "nothing to do". After a failed step it is asked again a
+//! second later. A worker catches the panic of a step and tells the tenant.
 
 #[cfg(test)]
 mod tests;
@@ -37,49 +37,49 @@ use crate::user_code::{become_worker, message_of};
 /// The kinds of background work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// Sealing memtables for the sake of memory, and flushing them.
+    /// Sealing memtables to free memory, and flushing them.
     Flush,
-    /// Putting memtables in order while they fill.
+    /// Sorting memtables while they fill.
     Order,
-    /// Slices of compactions.
+    /// Compacting, a slice at a time.
     Compaction,
 }
 
-/// A database, as those see it who work for it.
+/// A database as its workers see it.
 pub(crate) trait Tenant: Send + Sync {
-    /// Does one step. Whether there was anything to do.
+    /// Does one step. Returns whether there was anything to do.
     fn step(&self, work: Work) -> Result<bool>;
 
-    /// Does one step that soon ends, on a worker that rests inside a step for another tenant, or
-    /// for this one. Whether there was any.
+    /// Does one short step, on a worker that pauses inside a step for this or another tenant.
+    /// Returns whether there was anything to do.
     fn step_beside(&self, work: Work) -> Result<bool>;
 
-    /// How near writers are to waiting for this kind of work: 1 and more is when they do. Asked
-    /// under a lock that every worker needs.
+    /// Returns how near writers are to waiting for this kind of work; at 1 and more they wait.
+    /// Called under a lock that every worker needs.
     fn urgency(&self, work: Work) -> f64;
 
-    /// A step was done, or failed, on a worker.
+    /// Notes that a worker did a step, or failed to.
     fn stepped(&self, work: Work, outcome: &Result<bool>);
 
-    /// The error of a step that panicked with this message.
+    /// Makes the error for a step that panicked with this message.
     fn panicked(&self, work: Work, message: &str) -> crate::Error;
 
-    /// Threads that may compact at once.
+    /// Returns how many threads may compact at once.
     fn max_compactions(&self) -> usize;
 
-    /// Whether there is something to sort.
+    /// Returns whether there is something to sort.
     fn wants_order(&self) -> bool;
 
-    /// Whether to ask for this work also when nothing happened for [`IDLE`].
+    /// Returns whether to ask for this work also when nothing happened for [`IDLE`].
     fn works_when_idle(&self, work: Work) -> bool;
 
-    /// Wants its memtables sealed: memory is needed.
+    /// Asks the tenant to seal its memtables, because memory is needed.
     fn request_seal(&self);
 
-    /// Bytes of memory that its logs take.
+    /// Returns the bytes of memory that its logs use.
     fn log_bytes(&self) -> usize;
 
-    /// What [`Workers::poke`] sets.
+    /// Returns the flag that [`Workers::poke`] sets.
     fn poke(&self) -> Arc<AtomicBool>;
 }
 
@@ -89,7 +89,7 @@ pub(crate) const IDLE: Duration = Duration::from_secs(1);
 /// How long work that failed is left alone.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The threads and whom they work for.
+/// The threads and their tenants.
 pub(crate) struct Workers {
     /// Most threads.
     limit: usize,
@@ -100,7 +100,7 @@ pub(crate) struct Workers {
     /// Signalled when a worker is done with a tenant.
     left: Condvar,
     running: AtomicBool,
-    /// Whether somebody was poked who is not noted yet.
+    /// Whether a tenant was poked and its poke is not noted yet.
     poked: AtomicBool,
 }
 
@@ -121,36 +121,36 @@ struct Entry {
     tenant: Arc<dyn Tenant>,
     /// Set by [`Workers::poke`].
     poke: Arc<AtomicBool>,
-    /// Goes up with everything that may have made work.
+    /// Counts everything that may have made work.
     news: u64,
     flush: Lane,
     order: Lane,
     compaction: Lane,
-    /// No step begins any more.
+    /// Whether the tenant is leaving: no step begins any more.
     leaving: bool,
 }
 
 /// One kind of work of one tenant.
 #[derive(Default)]
 struct Lane {
-    /// Workers at it.
+    /// How many workers do this work now.
     running: usize,
-    /// The news at which there was last nothing to do.
+    /// The value of `news` when there was last nothing to do.
     idle_at: Option<u64>,
-    /// Not to be asked before, whatever happens: the last step failed.
+    /// Earliest time of the next step, whatever happens: the last step failed.
     not_before: Option<Instant>,
-    /// To be asked then, even if nothing happens.
+    /// Time of the next step even if nothing happens.
     look_at: Option<Instant>,
-    /// When it was last served.
+    /// The turn in which it was last served.
     turn: u64,
 }
 
-/// How a worker comes to a step.
+/// How a worker gets to a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pass {
-    /// It was free.
+    /// The worker was free.
     Own,
-    /// It rests inside another step.
+    /// The worker pauses inside another step.
     Beside,
 }
 
@@ -163,7 +163,7 @@ struct Task {
 }
 
 impl Workers {
-    /// Where the threads come from.
+    /// Returns the source of the threads.
     pub(crate) fn threads(&self) -> &dyn Threads {
         &*self.threads
     }
@@ -185,16 +185,15 @@ impl Workers {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there are threads; else tenants step for themselves.
+    /// Returns whether there are threads. Without threads tenants do their own steps.
     pub(crate) fn are_running(&self) -> bool {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// Begins to work for a tenant. The first one starts the threads, if there are threads to be
-    /// had.
+    /// Begins to work for a tenant. The first one starts the threads, if the system has any.
     ///
     /// # Errors
-    /// Of the operating system, when it starts none at all.
+    /// Of the operating system, if it starts no thread at all.
     pub(crate) fn add(
         self: &Arc<Workers>,
         id: u64,
@@ -227,7 +226,7 @@ impl Workers {
         Ok(())
     }
 
-    /// Starts a thread of its own beside the workers, for work that waits for them.
+    /// Starts a separate thread beside the workers, for work that waits for them.
     ///
     /// # Errors
     /// Of the operating system.
@@ -239,7 +238,7 @@ impl Workers {
         self.threads.spawn(name, Box::new(body)).map(drop)
     }
 
-    /// Stops working for a tenant: when this returns no worker is at it, nor will be.
+    /// Stops working for a tenant. After it returns, no worker works for the tenant.
     pub(crate) fn remove(&self, id: u64) {
         let mut state = self.lock();
         if let Some(entry) = state.entry(id) {
@@ -257,7 +256,7 @@ impl Workers {
         drop(gone);
     }
 
-    /// Something happened that may have made work for a tenant.
+    /// Notes that an event may have made work for a tenant.
     pub(crate) fn wake(&self, id: u64) {
         if let Some(entry) = self.lock().entry(id) {
             entry.news += 1;
@@ -268,16 +267,17 @@ impl Workers {
         self.work.notify_all();
     }
 
-    /// A tenant wants to sort: one free worker is enough.
+    /// Wakes one worker for a tenant that wants to sort: one free worker is enough.
     pub(crate) fn wake_one(&self) {
-        // A worker that has looked already waits by the time the lock is had, and is woken.
+        // Once this thread has had the lock, a worker that already looked is waiting and gets the
+        // signal.
         drop(self.lock());
         self.work.notify_one();
     }
 
-    /// As [`Workers::wake`], but waits for no lock: the caller may hold any, this one's too. `poke`
-    /// is the tenant's own. A thread that holds the lock sees it. If that thread has just looked, a
-    /// worker sees it at the next look at a tenant that has work when idle.
+    /// Does what [`Workers::wake`] does, but waits for no lock: the caller may hold any lock, even
+    /// this one. `poke` is the tenant's own flag. The thread that holds the lock sees it. If that
+    /// thread has just looked, a worker sees it at the next look at a tenant with work when idle.
     pub(crate) fn poke(&self, poke: &AtomicBool) {
         poke.store(true, Ordering::SeqCst);
         self.poked.store(true, Ordering::SeqCst);
@@ -288,7 +288,7 @@ impl Workers {
         }
     }
 
-    /// Whether anybody was poked since the last time.
+    /// Notes pokes. Returns whether any tenant was poked since the last call.
     fn note_pokes(&self, state: &mut State) -> bool {
         let any = self.poked.swap(false, Ordering::SeqCst);
         if any {
@@ -299,7 +299,7 @@ impl Workers {
         any
     }
 
-    /// Wants a tenant's memtables sealed.
+    /// Asks a tenant to seal its memtables.
     pub(crate) fn request_seal(&self, id: u64) {
         if let Some(entry) = self.lock().entry(id) {
             entry.tenant.request_seal();
@@ -308,8 +308,8 @@ impl Workers {
         self.work.notify_all();
     }
 
-    /// Whether all steps for a tenant were done, and the last one of this work found nothing to do
-    /// after the last news.
+    /// Returns whether all steps for a tenant are done, and the last step of this work found
+    /// nothing to do after the last news.
     #[cfg(debug_assertions)]
     pub(crate) fn are_idle(&self, id: u64, work: Work) -> bool {
         let mut state = self.lock();
@@ -322,7 +322,7 @@ impl Workers {
             })
     }
 
-    /// Everybody who is worked for.
+    /// Returns all tenants.
     pub(crate) fn tenants(&self) -> Vec<Arc<dyn Tenant>> {
         self.lock().tenants.iter().map(|entry| Arc::clone(&entry.tenant)).collect()
     }
@@ -336,7 +336,7 @@ impl Workers {
         };
         self.work.notify_all();
         for thread in started {
-            // Whoever lets go of the runtime on one of its own threads cannot wait for it.
+            // A thread of the runtime may drop the runtime last; it cannot wait for itself.
             if thread.thread().id() != std::thread::current().id() {
                 let _panicked = thread.join();
             }
@@ -350,8 +350,8 @@ impl Workers {
         }
     }
 
-    /// Does a step in the midst of another one that rests, if there is one to do. Every tenant is
-    /// served meanwhile as by a free worker, but for what may rest in turn.
+    /// Does a step while another step on this thread pauses, if there is one to do. Every tenant is
+    /// served as by a free worker, except for work that may itself pause.
     pub(crate) fn step_beside(&self) -> bool {
         let task = {
             let mut state = self.lock();
@@ -364,7 +364,7 @@ impl Workers {
         task.is_some_and(|task| self.perform(task, Pass::Beside))
     }
 
-    /// Whether there was anything to do.
+    /// Does a task. Returns whether there was anything to do.
     fn perform(&self, task: Task, pass: Pass) -> bool {
         let Task { id, tenant, work, news } = task;
         let step = catch_unwind(AssertUnwindSafe(|| match pass {
@@ -372,16 +372,16 @@ impl Workers {
             Pass::Beside => tenant.step_beside(work),
         }));
         let outcome = step.unwrap_or_else(|panic| Err(tenant.panicked(work, message_of(&*panic))));
-        // The tenant may be dropped as soon as no worker is at it.
+        // The tenant may be dropped as soon as no worker works for it.
         tenant.stepped(work, &outcome);
-        // A step beside another one leaves out what a worker of its own may find to do.
+        // A step beside another one leaves out work that a free worker may find.
         let looks_again = pass == Pass::Beside || tenant.works_when_idle(work);
         drop(tenant);
         self.done(id, work, news, &outcome, looks_again);
         matches!(outcome, Ok(true))
     }
 
-    /// The next step, as soon as there is one; `None` at the end.
+    /// Waits for the next step; `None` at the end.
     fn next(&self) -> Option<Task> {
         let mut state = self.lock();
         loop {
@@ -394,7 +394,7 @@ impl Workers {
             if let Some(task) = state.take(now, may_compact) {
                 return Some(task);
             }
-            // To see who is most urgent is to let go of what was looked at.
+            // Finding the most urgent tenant drops what was looked at.
             if self.note_pokes(&mut state) {
                 continue;
             }
@@ -440,7 +440,7 @@ impl State {
         self.tenants.iter_mut().find(|entry| entry.id == id)
     }
 
-    /// Whether a free worker may compact: where there are two, one is left to flush.
+    /// Returns whether a free worker may compact: with two or more threads, one is left to flush.
     fn may_compact(&self, threads: usize) -> bool {
         threads == 1 || self.compacting + 1 < threads
     }
@@ -478,11 +478,11 @@ impl State {
         best.map(|(at, ..)| (at, work))
     }
 
-    /// How long until something is to be looked at though nothing happens.
+    /// Returns how long until something needs a look even if nothing happens.
     fn next_look(&self, now: Instant) -> Option<Duration> {
         let lanes = self.tenants.iter().flat_map(Entry::lanes);
         let dates = lanes.flat_map(|lane| [lane.not_before, lane.look_at]).flatten();
-        // What is due and cannot be begun now is begun when a worker is done with something else.
+        // Work that is due and cannot begin now begins when a worker finishes something else.
         Some(dates.filter(|&at| at > now).min()? - now)
     }
 }
@@ -508,7 +508,7 @@ impl Entry {
         [&self.flush, &self.order, &self.compaction]
     }
 
-    /// Whether a step may begin, as far as one can tell from here.
+    /// Returns whether a step may begin, as far as this entry shows.
     fn is_ready(&self, work: Work, now: Instant) -> bool {
         let lane = self.lane_of(work);
         let most = match work {
