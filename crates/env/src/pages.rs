@@ -1,8 +1,8 @@
 //! Large buffers in pages of their own.
 //!
 //! Flushes and compactions need megabytes for milliseconds, on whichever thread is free. The
-//! system's allocator keeps what it gets back of such sizes: glibc's does, in an arena for each
-//! thread. Pages that are mapped go back at once.
+//! system's allocator keeps freed buffers of such sizes: glibc keeps them in an arena for each
+//! thread. Mapped pages return to the system at once.
 
 use std::ops::{Deref, DerefMut};
 
@@ -29,13 +29,13 @@ enum Memory {
 }
 
 impl PagedBytes {
-    /// `len` zeroes.
+    /// Makes a buffer of `len` zeroes.
     pub fn zeroed(len: usize) -> PagedBytes {
         let mapped = if len < MAPPED_FROM { None } else { MmapMut::map_anon(len).ok() };
         PagedBytes(mapped.map_or_else(|| Memory::Heap(vec![0; len]), Memory::Mapped))
     }
 
-    /// Makes it `len` bytes long. The first `keep` stay as they are; the others become zeroes.
+    /// Sets the length to `len`. The first `keep` bytes do not change; the others become zeroes.
     pub fn resize(&mut self, len: usize, keep: usize) {
         let mut resized = PagedBytes::zeroed(len);
         resized[..keep].copy_from_slice(&self[..keep]);

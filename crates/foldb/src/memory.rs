@@ -42,7 +42,7 @@ pub struct MemoryUsage {
     pub spare_memtables: u64,
     /// Cached blocks.
     pub block_cache: u64,
-    /// Indexes of open tables, and of open value segments that a merge rewrote.
+    /// Indexes of open tables, and of open value segments that garbage collection rewrote.
     pub indexes: u64,
     /// Filters of open tables. A filter is loaded when a read first asks it.
     pub filters: u64,

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! The entries are the *directory*, which the table's properties point to. They have a fixed
-//! length, so a reader finds and checks one without looking at the others. A merge of some segments
-//! reads only the entries and pieces of these, however many more the table refers to. Pieces are
-//! small, so a reader holds few bytes at a time.
+//! length, so a reader finds and checks one without looking at the others. Garbage
+//! collection reads only the entries and pieces of its segments, however many more the table refers
+//! to. Pieces are small, so a reader holds few bytes at a time.
 //!
 //! The live values are the union of these references over the tables of a version. Finding them
 //! needs no key lookup and no reference counts that could drift. A trimmed table counts in full

@@ -30,14 +30,14 @@ pub enum LogAdoption {
     Never,
     /// Adopts logs whose values arrived in key order, except for one in eight. The values must make
     /// up all but a twentieth of the log (values from about 1.3 KiB on). Scans read ahead in such a
-    /// log as in a segment, and merges have no reason to copy it.
+    /// log as in a segment, and garbage collection has no reason to copy it.
     #[default]
     InKeyOrder,
     /// Adopts logs in any order of arrival, if the values are large compared with what a log adds
     /// to them (about 64 bytes and the key). This gives the least write amplification. Scans of
-    /// values that arrived in another order take about twice as long. Merges of values of a few
-    /// hundred bytes take several times as long, because they copy these logs once to drop the
-    /// rest.
+    /// values that arrived in another order take about twice as long. Garbage
+    /// collection of values of a few hundred bytes takes several times as long, because it copies
+    /// these logs once to drop the rest.
     Always,
 }
 

@@ -8,7 +8,7 @@ use crate::table::frame_writer::FrameWriter;
 /// The sub-block being written. Its format is drawn in [`super::data_block`].
 #[derive(Debug, Default)]
 pub struct BlockBuilder {
-    /// Its first byte in the writer's chunk.
+    /// The position of its first byte in the writer's chunk.
     start: usize,
     restarts: Vec<u32>,
     /// Entries until the next restart.
@@ -16,13 +16,13 @@ pub struct BlockBuilder {
 }
 
 impl BlockBuilder {
-    /// Whether it has no record.
+    /// Returns whether it has no record.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.restarts.is_empty()
     }
 
-    /// Bytes of its payload so far.
+    /// Returns the bytes of its payload so far.
     #[inline]
     pub fn len(&self, writer: &FrameWriter) -> usize {
         if self.is_empty() {
@@ -31,7 +31,7 @@ impl BlockBuilder {
         writer.position() - self.start + 4 * (self.restarts.len() + 1)
     }
 
-    /// Adds a record whose key has its first `shared` bytes in common with the one before it.
+    /// Adds a record whose key shares its first `shared` bytes with the previous key.
     #[inline]
     pub fn add(
         &mut self,

@@ -42,13 +42,13 @@ use crate::table::tombstone_block::encode_tombstones;
 /// Bytes of records in a sub-block, unless the block size is smaller.
 const SUB_BLOCK_LEN: usize = 4096;
 
-/// What a record may take beside key and value, so that offsets in a sub-block fit 32 bits.
+/// Most bytes of a record beside key and value, so that offsets in a sub-block fit 32 bits.
 const RECORD_OVERHEAD: usize = 4096 + 2 * SUB_BLOCK_LEN;
 
 /// How a table is written, and what it says about itself.
 #[derive(Clone, Debug)]
 pub struct TableBuilderOptions {
-    /// Where the file is, for error messages.
+    /// Path of the file, for error messages.
     pub path: PathBuf,
     /// The file's number: part of every checksum.
     pub file_number: u64,
@@ -60,61 +60,63 @@ pub struct TableBuilderOptions {
     pub comparator: Arc<dyn Comparator>,
     /// Uncompressed bytes of a block, the unit of the top index.
     pub block_size: usize,
-    /// How sub-blocks are compressed, where it saves an eighth.
+    /// The codec of sub-blocks, used where it saves an eighth.
     pub compression: Compression,
     /// Filter bits per user key; 0 for no filter.
     pub filter_bits: u32,
-    /// Definitions of the operators its merge records may name; those used are written.
+    /// Definitions of the operators that its merge records may name. The table stores those it
+    /// uses.
     pub operators: Arc<[Definition]>,
 }
 
-/// What was written.
+/// A summary of a written table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableSummary {
     /// Bytes of the file.
     pub file_len: u64,
-    /// Records.
+    /// Number of records.
     pub entries: u64,
-    /// Records that are deletes.
+    /// Number of records that are deletes.
     pub deletes: u64,
-    /// Records that are merges.
+    /// Number of records that are merges.
     pub merges: u64,
-    /// Range tombstones.
+    /// Number of range tombstones.
     pub range_deletes: u64,
-    /// The first user key, or where the first range tombstone starts if that is before it; empty
+    /// The first user key, or the start of the first range tombstone if that is before it; empty
     /// without either.
     pub smallest: Vec<u8>,
-    /// The last user key, or where the last range tombstone ends if that is behind it; empty
+    /// The last user key, or the end of the last range tombstone if that is behind it; empty
     /// without either.
     pub largest: Vec<u8>,
-    /// Whether nothing is at `largest` itself, where a range tombstone ends before it.
+    /// Whether the table holds nothing at `largest` itself, because a range tombstone ends before
+    /// it.
     pub largest_excluded: bool,
-    /// Smallest seqno of a record or range tombstone; 0 without either.
+    /// Smallest sequence number of a record or range tombstone; 0 without either.
     pub smallest_seqno: SeqNo,
-    /// Largest seqno of a record or range tombstone; 0 without either.
+    /// Largest sequence number of a record or range tombstone; 0 without either.
     pub largest_seqno: SeqNo,
     /// Bytes of keys and values, before compression.
     pub raw_bytes: u64,
     /// Up to 32 user keys that divide `raw_bytes` evenly: of n samples the i-th (from 0) stands at
-    /// about (i + 1) / (n + 1). In the order of the bytes each is cut to 32 bytes; in any other
-    /// they are whole keys.
+    /// about (i + 1) / (n + 1). In bytewise order each is cut to 32 bytes; in any other order they
+    /// are whole keys.
     pub samples: Vec<Arc<[u8]>>,
     /// The value segments that records refer to, and bytes of the records there.
     pub references: Vec<(u64, u64)>,
 }
 
-/// Writes one table. Dropping it unfinished leaves a useless file behind.
+/// Writes one table. A builder that is dropped unfinished leaves a useless file behind.
 pub struct TableBuilder {
     writer: FrameWriter,
     options: TableBuilderOptions,
     order: KeyOrder,
     block: BlockBuilder,
-    /// Payload bytes that end a sub-block.
+    /// Payload bytes at which a sub-block ends.
     sub_block_len: usize,
     /// Uncompressed bytes of the block's finished sub-blocks.
     block_len: usize,
     directory: IndexBuilder,
-    /// The block's last finished sub-block: what the top index points to if it stays the only one.
+    /// The block's last finished sub-block. If it stays the only one, the top index points to it.
     last_sub_block: Option<Handle>,
     top: IndexBuilder,
     last_key: KeyBuffer,
@@ -130,7 +132,7 @@ pub struct TableBuilder {
     flushed_with: Option<SeqNo>,
 }
 
-/// What is counted per record.
+/// Totals over the records.
 #[derive(Debug)]
 struct Counts {
     by_kind: [u64; 3],
@@ -142,7 +144,7 @@ struct Counts {
 }
 
 impl TableBuilder {
-    /// A builder of a table in `file`, which must be empty.
+    /// Makes a builder of a table in `file`, which must be empty.
     pub fn new(file: Arc<dyn WritableFile>, options: TableBuilderOptions) -> TableBuilder {
         TableBuilder {
             writer: FrameWriter::new(file, options.path.clone(), options.file_number),
@@ -177,9 +179,9 @@ impl TableBuilder {
 
     /// Appends a record.
     ///
-    /// Records come ascending by key, those of one key descending by seqno. In the order of the
-    /// bytes that is the caller's duty, checked in debug builds only; a comparator may contradict
-    /// itself.
+    /// Records come in ascending order of keys, those of one key in descending order of sequence
+    /// numbers. In bytewise order the caller guarantees that, and only debug builds check it. A
+    /// caller's comparator is always checked, because it may contradict itself.
     ///
     /// # Errors
     /// `ComparatorFailed` for keys that do not ascend in its order; `InvalidArgument` for key and
@@ -204,7 +206,8 @@ impl TableBuilder {
             self.new_key(key);
         }
         self.block.add(&mut self.writer, key, shared, header, value);
-        // From a word boundary on, so that the next comparison loads what was stored at once.
+        // Start at a word boundary, so that the next comparison can load the stored word as a
+        // whole.
         let kept = shared & !7;
         self.last_key.set_suffix(kept, &key[kept..]);
         self.sampler.observe(self.counts.raw_bytes(), key);
@@ -218,20 +221,20 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Tells of the tree around it.
+    /// Sets the description of the tree around the table.
     pub(crate) fn set_surroundings(&mut self, surroundings: Surroundings) {
         self.surroundings = Some(surroundings);
     }
 
-    /// Tells that it is a table of the flush through this write, and not the last one.
+    /// Notes that it is a table of the flush through this write, and not the last one.
     pub(crate) fn set_flushed_with(&mut self, through: SeqNo) {
         self.flushed_with = Some(through);
     }
 
-    /// Adds a range tombstone; they may come in any order, before, between and after the records.
+    /// Adds a range tombstone. They may come in any order, before, between and after the records.
     ///
     /// # Panics
-    /// When an end of it is open: see [`super::tombstone_block`].
+    /// If one of its ends is open: see [`super::tombstone_block`].
     pub(crate) fn add_tombstone(&mut self, tombstone: RangeTombstone) {
         assert!(
             tombstone.start.key().is_some() && tombstone.end.key().is_some(),
@@ -240,19 +243,19 @@ impl TableBuilder {
         self.tombstones.push(tombstone);
     }
 
-    /// Bytes of the file if it ended with what was added so far, without filter and index.
+    /// Returns the bytes of the file if it ended now, without filter and index.
     #[inline]
     pub fn file_bytes(&self) -> u64 {
         self.writer.offset()
     }
 
-    /// Keys whose hashes wait for the filter.
+    /// Returns the number of keys whose hashes wait for the filter.
     #[inline]
     pub fn filter_keys(&self) -> usize {
         self.hashes.len()
     }
 
-    /// Bytes the builder takes in memory.
+    /// Returns the bytes of the builder in memory.
     pub fn memory_bytes(&self) -> usize {
         self.hashes.memory_bytes()
             + self.writer.memory_bytes()
@@ -261,13 +264,13 @@ impl TableBuilder {
             + self.references.memory_bytes()
     }
 
-    /// What it will take when it is finished: the filter comes on top.
+    /// Returns the bytes that finishing will use: the filter comes on top.
     pub fn memory_bytes_at_end(&self) -> usize {
         self.memory_bytes() + filter_len(self.hashes.len(), self.options.filter_bits)
     }
 
-    /// Writes filter, properties, index and footer, and syncs the file, or leaves that for later.
-    /// Its name is not durable before its directory is synced too.
+    /// Writes filter, properties, index and footer. Syncs the file, or leaves the sync to `later`.
+    /// The file's name is durable only after a sync of its directory.
     ///
     /// # Errors
     /// `InvalidArgument` if a merge named an operator without a definition; `Io` or `NoSpace` if
@@ -323,8 +326,7 @@ impl TableBuilder {
             }
     }
 
-    /// Refuses a key that a comparator does not call greater than the one before it, though it
-    /// sorted them so.
+    /// Checks that a comparator which sorted a key behind the previous one also calls it greater.
     ///
     /// # Errors
     /// `ComparatorFailed`.
@@ -346,7 +348,7 @@ impl TableBuilder {
     }
 
     /// Ends the sub-block if it is full, or if `value` alone would fill one: a large value shares
-    /// its sub-block with nobody before it.
+    /// its sub-block with no earlier record.
     fn make_room(&mut self, block_len: usize, key: &[u8], value: &[u8]) -> Result<()> {
         let record = key.len().saturating_add(value.len());
         if record > u32::MAX as usize - RECORD_OVERHEAD {
@@ -361,7 +363,7 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Leaves in `separator` a key between the last one and `key`.
+    /// Stores in `separator` a key between the last one and `key`.
     fn separate_from(&mut self, key: &[u8]) {
         let last = self.last_key.as_slice();
         if self.order.is_bytewise() && last != key {
@@ -411,7 +413,8 @@ impl TableBuilder {
 
     #[cold]
     fn use_operator(&mut self, operator: OperatorId) {
-        // The last one found stays last, so that a run of one operator is looked up once.
+        // The operator found last moves to the end, so that a run of one operator is looked up
+        // once.
         self.operators.retain(|&used| used != operator);
         self.operators.push(operator);
     }
@@ -499,7 +502,7 @@ fn write_index(writer: &mut FrameWriter, index: &mut IndexBuilder) -> Result<Han
 }
 
 impl TableSummary {
-    /// Widens keys and sequence numbers to a range tombstone's.
+    /// Widens the range of keys and sequence numbers to include a range tombstone.
     fn include(&mut self, tombstone: &RangeTombstone, order: &KeyOrder) {
         let (Some(start), Some(end)) = (tombstone.start.key(), tombstone.end.key()) else { return };
         let ends_before = matches!(tombstone.end, Edge::Before(_));
@@ -507,7 +510,7 @@ impl TableSummary {
         if nothing_yet || order.compare(start, &self.smallest).is_lt() {
             self.smallest = start.to_vec();
         }
-        // Without anything yet `largest` is no key, and the comparator must not see it.
+        // At the start `largest` is not a key, and the comparator must not see it.
         let ends_later = || {
             let by_key = order.compare(end, &self.largest);
             by_key.then(self.largest_excluded.cmp(&ends_before)).is_gt()

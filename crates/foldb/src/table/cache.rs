@@ -1,9 +1,9 @@
 //! The block cache: decoded sub-blocks and directories, by database, file number and offset.
 //!
 //! The replacement policy is `quick_cache`'s S3-FIFO, weighted by bytes. A hit clones one `Arc`.
-//! Several databases may share one [`BlockStore`]; each sees it through a [`BlockCache`] of its
-//! own, which counts its own hits. File numbers repeat from database to database, so a block's key
-//! names both.
+//! Several databases may share one [`BlockStore`]. Each uses it through its own [`BlockCache`],
+//! which counts its hits. File numbers repeat from database to database, so a block's key names
+//! both.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::table::data_block::DataBlock;
 use crate::table::frame::Handle;
 use crate::table::index::Index;
 
-/// What one entry costs beside its bytes: the cache's own bookkeeping and the allocation.
+/// Overhead of one entry: the cache's own bookkeeping and the allocation.
 const ENTRY_OVERHEAD: usize = 96;
 
-/// Counters a database spreads its hits over, so that readers do not share a cache line.
+/// Counters over which a database spreads its hits, so that readers do not share a cache line.
 const STRIPES: usize = 8;
 
-/// The blocks of all tables that share a cache, and how much memory those tables take beside it.
+/// The blocks of all tables that share a cache, and the memory of those tables beside it.
 #[derive(Debug)]
 pub struct BlockStore {
     /// `None` for a capacity of 0.
     blocks: Option<Blocks>,
-    /// Number of the database that comes next.
+    /// The number of the next database.
     next_database: AtomicU64,
     /// Bytes of the indexes and properties of open tables.
     pub(crate) indexes: Arc<Gauge>,
@@ -41,7 +41,7 @@ pub struct BlockStore {
 #[derive(Debug)]
 pub struct BlockCache {
     store: Arc<BlockStore>,
-    /// Tells its files from those of other databases with the same numbers.
+    /// Tells its files from files of other databases with the same numbers.
     database: u64,
     lookups: [Lookups; STRIPES],
 }
@@ -49,16 +49,15 @@ pub struct BlockCache {
 type Blocks =
     Cache<BlockKey, CachedBlock, BlockWeight, BlockHash, DefaultLifecycle<BlockKey, CachedBlock>>;
 
-/// What a cache holds.
+/// A cached block.
 #[derive(Debug)]
 pub(super) enum CachedBlock {
     Data(DataBlock),
     Directory(Arc<Index>),
 }
 
-/// Who looks a block up gets a clone, and searches it next: what the search begins with is asked
-/// for before the reference is counted, so that its cache misses are waited for together with that
-/// one.
+/// A lookup clones the block, and a search of it follows. The clone first prefetches the bytes that
+/// the search reads first, then counts the reference. So the cache misses of both overlap.
 impl Clone for CachedBlock {
     #[inline]
     fn clone(&self) -> CachedBlock {
@@ -95,7 +94,7 @@ struct Lookups {
 }
 
 impl BlockStore {
-    /// A store of `capacity` bytes; 0 caches nothing.
+    /// Makes a store of `capacity` bytes; 0 caches nothing.
     pub fn new(capacity: usize) -> BlockStore {
         let blocks = (capacity > 0).then(|| {
             let options = OptionsBuilder::new()
@@ -109,53 +108,53 @@ impl BlockStore {
         BlockStore { blocks, next_database: AtomicU64::new(1), indexes, filters }
     }
 
-    /// A pool of at most `limit` open files, whose indexes and filters count as this store's.
+    /// Makes a pool of at most `limit` open files. This store counts their indexes and filters.
     pub(crate) fn file_pool(&self, limit: usize) -> Arc<FilePool> {
         Arc::new(FilePool::new(Arc::clone(&self.indexes), Arc::clone(&self.filters), limit))
     }
 
-    /// Bytes cached now, of all databases.
+    /// Returns the bytes cached now, of all databases.
     pub fn used_bytes(&self) -> u64 {
         self.blocks.as_ref().map_or(0, |blocks| blocks.weight())
     }
 }
 
 impl BlockCache {
-    /// A cache of its own of `capacity` bytes; 0 caches nothing.
+    /// Makes a cache with its own store of `capacity` bytes; 0 caches nothing.
     #[cfg(any(test, feature = "internals"))]
     pub fn new(capacity: usize) -> BlockCache {
         BlockCache::sharing(&Arc::new(BlockStore::new(capacity)))
     }
 
-    /// One more database's view of a store.
+    /// Makes the view of one more database on a store.
     pub fn sharing(store: &Arc<BlockStore>) -> BlockCache {
         let database = store.next_database.fetch_add(1, Ordering::Relaxed);
         BlockCache { store: Arc::clone(store), database, lookups: Default::default() }
     }
 
-    /// What it shares with other databases.
+    /// Returns the store that it shares with other databases.
     pub(crate) fn store(&self) -> &Arc<BlockStore> {
         &self.store
     }
 
-    /// Drops the blocks of this database: it is closed.
+    /// Drops the blocks of this database when it is closed.
     pub(crate) fn clear(&self) {
         if let Some(blocks) = &self.store.blocks {
             blocks.retain(|key, _| key.database != self.database);
         }
     }
 
-    /// Blocks found.
+    /// Returns the number of blocks found.
     pub fn hits(&self) -> u64 {
         self.lookups.iter().map(|stripe| stripe.hits.load(Ordering::Relaxed)).sum()
     }
 
-    /// Blocks looked for and not found.
+    /// Returns the number of blocks looked up and not found.
     pub fn misses(&self) -> u64 {
         self.lookups.iter().map(|stripe| stripe.misses.load(Ordering::Relaxed)).sum()
     }
 
-    /// Bytes cached now, those of other databases that share the store included.
+    /// Returns the bytes cached now, including those of other databases that share the store.
     #[cfg(test)]
     pub fn used_bytes(&self) -> u64 {
         self.store.used_bytes()
@@ -196,7 +195,7 @@ impl Weighter<BlockKey, CachedBlock> for BlockWeight {
     }
 }
 
-/// Two multiplications: keys are two small numbers and no adversary's.
+/// Hashes with two multiplications: keys are two small numbers, and no adversary chooses them.
 #[derive(Clone, Debug)]
 struct BlockHash;
 

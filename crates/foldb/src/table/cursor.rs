@@ -1,9 +1,9 @@
-//! An ordered walk over a table's records, both ways.
+//! An ordered walk over a table's records, in both directions.
 //!
-//! Records come as they are stored: key ascending, versions of one key newest first. Backwards the
-//! same sequence is met from the other end. Keys are prefix-compressed forwards, so a step back
-//! decodes the whole stretch from the restart before (at most 16 records) once and keeps it: a
-//! walk back over everything is linear.
+//! Records come as they are stored: key ascending, versions of one key newest first. A backward
+//! walk meets the same sequence in reverse. Keys are prefix-compressed forwards. So a step back
+//! decodes the whole stretch from the previous restart (at most 16 records) once and keeps it: a
+//! backward walk over everything is linear.
 
 use std::sync::Arc;
 
@@ -23,17 +23,17 @@ use crate::value::Value;
 /// How a cursor gets its blocks.
 #[derive(Clone, Debug)]
 pub struct CursorOptions {
-    /// Blocks that had to be read go into the cache. Default: true.
+    /// Whether blocks that had to be read go into the cache. Default: true.
     pub fill_cache: bool,
-    /// Bytes to read at a time ([`READAHEAD`]), for walks over much of a table; 0 reads block by
-    /// block. With `fill_cache` off such a walk leaves the cache alone altogether. Default: 0.
+    /// Bytes of one read ([`READAHEAD`]), for walks over much of a table. At 0 the walk reads block
+    /// by block. With `fill_cache` off such a walk does not use the cache at all. Default: 0.
     pub readahead: usize,
     /// Counts what is read. Default: nothing is counted.
     pub report: Option<ReadReport>,
 }
 
 impl CursorOptions {
-    /// Of a walk over a whole table, which leaves the cache alone.
+    /// Returns the options of a walk over a whole table, which does not use the cache.
     pub fn walk() -> CursorOptions {
         CursorOptions { fill_cache: false, readahead: READAHEAD, report: None }
     }
@@ -45,7 +45,7 @@ impl Default for CursorOptions {
     }
 }
 
-/// A place in a table: on a record, or on none ([`TableCursor::valid`] is false). After an error
+/// A position in a table: on a record, or on none ([`TableCursor::valid`] is false). After an error
 /// it is on none.
 pub struct TableCursor {
     table: Arc<TableReader>,
@@ -53,12 +53,12 @@ pub struct TableCursor {
     position: BlockPosition,
     handle: Handle,
     block: DataBlock,
-    /// The record it is on, and where that begins in `block`.
+    /// The current record, and where it begins in `block`.
     at: usize,
     entry: Entry,
     key: KeyBuffer,
     valid: bool,
-    /// Whether large values are let go of until they are asked for.
+    /// Whether large values are released until the caller asks for them.
     sets_aside: bool,
     behind: Behind,
 }
@@ -87,7 +87,7 @@ const NOTHING: Entry = Entry {
 };
 
 impl TableCursor {
-    /// A cursor over `table`, on no record yet.
+    /// Makes a cursor over `table`, on no record yet.
     pub fn new(table: Arc<TableReader>, options: CursorOptions) -> TableCursor {
         TableCursor {
             table,
@@ -104,17 +104,17 @@ impl TableCursor {
         }
     }
 
-    /// Lets go of large values until they are asked for, by [`TableCursor::hold_value`]: for one of
-    /// many cursors of a merge, of which one at a time needs its value.
+    /// Releases large values until [`TableCursor::hold_value`] asks for them. A merge of many
+    /// cursors uses this: it needs the value of one cursor at a time.
     pub fn set_values_aside(&mut self) {
         self.sets_aside = true;
     }
 
-    /// Has the value of the record it is on there, for [`TableCursor::value`] and
+    /// Loads the value of the current record, for [`TableCursor::value`] and
     /// [`TableCursor::pinned_value`].
     ///
     /// # Errors
-    /// As of a move.
+    /// Those of a move.
     #[inline]
     pub fn hold_value(&mut self) -> Result<()> {
         if self.entry.end <= self.block.entries_end() { Ok(()) } else { self.read_again() }
@@ -126,7 +126,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Lets go of a large block before another one is read, or none.
+    /// Releases a large block before the cursor reads another one or none.
     #[inline]
     fn leave_block(&mut self) {
         if self.block.memory_bytes() >= LARGE_BLOCK {
@@ -134,8 +134,8 @@ impl TableCursor {
         }
     }
 
-    /// Lets go of a block that is one large record. Moves need no more of it: where there is one
-    /// record, all others lie in other blocks.
+    /// Releases a block that is one large record. Moves need nothing more of it: all other records
+    /// lie in other blocks.
     #[inline]
     fn set_aside(&mut self) {
         let is_alone = self.at == 0 && self.entry.end == self.block.entries_end();
@@ -144,43 +144,43 @@ impl TableCursor {
         }
     }
 
-    /// Whether it is on a record.
+    /// Returns whether the cursor is on a record.
     #[inline]
     pub fn valid(&self) -> bool {
         self.valid
     }
 
-    /// The record's user key. Empty on no record.
+    /// Returns the record's user key; empty on no record.
     #[inline]
     pub fn key(&self) -> &[u8] {
         self.key.as_slice()
     }
 
-    /// The record's seqno, kind and operator.
+    /// Returns the record's sequence number, kind and operator.
     #[inline]
     pub fn header(&self) -> RecordHeader {
         self.entry.header
     }
 
-    /// The record's value. It must be held: see [`TableCursor::hold_value`].
+    /// Returns the record's value. It must be held: see [`TableCursor::hold_value`].
     #[inline]
     pub fn value(&self) -> &[u8] {
         &self.block.bytes()[self.entry.key_end..self.entry.end]
     }
 
-    /// The record's value, to keep: copied if short, else pinned.
+    /// Returns the record's value, to keep: copied if short, else pinned.
     #[inline]
     pub fn pinned_value(&self) -> Value {
         self.entry_value().to_value()
     }
 
-    /// The record's value where it lies. It must be held: see [`TableCursor::hold_value`].
+    /// Returns the record's value in place. It must be held: see [`TableCursor::hold_value`].
     #[inline]
     pub fn entry_value(&self) -> EntryValue<'_> {
         EntryValue::new(self.block.bytes(), self.entry.key_end, self.entry.end)
     }
 
-    /// To the first record.
+    /// Moves to the first record.
     ///
     /// # Errors
     /// Like all moves: `Corruption` or `Unsupported` for damaged blocks, `Io` if one cannot be
@@ -191,20 +191,20 @@ impl TableCursor {
         self.enter_at_start(handle)
     }
 
-    /// To the last record: the oldest version of the last key.
+    /// Moves to the last record: the oldest version of the last key.
     pub fn seek_to_last(&mut self) -> Result<()> {
         self.leave();
         let handle = self.position.last(&self.table, &mut self.fetch)?;
         self.enter_at_end(handle)
     }
 
-    /// To the newest version of the first key at or after `key`.
+    /// Moves to the newest version of the first key at or after `key`.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
         if self.approach(key)? { self.seek_in_block(key) } else { Ok(()) }
     }
 
-    /// The first half of [`TableCursor::seek`]: to the block that the key belongs in, which is
-    /// asked for. Whether [`TableCursor::seek_in_block`] has to follow: else the seek is done.
+    /// Does the first half of [`TableCursor::seek`]: moves to the key's block, which it prefetches.
+    /// Returns whether [`TableCursor::seek_in_block`] has to follow; otherwise the seek is done.
     #[inline]
     pub fn approach(&mut self, key: &[u8]) -> Result<bool> {
         self.leave();
@@ -213,14 +213,14 @@ impl TableCursor {
         };
         self.enter(handle)?;
         if self.sets_aside && self.block.memory_bytes() >= LARGE_BLOCK {
-            // Not held until all other cursors have theirs.
+            // The value is not held until all other cursors have found theirs.
             self.seek_in_block(key)?;
             return Ok(false);
         }
         Ok(true)
     }
 
-    /// The second half of [`TableCursor::seek`], after an [`TableCursor::approach`] of the same
+    /// Does the second half of [`TableCursor::seek`], after a [`TableCursor::approach`] of the same
     /// key.
     pub fn seek_in_block(&mut self, key: &[u8]) -> Result<()> {
         let found = match self.block.seek(key, self.table.order(), &mut self.key) {
@@ -242,13 +242,13 @@ impl TableCursor {
         Ok(())
     }
 
-    /// To the oldest version of the last key before `key`.
+    /// Moves to the oldest version of the last key before `key`.
     pub fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         self.seek(key)?;
         if self.valid { self.prev() } else { self.seek_to_last() }
     }
 
-    /// To the next record; on none, nothing happens.
+    /// Moves to the next record. On no record it does nothing.
     #[inline]
     #[allow(clippy::should_implement_trait, reason = "a cursor lends its records")]
     pub fn next(&mut self) -> Result<()> {
@@ -259,7 +259,7 @@ impl TableCursor {
         if at < self.block.entries_end() { self.load(at) } else { self.next_block() }
     }
 
-    /// To the record before; on none, nothing happens.
+    /// Moves to the previous record. On no record it does nothing.
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
         if !self.valid {
@@ -274,7 +274,7 @@ impl TableCursor {
         self.step_behind()
     }
 
-    /// Goes on to the record at `at`, which follows the one whose key is in `key`.
+    /// Loads the record at `at`, which follows the one whose key is in `key`.
     #[inline(always)]
     fn load(&mut self, at: usize) -> Result<()> {
         match self.block.short_entry(at) {
@@ -284,7 +284,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// [`TableCursor::load`] for a record that is not the usual one, or none at all.
+    /// Does what [`TableCursor::load`] does for a record that is not the usual one, or for none.
     #[inline(never)]
     fn load_long(&mut self, at: usize) -> Result<()> {
         match self.block.entry(at) {
@@ -322,7 +322,7 @@ impl TableCursor {
         self.enter_at_end(handle)
     }
 
-    /// Is on no record until a move succeeds.
+    /// Leaves the record: the cursor is on none until a move succeeds.
     fn leave(&mut self) {
         self.valid = false;
         self.entry = NOTHING;
@@ -386,7 +386,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// To the last of the records behind.
+    /// Moves to the last of the records behind.
     #[inline]
     fn step_behind(&mut self) -> Result<()> {
         if let Some(record) = self.behind.records.pop() {

@@ -6,13 +6,14 @@
 //! +-------+-------+-----+-------+------------------+-----+-------------------+
 //! ```
 //!
-//! A restart is the position of an entry that shares nothing with the one before it; every
-//! [`RESTART_INTERVAL`]th entry is one, the first always. They are checked once, when the
-//! sub-block is loaded: ascending, from 0, inside the entries. Entries are checked as they are met.
+//! A restart is the position of an entry that shares nothing with the previous one. Every
+//! [`RESTART_INTERVAL`]th entry is a restart, and so is the first. The restarts are checked once,
+//! when the sub-block is loaded: they ascend from 0 and lie inside the entries. An entry is checked
+//! when a reader meets it.
 //!
-//! A binary search over restarts would touch a cold cache line at each. So a sub-block that goes
-//! into the cache is followed, in memory only, by eight bytes of each restart's key: those behind
-//! what all keys have in common. They lie together, and decide all but ties.
+//! A binary search over restarts would touch a cold cache line at each. So in memory, eight bytes
+//! of each restart's key follow a cached sub-block: those behind the common prefix of all keys.
+//! They lie together, and decide the search except for ties.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -38,23 +39,23 @@ pub struct DataBlock {
     /// Where the entries end and the restarts begin.
     entries_end: u32,
     restarts: u32,
-    /// What all keys have in common; `None` without prefixes.
+    /// The length of the common prefix of all keys; `None` without prefixes.
     common: Option<u32>,
 }
 
-/// A record found by [`DataBlock::seek`].
+/// A record that [`DataBlock::seek`] found.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     /// Its position.
     pub at: usize,
-    /// The record. Its shared bytes are the first ones of the key that was looked for.
+    /// The record. Its shared bytes are the first bytes of the searched key.
     pub entry: Entry,
-    /// Whether its key is the one that was looked for.
+    /// Whether its key is the searched key.
     pub equal: bool,
 }
 
 impl DataBlock {
-    /// The sub-block of this payload, prepared for searches in this order if one is given.
+    /// Parses the payload of a sub-block. With an order, it prepares the sub-block for searches.
     ///
     /// # Errors
     /// `Corruption` if its restarts are not as drawn above.
@@ -69,10 +70,11 @@ impl DataBlock {
         Ok(block)
     }
 
-    /// The sub-block whose payload is the first `len` of these bytes, not prepared for searches.
+    /// Parses a sub-block whose payload is the first `len` of these bytes. It is not prepared for
+    /// searches.
     ///
     /// # Errors
-    /// As [`DataBlock::parse`].
+    /// Those of [`DataBlock::parse`].
     pub fn of_own(bytes: Arc<[u8]>, len: usize) -> Result<DataBlock> {
         let (entries_end, restarts) = check_restarts(&bytes[..len])?;
         Ok(DataBlock { bytes, entries_end, restarts, common: None })
@@ -98,25 +100,25 @@ impl DataBlock {
         Ok(())
     }
 
-    /// A sub-block without records.
+    /// Returns a sub-block without records.
     pub fn empty() -> DataBlock {
         DataBlock { bytes: Arc::default(), entries_end: 0, restarts: 0, common: None }
     }
 
-    /// The bytes that entries point into.
+    /// Returns the bytes that entries point into.
     #[inline]
     pub fn bytes(&self) -> &Arc<[u8]> {
         &self.bytes
     }
 
-    /// Where the entries end.
+    /// Returns where the entries end.
     #[inline]
     pub fn entries_end(&self) -> usize {
         self.entries_end as usize
     }
 
-    /// Asks for what a search looks at first: soon there is one. Where there is nothing to search,
-    /// nothing is asked for.
+    /// Prefetches the bytes that a search reads first, because a search will follow soon. Does
+    /// nothing if the sub-block is not prepared for searches.
     #[inline]
     pub fn prefetch_search(&self) {
         if self.restarts > 1 {
@@ -124,36 +126,36 @@ impl DataBlock {
         }
     }
 
-    /// Bytes it takes in memory.
+    /// Returns the bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The record at `at`.
+    /// Returns the record at `at`.
     #[inline(always)]
     pub fn entry(&self, at: usize) -> Result<Entry, EntryFault> {
         decode_entry(&self.bytes, at, self.entries_end())
     }
 
-    /// The record at `at` if it is of the usual kind: see [`decode_short`].
+    /// Returns the record at `at` if it is of the usual kind: see [`decode_short`].
     #[inline(always)]
     pub fn short_entry(&self, at: usize) -> Option<Entry> {
         decode_short(&self.bytes, at, self.entries_end())
     }
 
-    /// The record at `at`, with the fault as an error.
+    /// Returns the record at `at`, with the fault as an error.
     #[inline]
     pub fn checked_entry(&self, at: usize) -> Result<Entry> {
         self.entry(at).map_err(|fault| fault.into_error(at))
     }
 
-    /// Key bytes of `entry` that it does not share.
+    /// Returns the key bytes of `entry` that it does not share.
     #[inline(always)]
     pub fn suffix(&self, entry: &Entry) -> &[u8] {
         &self.bytes[entry.key_start..entry.key_end]
     }
 
-    /// Position of the last restart before `at`; 0 if there is none.
+    /// Returns the position of the last restart before `at`; 0 if there is none.
     pub fn restart_before(&self, at: usize) -> usize {
         let all = 0..self.restarts as usize;
         let before = lower_bound(all, |index| Ok::<_, Error>(self.restart(index) < at));
@@ -165,7 +167,7 @@ impl DataBlock {
         self.bytes.get(at..at + 4).map_or(0, restart_at)
     }
 
-    /// Where the entries before restart `index` end.
+    /// Returns where the entries before restart `index` end.
     #[inline]
     fn restart_end(&self, index: usize) -> usize {
         let last = index >= self.restarts as usize;
@@ -179,7 +181,7 @@ impl DataBlock {
         bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// How many restarts have a key before `target`.
+    /// Counts the restarts with a key before `target`.
     #[inline]
     fn restarts_before(&self, target: &[u8], order: &KeyOrder) -> Result<usize> {
         let undecided = match self.common {
@@ -192,8 +194,8 @@ impl DataBlock {
         })
     }
 
-    /// The restarts whose keys the prefixes do not tell from `target`: those before are smaller,
-    /// those behind larger.
+    /// Returns the restarts whose keys the prefixes do not tell from `target`. Those before are
+    /// smaller, those behind larger.
     #[inline]
     fn restarts_with_prefix_of(&self, target: &[u8], common: usize) -> Result<Range<usize>> {
         let count = self.restarts as usize;
@@ -213,13 +215,13 @@ impl DataBlock {
         Ok(low..low + ties)
     }
 
-    /// The first record whose key is at or after `target`, the newest of its versions here.
+    /// Finds the first record whose key is at or after `target`: the newest of its versions here.
     ///
-    /// With an order that is not bytewise, `scratch` is the found key afterwards; else it is not
-    /// touched.
+    /// With an order that is not bytewise, `scratch` holds the found key afterwards. Otherwise it
+    /// is not touched.
     ///
     /// # Errors
-    /// `Corruption` or `Unsupported` for bytes that are no records.
+    /// `Corruption` or `Unsupported` for malformed records.
     #[inline]
     pub fn seek(
         &self,
@@ -237,19 +239,19 @@ impl DataBlock {
         }
     }
 
-    /// Whether the first record is a version of `key` behind `seqno`.
+    /// Returns whether the first record is a version of `key` behind `seqno`.
     ///
     /// # Errors
-    /// `Corruption` or `Unsupported` for bytes that are no record.
+    /// `Corruption` or `Unsupported` for a malformed record.
     pub fn begins_behind(&self, key: &[u8], seqno: SeqNo) -> Result<bool> {
         self.is_behind(0, key, seqno)
     }
 
-    /// Passes over versions of `key` behind `seqno`, without looking at most of them. `at` is one
-    /// of those, as is the answer, and less than two restart intervals of them follow.
+    /// Passes over versions of `key` behind `seqno`, without looking at most of them. `at` and the
+    /// returned position are such versions, and less than two restart intervals of them follow.
     ///
     /// # Errors
-    /// `Corruption` or `Unsupported` for bytes that are no records.
+    /// `Corruption` or `Unsupported` for malformed records.
     pub fn pass_behind(&self, at: usize, key: &[u8], seqno: SeqNo) -> Result<usize> {
         let passed = lower_bound(0..self.restarts as usize, |index| {
             let restart = self.restart(index);
@@ -271,9 +273,9 @@ impl DataBlock {
         Ok(entry)
     }
 
-    /// Walks on without putting keys together: `matched` bytes of `target` are those of the key
-    /// before, which is smaller. What a key shares beyond them it has smaller too; within them
-    /// only its suffix decides.
+    /// Walks on without building whole keys. The previous key is smaller than `target` and shares
+    /// `matched` bytes with it. A key that shares more than these with the previous key is smaller,
+    /// too. Otherwise only its suffix decides.
     #[inline]
     fn scan_bytewise(&self, start: usize, target: &[u8]) -> Result<Option<Found>> {
         let (mut at, mut matched) = (start, 0);
@@ -325,7 +327,7 @@ impl DataBlock {
     }
 }
 
-/// Where entries end, and how many restarts follow.
+/// Checks the restarts. Returns where entries end, and how many restarts follow.
 fn check_restarts(payload: &[u8]) -> Result<(u32, u32)> {
     let wrong = |what: &str, expected: &str, found: u64| {
         Error::corruption(format!("sub-block {what}: expected {expected}, found {found}"))
@@ -351,7 +353,7 @@ fn check_restarts(payload: &[u8]) -> Result<(u32, u32)> {
     Ok((entries_end, restarts))
 }
 
-/// The first index of `range` for which `less` does not hold; it holds for none after that.
+/// Returns the first index of `range` for which `less` does not hold; it holds for none after that.
 #[inline]
 fn lower_bound<E>(
     range: Range<usize>,
@@ -369,7 +371,7 @@ fn lower_bound<E>(
     Ok(low)
 }
 
-/// A new shared buffer: `front`, then `room` zeroes.
+/// Makes a new shared buffer: `front`, then `room` zeroes.
 fn zeroed(front: &[u8], room: usize) -> Arc<[u8]> {
     let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, front.len() + room).collect();
     Arc::get_mut(&mut bytes).expect("a new Arc is not shared")[..front.len()]

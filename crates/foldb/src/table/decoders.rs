@@ -79,7 +79,7 @@ pub(crate) fn compressed(bytes: &[u8]) {
     }
 }
 
-/// What the decoders of a whole table are given, with their names.
+/// Returns the inputs for the decoders of a whole table, with their names.
 #[cfg(test)]
 pub(crate) fn parts(bytes: &[u8], number: u64) -> Vec<(&'static str, Vec<u8>)> {
     use super::footer::FOOTER_LEN;

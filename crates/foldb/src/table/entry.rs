@@ -1,4 +1,4 @@
-//! One record in a sub-block: the inner loop of everything that writes or reads tables.
+//! One record in a sub-block: the inner loop of all code that writes or reads tables.
 //!
 //! ```text
 //! +--------+--------+----------+-----------+-------+------------+------------+-------+
@@ -11,9 +11,10 @@
 //!  operator: only in merge records
 //! ```
 //!
-//! `shared` to `operator` are varints. Of the flags, 0x40 alone is written, on puts: in place of
-//! the value stands its address in a value segment. A record with another is refused, not misread.
-//! The usual record (all lengths below 128) is one four-byte and one eight-byte load.
+//! `shared` to `operator` are varints. Of the flags the engine writes only 0x40, on puts: the
+//! value's address in a value segment then stands in place of the value. A reader refuses a record
+//! with another flag instead of misreading it. The usual record (all lengths below 128) takes one
+//! four-byte and one eight-byte load.
 
 use crate::encoding::{copy_short, decode_varint, decode_varint56, encode_varint56};
 use crate::error::{Error, ErrorKind};
@@ -22,16 +23,16 @@ use crate::key::{Kind, NO_OPERATOR, OperatorId, RecordHeader};
 /// Longest record head: tag, three lengths of 32 bits, a sequence number, an operator.
 pub const MAX_HEAD: usize = 1 + 3 * 5 + 8 + 5;
 
-/// What must lie readable behind the end of the last record, so that the wide loads of a short
-/// record stay in bounds: the restart array, which is never shorter.
+/// Bytes that must be readable behind the end of the last record, so that the wide loads of a short
+/// record stay in bounds. The restart array is there, and it is never shorter.
 pub const READABLE_BEHIND: usize = 8;
 
 /// A decoded record: its head, and where in the sub-block its parts are.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Seqno, kind and operator.
+    /// Sequence number, kind and operator.
     pub header: RecordHeader,
-    /// Bytes to keep of the key before it.
+    /// Bytes to keep of the previous key.
     pub shared: usize,
     /// Start of the rest of its key.
     pub key_start: usize,
@@ -41,23 +42,23 @@ pub struct Entry {
     pub end: usize,
 }
 
-/// Why bytes are no record.
+/// Why bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryFault {
     /// A number does not end, or is too large.
     Number,
-    /// It reaches beyond the end of the records.
+    /// The record reaches beyond the end of the records.
     Length,
     /// Kind bits this version does not know.
     Kind(u8),
     /// Flag bits this version does not know.
     Flags(u8),
-    /// It shares more with the key before it than that has.
+    /// The record shares more bytes than the previous key has.
     Shared,
 }
 
 impl EntryFault {
-    /// As an error about the record at position `at` of its sub-block.
+    /// Converts to an error about the record at position `at` of its sub-block.
     #[cold]
     pub fn into_error(self, at: usize) -> Error {
         let corrupt = |what: &str| Error::corruption(format!("record at {at}: {what}"));
@@ -140,10 +141,10 @@ fn encode_long_number(out: &mut [u8], number: usize) -> usize {
     at + 1
 }
 
-/// Reads the record at `at`, which must end at or before `end`. `bytes` goes on behind `end`.
+/// Reads the record at `at`, which must end at or before `end`. `bytes` continues behind `end`.
 ///
 /// # Errors
-/// An [`EntryFault`] for bytes that are no record; any bytes may be given.
+/// An [`EntryFault`] for malformed bytes; any bytes may be given.
 #[inline(always)]
 pub fn decode_entry(bytes: &[u8], at: usize, end: usize) -> Result<Entry, EntryFault> {
     match decode_short(bytes, at, end) {
@@ -152,8 +153,8 @@ pub fn decode_entry(bytes: &[u8], at: usize, end: usize) -> Result<Entry, EntryF
     }
 }
 
-/// [`decode_entry`] for the usual record; `None` for anything else, faults included. Apart from
-/// the long way so that its result stays in registers.
+/// Decodes like [`decode_entry`], but only the usual record; `None` for any other, faults included.
+/// It is a separate function, so that its result stays in registers.
 #[inline(always)]
 pub fn decode_short(bytes: &[u8], at: usize, end: usize) -> Option<Entry> {
     let head = bytes.get(at..)?.first_chunk::<12>()?;
@@ -193,7 +194,7 @@ fn decode_number(bytes: &[u8], at: usize) -> Result<(u32, usize), EntryFault> {
     Ok((u32::try_from(number).map_err(|_| EntryFault::Number)?, len))
 }
 
-/// [`decode_entry`], whatever the width of its numbers.
+/// Decodes like [`decode_entry`], whatever the width of its numbers.
 #[inline(never)]
 pub fn decode_long(bytes: &[u8], at: usize, end: usize) -> Result<Entry, EntryFault> {
     let &tag = bytes.get(at).ok_or(EntryFault::Length)?;

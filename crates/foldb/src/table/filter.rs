@@ -1,7 +1,7 @@
-//! The filter: says for most keys that are not in a table that they are not.
+//! The filter: for most keys that are not in a table, it says so.
 //!
-//! A blocked Bloom filter (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom
-//! Filters", 2007): a key's bits all lie in one block of 512 bits, so a probe touches one cache
+//! It is a blocked Bloom filter (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom
+//! Filters", 2007). A key's bits all lie in one block of 512 bits, so a probe touches one cache
 //! line.
 //!
 //! ```text
@@ -34,10 +34,10 @@ pub struct Filter {
 struct FilterBlock([u64; BLOCK_BYTES / 8]);
 
 impl Filter {
-    /// The filter of this payload.
+    /// Parses the payload of a filter.
     ///
     /// # Errors
-    /// `Corruption` for one of the wrong length, `Unsupported` for an unknown kind.
+    /// `Corruption` for a payload of the wrong length, `Unsupported` for an unknown kind.
     pub fn parse(payload: &[u8]) -> Result<Filter> {
         let Some((&[kind, probes], blocks)) = payload.split_first_chunk::<2>() else {
             return Err(Error::corruption(format!(
@@ -63,14 +63,14 @@ impl Filter {
         Ok(Filter { blocks, probes })
     }
 
-    /// Whether a key of this hash may be in the table. `false` is certain.
+    /// Returns whether a key of this hash may be in the table. `false` is certain.
     #[inline]
     pub fn may_contain(&self, hash: u64) -> bool {
         let block = &self.blocks[block_of(hash, self.blocks.len())];
         probes_of(hash, self.probes).all(|bit| block.0[bit / 64] >> (bit % 64) & 1 == 1)
     }
 
-    /// Bytes it takes in memory.
+    /// Returns the bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         self.blocks.len() * BLOCK_BYTES
     }
@@ -86,14 +86,14 @@ impl FilterBlock {
     }
 }
 
-/// Length of the payload of a filter for `keys` keys at `bits_per_key`.
+/// Returns the length of the payload of a filter for `keys` keys at `bits_per_key`.
 pub fn filter_len(keys: usize, bits_per_key: u32) -> usize {
     2 + BLOCK_BYTES * (keys * bits_per_key as usize).div_ceil(BLOCK_BITS).max(1)
 }
 
-/// Writes the filter of these key hashes into `out`, which is all of its payload.
+/// Writes the filter of these key hashes into `out`, which is the whole payload.
 pub fn write_filter(out: &mut [u8], hashes: impl Iterator<Item = u64>, bits_per_key: u32) {
-    // Within a block the optimum is a little below ln 2 probes per bit, for keys spread unevenly.
+    // Blocks get uneven numbers of keys, so the optimum is a little below ln 2 probes per bit.
     let probes = ((bits_per_key * 6 + 5) / 10).clamp(1, u32::from(MAX_PROBES)) as u8;
     out.fill(0);
     let (head, blocks) = out.split_at_mut(2);
@@ -113,7 +113,7 @@ fn block_of(hash: u64, blocks: usize) -> usize {
     (((hash >> 32) * blocks as u64) >> 32) as usize
 }
 
-/// Powers of the multiplier, so that probes do not wait for each other.
+/// Powers of the multiplier. With them, probes do not depend on each other.
 const POWERS: [u32; MAX_PROBES as usize] = {
     let mut powers = [1u32; MAX_PROBES as usize];
     let mut i = 1;

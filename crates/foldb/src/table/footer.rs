@@ -5,19 +5,21 @@
 //!  16  filter      offset u64, length u64      72  read-compatible features  u64
 //!  32  properties  offset u64, length u64      80  incompatible features     u64
 //!  48  tombstones  offset u64, length u64      88  file number               u64
-//!  96  checksum of the 96 bytes before it, seeded with file number, footer offset and format version, u64
+//!  96  checksum u64 of the 96 bytes before it, seeded with file number, footer offset and version
 //! 104  checksum type u8, three zero bytes      108  format version u32       112  magic "foldbtbl"
 //! ```
 //!
-//! A handle of length 0 is absent. Who meets an unknown *compatible* feature ignores it; an unknown
-//! *read-compatible* one allows reading (a table is never written again); an unknown *incompatible*
-//! one refuses the table. Incompatible feature 1: values of records are separated.
+//! A handle of length 0 is absent. A reader ignores an unknown *compatible* feature. An unknown
+//! *read-compatible* feature allows reading (a table is never written again). An unknown
+//! *incompatible* feature makes the reader refuse the table. Incompatible feature 1: values of
+//! records are separated.
 //!
 //! Every version keeps length, magic and checksum of the footer as they are drawn. So a footer
 //! whose checksum does not hold is damage, whatever version or features its bytes claim.
 //!
-//! Version 1 is as version 0 was, but for the checksum, whose seed had no version, and for how
-//! references to value segments are stored: tables of version 0 that have some are refused.
+//! Version 1 differs from version 0 in two ways. The checksum seed of version 0 had no version.
+//! Version 0 stored references to value segments in another way, so its tables with references are
+//! refused.
 
 use crate::encoding::{ByteReader, ChecksumKind, checksum, checksum_seed};
 use crate::error::{Error, ErrorKind, Result};
@@ -27,7 +29,7 @@ use crate::table::frame::{FRAME_TRAILER, Handle};
 /// Bytes of a footer.
 pub const FOOTER_LEN: usize = 120;
 
-/// Version of the table format this code writes, and the newest it reads.
+/// Version of the table format that this code writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"foldbtbl";
@@ -53,7 +55,7 @@ pub struct Footer {
 }
 
 impl Footer {
-    /// The footer of file `file_number`, to be written at `offset`.
+    /// Encodes the footer of file `file_number`, to be written at `offset`.
     pub fn encode(&self, file_number: u64, offset: u64) -> Vec<u8> {
         let mut out = Vec::with_capacity(FOOTER_LEN);
         for handle in [Some(self.index), self.filter, Some(self.properties), self.tombstones] {
@@ -77,8 +79,8 @@ impl Footer {
     /// Decodes the footer read at `offset` of file `file_number`.
     ///
     /// # Errors
-    /// `Corruption` if it is damaged, no footer, or another file's; `Unsupported` if it is of a
-    /// newer format.
+    /// `Corruption` if it is damaged, not a footer, or another file's; `Unsupported` if its format
+    /// is newer.
     pub fn decode(bytes: &[u8], file_number: u64, offset: u64) -> Result<Footer> {
         let mut reader = ByteReader::new(bytes);
         let checked = reader.take(CHECKED, "footer")?;
@@ -159,7 +161,7 @@ impl Footer {
     }
 }
 
-/// Seed of the checksum of a footer.
+/// Returns the seed of the checksum of a footer.
 pub(super) fn seed(file_number: u64, offset: u64, version: u32) -> u64 {
     match (checksum_seed(file_number, offset), version) {
         (seed, 0) => seed,

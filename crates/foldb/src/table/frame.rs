@@ -1,5 +1,5 @@
-//! Frames: how every stored piece of a table (sub-block, directory, index, filter, properties)
-//! is compressed and protected.
+//! Frames: how every stored piece of a table (sub-block, directory, index, filter, properties) is
+//! compressed and protected.
 //!
 //! ```text
 //! +---------------------+----------+-----------------+---------------+
@@ -11,8 +11,8 @@
 //!  codec 3: length varint, Zstd frame
 //! ```
 //!
-//! Invariant: nothing of a payload is looked at before its checksum held, and nothing is allocated
-//! for a length that its compressed bytes could not have come from.
+//! Invariant: the reader looks at a payload only after its checksum held. It never allocates for a
+//! length that is impossible for the number of compressed bytes.
 
 use crate::encoding::{ByteReader, ChecksumKind, checksum, checksum_seed};
 use crate::error::{Error, Result};
@@ -23,8 +23,8 @@ use crate::table::zstd;
 /// Bytes of a frame beside its payload.
 pub const FRAME_TRAILER: usize = 10;
 
-/// A codec never shrinks more than this: in LZ4 one byte of length stands for 255, Snappy stays
-/// below that, and Zstd has a block of 4 bytes for 128 KiB of one byte.
+/// Returns the best compression ratio of a codec. One byte of length stands for 255 in LZ4, Snappy
+/// stays below that, and Zstd has a block of 4 bytes for 128 KiB of one byte.
 fn max_ratio(codec: Compression) -> u64 {
     match codec {
         Compression::Zstd => 32 << 10,
@@ -32,23 +32,23 @@ fn max_ratio(codec: Compression) -> u64 {
     }
 }
 
-/// Where a frame lies.
+/// The place of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle {
-    /// Of its first byte in the file.
+    /// Offset of its first byte in the file.
     pub offset: u64,
-    /// Bytes, the trailer included.
+    /// Its length in bytes, the trailer included.
     pub len: u32,
 }
 
 impl Handle {
-    /// Of the first byte after it.
+    /// Returns the offset of the first byte after it.
     pub fn end(self) -> u64 {
         self.offset.saturating_add(u64::from(self.len))
     }
 }
 
-/// What follows a frame's codec: checksum type and checksum.
+/// Returns the bytes behind a frame's codec: checksum type and checksum.
 pub fn checksum_bytes(checksum: u64) -> [u8; FRAME_TRAILER - 1] {
     let mut bytes = [ChecksumKind::Xxh3 as u8; FRAME_TRAILER - 1];
     bytes[1..].copy_from_slice(&checksum.to_le_bytes());
@@ -83,10 +83,10 @@ fn short_frame(len: usize) -> Error {
     Error::corruption(format!("frame: expected at least {FRAME_TRAILER} bytes, found {len}"))
 }
 
-/// The length of what was compressed into `payload`, and the compressed bytes.
+/// Returns the length of the data that was compressed into `payload`, and the compressed bytes.
 ///
 /// # Errors
-/// `Corruption` if so few bytes cannot have been that many.
+/// `Corruption` if the length is impossible for this many compressed bytes.
 pub fn uncompressed_len(payload: &[u8], codec: Compression) -> Result<(usize, &[u8])> {
     let mut reader = ByteReader::new(payload);
     let len = u64::from(reader.varint32("uncompressed length")?);
@@ -101,10 +101,10 @@ pub fn uncompressed_len(payload: &[u8], codec: Compression) -> Result<(usize, &[
     Ok((len as usize, compressed))
 }
 
-/// Fills `out` with the bytes that were compressed, which are as many.
+/// Decompresses into `out`, whose length is that of the uncompressed data.
 ///
 /// # Errors
-/// `Corruption` if they do not decompress to exactly so many.
+/// `Corruption` if the bytes do not decompress to exactly this length.
 pub fn decompress(compressed: &[u8], codec: Compression, out: &mut [u8]) -> Result<()> {
     let len = out.len();
     let decompressed = match codec {

@@ -1,15 +1,17 @@
-//! Frames found by their checksums, where what points to them cannot be read.
+//! Finds frames by their checksums if the index that points to them cannot be read.
 //!
-//! A frame does not say how long it is. But its checksum is seeded with file and offset, so it
-//! holds for no bytes but those of a whole frame at its place. A start is known where the frame
-//! before ends; behind a damaged frame starts are guessed at what looks like the end of one:
+//! A frame does not store its length. But its checksum is seeded with file and offset, so it holds
+//! only for the bytes of a whole frame at its place. The end of a frame is the start of the next.
+//! Behind a damaged frame the search guesses a start behind bytes that look like the end of a
+//! frame:
 //!
 //! ```text
 //! | frame | frame | damaged ... 01 ?? ?? ?? ?? ?? ?? ?? ?? | frame |
 //!                 ^ tried       ^ checksum type             ^ tried next
 //! ```
 //!
-//! The work is bounded by bytes of checksums, so that hostile bytes cost time, not an eternity.
+//! A limit on the bytes of computed checksums bounds the work, so that hostile bytes cannot stall
+//! it.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -19,10 +21,10 @@ use crate::table::frame::{FRAME_TRAILER, Handle};
 /// Bytes of a frame behind its codec.
 const CHECKSUM_BYTES: usize = FRAME_TRAILER - 1;
 
-/// The codecs that are in use.
+/// The largest codec number in use.
 const LAST_CODEC: u8 = 3;
 
-/// Longest frame that is looked for from a guessed start.
+/// Longest frame that the search looks for at a guessed start.
 const MOST_GUESSED: usize = 256 << 10;
 
 /// Bytes of checksums that a search computes for each byte searched, and at least.
@@ -42,23 +44,24 @@ pub(super) struct FrameSearch<'a> {
 }
 
 impl<'a> FrameSearch<'a> {
-    /// A search of `bytes`, which lie at `offset` of file number `file` and begin with a frame.
+    /// Starts a search of `bytes`, which lie at `offset` of file number `file` and begin with a
+    /// frame.
     pub(super) fn new(bytes: &'a [u8], offset: u64, file: u64) -> FrameSearch<'a> {
         let effort = LEAST_EFFORT.max(EFFORT * bytes.len() as u64);
         FrameSearch { bytes, offset, file, at: 0, known: true, effort }
     }
 
-    /// Whether the last frame found ends where the stretch does.
+    /// Returns whether the last frame found ends where the stretch does.
     pub(super) fn is_at_end(&self) -> bool {
         self.known && self.at == self.bytes.len()
     }
 
-    /// Where the frame begins that could not be found last.
+    /// Returns the start of the last frame that was not found.
     pub(super) fn offset(&self) -> u64 {
         self.offset + self.at as u64
     }
 
-    /// The frame at the present place, if a whole one is there.
+    /// Returns the frame at the current place, if a whole one is there.
     pub(super) fn here(&mut self) -> Option<Handle> {
         let most = if self.known { usize::MAX } else { MOST_GUESSED };
         let end = self.end_of_frame(most)?;
@@ -98,7 +101,7 @@ impl<'a> FrameSearch<'a> {
     }
 }
 
-/// Whether codec and checksum type stand where they would before the end of `bytes`.
+/// Returns whether codec and checksum type stand where they would before the end of `bytes`.
 fn looks_like_end(bytes: &[u8]) -> bool {
     let kind = bytes.len() - CHECKSUM_BYTES;
     bytes[kind] == ChecksumKind::Xxh3 as u8 && bytes[kind - 1] <= LAST_CODEC

@@ -1,9 +1,9 @@
 //! Writes frames to a file in large chunks.
 //!
-//! A frame's payload is encoded straight into the chunk ([`FrameWriter::room`],
-//! [`FrameWriter::advance`]) and sealed in place ([`FrameWriter::end_frame`]), so uncompressed
-//! records are copied once, from the caller into the chunk. The file is synced every
-//! [`SYNC_INTERVAL`], because one large sync would make every log sync beside it wait (H23).
+//! The builder encodes a frame's payload straight into the chunk ([`FrameWriter::room`],
+//! [`FrameWriter::advance`]), and the writer seals it in place ([`FrameWriter::end_frame`]). So
+//! uncompressed records are copied once, from the caller into the chunk. The writer syncs the file
+//! every [`SYNC_INTERVAL`], because one large sync would delay every log sync beside it (H23).
 
 use std::io;
 use std::path::PathBuf;
@@ -19,17 +19,18 @@ use crate::table::later_syncs::LaterSyncs;
 use crate::table::zstd;
 use foldb_env::PagedBytes;
 
-/// Bytes gathered before they are handed to the operating system.
+/// Bytes gathered before one write to the operating system.
 const CHUNK: usize = 256 << 10;
 
-/// Room behind what was asked for: a large record is followed by restarts, codec and checksum, and
-/// must not be copied for these.
+/// Space behind the requested bytes. Restarts, codec and checksum follow a large record, and must
+/// not make it move to a larger buffer.
 const SLACK: usize = 16 << 10;
 
 /// Bytes written between two syncs.
 const SYNC_INTERVAL: u64 = 1 << 20;
 
-/// Longest payload that is compressed: beyond it a codec's own buffers would count.
+/// Longest payload that is compressed. Beyond it, a codec's own buffers would use noticeable
+/// memory.
 const MAX_COMPRESSED: usize = 64 << 20;
 
 /// A file that grows frame by frame.
@@ -37,17 +38,17 @@ pub struct FrameWriter {
     file: Arc<dyn WritableFile>,
     path: PathBuf,
     file_number: u64,
-    /// The chunk: `..used` is waiting to be written, the rest is room.
+    /// The chunk: `..used` waits to be written, the rest is free.
     chunk: PagedBytes,
     used: usize,
-    /// Bytes handed to the operating system: the file offset of `chunk[0]`.
+    /// Bytes passed to the operating system: the file offset of `chunk[0]`.
     written: u64,
     synced: u64,
     compressor: Compressor,
 }
 
 impl FrameWriter {
-    /// A writer at the start of an empty file.
+    /// Makes a writer at the start of an empty file.
     pub fn new(file: Arc<dyn WritableFile>, path: PathBuf, file_number: u64) -> FrameWriter {
         FrameWriter {
             file,
@@ -66,24 +67,26 @@ impl FrameWriter {
         }
     }
 
-    /// File offset of the next byte.
+    /// Returns the file offset of the next byte.
     #[inline]
     pub fn offset(&self) -> u64 {
         self.written + self.used as u64
     }
 
-    /// Bytes it takes in memory.
+    /// Returns the bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         self.chunk.len() + self.compressor.out.len()
     }
 
-    /// Position of the next byte in the chunk: the `start` of a frame to be ended later.
+    /// Returns the position of the next byte in the chunk: the `start` of a frame to be ended
+    /// later.
     #[inline]
     pub fn position(&self) -> usize {
         self.used
     }
 
-    /// At least `len` bytes to write to; [`FrameWriter::advance`] says how many were.
+    /// Returns at least `len` bytes to write to. [`FrameWriter::advance`] says how many were
+    /// written.
     #[inline]
     pub fn room(&mut self, len: usize) -> &mut [u8] {
         if self.chunk.len() - self.used < len {
@@ -95,12 +98,12 @@ impl FrameWriter {
     #[cold]
     fn grow(&mut self, len: usize) {
         let needed = (self.used + len + SLACK).max(CHUNK + SLACK);
-        // Doubling saves copies while the chunk is small. A large record is there at once.
+        // Doubling saves copies while the chunk is small. A large record arrives as a whole.
         let doubled = if needed > 4 * CHUNK { needed } else { self.chunk.len() * 2 };
         self.chunk.resize(needed.max(doubled), self.used);
     }
 
-    /// Keeps the first `len` bytes of what [`FrameWriter::room`] gave.
+    /// Keeps the first `len` bytes of what [`FrameWriter::room`] returned.
     #[inline]
     pub fn advance(&mut self, len: usize) {
         self.used += len;
@@ -113,7 +116,7 @@ impl FrameWriter {
         self.advance(bytes.len());
     }
 
-    /// Makes everything since `start` a frame, compressed if that saves at least an eighth.
+    /// Makes a frame of everything since `start`, compressed if that saves at least an eighth.
     ///
     /// # Errors
     /// `InvalidArgument` if it is 4 GiB or longer; `Io` or `NoSpace` if a full chunk cannot be
@@ -171,8 +174,8 @@ impl FrameWriter {
         Ok(())
     }
 
-    /// Writes what is left and syncs the file, or leaves that for later: then all of it is durable.
-    /// Returns its length.
+    /// Writes the rest and syncs the file. With `later` the sync is left to [`LaterSyncs`]; the
+    /// file is durable only after that. Returns the file's length.
     pub fn finish(mut self, later: Option<&LaterSyncs>) -> Result<u64> {
         if self.used > 0 {
             self.write_chunk()?;
@@ -189,25 +192,25 @@ impl FrameWriter {
     }
 }
 
-/// The codecs' state, kept from frame to frame.
+/// The codecs' state, reused from frame to frame.
 struct Compressor {
     head: Vec<u8>,
-    /// Of a large frame only those pages take memory that are written to.
+    /// Mapped pages: of a large frame only the written pages use memory.
     out: PagedBytes,
     snappy: snap::raw::Encoder,
     zstd: zstd::Encoder,
 }
 
 impl Compressor {
-    /// Gives memory back that only a large frame needed.
+    /// Frees the memory that only a large frame needed.
     fn rest(&mut self) {
         if self.out.len() > 4 * CHUNK {
             self.out = PagedBytes::default();
         }
     }
 
-    /// The payload of `raw` under `codec`: its length, then its compressed bytes. `None` if that
-    /// saves less than an eighth.
+    /// Compresses `raw` with `codec` into a payload: its length, then its compressed bytes. Returns
+    /// `None` if that saves less than an eighth.
     fn compress(&mut self, raw: &[u8], codec: Compression) -> Option<&[u8]> {
         if codec == Compression::None || raw.len() > MAX_COMPRESSED {
             return None;

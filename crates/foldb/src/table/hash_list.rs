@@ -11,22 +11,22 @@ pub struct HashList {
 
 const HASH: usize = size_of::<u64>();
 
-/// Hashes that a list has room for at first.
+/// Number of hashes that a list first has space for.
 const FIRST_ROOM: usize = 1 << 10;
 
 impl HashList {
-    /// How many there are.
+    /// Returns how many there are.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes they take in memory: of mapped pages those that were written to.
+    /// Returns the bytes in memory; of mapped pages only those that were written.
     pub fn memory_bytes(&self) -> usize {
         self.len * HASH
     }
 
-    /// One more.
+    /// Adds a hash.
     #[inline]
     pub fn push(&mut self, hash: u64) {
         let at = self.len * HASH;
@@ -43,7 +43,7 @@ impl HashList {
         self.bytes.resize((4 * used).max(FIRST_ROOM * HASH), used);
     }
 
-    /// All of them.
+    /// Iterates over all of them.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         let (hashes, _) = self.bytes[..self.len * HASH].as_chunks::<HASH>();
         hashes.iter().map(|bytes| u64::from_ne_bytes(*bytes))

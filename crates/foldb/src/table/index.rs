@@ -1,21 +1,23 @@
-//! The index: which sub-block, or which block of several, holds a key. A table's top index and a
-//! block's directory are the same thing at two heights, with one format and one decoder.
+//! The index: finds the sub-block, or the block of several, that holds a key. A table's top index
+//! and a block's directory are the same structure at two heights, with one format and one decoder.
 //!
 //! ```text
-//! +-------+-------+-----+-----------+     entry:
-//! | entry | entry | ... | count u32 |     +--------+----------+------------+-----+----------------+
-//! +-------+-------+-----+-----------+     | shared | unshared | key suffix | gap | len * 2 + kind |
-//!                                         +--------+----------+------------+-----+----------------+
+//! +-------+-------+-----+-----------+    entry:
+//! | entry | entry | ... | count u32 |    +--------+----------+------------+-----+----------------+
+//! +-------+-------+-----+-----------+    | shared | unshared | key suffix | gap | len * 2 + kind |
+//!                                        +--------+----------+------------+-----+----------------+
 //!  shared, unshared: of the separator and the one before it, varints
 //!  gap:              bytes between the end of the child before (0 for the first) and this child
 //!  kind:             0 the child is a sub-block, 1 a directory
 //! ```
 //!
 //! Invariant: a child's separator is at or after its last key and before the next child's first
-//! key, unless versions of one key lie on both sides: then it is that key.
+//! key. There is one exception: if versions of one key lie on both sides, the separator is that
+//! key.
 //!
-//! In memory it is flat arrays. With bytewise order the search runs over the eight bytes of each
-//! separator that follow what all of them have in common, and looks at keys only where those tie.
+//! In memory the index is flat arrays. With bytewise order the search compares the eight bytes of
+//! each separator that follow the common prefix of all. It looks at whole keys only where those
+//! tie.
 
 use crate::encoding::{ByteReader, common_prefix, key_prefix, put_varint};
 use crate::error::{Error, Result};
@@ -23,12 +25,12 @@ use crate::table::frame::{FRAME_TRAILER, Handle};
 use crate::table::key_buffer::KeyBuffer;
 use crate::table::order::KeyOrder;
 
-/// What an index points to.
+/// The target of an index entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
-    /// Where it is.
+    /// The frame of the child.
     pub handle: Handle,
-    /// Whether it is a directory; else it is a sub-block.
+    /// Whether the child is a directory; otherwise it is a sub-block.
     pub is_directory: bool,
 }
 
@@ -40,15 +42,15 @@ const MIN_ENTRY: usize = 4;
 pub struct Index {
     /// All separators, one after the other, without their common prefix.
     keys: Box<[u8]>,
-    /// Where each ends in `keys`.
+    /// Where each separator ends in `keys`.
     key_ends: Box<[u32]>,
-    /// What all separators begin with (empty unless the order is bytewise).
+    /// The common prefix of all separators (empty unless the order is bytewise).
     common: Box<[u8]>,
-    /// First eight bytes of each in `keys` (none unless the order is bytewise).
+    /// The first eight bytes of each separator in `keys` (none unless the order is bytewise).
     prefixes: Box<[u64]>,
-    /// Offset of each child, times two, plus one for a directory.
+    /// The offset of each child, times two, plus one for a directory.
     offsets: Box<[u64]>,
-    /// Length of each child.
+    /// The length of each child.
     lens: Box<[u32]>,
 }
 
@@ -86,13 +88,13 @@ impl Index {
         Ok(decoder.finish(order))
     }
 
-    /// Number of children.
+    /// Returns the number of children.
     #[inline]
     pub fn len(&self) -> usize {
         self.lens.len()
     }
 
-    /// The child of this index.
+    /// Returns the child of this index.
     #[inline]
     pub fn child(&self, index: usize) -> Child {
         let offset = self.offsets[index];
@@ -102,8 +104,8 @@ impl Index {
         }
     }
 
-    /// The first child that may hold a key at or after `key`: the first whose separator is.
-    /// [`Index::len`] if there is none.
+    /// Returns the first child that may hold a key at or after `key`: the first whose separator is
+    /// at or after it. Returns [`Index::len`] if there is none.
     #[inline]
     pub fn search(&self, key: &[u8], order: &KeyOrder) -> usize {
         if !order.is_bytewise() {
@@ -123,8 +125,8 @@ impl Index {
         self.lower_bound(low, high, |separator| separator < rest)
     }
 
-    /// The first child whose separator is behind `key`: no later one holds a version of it.
-    /// [`Index::len`] if there is none.
+    /// Returns the first child whose separator is behind `key`: no later child holds a version of
+    /// it. Returns [`Index::len`] if there is none.
     pub fn search_behind(&self, key: &[u8], order: &KeyOrder) -> usize {
         let all = self.len();
         if !order.is_bytewise() {
@@ -138,7 +140,7 @@ impl Index {
         }
     }
 
-    /// Bytes it takes in memory.
+    /// Returns the bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         self.keys.len()
             + self.common.len()
@@ -167,8 +169,8 @@ impl Index {
     }
 }
 
-/// How many of these ascending numbers, none of them smaller, are `value`: most often none or one,
-/// so the first few are looked at one by one.
+/// Counts how many of these ascending numbers, none of them smaller, equal `value`. Most often none
+/// or one does, so a linear scan checks the first few.
 #[inline]
 fn count_equal(ascending: &[u64], value: u64) -> usize {
     let few = ascending.iter().take(8).take_while(|&&number| number == value).count();
@@ -182,7 +184,7 @@ struct IndexDecoder {
     key_ends: Vec<u32>,
     offsets: Vec<u64>,
     lens: Vec<u32>,
-    /// Where the child before ended.
+    /// The end of the previous child.
     end: u64,
 }
 
@@ -275,8 +277,8 @@ impl IndexDecoder {
         }
     }
 
-    /// Removes and returns what all separators begin with. They ascend, so it is what the first
-    /// and the last begin with.
+    /// Removes and returns the common prefix of all separators. They ascend, so it is the common
+    /// prefix of the first and the last.
     fn strip_common_prefix(&mut self) -> Vec<u8> {
         let first = &self.keys[..self.key_ends[0] as usize];
         let common = first[..common_prefix(first, self.separator.as_slice())].to_vec();
@@ -302,17 +304,17 @@ pub struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// Children so far.
+    /// Returns the number of children so far.
     pub fn len(&self) -> usize {
         self.count as usize
     }
 
-    /// Bytes it takes in memory.
+    /// Returns the bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         self.encoded.capacity() + self.last.capacity()
     }
 
-    /// Appends a child, whose offset must not be below the end of the one before.
+    /// Appends a child, whose offset must not be below the end of the previous one.
     pub fn add(&mut self, separator: &[u8], child: Child) {
         let shared = common_prefix(&self.last, separator);
         put_varint(&mut self.encoded, shared as u64);
@@ -327,7 +329,7 @@ impl IndexBuilder {
         self.last.extend_from_slice(separator);
     }
 
-    /// Hands the payload to `put` and starts over.
+    /// Passes the payload to `put` and starts over.
     pub fn finish(&mut self, mut put: impl FnMut(&[u8])) {
         put(&self.encoded);
         put(&self.count.to_le_bytes());

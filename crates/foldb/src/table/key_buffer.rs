@@ -1,4 +1,4 @@
-//! A key put together from what it shares with the one before it.
+//! A key assembled from the bytes that it shares with the previous key, and its suffix.
 
 use crate::encoding::copy_short;
 
@@ -7,7 +7,7 @@ const WIDE: usize = 16;
 
 /// The current key of a walk over prefix-compressed records.
 ///
-/// The buffer is longer than the key by slack, so that a short suffix is one fixed-size copy.
+/// The buffer is a little longer than the key, so that a short suffix is one fixed-size copy.
 #[derive(Clone, Debug, Default)]
 pub struct KeyBuffer {
     bytes: Vec<u8>,
@@ -15,24 +15,24 @@ pub struct KeyBuffer {
 }
 
 impl KeyBuffer {
-    /// The key.
+    /// Returns the key.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// Length of the key.
+    /// Returns the length of the key.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Makes it the empty key.
+    /// Sets the empty key.
     pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Makes it `key`.
+    /// Sets the key to `key`.
     pub fn set(&mut self, key: &[u8]) {
         self.set_suffix(0, key);
     }
@@ -48,8 +48,8 @@ impl KeyBuffer {
         copy_short(&mut self.bytes[shared..], suffix);
     }
 
-    /// Like [`KeyBuffer::set_suffix`] with `source[start..end]`, faster if `source` goes on behind
-    /// `end`.
+    /// Does what [`KeyBuffer::set_suffix`] does with `source[start..end]`. It is faster if `source`
+    /// continues behind `end`.
     #[inline(always)]
     pub fn set_suffix_from(&mut self, shared: usize, source: &[u8], start: usize, end: usize) {
         debug_assert!(shared <= self.len);

@@ -1,15 +1,15 @@
 //! Tables that become durable together.
 //!
-//! A flush writes one small table for each keyspace that was written to. A file system commits its
-//! journal for each of them, and the commits of syncs that run side by side are one:
+//! A flush writes one small table for each keyspace with writes. The file system commits its
+//! journal for each sync, but syncs that run side by side share one commit:
 //!
 //! ```text
 //! one by one     write a  sync a  write b  sync b  write c  sync c        4 ms a table, ext4
 //! side by side   write a  write b  write c  (sync a | sync b | sync c)    0.2 ms a table
 //! ```
 //!
-//! Invariant: a table that is left to be synced later is installed after [`LaterSyncs::sync_all`]
-//! answered `Ok`, never before.
+//! Invariant: a table whose sync is left for later is installed after [`LaterSyncs::sync_all`]
+//! returned `Ok`, never before.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,13 +19,13 @@ use foldb_env::{Threads, WritableFile};
 
 use crate::error::{Error, Result};
 
-/// Files after which the pending ones are synced: each is open meanwhile.
+/// Number of pending files at which they are synced: each is open meanwhile.
 const MOST_PENDING: usize = 64;
 
-/// Threads beside the caller's that sync.
+/// Threads that sync beside the caller's.
 const HELPERS: usize = 7;
 
-/// Files below which the caller syncs alone.
+/// Number of files below which the caller syncs alone.
 const FEW: usize = 8;
 
 /// Files that are written and not yet synced.
@@ -41,15 +41,15 @@ impl LaterSyncs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((file, path));
     }
 
-    /// Whether so many are pending that they should be synced now.
+    /// Returns whether enough files are pending to sync them now.
     pub fn is_full(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len() >= MOST_PENDING
     }
 
-    /// Makes all of them durable, their names aside.
+    /// Makes all of them durable, except for their names.
     ///
     /// # Errors
-    /// `Io`: which of them are durable is unknown.
+    /// `Io`: it is unknown which of them are durable.
     pub fn sync_all(&self, threads: &dyn Threads) -> Result<()> {
         let files = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let helpers = if files.len() < FEW { 0 } else { HELPERS.min(files.len() - 1) };
@@ -57,7 +57,7 @@ impl LaterSyncs {
         let mut started = Vec::new();
         for _ in 0..helpers {
             let group = Arc::clone(&group);
-            // Where no thread can be had the caller does it all.
+            // Without another thread the caller does all the work.
             let Ok(Some(helper)) = threads.spawn("foldb-sync", Box::new(move || group.sync()))
             else {
                 break;

@@ -1,20 +1,20 @@
 //! Tables: sorted, immutable files of records.
 //!
-//! A table is written once by a [`TableBuilder`], record by record in order (key ascending, seqno
-//! descending), and read by any number of threads through a [`TableReader`]: point reads
+//! A [`TableBuilder`] writes a table once, record by record in order (key ascending, seqno
+//! descending). Any number of threads read it through a [`TableReader`]: point reads
 //! ([`TableReader::get`], behind the filter), and ordered walks ([`TableCursor`]).
 //!
-//! Records lie in sub-blocks of about 4 KiB, each a *frame* with a codec and checksum of its own,
-//! read and cached alone. A *block* of the configured size is several sub-blocks and a *directory*
-//! of them; the *top index* finds the block. So a large `block_size` makes the top index small
-//! without making a point read large (H24).
+//! Records lie in sub-blocks of about 4 KiB. Each sub-block is a *frame* with its own codec and
+//! checksum, and is read and cached alone. A *block* of the configured size is several sub-blocks
+//! and a *directory* of them; the *top index* finds the block. So a large `block_size` makes the
+//! top index small without making a point read large (H24).
 //!
 //! Invariant: every byte that is read was checksummed, with the file's number and the offset as
 //! seed. Damaged, truncated or misplaced bytes are an error, never a panic and never a wrong
 //! record.
 //!
 //! Range tombstones have a frame of their own ([`tombstone_block`]), which is read when the table
-//! is opened. What they cover the filter does not know: a table whose filter rejects a key may
+//! is opened. The filter does not know the keys they cover: a table whose filter rejects a key may
 //! still hold a tombstone that deletes it.
 //!
 //! Reading order: [`entry`] (one record), [`data_block`], [`frame`], [`index`], [`filter`],

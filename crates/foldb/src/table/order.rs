@@ -1,4 +1,4 @@
-//! The comparator with its fast way taken out: bytewise order needs no dynamic call.
+//! The comparator with a fast path: bytewise order needs no dynamic call.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub struct KeyOrder {
 }
 
 impl KeyOrder {
-    /// The order of `comparator`.
+    /// Makes the order of `comparator`.
     pub fn new(comparator: Arc<dyn Comparator>) -> KeyOrder {
         let bytewise = comparator.bytewise_order();
         KeyOrder { comparator, bytewise }
@@ -26,15 +26,16 @@ impl KeyOrder {
         if self.bytewise { a.cmp(b) } else { self.comparator.compare(a, b) }
     }
 
-    /// The comparator itself.
+    /// Returns the comparator itself.
     #[inline]
     pub fn comparator(&self) -> &dyn Comparator {
         &*self.comparator
     }
 
-    /// The error for keys that are stored in another order than this. Their checksum is right. In
-    /// the order of the bytes they are damaged all the same; else the comparator contradicts itself
-    /// or the one that wrote them, and a repair must not throw the table away.
+    /// Makes the error for keys that are stored in another order than this one. Their checksum
+    /// holds. In bytewise order the keys are damaged all the same. With another comparator, the
+    /// comparator contradicts itself, or is not the one that wrote the table: a repair must keep
+    /// the table.
     #[cold]
     pub fn disorder(&self, message: String) -> Error {
         if self.bytewise {
@@ -49,13 +50,13 @@ impl KeyOrder {
         )
     }
 
-    /// Whether the order is that of the bytes.
+    /// Returns whether the order is bytewise.
     #[inline]
     pub fn is_bytewise(&self) -> bool {
         self.bytewise
     }
 
-    /// The comparator's name.
+    /// Returns the comparator's name.
     pub fn name(&self) -> &str {
         self.comparator.name()
     }

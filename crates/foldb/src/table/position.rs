@@ -1,4 +1,5 @@
-//! Where a walk is among a table's sub-blocks: a place in the top index and one in a directory.
+//! The position of a walk among a table's sub-blocks: a place in the top index and one in a
+//! directory.
 
 use std::sync::Arc;
 
@@ -12,14 +13,15 @@ use crate::table::reader::{Fetch, TableReader};
 #[derive(Debug, Default)]
 pub struct BlockPosition {
     top: usize,
-    /// Of the block at `top`; `None` if that is one sub-block without a directory.
+    /// The directory of the block at `top`; `None` if the block is one sub-block without a
+    /// directory.
     directory: Option<Arc<Index>>,
     /// Place in `directory`.
     sub: usize,
 }
 
 impl BlockPosition {
-    /// To the first sub-block that may hold a key at or after `key`.
+    /// Moves to the first sub-block that may hold a key at or after `key`.
     #[inline]
     pub fn seek(
         &mut self,
@@ -28,7 +30,7 @@ impl BlockPosition {
         fetch: &mut Fetch,
     ) -> Result<Option<Handle>> {
         let top = table.index().search(key, table.order());
-        // A directory that was entered already is not fetched again.
+        // A directory that the walk is already in is not fetched again.
         let is_here = self.directory.is_some() && top == self.top;
         if !is_here && !self.enter(table, top, fetch)? {
             return Ok(None);
@@ -40,12 +42,12 @@ impl BlockPosition {
         self.next(table, fetch)
     }
 
-    /// To the first sub-block.
+    /// Moves to the first sub-block.
     pub fn first(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<Option<Handle>> {
         Ok(self.enter(table, 0, fetch)?.then(|| self.handle(table)))
     }
 
-    /// To the last sub-block.
+    /// Moves to the last sub-block.
     pub fn last(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<Option<Handle>> {
         let Some(last) = table.index().len().checked_sub(1) else {
             return Ok(None);
@@ -53,7 +55,7 @@ impl BlockPosition {
         self.enter_at_end(table, last, fetch)
     }
 
-    /// To the sub-block after this one.
+    /// Moves to the next sub-block.
     pub fn next(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<Option<Handle>> {
         if self.sub + 1 < self.sub_blocks() {
             self.sub += 1;
@@ -62,7 +64,7 @@ impl BlockPosition {
         Ok(self.enter(table, self.top + 1, fetch)?.then(|| self.handle(table)))
     }
 
-    /// To the sub-block before this one.
+    /// Moves to the previous sub-block.
     pub fn prev(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<Option<Handle>> {
         if self.sub > 0 {
             self.sub -= 1;
@@ -74,9 +76,9 @@ impl BlockPosition {
         self.enter_at_end(table, before, fetch)
     }
 
-    /// Passes over sub-blocks full of versions of `key` behind `seqno`. The place is on one that
-    /// has some and moves to the last that begins with one, if there is such a one behind it. It
-    /// looks at the first record of as many as a binary search does.
+    /// Passes over sub-blocks full of versions of `key` behind `seqno`. The position is on a
+    /// sub-block that has some. It moves to the last later one that begins with one, if any. A
+    /// binary search looks at the first records.
     pub fn pass_behind(
         &mut self,
         table: &TableReader,
@@ -103,8 +105,8 @@ impl BlockPosition {
         Ok(self.handle(table))
     }
 
-    /// Enters the block at `top` of the top index at its first sub-block; `false`, and nothing
-    /// happens, if there is none.
+    /// Enters the block at `top` of the top index at its first sub-block. Does nothing and returns
+    /// `false` if there is none.
     #[inline]
     fn enter(&mut self, table: &TableReader, top: usize, fetch: &mut Fetch) -> Result<bool> {
         if top >= table.index().len() {
@@ -145,8 +147,8 @@ impl BlockPosition {
     }
 }
 
-/// The last of `first..end` of which `holds` is true. It is of `first`, and of none behind one of
-/// which it is not.
+/// Returns the last of `first..end` for which `holds` is true. It is true of `first`, and once
+/// false it stays false.
 fn last_that(
     first: usize,
     end: usize,

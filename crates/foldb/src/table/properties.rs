@@ -6,7 +6,7 @@
 //! +------------+-----+-------+------------+-----+-------+-----
 //! ```
 //!
-//! A reader skips tags it does not know. Tags are on disk: never renumber, never reuse.
+//! A reader skips tags that it does not know. Tags are on disk: never renumber, never reuse.
 
 use crate::encoding::{ByteReader, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
@@ -43,54 +43,54 @@ mod tag {
 /// A table's properties. Sizes are bytes, before compression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {
-    /// Version of the format it was written in.
+    /// Version of the format in which it was written.
     pub format_version: u32,
     /// The database that wrote it.
     pub database_id: u64,
     /// The keyspace its records belong to.
     pub keyspace: KeyspaceId,
-    /// The number it was written under.
+    /// The file number under which it was written.
     pub file_number: u64,
     /// Name of the comparator that orders it.
     pub comparator: String,
-    /// Records.
+    /// Number of records.
     pub entries: u64,
-    /// Records that are deletes.
+    /// Number of records that are deletes.
     pub deletes: u64,
-    /// Records that are merges.
+    /// Number of records that are merges.
     pub merges: u64,
-    /// Range tombstones. Stored where there are some.
+    /// Number of range tombstones. Stored if there are any.
     pub range_deletes: u64,
-    /// Where its references to value segments are. Stored where there are some.
+    /// The place of its references to value segments. Stored if there are any.
     pub references: Option<Handle>,
-    /// What a repair without a manifest needs to know of the tree around it. Stored where it is
-    /// given.
+    /// What a repair without a manifest needs to know about the tree around the table. Stored if it
+    /// is given.
     pub surroundings: Option<Surroundings>,
-    /// Of a table of a flush that is not its last one: the last write of the flush. Without the
-    /// last one it is what a stop left of a flush, and the logs have its records.
+    /// The last write of the flush that wrote the table, unless this is the flush's last table. If
+    /// the last table is missing, the flush was interrupted, and the logs have the records.
     pub flushed_with: Option<SeqNo>,
-    /// Keys, each version's counted.
+    /// Bytes of keys, counted for each version.
     pub raw_key_bytes: u64,
-    /// Values.
+    /// Bytes of values.
     pub raw_value_bytes: u64,
     /// First user key.
     pub smallest: Vec<u8>,
     /// Last user key.
     pub largest: Vec<u8>,
-    /// Smallest seqno of a record; 0 without records.
+    /// Smallest sequence number of a record; 0 without records.
     pub smallest_seqno: SeqNo,
-    /// Largest seqno of a record; 0 without records.
+    /// Largest sequence number of a record; 0 without records.
     pub largest_seqno: SeqNo,
-    /// The operators its merge records name.
+    /// The operators that its merge records name.
     pub operators: Vec<Definition>,
-    /// How it was asked to be compressed.
+    /// The requested compression.
     pub compression: Compression,
     /// Filter bits per key; 0 if it has no filter.
     pub filter_bits: u32,
 }
 
-/// The tree at the moment when a flush or slice was about to be installed, told by its last table:
-/// what only the manifest says otherwise.
+/// The tree just before a flush or a slice was installed, stored in the last table of that work.
+/// Otherwise only the manifest has this information.
 ///
 /// ```text
 /// flushed through varint | files varint | per file: number varint, pieces varint,
@@ -98,9 +98,9 @@ pub struct Properties {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
-    /// Writes up to here are in tables; 0 where nothing is said about that.
+    /// Writes up to this number are in tables; 0 if the table says nothing about that.
     pub flushed_through: SeqNo,
-    /// Of files that are not shown whole: what of them is.
+    /// The visible pieces of each file that is not visible as a whole.
     pub trimmed: Vec<(u64, Vec<Piece>)>,
 }
 
@@ -109,9 +109,9 @@ pub struct Surroundings {
 pub struct Piece {
     /// Its first key.
     pub lo: Vec<u8>,
-    /// Where it ends.
+    /// Its end.
     pub hi: Vec<u8>,
-    /// Whether that key is part of it.
+    /// Whether the key at the end is part of it.
     pub hi_included: bool,
 }
 
@@ -153,7 +153,7 @@ impl Surroundings {
 }
 
 impl Properties {
-    /// The payload of the properties frame.
+    /// Encodes the payload of the properties frame.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let numbers = [
@@ -272,7 +272,7 @@ impl Properties {
         })
     }
 
-    /// Bytes it takes in memory, beside itself.
+    /// Returns the bytes in memory, beside the struct itself.
     pub fn memory_bytes(&self) -> usize {
         let operators = self
             .operators

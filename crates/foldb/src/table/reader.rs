@@ -1,5 +1,6 @@
-//! An open table: its index and properties in memory, its blocks through the cache, its filter from
-//! the first read on that asks it: flushes and compactions, which open most tables, never do.
+//! An open table. Its index and properties are in memory, and its blocks go through the cache. Its
+//! filter is loaded when a read first asks it: flushes and compactions, which open most tables,
+//! never do.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -39,7 +40,7 @@ pub struct TableReader {
     properties: Properties,
     _charge: Charge,
     filter: OnceLock<LoadedFilter>,
-    /// Held by who loads the filter.
+    /// Held while a thread loads the filter.
     loading: Mutex<()>,
 }
 
@@ -56,14 +57,14 @@ struct LoadedFilter {
 pub struct Fetch {
     /// Whether blocks read from the file go into the cache.
     fill_cache: bool,
-    /// Reads ahead. Without `fill_cache` the cache is not even asked.
+    /// Reads ahead. Without `fill_cache` the read does not even ask the cache.
     window: Option<ReadWindow>,
     buffers: FrameBuffers,
     report: Option<ReadReport>,
 }
 
 impl Fetch {
-    /// From the cache, then from the file. Counts the table as touched.
+    /// Reads from the cache, then from the file. Counts the table as used.
     #[inline]
     pub fn new(options: CursorOptions) -> Fetch {
         if let Some(report) = &options.report {
@@ -79,7 +80,7 @@ impl Fetch {
 }
 
 impl TableReader {
-    /// Opens the table in `file`, known as `file_number` and, in error messages, as `path`.
+    /// Opens the table in `file`. Its number is `file_number`, and error messages call it `path`.
     ///
     /// # Errors
     /// `Corruption` if footer, index, range tombstones or properties are damaged or another
@@ -119,22 +120,22 @@ impl TableReader {
         }))
     }
 
-    /// What the table says about itself.
+    /// Returns the table's properties.
     pub fn properties(&self) -> &Properties {
         &self.properties
     }
 
-    /// Bytes of the file.
+    /// Returns the bytes of the file.
     pub fn file_len(&self) -> u64 {
         self.file_len
     }
 
-    /// Whether a user key of this [`crate::encoding::key_hash`] may be in the table. `false` is
-    /// certain; without a filter the answer is always `true`.
+    /// Returns whether a user key of this [`crate::encoding::key_hash`] may be in the table.
+    /// `false` is certain; without a filter the answer is always `true`. The first call loads the
+    /// filter.
     ///
     /// # Errors
-    /// `Corruption`, `Unsupported` or `Io` when the filter, which is loaded now if it was not yet,
-    /// cannot be.
+    /// `Corruption`, `Unsupported` or `Io` if the filter cannot be loaded.
     #[inline]
     pub fn may_contain(&self, hash: u64) -> Result<bool> {
         let loaded = match self.filter.get() {
@@ -144,7 +145,7 @@ impl TableReader {
         Ok(loaded.filter.as_ref().is_none_or(|filter| filter.may_contain(hash)))
     }
 
-    /// Whether [`TableReader::may_contain`] can answer without reading the file.
+    /// Returns whether [`TableReader::may_contain`] can answer without reading the file.
     #[inline]
     pub fn has_loaded_filter(&self) -> bool {
         self.filter.get().is_some()
@@ -162,14 +163,15 @@ impl TableReader {
         Ok(self.filter.get_or_init(|| LoadedFilter { filter, _charge }))
     }
 
-    /// Its range tombstones, if there are any. The filter knows nothing of what they cover.
+    /// Returns the range tombstones, if there are any. The filter does not know the keys they
+    /// cover.
     #[inline]
     pub(crate) fn range_tombstones(&self) -> Option<&RangeTombstones> {
         self.range_tombstones.as_ref()
     }
 
-    /// The largest sequence number, at most `max_seqno`, of a range tombstone around `key`; 0 for
-    /// none.
+    /// Returns the largest sequence number, at most `max_seqno`, of a range tombstone around `key`;
+    /// 0 for none.
     #[inline]
     pub(crate) fn cover(&self, key: &[u8], max_seqno: SeqNo) -> SeqNo {
         let Some(tombstones) = &self.range_tombstones else { return 0 };
@@ -177,7 +179,7 @@ impl TableReader {
     }
 
     /// Visits the versions of `key` with a seqno of at most `max_seqno`, newest first, until
-    /// `visit` breaks. The filter is not asked: see [`TableReader::may_contain`].
+    /// `visit` breaks. It does not ask the filter: see [`TableReader::may_contain`].
     ///
     /// # Errors
     /// `Corruption` or `Unsupported` for damaged blocks, `Io` if one cannot be read.
@@ -192,7 +194,7 @@ impl TableReader {
         SortedReads::new(self, options).get(key, max_seqno, visit)
     }
 
-    /// The cache its blocks go through.
+    /// Returns the cache of its blocks.
     #[cfg(test)]
     pub fn cache(&self) -> &Arc<BlockCache> {
         &self.cache
@@ -239,7 +241,7 @@ impl TableReader {
         self.file.locate(error, handle.offset)
     }
 
-    /// The sub-block of this handle.
+    /// Returns the sub-block of this handle.
     #[inline]
     pub(super) fn fetch_data(&self, handle: Handle, fetch: &mut Fetch) -> Result<DataBlock> {
         match self.cached(handle, fetch) {
@@ -249,7 +251,7 @@ impl TableReader {
         }
     }
 
-    /// Whether the sub-block of this handle begins with a version of `key` behind `seqno`.
+    /// Returns whether the sub-block of this handle begins with a version of `key` behind `seqno`.
     pub(super) fn begins_behind(
         &self,
         handle: Handle,
@@ -261,7 +263,7 @@ impl TableReader {
         block.begins_behind(key, seqno).map_err(|error| self.locate(error, handle))
     }
 
-    /// The directory of this handle.
+    /// Returns the directory of this handle.
     #[inline]
     pub(super) fn fetch_directory(&self, handle: Handle, fetch: &mut Fetch) -> Result<Arc<Index>> {
         match self.cached(handle, fetch) {
@@ -300,7 +302,7 @@ impl TableReader {
             Some(window) => window.read_block(&self.file, handle, limit, buffers)?,
             None => self.file.read_block(handle, buffers)?,
         };
-        // A block that is not kept is not searched often enough to prepare it.
+        // A block that the cache does not keep has too few searches to prepare it.
         let order = fill_cache.then_some(&self.order);
         let block = match payload {
             Payload::Lent(payload) => DataBlock::parse(payload, order),

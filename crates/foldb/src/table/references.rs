@@ -1,7 +1,7 @@
-//! A table's references to value segments, in its file: written once, read all together or those of
-//! one segment alone.
+//! The references of a table to value segments, in its file. The builder writes them once. A reader
+//! reads all of them, or those of one segment.
 //!
-//! Drawn in [`crate::segment`], at its `references`.
+//! The module `references` of [`crate::segment`] draws the format.
 
 use crate::error::{Error, Result};
 use crate::separated::{
@@ -20,7 +20,7 @@ const ENTRY: u32 = (ReferencesEntry::LEN + FRAME_TRAILER) as u32;
 /// Most bytes of a piece's frame.
 const MOST_FRAME: usize = MOST_PIECE + FRAME_TRAILER;
 
-/// Writes references; answers where their directory is, if there are any.
+/// Writes references. Returns where their directory is, if there are any.
 pub(super) fn write_references(
     writer: &mut FrameWriter,
     references: &References,
@@ -48,10 +48,10 @@ pub(super) fn write_references(
 }
 
 impl TableReader {
-    /// What it refers to in value segments, read anew each time.
+    /// Reads the table's references to value segments anew.
     ///
     /// # Errors
-    /// `Corruption` or `Io` when that cannot be read.
+    /// `Corruption` or `Io` if they cannot be read.
     pub(crate) fn references(&self) -> Result<References> {
         let mut reader = ReferencesReader::new(self)?;
         let mut all: Vec<(SegmentId, Extents)> = Vec::new();
@@ -68,7 +68,7 @@ impl TableReader {
         Ok(all.into_iter().collect())
     }
 
-    /// Frames of its references, in the order in which they lie.
+    /// Returns the frames of the references, in file order.
     pub(super) fn reference_frames(&self) -> Result<Vec<Handle>> {
         let mut reader = ReferencesReader::new(self)?;
         let entries = 0..reader.entries;
@@ -82,7 +82,7 @@ impl TableReader {
     }
 }
 
-/// Reads the references of a table to one segment after another.
+/// Reads the references of a table, one segment after another.
 pub(crate) struct ReferencesReader<'a> {
     table: &'a TableReader,
     directory: Handle,
@@ -90,7 +90,7 @@ pub(crate) struct ReferencesReader<'a> {
     /// The entry read last.
     last: Option<(u64, ReferencesEntry)>,
     buffers: FrameBuffers,
-    /// Bytes read so far.
+    /// Bytes that were read so far.
     pub(crate) read: u64,
 }
 
@@ -111,11 +111,11 @@ impl<'a> ReferencesReader<'a> {
         Ok(ReferencesReader { table, directory, entries, last: None, buffers, read: 0 })
     }
 
-    /// Visits what the table refers to in a segment, in order. It is not among the first `skipped`
-    /// segments that the table refers to, and it is looked for from there on.
+    /// Visits the table's references to a segment, in order. `skipped` says how many segments the
+    /// search may skip: the segment is not among the first `skipped` that the table refers to.
     ///
     /// # Errors
-    /// `Corruption` naming what cannot be read, also where the table does not refer to the segment;
+    /// `Corruption`, naming the unreadable part, also if the table does not refer to the segment;
     /// `Io`.
     pub(crate) fn stretches(
         &mut self,
@@ -127,19 +127,20 @@ impl<'a> ReferencesReader<'a> {
         self.pieces(segment, first, visit).map(|_| ())
     }
 
-    /// Bytes held.
+    /// Returns the bytes in memory.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.buffers.memory_bytes()
     }
 
-    /// The first entry of a segment, or where it would be. Each segment has one at least, and only
-    /// large ones have more.
+    /// Finds the first entry of a segment, or the place where it would be. Each segment has at
+    /// least one entry, and only large segments have more.
     fn first(&mut self, segment: SegmentId, skipped: u64) -> Result<u64> {
         let (mut low, mut high) = (skipped, self.entries);
         let mut at = skipped;
         while low < high {
             match self.entry(at)?.segment {
-                // Behind as many other segments there is none before it.
+                // The skipped segments have at least one entry each, so no earlier entry is of this
+                // segment.
                 found if found == segment && at == skipped => return Ok(at),
                 found if found < segment => low = at + 1,
                 _ => high = at,
@@ -149,7 +150,7 @@ impl<'a> ReferencesReader<'a> {
         Ok(low)
     }
 
-    /// Visits the pieces of a segment from its first entry on; answers the entry behind its last.
+    /// Visits the pieces of a segment from its first entry on. Returns the entry behind its last.
     fn pieces(
         &mut self,
         segment: SegmentId,

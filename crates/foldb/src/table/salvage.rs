@@ -1,16 +1,17 @@
-//! What can still be read of a damaged table.
+//! Reads what is still readable of a damaged table.
 //!
 //! ```text
 //! sub-blocks   a..c   x   g..k   x   x   t..v        read   a..c, g..k, t..v
 //!                                                    gaps   c to g, k to t
 //! ```
 //!
-//! Sub-blocks are read one by one, as index and directories tell; where one of these is damaged, or
-//! the footer that leads to them, frames are found by their checksums ([`super::frame_search`]).
+//! Sub-blocks are read one by one, in the order of index and directories. If one of these is
+//! damaged, or the footer that leads to them, frames are found by their checksums
+//! ([`super::frame_search`]).
 //!
-//! Invariant: a record is handed out only if its sub-block is whole and continues the order. Both
-//! ends of a gap belong to it: of its first key older versions may be lost, of its last key newer
-//! ones.
+//! Invariant: a record is passed on only if its sub-block is whole and continues the order. Both
+//! ends of a gap belong to it: older versions of its first key may be lost, and newer ones of its
+//! last key.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -36,14 +37,14 @@ use crate::table::tombstone_block::decode_tombstones;
 /// What [`salvage`] found beside the records.
 #[derive(Debug, Default)]
 pub(crate) struct Salvaged {
-    /// Records handed out.
+    /// Number of records passed on.
     pub(crate) records: u64,
     /// The range tombstones.
     pub(crate) tombstones: Vec<RangeTombstone>,
     /// Whether range tombstones are lost, or may be.
     pub(crate) lost_tombstones: bool,
-    /// Where records are lost, in order. Without a footer the last one is behind all records, for
-    /// the file may have been longer.
+    /// The gaps, in order. Without a footer the last gap is behind all records, because the file
+    /// may have been longer.
     pub(crate) gaps: Vec<Gap>,
 }
 
@@ -56,13 +57,13 @@ pub(crate) struct Gap {
     pub(crate) before: Option<Vec<u8>>,
 }
 
-/// Takes a record.
+/// Receives a record.
 pub(crate) type Take<'a> = dyn FnMut(&[u8], RecordHeader, &[u8]) -> Result<()> + 'a;
 
-/// Reads what can be read of the table in `file`, and hands out its records in order.
+/// Reads what is readable of the table in `file`, and passes its records on in order.
 ///
 /// # Errors
-/// `Unsupported` where a newer foldb wrote it; `Io`; those of `take`. Damage is none.
+/// `Unsupported` if a newer foldb wrote it; `Io`; those of `take`. Damage is not an error.
 pub(crate) fn salvage(
     file: Arc<dyn RandomAccessFile>,
     path: &Path,
@@ -109,13 +110,13 @@ pub(crate) fn salvage(
     Ok(work.done)
 }
 
-/// Where sub-blocks and directories end at the latest.
+/// Returns an offset at or behind the end of all sub-blocks and directories.
 fn data_end(footer: &Footer) -> u64 {
     let metadata = [footer.tombstones, footer.filter, Some(footer.properties), Some(footer.index)];
     metadata.into_iter().flatten().map(|handle| handle.offset).min().unwrap_or(0)
 }
 
-/// `None` for what is damaged.
+/// Turns damage into `None`.
 fn unless_damaged<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
@@ -130,13 +131,13 @@ struct Salvage<'a, 'b> {
     take: &'a mut Take<'b>,
     buffers: FrameBuffers,
     decoded: Decoded,
-    /// Key and sequence number of the last record handed out.
+    /// Key and sequence number of the last record passed on.
     last: Option<(Vec<u8>, SeqNo)>,
-    /// Whether something that cannot be read lies behind the last record.
+    /// Whether an unreadable part lies behind the last record.
     in_gap: bool,
     done: Salvaged,
-    /// Payloads of frames that are neither sub-blocks nor directories, where no footer tells what
-    /// they are.
+    /// Payloads of frames that are neither sub-blocks nor directories. Without a footer their role
+    /// is unknown.
     others: Vec<Vec<u8>>,
 }
 
@@ -182,7 +183,7 @@ impl Salvage<'_, '_> {
         }
     }
 
-    /// Hands out the records of a decoded sub-block, unless they do not continue the order.
+    /// Passes on the records of a decoded sub-block, unless they do not continue the order.
     fn hand_out(&mut self, block: &DataBlock) -> Result<()> {
         let decoded = std::mem::take(&mut self.decoded);
         let handed_out = self.hand_out_decoded(block, &decoded);
@@ -222,7 +223,7 @@ impl Salvage<'_, '_> {
         self.in_gap = false;
     }
 
-    /// Finds frames in a stretch of the file that nothing tells about.
+    /// Finds frames in a stretch of the file that no readable index covers.
     fn search(&mut self, start: u64, end: u64) -> Result<()> {
         let mut bytes = vec![0; end.saturating_sub(start) as usize];
         self.file.read(&mut bytes, start)?;
@@ -241,12 +242,13 @@ impl Salvage<'_, '_> {
         Ok(())
     }
 
-    /// Takes a frame of which it is not known what it is.
+    /// Handles a frame of unknown role.
     fn found(&mut self, handle: Handle) -> Result<()> {
         let read = self.file.read_frame(handle, &mut self.buffers);
         let Some(payload) = unless_damaged(read)? else { return Ok(()) };
         let Ok(block) = DataBlock::parse(payload, None) else {
-            // A directory of sub-blocks that were met already, or what else there is once a table.
+            // It is a directory of sub-blocks that were already read, or another part that a table
+            // has once.
             if Index::parse(payload, self.order, handle.offset).is_err() {
                 self.others.push(payload.to_vec());
             }
@@ -258,7 +260,7 @@ impl Salvage<'_, '_> {
         }
     }
 
-    /// Finds range tombstones among other frames. Properties tell how many there must be.
+    /// Finds range tombstones among other frames. The properties say how many there must be.
     fn find_tombstones(&mut self) {
         let mut properties =
             self.others.iter().filter_map(|payload| Properties::decode(payload).ok());
@@ -295,7 +297,7 @@ struct DecodedRecord {
 }
 
 impl Decoded {
-    /// Decodes all of a sub-block, and checks the order.
+    /// Decodes a whole sub-block, and checks the order.
     fn fill(&mut self, block: &DataBlock, order: &KeyOrder) -> Result<()> {
         self.keys.clear();
         self.records.clear();

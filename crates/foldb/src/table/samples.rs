@@ -1,7 +1,7 @@
-//! Keys at even distances through a table, to estimate how much of it lies in a key range.
+//! Keys at even distances through a table. They estimate how much of it lies in a key range.
 //!
-//! Samples are compared with keys. In the order of the bytes the first bytes of a key do for that.
-//! A comparator of the caller's sees only keys that were written, so its samples are whole keys.
+//! Samples are compared with keys. In bytewise order the first bytes of a key suffice for that. A
+//! caller's comparator sees only keys that were written, so its samples are whole keys.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use crate::faults::{Fault, planted};
 /// Most samples kept.
 pub const MAX_SAMPLES: usize = 32;
 
-/// Bytes kept of each sampled key in the order of the bytes.
+/// Bytes kept of each sampled key in bytewise order.
 pub const SAMPLE_LEN: usize = 32;
 
-/// Most bytes of a table's samples where they are whole keys: each edit that names the table
-/// repeats them. Longer keys make fewer samples.
+/// Most bytes of a table's samples if they are whole keys: each edit that names the table repeats
+/// them. Longer keys make fewer samples.
 const MAX_WHOLE_BYTES: usize = 4096;
 
 /// Distance of the first samples, in bytes of keys and values.
 const FIRST_DISTANCE: u64 = 256;
 
-/// Takes a key each `distance` bytes; whenever there are too many, drops every other and doubles
-/// the distance. So the i-th of n samples stands at about (i + 1) / (n + 1) of the bytes.
+/// Takes a key every `distance` bytes. When there are too many, it drops every other one and
+/// doubles the distance. So the i-th of n samples stands at about (i + 1) / (n + 1) of the bytes.
 #[derive(Debug)]
 pub struct Sampler {
     distance: u64,
@@ -35,7 +35,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// A sampler of whole keys, or of the first [`SAMPLE_LEN`] bytes of each.
+    /// Makes a sampler of whole keys, or of the first [`SAMPLE_LEN`] bytes of each.
     pub fn new(whole_keys: bool) -> Sampler {
         let (sample_len, max_bytes) = if whole_keys && !planted(Fault::CutSamples) {
             (usize::MAX, MAX_WHOLE_BYTES)
@@ -46,7 +46,7 @@ impl Sampler {
         Sampler { distance, next, keys: Vec::new(), sample_bytes: 0, sample_len, max_bytes }
     }
 
-    /// Tells it that `bytes` keys and values went before `key`.
+    /// Notes that `bytes` of keys and values came before `key`.
     #[inline]
     pub fn observe(&mut self, bytes: u64, key: &[u8]) {
         if bytes >= self.next {
@@ -57,7 +57,7 @@ impl Sampler {
     #[cold]
     fn take(&mut self, bytes: u64, key: &[u8]) {
         let sample: Arc<[u8]> = key[..key.len().min(self.sample_len)].into();
-        // One large record may pass several marks; each gets its sample.
+        // One large record may pass several marks; it becomes a sample for each.
         while self.next <= bytes {
             self.sample_bytes += sample.len();
             self.keys.push(Arc::clone(&sample));
@@ -79,13 +79,13 @@ impl Sampler {
         self.distance *= 2;
     }
 
-    /// The samples, ascending.
+    /// Returns the samples, ascending.
     pub fn finish(self) -> Vec<Arc<[u8]>> {
         self.keys
     }
 }
 
-/// The samples of a stored table that a comparator of the caller's may see.
+/// Returns the samples of a stored table that a caller's comparator may see.
 ///
 /// Programs up to format 1 cut samples to [`SAMPLE_LEN`] bytes in every order. A sample of this
 /// length may be the start of a longer key, unless the table's keys have this length themselves.
@@ -144,7 +144,7 @@ mod tests {
         let key = |len: usize| -> Arc<[u8]> { vec![b'k'; len].into() };
         let stored: Arc<[Arc<[u8]>]> = Arc::new([key(9), key(SAMPLE_LEN), key(40)]);
         assert_eq!(*whole_samples(&stored, &key(4), &key(60)), [key(9), key(40)]);
-        // Keys of this very length are not cut ones.
+        // Keys of exactly this length are not cut ones.
         assert_eq!(whole_samples(&stored, &key(SAMPLE_LEN), &key(SAMPLE_LEN)), stored);
     }
 }

@@ -22,7 +22,7 @@ pub fn short_separator(last: &[u8], next: &[u8], out: &mut Vec<u8>) {
     } else if next.len() > common + 1 {
         out.extend_from_slice(&next[..=common]);
     } else {
-        // `next` ends right after the differing byte: only a key that begins like `last` fits.
+        // `next` ends right after the differing byte: only a key with the prefix of `last` fits.
         let rest = &last[common + 1..];
         let keep = rest.iter().position(|&byte| byte != 0xff).unwrap_or(rest.len());
         out.extend_from_slice(&last[..common + 1 + keep]);

@@ -1,7 +1,7 @@
 //! Point reads of one table, best in the order of their keys.
 //!
-//! The directory and the sub-block of the last read are held: a key that lies there too costs no
-//! look into the cache.
+//! The reader holds the directory and the sub-block of the last read: a key that lies there too
+//! needs no cache lookup.
 
 use std::ops::ControlFlow;
 
@@ -15,11 +15,11 @@ use crate::table::position::BlockPosition;
 use crate::table::reader::{Fetch, TableReader};
 use crate::value::EntryValue;
 
-/// Versions too new for a reader that are passed one by one. Behind so many a search takes over: a
+/// Versions too new for a reader that are passed one by one. After this many a search takes over: a
 /// key may have a version for each live snapshot.
 const PASSED_SINGLY: usize = RESTART_INTERVAL;
 
-/// Point reads of a table that share what they fetch.
+/// Point reads of a table that share fetched blocks.
 #[derive(Debug)]
 pub struct SortedReads<'t> {
     table: &'t TableReader,
@@ -29,17 +29,17 @@ pub struct SortedReads<'t> {
 }
 
 impl<'t> SortedReads<'t> {
-    /// Reads of `table`.
+    /// Makes reads of `table`.
     #[inline]
     pub fn new(table: &'t TableReader, options: CursorOptions) -> SortedReads<'t> {
         let fetch = Fetch::new(options);
         SortedReads { table, fetch, position: BlockPosition::default(), held: None }
     }
 
-    /// [`TableReader::get`].
+    /// Does what [`TableReader::get`] does.
     ///
     /// # Errors
-    /// As [`TableReader::get`].
+    /// Those of [`TableReader::get`].
     #[inline]
     pub fn get(
         &mut self,
@@ -92,7 +92,7 @@ impl<'t> SortedReads<'t> {
     }
 }
 
-/// The sub-block of this handle, held from now on.
+/// Returns the sub-block of this handle, and holds it from now on.
 #[inline]
 fn hold<'h>(
     held: &'h mut Option<(Handle, DataBlock)>,

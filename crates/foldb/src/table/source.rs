@@ -1,4 +1,4 @@
-//! Where frames come from: the file, a window read ahead of a walk, or the cache.
+//! The sources of frames: the file, a window read ahead of a walk, or the cache.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,28 +9,28 @@ use crate::error::{Error, Result};
 use crate::settings::Compression;
 use crate::table::frame::{Handle, check_frame, decompress, uncompressed_len};
 
-/// Bytes read at once by a walk that reads ahead and has all the memory it wants.
+/// Bytes of one read of a walk that reads ahead without a memory limit.
 pub const READAHEAD: usize = 256 << 10;
 
-/// From this size on a sub-block's payload has memory of its own, which it keeps: it is copied no
-/// second time, and no buffer stays as large as it.
+/// From this size on a sub-block's payload gets memory of its own, which it keeps. So it is not
+/// copied again, and no reused buffer grows to its size.
 pub const LARGE_BLOCK: usize = 1 << 20;
 
 /// The payload of a sub-block.
 #[derive(Debug)]
 pub enum Payload<'a> {
-    /// In a buffer that is used again.
+    /// In a reused buffer.
     Lent(&'a [u8]),
     /// The first `len` of these bytes.
     Own { bytes: Arc<[u8]>, len: usize },
 }
 
-/// So many zeroes, shared by nobody yet.
+/// Makes a buffer of `len` zeroes with a single owner.
 fn zeroed(len: usize) -> Arc<[u8]> {
     std::iter::repeat_n(0, len).collect()
 }
 
-/// Where a new buffer is filled.
+/// Returns the bytes of a new buffer, to be filled.
 fn unshared(bytes: &mut Arc<[u8]>) -> &mut [u8] {
     Arc::get_mut(bytes).expect("a new Arc is not shared")
 }
@@ -40,13 +40,13 @@ fn unshared(bytes: &mut Arc<[u8]>) -> &mut [u8] {
 pub struct TableFile {
     /// The open file.
     pub file: Arc<dyn RandomAccessFile>,
-    /// Its name, for error messages.
+    /// Its path, for error messages.
     pub path: PathBuf,
     /// Its number, the seed of its checksums.
     pub number: u64,
 }
 
-/// What a frame is read and decompressed into.
+/// The buffers into which a frame is read and decompressed.
 #[derive(Debug, Default)]
 pub struct FrameBuffers {
     frame: Vec<u8>,
@@ -54,7 +54,7 @@ pub struct FrameBuffers {
 }
 
 impl FrameBuffers {
-    /// Bytes they take in memory.
+    /// Returns the bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         self.frame.capacity() + self.payload.capacity()
     }
@@ -88,7 +88,8 @@ impl TableFile {
         self.open_frame(&buffers.frame, handle, &mut buffers.payload)
     }
 
-    /// The payload of a frame that was read already: a part of it, or decompressed to `out`.
+    /// Returns the payload of a frame that was already read: a part of it, or decompressed to
+    /// `out`.
     fn open_frame<'a>(
         &self,
         frame: &'a [u8],
@@ -134,7 +135,7 @@ impl TableFile {
         decompress_to_own(compressed, codec, len).map_err(locate)
     }
 
-    /// The payload of a sub-block whose frame was read already.
+    /// Returns the payload of a sub-block whose frame was already read.
     fn open_block<'a>(
         &self,
         frame: &'a [u8],
@@ -155,7 +156,7 @@ impl TableFile {
         Ok(Payload::Lent(out))
     }
 
-    /// Adds to an error which file it is about, and where in it.
+    /// Adds to an error which file it is about, and the offset.
     #[cold]
     pub fn locate(&self, error: Error, offset: u64) -> Error {
         error.at(&self.path, offset)
@@ -169,7 +170,7 @@ fn decompress_to_own<'a>(compressed: &[u8], codec: Compression, len: usize) -> R
     Ok(Payload::Own { bytes, len })
 }
 
-/// A stretch of the file around where a walk is, read at once.
+/// A stretch of the file around the position of a walk, read at once.
 #[derive(Debug)]
 pub struct ReadWindow {
     bytes: Vec<u8>,
@@ -179,14 +180,14 @@ pub struct ReadWindow {
 }
 
 impl ReadWindow {
-    /// An empty window of so many bytes.
+    /// Makes an empty window of this many bytes.
     pub fn new(len: usize) -> ReadWindow {
         ReadWindow { bytes: Vec::new(), offset: 0, len: len as u64 }
     }
 
-    /// Reads the frame of a sub-block out of the window, which is first moved to begin at it if it
-    /// must be. A large one is read by itself. `limit` is where the file's frames end, the frame's
-    /// end included.
+    /// Reads the frame of a sub-block through the window, which first moves to begin at it if
+    /// necessary. A large frame is read by itself. `limit` is where the file's frames end, and the
+    /// frame ends at or before it.
     pub fn read_block<'a>(
         &'a mut self,
         file: &TableFile,
@@ -206,7 +207,7 @@ impl ReadWindow {
         }
     }
 
-    /// Reads a frame, out of the window if it is in it; the window stays where it is.
+    /// Reads a frame, from the window if it is inside; the window does not move.
     pub fn peek_frame<'a>(
         &'a self,
         file: &TableFile,

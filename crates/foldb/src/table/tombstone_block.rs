@@ -11,7 +11,7 @@
 //!
 //! They stand in the order of their starts, the newer first where two start together. Those of one
 //! snapshot stripe do not overlap. Ends are always keys: a flush leaves out what reaches beyond all
-//! older data, so "everything from here on" is only said in logs.
+//! older data, so only logs say "everything from here on".
 
 use crate::encoding::{ByteReader, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ const END_BEHIND: u8 = 2;
 /// Least bytes of a tombstone.
 const LEAST: usize = 4;
 
-/// The payload of the frame. Tombstones are given in their order.
+/// Encodes the payload of the frame. Tombstones are given in their order.
 pub(super) fn encode_tombstones(tombstones: &[RangeTombstone]) -> Vec<u8> {
     let mut out = Vec::new();
     put_varint(&mut out, tombstones.len() as u64);
@@ -43,7 +43,7 @@ pub(super) fn encode_tombstones(tombstones: &[RangeTombstone]) -> Vec<u8> {
     out
 }
 
-/// Reads the payload of the frame.
+/// Decodes the payload of the frame.
 ///
 /// # Errors
 /// `Corruption` for ranges that are empty or out of order.

@@ -1,4 +1,4 @@
-//! A walk over every byte of a table, checking all that can be checked.
+//! A walk over every byte of a table that checks everything it can.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::table::footer::FOOTER_LEN;
 use crate::table::frame::Handle;
 use crate::table::reader::{Fetch, TableReader};
 
-/// What a [`TableReader::verify`] went over.
+/// What a [`TableReader::verify`] checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableCheck {
     /// Records.
@@ -24,21 +24,21 @@ pub struct TableCheck {
     pub bytes: u64,
 }
 
-/// Looks at a record: key, header, value.
+/// Checks a record: key, header, value.
 pub(crate) type Check<'a> = dyn FnMut(&[u8], RecordHeader, &[u8]) -> Result<()> + 'a;
 
 impl TableReader {
-    /// Reads the whole file, past the cache: all checksums hold, frames lie end to end, records
-    /// ascend, the filter admits each key, range tombstones are in order, and the properties tell
-    /// the truth.
+    /// Reads the whole file, past the cache, and checks it. All checksums hold, frames lie end to
+    /// end, records ascend, and the filter admits each key. Range tombstones are in order, and the
+    /// properties are correct.
     ///
     /// # Errors
-    /// The first thing found wrong, as `Corruption` or `Unsupported`; `Io` if a read fails.
+    /// The first fault found, as `Corruption` or `Unsupported`; `Io` if a read fails.
     pub fn verify(self: &Arc<Self>) -> Result<TableCheck> {
         self.verify_with(&mut |_, _, _| Ok(()))
     }
 
-    /// [`TableReader::verify`], where `check` looks at each record as well.
+    /// Does what [`TableReader::verify`] does, and calls `check` for each record.
     ///
     /// # Errors
     /// Those of [`TableReader::verify`] and of `check`.
@@ -116,7 +116,7 @@ impl Tiles<'_> {
     }
 }
 
-/// What the records add up to.
+/// Totals over the records.
 #[derive(Default)]
 struct Found {
     entries: u64,

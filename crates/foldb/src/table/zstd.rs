@@ -1,7 +1,8 @@
-//! Zstd: the one codec that is C, and therefore only there with the cargo feature `zstd`.
+//! Zstd: the only codec in C, so it exists only with the cargo feature `zstd`.
 //!
-//! Without the feature the same functions stand here. Nothing calls those that compress and
-//! decompress, because [`Compression::check_supported`](crate::Compression) is asked first: by the options, and for each frame.
+//! Without the feature this module has the same functions. No code calls those that compress and
+//! decompress: the options, and the reader of each frame, first ask
+//! [`Compression::check_supported`](crate::Compression).
 
 #[cfg(feature = "zstd")]
 pub use with_feature::{Encoder, decompress, worst_case};
@@ -14,16 +15,16 @@ mod with_feature {
 
     use ::zstd::bulk::{Compressor, Decompressor};
 
-    /// The library's default: most of the size, at a speed that background work keeps up with.
+    /// The library's default: most of the saving, at a speed that background work keeps up with.
     const LEVEL: i32 = 3;
 
-    /// State of the codec, which is large, made when it is first needed.
+    /// State of the codec. It is large, so it is made when it is first needed.
     #[derive(Default)]
     pub struct Encoder(Option<Compressor<'static>>);
 
     impl Encoder {
-        /// Compresses `raw` into `out`, which has [`worst_case`] bytes, and returns how many it
-        /// took.
+        /// Compresses `raw` into `out`, which has [`worst_case`] bytes. Returns the compressed
+        /// length.
         pub fn compress(&mut self, raw: &[u8], out: &mut [u8]) -> Option<usize> {
             if self.0.is_none() {
                 self.0 = Compressor::new(LEVEL).ok();
@@ -32,15 +33,15 @@ mod with_feature {
         }
     }
 
-    /// Bytes into which any `len` bytes compress.
+    /// Returns the most bytes into which `len` bytes compress.
     pub fn worst_case(len: usize) -> usize {
         ::zstd::zstd_safe::compress_bound(len)
     }
 
-    /// Fills `out` and returns how many bytes that were.
+    /// Fills `out`. Returns how many bytes that were.
     pub fn decompress(compressed: &[u8], out: &mut [u8]) -> Result<usize, String> {
         thread_local! {
-            // Too large to be made for each block.
+            // The decoder is too large to be made for each block.
             static DECODER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
         }
         DECODER.with_borrow_mut(|decoder| {
@@ -55,23 +56,23 @@ mod with_feature {
 
 #[cfg(not(feature = "zstd"))]
 mod without_feature {
-    /// Compresses nothing.
+    /// Stands for the codec's state; it compresses nothing.
     #[derive(Default)]
     pub struct Encoder(());
 
     impl Encoder {
-        /// Nothing: the frame stays as it is.
+        /// Returns `None`: the frame stays uncompressed.
         pub fn compress(&mut self, _raw: &[u8], _out: &mut [u8]) -> Option<usize> {
             None
         }
     }
 
-    /// Nothing is written.
+    /// Returns 0: nothing is written.
     pub fn worst_case(_len: usize) -> usize {
         0
     }
 
-    /// Never.
+    /// Fails always.
     pub fn decompress(_compressed: &[u8], _out: &mut [u8]) -> Result<usize, String> {
         Err("zstd is not in this build".to_owned())
     }
