@@ -1,15 +1,15 @@
 //! Arena memory: one reservation per memtable, recycled through a pool.
 //!
-//! The system commits pages as they are first touched, so a reservation costs nothing until it
-//! is filled; but the first touch costs microseconds per page (H15), hence the pool: the arena of
-//! a dropped memtable is the next one's, its pages already there. Invariant: nobody reads a byte
-//! that was not written in this life of the arena.
+//! The system commits a page at its first touch, so a reservation costs nothing until it is filled.
+//! But the first touch costs microseconds per page (H15). So a pool recycles the arena of a dropped
+//! memtable, whose pages are already there. Invariant: a reader reads only bytes that were written
+//! in this life of the arena.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Alignment of arenas: they share no page of the system's with anybody else's memory.
+/// Alignment of arenas: no other memory shares a system page with them.
 pub(crate) const PAGE: usize = if cfg!(any(miri, loom)) { 64 } else { 4096 };
 
 /// Arenas of dropped memtables, kept for the next ones.
@@ -20,13 +20,13 @@ pub struct ArenaPool {
 }
 
 impl ArenaPool {
-    /// A pool that keeps at most `max_pooled_bytes` of unused arenas. Pages of an arena that were
-    /// never touched cost no memory and do not count.
+    /// Makes a pool that keeps at most `max_pooled_bytes` of unused arenas. Pages of an arena that
+    /// were never touched use no memory and do not count.
     pub fn new(max_pooled_bytes: usize) -> Arc<ArenaPool> {
         Arc::new(ArenaPool { max_pooled_bytes, free: Mutex::new(Vec::new()) })
     }
 
-    /// Bytes of memory that unused arenas in the pool hold now.
+    /// Returns the bytes of memory that unused arenas in the pool hold now.
     pub fn pooled_bytes(&self) -> usize {
         touched(&self.lock())
     }
@@ -41,14 +41,14 @@ impl ArenaPool {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The most recently used arena of exactly this layout: its pages are the likeliest in cache.
+    /// Takes the most recently used arena of exactly this layout: its pages are likeliest in cache.
     fn take(&self, layout: Layout) -> Option<Block> {
         let mut free = self.lock();
         let found = free.iter().rposition(|block| block.layout == layout)?;
         Some(free.remove(found))
     }
 
-    /// Keeps `block`, at the price of the longest unused ones if the pool is full.
+    /// Keeps `block`. If the pool is full, it frees the longest unused blocks.
     fn give_back(&self, block: Block) {
         let mut evicted = Vec::new(); // freed after the lock
         let mut free = self.lock();
@@ -61,7 +61,7 @@ fn touched(blocks: &[Block]) -> usize {
     blocks.iter().map(|block| block.touched).sum()
 }
 
-/// Takes the longest unused of these blocks out until the others hold at most `bytes`.
+/// Takes out the longest unused of these blocks until the others hold at most `bytes`.
 fn evict(free: &mut Vec<Block>, bytes: usize, evicted: &mut Vec<Block>) {
     let mut pooled = touched(free);
     while pooled > bytes {
@@ -76,7 +76,7 @@ fn evict(free: &mut Vec<Block>, bytes: usize, evicted: &mut Vec<Block>) {
 struct Block {
     base: NonNull<u8>,
     layout: Layout,
-    /// Bytes of memory that the system has committed to it: what was ever written.
+    /// Bytes of memory that the system has committed to it: everything that was ever written.
     touched: usize,
 }
 
@@ -105,28 +105,28 @@ impl Drop for Block {
     }
 }
 
-/// Reservations from this size on are put on huge pages. Smaller ones would waste too much of
-/// them: up to three pages of 2 MiB are partly used, at the ends of the three regions.
+/// Reservations from this size on use huge pages. Smaller ones would waste too much: up to three
+/// pages of 2 MiB are only partly used, at the ends of the three regions.
 #[cfg(all(target_os = "linux", not(any(miri, loom))))]
 const MIN_HUGE: usize = 32 << 20;
 
 /// Asks for huge pages: a hash index is all cache and TLB misses. Measured on a million keys: an
-/// insert 63 ns against 93, a get 80 against 100, and a third of the page faults' cost.
+/// insert takes 63 ns instead of 93, a get 80 instead of 100, and page faults cost a third.
 #[cfg(all(target_os = "linux", not(any(miri, loom))))]
 fn advise_huge_pages(base: NonNull<u8>, layout: Layout) {
     if granule(layout) == PAGE {
         return;
     }
     let whole_pages = layout.size() & !(PAGE - 1);
-    // SAFETY: advice on memory that is ours, which changes nothing about its contents. It may be
-    // refused, for example by a kernel without huge pages: then there are none.
+    // SAFETY: advice on memory of this block, which changes nothing about its contents. A kernel
+    // without huge pages refuses it, and the block has small ones.
     unsafe { libc::madvise(base.as_ptr().cast(), whole_pages, libc::MADV_HUGEPAGE) };
 }
 
 #[cfg(not(all(target_os = "linux", not(any(miri, loom)))))]
 fn advise_huge_pages(_: NonNull<u8>, _: Layout) {}
 
-/// Bytes that the system commits at a time to an arena of this layout.
+/// Returns the bytes that the system commits at a time to an arena of this layout.
 #[cfg(all(target_os = "linux", not(any(miri, loom))))]
 fn granule(layout: Layout) -> usize {
     if layout.size() < MIN_HUGE || layout.align() < PAGE { PAGE } else { 2 << 20 }
@@ -137,7 +137,7 @@ fn granule(_: Layout) -> usize {
     PAGE
 }
 
-/// The memory of one memtable. Who may touch which byte is up to the memtable.
+/// The memory of one memtable. The memtable decides which thread may touch which byte.
 pub(crate) struct Arena {
     base: NonNull<u8>,
     block: Option<Block>, // None only while it is dropped
@@ -150,13 +150,13 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Uninitialised memory of `layout`, from the pool if it has such.
+    /// Makes uninitialised memory of `layout`, from the pool if possible.
     pub(crate) fn new(pool: &Arc<ArenaPool>, layout: Layout) -> Arena {
         let block = pool.take(layout).unwrap_or_else(|| Block::allocate(layout));
         Arena { base: block.base, block: Some(block), pool: Arc::clone(pool) }
     }
 
-    /// The address of byte `offset`.
+    /// Returns the address of byte `offset`.
     ///
     /// # Safety
     /// `offset` is at most the arena's size.
@@ -166,12 +166,12 @@ impl Arena {
         unsafe { self.base.add(offset) }
     }
 
-    /// Bytes of memory committed to it in its earlier lives.
+    /// Returns the bytes of memory committed to it in its earlier lives.
     pub(crate) fn touched(&self) -> usize {
         self.block.as_ref().map_or(0, |block| block.touched)
     }
 
-    /// What so many bytes, written from one end of a region on, are in whole pages.
+    /// Rounds the bytes written from one end of a region up to whole pages.
     pub(crate) fn in_pages(&self, bytes: usize) -> usize {
         let granule = self.block.as_ref().map_or(PAGE, |block| granule(block.layout));
         bytes.next_multiple_of(granule)
@@ -184,7 +184,7 @@ impl Arena {
         }
     }
 
-    /// Whether all of `bytes` lies in this arena.
+    /// Returns whether all of `bytes` lies in this arena.
     pub(crate) fn contains(&self, bytes: &[u8]) -> bool {
         let size = self.block.as_ref().map_or(0, |block| block.layout.size());
         let offset = bytes.as_ptr().addr().wrapping_sub(self.base.as_ptr().addr());

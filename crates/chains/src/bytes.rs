@@ -9,15 +9,15 @@ use std::ops::Deref;
 /// to memory that changes would be undefined behaviour.
 #[derive(Clone, Copy)]
 pub enum ValueBytes<'a> {
-    /// A value of 8 bytes, as it was when it was looked at.
+    /// A value of 8 bytes, as it was when the reader loaded it.
     Word(WordBytes),
-    /// Any other.
+    /// Any other value.
     Lent(&'a [u8]),
 }
 
-/// The 8 bytes of a word, where a word is read and written whole. As a plain array they would lie
-/// at an odd address behind the tag of [`ValueBytes`], and whoever copies one that was just written
-/// would wait until both of the words it overlaps are in the cache.
+/// The 8 bytes of a word, which is read and written whole. As a plain array they would lie at an
+/// odd address behind the tag of [`ValueBytes`]. A copy of a value that was just written would then
+/// wait until both of the words it overlaps are in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(8))]
 pub struct WordBytes(pub [u8; 8]);

@@ -1,9 +1,9 @@
 //! The memtable as its readers see it.
 //!
-//! Invariants: node numbers below `nodes`, and those found in slots, are of nodes that are
-//! completely written; so is every version a published link leads to. Both are reached only by an
-//! Acquire load of what the writer stored with Release after writing them, and neither changes
-//! again but for the two atomics of a node and the word of a value of 8 bytes.
+//! Invariants: node numbers below `nodes`, and those found in slots, belong to completely written
+//! nodes. Every version that a published link leads to is completely written, too. The writer
+//! stores both with Release after writing them, and readers reach them only by an Acquire load.
+//! Afterwards only the two atomics of a node and the word of a value of 8 bytes change.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// One memtable: keys, each with its chain of versions, newest first.
 ///
-/// Written through its one [`Writer`](crate::Writer), read by anybody at any time without locks.
+/// Its one [`Writer`](crate::Writer) writes it, and any thread reads it at any time without locks.
 pub struct Chains {
     pub(crate) arena: Arena,
     pub(crate) regions: Regions,
@@ -31,24 +31,25 @@ pub struct Chains {
     pub(crate) range_deletes: RangeDeletes,
 }
 
-/// What the writer tells everybody after each record: on cache lines of its own.
+/// What the writer publishes after each record, on cache lines of its own.
 #[repr(align(128))]
 pub(crate) struct Published {
     /// Length of the key list. Release after the node is written.
     pub(crate) nodes: AtomicU32,
-    /// Lowest unit of the downward region. A figure, publishes nothing.
+    /// Lowest unit of the downward region. For statistics: it publishes nothing.
     pub(crate) low: AtomicU32,
-    /// End of the slot tables in bytes. A figure.
+    /// End of the slot tables in bytes. For statistics.
     pub(crate) tables_end: AtomicU64,
-    /// Records. A figure.
+    /// Number of records. For statistics.
     pub(crate) records: AtomicU64,
 }
 
 impl Chains {
-    /// The key's node, if it was ever inserted. `hash` is what the writer was given for it.
+    /// Returns the key's node, if it was ever inserted. `hash` is the hash that the writer got for
+    /// it.
     #[inline]
     pub fn find(&self, hash: u64, key: &[u8]) -> Option<Node<'_>> {
-        // SAFETY: `probe` asks about nodes of slots it acquired.
+        // SAFETY: `probe` asks only about nodes of slots that it acquired.
         let is_key = |number| unsafe { self.node(number) }.key() == key;
         match self.index.probe(&self.arena, hash, is_key) {
             // SAFETY: as above.
@@ -57,96 +58,97 @@ impl Chains {
         }
     }
 
-    /// Sorts all keys into one stretch, so that cursors need not merge: for a sealed memtable
-    /// about to be flushed. Waits for a sort in progress.
+    /// Sorts all keys into one stretch, so that cursors need not merge: for a sealed memtable about
+    /// to be flushed. Waits for a sort in progress.
     pub fn order_all(&self) {
         self.order.order_all(self);
     }
 
-    /// Whether [`Chains::advance_order`] has something to do.
+    /// Returns whether [`Chains::advance_order`] has work to do.
     #[inline]
     pub fn wants_order(&self) -> bool {
         self.order.wants_work(self)
     }
 
-    /// Sorts a piece of the keys that are not sorted yet, if there are enough for one, and merges
-    /// sorted stretches. For background threads, while the memtable fills: cursors then find little
-    /// left to sort, and so does [`Chains::order_all`]. Takes a millisecond or two for the piece
-    /// and up to ten nanoseconds for each key that is merged. Whether there was anything to do.
+    /// Sorts a piece of the unsorted keys, if there are enough for one, and merges sorted
+    /// stretches. For background threads, while the memtable fills: it leaves little to sort for
+    /// cursors and for [`Chains::order_all`]. The piece takes a millisecond or two, and each merged
+    /// key up to ten nanoseconds. Returns whether there was work.
     pub fn advance_order(&self) -> bool {
         self.order.advance(self)
     }
 
-    /// Whether [`Chains::merge_stretches`] has something to do.
+    /// Returns whether [`Chains::merge_stretches`] has work to do.
     pub fn wants_merge(&self) -> bool {
         self.order.wants_merge()
     }
 
-    /// Merges sorted stretches that are too large to be merged when a cursor is created (H17).
-    /// For background threads: takes a few nanoseconds a key. Waits for a sort in progress.
+    /// Merges sorted stretches that are too large to be merged when a cursor is created (H17). For
+    /// background threads: takes a few nanoseconds a key. Waits for a sort in progress.
     pub fn merge_stretches(&self) {
         self.order.merge_stretches(self);
     }
 
-    /// Whether records of `bytes` in all, each counted with [`bytes_needed`](crate::bytes_needed),
-    /// are sure to find room. Ask between inserts: the writer may be taking the room.
+    /// Returns whether records of `bytes` in all, each counted with
+    /// [`bytes_needed`](crate::bytes_needed), certainly fit. Ask between inserts: an insert in
+    /// progress may use the space.
     #[inline]
     pub fn fits(&self, bytes: usize) -> bool {
         bytes <= self.free_bytes()
     }
 
-    /// Bytes left for records.
+    /// Returns the bytes left for records.
     #[inline]
     pub fn free_bytes(&self) -> usize {
-        // Relaxed: figures. Nodes first: seen apart, the difference is smaller than it ever was,
-        // never wrapped, for the two bounds only approach each other.
+        // Relaxed: for statistics. Nodes are loaded first: if the loads see different moments, the
+        // difference is too small but never wraps, because the two bounds only approach each other.
         let nodes = self.published.nodes.load(Ordering::Relaxed) as usize * NODE;
         let low = self.published.low.load(Ordering::Relaxed) as usize * UNIT;
         low.saturating_sub(nodes)
     }
 
-    /// Keys.
+    /// Returns the number of keys.
     #[inline]
     pub fn len(&self) -> usize {
         self.nodes() as usize
     }
 
-    /// Whether nothing was inserted.
+    /// Returns whether nothing was inserted.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Records, all versions counted.
+    /// Returns the number of records, all versions counted.
     pub fn records(&self) -> u64 {
         self.published.records.load(Ordering::Relaxed)
     }
 
-    /// Bytes of arena in use: nodes, versions, spilled keys and values, index.
+    /// Returns the bytes of the arena in use: nodes, versions, spilled keys and values, index.
     pub fn bytes_used(&self) -> usize {
         let tables_end = self.published.tables_end.load(Ordering::Relaxed) as usize;
         self.capacity() - self.free_bytes() + (tables_end - self.regions.data_end)
     }
 
-    /// Bytes of heap that the order of keys takes: 16 a key and a little, once a cursor
-    /// was created.
+    /// Returns the bytes of heap that the order of keys uses: a little more than 16 a key, once a
+    /// cursor was created.
     pub fn order_bytes(&self) -> usize {
         self.order.bytes()
     }
 
-    /// How many keys were sorted so far. A key counts again when another thread sorts it once more;
-    /// merges of what is sorted do not count.
+    /// Returns how many keys were sorted so far. A key counts again if another thread sorts it once
+    /// more; merges of sorted keys do not count.
     pub fn keys_sorted(&self) -> u64 {
         self.order.keys_sorted()
     }
 
-    /// Bytes of memory it takes, in whole pages, with what its arena took before it was this
-    /// memtable's, and with the order of keys.
+    /// Returns the bytes of memory, in whole pages. It includes the pages that the arena used
+    /// before this memtable, and the order of keys.
     pub fn bytes_resident(&self) -> usize {
         self.arena.touched().max(self.bytes_touched()) + self.order_bytes()
     }
 
-    /// Bytes of the arena that were written, in whole pages: its three regions grow each from one
-    /// end.
+    /// Returns the bytes of the arena that were written, in whole pages. Each of its three regions
+    /// grows from one end.
     fn bytes_touched(&self) -> usize {
         // Relaxed: figures.
         let nodes = self.published.nodes.load(Ordering::Relaxed) as usize * NODE;
@@ -156,19 +158,19 @@ impl Chains {
         regions.into_iter().map(|bytes| self.arena.in_pages(bytes)).sum()
     }
 
-    /// Bytes that records may take.
+    /// Returns the bytes that records may use.
     pub fn capacity(&self) -> usize {
         self.regions.data_end
     }
 
-    /// Length of the key list.
+    /// Returns the length of the key list.
     #[inline]
     pub(crate) fn nodes(&self) -> u32 {
         // Acquire: pairs with the Release in `Writer`, so nodes below it are completely written.
         self.published.nodes.load(Ordering::Acquire)
     }
 
-    /// A node by its number.
+    /// Returns a node by its number.
     ///
     /// # Safety
     /// The number is below a length of the key list that this thread acquired, or from a slot it
@@ -181,7 +183,7 @@ impl Chains {
         Node { chains: self, record }
     }
 
-    /// Asks the processor to fetch the byte at an offset of the arena, which will be read soon.
+    /// Prefetches the byte at an offset of the arena, which will be read soon.
     #[inline]
     pub(crate) fn prefetch(&self, offset: usize) {
         assert!(offset < self.regions.end);
@@ -224,7 +226,7 @@ pub struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The key.
+    /// Returns the key.
     #[inline]
     pub fn key(&self) -> &'a [u8] {
         let (key_len, value_len) = (self.record.key_len as usize, self.record.value_len as usize);
@@ -237,15 +239,15 @@ impl<'a> Node<'a> {
         unsafe { std::slice::from_raw_parts(from, key_len) }
     }
 
-    /// How many versions the key was given, those included that a reader may not see yet. Folded
-    /// ones do not count, what they were folded of does.
+    /// Returns how many versions the key was given, including those that a reader may not see yet.
+    /// A folded version does not count; the versions that it stands for do.
     #[inline]
     pub fn version_count(&self) -> u32 {
-        // Relaxed: a figure; the links are what readers walk.
+        // Relaxed: for statistics; readers walk the links.
         self.record.versions.load(Ordering::Relaxed)
     }
 
-    /// The value of the version inside the node.
+    /// Returns the value of the version inside the node.
     #[inline]
     pub(crate) fn first_value(&self) -> ValueBytes<'a> {
         let (from, len) = self.first_value_at();
@@ -259,7 +261,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Where the value of the version inside the node lies, and its length.
+    /// Returns where the value of the version inside the node lies, and its length.
     #[inline]
     pub(crate) fn first_value_at(&self) -> (*const u8, usize) {
         let (key_len, value_len) = (self.record.key_len as usize, self.record.value_len as usize);
@@ -270,7 +272,7 @@ impl<'a> Node<'a> {
         (from, value_len)
     }
 
-    /// A further version.
+    /// Returns a further version.
     ///
     /// # Safety
     /// `unit` is a link of this node's chain that this thread acquired, and not `IN_NODE`.
@@ -286,7 +288,7 @@ impl<'a> Node<'a> {
         record
     }
 
-    /// The value of a further version.
+    /// Returns the value of a further version.
     ///
     /// # Safety
     /// As [`Node::version`].
@@ -303,7 +305,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Where the value of a further version lies.
+    /// Returns where the value of a further version lies.
     ///
     /// # Safety
     /// As [`Node::version`].
@@ -317,8 +319,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Sequence number of the oldest version that a folded one stands for, and its level; of others
-    /// their own and 0.
+    /// Returns the sequence number of the oldest version that a folded one stands for, and its
+    /// level. For other versions it returns their own number and 0.
     ///
     /// # Safety
     /// As [`Node::version`].

@@ -1,4 +1,4 @@
-//! Making a memtable: its arena, its index, and the two halves that share them.
+//! Makes a memtable: its arena, its index, and the two halves that share them.
 
 use std::sync::Arc;
 
@@ -12,11 +12,10 @@ use crate::sync::{AtomicU32, AtomicU64};
 use crate::writer::Writer;
 
 impl Chains {
-    /// An empty memtable with room for about `capacity_bytes` of records (see
-    /// [`bytes_needed`](crate::bytes_needed)), at most 16 GiB. Its memory, a reservation of
-    /// 1.7 times that for records and index together, comes from `pool` and goes back to it with
-    /// the last of [`Writer`], `Chains`, [`Cursor`](crate::Cursor) and
-    /// [`PinnedBytes`](crate::PinnedBytes).
+    /// Makes an empty memtable with room for about `capacity_bytes` of records (see
+    /// [`bytes_needed`](crate::bytes_needed)), at most 16 GiB. It reserves 1.7 times that for
+    /// records and index together, from `pool`. The memory returns to the pool with the last of
+    /// [`Writer`], `Chains`, [`Cursor`](crate::Cursor) and [`PinnedBytes`](crate::PinnedBytes).
     pub fn create(
         pool: &Arc<ArenaPool>,
         capacity_bytes: usize,
@@ -24,8 +23,8 @@ impl Chains {
     ) -> (Writer, Arc<Chains>) {
         let regions = Regions::for_capacity(capacity_bytes);
         let arena = Arena::new(pool, regions.layout());
-        // SAFETY: the part behind `data_end` is touched by the index only; `data_end` is a
-        // multiple of a node's size.
+        // SAFETY: only the index touches the part behind `data_end`; `data_end` is a multiple of a
+        // node's size.
         let (index, growth) = unsafe { Index::new(&arena, regions.data_end, regions.end) };
         let published = Published {
             nodes: AtomicU32::new(0),

@@ -1,10 +1,10 @@
-//! The newest versions of a key, as the writer looks at them to fold them.
+//! The newest versions of a key, for a writer that folds them.
 
 use crate::chains::Node;
 use crate::layout::IN_NODE;
 use crate::versions::Version;
 
-/// A version that others may be folded with, and what it stands for itself.
+/// A version that may be folded with others, and the versions it stands for.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Foldable<'a> {
@@ -13,12 +13,12 @@ pub struct Foldable<'a> {
     /// Sequence number of the oldest version it stands for; its own if it was not folded.
     pub first_seqno: u64,
     /// How often it was folded: 0 if it is as it was inserted, else one more than the highest level
-    /// among those it was folded of.
+    /// among the versions it stands for.
     pub level: u8,
 }
 
 impl<'a> Node<'a> {
-    /// The versions from the newest on, as far as they may be folded: all but the oldest, which
+    /// Iterates over the versions that may be folded, from the newest on: all but the oldest, which
     /// lies inside the node and stays there.
     pub fn foldable(&self) -> impl Iterator<Item = Foldable<'a>> + use<'a> {
         let node = *self;

@@ -1,28 +1,28 @@
-//! Runs of keys that are gone: what one cursor walked over, the next one jumps over.
+//! Runs of deleted keys: a cursor notes what it walked over, and later cursors jump over it.
 //!
-//! A queue that is a memtable (put at one end, delete at the other) begins with a long run of
-//! deleted keys, and each pop would walk over all of them. So a cursor that met some notes which
-//! entries of a stretch are gone, beside the stretch, and later cursors jump.
+//! A queue in a memtable (put at one end, delete at the other) begins with a long run of deleted
+//! keys, and each pop would walk over all of them. So a cursor that meets some notes the deleted
+//! entries of a stretch, beside the stretch, and later cursors jump over them.
 //!
 //! A key is *gone* at a sequence number if its newest version, published or not, is a [`DELETED`]
 //! one or lies below a range delete, and both were written at that number or before. A stretch
-//! never gets another key, so only one thing ends this: a new version of such a key. The writer
-//! notes the nodes of those in a ring, *after* the version, and before the write is published:
+//! never gets another key, so only a new version of such a key ends this. The writer notes the
+//! nodes of those keys in a ring, *after* the version, and before the write is published:
 //!
 //! ```text
-//! who walks                              the writer
+//! the walking cursor                     the writer
 //! checked := revived                     newest := the version
 //! looks at each newest version           ring[revived] := node, revived += 1
 //! notes the run, checked so far          publishes
 //! ```
 //!
-//! What lies under a range delete need not be walked over even once. The writer notes, with each of
-//! those, how many nodes and how much of the ring there were before it: nodes of lower numbers
-//! between its ends are gone, but for those that the ring names from there on.
+//! Keys under a range delete need no walk at all. With each range delete the writer notes how many
+//! nodes there were before it, and how much of the ring. Nodes of lower numbers between its ends
+//! are gone, except for those that the ring names from there on.
 //!
 //! Invariant: a run holds for readers at or above its sequence number, if the ring from `checked`
-//! on names none of its keys. Either who walks sees the version, or who jumps sees the ring: it
-//! learned its sequence number after the ring was written.
+//! on names none of its keys. Either the walking cursor sees the version, or the jumping cursor
+//! sees the ring: it got its sequence number after the ring was written.
 
 use std::ops::{Bound, Range};
 use std::sync::PoisonError;
@@ -32,14 +32,14 @@ use crate::layout::DELETED;
 use crate::order::{Entry, Stretch};
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 
-/// Nodes that are remembered. If more get a new version between two looks at a run, it is
-/// forgotten.
+/// How many nodes the ring remembers. If more get a new version between two looks at a run, the run
+/// is forgotten.
 const RING: usize = if cfg!(any(miri, loom)) { 4 } else { 256 };
 
 /// Most runs of a stretch.
 const MOST_RUNS: usize = 64;
 
-/// The last nodes that were gone and may not be any more.
+/// The last nodes that were gone and may be back.
 pub(crate) struct Revived {
     count: AtomicU64,
     ring: [AtomicU32; RING],
@@ -50,14 +50,14 @@ impl Revived {
         Revived { count: AtomicU64::new(0), ring: std::array::from_fn(|_| AtomicU32::new(0)) }
     }
 
-    /// The writer laid a new version on a node, which is in place.
+    /// Notes that the writer laid a new version on a node. The version is already in place.
     #[cold]
     pub(crate) fn note(&self, node: u32) {
         // Relaxed: only the writer stores it.
         let count = self.count.load(Ordering::Relaxed);
-        // Release: who sees a later node in a place sees a count that tells so.
+        // Release: a thread that sees a later node in a place sees a count that says so.
         self.ring[count as usize % RING].store(node, Ordering::Release);
-        // Release: who sees the count sees the version.
+        // Release: a thread that sees the count sees the version.
         self.count.store(count + 1, Ordering::Release);
     }
 
@@ -65,32 +65,32 @@ impl Revived {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Shows the nodes noted from `from` to `to`. Whether all of them were still there.
+    /// Shows the nodes noted from `from` to `to`. Returns whether all of them were still there.
     fn each(&self, from: u64, to: u64, mut show: impl FnMut(u32)) -> bool {
         if to - from >= RING as u64 {
             return false;
         }
         (from..to).for_each(|at| show(self.ring[at as usize % RING].load(Ordering::Acquire)));
-        // The place behind the last may be being written.
+        // The writer may be overwriting the place behind the last.
         self.count() - from < RING as u64
     }
 }
 
-/// Up to where keys around some key were deleted by ranges.
+/// The cover of range deletes around a key, and the keys that share it.
 #[derive(Clone, Copy, Debug)]
 pub struct Cover<'a> {
     /// The sequence number of the newest such delete that the reader sees.
     pub seqno: u64,
-    /// From where on all keys have this cover.
+    /// Start of the keys with this cover.
     pub from: Bound<&'a [u8]>,
-    /// Up to where.
+    /// End of the keys with this cover.
     pub to: Bound<&'a [u8]>,
 }
 
-/// What there was before each range delete, oldest first.
+/// The state before each range delete, oldest first.
 pub(crate) struct RangeDeletes(Mutex<Vec<Before>>);
 
-/// What there was before a range delete.
+/// The state before a range delete.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     seqno: u64,
@@ -103,17 +103,17 @@ impl RangeDeletes {
         RangeDeletes(Mutex::new(Vec::new()))
     }
 
-    /// Notes that the writer deletes a range when there are `nodes` nodes. It does so rarely, so
-    /// the lock costs other writes nothing.
+    /// Notes that the writer deletes a range when there are `nodes` nodes. Range deletes are rare,
+    /// so the lock costs other writes nothing.
     pub(crate) fn note(&self, seqno: u64, nodes: u32, revived: u64) {
         let mut deletes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Of deletes in a row the first one tells the same of all.
+        // For deletes in a row, the state before the first one serves all.
         if deletes.last().is_none_or(|last| (last.nodes, last.revived) != (nodes, revived)) {
             deletes.push(Before { seqno, nodes, revived });
         }
     }
 
-    /// What there was before the last one at or below this sequence number.
+    /// Returns the state before the last range delete at or below this sequence number.
     fn before(&self, seqno: u64) -> Option<Before> {
         let deletes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = deletes.partition_point(|delete| delete.seqno <= seqno);
@@ -121,7 +121,7 @@ impl RangeDeletes {
     }
 }
 
-/// The entries around `at` that are gone because a range was deleted; `None` if that one is not.
+/// Returns the entries around `at` that a range delete removed; `None` if it did not remove `at`.
 pub(crate) fn covered_run(
     chains: &Chains,
     stretch: &Stretch,
@@ -157,13 +157,13 @@ pub(crate) fn covered_run(
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GoneRun {
     pub(crate) entries: Range<usize>,
-    /// From this sequence number on.
+    /// The sequence number from which on they are gone.
     pub(crate) seqno: u64,
-    /// How much of the ring was looked at.
+    /// How much of the ring was checked.
     pub(crate) checked: u64,
 }
 
-/// The runs of a stretch, in order, neither overlapping nor touching.
+/// The runs of a stretch, in order. They neither overlap nor touch.
 pub(crate) struct GoneRuns(Mutex<Vec<GoneRun>>);
 
 impl Default for GoneRuns {
@@ -173,7 +173,7 @@ impl Default for GoneRuns {
 }
 
 impl GoneRuns {
-    /// The run that entry `at` is in, for a reader.
+    /// Returns the run that entry `at` is in, for a reader.
     pub(crate) fn find(
         &self,
         chains: &Chains,
@@ -207,7 +207,7 @@ impl GoneRuns {
         (run.seqno <= seqno).then(|| run.clone())
     }
 
-    /// Notes a run, as one with those that it touches.
+    /// Notes a run, merged with those that it touches.
     pub(crate) fn note(&self, mut run: GoneRun) {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let first = runs.partition_point(|other| other.entries.end < run.entries.start);
@@ -229,7 +229,7 @@ fn index_of(runs: &[GoneRun], at: usize) -> Option<usize> {
     runs.get(index).filter(|run| run.entries.start <= at).map(|_| index)
 }
 
-/// What is left of a run when an entry is not gone any more.
+/// Returns what is left of a run when an entry is back.
 fn without(run: Range<usize>, entry: usize) -> impl Iterator<Item = Range<usize>> {
     let cut = run.contains(&entry);
     let (first, second) = match cut {
@@ -239,8 +239,8 @@ fn without(run: Range<usize>, entry: usize) -> impl Iterator<Item = Range<usize>
     [first, second].into_iter().filter(|part| !part.is_empty())
 }
 
-/// From which sequence number on a key whose newest version has this packed word is gone; `cover`
-/// is up to where it is deleted by ranges.
+/// Returns the sequence number from which on a key is gone. `newest` is the packed word of its
+/// newest version, and `cover` the sequence number up to which range deletes cover it.
 #[inline]
 pub(crate) fn gone_at(newest: u64, cover: u64) -> Option<u64> {
     if newest as u8 == DELETED { Some(newest >> 8) } else { (newest >> 8 < cover).then_some(cover) }

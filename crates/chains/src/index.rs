@@ -5,14 +5,14 @@
 //! slot, 64 bits:   [ tag ][ node number + 1 ], 0: vacant
 //! ```
 //!
-//! A shard is an open-addressing table with linear probing, at most three quarters full; a key's
+//! A shard is an open-addressing table with linear probing, at most three quarters full. A key's
 //! probe starts at the top bits of its tag, so growth needs no keys and copies front to back.
-//! Growth doubles one shard: microseconds, where one big table would stop the writer for tens of
-//! milliseconds. The table left behind stays as it is, so a reader inside it finds everything
-//! that was there when it came.
+//! Growth doubles one shard in microseconds; one big table would stop the writer for tens of
+//! milliseconds. The old table stays as it is, so a reader inside it finds everything that was
+//! there when the reader came.
 //!
-//! Invariants: a shard word names a table whose slots are all initialised; a slot names a node
-//! that is completely written; there is always a vacant slot, so a probe ends.
+//! Invariants: a shard word names a table whose slots are all initialised. A slot names a node that
+//! is completely written. There is always a vacant slot, so a probe ends.
 
 use crate::arena::Arena;
 use crate::layout::UNIT;
@@ -25,19 +25,19 @@ const FIRST_SLOTS_LOG2: u32 = if cfg!(any(loom, miri)) { 1 } else { 4 };
 
 const SLOT: usize = size_of::<AtomicU64>();
 
-/// Most keys in a table of so many slots.
+/// Returns the most keys in a table of this many slots.
 const fn max_keys(slots: usize) -> usize {
     slots / 4 * 3 + slots % 4 / 2
 }
 
-/// Bytes that suffice for the tables of `nodes` keys, those left behind included, however the
-/// keys fall: a shard that grew to `c` slots has over 3/8 of `c` keys, and all its tables together
-/// are less than `2 c`.
+/// Returns bytes that suffice for the tables of `nodes` keys, old tables included, whatever the
+/// keys' hashes. A shard that grew to `c` slots has over 3/8 of `c` keys, and all its tables
+/// together have less than `2 c`.
 pub(crate) const fn bytes_for_nodes(nodes: usize) -> usize {
     (SHARDS * (2 << FIRST_SLOTS_LOG2) + nodes * 16 / 3 + 2) * SLOT
 }
 
-/// Which table a shard has: its place, and its size as a power of two.
+/// The table of a shard: its place, and its size as a power of two.
 #[derive(Clone, Copy)]
 struct Table {
     unit: u32,
@@ -69,7 +69,7 @@ impl Table {
         }
     }
 
-    /// Where the probe for `tag` begins.
+    /// Returns where the probe for `tag` begins.
     #[inline]
     fn start(self, tag: u32) -> usize {
         (tag >> (32 - self.slots_log2)) as usize
@@ -86,7 +86,7 @@ fn shard_of(hash: u64) -> usize {
     hash as usize % SHARDS
 }
 
-/// What a probe ends at.
+/// The end of a probe.
 pub(crate) enum Probe<'a> {
     /// The key's node.
     Found(u32),
@@ -99,16 +99,16 @@ pub(crate) struct Index {
     shards: Box<[AtomicU64]>,
 }
 
-/// What only the writer needs to know about the index.
+/// The part of the index that only the writer needs.
 pub(crate) struct IndexGrowth {
     keys: Box<[u32]>,
-    /// Start of what is left for tables.
+    /// Start of the space left for tables.
     next: usize,
     end: usize,
 }
 
 impl Index {
-    /// Empty shards, their tables in `[start, end)` of the arena.
+    /// Makes empty shards, with their tables in `[start, end)` of the arena.
     ///
     /// # Safety
     /// That part of the arena is initialised and written by this index only; `start` is a
@@ -121,7 +121,7 @@ impl Index {
         (Index { shards }, growth)
     }
 
-    /// Looks for a key of this hash for whose node `is_key` says yes.
+    /// Finds a key of this hash for whose node `is_key` returns true.
     #[inline]
     pub(crate) fn probe<'a>(
         &self,
@@ -129,14 +129,14 @@ impl Index {
         hash: u64,
         mut is_key: impl FnMut(u32) -> bool,
     ) -> Probe<'a> {
-        // Acquire: pairs with the Release in `grow`, so the table's slots are initialised for us.
+        // Acquire: pairs with the Release in `grow`, so the table's slots are initialised here.
         let table = Table::from_word(self.shards[shard_of(hash)].load(Ordering::Acquire));
-        // SAFETY: a shard word names an initialised table, and we acquired it.
+        // SAFETY: a shard word names an initialised table, and this thread acquired the word.
         let slots = unsafe { table.slots(arena) };
         let tag = tag_of(hash);
         let mut at = table.start(tag);
         loop {
-            // Acquire: pairs with the Release in `fill`, so the node is completely written for us.
+            // Acquire: pairs with the Release in `fill`, so the node is completely written here.
             let slot = slots[at].load(Ordering::Acquire);
             if slot == 0 {
                 return Probe::Vacant(&slots[at]);
@@ -148,8 +148,8 @@ impl Index {
         }
     }
 
-    /// Makes `node` findable: `vacant` is where the probe for `hash` ended. To be called by the
-    /// writer, with a node that is completely written.
+    /// Makes `node` findable: `vacant` is where the probe for `hash` ended. Only the writer calls
+    /// this, with a node that is completely written.
     #[inline]
     pub(crate) fn fill(
         &self,
@@ -161,11 +161,11 @@ impl Index {
     ) {
         let shard = shard_of(hash);
         let slot = u64::from(tag_of(hash)) << 32 | u64::from(node + 1);
-        // Relaxed: only the writer stores to shard words, and we are the writer.
+        // Relaxed: only the writer stores to shard words, and this is the writer.
         let table = Table::from_word(self.shards[shard].load(Ordering::Relaxed));
         growth.keys[shard] += 1;
         if growth.keys[shard] as usize <= max_keys(table.len()) {
-            // Release: whoever sees the slot sees the node whole.
+            // Release: a thread that sees the slot sees the whole node.
             vacant.store(slot, Ordering::Release);
         } else {
             self.grow(arena, growth, shard, table, slot);
@@ -194,25 +194,25 @@ impl Index {
             }
             to[at].store(slot, Ordering::Relaxed);
         }
-        // Release: whoever sees the word sees all slots, and the nodes behind them.
+        // Release: a thread that sees the word sees all slots, and the nodes behind them.
         self.shards[shard].store(table.to_word(), Ordering::Release);
     }
 }
 
 impl IndexGrowth {
-    /// Where the tables end.
+    /// Returns where the tables end.
     pub(crate) fn used_until(&self) -> usize {
         self.next
     }
 
-    /// A table of vacant slots, nobody's yet.
+    /// Makes a table of vacant slots that no shard uses yet.
     fn new_table(&mut self, arena: &Arena, slots_log2: u32) -> Table {
         let bytes = SLOT << slots_log2;
         assert!(bytes <= self.end - self.next, "slot tables outgrew their part of the arena");
         let table = Table { unit: (self.next / UNIT) as u32, slots_log2 };
         for slot in 0..table.len() {
-            // SAFETY: inside the part of the arena that is the index's, handed out just now, so
-            // nobody else knows it; aligned to units.
+            // SAFETY: inside the part of the arena that is the index's, and handed out just now, so
+            // no other code knows it; aligned to units.
             unsafe {
                 arena.at(self.next + slot * SLOT).cast::<AtomicU64>().write(AtomicU64::new(0));
             }

@@ -51,7 +51,7 @@ use crate::sync::{AtomicU32, Word, Written};
 /// Largest sequence number a record may have: 56 bits, the kind has the other 8.
 pub const MAX_SEQNO: u64 = (1 << 56) - 1;
 
-/// The one kind of record that means something here: the key is gone, whatever lies below. Cursors
+/// The only kind of record with a meaning in this crate: a delete, whatever lies below. Cursors
 /// learn to jump over runs of such keys.
 pub const DELETED: u8 = 0;
 
@@ -64,11 +64,11 @@ pub(crate) const PAYLOAD: usize = 32;
 /// The address that means "the version inside the node". Node 0 lies there, so no version can.
 pub(crate) const IN_NODE: u32 = 0;
 
-/// Most bytes of records. With the slot tables they may need they stay in reach of addresses.
+/// Most bytes of records. With the slot tables that they may need they stay addressable.
 const MAX_DATA_BYTES: usize = 16 << 30;
 
-/// A key and its first version. All but the atomics is written before the node is published and
-/// never again.
+/// A key and its first version. Everything except the atomics is written once, before the node is
+/// published.
 #[repr(C, align(64))]
 pub(crate) struct NodeRecord {
     pub(crate) newest: AtomicU32,
@@ -87,8 +87,8 @@ pub(crate) struct NodeRecord {
 /// Bytes of a node.
 pub(crate) const NODE: usize = size_of::<NodeRecord>();
 
-/// A further version; its value follows. Written before it is published and never again, but for
-/// a value of 8 bytes.
+/// A further version; its value follows. It is written once, before it is published, except for a
+/// value of 8 bytes.
 #[repr(C, align(8))]
 pub(crate) struct VersionRecord {
     pub(crate) seqno_kind: u64,
@@ -123,31 +123,31 @@ const _: () = {
 const _: () = assert!(PAGE.is_multiple_of(align_of::<NodeRecord>()));
 const _: () = assert!(NODE.is_multiple_of(UNIT) && VERSION.is_multiple_of(UNIT));
 
-/// Sequence number and kind in one word; words compare like sequence numbers.
+/// Packs sequence number and kind into one word; words compare like sequence numbers.
 #[inline]
 pub(crate) fn pack(seqno: u64, kind: u8) -> u64 {
     seqno << 8 | u64::from(kind)
 }
 
-/// The largest packed word that a reader at `max_seqno` may see.
+/// Returns the largest packed word that a reader at `max_seqno` may see.
 #[inline]
 pub(crate) fn visible_up_to(max_seqno: u64) -> u64 {
     pack(max_seqno.min(MAX_SEQNO), u8::MAX)
 }
 
-/// `bytes` rounded up to whole units.
+/// Rounds `bytes` up to whole units.
 #[inline]
 pub(crate) fn round_up(bytes: usize) -> usize {
     (bytes + UNIT - 1) & !(UNIT - 1)
 }
 
-/// Bytes a value takes in front of a key: a small one has a word for itself.
+/// Returns the bytes of a value in front of a key: a small one has a word for itself.
 #[inline]
 fn padded(value_len: usize) -> usize {
     if value_len <= UNIT { round_up(value_len) } else { value_len }
 }
 
-/// Where key and first value of a node are.
+/// Where key and first value of a node lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placement {
     /// Both in the payload, the key from `key_at` on.
@@ -171,7 +171,7 @@ impl Placement {
         }
     }
 
-    /// Bytes beside the node.
+    /// Returns the bytes beside the node.
     #[inline]
     pub(crate) fn spill_bytes(self, key_len: usize, value_len: usize) -> usize {
         match self {
@@ -182,13 +182,13 @@ impl Placement {
     }
 }
 
-/// Bytes of a further version with its value.
+/// Returns the bytes of a further version with its value.
 #[inline]
 pub(crate) fn version_bytes(value_len: usize) -> usize {
     VERSION + round_up(value_len)
 }
 
-/// How an arena is divided.
+/// The regions of an arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Regions {
     /// End of nodes and downward region, start of the slot tables. A multiple of a node.
@@ -198,7 +198,7 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
-    /// Room for `capacity` bytes of records, and the slot tables they may need.
+    /// Makes room for `capacity` bytes of records, and the slot tables that they may need.
     pub(crate) fn for_capacity(capacity: usize) -> Regions {
         let nodes = capacity.min(MAX_DATA_BYTES).div_ceil(NODE).max(1);
         Regions { data_end: nodes * NODE, end: nodes * NODE + bytes_for_nodes(nodes) }

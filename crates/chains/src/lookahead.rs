@@ -1,9 +1,9 @@
-//! Fetching ahead of a walk.
+//! Prefetching ahead of a walk.
 //!
-//! A walk over a memtable is all cache misses: keys lie in the order they came, versions wherever
-//! they were written, and each version must be there before the way to the older one is known. So
-//! a walk that has gone a few keys fetches a group of the keys to come at once, and hops down all
-//! their chains together: the misses of one hop are under way at the same time.
+//! A walk over a memtable is all cache misses. Keys lie in the order of arrival, versions wherever
+//! they were written. A walk must load each version to find the way to the older one. So after a
+//! few keys, a walk prefetches a group of the next keys at once. It goes down all their chains
+//! together: the misses of one hop overlap.
 //!
 //! ```text
 //! at ─┬─ margin ─┬─────── group ───────┬────── next group ──────┤
@@ -11,8 +11,8 @@
 //!     │          │ chains are walked   │                        │
 //! ```
 //!
-//! As many versions are fetched of a key as the walk lately looked at: of overwritten values that
-//! is the newest. Invariant: nothing here changes what anybody reads.
+//! It prefetches as many versions of a key as the walk lately looked at: for overwritten values,
+//! only the newest. Invariant: prefetching never changes what a reader sees.
 
 use crate::chains::{Chains, Node};
 use crate::layout::{IN_NODE, NODE, Placement, UNIT, VERSION};
@@ -21,19 +21,20 @@ use crate::order::Entry;
 /// Keys of a group: enough for as many misses as a core keeps under way.
 const GROUP: usize = 16;
 
-/// Keys that are left of what was fetched when the next group is.
+/// Prefetched keys that are left when the next group is prefetched.
 const MARGIN: usize = 4;
 
-/// Keys a walk must have gone before groups are fetched. Seeks that look at a key or two do not.
+/// Keys that a walk must have passed before it prefetches groups. A seek that reads a key or two
+/// does not prefetch.
 const WARM: u32 = 4;
 
-/// How far ahead a walk that is not warm yet fetches a node.
+/// How far ahead a walk that is not yet warm prefetches a node.
 const FIRST_STEPS: usize = 12;
 
-/// Most versions that are fetched of a key.
+/// Most versions that are prefetched of a key.
 const MAX_DEPTH: u32 = 16;
 
-/// Which way a walk goes.
+/// The direction of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Forward,
@@ -41,7 +42,7 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// The entry so many steps from `at`.
+    /// Returns the entry this many steps from `at`.
     #[inline]
     fn step(self, at: usize, steps: usize) -> usize {
         match self {
@@ -50,7 +51,7 @@ impl Direction {
         }
     }
 
-    /// How many steps `to` lies ahead of `at`; 0 if it lies behind.
+    /// Returns how many steps `to` lies ahead of `at`; 0 if it lies behind.
     #[inline]
     fn distance(self, at: usize, to: usize) -> usize {
         match self {
@@ -60,33 +61,34 @@ impl Direction {
     }
 }
 
-/// What a walk was like lately.
+/// Recent behaviour of a walk.
 #[derive(Debug, Default)]
 pub(crate) struct Lookahead {
     /// Keys since it was positioned, up to [`WARM`].
     walked: u32,
-    /// Versions it looked at of the current key.
+    /// Versions of the current key that it looked at.
     at_key: u32,
-    /// The most of these since a group was fetched last.
+    /// The largest such number since the last group was prefetched.
     depth: u32,
 }
 
 impl Lookahead {
-    /// The walk went to an older version of its key.
+    /// Notes that the walk went to an older version of its key.
     #[inline]
     pub(crate) fn deeper(&mut self) {
         self.at_key += 1;
         self.depth = self.depth.max(self.at_key);
     }
 
-    /// The walk looked at so many versions of its key.
+    /// Notes that the walk looked at this many versions of its key.
     #[inline]
     pub(crate) fn looked_at(&mut self, versions: usize) {
         let older = versions.saturating_sub(1).min(MAX_DEPTH as usize);
         self.depth = self.depth.max(older as u32);
     }
 
-    /// The walk arrived at entry `at`. Up to `fetched`, in its direction, was fetched.
+    /// Notes that the walk arrived at entry `at`. Entries up to `fetched`, in its direction, are
+    /// already prefetched.
     #[inline]
     pub(crate) fn arrived(
         &mut self,
@@ -111,8 +113,8 @@ impl Lookahead {
         }
     }
 
-    /// Fetches the chains of a group from entry `first` on, and asks for the nodes behind it.
-    /// Answers its last entry.
+    /// Prefetches the chains of a group from entry `first` on, and the nodes behind it. Returns its
+    /// last entry.
     fn fetch_group(
         &mut self,
         chains: &Chains,
@@ -134,7 +136,7 @@ impl Lookahead {
     }
 }
 
-/// Fetches the newest version of each node and `depth` below it, with the first bytes of values.
+/// Prefetches the newest version of each node and `depth` below it, with the first bytes of values.
 fn fetch_chains<'a>(nodes: impl Iterator<Item = Node<'a>>, depth: u32) {
     let mut hops: [Option<(Node<'a>, u32)>; GROUP] = [None; GROUP];
     for (hop, node) in hops.iter_mut().zip(nodes) {
@@ -151,7 +153,7 @@ fn fetch_chains<'a>(nodes: impl Iterator<Item = Node<'a>>, depth: u32) {
     }
 }
 
-/// Asks for a version; the way on from it, if there is one.
+/// Prefetches a version. Returns the way on from it, if there is one.
 #[inline]
 fn fetch(node: Node<'_>, link: u32) -> Option<(Node<'_>, u32)> {
     let chains = node.chains;

@@ -9,8 +9,8 @@ use crate::bytes::{ValueBytes, WordBytes};
 use crate::chains::Chains;
 use crate::versions::Version;
 
-/// Bytes in a memtable's arena, which they keep alive; 8 of them, which may be an accumulator, are
-/// a copy instead. Cloning copies no others.
+/// Bytes in a memtable's arena. They keep the arena alive. A value of 8 bytes may be an
+/// accumulator, so it is a copy instead; cloning copies no other bytes.
 #[derive(Clone)]
 pub struct PinnedBytes(Repr);
 
@@ -48,8 +48,8 @@ impl PinnedBytes {
         PinnedBytes(Repr::Pinned { bytes, chains })
     }
 
-    /// Pins other bytes instead, as [`PinnedBytes::pin`] does. Cheaper than a new pin, if these are
-    /// of the same memtable as those before.
+    /// Pins other bytes instead, as [`PinnedBytes::pin`] does. It is cheaper than a new pin if
+    /// these bytes are of the same memtable as the previous ones.
     ///
     /// # Panics
     /// As [`PinnedBytes::pin`].
@@ -64,7 +64,7 @@ impl PinnedBytes {
     }
 }
 
-/// The address of bytes of this memtable.
+/// Returns the address of bytes of this memtable.
 #[inline]
 fn within(chains: &Chains, bytes: &[u8]) -> NonNull<[u8]> {
     let bytes: &[u8] = if bytes.is_empty() { &[] } else { bytes };
@@ -82,9 +82,9 @@ impl Deref for PinnedBytes {
     fn deref(&self) -> &[u8] {
         match &self.0 {
             Repr::Word(WordBytes(bytes)) => bytes,
-            // SAFETY: a reference to them existed, so they were written and published, and are no
-            // accumulator; other memory inside the arena is never written twice, and freed only
-            // after the last `Arc<Chains>`.
+            // SAFETY: a reference to them existed, so they were written and published, and are not
+            // an accumulator; other memory inside the arena is never written twice, and is freed
+            // only after the last `Arc<Chains>`.
             Repr::Pinned { bytes, .. } => unsafe { bytes.as_ref() },
         }
     }

@@ -1,17 +1,18 @@
-//! What is published, and what is pinned: who may see a change in place (H2).
+//! Published and pinned sequence numbers: which readers may see a change in place (H2).
 //!
 //! A hot counter is cheap if the writer may add to the newest record instead of laying a new one on
-//! top. The record keeps its first sequence number for ever, so it must not change once somebody
-//! reads at a sequence number between the first and the last write in it:
+//! top. The record keeps its first sequence number. So it must not change once a reader reads at a
+//! sequence number between the first and the last write in it:
 //!
 //! ```text
 //! a.MERGE.90(+1), snapshot at 100, then write 101 added to the record: the snapshot shows 101
 //! ```
 //!
-//! Who needs the same answer twice *pins*; the writer asks, under a mark, how far was pinned:
+//! A reader that needs the same answer twice *pins*. The writer asks, under a mark, how far was
+//! pinned:
 //!
 //! ```text
-//! who pins                                  the writer
+//! the pinning reader                        the writer
 //! pending += 1                              phase := odd
 //! wait until the phase in progress ends     pending = 0 ? floor := max_pinned : nothing in place
 //! S := published                            apply; only records above the floor change in place
@@ -20,14 +21,14 @@
 //! ```
 //!
 //! Invariant: no record at or below a pinned S changes. Either the pin sees the phase and waits for
-//! its end, or the writer sees the pin. There is no unpinning: a `max_pinned` that nobody needs any
-//! more costs one more record per key. A read that looks at one key once does not pin: it takes
+//! its end, or the writer sees the pin. There is no unpinning: a `max_pinned` that no reader needs
+//! any more costs one more record per key. A read that looks at one key once does not pin: it takes
 //! effect when it loads the record.
 
 use crate::planted::{Fault, planted};
 use crate::sync::{AtomicU64, Ordering, store_before_load, wait_a_moment};
 
-/// The last published sequence number, and how far readers hold on to it.
+/// The last published sequence number, and the largest one that a reader pinned.
 #[derive(Debug)]
 pub struct Pins {
     written: WrittenByWriter,
@@ -47,13 +48,13 @@ struct WrittenByWriter {
 #[derive(Debug)]
 #[repr(align(128))]
 struct WrittenByPins {
-    /// How many are pinning at this moment.
+    /// How many readers are pinning at this moment.
     pending: AtomicU64,
     max_pinned: AtomicU64,
 }
 
 impl Pins {
-    /// Nothing pinned, `published` visible.
+    /// Starts with `published` visible and nothing pinned.
     pub fn new(published: u64) -> Pins {
         Pins {
             written: WrittenByWriter {
@@ -64,15 +65,15 @@ impl Pins {
         }
     }
 
-    /// The last sequence number that reads may see.
+    /// Returns the last sequence number that reads may see.
     #[inline]
     pub fn published(&self) -> u64 {
-        // Acquire: pairs with the Release in `publish`, so all writes up to it are there.
+        // Acquire: pairs with the Release in `publish`, so all writes up to it are visible here.
         self.written.published.load(Ordering::Acquire)
     }
 
-    /// Makes all writes up to `seqno` visible. For the one writer, after it applied them, in its
-    /// [`Pins::begin_apply`] if it began one.
+    /// Makes all writes up to `seqno` visible. Only the writer calls this, after it applied the
+    /// writes, and inside its [`Pins::begin_apply`] if it began one.
     #[inline]
     pub fn publish(&self, seqno: u64) {
         let relaxed = planted(Fault::RelaxedPublication);
@@ -80,8 +81,8 @@ impl Pins {
         self.written.published.store(seqno, order);
     }
 
-    /// The last sequence number that reads may see, after which nothing at or below it changes.
-    /// Takes no lock; waits for the write that is being applied, if there is one.
+    /// Pins: returns the last sequence number that reads may see. From now on nothing at or below
+    /// it changes. Takes no lock, but waits for the write that is being applied, if there is one.
     pub fn pin(&self) -> u64 {
         self.pinned.pending.fetch_add(1, Ordering::SeqCst);
         store_before_load();
@@ -96,13 +97,14 @@ impl Pins {
         }
         let seqno = self.published();
         self.pinned.max_pinned.fetch_max(seqno, Ordering::SeqCst);
-        // Release, as SeqCst is: who sees that nobody is pinning sees how far was pinned.
+        // Release, included in SeqCst: a writer that sees no pin in progress sees how far was
+        // pinned.
         self.pinned.pending.fetch_sub(1, Ordering::SeqCst);
         seqno
     }
 
-    /// Marks that the one writer is about to apply a write that may change records in place.
-    /// Between this and the end of the phase it waits for nothing.
+    /// Marks that the writer is about to apply a write that may change records in place. Between
+    /// this and the end of the phase the writer waits for nothing.
     #[inline]
     pub fn begin_apply(&self) -> ApplyPhase<'_> {
         // Relaxed: only the writer stores it.
@@ -111,7 +113,7 @@ impl Pins {
         store_before_load();
         let max_pinned = || self.pinned.max_pinned.load(Ordering::SeqCst);
         let too_early = planted(Fault::MaxPinnedFirst).then(max_pinned);
-        // In this order: how far was pinned by who came and left in between is seen.
+        // The order matters: the writer sees how far a reader pinned that came and left in between.
         let pending = self.pinned.pending.load(Ordering::SeqCst);
         let floor = too_early.unwrap_or_else(max_pinned);
         let free = pending == 0 || planted(Fault::FoldWhilePinning);
@@ -119,7 +121,7 @@ impl Pins {
     }
 }
 
-/// The writer's mark. Ends when dropped, after the write was published.
+/// The writer's mark. It ends when it is dropped, after the write was published.
 #[derive(Debug)]
 pub struct ApplyPhase<'a> {
     pins: &'a Pins,
@@ -128,7 +130,7 @@ pub struct ApplyPhase<'a> {
 }
 
 impl ApplyPhase<'_> {
-    /// Records above this sequence number may change in place; none may if there is none.
+    /// Returns the sequence number above which records may change in place; `None` if none may.
     #[inline]
     pub fn floor(&self) -> Option<u64> {
         self.floor
@@ -138,7 +140,7 @@ impl ApplyPhase<'_> {
 impl Drop for ApplyPhase<'_> {
     #[inline]
     fn drop(&mut self) {
-        // Release: who sees the end sees what was applied and published.
+        // Release: a thread that sees the end sees what was applied and published.
         self.pins.written.phase.store(self.phase + 1, Ordering::Release);
     }
 }

@@ -1,6 +1,6 @@
 //! Bugs of publication and pinning that a loom test switches on, to prove that it would notice
-//! them. Loom runs all threads of a model on the thread of the test, so a fault is planted for one
-//! test.
+//! them. Loom runs all threads of a model on the thread of the test, so a fault affects one test
+//! only.
 
 /// A bug that the protocols could have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,15 +9,15 @@ pub enum Fault {
     RelaxedPublication,
     /// The link to a new version is published by a Relaxed store.
     RelaxedLink,
-    /// The writer folds in place though somebody is pinning.
+    /// The writer folds in place while a reader is pinning.
     FoldWhilePinning,
-    /// The writer reads how far is pinned before it reads whether somebody is pinning.
+    /// The writer reads how far was pinned before it reads whether a reader is pinning.
     MaxPinnedFirst,
-    /// Who pins does not wait for the apply phase in progress.
+    /// A pinning reader does not wait for the apply phase in progress.
     PinWithoutWaiting,
-    /// A cursor merges stretches that a background thread merges at that moment.
+    /// A cursor merges stretches that a background thread is merging at the same time.
     MergeBesideMerge,
-    /// The writer notes that a key is there again before the version is in place.
+    /// The writer notes that a key is back before the version is in place.
     ReviveEarly,
     /// A cursor reads how much of the ring it knows after it looked at the version.
     CheckGoneLate,
@@ -31,7 +31,7 @@ mod planting {
         static PLANTED: std::cell::Cell<Option<Fault>> = const { std::cell::Cell::new(None) };
     }
 
-    /// Plants a fault on this thread; `None` takes it out.
+    /// Plants a fault on this thread; `None` removes it.
     pub fn plant(fault: Option<Fault>) {
         PLANTED.set(fault);
     }

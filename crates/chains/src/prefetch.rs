@@ -1,14 +1,14 @@
-//! Asking the processor for memory before it is needed.
+//! Prefetches memory before it is needed.
 //!
-//! A hint: it changes no result, and on processors without it, it is nothing.
+//! A prefetch is a hint: it changes no result, and on processors without it, it does nothing.
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Most lines that are asked for at a time: a core keeps about a dozen misses under way.
+/// Most lines in one prefetch: a core keeps about a dozen misses under way.
 const MOST_LINES: usize = 8;
 
-/// Asks for the first few hundred of these bytes, which will be read soon.
+/// Prefetches the first few hundred of these bytes, which will be read soon.
 ///
 /// # Example
 /// ```
@@ -22,7 +22,7 @@ pub fn prefetch(bytes: &[u8]) {
     }
 }
 
-/// Asks for the line that this address lies in.
+/// Prefetches the line that this address lies in.
 #[inline]
 pub(crate) fn prefetch_line(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -46,15 +46,15 @@ impl<T> ArcSwap<T> {
     }
 }
 
-/// Stands between a store and a load that are both `SeqCst` and must not change places. Under loom,
-/// which takes `SeqCst` accesses for acquire and release, it is a fence; elsewhere nothing.
+/// Keeps a `SeqCst` store and a later `SeqCst` load in order. Loom treats `SeqCst` accesses as
+/// acquire and release, so under loom this is a fence; elsewhere it is nothing.
 #[inline(always)]
 pub(crate) fn store_before_load() {
     #[cfg(loom)]
     loom::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// Lets others run: called by who waits for another thread to finish what takes microseconds.
+/// Lets other threads run. A thread calls it while it waits microseconds for another thread.
 pub(crate) fn wait_a_moment(tries: u32) {
     #[cfg(loom)]
     let _ = (tries, loom::thread::yield_now());
@@ -62,21 +62,22 @@ pub(crate) fn wait_a_moment(tries: u32) {
     if tries < 100 { std::hint::spin_loop() } else { std::thread::yield_now() }
 }
 
-/// Stands for the plain bytes of a record: written once before the record is published, read
-/// after. Costs nothing except under loom, where it reports a read that could race the write.
+/// Stands for the plain bytes of a record, which are written once before the record is published
+/// and read after. It costs nothing except under loom, where it reports a read that could race the
+/// write.
 #[cfg(not(loom))]
 #[derive(Clone, Copy)]
 pub(crate) struct Written;
 
 #[cfg(not(loom))]
 impl Written {
-    /// Call where the bytes are written.
+    /// Notes the write of the bytes. Called where they are written.
     #[inline]
     pub(crate) fn now() -> Written {
         Written
     }
 
-    /// Call before the bytes are read.
+    /// Checks a read of the bytes. Called before they are read.
     #[inline]
     pub(crate) fn check(&self) {}
 }
@@ -97,15 +98,15 @@ impl Written {
     }
 }
 
-/// The value of 8 bytes of a record, a word that may change as long as nothing newer lies on it.
-/// It lies in the arena like any value and is only ever touched by whole atomic accesses. Under
-/// loom, whose atomics are larger, the word is here instead.
+/// The value of 8 bytes of a record: a word that may change while it is the newest. It lies in the
+/// arena like any value, and all accesses to it are whole and atomic. Under loom, whose atomics are
+/// larger, the word is here instead.
 #[cfg(not(loom))]
 pub(crate) struct Word;
 
 #[cfg(not(loom))]
 impl Word {
-    /// The word of a record that is being written, if its value is one.
+    /// Returns the word of a record that is being written, if its value is one.
     #[inline(always)]
     pub(crate) fn of(_value: &[u8]) -> Word {
         Word
@@ -118,8 +119,8 @@ impl Word {
     pub(crate) unsafe fn load(&self, at: *const u8) -> [u8; 8] {
         // SAFETY: by the caller's promise.
         let word = unsafe { AtomicU64::from_ptr(at.cast_mut().cast()) };
-        // Acquire: pairs with the Release in `store`. Whoever saw what was written last sees what
-        // was written before, also to other keys.
+        // Acquire: pairs with the Release in `store`. A thread that sees the last write also sees
+        // the earlier writes, also to other keys.
         word.load(Ordering::Acquire).to_ne_bytes()
     }
 

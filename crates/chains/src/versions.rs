@@ -1,25 +1,26 @@
 //! The chain of one key: from the newest version a reader may see to the oldest.
 //!
 //! Versions are a linked list with one extra pointer each, Myers' jump pointer ("An applicative
-//! random-access stack", 1983): pushing is O(1), and finding the newest version at or below a
-//! sequence number is O(log n), however many versions came after an old snapshot (H18).
+//! random-access stack", 1983). A push is O(1). Finding the newest version at or below a sequence
+//! number is O(log n), however many versions came after an old snapshot (H18).
 //!
 //! ```text
 //! depth  0 ◄─ 1 ◄─ 2 ◄─ 3 ◄─ 4 ◄─ 5 ◄─ 6 ◄─ 7
 //! jump      0    1    0    3    4    3    0
 //! ```
 //!
-//! A folded version takes the place of those it stands for: depth and jump are as if they were not
-//! there. Whoever may see a part of them only leaves for `unfolded` when it stands just above what
-//! it may see (H3), and goes on among them in the same way; they lead down to where it came from.
+//! A folded version replaces the versions that it stands for: depth and jump are as if they were
+//! not there. A reader that may see only a part of them follows `unfolded` when it stands just
+//! above what it may see (H3). It walks among them in the same way, and they lead back down to the
+//! main chain.
 //!
 //! ```text
 //! S = 100    F.110 ─► .79      .79 is the newest of this path up to 100, but F.110 begins at 80:
 //!             └► .110 … .101 ─► .100 ─► … .80 ─► .79                so .100 it is
 //! ```
 //!
-//! Depth 0 is the version inside the node; being the oldest it also tells whether a reader sees
-//! anything of the key at all.
+//! Depth 0 is the version inside the node. It is the oldest, so it also tells whether a reader sees
+//! any version of the key.
 
 use crate::bytes::ValueBytes;
 use crate::chains::Node;
@@ -30,18 +31,18 @@ use crate::sync::Ordering;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Version<'a> {
-    /// When it was written.
+    /// The sequence number of the write.
     pub seqno: u64,
-    /// What it does.
+    /// Its effect on the key.
     pub kind: u8,
-    /// By which operator.
+    /// The operator of a merge.
     pub operator: u32,
     /// Its value.
     pub value: ValueBytes<'a>,
 }
 
 impl Version<'_> {
-    /// Bytes of the value.
+    /// Returns the bytes of the value.
     #[inline]
     pub fn value_len(&self) -> usize {
         self.value.len()
@@ -80,11 +81,11 @@ impl std::iter::FusedIterator for Versions<'_> {}
 
 #[cfg(test)]
 thread_local! {
-    /// How many versions this thread looked at while it sought.
+    /// How many versions this thread looked at during searches.
     static STEPS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-/// What is needed to walk: where a version stands in its chain.
+/// The data for a step: where a version stands in its chain.
 #[derive(Clone, Copy)]
 struct Step {
     seqno_kind: u64,
@@ -95,13 +96,13 @@ struct Step {
 }
 
 impl<'a> Node<'a> {
-    /// Whether a reader sees any version: the oldest is the one inside the node.
+    /// Returns whether a reader sees any version: the oldest is the one inside the node.
     #[inline]
     pub(crate) fn is_visible(&self, max_word: u64) -> bool {
         self.record.seqno_kind <= max_word
     }
 
-    /// The link to the newest version whose packed word is at most `max_word`.
+    /// Returns the link to the newest version whose packed word is at most `max_word`.
     #[inline]
     pub(crate) fn newest_visible(&self, max_word: u64) -> Option<u32> {
         if !self.is_visible(max_word) {
@@ -132,14 +133,14 @@ impl<'a> Node<'a> {
         Some(at)
     }
 
-    /// The link to the newest version, published to readers or not.
+    /// Returns the link to the newest version, published to readers or not.
     #[inline]
     pub(crate) fn newest(&self) -> u32 {
         // Acquire: pairs with the Release in `Writer`, so the version is completely written.
         self.record.newest.load(Ordering::Acquire)
     }
 
-    /// The link below `link`.
+    /// Returns the link below `link`.
     ///
     /// # Safety
     /// `link` is an acquired link of this chain.
@@ -152,7 +153,7 @@ impl<'a> Node<'a> {
         Some(unsafe { self.version(link) }.older)
     }
 
-    /// The version of `link`.
+    /// Returns the version of `link`.
     ///
     /// # Safety
     /// `link` is an acquired link of this chain.
@@ -168,7 +169,7 @@ impl<'a> Node<'a> {
         Version { seqno: seqno_kind >> 8, kind: seqno_kind as u8, operator, value }
     }
 
-    /// Packed word and depth of the version of `link`.
+    /// Returns the packed word and depth of the version of `link`.
     ///
     /// # Safety
     /// `link` is an acquired link of this chain.
@@ -179,8 +180,9 @@ impl<'a> Node<'a> {
         (step.seqno_kind, step.depth)
     }
 
-    /// Where a version pushed onto `parent` jumps to: past the jump of its jump if both jumps
-    /// are of the same length, else only to its parent. Lengths are then 1, 1, 3, 1, 1, 3, 7, …
+    /// Returns where a version pushed onto `parent` jumps to: past the jump of its jump if both
+    /// jumps are of the same length, else only to its parent. Lengths are then 1, 1, 3, 1, 1, 3, 7,
+    /// …
     ///
     /// # Safety
     /// `parent` is an acquired link of this chain.
@@ -221,8 +223,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// What a flush for `snapshots` (ascending) shows in place of `link`: a folded version gives
-    /// way to what it was folded of if one of them sees a part of it.
+    /// Returns what a flush for `snapshots` (ascending) shows in place of `link`. If one of them
+    /// sees only a part of a folded version, the versions it stands for replace it.
     ///
     /// # Safety
     /// `link` is an acquired link of this chain.
@@ -246,7 +248,7 @@ impl<'a> Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The versions a reader at `max_seqno` sees, newest first.
+    /// Iterates over the versions that a reader at `max_seqno` sees, newest first.
     #[inline]
     pub fn versions(&self, max_seqno: u64) -> Versions<'a> {
         Versions::new(*self, max_seqno)

@@ -1,8 +1,8 @@
 //! The one writer of a memtable.
 //!
-//! Invariant: a record is written completely, then published by one Release store: a new key by
-//! its slot and by the length of the key list, a further version by the node's `newest`. Nothing of
-//! it changes later but the word of a value of 8 bytes, and that only while the version is the
+//! Invariant: a record is written completely, then published by one Release store. A new key is
+//! published by its slot and by the length of the key list, a further version by the node's
+//! `newest`. Later only the word of a value of 8 bytes changes, and only while the version is the
 //! newest and no folded one stands for it.
 
 use std::cell::UnsafeCell;
@@ -21,7 +21,7 @@ use crate::layout::{
 use crate::planted::{Fault, planted};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Word, Written};
 
-/// The memtable has no room for the record; it is unchanged. Seal it and start another.
+/// The memtable has no room for the record, and is unchanged. Seal it and start another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -33,41 +33,41 @@ impl fmt::Display for Full {
 
 impl std::error::Error for Full {}
 
-/// Most bytes a record can take: exact if its key is new, a little more than needed if not.
+/// Returns the most bytes that a record can use: exact for a new key, a little too much otherwise.
 #[inline]
 pub fn bytes_needed(key_len: usize, value_len: usize) -> usize {
     NODE + Placement::of(key_len, value_len).spill_bytes(key_len, value_len)
 }
 
-/// Bytes that [`Writer::fold_newest`] takes for a value of this length.
+/// Returns the bytes that [`Writer::fold_newest`] uses for a value of this length.
 #[inline]
 pub fn folded_bytes_needed(value_len: usize) -> usize {
     FOLDED_EXTRA + version_bytes(value_len)
 }
 
-/// A record but for its key. Kind and operator are the caller's numbers.
+/// A record without its key. Kind and operator are the caller's numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct NewRecord<'a> {
-    /// When it was written.
+    /// The sequence number of the write.
     pub seqno: u64,
-    /// What it does.
+    /// Its effect on the key.
     pub kind: u8,
-    /// By which operator.
+    /// The operator of a merge.
     pub operator: u32,
     /// Its value.
     pub value: &'a [u8],
 }
 
-/// What became of a record.
+/// How a record was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
-    /// It is the newest version, the key's so-manyth.
+    /// It is the newest version; the key has this many.
     Version(u32),
     /// It was folded into the newest version.
     InPlace,
 }
 
-/// The right to write into a [`Chains`]. There is one, it is not `Clone`, and writing takes it
+/// The right to write into a [`Chains`]. There is only one: it is not `Clone`, and writing takes it
 /// by `&mut`.
 pub struct Writer {
     chains: Arc<Chains>,
@@ -86,7 +86,7 @@ struct Ends {
     covered: u64,
 }
 
-/// What is laid on a chain.
+/// The part of a version that a write lays on a chain.
 #[derive(Clone, Copy)]
 struct Payload<'a> {
     seqno_kind: u64,
@@ -94,7 +94,7 @@ struct Payload<'a> {
     value: &'a [u8],
 }
 
-/// What a folded version stands for.
+/// The versions that a folded version stands for.
 #[derive(Clone, Copy)]
 struct Folded {
     /// The newest version below.
@@ -111,14 +111,14 @@ impl Writer {
         Writer { chains, ends: Ends { growth, nodes: 0, low, records: 0, covered: 0 } }
     }
 
-    /// What this writes into.
+    /// Returns the memtable that this writes into.
     pub fn chains(&self) -> &Arc<Chains> {
         &self.chains
     }
 
-    /// Notes that keys were deleted by a range at `seqno`: what is written over older versions is
-    /// told to cursors that may jump over them. To be called before that delete is published, and
-    /// between what was written before it and what is written after it.
+    /// Notes that a range delete at `seqno` deleted keys. Cursors that may jump over older versions
+    /// then learn of writes over them. Called before that delete is published, and between the
+    /// writes before it and those after it.
     pub fn note_range_delete(&mut self, seqno: u64) {
         self.ends.covered = seqno;
         let revived = self.chains.revived.count();
@@ -127,7 +127,8 @@ impl Writer {
 
     /// Adds a record: a new key, or the newest version of one.
     ///
-    /// `hash` is the key's, always the same for the same key, with all 64 bits well mixed.
+    /// `hash` is the key's hash. It is always the same for the same key, with all 64 bits well
+    /// mixed.
     ///
     /// # Errors
     /// [`Full`] if there is no room, also for keys and values of 4 GiB and more.
@@ -149,10 +150,10 @@ impl Writer {
         self.insert_or_fold(hash, key, record, crate::layout::MAX_SEQNO, |_| None).map(|_| ())
     }
 
-    /// Adds a record like [`Writer::insert`], or folds it into the key's newest version in place:
-    /// if that is of the same kind and operator, has a value of 8 bytes and a sequence number above
-    /// `floor`, and `fold` makes of its value another. The version keeps its sequence number. A
-    /// folded version never changes: what it was folded of would not have the write.
+    /// Adds a record like [`Writer::insert`], or folds it into the key's newest version in place.
+    /// It folds if that version has the same kind and operator, a value of 8 bytes, and a sequence
+    /// number above `floor`, and if `fold` makes a new value. The version keeps its sequence
+    /// number. A folded version never changes: the versions it stands for would lack the write.
     ///
     /// No reader may depend on the version as it was; see [`Pins`](crate::Pins).
     ///
@@ -199,14 +200,14 @@ impl Writer {
     }
 
     /// Lays a folded version on a key's chain that stands for the `count` newest versions there;
-    /// [`Node::foldable`] shows them. Reads at or above the newest one's sequence number, which is
-    /// also the folded one's, see it, all others see what it was folded of.
+    /// [`Node::foldable`] shows them. It has the sequence number of the newest of them. Reads at or
+    /// above that number see it, and all other reads see the versions it stands for.
     ///
     /// # Errors
     /// [`Full`] if there is no room.
     ///
     /// # Panics
-    /// If there are not so many that may be folded, or fewer than two.
+    /// If fewer than `count` versions may be folded, or `count` is less than two.
     pub fn fold_newest(
         &mut self,
         hash: u64,
@@ -238,7 +239,7 @@ impl Writer {
     }
 }
 
-/// Folds a record into the newest version of a node. Whether that was possible.
+/// Folds a record into the newest version of a node. Returns whether that was possible.
 #[inline]
 fn fold_in_place(
     node: Node<'_>,
@@ -279,7 +280,7 @@ fn fold_in_place(
 }
 
 impl Ends {
-    /// Bytes between the two regions.
+    /// Returns the bytes between the two regions.
     fn free(&self) -> usize {
         self.low - self.nodes as usize * NODE
     }
@@ -315,7 +316,7 @@ impl Ends {
             word: Word::of(payload.value),
         };
         // SAFETY: [end of nodes, low) is free and large enough for the node, [low, self.low) for
-        // the spill; nobody else knows these bytes yet, and there is no other writer.
+        // the spill; no other code knows these bytes yet, and there is no other writer.
         unsafe {
             let node = chains.node_at(self.nodes);
             node.write(record);
@@ -332,7 +333,7 @@ impl Ends {
         let number = self.nodes;
         self.nodes += 1;
         self.publish_low(chains, low);
-        // Release: whoever sees the length sees the nodes below it whole.
+        // Release: a thread that sees the length sees the whole nodes below it.
         chains.published.nodes.store(self.nodes, Ordering::Release);
         chains.index.fill(&chains.arena, &mut self.growth, hash, number, vacant);
         let tables_end = self.growth.used_until() as u64;
@@ -340,7 +341,7 @@ impl Ends {
         Ok(())
     }
 
-    /// Adds a version to a key. How many versions that makes.
+    /// Adds a version to a key. Returns how many versions the key now has.
     #[inline]
     fn push_version(
         &mut self,
@@ -375,7 +376,7 @@ impl Ends {
             written: Written::now(),
             word: Word::of(payload.value),
         };
-        // SAFETY: [low, self.low) is free and as long as record and value together; nobody else
+        // SAFETY: [low, self.low) is free and as long as record and value together; no other code
         // knows these bytes yet, and there is no other writer.
         unsafe {
             let at = node.chains.arena.at(low);
@@ -391,7 +392,7 @@ impl Ends {
         if is_revived && !planted(Fault::ReviveEarly) {
             node.chains.revived.note(number);
         }
-        // Relaxed: a figure, and only the writer stores it.
+        // Relaxed: for statistics, and only the writer stores it.
         let versions = node.record.versions.load(Ordering::Relaxed).wrapping_add(1);
         node.record.versions.store(versions, Ordering::Relaxed);
         Ok(versions)
@@ -424,8 +425,8 @@ impl Ends {
             written: Written::now(),
             word: Word::of(payload.value),
         };
-        // SAFETY: [low, self.low) is free and as long as record, extra word and value together;
-        // nobody else knows these bytes yet, and there is no other writer.
+        // SAFETY: [low, self.low) is free and as long as record, extra word and value together; no
+        // other code knows these bytes yet, and there is no other writer.
         unsafe {
             let at = node.chains.arena.at(low);
             at.cast().write(record);
@@ -441,7 +442,7 @@ impl Ends {
     fn publish_version(&mut self, node: Node<'_>, low: usize) {
         self.publish_low(node.chains, low);
         let order = if planted(Fault::RelaxedLink) { Ordering::Relaxed } else { Ordering::Release };
-        // Release: whoever sees the link sees the version whole, and so all it leads to.
+        // Release: a thread that sees the link sees the whole version, and all it leads to.
         node.record.newest.store((low / UNIT) as u32, order);
     }
 
@@ -449,13 +450,13 @@ impl Ends {
     #[inline]
     fn publish_low(&mut self, chains: &Chains, low: usize) {
         self.low = low;
-        // Relaxed: a figure.
+        // Relaxed: for statistics.
         chains.published.low.store((low / UNIT) as u32, Ordering::Relaxed);
     }
 }
 
 /// # Safety
-/// `to` is followed by `bytes.len()` bytes that nobody else reads or writes.
+/// `to` is followed by `bytes.len()` bytes that no other thread reads or writes.
 #[inline]
 unsafe fn copy(bytes: &[u8], to: NonNull<u8>) {
     // SAFETY: by the caller's promise; bytes the caller borrows cannot be free ones.

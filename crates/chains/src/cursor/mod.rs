@@ -1,10 +1,10 @@
 //! A cursor over the records of a memtable, in both directions.
 //!
 //! Records come in the order (key ascending, sequence number descending). The cursor merges the
-//! sorted stretches that cover the key list; each is a source with a position.
-//! Invariant, also when it stands before the first or behind the last key: the position of every
-//! source is the number of its keys before the current one, so the next key is the least one *at*
-//! a position, and the previous the greatest one *before* a position. Turning round is free.
+//! sorted stretches that cover the key list; each is a source with a position. Invariant: the
+//! position of every source is the number of its keys before the current one. This also holds
+//! before the first and behind the last key. So the next key is the least one *at* a position, and
+//! the previous key is the greatest one *before* a position. Changing direction costs nothing.
 
 mod partial;
 
@@ -24,13 +24,13 @@ use crate::pinned::PinnedBytes;
 use crate::planted::{Fault, planted};
 use crate::versions::{Version, Versions};
 
-/// A stretch and where the cursor is in it.
+/// A stretch and the cursor's position in it.
 struct Source {
     stretch: Arc<Stretch>,
     rebase: Rebase,
     /// How many of its keys are before the current one.
     at: usize,
-    /// Up to which entry the walk fetched ahead.
+    /// The entry up to which the walk has prefetched.
     fetched: usize,
     /// It is a window, and keys of its nodes lie before it.
     ends_below: bool,
@@ -39,7 +39,7 @@ struct Source {
 }
 
 impl Source {
-    /// Entry `index` as comparable with those of other sources.
+    /// Returns entry `index` in a form that compares with those of other sources.
     #[inline]
     fn entry(&self, index: usize) -> Option<Entry> {
         let entry = *self.stretch.entries().get(index)?;
@@ -56,41 +56,41 @@ enum Position {
     At { source: usize, node: u32, link: u32 },
 }
 
-/// Walks the records that a reader sees, both ways. It owns what it needs: it keeps the memtable
-/// alive and shows its keys as they were when it was created (later keys and versions have
-/// sequence numbers above its own). A new cursor stands nowhere: seek first.
+/// Walks the records that a reader sees, in both directions. It keeps the memtable alive and shows
+/// its keys as of its creation: later keys and versions have sequence numbers above its own. A new
+/// cursor stands nowhere: seek first.
 pub struct Cursor {
     chains: Arc<Chains>,
     max_seqno: u64,
     max_word: u64,
-    /// Snapshots that must find what they see, ascending: a folded version of which one of them
-    /// sees a part is shown unfolded. Empty where `max_seqno` alone decides.
+    /// Snapshots that must find what they see, ascending. If one of them sees only a part of a
+    /// folded version, the cursor shows it unfolded. Empty if `max_seqno` alone decides.
     snapshots: Box<[u64]>,
     sources: SmallVec<[Source; 6]>,
-    /// While the last source is a window of keys that are not sorted.
+    /// Set while the last source is a window of unsorted keys.
     partial: Option<Partial>,
     position: Position,
-    /// Links of the current key's versions from the newest to the current one; empty until
-    /// somebody goes backwards among them.
+    /// Links of the current key's versions from the newest to the current one. Empty until the
+    /// cursor goes backwards among them.
     trail: Vec<u32>,
     lookahead: Lookahead,
-    /// Keys found gone; of each source the last run. Empty until a key was.
+    /// Keys found gone: the last run of each source. Empty until a key was found.
     gone: Vec<Gathered>,
 }
 
 /// A run of keys found gone that grows as the cursor walks.
 struct Gathered {
     run: GoneRun,
-    /// Keys of it that are not noted beside the stretch yet.
+    /// Its keys that are not yet noted beside the stretch.
     unnoted: usize,
-    /// The last range delete under which there were few neighbours.
+    /// The last range delete that removed few neighbours.
     barren: u64,
 }
 
 /// Keys that a cursor gathers before it notes them. A later cursor walks over at most this many.
 const NOTED_EVERY: usize = if cfg!(any(miri, loom)) { 2 } else { 32 };
 
-/// Which way a cursor jumps.
+/// The direction of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// To larger keys.
@@ -161,8 +161,8 @@ impl Cursor {
         self.land();
     }
 
-    /// The first half of a [`Cursor::seek`]: finds the place, and asks for the memory that the
-    /// second half, [`Cursor::land`], looks at. Until then the cursor stands nowhere.
+    /// Does the first half of a [`Cursor::seek`]: finds the place, and prefetches the memory that
+    /// the second half, [`Cursor::land`], reads. Until then the cursor stands nowhere.
     pub fn approach(&mut self, key: &[u8]) {
         self.position = Position::Nowhere;
         self.rank_sources(key);
@@ -174,7 +174,7 @@ impl Cursor {
         }
     }
 
-    /// The second half of a [`Cursor::seek`], after a [`Cursor::approach`].
+    /// Does the second half of a [`Cursor::seek`], after a [`Cursor::approach`].
     pub fn land(&mut self) {
         self.land_forward();
     }
@@ -221,12 +221,12 @@ impl Cursor {
     }
 
     /// Moves on from a key that is gone for a reader at `seqno`: deleted, or older than the range
-    /// deletes that `cover` it. Jumps over neighbours that were found gone before, or are under the
-    /// same deletes, but not to `limit` or beyond. Answers whether the key was gone; if not, the
-    /// cursor stays.
+    /// deletes that `cover` it. It jumps over neighbours that were found gone before, or are under
+    /// the same deletes, but not to `limit` or beyond. Returns whether the key was gone; if not,
+    /// the cursor stays.
     ///
-    /// Where other places may hold older records of the keys passed, those are to be hidden by the
-    /// caller: it gives the next of their keys as `limit`.
+    /// If other sources may hold older records of the keys passed, the caller must hide those: it
+    /// gives the next of their keys as `limit`.
     pub fn pass_gone(
         &mut self,
         way: Way,
@@ -261,7 +261,7 @@ impl Cursor {
                 self.land_forward();
             }
             Way::Backward => {
-                // The limit itself is not passed; it may be the entry at its rank.
+                // The jump does not pass the limit itself, which may be the entry at its rank.
                 let start = to.map_or(*at, |run| run.entries.start);
                 *at = start.max(rank.map_or(0, |rank| (rank + 1).min(*at)));
                 self.land_backward();
@@ -270,8 +270,8 @@ impl Cursor {
         true
     }
 
-    /// Adds a key to the run of its source, and notes the run now and then. The run that the key is
-    /// in, if it is known to be longer.
+    /// Adds a key to the run of its source, and notes the run now and then. Returns the run that
+    /// the key is in, if a longer one is known.
     fn gather(&mut self, source: usize, key: GoneRun) -> Option<GoneRun> {
         let nothing = || Gathered { run: GoneRun::default(), unnoted: 0, barren: 0 };
         if self.gone.is_empty() {
@@ -303,8 +303,8 @@ impl Cursor {
         Some(known)
     }
 
-    /// Notes what lies around a source's key under a range delete. The run that the key is in, if
-    /// that is worth a jump.
+    /// Notes the keys around a source's key under a range delete. Returns the run that the key is
+    /// in, if that is worth a jump.
     fn gather_covered(&mut self, source: usize, cover: Cover<'_>) -> Option<GoneRun> {
         let Gathered { run, unnoted, barren } = &mut self.gone[source];
         if *barren == cover.seqno {
@@ -326,8 +326,8 @@ impl Cursor {
         known
     }
 
-    /// Tells that so many of the current key's [`Cursor::versions`] were looked at: of the keys to
-    /// come as many are fetched ahead.
+    /// Notes how many of the current key's [`Cursor::versions`] the caller looked at. The cursor
+    /// prefetches as many of the next keys.
     #[inline]
     pub fn looked_at(&mut self, versions: usize) {
         self.lookahead.looked_at(versions);
@@ -348,13 +348,13 @@ impl Cursor {
         }
     }
 
-    /// Whether the cursor stands at a record.
+    /// Returns whether the cursor stands at a record.
     #[inline]
     pub fn valid(&self) -> bool {
         self.position != Position::Nowhere
     }
 
-    /// The key.
+    /// Returns the key.
     ///
     /// # Panics
     /// If the cursor is not [`valid`](Cursor::valid), as do all of the following.
@@ -363,31 +363,31 @@ impl Cursor {
         self.current().0.key()
     }
 
-    /// When the record was written.
+    /// Returns the sequence number of the record.
     #[inline]
     pub fn seqno(&self) -> u64 {
         self.version().seqno
     }
 
-    /// What the record does.
+    /// Returns the kind of the record.
     #[inline]
     pub fn kind(&self) -> u8 {
         self.version().kind
     }
 
-    /// By which operator.
+    /// Returns the operator of the record.
     #[inline]
     pub fn operator(&self) -> u32 {
         self.version().operator
     }
 
-    /// The value.
+    /// Returns the value.
     #[inline]
     pub fn value(&self) -> ValueBytes<'_> {
         self.version().value
     }
 
-    /// All of the record but its key.
+    /// Returns the record without its key.
     #[inline]
     pub fn version(&self) -> Version<'_> {
         let (node, link) = self.current();
@@ -395,35 +395,35 @@ impl Cursor {
         unsafe { node.version_at(link) }
     }
 
-    /// All versions of the key that the cursor shows, newest first, wherever among them it is.
+    /// Returns all versions of the key that the cursor shows, newest first, wherever the cursor is.
     #[inline]
     pub fn versions(&self) -> Versions<'_> {
         self.current().0.versions(self.max_seqno)
     }
 
-    /// How many versions the key was given, those included that the cursor does not show.
+    /// Returns how many versions the key was given, including those that the cursor does not show.
     #[inline]
     pub fn version_count(&self) -> u32 {
         self.current().0.version_count()
     }
 
-    /// The key, pinned.
+    /// Returns the key, pinned.
     pub fn pinned_key(&self) -> PinnedBytes {
         PinnedBytes::pin(&self.chains, self.key())
     }
 
-    /// The value, pinned.
+    /// Returns the value, pinned.
     #[inline]
     pub fn pinned_value(&self) -> PinnedBytes {
         PinnedBytes::new(&self.chains, self.version())
     }
 
-    /// How many sorted stretches of keys it merges (H17).
+    /// Returns how many sorted stretches of keys it merges (H17).
     pub fn stretches(&self) -> usize {
         self.sources.len()
     }
 
-    /// The memtable.
+    /// Returns the memtable.
     pub fn chains(&self) -> &Arc<Chains> {
         &self.chains
     }
@@ -442,7 +442,7 @@ impl Cursor {
         unsafe { self.chains.node(number) }
     }
 
-    /// The link to the newest version of a node that the cursor shows.
+    /// Returns the link to the newest version of a node that the cursor shows.
     #[inline]
     fn newest(&self, node: Node<'_>) -> Option<u32> {
         let newest = node.newest_visible(self.max_word)?;
@@ -450,7 +450,7 @@ impl Cursor {
         Some(unsafe { node.unfolded_for(newest, &self.snapshots) })
     }
 
-    /// The link below `link` that the cursor shows.
+    /// Returns the link below `link` that the cursor shows.
     ///
     /// # Safety
     /// `link` is an acquired link of the node's chain.
@@ -508,7 +508,7 @@ impl Cursor {
         self.position = Position::Nowhere;
     }
 
-    /// The least entry at a position. None where a window ends, behind which it may lie.
+    /// Returns the least entry at a position; `None` where a window ends that it may lie behind.
     #[inline]
     fn least_at(&self) -> Option<(usize, Entry)> {
         let (first, others) = self.sources.split_first()?;
@@ -527,7 +527,8 @@ impl Cursor {
         least
     }
 
-    /// The greatest entry before a position. None where a window begins, before which it may lie.
+    /// Returns the greatest entry before a position; `None` where a window begins that it may lie
+    /// before.
     #[inline]
     fn greatest_before(&self) -> Option<(usize, Entry)> {
         let mut greatest: Option<(usize, Entry)> = None;
@@ -545,7 +546,7 @@ impl Cursor {
         greatest
     }
 
-    /// Nothing is fetched ahead of the place that the cursor is about to be positioned at.
+    /// Forgets the prefetched entries: the cursor is about to be positioned elsewhere.
     fn begin_walk(&mut self) {
         self.lookahead = Lookahead::default();
         for source in &mut self.sources {
@@ -553,7 +554,7 @@ impl Cursor {
         }
     }
 
-    /// After the cursor moved to the current entry of a source: fetches what follows there.
+    /// Prefetches what follows, after the cursor moved to the current entry of a source.
     #[inline]
     fn look_ahead(&mut self, source: usize, direction: Direction) {
         let Source { stretch, at, fetched, .. } = &mut self.sources[source];
@@ -579,7 +580,7 @@ impl Cursor {
     }
 }
 
-/// Sources for all keys that there are.
+/// Makes sources for all keys.
 fn all_sources(chains: &Chains) -> SmallVec<[Source; 6]> {
     let (shared, tail) = chains.order.covering(chains);
     sources_of(chains, shared.iter().chain(&tail))
@@ -614,15 +615,15 @@ impl fmt::Debug for Cursor {
 }
 
 impl Chains {
-    /// A cursor over what a reader at `max_seqno` sees. Take the sequence number first: the
-    /// cursor need not walk keys that come later.
+    /// Makes a cursor over what a reader at `max_seqno` sees. Get the sequence number before the
+    /// cursor: the cursor may leave out keys that come later.
     pub fn cursor(self: &Arc<Self>, max_seqno: u64) -> Cursor {
         Cursor::new(Arc::clone(self), max_seqno)
     }
 
-    /// A cursor over all records, for a flush that must give each of `snapshots` (ascending) what
-    /// it sees: it shows a folded version only if none of them sees a part of it, else what it
-    /// was folded of.
+    /// Makes a cursor over all records, for a flush that must write what each of `snapshots`
+    /// (ascending) sees. If one of them sees only a part of a folded version, the cursor shows the
+    /// versions it stands for instead.
     pub fn cursor_for(self: &Arc<Self>, snapshots: &[u64]) -> Cursor {
         Cursor::for_snapshots(Arc::clone(self), snapshots)
     }

@@ -1,10 +1,9 @@
-//! A cursor over keys of which very many are not sorted yet.
+//! A cursor over very many unsorted keys.
 //!
-//! Its last source is a window of those around the place where it was positioned. When it is
-//! positioned elsewhere it takes another one, and looks what background threads have sorted
-//! meanwhile. When it walks out of the window it has the rest sorted, for everybody.
-//! Invariant: while the cursor stands at a record, the window holds the keys between which it
-//! stands.
+//! Its last source is a window of the keys around its position. When the cursor is repositioned, it
+//! takes another window and looks for keys that background threads sorted meanwhile. When it walks
+//! out of the window, it has the rest sorted, for all readers. Invariant: while the cursor stands
+//! at a record, the window holds the keys between which it stands.
 
 use std::sync::Arc;
 
@@ -28,8 +27,7 @@ impl Partial {
 }
 
 impl Cursor {
-    /// Makes sure that the sources hold the keys around a place, at which they are about to be
-    /// positioned.
+    /// Makes sure that the sources hold the keys around a place, before they are positioned there.
     #[inline]
     pub(super) fn cover(&mut self, place: Place<'_>) {
         if self.partial.is_some() {
@@ -56,7 +54,7 @@ impl Cursor {
         self.stand_at(place, sources, partial);
     }
 
-    /// Whether the keys on both sides of a place are in the window.
+    /// Returns whether the keys on both sides of a place are in the window.
     fn is_known(&self, window: &Source, place: Place<'_>) -> bool {
         let at = place.rank_in(&self.chains, &window.stretch);
         (at > 0 || !window.ends_below) && (at < window.stretch.len() || !window.ends_above)
@@ -76,14 +74,14 @@ impl Cursor {
             source.at = place.rank_in(&self.chains, &source.stretch);
             source.fetched = source.at;
         }
-        // From here on nothing panics: a comparator that did leaves the cursor as it was.
+        // From here on nothing panics: after a panic of the comparator the cursor is unchanged.
         self.sources = sources;
         self.partial = partial;
         self.gone.clear();
     }
 
-    /// The cursor goes to larger keys and found none. Has all sorted if there may be some behind
-    /// the window. Answers whether it did.
+    /// Handles a cursor that goes to larger keys and found none: sorts all keys if some may lie
+    /// behind the window. Returns whether it did.
     #[cold]
     pub(super) fn look_behind_window(&mut self) -> bool {
         let chains = Arc::clone(&self.chains);
@@ -92,7 +90,7 @@ impl Cursor {
             return false;
         };
         let last = key_of(&chains, last.node);
-        // Other sources stay behind where the cursor jumps in this one, over keys that are gone.
+        // Other sources stay behind if the cursor jumps in this one over keys that are gone.
         let others = self.sources.iter().filter_map(|source| source.entry(source.at));
         let next = others.min_by(|a, b| compare(&chains, *a, *b));
         let next = next.map(|next| key_of(&chains, next.node));
@@ -104,8 +102,8 @@ impl Cursor {
         true
     }
 
-    /// The cursor goes to smaller keys and found none. Has all sorted if there may be some before
-    /// the window. Answers whether it did.
+    /// Handles a cursor that goes to smaller keys and found none: sorts all keys if some may lie
+    /// before the window. Returns whether it did.
     #[cold]
     pub(super) fn look_before_window(&mut self) -> bool {
         let chains = Arc::clone(&self.chains);
@@ -126,7 +124,7 @@ impl Cursor {
         true
     }
 
-    /// The last source, if it is a window.
+    /// Returns the last source, if it is a window.
     fn window(&self) -> Option<&Source> {
         self.sources.last().filter(|_| self.partial.as_ref().is_some_and(|it| it.has_window))
     }
@@ -199,7 +197,7 @@ mod tests {
         }
     }
 
-    /// A cursor with windows shows what a sorted list does, wherever it goes.
+    /// A cursor with windows shows the same as a sorted list, wherever it goes.
     #[test]
     fn a_cursor_with_windows_walks_like_any_other() {
         let keys = if cfg!(miri) { 150 } else { 1000 };
@@ -250,8 +248,8 @@ mod tests {
         }
     }
 
-    /// What a range delete took away is passed in leaps, which lead to the ends of the window. Keys
-    /// that were written again lie in another source, and are not leapt over.
+    /// A cursor passes keys under a range delete in leaps, which lead to the ends of the window.
+    /// Keys that were written again lie in another source, and the cursor does not leap over them.
     #[test]
     fn a_cursor_with_windows_passes_what_is_gone() {
         let (seeds, keys, in_order) = if cfg!(miri) { (2, 120, 40) } else { (100, 400, 150) };

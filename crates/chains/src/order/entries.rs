@@ -1,8 +1,8 @@
 //! The entries of a stretch: an array that is made once.
 //!
-//! A large one, as each flush makes, has pages of its own, which go back to the system with it.
-//! What the allocator gets back of such sizes it may keep: glibc's does, in an arena for each
-//! thread that ever flushed. (Measured: 65 MB of holes after five flushes on nine threads.)
+//! A large array, as each flush makes one, has pages of its own. They return to the system with it.
+//! The allocator may keep freed memory of such sizes: glibc keeps it in an arena for each thread
+//! that ever flushed. (Measured: 65 MB of holes after five flushes on nine threads.)
 
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
@@ -14,8 +14,8 @@ use crate::order::stretch::Entry;
 /// From this size on an array has pages of its own.
 const MAPPED_FROM: usize = 64 << 10;
 
-/// From this size on an array asks for huge pages: the system hands out 8 of them instead of 4096
-/// for a million keys.
+/// From this size on an array asks for huge pages: for a million keys the system maps 8 of them
+/// instead of 4096 small ones.
 #[cfg(all(target_os = "linux", not(miri)))]
 const HUGE_FROM: usize = 4 << 20;
 
@@ -31,10 +31,10 @@ enum Memory {
 }
 
 impl Entries {
-    /// An array of the entries that an iterator gives, which are `len`.
+    /// Collects the entries that an iterator gives; there are `len` of them.
     ///
     /// # Panics
-    /// When they are not.
+    /// If there are more or fewer.
     pub(crate) fn of(len: usize, entries: impl Iterator<Item = Entry>) -> Entries {
         let bytes = len * size_of::<Entry>();
         let mapped = if bytes < MAPPED_FROM { None } else { map(bytes) };

@@ -1,26 +1,27 @@
 //! Order on demand (H17): no scan, no sort.
 //!
-//! The keys of a memtable lie in the order they came. Two threads may sort those behind the sorted
-//! part: a background thread, [`PIECE`] keys at a time while the memtable fills, and the thread
-//! that creates a cursor. Both make a new [`Stretch`] for everybody; a few keys a cursor sorts for
-//! itself alone. Stretches cover the key list from its start without a gap, are immutable, and the
-//! list of them is replaced as a whole, so readers take no lock.
+//! The keys of a memtable lie in the order of arrival. Two threads may sort the keys behind the
+//! sorted part: a background thread, [`PIECE`] keys at a time while the memtable fills, and the
+//! thread that creates a cursor. Both make a new [`Stretch`] for all readers; a few keys a cursor
+//! sorts for itself alone. Stretches cover the key list from its start without a gap. They are
+//! immutable, and their list is replaced as a whole, so readers take no lock.
 //!
 //! ```text
 //! key list   0 ─────────────────────────────────────────────── covered ────── length
 //! stretches  ├───────── 40 000 ──────────┼─── 4 100 ───┼─ 500 ─┤ private tail ┤
 //! ```
 //!
-//! One thread sorts at a time. A cursor that finds many unsorted keys waits for that thread: the
-//! same keys are not sorted twice. A cursor that finds very many waits for no thread and does not
-//! sort them: it sorts a piece for everybody, and of the rest a [`Window`] for itself.
+//! One thread sorts at a time. A cursor that finds many unsorted keys waits for that thread, so
+//! that the same keys are not sorted twice. A cursor that finds very many neither waits nor sorts
+//! them all: it sorts a piece for all readers, and of the rest a [`Window`] for itself.
 //!
-//! A new stretch swallows its left neighbours while they are at most [`GROWTH`] times as long, so
-//! lengths fall by that factor from left to right, few are live, and a key is merged a few times
-//! per factor of [`GROWTH`]. A merge that would become longer than [`MAX_FOREGROUND_MERGE`] is
-//! left to [`Order::merge_stretches`], which background threads call: cursors have no such spikes.
-//! Where there are no cursors, background threads leave up to [`MOST_PIECES`] as they are: merges
-//! beside a busy writer cost it more than they spare a cursor that may never come.
+//! A new stretch is merged with its left neighbours while they are at most [`GROWTH`] times as
+//! long. So lengths fall by that factor from left to right, there are few stretches, and a key is
+//! merged a few times per factor of [`GROWTH`]. A merge that would become longer than
+//! [`MAX_FOREGROUND_MERGE`] is left to [`Order::merge_stretches`], which background threads call.
+//! So cursors have no such latency spikes. Without cursors, background threads leave up to
+//! [`MOST_PIECES`] unmerged: merges beside a busy writer cost the writer more than they save a
+//! cursor that may never come.
 
 mod entries;
 mod stretch;
@@ -39,9 +40,9 @@ use crate::sync::{ArcSwap, AtomicU32, Mutex, MutexGuard};
 pub(crate) use stretch::{Entry, Rebase, Stretch, common_of, compare, key_of};
 pub(crate) use window::{Place, Window};
 
-/// Fewer unsorted keys than this are sorted by each cursor for itself. Measured with a new key
+/// Below this number of unsorted keys each cursor sorts them for itself. Measured with a new key
 /// before every cursor on a million keys: insert, cursor, seek and step take 1.2 to 2.6 µs together
-/// (idle and busy machine). Private tails of up to 4096 keys would cost tens (estimate).
+/// (idle and busy machine). Private tails of up to 4096 keys would take tens (estimate).
 pub(crate) const MIN_SHARED: usize = match () {
     () if cfg!(loom) => 2,
     () if cfg!(miri) => 8,
@@ -51,11 +52,11 @@ pub(crate) const MIN_SHARED: usize = match () {
 /// Factor between the lengths of neighbouring stretches.
 const GROWTH: usize = 8;
 
-/// Longest stretch that the creation of a cursor makes by merging: a few hundred microseconds.
+/// Longest stretch that creating a cursor makes by merging: a few hundred microseconds.
 const MAX_FOREGROUND_MERGE: usize = if cfg!(miri) { 256 } else { 64 << 10 };
 
-/// Keys that a background thread sorts at a time. One or two milliseconds: a cursor waits no longer
-/// for it, nor sorts many more itself. A piece fits a core's own cache.
+/// Keys that a background thread sorts at a time. It takes one or two milliseconds: a cursor waits
+/// no longer for it, nor sorts many more keys itself. A piece fits a core's own cache.
 pub(crate) const PIECE: usize = match () {
     () if cfg!(loom) => 2,
     () if cfg!(miri) => 64,
@@ -66,14 +67,14 @@ pub(crate) const PIECE: usize = match () {
 /// them takes some ten microseconds.
 const MOST_PIECES: usize = if cfg!(loom) { 1 } else { 64 };
 
-/// Most keys that a cursor sorts for itself while another thread sorts for everybody.
+/// Most keys that a cursor sorts for itself while another thread sorts for all readers.
 const MAX_PRIVATE: usize = match () {
     () if cfg!(loom) => 2,
     () if cfg!(miri) => 16,
     () => 4 << 10,
 };
 
-/// Unsorted keys from which on a cursor takes windows of them. To sort fewer takes two
+/// Number of unsorted keys from which on a cursor takes windows of them. Sorting fewer takes two
 /// milliseconds.
 const MIN_WINDOWED: usize = match () {
     () if cfg!(loom) => 4,
@@ -81,8 +82,8 @@ const MIN_WINDOWED: usize = match () {
     () => 64 << 10,
 };
 
-/// Keys that a cursor with a window sorts for everybody: half a millisecond. Where no background
-/// thread sorts, cursors do so together, none of them for long.
+/// Keys that a cursor with a window sorts for all readers: half a millisecond. Without a background
+/// thread, cursors do all the sorting together, and each for a short time only.
 const SHARE: u32 = match () {
     () if cfg!(loom) => 2,
     () if cfg!(any(miri, test)) => 16,
@@ -92,12 +93,12 @@ const SHARE: u32 = match () {
 /// Compares two keys.
 pub type CompareKeys = dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync;
 
-/// In which order a memtable shows its keys.
+/// The order in which a memtable shows its keys.
 #[derive(Clone)]
 pub enum KeyOrder {
-    /// The order of the bytes: sorts mostly by eight bytes at a time.
+    /// The order of the bytes. It sorts mostly by eight bytes at a time.
     Bytewise,
-    /// The caller's order. Keys that are equal in it must be the same bytes.
+    /// The caller's order. Keys that are equal in it must have the same bytes.
     Custom(Arc<CompareKeys>),
 }
 
@@ -128,17 +129,17 @@ pub(crate) type Stretches = Vec<Arc<Stretch>>;
 pub(crate) struct Order {
     keys: KeyOrder,
     stretches: ArcSwap<Stretches>,
-    /// Held by the thread that sorts keys: only that thread appends a stretch. It merges stretches,
-    /// too, but none that begin below `merging_below`.
+    /// Held by the thread that sorts keys: only that thread appends a stretch. It also merges
+    /// stretches, except those that begin below `merging_below`.
     sorting: Mutex<()>,
     /// Held by the background thread that merges. Taken before `sorting`.
     merging: Mutex<()>,
-    /// The node that ends what a background thread merges at this moment; 0 if none does. Stored by
-    /// a thread that holds both locks.
+    /// The node that ends what a background thread is merging; 0 if none does. Only a thread that
+    /// holds both locks stores it.
     merging_below: AtomicU32,
-    /// Whether there was a cursor since the last merge: then fewer stretches are worth more merges.
+    /// Whether a cursor came since the last merge. Fewer stretches are then worth more merges.
     walked: AtomicBool,
-    /// How many keys were sorted, private tails included. A figure.
+    /// How many keys were sorted, private tails included. For statistics.
     sorted: AtomicU64,
 }
 
@@ -159,7 +160,7 @@ impl Order {
         &self.keys
     }
 
-    /// Stretches that cover the whole key list, the last one perhaps private.
+    /// Returns stretches that cover the whole key list. The last one may be private.
     pub(crate) fn covering(&self, chains: &Chains) -> (Arc<Stretches>, Option<Arc<Stretch>>) {
         let mut stretches = self.stretches.load_full();
         let nodes = chains.nodes();
@@ -181,13 +182,13 @@ impl Order {
         (stretches, tail)
     }
 
-    /// Whether a cursor over nodes up to this one takes windows.
+    /// Returns whether a cursor over nodes up to this one takes windows.
     pub(crate) fn is_far_behind(&self, nodes: u32) -> bool {
         unsorted(&self.stretches.load(), nodes) >= MIN_WINDOWED
     }
 
-    /// Sorted stretches, and of the nodes behind them, up to `nodes`, those whose keys lie around a
-    /// place; no window if there are no such nodes.
+    /// Returns sorted stretches, and a window of the nodes behind them, up to `nodes`, whose keys
+    /// lie around a place. There is no window if there are no such nodes.
     pub(crate) fn window(
         &self,
         chains: &Chains,
@@ -227,13 +228,14 @@ impl Order {
         self.merge_in_background(chains, &parts);
     }
 
-    /// Whether [`Order::advance`] has something to do.
+    /// Returns whether [`Order::advance`] has work to do.
     pub(crate) fn wants_work(&self, chains: &Chains) -> bool {
         let stretches = self.stretches.load();
         unsorted(&stretches, chains.nodes()) >= PIECE || self.mergeable(&stretches).is_some()
     }
 
-    /// Sorts a piece of what is not sorted yet, and merges what is due. Whether there was any.
+    /// Sorts a piece of the unsorted keys, and does the merges that are due. Returns whether there
+    /// was work.
     pub(crate) fn advance(&self, chains: &Chains) -> bool {
         let sorted = {
             let _sorting = lock(&self.sorting);
@@ -252,7 +254,7 @@ impl Order {
         self.mergeable(&self.stretches.load()).is_some()
     }
 
-    /// Merges whatever is too close in length to its right neighbours.
+    /// Merges the stretches that are too close in length to their right neighbours.
     pub(crate) fn merge_stretches(&self, chains: &Chains) {
         let _merging = lock(&self.merging);
         let parts = {
@@ -272,7 +274,7 @@ impl Order {
         self.stretches.load().iter().map(|stretch| stretch.bytes()).sum()
     }
 
-    /// From which stretch on a background thread merges.
+    /// Returns the first stretch that a background thread should merge.
     fn mergeable(&self, stretches: &Stretches) -> Option<usize> {
         let walked = self.walked.load(Relaxed);
         if !walked && stretches.len() <= MOST_PIECES {
@@ -282,8 +284,8 @@ impl Order {
         first_mergeable(stretches.iter().map(|stretch| stretch.len()), growth)
     }
 
-    /// Makes a stretch of the keys behind the last one, up to `nodes`. Whether there were any. The
-    /// caller holds `sorting`.
+    /// Makes a stretch of the keys behind the last one, up to `nodes`. Returns whether there were
+    /// any. The caller holds `sorting`.
     fn sort_behind(&self, chains: &Chains, nodes: u32) -> bool {
         let behind = covered(&self.stretches.load())..nodes;
         if behind.is_empty() {
@@ -303,8 +305,8 @@ impl Order {
         Arc::new(Stretch::sort(chains, nodes))
     }
 
-    /// The stretches from this one on, which the caller merges without the lock on sorting. The
-    /// caller holds both locks.
+    /// Returns the stretches from this one on. The caller merges them without the lock on sorting.
+    /// It holds both locks now.
     fn begin_merge(&self, first: usize) -> Stretches {
         let stretches = self.stretches.load();
         self.merging_below.store(covered(&stretches), Relaxed);
@@ -319,8 +321,8 @@ impl Order {
 
     /// Merges the last stretch with left neighbours. The caller holds `sorting`.
     fn swallow_neighbours(&self, chains: &Chains) {
-        // Relaxed: stored under the lock that the caller holds; a 0 that comes later is soon
-        // enough.
+        // Relaxed: stored under the lock that the caller holds. Seeing a later 0 with delay does no
+        // harm.
         let below = match planted(Fault::MergeBesideMerge) {
             true => 0,
             false => self.merging_below.load(Relaxed),
@@ -334,7 +336,7 @@ impl Order {
         }
     }
 
-    /// Puts one stretch in the place of these neighbours, which no other thread merges.
+    /// Replaces these neighbours, which no other thread merges, with one stretch.
     fn merge(&self, chains: &Chains, parts: &[Arc<Stretch>]) {
         let Some(merged) = merge_all(chains, parts) else { return };
         let nodes = merged.nodes();
@@ -349,7 +351,7 @@ impl Order {
     }
 }
 
-/// However a merge ends, also by a panic of the comparator: others may merge those stretches.
+/// Ends a merge in every case, also after a panic of the comparator: others may then merge.
 struct EndOfMerge<'a>(&'a Order);
 
 impl Drop for EndOfMerge<'_> {
@@ -358,8 +360,8 @@ impl Drop for EndOfMerge<'_> {
     }
 }
 
-/// One stretch of these neighbours; `None` if there is nothing to merge. Of many, those of about
-/// the same length are merged first.
+/// Merges these neighbours into one stretch; `None` if there is nothing to merge. It first merges
+/// those of about the same length.
 fn merge_all(chains: &Chains, parts: &[Arc<Stretch>]) -> Option<Arc<Stretch>> {
     if parts.len() < 2 {
         return None;
@@ -378,7 +380,7 @@ fn merge_all(chains: &Chains, parts: &[Arc<Stretch>]) -> Option<Arc<Stretch>> {
     merged.into_iter().rev().reduce(|left, right| join(right, left))
 }
 
-/// Nothing a panic leaves behind is half done: lists of stretches are replaced as a whole.
+/// Ignores poisoning: lists of stretches are replaced as a whole, so a panic leaves none half done.
 fn lock(mutex: &Mutex<()>) -> MutexGuard<'_, ()> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -391,7 +393,7 @@ fn try_lock(mutex: &Mutex<()>) -> Option<MutexGuard<'_, ()>> {
     }
 }
 
-/// Up to which node the key list is sorted.
+/// Returns the node up to which the key list is sorted.
 fn covered(stretches: &Stretches) -> u32 {
     stretches.last().map_or(0, |stretch| stretch.nodes().end)
 }
@@ -404,7 +406,7 @@ fn lengths(stretches: &[Arc<Stretch>]) -> Vec<usize> {
     stretches.iter().map(|stretch| stretch.len()).collect()
 }
 
-/// How many left neighbours the last of these stretches merges with.
+/// Returns how many left neighbours the last of these stretches merges with.
 fn swallowed(lengths: &[usize], max_merge: usize) -> usize {
     let Some((&last, before)) = lengths.split_last() else { return 0 };
     let mut total = last;
@@ -419,7 +421,7 @@ fn swallowed(lengths: &[usize], max_merge: usize) -> usize {
     count
 }
 
-/// The first stretch that is at most `growth` times as long as all behind it.
+/// Returns the first stretch that is at most `growth` times as long as all behind it.
 fn first_mergeable(lengths: impl Iterator<Item = usize> + Clone, growth: usize) -> Option<usize> {
     let mut behind = lengths.clone().sum::<usize>();
     lengths.enumerate().find_map(|(index, length)| {
@@ -432,7 +434,8 @@ fn first_mergeable(lengths: impl Iterator<Item = usize> + Clone, growth: usize) 
 mod tests {
     use super::*;
 
-    /// Cursors at every so many keys: how many stretches live, and how often a key is merged.
+    /// Simulates cursors at every `step` keys: how many stretches live, and how often a key is
+    /// merged.
     fn simulate(keys: usize, step: usize, max_merge: usize) -> (usize, usize) {
         let (mut lengths, mut live, mut merged) = (Vec::new(), 0, 0);
         for _ in 0..keys / step {

@@ -1,10 +1,10 @@
 //! A sorted stretch of the key list.
 //!
-//! An entry holds eight bytes of its key, taken after what all keys of the stretch have in
-//! common, so that most comparisons touch no node: with keys like `user0000000000012345` the
-//! first eight bytes would say nothing (measured: 91 ns a key to sort against 23, H17).
-//! Invariant: entries are sorted by key; keys whose eight bytes are equal are told apart by the
-//! nodes. With a custom order the bytes say nothing and are all 0.
+//! An entry holds eight bytes of its key, taken behind the common prefix of all keys of the
+//! stretch. So most comparisons touch no node. With keys like `user0000000000012345` the first
+//! eight bytes would decide nothing (measured: 91 ns a key to sort against 23, H17). Invariant:
+//! entries are sorted by key. If the eight bytes of keys are equal, their nodes decide. With a
+//! custom order the bytes decide nothing and are all 0.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -22,16 +22,16 @@ pub(crate) struct Entry {
     pub(crate) node: u32,
 }
 
-/// Keys of a range of nodes, sorted: all of them, but for a window.
+/// Keys of a range of nodes, sorted: all of them, except in a window.
 pub(crate) struct Stretch {
     nodes: Range<u32>,
-    /// Bytes that all keys have in common, as far as known.
+    /// Length of the common prefix of all keys, as far as known.
     common: usize,
     entries: Entries,
-    /// The bytes of every [`SAMPLED`]th entry: a search looks at these first, because they are few
+    /// The bytes of every [`SAMPLED`]th entry. A search looks at these first, because they are few
     /// enough to stay in a cache.
     samples: Box<[u64]>,
-    /// Runs of keys that cursors found gone.
+    /// Runs of deleted keys that cursors found.
     pub(crate) gone: GoneRuns,
 }
 
@@ -113,7 +113,7 @@ impl Stretch {
         size_of_val(&*self.entries) + size_of_val(&*self.samples)
     }
 
-    /// How many keys are less than `key`.
+    /// Counts the keys less than `key`.
     pub(crate) fn rank(&self, chains: &Chains, key: &[u8]) -> usize {
         let prefix = match self.compare_common(chains, key) {
             Ordering::Less => return 0,
@@ -131,22 +131,22 @@ impl Stretch {
         undecided.start + self.entries[undecided].partition_point(less)
     }
 
-    /// How many keys are less than `key` or are it.
+    /// Counts the keys less than or equal to `key`.
     pub(crate) fn rank_behind(&self, chains: &Chains, key: &[u8]) -> usize {
         let at = self.rank(chains, key);
         let is_there = self.entries.get(at).is_some_and(|entry| key_of(chains, entry.node) == key);
         at + usize::from(is_there)
     }
 
-    /// The entry of a node, if its key is one of the stretch's.
+    /// Returns the entry of a node, if the stretch has its key.
     pub(crate) fn entry_of(&self, chains: &Chains, node: u32) -> Option<usize> {
         let at = self.nodes.contains(&node).then(|| self.rank(chains, key_of(chains, node)))?;
-        // A window has the keys of some of its nodes only.
+        // A window has the keys of only some of its nodes.
         self.entries.get(at).is_some_and(|entry| entry.node == node).then_some(at)
     }
 
-    /// Entries among which a prefix belongs: those before have a smaller one, those behind a
-    /// larger.
+    /// Returns the entries among which a prefix belongs. Those before have a smaller prefix, those
+    /// behind a larger one.
     #[inline]
     fn near(&self, prefix: u64) -> Range<usize> {
         let below = self.samples.partition_point(|&sample| sample < prefix);
@@ -159,14 +159,14 @@ impl Stretch {
         below.saturating_sub(1) * SAMPLED..end
     }
 
-    /// How `key` compares to what all keys of the stretch have in common; Equal if it has it too.
+    /// Compares `key` with the common prefix of all keys of the stretch; Equal if it has it too.
     fn compare_common(&self, chains: &Chains, key: &[u8]) -> Ordering {
         let common = self.common_bytes(chains);
         let (head, _) = key.split_at(common.len().min(key.len()));
         head.cmp(common)
     }
 
-    /// What all keys have in common, as far as known.
+    /// Returns the common prefix of all keys, as far as known.
     pub(crate) fn common_bytes<'a>(&self, chains: &'a Chains) -> &'a [u8] {
         self.first_key(chains).map_or(&[], |first| &first[..self.common])
     }
@@ -175,7 +175,7 @@ impl Stretch {
         self.entries.first().map(|entry| key_of(chains, entry.node))
     }
 
-    /// What turns prefixes of this stretch into prefixes after only `common` bytes.
+    /// Returns the conversion from prefixes of this stretch to prefixes after only `common` bytes.
     pub(crate) fn rebase(&self, chains: &Chains, common: usize) -> Rebase {
         assert!(common <= self.common);
         let dropped = (self.common - common).min(8);
@@ -187,8 +187,8 @@ impl Stretch {
     }
 }
 
-/// Turns prefixes after many common bytes into such after fewer: the bytes no longer common come
-/// in at the front, the same for all. What drops out at the end is looked up in the nodes.
+/// Converts prefixes after many common bytes to prefixes after fewer. The bytes that are no longer
+/// common enter at the front, the same for all. Bytes that drop out at the end come from the nodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rebase {
     high: u64,
@@ -207,7 +207,7 @@ impl Rebase {
     }
 }
 
-/// How many bytes all keys of these stretches have in common, as far as known.
+/// Returns how many bytes all keys of these stretches have in common, as far as known.
 pub(crate) fn common_of<'a>(
     chains: &Chains,
     stretches: impl Iterator<Item = &'a Stretch>,
@@ -232,17 +232,17 @@ pub(crate) fn compare(chains: &Chains, a: Entry, b: Entry) -> Ordering {
         .then_with(|| chains.order.keys().compare(key_of(chains, a.node), key_of(chains, b.node)))
 }
 
-/// How often keys whose eight bytes are equal are told apart by eight bytes further behind, before
-/// whole keys are compared. Most need one time: one short key, as `a` among a million like
-/// `user0000000000012345`, leaves all others without different ones. (Measured: 450 ms for those
-/// million, now 60 to 115.)
+/// How often keys whose eight bytes are equal are compared by eight bytes further behind, before
+/// whole keys are compared. Most need one time. One short key, like `a` among a million like
+/// `user0000000000012345`, leaves all others with equal bytes. (Measured: 450 ms for that million,
+/// now 60 to 115.)
 const DEEPER: u32 = if cfg!(miri) { 2 } else { 4 };
 
-/// Keys from which on that is worth it.
+/// Number of equal keys from which on that is worthwhile.
 const MANY_EQUAL: usize = 16;
 
-/// Sorts by prefix, which needs no branch and no node, then what has equal ones: by bytes further
-/// behind, `deeper` times, then by key.
+/// Sorts by prefix, which needs no branch and no node. Then sorts entries with equal prefixes: by
+/// bytes further behind, `deeper` times, then by key.
 fn sort_entries(chains: &Chains, entries: &mut [Entry], deeper: u32) {
     entries.sort_unstable_by_key(|entry| entry.prefix);
     for equals in entries.chunk_by_mut(|a, b| a.prefix == b.prefix) {
@@ -254,7 +254,7 @@ fn sort_entries(chains: &Chains, entries: &mut [Entry], deeper: u32) {
     }
 }
 
-/// Sorts keys with equal prefixes by the eight bytes behind all that they have in common.
+/// Sorts keys with equal prefixes by the eight bytes behind their common prefix.
 fn sort_equals(chains: &Chains, equals: &mut [Entry], deeper: u32) {
     let common = common_prefix(chains, equals.iter().map(|entry| entry.node));
     let prefix = |node| prefix_at(key_of(chains, node), common);
@@ -266,7 +266,7 @@ fn sort_equals(chains: &Chains, equals: &mut [Entry], deeper: u32) {
     }
 }
 
-/// Bytes that all keys of these nodes have in common.
+/// Counts the bytes that all keys of these nodes have in common.
 fn common_prefix(chains: &Chains, mut nodes: impl Iterator<Item = u32>) -> usize {
     let Some(first) = nodes.next() else { return 0 };
     let mut common = key_of(chains, first);
@@ -286,7 +286,7 @@ pub(crate) fn common_len(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Eight bytes of the key from `at` on, big-endian, padded with zeros.
+/// Returns eight bytes of the key from `at` on, big-endian, padded with zeros.
 #[inline]
 pub(crate) fn prefix_at(key: &[u8], at: usize) -> u64 {
     let rest = key.get(at..).unwrap_or_default();

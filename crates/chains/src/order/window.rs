@@ -1,16 +1,16 @@
 //! The unsorted keys around one place, sorted for one cursor.
 //!
-//! A cursor that finds a million unsorted keys wants the few around its target. To sort all of
-//! them would take it 30 ms. One look at each takes two, for nodes lie in a row: a sample of the
-//! keys tells between which two the window lies, and the look takes what belongs there.
+//! A cursor that finds a million unsorted keys wants the few around its target. Sorting all of them
+//! would take 30 ms. Looking at each once takes two, because nodes lie in a row. A sample of the
+//! keys gives the ends of the window, and the pass over all keys picks those between them.
 //!
 //! ```text
 //! sample, sorted   ·  ·  ·  low ·  ·  ·  target ·  ·  ·  high ·  ·  ·
 //! window                    [ all unsorted keys of here  )
 //! ```
 //!
-//! Invariant: a window holds all keys of its nodes from the first of its own to the last, and at
-//! least one on either side of the target unless there is none.
+//! Invariant: a window holds all keys of its nodes between its first and its last. It holds at
+//! least one key on either side of the target, unless there is none.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use crate::chains::Chains;
 use crate::order::Stretch;
 use crate::order::stretch::{common_len, key_of, prefix_at};
 
-/// Keys for each one that is sampled.
+/// Number of keys for each sampled one.
 const KEYS_PER_SAMPLE: usize = match () {
     () if cfg!(loom) => 1,
     () if cfg!(any(miri, test)) => 8,
     () => 256,
 };
 
-/// How far a window reaches, in keys of the sample: over a few thousand keys on either side of the
-/// target, which is farther than most walks go.
+/// How far a window reaches, in keys of the sample. That is over a few thousand keys on either side
+/// of the target, farther than most walks go.
 const SAMPLES: usize = match () {
     () if cfg!(loom) => 1,
     () if cfg!(any(miri, test)) => 2,
@@ -46,7 +46,7 @@ pub(crate) enum Place<'a> {
 }
 
 impl Place<'_> {
-    /// How many keys of a stretch are before it.
+    /// Counts the keys of a stretch before it.
     pub(crate) fn rank_in(self, chains: &Chains, stretch: &Stretch) -> usize {
         match self {
             Place::First => 0,
@@ -57,9 +57,9 @@ impl Place<'_> {
     }
 }
 
-/// What a cursor knows of many unsorted keys.
+/// The part of many unsorted keys that a cursor knows.
 pub(crate) struct Window {
-    /// The keys, sorted. Its nodes are all that were looked at.
+    /// The keys, sorted. Its range of nodes includes all that were looked at.
     pub(crate) stretch: Arc<Stretch>,
     /// Whether keys of the nodes may lie before the window.
     pub(crate) ends_below: bool,
@@ -85,7 +85,7 @@ impl Window {
     }
 }
 
-/// One node of each group of `KEYS_PER_SAMPLE`, at changing places: keys may come in a pattern.
+/// Samples one node of each group of `KEYS_PER_SAMPLE`, at varying places: keys may have a pattern.
 fn sampled(nodes: Range<u32>) -> Vec<u32> {
     let step = KEYS_PER_SAMPLE as u32;
     let scatter = |group: u32| group.wrapping_mul(0x9E37_79B9) >> 16;
@@ -96,14 +96,14 @@ fn sampled(nodes: Range<u32>) -> Vec<u32> {
         .collect()
 }
 
-/// Lets the keys from `low` on pass, those before `high`. Most fail, as eight bytes tell: those
-/// behind what an end has in common with the keys in the middle.
+/// Selects the keys from `low` on and before `high`. Eight bytes rule out most keys: those behind
+/// the common prefix of an end and the keys in the middle.
 struct Sieve<'a> {
     chains: &'a Chains,
     low: Option<&'a [u8]>,
     high: Option<&'a [u8]>,
     common: &'a [u8],
-    /// Where a key that begins with `common` passes only with eight bytes of these.
+    /// The range of eight bytes in which a key passes that begins with `common`.
     inside: (u64, u64),
 }
 
@@ -119,7 +119,7 @@ impl<'a> Sieve<'a> {
         let (low, high) = (low.map(key), high.map(key));
         let end = low.or(high)?;
         let common = &end[..middle.map_or(0, |middle| common_len(end, key(middle)))];
-        // The lower end begins with it if there is one; the upper end may lie behind all that do.
+        // The lower end begins with it if there is one; the upper end may lie behind all such keys.
         let prefix = |key: &[u8]| match key.starts_with(common) {
             true => prefix_at(key, common.len()),
             false => u64::MAX,
@@ -128,14 +128,14 @@ impl<'a> Sieve<'a> {
         Some(Sieve { chains, low, high, common, inside })
     }
 
-    /// The nodes whose keys pass.
+    /// Returns the nodes whose keys pass.
     fn of(&self, nodes: Range<u32>) -> Vec<u32> {
         if !self.chains.order.keys().is_bytewise() {
             self.of_those_that(nodes, |_| true)
         } else if self.common.is_empty() {
             self.of_those_that(nodes, |key| self.may_pass(prefix_at(key, 0)))
         } else {
-            // Of most keys no more is looked at than words: a call for each would double the time.
+            // For most keys only words are compared: a call for each key would double the time.
             let at = self.common.len();
             let bits = u64::MAX << (64 - 8 * at.min(8));
             let head = prefix_at(self.common, 0);
