@@ -1,4 +1,4 @@
-//! Time: a monotonic clock for durations and pacing, wall time for nothing but reports.
+//! Time: a monotonic clock for durations and pacing, and wall time for reports only.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// A clock, and a way to wait by it.
 pub trait Clock: Debug + Send + Sync {
-    /// Time since some fixed moment; never goes back.
+    /// Returns the time since some fixed moment; it never goes back.
     fn now(&self) -> Duration;
     /// Waits for `duration`.
     fn sleep(&self, duration: Duration);
@@ -34,14 +34,14 @@ impl Clock for SystemClock {
     }
 }
 
-/// Puts the calling thread to sleep by the machine's time, whatever clock an engine goes by. For
-/// waits between two looks at a lock, which no simulated clock ends.
+/// Puts the calling thread to sleep by the machine's time, whatever clock the engine uses. It is
+/// for waits between two checks of a lock, which no simulated clock ends.
 pub fn nap(duration: Duration) {
     std::thread::sleep(duration);
 }
 
-/// Processor time that the calling thread has had: unlike time on a clock it does not grow while
-/// others have the processor. Zero on systems that do not tell.
+/// Returns the processor time of the calling thread. Unlike wall time it does not grow while other
+/// threads have the processor. Zero on systems that do not report it.
 pub fn thread_cpu_time() -> Duration {
     #[cfg(any(target_os = "linux", target_os = "android", target_os = "macos"))]
     {
@@ -54,7 +54,7 @@ pub fn thread_cpu_time() -> Duration {
     }
 }
 
-/// A clock that stands still until it is moved: by [`ManualClock::advance`], or by somebody's
+/// A clock that stands still until it is moved: by [`ManualClock::advance`], or by a call of
 /// [`Clock::sleep`], which moves it and returns at once.
 ///
 /// ```
@@ -76,7 +76,7 @@ impl ManualClock {
     pub fn advance(&self, duration: Duration) {
         let step = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let later = |now: u64| Some(now.saturating_add(step));
-        // Never an error, for there always is a later time.
+        // Never an error: there always is a later time.
         let _ = self.nanos.fetch_update(Ordering::SeqCst, Ordering::SeqCst, later);
     }
 }

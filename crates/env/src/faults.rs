@@ -1,5 +1,5 @@
-//! Bugs of the operating system's part that a program plants to prove that it would notice them,
-//! and mappings that fail, which are no bug.
+//! Bugs in the part that uses the operating system. A program plants them to prove that it would
+//! notice them. Mappings can be made to fail, too, which is not a bug.
 //!
 //! Invariant: builds without debug assertions have neither.
 
@@ -13,10 +13,10 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Fault; 2] = [Fault::LockWithoutName, Fault::MapOrFail];
 
-    /// The fault of a name, as [`std::fmt::Debug`] writes it.
+    /// Returns the fault of a name, as [`std::fmt::Debug`] writes it.
     pub fn from_name(name: &str) -> Option<Fault> {
         Fault::ALL.into_iter().find(|fault| format!("{fault:?}") == name)
     }
@@ -32,12 +32,14 @@ mod planting {
     static PLANTED: OnceLock<Fault> = OnceLock::new();
     static MAPPINGS_FAIL: AtomicBool = AtomicBool::new(false);
 
-    /// Plants a fault in everything this process does from now on. Whether it is the first one.
+    /// Plants a fault in everything that this process does from now on. Returns whether it is the
+    /// first.
     pub fn plant_everywhere(fault: Fault) -> bool {
         PLANTED.set(fault).is_ok()
     }
 
-    /// From now on files cannot be mapped, as under a limit or on some file systems; or they can.
+    /// Makes mappings of files fail from now on, as under a limit or on some file systems, or stops
+    /// that.
     pub fn fail_mappings(fail: bool) {
         MAPPINGS_FAIL.store(fail, Ordering::Relaxed);
     }

@@ -1,8 +1,8 @@
 //! The file system as a storage engine needs it: positioned writes and reads, explicit syncs of
 //! data and of directories, one lock.
 //!
-//! Nothing here buffers: what `write_at` returned from is in the operating system's hands (a
-//! killed process loses none of it), what `sync` returned from is on the medium. A name is on
+//! Nothing in this module buffers. When `write_at` returns, the operating system has the bytes, and
+//! a killed process loses none of them. When `sync` returns, they are on the medium. A name is on
 //! the medium only after `sync_dir` of its directory.
 
 use std::fmt::Debug;
@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The error of a rename that would leave its directory, which one `sync_dir` could not cover.
+/// Rejects a rename out of its directory, because one `sync_dir` could not make it durable.
 pub(crate) fn check_same_directory(from: &Path, to: &Path) -> io::Result<()> {
     if from.parent() == to.parent() {
         return Ok(());
@@ -19,12 +19,12 @@ pub(crate) fn check_same_directory(from: &Path, to: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-/// A directory tree. Every path is used as given; the engine passes paths below the database's.
+/// A directory tree. It uses every path as given; the engine passes paths below the database's.
 pub trait FileSystem: Debug + Send + Sync {
-    /// Creates `path` for writing; an existing file is replaced by an empty one.
+    /// Creates `path` for writing. An existing file is replaced by an empty one.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>>;
-    /// [`FileSystem::create`] for a file that many small records are appended to: where the system
-    /// can, writing into preallocated space costs no system call. What it promises is the same.
+    /// Does what [`FileSystem::create`] does, for a file that gets many small appends. Where the
+    /// system can, a write into preallocated space needs no system call. The promises are the same.
     fn create_log(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
         self.create(path)
     }
@@ -33,29 +33,29 @@ pub trait FileSystem: Debug + Send + Sync {
     /// Renames a file within one directory, replacing the target. Atomic; durable after `sync_dir`.
     ///
     /// # Errors
-    /// `InvalidInput` when the two paths have different directories.
+    /// `InvalidInput` if the two paths have different directories.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Gives the file at `from` a second name, in any directory of the same file system. Durable
     /// after `sync_dir` of the new name's directory.
     ///
     /// # Errors
-    /// `AlreadyExists` where `to` is a name already; `CrossesDevices` or `Unsupported` where the
-    /// file system cannot.
+    /// `AlreadyExists` if `to` already exists; `CrossesDevices` or `Unsupported` if the file system
+    /// cannot link.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Unlinks a file. Open handles go on reading it.
+    /// Unlinks a file. Open handles continue to read it.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Creates a directory and its missing parents, durably: no sync of a parent is needed.
     fn create_dir_all(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty directory.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
-    /// Names (not paths) of the files and directories directly in `path`, in no order.
+    /// Returns the names (not paths) of the files and directories directly in `path`, in no order.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
-    /// Whether a file or directory of this name exists. A name that cannot be looked up does not.
+    /// Returns whether a file or directory of this name exists. A failed lookup counts as absence.
     fn exists(&self, path: &Path) -> bool;
-    /// Whether a file or directory of this name exists.
+    /// Returns whether a file or directory of this name exists.
     ///
     /// # Errors
-    /// When that cannot be told: a directory may not be searched, say.
+    /// If the lookup fails: the directory may not be searched, say.
     fn try_exists(&self, path: &Path) -> io::Result<bool> {
         match self.len(path) {
             Ok(_) => Ok(true),
@@ -64,9 +64,9 @@ pub trait FileSystem: Debug + Send + Sync {
             Err(error) => Err(error),
         }
     }
-    /// Whether `path` is a directory.
+    /// Returns whether `path` is a directory.
     fn is_dir(&self, path: &Path) -> bool;
-    /// Length of a file, in bytes.
+    /// Returns the length of a file, in bytes.
     fn len(&self, path: &Path) -> io::Result<u64>;
     /// Makes creations, renames and removals in `path` durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
@@ -74,10 +74,10 @@ pub trait FileSystem: Debug + Send + Sync {
     /// is dropped or the process dies.
     ///
     /// # Errors
-    /// `WouldBlock` when another handle, in this process or another, holds it.
+    /// `WouldBlock` if another handle, in this process or another, holds it.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>>;
 
-    /// The whole of a file, for small ones.
+    /// Reads a whole file, for small files.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let file = self.open(path)?;
         let mut bytes = vec![0; usize::try_from(file.len()?).map_err(io::Error::other)?];
@@ -91,31 +91,31 @@ pub trait WritableFile: Debug + Send + Sync {
     /// Writes all of `bytes` at `offset`, extending the file if needed.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Reserves blocks up to `len` bytes and extends the file to it, filled with zeroes, so that
-    /// later writes neither allocate nor fail for want of space. A hint: where the file system
-    /// cannot, nothing happens. After an error the file is as long as it was.
+    /// later writes neither allocate nor fail for lack of space. It is a hint: if the file system
+    /// cannot do it, nothing happens. After an error the file is as long as it was.
     fn preallocate(&self, len: u64) -> io::Result<()>;
-    /// Cuts the file to `len` bytes.
+    /// Truncates the file to `len` bytes.
     fn truncate(&self, len: u64) -> io::Result<()>;
-    /// Makes what was written, and the length needed to read it, durable (`fdatasync`).
+    /// Makes the written bytes, and the length needed to read them, durable (`fdatasync`).
     fn sync(&self) -> io::Result<()>;
-    /// Bytes that could still be written to the file system; `None` where that is not known.
+    /// Returns the bytes that can still be written to the file system; `None` if unknown.
     fn free_space(&self) -> Option<u64> {
         None
     }
-    /// Whether small writes are stored through a mapping, and cost no system call.
+    /// Returns whether small writes go through a mapping and need no system call.
     fn is_mapped(&self) -> bool {
         false
     }
-    /// Whether the file can still be found by some name: what was written to one that was removed
-    /// ends with its handle.
+    /// Returns whether the file still has a name. Writes to a file without a name are lost when its
+    /// handle is dropped.
     fn has_name(&self) -> bool {
         true
     }
-    /// Bytes of this process' memory that writing takes now.
+    /// Returns the bytes of this process' memory that writing uses now.
     fn memory_bytes(&self) -> usize {
         0
     }
-    /// Gives that memory back until the next write: none is expected soon.
+    /// Frees that memory until the next write: the caller expects none soon.
     fn rest(&self) {}
 }
 
@@ -124,11 +124,11 @@ pub trait RandomAccessFile: Debug + Send + Sync {
     /// Fills `buf` from `offset`.
     ///
     /// # Errors
-    /// `UnexpectedEof` when the file ends first.
+    /// `UnexpectedEof` if the file ends first.
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()>;
-    /// Length in bytes.
+    /// Returns the length in bytes.
     fn len(&self) -> io::Result<u64>;
-    /// Whether the file has no bytes.
+    /// Returns whether the file has no bytes.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
@@ -138,7 +138,7 @@ pub trait RandomAccessFile: Debug + Send + Sync {
 
 /// An exclusive lock, held until dropped.
 pub trait FileLock: Debug + Send + Sync {
-    /// Whether this process holds it. A process that was forked has a copy of the handle only.
+    /// Returns whether this process holds it. A forked process has a copy of the handle only.
     fn is_held(&self) -> bool {
         true
     }

@@ -1,15 +1,14 @@
-//! Everything foldb asks of the operating system: files, time, randomness and threads.
+//! The interface to the operating system: files, time, randomness and threads.
 //!
-//! The engine reaches the machine only through an [`Env`], so that a test can put it on a file
-//! system that forgets what was not synced, a clock that stands still and background work that
-//! moves one step at a time.
+//! The engine reaches the machine only through an [`Env`]. So a test can run it on a file system
+//! that forgets what was not synced, with a clock that stands still and background work that moves
+//! one step at a time.
 //!
-//! Reading order: [`fs`] (the traits), [`posix`] (the real thing), [`mem`] (in memory, with crashes
-//! and injected errors), [`read_only`] (nothing can be changed), [`overlay`] (changes
-//! are kept in memory), [`unmapped`] (no file is mapped), [`watched`] (a
-//! caller is asked before each call), [`troubled`] (a slow or failing disk), [`clock`],
-//! [`threads`], [`scheduling`] (where a simulated machine may switch threads),
-//! [`faults`] (bugs to plant in [`posix`]).
+//! Reading order: [`fs`] (the traits), [`posix`] (the real file system), [`mem`] (in memory, with
+//! crashes and injected errors), [`read_only`] (allows no change), [`overlay`] (keeps changes in
+//! memory), [`unmapped`] (maps no file), [`watched`] (asks before each call), [`troubled`] (a slow
+//! or failing disk), [`clock`], [`threads`], [`scheduling`] (where a simulated machine may switch
+//! threads), [`faults`] (bugs to plant in [`posix`]).
 
 #![deny(unsafe_code)]
 
@@ -48,19 +47,19 @@ pub use watched::{Watch, WatchedFs};
 /// The machine as the engine sees it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Env {
-    /// Where files live.
+    /// The file system.
     pub fs: Arc<dyn FileSystem>,
-    /// What time it is, and how to wait.
+    /// The clock, and how to wait.
     pub clock: Arc<dyn Clock>,
-    /// Where background work runs.
+    /// The threads of background work.
     pub threads: Arc<dyn Threads>,
-    /// Seed of every random choice the engine makes (database identity among them).
-    /// `None` draws one from the operating system.
+    /// Seed of every random choice of the engine (database identity among them). `None` draws one
+    /// from the operating system.
     pub seed: Option<u64>,
 }
 
 impl Env {
-    /// The machine as it is: real files, real time, real threads.
+    /// Returns the real machine: real files, real time, real threads.
     pub fn system() -> Env {
         Env {
             fs: Arc::new(PosixFs),
@@ -70,8 +69,8 @@ impl Env {
         }
     }
 
-    /// A machine in which nothing happens by itself: files in `fs`, a [`ManualClock`], [`Stepped`]
-    /// threads, seed 0.
+    /// Returns a machine in which nothing happens by itself: files in `fs`, a [`ManualClock`],
+    /// [`Stepped`] threads, seed 0.
     ///
     /// ```
     /// use foldb_env::{Env, MemFs};
@@ -91,9 +90,9 @@ impl Env {
         }
     }
 
-    /// Where a random choice starts: [`Env::seed`] if there is one, else 64 bits which the
-    /// standard library keyed from the operating system's randomness, new ones at each call. Good
-    /// for identities and sampling, not for secrets.
+    /// Returns the start of a random choice: [`Env::seed`] if there is one. Otherwise it returns 64
+    /// bits which the standard library keyed from the operating system's randomness, new ones at
+    /// each call. They are good for identities and sampling, not for secrets.
     pub fn random_seed(&self) -> u64 {
         self.seed.unwrap_or_else(|| RandomState::new().hash_one(()))
     }

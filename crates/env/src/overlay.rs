@@ -1,11 +1,11 @@
-//! A file system over another one, which it leaves as it is: what is changed is kept in memory.
+//! A file system over another one, which it never changes: all changes stay in memory.
 //!
 //! ```text
 //! create b, remove c         over      a b c
 //! shows  a b'                          a b c, unchanged
 //! ```
 //!
-//! Invariant: no call that changes anything is passed on, but for the lock of a file that is there.
+//! Invariant: no call that changes anything is passed on, except for the lock of an existing file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile, check_same_directory};
 use crate::mem::MemFs;
 
-/// See the module. Syncs do nothing; what was written is gone with the last handle.
+/// A writable view of a file system that never changes it: see the module. Syncs do nothing;
+/// changes are gone when the last handle is dropped.
 ///
 /// ```
 /// use std::path::Path;
@@ -37,12 +38,12 @@ pub struct OverlayFs {
     changes: Mutex<Changes>,
 }
 
-/// What names stand for now, beside those of files above.
+/// The changes of names, beside the names of files above.
 #[derive(Debug, Default)]
 struct Changes {
-    /// Files below by names that they got here.
+    /// Files below, by the names that they got here.
     renamed: BTreeMap<PathBuf, PathBuf>,
-    /// Names below that stand for nothing.
+    /// Names below that were removed here.
     hidden: BTreeSet<PathBuf>,
 }
 
@@ -53,7 +54,7 @@ enum Place {
 }
 
 impl OverlayFs {
-    /// Nothing changed yet over `below`.
+    /// Makes a view of `below` without changes.
     pub fn new(below: Arc<dyn FileSystem>) -> OverlayFs {
         OverlayFs { below, above: MemFs::new(), changes: Mutex::default() }
     }
@@ -75,7 +76,7 @@ impl OverlayFs {
         Ok(Place::Below(path.to_owned()))
     }
 
-    /// Makes a name of a directory below one above, so that files can be created in it.
+    /// Creates a directory above for one below, so that files can be created in it.
     fn prepare(&self, path: &Path) -> io::Result<()> {
         match path.parent() {
             Some(parent) if self.below.is_dir(parent) => self.above.create_dir_all(parent),
@@ -83,7 +84,7 @@ impl OverlayFs {
         }
     }
 
-    /// The name stands for what is above, or for nothing.
+    /// Hides the file below: the name now means what is above, or nothing.
     fn hide(path: &Path, changes: &mut Changes) {
         changes.renamed.remove(path);
         changes.hidden.insert(path.to_owned());
@@ -200,8 +201,8 @@ impl FileSystem for OverlayFs {
         Ok(())
     }
 
-    /// The lock of a file below, so that nothing else changes it meanwhile; where that cannot be
-    /// had because nothing may be written there, or there is no such file, one above.
+    /// Locks the file below, so that no other program changes it meanwhile. If the file does not
+    /// exist or may not be written, it locks one above instead.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
         let place = self.find(path, &self.changes());
         if let Ok(Place::Below(path)) = place {
@@ -230,8 +231,8 @@ mod tests {
         names.iter().map(|name| (name.clone(), String::from_utf8(read(name)).unwrap())).collect()
     }
 
-    /// Creates a file in place of another one. Two names of one file never see it: the engine
-    /// writes into no file that has a second name, and what is below could not be left alone.
+    /// Creates a file in place of another one. The other name of a file with two names does not see
+    /// the change. The engine never writes to such a file, and the file below must not change.
     fn replace(fs: &dyn FileSystem, name: &str) -> io::Result<()> {
         let path = Path::new(name);
         if fs.exists(path) {
@@ -240,7 +241,7 @@ mod tests {
         fs.create(path)?.write_at(b"created", 0)
     }
 
-    /// Every three changes on three names do over another file system what they do on one.
+    /// Any three changes to three names give the same result over another file system as on one.
     #[test]
     fn it_behaves_as_the_file_system_below_and_leaves_that_alone() {
         type Change = fn(&dyn FileSystem) -> io::Result<()>;

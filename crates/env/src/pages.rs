@@ -11,7 +11,7 @@ use memmap2::MmapMut;
 /// From this size on a buffer has pages of its own.
 const MAPPED_FROM: usize = 64 << 10;
 
-/// Bytes on the heap while they are few, in pages of their own from 64 KiB on.
+/// A byte buffer on the heap while it is small, and in pages of its own from 64 KiB on.
 ///
 /// ```
 /// let mut bytes = foldb_env::PagedBytes::zeroed(3);

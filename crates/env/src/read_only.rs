@@ -1,4 +1,4 @@
-//! A file system through which nothing can be changed.
+//! A file system that allows no change.
 
 use std::io;
 use std::path::Path;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
 
-/// Another file system, to be looked at only: every call that would change something, a lock
-/// included, answers `ReadOnlyFilesystem` without having been passed on. Who is handed this cannot
-/// write, whatever is wrong with him.
+/// A read-only view of another file system. Every call that would change something, a lock
+/// included, fails with `ReadOnlyFilesystem` and is not passed on. So a program that gets only this
+/// view cannot write, whatever its bugs.
 ///
 /// ```
 /// use std::io::ErrorKind;
@@ -27,7 +27,7 @@ use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
 pub struct ReadOnlyFs(Arc<dyn FileSystem>);
 
 impl ReadOnlyFs {
-    /// What `fs` holds, to be looked at.
+    /// Makes a read-only view of `fs`.
     pub fn new(fs: Arc<dyn FileSystem>) -> ReadOnlyFs {
         ReadOnlyFs(fs)
     }
@@ -95,7 +95,7 @@ impl FileSystem for ReadOnlyFs {
     }
 }
 
-/// A file that takes nothing: every call answers `ReadOnlyFilesystem`.
+/// A file that accepts no write: every call fails with `ReadOnlyFilesystem`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UnwritableFile;
 

@@ -1,10 +1,10 @@
 //! Points at which a simulated machine may let another thread run.
 //!
-//! A free lock is taken without a call to the system, and a store that publishes
-//! something makes none either. A machine that owns the system's calls sees neither, so it could
-//! not run another thread there. The engine therefore names such places.
+//! Taking a free lock needs no system call, and neither does a store that publishes something. A
+//! machine that intercepts system calls sees neither, so it could not run another thread there. The
+//! engine therefore names such places.
 //!
-//! Invariant: builds without debug assertions have no such points, and elsewhere they do nothing
+//! Invariant: builds without debug assertions have no such points. In other builds they do nothing
 //! unless the program asks for them.
 
 #[cfg(debug_assertions)]
@@ -13,12 +13,12 @@ mod asked {
 
     static ASKED: OnceLock<fn()> = OnceLock::new();
 
-    /// Calls `at_each` at every point from now on. Whether this is the first time.
+    /// Calls `at_each` at every point from now on. Returns whether this is the first call.
     pub fn at_scheduling_points(at_each: fn()) -> bool {
         ASKED.set(at_each).is_ok()
     }
 
-    /// Another thread may run here.
+    /// Lets another thread run here in a simulation.
     #[inline]
     pub fn scheduling_point() {
         if let Some(at_each) = ASKED.get() {
@@ -29,7 +29,7 @@ mod asked {
 
 #[cfg(not(debug_assertions))]
 mod asked {
-    /// Nothing, in this build.
+    /// Does nothing in this build.
     #[inline(always)]
     pub fn scheduling_point() {}
 }

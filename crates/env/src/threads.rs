@@ -1,4 +1,4 @@
-//! Where background work runs: on threads of its own, or nowhere until somebody steps it.
+//! Threads for background work: real ones, or none, so that the owner steps the work.
 
 use std::fmt::Debug;
 use std::io;
@@ -6,8 +6,8 @@ use std::thread::JoinHandle;
 
 /// Starts the engine's background workers.
 pub trait Threads: Debug + Send + Sync {
-    /// Starts a named thread running `body`, or answers `None`: then the owner of the database
-    /// steps background work by hand, on its own thread.
+    /// Starts a named thread running `body`, or returns `None`. With `None` the owner of the
+    /// database steps background work on its own thread.
     fn spawn(
         &self,
         name: &str,
@@ -29,7 +29,7 @@ impl Threads for SystemThreads {
     }
 }
 
-/// Starts a thread of the operating system. The one place that does.
+/// Starts a thread of the operating system. No other code does.
 pub(crate) fn start(
     name: &str,
     body: impl FnOnce() + Send + 'static,

@@ -1,7 +1,7 @@
-//! A disk in trouble: slow, hanging, or failing now and then, on real threads.
+//! A disk in trouble, on real threads: slow, hanging, or failing now and then.
 //!
 //! [`MemFs`](crate::MemFs) fails the calls that a test names, one at a time. Here calls fail, take
-//! long or hang at random, beside any number of threads, and over any file system: see
+//! long or hang at random, with any number of threads, and over any file system: see
 //! [`WatchedFs`](crate::WatchedFs).
 //!
 //! Invariant: a call that fails was not passed on, so it changed nothing below.
@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::mem::Operation;
 use crate::watched::Watch;
 
-/// What is wrong with a disk: nothing until it is told otherwise. May change at any time.
+/// The trouble of a disk: none at first. It may change at any time.
 ///
 /// ```
 /// use std::path::Path;
@@ -42,40 +42,40 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// From now on one of `calls` calls that change something fails; 0: none does. Locks and
-    /// removals never fail: what an attempt leaves behind is then the caller's doing.
+    /// Makes one of `calls` calls that change something fail from now on; 0 makes none fail. Locks
+    /// and removals never fail: any leftover of an attempt is then the caller's fault.
     pub fn fail_one_in(&self, calls: u64, seed: u64) {
         self.draws.store(seed, Relaxed);
         self.one_in.store(calls, Relaxed);
     }
 
-    /// Each call that changes something takes this much longer.
+    /// Makes each call that changes something take this much longer.
     pub fn slow_down(&self, each_call: Duration) {
         self.delay_nanos.store(nanos(each_call), Relaxed);
     }
 
-    /// The next call that changes something takes this much longer.
+    /// Makes the next call that changes something take this much longer.
     pub fn hang_once(&self, length: Duration) {
         self.hang_nanos.store(nanos(length), Relaxed);
     }
 
-    /// The next sync of a file fails.
+    /// Makes the next sync of a file fail.
     pub fn fail_next_sync(&self) {
         self.syncs_to_fail.store(1, Relaxed);
     }
 
-    /// Nothing is wrong any more.
+    /// Ends all trouble.
     pub fn end(&self) {
         let states = [&self.one_in, &self.delay_nanos, &self.hang_nanos, &self.syncs_to_fail];
         states.into_iter().for_each(|state| state.store(0, Relaxed));
     }
 
-    /// Calls that failed so far.
+    /// Returns how many calls failed so far.
     pub fn failed(&self) -> u64 {
         self.failed.load(Relaxed)
     }
 
-    /// Calls that hung so far.
+    /// Returns how many calls hung so far.
     pub fn hung(&self) -> u64 {
         self.hung.load(Relaxed)
     }

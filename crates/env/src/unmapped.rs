@@ -1,4 +1,4 @@
-//! A file system whose logs are written by calls, whatever it could do.
+//! A file system that writes its logs by system calls, even if it could map them.
 
 use std::io;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
 
-/// Another file system, with every file written by calls: a disk that fails answers an error then,
-/// where a store into a mapping would end the process.
+/// Another file system, with every file written by system calls. A failing disk then returns an
+/// error, where a store into a mapping would end the process.
 #[derive(Clone, Debug)]
 pub struct UnmappedFs(Arc<dyn FileSystem>);
 
 impl UnmappedFs {
-    /// What `fs` holds.
+    /// Makes a view of `fs` without mappings.
     pub fn new(fs: Arc<dyn FileSystem>) -> UnmappedFs {
         UnmappedFs(fs)
     }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
 use crate::mem::Operation;
 
-/// What happens before a call: it may take time, and it may answer in the place of the disk.
+/// Decides what happens before a call: it may take time, and it may answer in place of the disk.
 pub trait Watch: Debug + Send + Sync {
-    /// Asked before each call. An error is the call's answer, and the disk does not see the call.
+    /// Called before each call. If it returns an error, the call fails with it and never reaches
+    /// the disk.
     fn before(&self, operation: Operation, path: &Path) -> io::Result<()>;
 
-    /// [`Watch::before`] for a write, which may reach the disk in part.
+    /// Does what [`Watch::before`] does for a write, which may reach the disk in part.
     fn before_write(
         &self,
         path: &Path,
@@ -25,8 +26,8 @@ pub trait Watch: Debug + Send + Sync {
     }
 }
 
-/// Another file system, with a [`Watch`] before each call to it and to its files. Looks at lengths
-/// and names pass as they are, but for lists.
+/// Another file system, with a [`Watch`] before each call to it and to its files. Calls that only
+/// look at lengths and names pass unwatched, except for lists.
 ///
 /// ```
 /// use std::io;
@@ -60,7 +61,7 @@ pub struct WatchedFs {
 }
 
 impl WatchedFs {
-    /// The files of `fs`, watched by `watch`.
+    /// Makes a view of `fs` that `watch` watches.
     pub fn new(fs: Arc<dyn FileSystem>, watch: Arc<dyn Watch>) -> WatchedFs {
         WatchedFs { fs, watch }
     }

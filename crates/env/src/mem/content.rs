@@ -55,7 +55,7 @@ impl Image {
         }
     }
 
-    /// Takes over one page of `other`, present or missing; the length stays.
+    /// Copies one page of `other`, present or missing; the length stays.
     fn copy_page(&mut self, page: u64, other: &Image) {
         match other.pages.get(&page) {
             Some(bytes) => self.pages.insert(page, Arc::clone(bytes)),
@@ -64,27 +64,27 @@ impl Image {
     }
 }
 
-/// Page of `offset`, where in it that is, and how many of `wanted` bytes follow in it.
+/// Returns the page of `offset`, the offset in it, and how many of `wanted` bytes follow in it.
 fn within_page(offset: u64, wanted: usize) -> (u64, usize, usize) {
     let start = (offset % PAGE) as usize;
     (offset / PAGE, start, wanted.min(PAGE as usize - start))
 }
 
-/// Both images of a file, and what lies between them.
+/// Both images of a file, and the unsynced pages between them.
 #[derive(Clone, Default)]
 pub(super) struct Content {
     current: Image,
     durable: Image,
     /// Pages written or cut since the last sync.
     dirty: BTreeSet<u64>,
-    /// Pages whose sync failed: the kernel holds them for clean, so no later sync writes them.
+    /// Pages whose sync failed: the kernel takes them for clean, so no later sync writes them.
     abandoned: BTreeSet<u64>,
     /// Smallest length since the last sync.
     floor: u64,
 }
 
 impl Content {
-    /// A file just read back from the medium: both images are `image`.
+    /// Makes a file just read back from the medium: both images are `image`.
     fn settled(image: Image) -> Content {
         Content { floor: image.len, current: image.clone(), durable: image, ..Content::default() }
     }
@@ -134,17 +134,17 @@ impl Content {
         self.floor = self.current.len;
     }
 
-    /// A sync that failed: nothing more is durable, and nothing of it will be by syncing again.
+    /// Fails a sync: nothing more is durable, and another sync does not make it durable.
     pub(super) fn fail_sync(&mut self) {
         self.abandoned.append(&mut self.dirty);
     }
 
-    /// After power loss, of all possible outcomes the one in which nothing unsynced survived.
+    /// Returns the outcome of a power loss in which nothing unsynced survived.
     pub(super) fn crash(&self) -> Content {
         Content::settled(self.durable.clone())
     }
 
-    /// After power loss, one of the possible outcomes.
+    /// Returns a random possible outcome of a power loss.
     pub(super) fn crash_with(&self, rng: &mut fastrand::Rng) -> Content {
         let mut image = self.durable.clone();
         let fate = Fate::draw(rng);
@@ -157,8 +157,8 @@ impl Content {
         Content::settled(image)
     }
 
-    /// The synced length, the current one, or a multiple of the page size that the file may have
-    /// had on the way.
+    /// Returns the synced length, the current one, or a multiple of the page size that the file may
+    /// have had in between.
     fn surviving_len(&self, rng: &mut fastrand::Rng) -> u64 {
         let (current, durable) = (self.current.len, self.durable.len);
         let ceiling = current.max(durable);
@@ -173,8 +173,8 @@ impl Content {
     }
 }
 
-/// What a power loss does to a file's unsynced pages, or a directory's unsynced changes. All and
-/// none are drawn on purpose: coins alone would never show them on a large file.
+/// The effect of a power loss on a file's unsynced pages, or on a directory's unsynced changes.
+/// "All" and "none" are separate cases: with a coin per page a large file would never show them.
 pub(super) enum Fate {
     None,
     All,

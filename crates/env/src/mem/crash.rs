@@ -1,14 +1,15 @@
 //! What is left when the process, or the machine, stops.
 //!
-//! The original stays as it is, open handles and all: what a stopped engine's threads still do to
-//! it the copy never sees.
+//! The original stays as it is, with all open handles. The copy never sees what threads of a
+//! stopped engine still do to the original.
 
 use super::directory::Directory;
 use super::file_system::{MemFs, Tree};
 
 impl MemFs {
-    /// Power loss, at its most forgetful: a new file system with what is durable and nothing else.
-    /// No file is locked in it, no rule in force, nothing counted.
+    /// Simulates a power loss that loses as much as possible: returns a new file system with what
+    /// is durable and nothing else. In it no file is locked, no rule is in force, and no call is
+    /// counted.
     ///
     /// ```
     /// use std::path::Path;
@@ -29,22 +30,22 @@ impl MemFs {
         self.copy(Directory::crash)
     }
 
-    /// Power loss, with a random part of what was not synced on the medium all the same; one
-    /// `seed`, one outcome.
+    /// Simulates a power loss after which a random part of the unsynced state is on the medium,
+    /// too. One `seed` gives one outcome.
     ///
-    /// Each page of 4 KiB written or cut since its file's last sync survived or did not (then it is
-    /// as of that sync, zeroes if it was beyond the end). The file's length is the synced one, the
-    /// current one or a multiple of 4 KiB that it may have had meanwhile. Each unsynced change of a
-    /// directory survived or did not, whatever became of those before it: a rename without the
-    /// creation of what it renames leaves the file under its new name. Nothing knows an order but
-    /// the changes of one name.
+    /// Each page of 4 KiB that was written or cut since its file's last sync survives or does not.
+    /// If not, it is as of that sync, and zeroes beyond the end. The file's length is the synced
+    /// one, the current one, or a multiple of 4 KiB that it may have had in between. Each unsynced
+    /// change of a directory survives or does not, independent of earlier ones: a rename without
+    /// the creation of what it renames leaves the file under its new name. Only the changes of one
+    /// name have an order.
     pub fn crash_with(&self, seed: u64) -> MemFs {
         let mut rng = fastrand::Rng::with_seed(seed);
         self.copy(|directory| directory.crash_with(&mut rng))
     }
 
-    /// A killed process: a new file system with everything that was written, synced or not, and no
-    /// lock held. A crash of it can still lose what was not synced.
+    /// Simulates a killed process: returns a new file system with everything that was written,
+    /// synced or not, and no lock held. A crash of it can still lose what was not synced.
     pub fn kill(&self) -> MemFs {
         self.copy(Directory::kill)
     }

@@ -1,8 +1,7 @@
 //! The entries of one directory: now, and on the medium.
 //!
 //! Invariant: the current entries are the durable ones with the pending changes applied in order.
-//! Each change says by itself what it leads to, so that one can survive a power loss without those
-//! before it.
+//! Each change stores its own result, so it can survive a power loss without the earlier changes.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::{Entry, HashMap};
@@ -10,13 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::content::{Content, Fate};
 
-/// A file, whatever its name; handles keep it when it has none any more.
+/// A file, whatever its name. Handles keep it after its last name is gone.
 #[derive(Default)]
 pub(super) struct File(Mutex<Content>);
 
 impl File {
     pub(super) fn content(&self) -> MutexGuard<'_, Content> {
-        // No change of a content stops halfway but by a panic in this crate.
+        // Only a panic in this crate can stop a change of a content halfway.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -63,7 +62,7 @@ impl Change {
     }
 }
 
-/// The files of one directory. Its subdirectories are the file system's to know.
+/// The files of one directory. The file system keeps its subdirectories.
 #[derive(Default)]
 pub(super) struct Directory {
     current: Entries,
@@ -95,13 +94,13 @@ impl Directory {
         }
     }
 
-    /// After power loss: the names as of the last sync, with what their files kept.
+    /// Returns the names as of the last sync after a power loss, with what their files kept.
     pub(super) fn crash(&self) -> Directory {
         Directory::settled(&self.durable, Content::crash)
     }
 
-    /// After power loss: some of the pending changes made it too, whatever became of those before
-    /// them.
+    /// Returns the directory after a power loss in which some pending changes survived, independent
+    /// of earlier ones.
     pub(super) fn crash_with(&self, rng: &mut fastrand::Rng) -> Directory {
         let mut entries = self.durable.clone();
         let fate = Fate::draw(rng);
@@ -119,7 +118,7 @@ impl Directory {
         Directory { current: durable.clone(), durable, pending: Vec::new() }
     }
 
-    /// A copy that shares no file with this one and knows just as well what is durable.
+    /// Copies the directory. The copy shares no file with this one, and has the same durable state.
     pub(super) fn kill(&self) -> Directory {
         let mut copies = Copies::default();
         let durable: Entries =
@@ -132,7 +131,7 @@ impl Directory {
     }
 }
 
-/// One copy of each file, under however many names and changes it appears.
+/// One copy of each file, under any number of names and changes.
 #[derive(Default)]
 struct Copies(HashMap<*const File, Arc<File>>);
 

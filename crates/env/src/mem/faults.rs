@@ -1,4 +1,4 @@
-//! Errors on demand, and counts of what was asked.
+//! Errors on demand, and counts of calls.
 
 use std::io;
 use std::path::Path;
@@ -41,13 +41,13 @@ pub enum Operation {
 impl Operation {
     const COUNT: usize = Operation::Sync as usize + 1;
 
-    /// Whether it changes what is in the files, or what of it survives a crash.
+    /// Returns whether it changes the files, or what of them survives a crash.
     pub fn is_mutation(self) -> bool {
         !matches!(self, Operation::Open | Operation::List | Operation::Read)
     }
 }
 
-/// How often each call was made, failed ones included, and the bytes that went through.
+/// How often each call was made, failed ones included, and the bytes read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     calls: [u64; Operation::COUNT],
@@ -59,28 +59,28 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Calls of one kind.
+    /// Returns the number of calls of one kind.
     pub fn of(&self, operation: Operation) -> u64 {
         self.calls[operation as usize]
     }
 
-    /// Calls of [`WritableFile::write_at`](crate::WritableFile::write_at).
+    /// Returns the number of calls of [`WritableFile::write_at`](crate::WritableFile::write_at).
     pub fn writes(&self) -> u64 {
         self.of(Operation::Write)
     }
 
-    /// Calls of [`WritableFile::sync`](crate::WritableFile::sync).
+    /// Returns the number of calls of [`WritableFile::sync`](crate::WritableFile::sync).
     pub fn syncs(&self) -> u64 {
         self.of(Operation::Sync)
     }
 
-    /// Calls of [`FileSystem::sync_dir`](crate::FileSystem::sync_dir).
+    /// Returns the number of calls of [`FileSystem::sync_dir`](crate::FileSystem::sync_dir).
     pub fn dir_syncs(&self) -> u64 {
         self.of(Operation::SyncDir)
     }
 
-    /// Calls that [change](Operation::is_mutation) something: the number of moments at which a
-    /// crash can find a different disk.
+    /// Returns the number of calls that [change](Operation::is_mutation) something: the number of
+    /// moments at which a crash can find a different disk.
     pub fn mutations(&self) -> u64 {
         self.mutations
     }
@@ -91,9 +91,9 @@ impl Counts {
     }
 }
 
-/// A rule by which calls fail: built here, put to work by [`MemFs::inject`](super::MemFs::inject).
+/// A rule by which calls fail. [`MemFs::inject`](super::MemFs::inject) puts it in force.
 ///
-/// As built by [`Fault::on`] it fails the next call of its kind, on any path, once, with
+/// A rule from [`Fault::on`] fails the next call of its kind, on any path, once, with
 /// `ErrorKind::Other`.
 ///
 /// ```
@@ -117,22 +117,22 @@ pub struct Fault {
     /// `None`: every mutation.
     operation: Option<Operation>,
     path_contains: String,
-    /// Matching calls that still go through.
+    /// How many matching calls still go through.
     skip: u64,
-    /// Calls that still fail after those.
+    /// How many calls still fail after those.
     remaining: u64,
     kind: io::ErrorKind,
     torn_at: usize,
 }
 
 impl Fault {
-    /// A rule for one kind of call.
+    /// Makes a rule for one kind of call.
     pub fn on(operation: Operation) -> Fault {
         Fault { operation: Some(operation), ..Fault::on_mutation() }
     }
 
-    /// A rule for every call that [changes](Operation::is_mutation) something. With
-    /// `nth(n).forever()` the disk stops as it was after n - 1 changes.
+    /// Makes a rule for every call that [changes](Operation::is_mutation) something. With
+    /// `nth(n).forever()` the disk stops after n - 1 changes.
     pub fn on_mutation() -> Fault {
         Fault {
             operation: None,
@@ -144,13 +144,13 @@ impl Fault {
         }
     }
 
-    /// Only calls whose path contains `part`. A handle's path is the one it was opened by.
+    /// Limits the rule to calls whose path contains `part`. A handle's path is that of its open.
     pub fn path(mut self, part: &str) -> Fault {
         part.clone_into(&mut self.path_contains);
         self
     }
 
-    /// First failure at the `n`-th matching call from now, counted from 1.
+    /// Sets the first failure: the `n`-th matching call from now, counted from 1.
     pub fn nth(mut self, n: u64) -> Fault {
         assert!(n > 0, "calls are counted from 1");
         self.skip = n - 1;
@@ -169,13 +169,13 @@ impl Fault {
         self.times(u64::MAX)
     }
 
-    /// Fails with this kind of error.
+    /// Sets the kind of the error.
     pub fn kind(mut self, kind: io::ErrorKind) -> Fault {
         self.kind = kind;
         self
     }
 
-    /// A failing write leaves its first `bytes` bytes in the file, as a full disk does.
+    /// Makes a failing write leave its first `bytes` bytes in the file, as a full disk does.
     pub fn torn_at(mut self, bytes: usize) -> Fault {
         self.torn_at = bytes;
         self
@@ -215,7 +215,7 @@ impl From<Failure> for io::Error {
     }
 }
 
-/// The rules in force. Every rule sees every call; the oldest one that strikes decides.
+/// The rules in force. Every rule sees every call; the oldest rule that fails it decides.
 #[derive(Default)]
 pub(super) struct Faults(Vec<Fault>);
 

@@ -1,7 +1,7 @@
 //! The tree: directories by path, files by name, one mutex over all of it.
 //!
-//! The mutex is what makes a crash one moment: no write or sync falls between the first file that
-//! is copied and the last.
+//! The mutex makes a crash one moment: no write or sync falls between the copies of the first and
+//! the last file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,22 +14,22 @@ use super::faults::{Counts, Failure, Fault, Faults, Operation};
 use super::handles::{Lock, Reader, Writer};
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile, check_same_directory};
 
-/// A file system in memory. A clone is another handle of the same files; independent copies come
+/// A file system in memory. A clone is another handle of the same files. Independent copies come
 /// from [`crash`](MemFs::crash), [`crash_with`](MemFs::crash_with) and [`kill`](MemFs::kill).
 ///
-/// Paths are lexical: `/db`, `db` and `./db` are one, and the root is there from the start.
+/// Paths are lexical: `/db`, `db` and `./db` are the same, and the root always exists.
 #[derive(Clone, Default)]
 pub struct MemFs {
     tree: Arc<Mutex<Tree>>,
 }
 
 impl MemFs {
-    /// An empty file system.
+    /// Makes an empty file system.
     pub fn new() -> MemFs {
         MemFs::default()
     }
 
-    /// Makes calls fail by this rule, from now on and beside the rules already there.
+    /// Makes calls fail by this rule, from now on and in addition to earlier rules.
     pub fn inject(&self, fault: Fault) {
         self.tree().faults.add(fault);
     }
@@ -39,7 +39,7 @@ impl MemFs {
         self.tree().faults.clear();
     }
 
-    /// What was asked of this file system since it was made.
+    /// Returns the calls of this file system since it was made.
     pub fn counts(&self) -> Counts {
         self.tree().counts
     }
@@ -49,7 +49,7 @@ impl MemFs {
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tree, with a call counted and let through by the rules.
+    /// Counts a call, checks it against the rules, and locks the tree.
     fn admit(&self, operation: Operation, paths: &[&Path]) -> io::Result<MutexGuard<'_, Tree>> {
         let mut tree = self.tree();
         tree.admit(operation, paths)?;
@@ -139,7 +139,7 @@ impl FileSystem for MemFs {
         let path = lexical(path);
         let mut tree = self.admit(Operation::RemoveDir, &[&path])?;
         if path.as_os_str().is_empty() {
-            return Err(io::Error::new(io::ErrorKind::ResourceBusy, "the root stays"));
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, "the root cannot be removed"));
         }
         if !tree.directory(&path)?.is_empty() || tree.subdirectories(&path).next().is_some() {
             return Err(io::ErrorKind::DirectoryNotEmpty.into());
@@ -188,9 +188,9 @@ impl FileSystem for MemFs {
     }
 }
 
-/// Everything under the mutex.
+/// The state under the mutex.
 pub(super) struct Tree {
-    /// By lexical path; the root is the empty one.
+    /// Directories by lexical path; the root is the empty path.
     pub(super) directories: BTreeMap<PathBuf, Directory>,
     pub(super) locked: BTreeSet<PathBuf>,
     pub(super) counts: Counts,
@@ -204,7 +204,7 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// These directories, with nothing locked, counted or set to fail.
+    /// Makes a tree of these directories, with no lock, no counted call and no rule.
     pub(super) fn of(directories: BTreeMap<PathBuf, Directory>) -> Tree {
         Tree {
             directories,
@@ -228,7 +228,7 @@ impl Tree {
         self.directories.get_mut(path).ok_or_else(|| not_found(path))
     }
 
-    /// Names of the directories directly in `path`.
+    /// Returns the names of the directories directly in `path`.
     fn subdirectories(&self, path: &Path) -> impl Iterator<Item = String> {
         self.directories
             .keys()
@@ -252,7 +252,7 @@ impl Tree {
         Ok(file)
     }
 
-    /// Directory and name of what is a file or could become one.
+    /// Returns the directory and name of a path that is a file or could become one.
     fn place_of<'p>(&self, path: &'p Path) -> io::Result<(&'p Path, &'p str)> {
         if self.directories.contains_key(path) {
             return Err(io::ErrorKind::IsADirectory.into());
@@ -262,7 +262,7 @@ impl Tree {
     }
 }
 
-/// `path` from the root, without `.` and `..`.
+/// Returns `path` from the root, without `.` and `..`.
 fn lexical(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {

@@ -1,4 +1,4 @@
-//! Open files and held locks. A handle keeps its file, whatever becomes of the name.
+//! Open files and held locks. A handle keeps its file when the name changes or goes.
 
 use std::fmt;
 use std::io;
@@ -12,7 +12,7 @@ use crate::fs::{FileLock, RandomAccessFile, WritableFile};
 
 pub(super) struct Writer {
     pub(super) fs: MemFs,
-    /// As it was when the file was opened.
+    /// The path under which the file was opened.
     pub(super) path: PathBuf,
     pub(super) file: Arc<File>,
 }
@@ -55,7 +55,7 @@ impl WritableFile for Writer {
 
 pub(super) struct Reader {
     pub(super) fs: MemFs,
-    /// As it was when the file was opened.
+    /// The path under which the file was opened.
     pub(super) path: PathBuf,
     pub(super) file: Arc<File>,
 }

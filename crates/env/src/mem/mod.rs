@@ -1,5 +1,5 @@
-//! A file system in memory that keeps exactly what an operating system promises, and forgets the
-//! rest when told to.
+//! A file system in memory that keeps exactly what an operating system promises, and drops the rest
+//! on demand.
 //!
 //! Every file is two images: its bytes now, and its bytes as of its last `sync`. Every directory is
 //! two listings: its entries now, and as of its last `sync_dir`. [`MemFs::crash`] keeps the second
@@ -15,11 +15,11 @@
 //!                              - or f   - or f        f        f or g
 //! ```
 //!
-//! What it does not model: within one page of 4 KiB, a state between two writes (its bytes survive
-//! as of the last sync or as of the crash), and a directory that is lost (directories themselves
-//! are durable at once, as [`FileSystem::create_dir_all`](crate::FileSystem::create_dir_all)
-//! promises). To see the first, crash earlier: make every call from the n-th on fail
-//! ([`Fault::on_mutation`]) for each n.
+//! It does not model two things. Within one page of 4 KiB there is no state between two writes: the
+//! page survives as of the last sync or as of the crash. And no directory is lost: directories
+//! themselves are durable at once, as
+//! [`FileSystem::create_dir_all`](crate::FileSystem::create_dir_all) promises. To see the first,
+//! crash earlier: make every call from the n-th on fail ([`Fault::on_mutation`]) for each n.
 
 mod content;
 mod crash;

@@ -1,5 +1,5 @@
-//! The lock of a directory: excludes other processes, other handles in this one, and ends with its
-//! process.
+//! The lock of a directory. It excludes other processes and other handles in this process, and ends
+//! with its process.
 //!
 //! The lock belongs to a file, but what it protects goes by the file's name. A file may lose its
 //! name while a process waits for it, so a lock counts only if the file still has the name:
@@ -30,7 +30,7 @@ pub(super) fn lock(path: &Path) -> io::Result<PosixLock> {
     loop {
         let file = open_file(OpenOptions::new().read(true).write(true).create(true), path)?;
         if planted(Fault::LockWithoutName) {
-            // Long enough for another program to unlink it.
+            // Long enough for another program to unlink the file.
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         file.try_lock().map_err(|error| match error {
@@ -43,7 +43,7 @@ pub(super) fn lock(path: &Path) -> io::Result<PosixLock> {
     }
 }
 
-/// Whether `path` is the name of this very file.
+/// Returns whether `path` is the name of this file.
 fn has_name(file: &File, path: &Path) -> io::Result<bool> {
     let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
     match fs::symlink_metadata(path) {
@@ -58,7 +58,7 @@ pub(super) struct PosixLock {
     file: File,
     /// The process that took it. A fork has a copy of this value, but not the lock.
     process: u32,
-    // Declared last, so given back last: a caller that gets the claim finds the file unlocked.
+    // Declared last, so dropped last: a caller that gets the claim finds the file unlocked.
     _claim: PathClaim,
 }
 
@@ -71,8 +71,8 @@ impl FileLock for PosixLock {
 impl Drop for PosixLock {
     fn drop(&mut self) {
         if self.is_held() {
-            // Closing alone would leave the lock to a child that was forked and has not called exec
-            // yet. On failure the close that follows is all that is left to do.
+            // Closing alone would leave the lock to a forked child that has not called exec yet. If
+            // this fails, only the close that follows remains.
             let _ = self.file.unlock();
         }
     }
@@ -82,11 +82,11 @@ impl Drop for PosixLock {
 static CLAIMED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn claimed() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    // The set is never left half changed, so a panic elsewhere says nothing about it.
+    // The set is never left half changed, so a panic elsewhere does not damage it.
     CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One path's place in [`CLAIMED`], given back on drop.
+/// One path's place in [`CLAIMED`], removed on drop.
 #[derive(Debug)]
 struct PathClaim(PathBuf);
 

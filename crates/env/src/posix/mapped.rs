@@ -1,30 +1,31 @@
 //! A file written through a window of memory: appending a small record costs a copy, not a system
 //! call.
 //!
-//! What is stored into a shared mapping is in the page cache at once, so a killed process loses
-//! nothing of it, and `fdatasync` writes it like any other dirty page. Only blocks that were
-//! reserved are mapped, on file systems that keep them: storing then never needs space that might
-//! not be there. Everything else goes through `pwrite`, also where mapping fails. The window is
-//! small and slides along, so that a long log does not stay resident. While it slides, a thread
-//! beside makes the next one ready: blocks are reserved, mapped and their pages brought in before
-//! they are needed, for a page's first store costs as much as ten thousand others, and now and then
-//! waits for the file system's journal.
+//! A store into a shared mapping is in the page cache at once. So a killed process loses none of
+//! it, and `fdatasync` writes it like any other dirty page. Only reserved blocks are mapped, and
+//! only on file systems that keep them: then a store never needs space that might not be there.
+//! Everything else goes through `pwrite`, also where mapping fails.
+//!
+//! The window is small and slides along, so that a long log does not stay resident. While it
+//! slides, a helper thread makes the next one ready. The helper reserves the blocks, maps them and
+//! brings their pages in before they are needed. A page's first store costs as much as ten thousand
+//! others, and now and then it waits for the file system's journal.
 //!
 //! ```text
 //! stored ████████████████ window ████░░░░ │ next, brought in │ reserved, not mapped      │
 //! ```
 //!
-//! A block that was reserved and never written makes the sync of its first bytes commit the file
-//! system's journal. So where stores are synced one by one, the store that enters a new page makes
-//! the next few dirty too, with the zeros that they hold: the sync that follows writes them all,
-//! and the syncs behind it find blocks that were written once.
+//! If a block was reserved and never written, the sync of its first bytes commits the file system's
+//! journal. So where stores are synced one by one, the store that enters a new page also makes the
+//! next few dirty, with the zeros that they hold. The sync that follows writes them all, and later
+//! syncs find blocks that were already written once.
 //!
-//! A store cannot answer an error. If the kernel has to read a page back that it had evicted, and
-//! the disk cannot, or if another program cuts the file, the store raises SIGBUS, which ends the
-//! process: as a kill does, with nothing lost that was synced. A page whose writing fails raises
-//! nothing: the next sync answers the error.
+//! A store cannot return an error. The kernel may have to read back a page that it evicted, and the
+//! disk may fail; or another program may truncate the file. Then the store raises SIGBUS, which
+//! ends the process: like a kill, this loses nothing that was synced. A page whose write-back fails
+//! raises nothing: the next sync returns the error.
 //!
-//! This is the one place in the crate that is `unsafe`.
+//! This is the only module in the crate with `unsafe`.
 
 use std::fs::File;
 use std::io;
@@ -39,37 +40,38 @@ use super::{has_name, hints};
 use crate::faults::{Fault, mappings_fail, planted};
 use crate::fs::WritableFile;
 
-/// Bytes mapped at a time; a multiple of every page size in use. More would be resident in each of
-/// a hundred databases' logs; less would map anew more often than the microseconds of it disappear
-/// in the thousands of records between.
+/// Bytes mapped at a time; a multiple of every page size in use. A larger window would be resident
+/// in each of a hundred databases' logs. A smaller one would be mapped too often to hide the
+/// microseconds of a mapping among the thousands of records between.
 const WINDOW: u64 = 256 << 10;
 
-/// Bytes that become resident at a time, as far as the figures care.
+/// Bytes that become resident at a time, for the memory figures.
 const PAGE: usize = 4096;
 
-/// Bytes behind a new page that a store makes dirty where stores are synced one by one: one of nine
-/// blocks costs a commit then. A log that is at rest takes this much more memory.
+/// Bytes behind a new page that a store makes dirty where stores are synced one by one. Then one of
+/// nine blocks costs a commit. A log at rest uses this much more memory.
 const DIRTIED_AHEAD: usize = 32 << 10;
 
-/// Blocks are reserved this far behind what is mapped, once a file grows fast: as much as there is,
-/// within these bounds.
+/// Blocks are reserved this far behind the mapped part, once a file grows fast: as much as the file
+/// holds, within these bounds.
 const RESERVED_AHEAD: std::ops::RangeInclusive<u64> = WINDOW..=(16 << 20);
 
-/// No more is reserved ahead than this part of what the disk has left.
+/// The share of the disk's free space that may be reserved ahead, as a divisor.
 const SHARE_OF_FREE_SPACE: u64 = 32;
 
 /// A file for appending.
 #[derive(Debug)]
 pub(super) struct MappedFile(Arc<Shared>);
 
-/// What the file and its [`helper`] work on.
+/// The state that the file and its [`helper`] share.
 #[derive(Debug)]
 struct Shared {
     file: File,
     state: Mutex<State>,
     /// Whether a sync came since a store last entered a new page.
     synced: AtomicBool,
-    /// Held by who changes the length of the file, or reserves blocks. Taken before the state.
+    /// Held by a thread that changes the length of the file, or reserves blocks. Taken before the
+    /// state.
     resizing: Mutex<()>,
 }
 
@@ -80,13 +82,13 @@ struct State {
     window: Option<Window>,
     /// The window after this one, made ready by the helper.
     next: Option<Window>,
-    /// End of what was written by calls.
+    /// End of the bytes written by system calls.
     written: u64,
     /// End of the pages that were stored to, through windows that are gone.
     stored: u64,
-    /// Where mapping failed last: it is not tried again for the same window.
+    /// Where mapping failed last. The same window is not tried again.
     unmappable: Option<u64>,
-    /// Goes up when windows lose their worth: the helper's is then one of those.
+    /// Incremented when windows become invalid, the helper's next one included.
     epoch: u64,
 }
 
@@ -107,7 +109,7 @@ impl Shared {
         self.resizing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves blocks up to `len`; the length of the file is locked.
+    /// Reserves blocks up to `len`. The caller holds the lock on the length of the file.
     fn reserve(&self, len: u64) -> io::Result<()> {
         if self.lock().reserved >= len {
             return Ok(());
@@ -118,7 +120,8 @@ impl Shared {
             Ok(true) => state.reserved = state.reserved.max(len),
             Ok(false) => {}
             Err(error) => {
-                // Some file systems keep what they could give. No window lies behind the cut.
+                // Some file systems keep the part that they could reserve. No window lies behind
+                // the cut.
                 self.file.set_len(state.reserved.max(state.written))?;
                 return Err(error);
             }
@@ -126,8 +129,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes the window from `start` ready, unless windows have lost their worth since `epoch`. On
-    /// the helper's thread. A writer tries again what fails here, and reports it.
+    /// Makes the window from `start` ready, unless windows became invalid since `epoch`. Runs on
+    /// the helper's thread. If this fails, a writer tries again and reports the error.
     fn prepare(&self, start: u64, epoch: u64) {
         let end = start + WINDOW;
         let length = self.lock_length();
@@ -155,7 +158,7 @@ impl Shared {
         if state.epoch != epoch {
             return;
         }
-        // Whoever needs it may take it already: then the pages come in ahead of his writes.
+        // The writer may take the window already: the pages then come in ahead of its writes.
         state.next = Some(window);
         drop(state);
         memory.bring_in();
@@ -195,7 +198,7 @@ impl WritableFile for MappedFile {
     fn truncate(&self, len: u64) -> io::Result<()> {
         let _length = self.0.lock_length();
         let mut state = self.0.lock();
-        // Nothing may stay mapped behind the end of the file: storing there would kill the process.
+        // Nothing may stay mapped behind the end of the file: a store there would kill the process.
         state.forget_windows();
         state.reserved = state.reserved.min(len);
         state.written = state.written.min(len);
@@ -241,9 +244,9 @@ impl State {
         [window, self.next.take()]
     }
 
-    /// Moves the window to the reserved blocks around `offset`; `None` if there are none, or they
-    /// cannot be mapped. From the second window on the next one is asked for: a file that never
-    /// fills one needs no second.
+    /// Moves the window to the reserved blocks around `offset`. Returns `None` if there are none,
+    /// or they cannot be mapped. From the second window on it requests the next one: a file that
+    /// never fills one window needs no second.
     fn slide_to(&mut self, shared: &Arc<Shared>, offset: u64) -> Option<&mut Window> {
         let start = offset - offset % WINDOW;
         let len = self.reserved.saturating_sub(start).min(WINDOW);
@@ -259,7 +262,7 @@ impl State {
             next => (None, next),
         };
         helper::drop_later([window, useless].into_iter().flatten());
-        // Where mapping fails, for a limit or for the file system, the caller writes by calls.
+        // If mapping fails, for a limit or for the file system, the caller writes by system calls.
         self.window = ready.or_else(|| Window::map(&shared.file, start, len as usize).ok());
         self.unmappable = self.window.is_none().then_some(start);
         let written = self.written.max(self.stored);
@@ -273,13 +276,13 @@ impl State {
     }
 }
 
-/// The thread that maps and unmaps, reserves blocks and brings pages in, so that who appends does
-/// not wait for it: each of these may take the file system milliseconds. It is there while there is
-/// something to do; where no thread can be had, windows are mapped when they are needed.
+/// A thread that maps and unmaps, reserves blocks and brings pages in. Each of these may take the
+/// file system milliseconds, and appends do not wait for it. The thread exists while there is work.
+/// If no thread can be started, windows are mapped when they are needed.
 ///
-/// It works for all files of the process, and one slow disk may hold it up. What waits for it is
-/// bounded: behind [`MOST_WAITING`] tasks windows are unmapped by the threads that leave them, and
-/// none is made ready.
+/// It works for all files of the process, and one slow disk may hold it up. Its queue is bounded:
+/// behind [`MOST_WAITING`] tasks a thread that leaves a window unmaps it itself, and no window is
+/// made ready.
 mod helper {
     use std::collections::VecDeque;
     use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -287,7 +290,7 @@ mod helper {
 
     use super::{Shared, Window};
 
-    /// How long it waits for more.
+    /// How long it waits for more tasks.
     const PATIENCE: Duration = Duration::from_millis(500);
 
     /// Tasks that may wait. A process may have some 65 000 mappings in all.
@@ -310,7 +313,7 @@ mod helper {
         TASKS.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the window of a file from `start` made ready.
+    /// Requests that the window of a file from `start` is made ready.
     pub(super) fn prepare(shared: &Arc<Shared>, start: u64, epoch: u64) {
         give(Task::Prepare(Arc::downgrade(shared), start, epoch));
     }
@@ -324,7 +327,7 @@ mod helper {
         let mut tasks = lock();
         if tasks.waiting.len() >= MOST_WAITING {
             drop(tasks);
-            // Dropped here: that unmaps a window.
+            // Dropped here: the drop unmaps a window.
             return drop(task);
         }
         tasks.waiting.push_back(task);
@@ -374,7 +377,7 @@ struct Window {
     touched: usize,
     /// Whether the helper brought all pages in, which makes them dirty.
     is_ready: bool,
-    /// Stored to by this window alone.
+    /// The mapped memory; only this window stores to it.
     memory: Arc<Mapping>,
 }
 
@@ -388,7 +391,7 @@ struct Mapping {
 // SAFETY: the mapping belongs to this value alone. Its bytes are reached through `Window::store`
 // only, by the window's one owner.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; what others may do, `bring_in`, touches no byte.
+// SAFETY: as above; `bring_in`, which other threads may call, touches no byte.
 unsafe impl Sync for Mapping {}
 
 impl Window {
@@ -440,7 +443,7 @@ impl Window {
         }
         let ahead = (self.touched + DIRTIED_AHEAD).min(self.memory.len);
         for page in (self.touched..ahead).step_by(PAGE) {
-            // SAFETY: inside the mapping, as in `store`. The write is volatile, for it changes
+            // SAFETY: inside the mapping, as in `store`. The write is volatile, because it changes
             // nothing that the program could see: the byte is zero.
             unsafe { self.memory.base.as_ptr().add(page).write_volatile(0) };
         }
@@ -449,16 +452,16 @@ impl Window {
 }
 
 impl Mapping {
-    /// Has the kernel bring all pages in, ready to be stored to. Changes no byte.
+    /// Makes the kernel bring all pages in, ready to be stored to. Changes no byte.
     #[cfg(target_os = "linux")]
     fn bring_in(&self) {
-        /// Shorter than a writer should ever wait for the lock around the process' mappings.
+        /// Short enough that no writer waits long for the lock on the process' mappings.
         const STEP: usize = 64 << 10;
         for at in (0..self.len).step_by(STEP) {
             let len = STEP.min(self.len - at);
             let advice = rustix::mm::Advice::LinuxPopulateWrite;
             // SAFETY: inside the mapping; populating pages changes nothing that can be observed. A
-            // kernel that does not know how refuses, and the pages come in as they are stored to.
+            // kernel without this advice refuses, and the pages come in as they are stored to.
             let brought =
                 unsafe { rustix::mm::madvise(self.base.as_ptr().add(at).cast(), len, advice) };
             if brought.is_err() {
@@ -483,7 +486,7 @@ impl Drop for Mapping {
 mod tests {
     use super::*;
 
-    /// The helper works for all files, so tests that need it, or hold it up, come one by one.
+    /// The helper works for all files, so tests that need it, or hold it up, run one by one.
     static HELPER: Mutex<()> = Mutex::new(());
 
     fn own_helper() -> MutexGuard<'static, ()> {

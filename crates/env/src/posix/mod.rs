@@ -1,10 +1,10 @@
 //! The real file system: positioned I/O of the standard library, and the two kernel hints it lacks
 //! (`fallocate`, `posix_fadvise`; Linux only, elsewhere they do nothing).
 //!
-//! The last part of a path is never followed if it is a symbolic link, and has to be a regular
-//! file: what lies in a database's directory may not lead out of it, and a pipe would never answer.
+//! The last part of a path must be a regular file, and a symbolic link there is never followed. So
+//! a file in a database's directory cannot lead out of it, and an open cannot block on a pipe.
 //!
-//! Nothing is retried after a failed sync: the kernel may have dropped the pages it could not
+//! Nothing is retried after a failed sync. The kernel may have dropped the pages that it could not
 //! write, and a second sync would then succeed over the hole (P. Rebello et al., "Can Applications
 //! Recover from fsync Failures?", USENIX ATC 2020).
 
@@ -73,7 +73,7 @@ impl FileSystem for PosixFs {
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        // A name that is not UTF-8 is not the engine's; what matters is that it stays visible.
+        // A name that is not UTF-8 is not the engine's, but it must stay visible.
         fs::read_dir(path)?
             .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
             .collect()
@@ -104,14 +104,14 @@ impl FileSystem for PosixFs {
     }
 }
 
-/// Opens a regular file, but no symbolic link to one. Without waiting: opening a pipe waits for its
-/// other end.
+/// Opens a regular file, but no symbolic link to one. It does not block: an ordinary open of a pipe
+/// waits for the pipe's other end.
 fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     let file = options.custom_flags(flags as i32).open(path).map_err(|error| {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::LOOP) => not_regular("a symbolic link, which is not followed"),
-            // A pipe or socket that is written to, without anything at its other end.
+            // A pipe or socket opened for writing, without a reader at its other end.
             Some(Errno::NXIO) => not_regular("no regular file"),
             _ => error,
         }
@@ -128,7 +128,7 @@ fn not_regular(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}"))
 }
 
-/// The directory in which `path` is an entry.
+/// Returns the directory in which `path` is an entry.
 fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -150,7 +150,7 @@ impl WritableFile for PosixFile {
         match hints::preallocate(&self.0, len) {
             Ok(_reserved) => Ok(()),
             Err(error) => {
-                // Some file systems keep what they could give.
+                // Some file systems keep the part that they could reserve.
                 self.0.set_len(before)?;
                 Err(error)
             }
@@ -174,7 +174,7 @@ impl WritableFile for PosixFile {
     }
 }
 
-/// Whether any directory still has the file. One that cannot tell is taken to be there.
+/// Returns whether any directory still has the file. If that is unknown, it returns `true`.
 fn has_name(file: &File) -> bool {
     file.metadata().map_or(true, |metadata| metadata.nlink() > 0)
 }
@@ -202,7 +202,7 @@ mod hints {
     use rustix::fs::{Advice, FallocateFlags, FsWord, fadvise, fallocate, fstatfs, fstatvfs};
     use rustix::io::{Errno, retry_on_intr};
 
-    /// Whether the blocks are reserved now.
+    /// Reserves blocks. Returns whether they are reserved now.
     pub(super) fn preallocate(file: &File, len: u64) -> io::Result<bool> {
         if len == 0 {
             return Ok(true);
@@ -210,12 +210,13 @@ mod hints {
         outcome(retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, len)))
     }
 
-    /// Whether a block that was reserved for a file takes every later store, however full the disk
-    /// is. Stores through a mapping cannot fail: for want of a block the kernel kills the process.
+    /// Returns whether a block that was reserved for a file accepts every later store, however full
+    /// the disk is. A store through a mapping cannot fail: without a block the kernel kills the
+    /// process.
     ///
     /// True where blocks are written in place and no two files ever share one. Everywhere else a
-    /// reservation is only a promise: btrfs, ZFS, bcachefs and F2FS write elsewhere, XFS does so
-    /// for blocks that a copy shares (`cp` makes such copies), overlayfs hides what is below it,
+    /// reservation is only a promise. Btrfs, ZFS, bcachefs and F2FS write elsewhere. XFS does so
+    /// for blocks that a copy shares (`cp` makes such copies). Overlayfs hides what is below it,
     /// and network file systems do not tell.
     pub(super) fn keeps_reserved_blocks(file: &File) -> bool {
         const EXT4: FsWord = 0xef53;
@@ -223,12 +224,12 @@ mod hints {
         fstatfs(file).is_ok_and(|found| matches!(found.f_type, EXT4 | TMPFS))
     }
 
-    /// Bytes that a user may still take of the file system.
+    /// Returns the bytes of the file system that a user may still take.
     pub(super) fn free_space(file: &File) -> Option<u64> {
         fstatvfs(file).ok().map(|found| found.f_bavail.saturating_mul(found.f_frsize))
     }
 
-    /// What the file system cannot do is no error; what the disk has no room for is.
+    /// An unsupported call is not an error; a full disk is.
     pub(super) fn outcome(result: Result<(), Errno>) -> io::Result<bool> {
         match result {
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::NODEV | Errno::PERM) => {
@@ -241,7 +242,7 @@ mod hints {
     pub(super) fn will_need(file: &File, offset: u64, len: u64) {
         // Length 0 would mean "to the end of the file".
         if let Some(len) = NonZeroU64::new(len) {
-            // A hint that is not taken changes nothing.
+            // A refused hint changes nothing.
             let _ = fadvise(file, offset, Some(len), Advice::WillNeed);
         }
     }
