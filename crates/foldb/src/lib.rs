@@ -105,3 +105,8 @@ pub use value::Value;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/merge.md")]
 struct MergeGuide;
+
+/// The example of use from async code compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/async.md")]
+struct AsyncGuide;

@@ -12,6 +12,7 @@ macro_rules! documents {
 pub const DOCUMENTS: &[(&str, &str)] = documents![
     "README.md",
     "ARCHITECTURE.md",
+    "docs/async.md",
     "docs/compaction.md",
     "docs/db_bench.md",
     "docs/guarantees.md",
