@@ -1,8 +1,8 @@
 //! The hash-indexed chains under the foldb memtable.
 //!
-//! A memtable is a table of chains, not a skiplist. A hash index leads to one 64-byte node per
-//! key; the node holds the key's first version and a link to the newest; versions link to older
-//! ones. Nothing is ordered until somebody asks for order, and then only what is new.
+//! A memtable is a table of chains, not a skiplist. A hash index leads to one 64-byte node per key.
+//! The node holds the key's first version and a link to the newest; versions link to older ones.
+//! Keys are sorted only when a cursor needs their order, and then only the new ones.
 //!
 //! ```text
 //!   index (256 shards)          arena: one reservation, written from both ends
@@ -11,24 +11,23 @@
 //!                                 └───────────────────────────────┘   └──► … ──► the node
 //! ```
 //!
-//! One [`Writer`] at a time, enforced by `&mut`; any number of readers, who take no lock and see a
-//! record whole or not at all. Memory is given back when the last reader lets go of the
-//! [`Chains`], so bytes handed out ([`PinnedBytes`], [`Cursor`]) never move and never change.
-//! What may change, a value of 8 bytes that is an accumulator, is handed out as a copy.
+//! There is one [`Writer`] at a time, enforced by `&mut`, and any number of readers. Readers take
+//! no lock and see a record whole or not at all. Memory is freed when the last reader drops the
+//! [`Chains`], so bytes handed out ([`PinnedBytes`], [`Cursor`]) never move and never change. Only
+//! an accumulator, a value of 8 bytes, may change; readers get a copy of it.
 //!
-//! Chains are kept short in two ways. A write may be folded into the newest version in place, by
-//! one atomic store, if no reader can tell ([`Pins`] knows). And several versions may get one
-//! *folded* version on top that stands for them; they stay behind it, for readers who are older
-//! than the newest of them:
+//! Chains stay short in two ways. One atomic store may fold a write into the newest version in
+//! place, if no reader can tell ([`Pins`] knows). And several versions may get one *folded* version
+//! on top that stands for them. They stay behind it, for readers older than the newest of them:
 //!
 //! ```text
 //! newest ─► F.110 ── older ──────────────► .79 ─► …      reads at 110 and above
 //!             └ unfolded ─► .110 ─► … .80 ─┘             reads at 80 to 109
 //! ```
 //!
-//! This is the only crate of foldb with `unsafe` in a hot path; everything public in it is safe
-//! whatever the caller does. Calling it wrongly (another hash for the same key, say) gives wrong
-//! answers, never undefined behaviour.
+//! This is the only crate of foldb with `unsafe` in a hot path. Its public interface is safe,
+//! whatever the caller does. Wrong use (another hash for the same key, say) gives wrong answers,
+//! never undefined behaviour.
 //!
 //! # Example
 //! ```

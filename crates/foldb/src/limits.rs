@@ -82,5 +82,5 @@ pub(crate) fn check_batch(memtable_bytes: usize, write_buffer_size: usize) -> Re
 #[cold]
 fn beyond(what: &str, found: usize, limit: &str, most: usize) -> Error {
     let of = if limit == "max_batch_bytes" { "bytes of memtable" } else { "bytes" };
-    Error::invalid_argument(format!("{what} may have {limit} = {most} {of}, not {found}"))
+    Error::invalid_argument(format!("{what} has {found} {of}, more than {limit} = {most}"))
 }

@@ -110,9 +110,9 @@ fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     let file = options.custom_flags(flags as i32).open(path).map_err(|error| {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::LOOP) => not_regular("a symbolic link, which is not followed"),
+            Some(Errno::LOOP) => not_regular("a symbolic link, and foldb does not follow links"),
             // A pipe or socket opened for writing, without a reader at its other end.
-            Some(Errno::NXIO) => not_regular("no regular file"),
+            Some(Errno::NXIO) => not_regular("not a regular file"),
             _ => error,
         }
     })?;
@@ -120,7 +120,7 @@ fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     match metadata.is_file() {
         true => Ok(file),
         false if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        false => Err(not_regular("no regular file")),
+        false => Err(not_regular("not a regular file")),
     }
 }
 

@@ -52,7 +52,7 @@ fn spare_arenas_take_what_memtables_leave() {
     assert_eq!(spare(1), 0);
 }
 
-/// Who wrote much and now only reads has the memory of what was flushed for other things.
+/// A database that wrote much and now only reads can use the memory of flushed memtables otherwise.
 #[test]
 fn spare_arenas_are_given_back_when_all_is_flushed() {
     let directory = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ fn open_tables_keep_to_the_budget() {
     let tight = open(200 * KIB);
     assert!(read(&tight));
     let (need, have) = (all.indexes + all.filters, tight.memory().indexes + tight.memory().filters);
-    // All but the 100 KiB of cache and background work; and one table that somebody has in hand.
+    // All but the 100 KiB of cache and background work; and one table that a reader holds.
     assert!(need > 110 << 10, "{need}: all would have fit");
     assert!(have <= 110 << 10, "{have} of {need}");
 }

@@ -52,7 +52,7 @@ impl KeyspaceSettings {
         let compaction = CompactionPreset::from_u8(compaction).ok_or_else(|| {
             Error::new(
                 ErrorKind::Unsupported,
-                format!("compaction preset {compaction} is of a newer foldb"),
+                format!("unknown compaction preset {compaction}: use a newer foldb"),
             )
         })?;
         let value_separation_min = match body.is_empty() {

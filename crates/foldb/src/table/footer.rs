@@ -90,7 +90,7 @@ impl Footer {
         let magic = reader.take(MAGIC.len(), "footer: magic")?;
         if magic != MAGIC {
             return Err(Error::corruption(format!(
-                "not a foldb table, or cut short: expected it to end in \"{}\", found \"{}\"",
+                "not a foldb table, or truncated: expected it to end in \"{}\", found \"{}\"",
                 MAGIC.escape_ascii(),
                 magic.escape_ascii()
             )));

@@ -45,7 +45,7 @@ impl KeyOrder {
         Error::new(
             ErrorKind::ComparatorFailed,
             format!(
-                "{message}: comparator '{name}' is no total order, or another than wrote the table"
+                "{message}: comparator '{name}' is not a total order, or did not write the table"
             ),
         )
     }

@@ -353,7 +353,7 @@ pub(super) fn read_footer(file: &TableFile, file_len: u64) -> Result<Footer> {
     let Some(offset) = file_len.checked_sub(FOOTER_LEN as u64) else {
         return Err(file.locate(
             Error::corruption(format!(
-                "not a foldb table, or cut short: expected at least {FOOTER_LEN} bytes, found \
+                "not a foldb table, or truncated: expected at least {FOOTER_LEN} bytes, found \
                  {file_len}"
             )),
             0,
@@ -370,7 +370,7 @@ fn read_properties(file: &TableFile, handle: Handle, order: &KeyOrder) -> Result
     let checked = Properties::decode(payload).and_then(|properties| {
         if properties.comparator != order.name() {
             return Err(Error::invalid_argument(format!(
-                "the table is ordered by comparator '{}', not by '{}': open it with that one",
+                "the table is ordered by comparator '{}', not by '{}': open it with the first",
                 properties.comparator,
                 order.name()
             )));

@@ -41,7 +41,7 @@ pub(super) fn write_references(
         let handle = put(&entry.encode())?;
         let all = directory.get_or_insert(Handle { offset: handle.offset, len: 0 });
         all.len = all.len.checked_add(handle.len).ok_or_else(|| {
-            Error::invalid_argument("a table that refers to more segments than it can list")
+            Error::invalid_argument("the table refers to more segments than it can list")
         })?;
     }
     Ok(directory)

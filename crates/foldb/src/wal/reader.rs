@@ -218,15 +218,9 @@ impl LogReader {
             return Ok(end);
         }
         Err(Error::corruption(format!(
-            "the file had {} frames in {} bytes (digest {:016x}) when the database was closed, and has \
+            "the file had {} frames in {} bytes (digest {:016x}) when the database was closed, now \
              {} frames in {} of {} bytes (digest {:016x})",
-            closed.frames,
-            closed.len,
-            closed.digest,
-            end.frames,
-            end.offset,
-            self.len,
-            end.digest
+            closed.frames, closed.len, closed.digest, end.frames, end.offset, self.len, end.digest
         ))
         .at(&self.path, end.offset.min(closed.len)))
     }

@@ -106,7 +106,7 @@ impl LogHeader {
         Err(Error::new(
             ErrorKind::Unsupported,
             format!(
-                "{what} format {} is not known, only up to {newest}: use a newer foldb to read it",
+                "{what} format {} is newer than {newest}: use a newer foldb to read it",
                 self.format
             ),
         ))
@@ -174,7 +174,7 @@ impl<'a> LogRecord<'a> {
                 let operations = bytes.take(bytes.remaining(), "operations")?;
                 Ok(LogRecord::Batch(header, operations))
             }
-            tag => Err(Error::corruption(format!("log record tag {tag} is not known"))),
+            tag => Err(Error::corruption(format!("unknown log record tag {tag}"))),
         }
     }
 }

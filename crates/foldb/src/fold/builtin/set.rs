@@ -89,7 +89,7 @@ fn changes(bytes: &[u8]) -> Result<Vec<(u8, &[u8])>> {
         let member = reader.length_delimited("set member")?;
         if changes.last().is_some_and(|(_, last)| *last >= member) {
             return Err(Error::corruption(format!(
-                "set member at offset {at}: expected one above the member before it"
+                "set member at offset {at}: expected one greater than the member before it"
             )));
         }
         changes.push((sign, member));

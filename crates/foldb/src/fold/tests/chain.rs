@@ -160,7 +160,7 @@ fn failed_reads_name_key_and_operator() {
     assert!(text.starts_with("key 'a' holds operands of '#4000', which is not among"), "{text}");
 }
 
-/// What a failed or panicked operator left in the buffer is in nobody's value.
+/// Bytes that a failed or panicked operator left in the buffer reach no value.
 #[test]
 fn the_scratch_buffer_is_clean_for_everybody() {
     let mut scratch = b"rest of something else".to_vec();
@@ -327,8 +327,8 @@ fn h10_what_is_covered_is_not_folded() {
     assert_eq!(folded(10), "");
 }
 
-/// The short cut of one operand over nothing against the routine that it cuts short, operators that
-/// fail, delete or nobody knows included.
+/// The short cut for one operand over nothing agrees with the full routine, also for operators that
+/// fail, delete or are unknown.
 #[test]
 fn one_operand_reads_as_it_folds() {
     let mut outcomes = std::collections::BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Who is served next, drawn with tenants that only say how urgent they are.
+//! Which tenant is served next, drawn with tenants that only say how urgent they are.
 
 use super::*;
 use crate::error::{Error, ErrorKind};
@@ -91,7 +91,7 @@ fn flushes_come_first_the_most_urgent_before_the_others() {
     assert_eq!(begun(&workers, 9), [&expected[..], &[(1, Compaction)]].concat());
 }
 
-/// What a write that waits in vain is told by, in builds with debug assertions.
+/// The check that detects a write which waits in vain, in builds with debug assertions.
 #[cfg(debug_assertions)]
 #[test]
 fn workers_are_idle_when_all_steps_found_nothing_to_do() {

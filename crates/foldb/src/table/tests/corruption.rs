@@ -225,8 +225,7 @@ fn damage_is_never_taken_for_a_newer_format() {
     }
 }
 
-/// Version 0 differs by its seal alone, unless it has separated values: nobody is promised to read
-/// those.
+/// Version 0 differs only in its seal, unless it has separated values. Those need not be readable.
 #[test]
 fn format_version_0_is_read_unless_values_are_separated() {
     let (records, mut bytes) = small_table(Compression::None);

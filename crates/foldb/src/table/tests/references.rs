@@ -66,7 +66,7 @@ fn a_table_without_separated_values_refers_to_nothing() {
     assert_eq!(table.references().unwrap(), Default::default());
 }
 
-/// In the frames of a segment each bit is noticed by who reads them, and the error says where.
+/// A reader of a segment's frames notices each flipped bit, and the error says where.
 #[test]
 fn damaged_references_are_noticed() {
     let (bytes, _) = scattered(4, 10);

@@ -114,14 +114,11 @@ fn other_formats_are_refused() {
     let error = header.check_format("log", LOG_FORMAT).unwrap_err();
     assert_eq!(error.kind(), crate::ErrorKind::Unsupported);
     let message = error.to_string();
-    assert!(
-        message.starts_with("log format 3 is not known, only up to 2: use a newer foldb"),
-        "{message}"
-    );
+    assert!(message.starts_with("log format 3 is newer than 2: use a newer foldb"), "{message}");
     bytes[1] ^= 1;
     assert_eq!(LogRecord::decode(&bytes).unwrap_err().kind(), crate::ErrorKind::Corruption);
     let tag = LogRecord::decode(&[99]).unwrap_err();
-    assert_eq!(tag.to_string(), "corruption: log record tag 99 is not known");
+    assert_eq!(tag.to_string(), "corruption: unknown log record tag 99");
 }
 
 #[test]

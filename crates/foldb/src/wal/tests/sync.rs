@@ -1,4 +1,4 @@
-//! Who is durable when (H11).
+//! Which frames are durable when (H11).
 
 use foldb_env::mem::{Fault, Operation};
 
@@ -87,10 +87,10 @@ fn retired_predecessors_are_let_go() {
     drop(first);
     assert!(retired.upgrade().is_none());
     second.sync_handle().sync_all().unwrap();
-    assert!(fs.crash().read(path()).unwrap().is_empty(), "nobody needed its bytes");
+    assert!(fs.crash().read(path()).unwrap().is_empty(), "its bytes were not needed");
 }
 
-/// The kernel tells of lost writes once. Whoever asks later must not hear that all is well.
+/// The kernel reports lost writes once. A later sync must not report success.
 #[test]
 fn a_failed_sync_stays_failed() {
     for operation in [Operation::Sync, Operation::SyncDir] {
