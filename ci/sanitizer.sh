@@ -38,7 +38,7 @@ cargo_nightly() { cargo +nightly "$@" -Zbuild-std --target "$target"; }
 
 cargo_nightly test -p foldb-chains --test stress
 cargo_nightly test -p foldb-env --lib --tests
-cargo_nightly test -p foldb --test concurrency --test failed_writes --test runtime
+cargo_nightly test -p foldb --test engine -- concurrency:: failed_writes:: runtime::
 cargo_nightly build -p foldb-stress --bin foldb-stress
 stress=$CARGO_TARGET_DIR/$target/debug/foldb-stress
 seed=${SANITIZER_SEED:-1}

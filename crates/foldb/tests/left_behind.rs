@@ -1,5 +1,7 @@
 //! Attempts that fail leave nothing behind: neither files on a full disk nor a directory that was
 //! not there, and what is there is not touched.
+//!
+//! A program of its own: several tests start its executable again, under limits that a shell sets.
 
 mod support;
 

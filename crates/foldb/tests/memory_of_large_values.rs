@@ -1,7 +1,8 @@
 //! What values of many MiB take in memory at most: the budget, and three times the largest of them.
 //!
 //! Each piece of work runs in a child process, whose peak the system counts. Every run of the tree
-//! is one value, so that all cursors of a merge stand on a large value at once.
+//! is one value, so that all cursors of a merge stand on a large value at once. The child is this
+//! executable again, so this is a small program of its own.
 
 #![cfg(target_os = "linux")]
 

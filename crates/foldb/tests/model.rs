@@ -2,7 +2,7 @@
 //!
 //! `FOLDB_MODEL_CASES` sets how many programs are played, `FOLDB_MODEL_SEED` the first one's seed.
 //! A failing program is shrunk, and printed with the seed that drew it. `FOLDB_PLANT` plants a
-//! fault.
+//! fault in all threads, so this is a program of its own.
 
 mod support;
 

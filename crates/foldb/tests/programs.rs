@@ -2,7 +2,8 @@
 //!
 //! `fuzz/fuzz_targets/program.rs` plays the same programs under a fuzzer. `FOLDB_FUZZ_INPUT` names
 //! a file to play instead: what a fuzzer found is printed as a program. `FOLDB_FUZZ_SECONDS` says
-//! how long inputs are mutated, and `FOLDB_PLANT` plants a fault.
+//! how long inputs are mutated. `FOLDB_PLANT` plants a fault in all threads, so this is a program
+//! of its own.
 
 mod support;
 

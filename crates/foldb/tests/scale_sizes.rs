@@ -1,6 +1,8 @@
 //! Many keyspaces, databases, snapshots and operands: each works, within the bounds that the
 //! section "At scale" of `docs/guarantees.md` states.
 //!
+//! A program of its own: it counts the files that its process has open.
+//!
 //! The sizes of every run are small. The full ones are behind `#[ignore]`, print what they measure,
 //! and are run by one command:
 //! `cargo test --release -p foldb --test scale_sizes -- --ignored --nocapture --test-threads=1`

@@ -2,7 +2,8 @@
 //! lost, and writing goes on by itself when there is room. Nothing here may end the process.
 //!
 //! `ci/small_disks.sh` makes small file systems of several kinds and names them in
-//! `FOLDB_SMALL_DISKS`; without it nothing is checked.
+//! `FOLDB_SMALL_DISKS`; without it nothing is checked. The script finds the executable by its name,
+//! so this is a program of its own.
 
 use std::env;
 use std::fs;

@@ -1,6 +1,8 @@
 //! Damaged bytes in every file of a small database: a read answers rightly, or with `Corruption`
 //! that names the file.
 //!
+//! A program of its own: its global allocator notes the largest allocation.
+//!
 //! The ordinary tests take a sample of all damages. All of them take minutes:
 //!
 //! ```text

@@ -1,0 +1,129 @@
+//! A flush of many keyspaces: one table each, which become durable together.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use foldb::env::mem::{Fault, Operation};
+use foldb::env::{FileSystem, MemFs, SystemThreads};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteOptions};
+
+use crate::support::{PATH, assert_error, options};
+
+/// More than are synced at once, and no multiple of it.
+const KEYSPACES: usize = 150;
+
+fn with_threads(fs: &MemFs, threads: bool) -> Options {
+    let mut options = options(fs);
+    if threads {
+        options.env.threads = Arc::new(SystemThreads);
+    }
+    options
+}
+
+fn name(n: usize) -> String {
+    format!("keyspace{n:03}")
+}
+
+/// Writes to all keyspaces; what is not logged is in tables or nowhere.
+fn write_to_all(db: &Db, value: &str) {
+    let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+    for n in 0..KEYSPACES {
+        db.keyspace(&name(n)).unwrap().put_opt("key", value, &unlogged).unwrap();
+    }
+}
+
+fn make(fs: &MemFs, threads: bool) -> Db {
+    let db = Db::open(PATH, with_threads(fs, threads)).unwrap();
+    for n in 0..KEYSPACES {
+        db.create_keyspace(&name(n), KeyspaceOptions::default()).unwrap();
+    }
+    write_to_all(&db, "first");
+    db
+}
+
+fn assert_all(fs: &MemFs, value: &str) {
+    let db = Db::open(PATH, options(fs)).unwrap();
+    for n in 0..KEYSPACES {
+        let found = db.keyspace(&name(n)).unwrap().get("key").unwrap();
+        assert_eq!(found.as_deref(), Some(value.as_bytes()), "{n}");
+    }
+}
+
+fn tables(fs: &MemFs) -> usize {
+    fs.list(Path::new(PATH)).unwrap().iter().filter(|name| name.ends_with(".tbl")).count()
+}
+
+/// Were one table installed before its sync, a power loss would leave a manifest that names
+/// nothing.
+#[test]
+fn every_table_is_durable_before_it_is_installed() {
+    for threads in [false, true] {
+        let fs = MemFs::new();
+        let db = make(&fs, threads);
+        let before = fs.counts().syncs();
+        db.flush().unwrap();
+        assert!(fs.counts().syncs() >= before + KEYSPACES as u64, "each is synced");
+        assert_all(&fs.crash(), "first");
+        for seed in 0..5 {
+            assert_all(&fs.crash_with(seed), "first");
+        }
+    }
+}
+
+/// Whichever sync fails, on whichever thread: nothing is installed, no table is left behind, and
+/// the next flush writes all of them anew.
+#[test]
+fn a_sync_that_fails_fails_the_flush_as_a_whole() {
+    let alone = [1, 2, 63, 64, 65, 129, KEYSPACES as u64];
+    for (threads, failing) in [(false, &alone[..]), (true, &alone[4..5])] {
+        for &nth in failing {
+            let fs = MemFs::new();
+            // Nothing but the caller's flush writes tables.
+            let db = make(&fs, threads);
+            db.flush().unwrap();
+            write_to_all(&db, "second");
+            let before = tables(&fs);
+            fs.inject(Fault::on(Operation::Sync).path(".tbl").nth(nth));
+            let flushed = db.flush();
+            fs.clear_faults();
+            if !threads {
+                assert_error(flushed, ErrorKind::Io, None);
+                assert_eq!(tables(&fs), before, "sync {nth}");
+                assert_all(&fs.crash(), "first");
+            }
+            // A worker tries again after a while, and callers are told of its last error until
+            // then.
+            let mut tries = 0;
+            while let Err(error) = db.flush() {
+                assert!(threads && tries < 1000, "{error}");
+                std::thread::sleep(Duration::from_millis(10));
+                tries += 1;
+            }
+            assert_all(&fs.crash(), "second");
+        }
+    }
+}
+
+/// The tables that an open makes of the log are synced in the same way.
+#[test]
+fn what_the_log_held_is_durable_after_the_open() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, options(&fs)).unwrap();
+    for n in 0..KEYSPACES {
+        let keyspace = db.create_keyspace(&name(n), KeyspaceOptions::default()).unwrap();
+        keyspace.put("key", "logged").unwrap();
+    }
+    db.sync().unwrap();
+    let crashed = fs.crash();
+    for nth in [1, 64, KEYSPACES as u64] {
+        crashed.inject(Fault::on(Operation::Sync).path(".tbl").nth(nth));
+        assert_error(Db::open(PATH, options(&crashed)), ErrorKind::Io, None);
+        crashed.clear_faults();
+        assert_eq!(tables(&crashed), 0, "sync {nth}");
+    }
+    let db = Db::open(PATH, with_threads(&crashed, true)).unwrap();
+    assert_eq!(tables(&crashed), KEYSPACES);
+    assert_all(&crashed.crash(), "logged");
+    drop(db);
+}

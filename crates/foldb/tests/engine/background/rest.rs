@@ -1,0 +1,222 @@
+//! What is done when nobody writes, and what reads pay for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use foldb::env::{Env, ManualClock, MemFs};
+use foldb::{Db, Options, ReadOptions, ReadReport};
+
+use crate::support::{PATH, options};
+
+/// More records than builds with debug assertions check at each install would only cost time.
+const KEYS: u32 = 3000;
+
+fn key(n: u32) -> [u8; 8] {
+    u64::from(n).to_be_bytes()
+}
+
+/// Writes all keys and flushes them: a run of level 0.
+fn write_run(db: &Db, round: u32) {
+    for n in 0..KEYS {
+        db.put(key(n), (n + round).to_le_bytes()).unwrap();
+    }
+    db.flush().unwrap();
+}
+
+fn runs(db: &Db) -> u64 {
+    db.stats().runs_per_read()
+}
+
+fn step_until_nothing_is_left(db: &Db) {
+    while db.step_background().unwrap() {}
+}
+
+/// A database without threads, with three runs and nothing that has to be done.
+fn with_three_runs(clock: &Arc<ManualClock>) -> Db {
+    let fs = MemFs::default();
+    let env = Env { clock: Arc::clone(clock) as _, ..Env::in_memory(fs.clone()) };
+    let db = Db::open(PATH, Options { env, ..options(&fs) }).unwrap();
+    (0..3).for_each(|round| write_run(&db, round));
+    step_until_nothing_is_left(&db);
+    assert_eq!(runs(&db), 3, "below the trigger");
+    db
+}
+
+fn assert_newest(db: &Db) {
+    for (n, entry) in (0..KEYS).zip(db.iter().unwrap()) {
+        let (found, value) = entry.unwrap();
+        assert_eq!((&found[..], &value[..]), (&key(n)[..], &(n + 2).to_le_bytes()[..]));
+    }
+}
+
+#[test]
+fn a_small_tree_becomes_one_run_when_nobody_has_written_for_a_second() {
+    let clock = Arc::new(ManualClock::default());
+    let db = with_three_runs(&clock);
+    clock.advance(Duration::from_millis(999));
+    step_until_nothing_is_left(&db);
+    assert_eq!(runs(&db), 3);
+    // What is written begins the second anew.
+    db.put(key(0), 2u32.to_le_bytes()).unwrap();
+    clock.advance(Duration::from_millis(999));
+    step_until_nothing_is_left(&db);
+    assert_eq!(runs(&db), 3);
+    clock.advance(Duration::from_secs(1));
+    step_until_nothing_is_left(&db);
+    assert_eq!(runs(&db), 1);
+    let written = db.stats().bytes_compaction;
+    clock.advance(Duration::from_secs(1000));
+    step_until_nothing_is_left(&db);
+    assert_eq!(db.stats().bytes_compaction, written, "rest is rest");
+    assert_newest(&db);
+}
+
+/// The blocks that an iterator looks into on its way to the first entry.
+fn blocks_to_the_first(db: &Db) -> u64 {
+    let report = ReadReport::default();
+    let options = ReadOptions { report: Some(report.clone()), ..ReadOptions::default() };
+    let mut entries = db.range_opt(.., &options).unwrap();
+    assert!(entries.seek_to_first().unwrap());
+    assert_eq!(entries.key(), key(KEYS / 5));
+    report.cached_blocks() + report.read_blocks()
+}
+
+/// A tombstone over data that is not delete-heavy stays where it is, and each scan passed it anew.
+#[test]
+fn scans_over_deleted_keys_pay_for_their_end() {
+    let fs = MemFs::default();
+    let db = Db::open(PATH, options(&fs)).unwrap();
+    write_run(&db, 0);
+    (0..KEYS / 5).for_each(|n| db.delete(key(n)).unwrap());
+    (KEYS / 5..KEYS).for_each(|n| db.put(key(n), (n + 2).to_le_bytes()).unwrap());
+    db.flush().unwrap();
+    step_until_nothing_is_left(&db);
+    assert_eq!(runs(&db), 2, "nothing has to be done");
+
+    // A scan behind them pays for two runs only, which is little.
+    assert_eq!(db.range(key(KEYS / 5)..).unwrap().count(), (KEYS - KEYS / 5) as usize);
+    step_until_nothing_is_left(&db);
+    assert_eq!(runs(&db), 2);
+
+    let before = blocks_to_the_first(&db);
+    let mut scans = 1;
+    while runs(&db) == 2 {
+        step_until_nothing_is_left(&db);
+        blocks_to_the_first(&db);
+        scans += 1;
+        assert!(scans < 10, "scans never pay");
+    }
+    let after = blocks_to_the_first(&db);
+    assert!(before >= 4 && after == 1, "{before} blocks before, {after} after {scans} scans");
+    let written = db.stats().bytes_compaction;
+    (0..100).for_each(|_| assert_eq!(blocks_to_the_first(&db), after));
+    step_until_nothing_is_left(&db);
+    assert_eq!(db.stats().bytes_compaction, written, "nothing is left to pay for");
+}
+
+#[test]
+fn who_waits_for_background_work_waits_for_rest() {
+    let db = with_three_runs(&Arc::default());
+    db.wait_for_background().unwrap();
+    assert_eq!(runs(&db), 1);
+    assert_newest(&db);
+}
+
+#[test]
+fn a_database_that_shall_not_compact_rests_as_it_is() {
+    let fs = MemFs::default();
+    let db = Db::open(PATH, Options { disable_auto_compactions: true, ..options(&fs) }).unwrap();
+    (0..3).for_each(|round| write_run(&db, round));
+    db.wait_for_background().unwrap();
+    assert_eq!(runs(&db), 3);
+}
+
+/// With threads nobody has to ask.
+#[test]
+fn rest_comes_by_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::open(directory.path(), Options { create_if_missing: true, ..Options::default() })
+        .unwrap();
+    (0..3).for_each(|round| write_run(&db, round));
+    let begin = std::time::Instant::now();
+    while runs(&db) > 1 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{} runs", runs(&db));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_newest(&db);
+}
+
+#[test]
+fn seeks_pay_for_the_merge_of_the_runs_they_meet() {
+    let db = with_three_runs(&Arc::default());
+    let mut seeks = 0;
+    while runs(&db) > 1 {
+        assert!(seeks < 100_000, "{} runs", runs(&db));
+        let mut iter = db.iter().unwrap();
+        assert!(iter.seek(key(seeks % KEYS)).unwrap());
+        drop(iter);
+        seeks += 1;
+        step_until_nothing_is_left(&db);
+    }
+    // 9000 records of a few bytes: about 700 KB of work, for half of it, at 1 KB a seek.
+    assert!((100..2000).contains(&seeks), "{seeks}");
+    assert_newest(&db);
+}
+
+/// An iterator that lives on pays, too, before it is dropped.
+#[test]
+fn one_iterator_that_seeks_on_and_on_pays() {
+    let db = with_three_runs(&Arc::default());
+    let mut iter = db.iter().unwrap();
+    for n in 0..3000 {
+        assert!(iter.seek(key(n % KEYS)).unwrap());
+    }
+    step_until_nothing_is_left(&db);
+    assert_eq!(runs(&db), 1);
+}
+
+#[test]
+fn point_reads_that_no_filter_stops_pay() {
+    let fs = MemFs::default();
+    let db = Db::open(PATH, Options { bloom_bits: 0, ..options(&fs) }).unwrap();
+    // Only the oldest run has all keys: two others are looked into in vain.
+    write_run(&db, 2);
+    for _ in 0..2 {
+        db.put(key(0), 2u32.to_le_bytes()).unwrap();
+        db.put(key(KEYS - 1), (KEYS + 1).to_le_bytes()).unwrap();
+        db.flush().unwrap();
+    }
+    step_until_nothing_is_left(&db);
+    assert_eq!(runs(&db), 3);
+    for n in 0..5000 {
+        assert!(db.get(key(1 + n % 1000)).unwrap().is_some());
+    }
+    step_until_nothing_is_left(&db);
+    assert_eq!(runs(&db), 1);
+    assert_newest(&db);
+}
+
+#[test]
+fn a_pass_over_everything_does_not_pay_for_a_merge() {
+    let db = with_three_runs(&Arc::default());
+    assert_eq!(db.iter().unwrap().count(), KEYS as usize);
+    step_until_nothing_is_left(&db);
+    assert_eq!(runs(&db), 3);
+    let written = db.stats().bytes_compaction;
+    assert_eq!(written, 0);
+}
+
+/// Reads of one run lose nothing, and pay nothing for a merge that writes would have to wait for.
+#[test]
+fn reads_of_one_run_pay_nothing() {
+    let db = with_three_runs(&Arc::default());
+    db.wait_for_background().unwrap();
+    for n in 0..KEYS {
+        let mut iter = db.iter().unwrap();
+        assert!(iter.seek(key(n)).unwrap());
+    }
+    let written = db.stats().bytes_compaction;
+    write_run(&db, 2);
+    step_until_nothing_is_left(&db);
+    assert_eq!((runs(&db), db.stats().bytes_compaction), (2, written));
+}

@@ -1,0 +1,513 @@
+//! Bugs planted in the engine, and the test that notices each.
+//!
+//! Every test here plays one history twice: as the engine is, where it must pass, and with a bug
+//! planted, where it must fail by an assertion, a panic or an error. A bug that nobody notices
+//! means that the tests around it prove nothing.
+
+#![cfg(debug_assertions)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use foldb::env::FileSystem;
+use foldb::env::mem::{Fault as FileFault, Operation};
+use foldb::env::{MemFs, SystemClock};
+use foldb::faults::{Fault, plant};
+use foldb::{CompactionPreset, Db, GcOptions, LogAdoption, Options, WriteBatch, WriteOptions};
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use crate::support::model::program::{self, Program};
+use crate::support::model::run;
+use crate::support::{PATH, count, number, open, options, quiet, reopen, steps, text};
+
+/// Plays `history` without the fault, then with it.
+fn assert_noticed(fault: Fault, history: fn()) {
+    history();
+    plant(Some(fault));
+    let outcome = quiet::catch(history);
+    plant(None);
+    match outcome {
+        Ok(()) => panic!("nobody notices {fault:?}"),
+        Err(how) => println!("{fault:?} is noticed: {how}"),
+    }
+}
+
+#[test]
+fn stopping_a_chain_early_is_noticed() {
+    assert_noticed(Fault::StopChainEarly, || {
+        let db = open(&MemFs::new()).unwrap();
+        let list = db.operator("append").unwrap();
+        for _ in 0..5 {
+            db.merge_with(&list, "a", "+").unwrap();
+        }
+        assert_eq!(text(&db, "a").unwrap(), "+++++");
+    });
+}
+
+#[test]
+fn an_operand_folded_by_the_wrong_operator_is_noticed() {
+    assert_noticed(Fault::WrongOperator, || {
+        let db = open(&MemFs::new()).unwrap();
+        let (list, longest) = (db.operator("append").unwrap(), db.operator("max").unwrap());
+        db.merge_with(&list, "a", "b").unwrap();
+        db.merge_with(&longest, "a", "c").unwrap();
+        db.merge_with(&list, "a", "d").unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "cd");
+    });
+}
+
+#[test]
+fn folding_in_place_under_a_snapshot_is_noticed() {
+    assert_noticed(Fault::FoldInPlaceUnderSnapshot, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.merge("a", number(1)).unwrap();
+        let snapshot = db.snapshot();
+        db.merge("a", number(1)).unwrap();
+        assert_eq!(snapshot.get("a").unwrap().unwrap(), number(1));
+        assert_eq!(count(&db, "a"), 2);
+    });
+}
+
+#[test]
+fn flushing_what_was_folded_whole_under_a_snapshot_is_noticed() {
+    assert_noticed(Fault::FlushFoldedWhole, || {
+        let db = open(&MemFs::new()).unwrap();
+        let list = db.operator("append").unwrap();
+        let mut snapshot = None;
+        for n in 0..40 {
+            db.merge_with(&list, "a", "+").unwrap();
+            if n == 19 {
+                snapshot = Some(db.snapshot());
+            }
+        }
+        db.flush().unwrap();
+        assert_eq!(*snapshot.unwrap().get("a").unwrap().unwrap(), *"+".repeat(20).as_bytes());
+        assert_eq!(text(&db, "a").unwrap(), "+".repeat(40));
+    });
+}
+
+#[test]
+fn folding_across_a_snapshot_is_noticed() {
+    assert_noticed(Fault::FoldAcrossSnapshot, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.merge("a", number(1)).unwrap();
+        let snapshot = db.snapshot();
+        db.merge("a", number(1)).unwrap();
+        db.flush().unwrap();
+        assert_eq!(snapshot.get("a").unwrap().unwrap(), number(1));
+        assert_eq!(count(&db, "a"), 2);
+    });
+}
+
+#[test]
+fn a_used_up_slice_that_stays_visible_is_noticed() {
+    assert_noticed(Fault::KeepUsedUpSlice, || {
+        let db = sliced(&MemFs::new());
+        for generation in 1..=4u64 {
+            for n in 0..300 {
+                db.merge(format!("k{n:03}"), number(1)).unwrap();
+            }
+            db.flush().unwrap();
+            for n in 0..300 {
+                assert_eq!(count(&db, &format!("k{n:03}")), generation);
+            }
+        }
+        let steps = steps::run_background(&db, |step| {
+            for n in 0..300 {
+                assert_eq!(count(&db, &format!("k{n:03}")), 4, "k{n:03} after step {step}");
+            }
+        });
+        assert!(steps > 2, "one slice proves nothing");
+    });
+}
+
+#[test]
+fn moving_a_table_past_an_older_run_is_noticed() {
+    assert_noticed(Fault::MovePastOlderRun, || {
+        let db = sliced(&MemFs::new());
+        for value in ["1", "2", "3", "4", "5"] {
+            db.put("a", value).unwrap();
+            db.put("b", value).unwrap();
+            db.flush().unwrap();
+        }
+        steps::run_background(&db, |_| assert_eq!(text(&db, "a").unwrap(), "5"));
+        assert_eq!(text(&db, "b").unwrap(), "5");
+    });
+}
+
+#[test]
+fn replaying_flushed_records_is_noticed() {
+    assert_noticed(Fault::ReplayFlushed, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.merge("a", number(1)).unwrap();
+        // The log stays behind, as after a crash between the flush and its removal.
+        fs.inject(FileFault::on(Operation::Remove).path(".log").forever());
+        db.flush().unwrap();
+        let db = reopen(&fs.kill()).unwrap();
+        assert_eq!(count(&db, "a"), 1);
+    });
+}
+
+#[test]
+fn dropping_a_tombstone_above_the_last_level_is_noticed() {
+    assert_noticed(Fault::DropTombstoneEarly, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        db.delete("a").unwrap();
+        db.flush().unwrap();
+        assert_eq!(text(&db, "a"), None);
+    });
+}
+
+#[test]
+fn skipping_the_sync_of_the_directory_is_noticed_at_creation() {
+    assert_noticed(Fault::SkipDirSync, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        let db = reopen(&fs.crash()).unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "1");
+    });
+}
+
+#[test]
+fn skipping_the_sync_of_the_directory_is_noticed_at_a_flush() {
+    assert_noticed(Fault::SkipDirSync, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        // The database itself is on the medium in any case.
+        foldb::env::FileSystem::sync_dir(&fs, PATH.as_ref()).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        let db = reopen(&fs.crash()).unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "1");
+    });
+}
+
+#[test]
+fn publishing_before_applying_is_noticed() {
+    assert_noticed(Fault::PublishBeforeApply, || {
+        let fs = MemFs::new();
+        let mut options = options(&fs);
+        options.env.clock = Arc::new(SystemClock::default());
+        let db = Db::open(PATH, options).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let reader = thread::spawn({
+            let (db, stop) = (db.clone(), Arc::clone(&stop));
+            move || quiet::catch(|| read_twice_until(&stop, &db))
+        });
+        // The fault is planted on this thread: it writes.
+        for _ in 0..100 {
+            let mut batch = WriteBatch::new();
+            batch.merge("a", number(1)).merge("b", number(1));
+            db.write(&batch).unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+        reader.join().expect("panics are caught").expect("the reader's assertion");
+    });
+}
+
+/// Takes snapshots and asserts that each reads the same twice.
+fn read_twice_until(stop: &AtomicBool, db: &Db) {
+    while !stop.load(Ordering::Relaxed) {
+        let snapshot = db.snapshot();
+        let before = snapshot.get("a").unwrap();
+        thread::sleep(Duration::from_micros(500));
+        assert_eq!(before, snapshot.get("a").unwrap(), "a snapshot changed");
+    }
+}
+
+#[test]
+fn range_deletes_by_level_are_noticed() {
+    assert_noticed(Fault::RangeDeleteByLevel, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        db.delete_range("a".."b").unwrap();
+        db.put("a", "2").unwrap();
+        db.flush().unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "2");
+    });
+}
+
+#[test]
+fn range_deletes_behind_a_filter_are_noticed() {
+    assert_noticed(Fault::RangeDeleteBehindFilter, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        db.delete_range("a".."b").unwrap();
+        db.flush().unwrap();
+        assert_eq!(text(&db, "a"), None);
+    });
+}
+
+#[test]
+fn range_deletes_cut_short_are_noticed() {
+    assert_noticed(Fault::RangeDeleteCutShort, || {
+        let db = sliced(&MemFs::new());
+        for n in 0..100 {
+            db.put(format!("k{n:03}"), "an old value").unwrap();
+        }
+        db.flush().unwrap();
+        db.delete_range("k"..).unwrap();
+        for n in (0..100).step_by(2) {
+            db.put(format!("k{n:03}"), [b'x'; 100]).unwrap();
+        }
+        db.flush().unwrap();
+        assert_eq!(text(&db, "k099"), None);
+    });
+}
+
+#[test]
+fn folding_across_a_range_delete_is_noticed() {
+    assert_noticed(Fault::FoldAcrossRangeDelete, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.merge("a", number(1)).unwrap();
+        db.delete_range("a".."b").unwrap();
+        db.merge("a", number(2)).unwrap();
+        db.flush().unwrap();
+        assert_eq!(count(&db, "a"), 2);
+    });
+}
+
+#[test]
+fn dropping_a_range_delete_above_the_last_level_is_noticed() {
+    assert_noticed(Fault::DropRangeDeleteEarly, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        db.delete_range("a".."b").unwrap();
+        db.flush().unwrap();
+        assert_eq!(text(&db, "a"), None);
+    });
+}
+
+#[test]
+fn operands_in_the_wrong_order_are_noticed() {
+    assert_noticed(Fault::WrongOperandOrder, || {
+        let db = open(&MemFs::new()).unwrap();
+        let list = db.operator("stringappend:,").unwrap();
+        db.merge_with(&list, "a", "1").unwrap();
+        db.merge_with(&list, "a", "2").unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "1,2");
+    });
+}
+
+#[test]
+fn losing_the_last_log_record_is_noticed() {
+    assert_noticed(Fault::LoseLastLogRecord, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.put("a", "1").unwrap();
+        db.put("b", "2").unwrap();
+        let db = reopen(&fs.kill()).unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "1");
+        assert_eq!(text(&db, "b").unwrap(), "2");
+    });
+}
+
+/// Each way in which a range delete may fail to hold, or delete too much, is noticed by the model,
+/// which knows nothing of levels, filters, slices and stripes.
+#[test]
+fn h10_the_model_notices_what_is_wrong_with_range_deletes() {
+    for fault in [
+        Fault::RangeDeleteByLevel,
+        Fault::RangeDeleteBehindFilter,
+        Fault::RangeDeleteCutShort,
+        Fault::FoldAcrossRangeDelete,
+        Fault::DropRangeDeleteEarly,
+    ] {
+        let seed = (0..PROGRAMS).find(|&seed| {
+            let program = draw(seed);
+            plant(Some(fault));
+            let outcome = quiet::catch(|| run::play(&program));
+            plant(None);
+            outcome.is_err()
+        });
+        match seed {
+            None => panic!("none of {PROGRAMS} programs notices {fault:?}"),
+            Some(seed) => {
+                println!("program {seed} notices {fault:?}");
+                run::play(&draw(seed));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_segment_merge_that_drops_a_live_value_is_noticed() {
+    assert_noticed(Fault::GcDropsLiveValue, || {
+        let fs = MemFs::new();
+        let options = Options { value_separation_min: Some(10), ..options(&fs) };
+        let db = Db::open(PATH, options).unwrap();
+        for n in 0..40 {
+            db.put(format!("k{n:02}"), [n; 100]).unwrap();
+        }
+        db.compact(..).unwrap();
+        for n in 0..30 {
+            db.put(format!("k{n:02}"), [n + 100; 100]).unwrap();
+        }
+        db.compact(..).unwrap();
+        db.collect_garbage(&GcOptions::default()).unwrap();
+        for n in 0..40 {
+            let expected = if n < 30 { n + 100 } else { n };
+            assert_eq!(db.get(format!("k{n:02}")).unwrap().unwrap(), [expected; 100]);
+        }
+    });
+}
+
+#[test]
+fn verify_notices_that_a_segment_merge_dropped_a_live_value() {
+    assert_noticed(Fault::GcDropsLiveValue, || {
+        let fs = MemFs::new();
+        let options = Options { value_separation_min: Some(10), ..options(&fs) };
+        let db = Db::open(PATH, options).unwrap();
+        (0..40).for_each(|n| db.put([n], [n; 100]).unwrap());
+        db.compact(..).unwrap();
+        (0..30).for_each(|n| db.delete([n]).unwrap());
+        db.compact(..).unwrap();
+        assert!(db.collect_garbage(&GcOptions::default()).unwrap().commits > 0);
+        db.verify().unwrap();
+    });
+}
+
+/// A database that makes segments of its logs.
+fn adopting(fs: &MemFs) -> Db {
+    let options = Options {
+        value_separation_min: Some(500),
+        segment_size: 16 << 10,
+        adopt_logs: LogAdoption::Always,
+        ..options(fs)
+    };
+    Db::open(PATH, options).unwrap()
+}
+
+#[test]
+fn a_log_that_goes_though_it_became_a_segment_is_noticed() {
+    assert_noticed(Fault::UnlinkAdoptedLog, || {
+        let fs = MemFs::new();
+        let db = adopting(&fs);
+        (0..20).for_each(|n| db.put([n], [n; 1000]).unwrap());
+        db.flush().unwrap();
+        assert!(db.stats().bytes_adopted > 0);
+        drop(db);
+        let db = adopting(&fs);
+        (0..20).for_each(|n| assert_eq!(db.get([n]).unwrap().unwrap(), [n; 1000]));
+    });
+}
+
+#[test]
+fn a_log_that_becomes_a_segment_though_it_is_mostly_dead_is_noticed() {
+    assert_noticed(Fault::AdoptUnexamined, || {
+        let db = adopting(&MemFs::new());
+        (0..40).for_each(|n| db.put([n % 4], [n; 1000]).unwrap());
+        db.flush().unwrap();
+        let segments = db.stats().segments;
+        assert!(segments.dead_bytes * 4 <= segments.bytes, "{segments:?}");
+    });
+}
+
+/// Programs among which each fault must be noticed.
+const PROGRAMS: u64 = 2000;
+
+/// The program of a seed.
+fn draw(seed: u64) -> Program {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    program::programs(320).new_tree(&mut runner).expect("a program").current()
+}
+
+/// A leveled database whose compactions take several slices.
+fn sliced(fs: &MemFs) -> Db {
+    let options = Options {
+        compaction: CompactionPreset::Leveled,
+        level0_compaction_trigger: 4,
+        target_file_size: 1024,
+        block_size: 256,
+        max_bytes_for_level_base: 100_000,
+        ..options(fs)
+    };
+    Db::open(PATH, options).unwrap()
+}
+
+const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+
+#[test]
+fn a_synced_batch_of_nothing_that_syncs_nothing_is_noticed() {
+    assert_noticed(Fault::EmptySyncSyncsNothing, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.put("a", "1").unwrap();
+        db.write_opt(&WriteBatch::new(), &SYNC).unwrap();
+        assert_eq!(text(&reopen(&fs.crash()).unwrap(), "a").unwrap(), "1");
+    });
+}
+
+#[test]
+fn a_current_that_is_durable_before_what_it_leads_to_is_noticed() {
+    assert_noticed(Fault::CurrentBeforeNames, || {
+        let whole = MemFs::new();
+        open(&whole).unwrap();
+        for point in 1..=whole.counts().mutations() {
+            let fs = MemFs::new();
+            fs.inject(FileFault::on_mutation().nth(point).forever());
+            let _stopped = open(&fs);
+            for seed in 0..20 {
+                open(&fs.crash_with(seed)).unwrap();
+            }
+        }
+    });
+}
+
+/// A record behind a failed one ends where the failed one's second frame begins.
+#[test]
+fn frames_that_a_failed_write_left_are_noticed() {
+    assert_noticed(Fault::KeepFailedFrames, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        fs.inject(FileFault::on(Operation::Write).path(".log").nth(3));
+        db.put("big", vec![b'x'; 3 << 20]).unwrap_err();
+        // A frame holds 1 MiB: kind, keyspace and lengths of the batch, its key and this value.
+        db.put_opt("k", vec![b'y'; (1 << 20) - 17 - 4 - 3], &SYNC).unwrap();
+        assert!(reopen(&fs.kill()).unwrap().get("big").unwrap().is_none());
+    });
+}
+
+#[test]
+fn a_close_without_a_record_is_noticed() {
+    assert_noticed(Fault::NoCloseRecord, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.put("a", "1").unwrap();
+        db.close().unwrap();
+        assert!(fs.exists(&Path::new(PATH).join("CLOSED")));
+    });
+}
+
+#[test]
+fn a_verification_that_skips_blocks_is_noticed() {
+    assert_noticed(Fault::VerifySkipsBlocks, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.put("a", "1").unwrap();
+        db.flush().unwrap();
+        let names = fs.list(Path::new(PATH)).unwrap();
+        let table = names.iter().find(|name| name.ends_with(".tbl")).unwrap();
+        let table = Path::new(PATH).join(table);
+        let mut bytes = fs.read(&table).unwrap();
+        bytes[5] ^= 1;
+        fs.create(&table).unwrap().write_at(&bytes, 0).unwrap();
+        assert!(db.verify().is_err(), "a flipped byte passes");
+    });
+}

@@ -1,0 +1,214 @@
+//! Disks that are slow, hang or fail now and then, beside several threads: writes are paced,
+//! deadlines are honoured, no waiting writer is forgotten, memory stays in its budget, and nothing
+//! is called durable that is not.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use foldb::env::{Env, MemFs, SystemClock, SystemThreads, Trouble, WatchedFs};
+use foldb::{Db, ErrorKind, Options, WriteOptions};
+
+use crate::support::PATH;
+
+const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const WRITE_BUFFER: usize = 16 << 10;
+const MOST_BUFFERS: usize = 4;
+
+/// A database in memory with real threads, and what is wrong with its disk.
+fn open(fs: &MemFs) -> (Db, Arc<Trouble>) {
+    let trouble = Arc::new(Trouble::default());
+    let watched = WatchedFs::new(Arc::new(fs.clone()), Arc::clone(&trouble) as _);
+    let env = Env {
+        fs: Arc::new(watched),
+        clock: Arc::new(SystemClock::default()),
+        threads: Arc::new(SystemThreads),
+        seed: Some(1),
+    };
+    let options = Options {
+        create_if_missing: true,
+        write_buffer_size: WRITE_BUFFER,
+        max_write_buffers: MOST_BUFFERS,
+        level0_compaction_trigger: 2,
+        level0_slowdown_trigger: 4,
+        level0_stop_trigger: 6,
+        env,
+        ..Options::default()
+    };
+    (Db::open(PATH, options).unwrap(), trouble)
+}
+
+fn key(thread: usize, n: usize) -> String {
+    format!("{thread}-{n:06}")
+}
+
+/// The thousands of calls behind these writes take a millisecond or two each instead of
+/// microseconds.
+#[test]
+fn writes_to_a_disk_a_hundred_times_slower_are_paced_and_kept_in_memory_within_bounds() {
+    let fs = MemFs::new();
+    let (db, trouble) = open(&fs);
+    trouble.slow_down(Duration::from_micros(500));
+    let most_bytes = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for thread in 0..3 {
+            let (db, most_bytes) = (&db, &most_bytes);
+            scope.spawn(move || {
+                for n in 0..300 {
+                    db.put(key(thread, n), [7; 300]).unwrap();
+                    most_bytes.fetch_max(db.stats().memtable_bytes, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    // A memtable in the making and those that wait; arenas are rounded up to pages and shards.
+    let (most, bound) =
+        (most_bytes.into_inner(), (MOST_BUFFERS * (WRITE_BUFFER + (32 << 10))) as u64);
+    assert!(most <= bound, "{most} bytes of memtables, {bound} are allowed");
+    let stats = db.stats();
+    assert!(stats.flushes > 5, "{} flushes prove nothing", stats.flushes);
+    trouble.end();
+    assert_eq!(db.iter().unwrap().count(), 900);
+    db.close().unwrap();
+}
+
+/// One writer hangs in the log with the writers' lock; the others say so in time.
+#[test]
+fn a_hanging_append_holds_no_writer_beyond_its_deadline() {
+    let hang = Duration::from_millis(1500);
+    let fs = MemFs::new();
+    let (db, trouble) = open(&fs);
+    db.put("warm", "up").unwrap();
+    trouble.hang_once(hang);
+    thread::scope(|scope| {
+        let (db, trouble) = (&db, &trouble);
+        scope.spawn(move || db.put("first", "1").unwrap());
+        while trouble.hung() == 0 {
+            thread::yield_now();
+        }
+        for deadline in [Duration::ZERO, Duration::from_millis(20)] {
+            let options = WriteOptions { deadline: Some(deadline), ..WriteOptions::default() };
+            let begun = Instant::now();
+            let outcome = db.put_opt("second", "2", &options);
+            let took = begun.elapsed();
+            // On a busy machine this thread may come late, and find the disk well again.
+            assert!(took < hang, "a deadline of {deadline:?} was kept after {took:?}");
+            let kind = outcome.map_err(|error| error.kind());
+            assert!(matches!(kind, Ok(()) | Err(ErrorKind::Busy)), "{kind:?}");
+        }
+    });
+    assert_eq!(&db.get("first").unwrap().unwrap()[..], b"1");
+}
+
+/// Every call of the engine may be the one that hangs: the one behind each of many writes.
+#[test]
+fn no_writer_is_forgotten_behind_a_hanging_disk() {
+    let fs = MemFs::new();
+    let (db, trouble) = open(&fs);
+    let done = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for thread in 0..3 {
+            let (db, done) = (&db, &done);
+            scope.spawn(move || {
+                for n in 0..400 {
+                    db.put_opt(
+                        key(thread, n),
+                        [7; 300],
+                        &WriteOptions { sync: n.is_multiple_of(50), ..SYNC },
+                    )
+                    .unwrap();
+                }
+                done.fetch_add(1, Ordering::Release);
+            });
+        }
+        while done.load(Ordering::Acquire) < 3 {
+            trouble.hang_once(Duration::from_millis(20));
+            thread::sleep(Duration::from_millis(7));
+        }
+    });
+    assert!(trouble.hung() > 3, "{} calls hung", trouble.hung());
+    assert_eq!(db.iter().unwrap().count(), 1200);
+    db.wait_for_background().unwrap();
+    db.close().unwrap();
+}
+
+/// A sync fails at some moment. What was acknowledged as synced before or after it survives a loss
+/// of power, whatever the engine made of the failure.
+#[test]
+fn after_a_failed_sync_nothing_is_called_durable_that_is_not() {
+    let mut failures = 0;
+    for failing in 0..40 {
+        let fs = MemFs::new();
+        let (db, trouble) = open(&fs);
+        let mut durable = Vec::new();
+        for n in 0..40 {
+            if n == failing {
+                trouble.fail_next_sync();
+            }
+            let value = vec![n as u8; 600];
+            match db.put_opt(key(0, n), &value, &SYNC) {
+                Ok(()) => durable.push(n),
+                Err(error) => {
+                    failures += 1;
+                    let expected = [ErrorKind::Io, ErrorKind::Poisoned];
+                    assert!(expected.contains(&error.kind()), "{error}");
+                }
+            }
+        }
+        let left = fs.crash();
+        drop(db);
+        let (db, _) = open(&left);
+        for n in durable {
+            assert!(
+                db.get(key(0, n)).unwrap().is_some(),
+                "write {n} was durable, {failing} failed"
+            );
+        }
+    }
+    assert!(failures > 0, "no write met the failure");
+}
+
+/// One call in twenty fails, beside three writers. What was acknowledged is there for readers; what
+/// was acknowledged as synced survives a loss of power.
+#[test]
+fn calls_that_fail_at_random_lose_nothing_that_was_acknowledged() {
+    let mut failed = 0;
+    for seed in 0..15 {
+        let fs = MemFs::new();
+        let (db, trouble) = open(&fs);
+        trouble.fail_one_in(20, seed);
+        let acknowledged: Vec<Vec<usize>> = thread::scope(|scope| {
+            let writers: Vec<_> = (0..3)
+                .map(|thread| {
+                    let db = &db;
+                    scope.spawn(move || {
+                        let put = |n: usize| {
+                            let options = WriteOptions { sync: n.is_multiple_of(3), ..SYNC };
+                            db.put_opt(key(thread, n), [n as u8; 300], &options)
+                        };
+                        (0..60).filter(|n| put(*n).is_ok()).collect()
+                    })
+                })
+                .collect();
+            writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+        });
+        trouble.end();
+        failed += trouble.failed();
+        let left = fs.crash();
+        for (thread, numbers) in acknowledged.iter().enumerate() {
+            for n in numbers {
+                assert!(db.get(key(thread, *n)).unwrap().is_some(), "seed {seed}: {thread} {n}");
+            }
+        }
+        drop(db);
+        let (db, _) = open(&left);
+        for (thread, numbers) in acknowledged.iter().enumerate() {
+            for n in numbers.iter().filter(|n| n.is_multiple_of(3)) {
+                let found = db.get(key(thread, *n)).unwrap();
+                assert!(found.is_some(), "seed {seed}: synced write {n} of {thread} is lost");
+            }
+        }
+    }
+    assert!(failed > 30, "{failed} failures prove nothing");
+}

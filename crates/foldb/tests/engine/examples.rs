@@ -1,0 +1,20 @@
+//! Each file of `examples/` runs, and holds what it asserts.
+
+#[path = "../../examples/counter.rs"]
+mod counter;
+#[path = "../../examples/custom_operator.rs"]
+mod custom_operator;
+#[path = "../../examples/list.rs"]
+mod list;
+#[path = "../../examples/snapshot.rs"]
+mod snapshot;
+
+#[test]
+fn every_example_runs() {
+    counter::main().unwrap();
+    list::main().unwrap();
+    custom_operator::main().unwrap();
+    snapshot::main().unwrap();
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
+    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 4, "an example is not run here");
+}

@@ -1,0 +1,373 @@
+//! A clean close is provable: what is not as it was left is damage, in whichever file. After a
+//! crash the open says what it left out.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use foldb::env::mem::{Fault, Operation};
+use foldb::env::{Env, FileSystem, MemFs};
+use foldb::{
+    Db, DroppedTail, Error, ErrorKind, Event, EventListener, KeyspaceOptions, Options, WriteOptions,
+};
+
+use crate::support::gates::GatedFs;
+use crate::support::{PATH, assert_error, open, options, reopen, text};
+
+const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// The files that are not tables, by name.
+fn files(fs: &MemFs) -> Files {
+    let names = fs.list(PATH.as_ref()).unwrap().into_iter();
+    let names = names.filter(|name| name != "LOCK" && !name.ends_with(".tbl"));
+    names.map(|name| (name.clone(), fs.read(&Path::new(PATH).join(name)).unwrap())).collect()
+}
+
+/// A copy of a file system with other bytes in one file.
+fn with_file(fs: &MemFs, name: &str, bytes: &[u8]) -> MemFs {
+    let copy = fs.kill();
+    let file = copy.create(&Path::new(PATH).join(name)).unwrap();
+    file.write_at(bytes, 0).unwrap();
+    copy
+}
+
+/// Damage, told with the file and where in it; and a read-only open tells the same.
+fn assert_noticed(fs: &MemFs, what: &str) -> Error {
+    let read_only = Db::open_read_only(PATH, Options { create_if_missing: false, ..options(fs) });
+    for opened in [reopen(fs), read_only] {
+        let error = opened.map(drop).err().unwrap_or_else(|| panic!("{what} was not noticed"));
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{what}: {error}");
+        assert!(error.path().is_some(), "{what}: {error}");
+    }
+    assert_error(reopen(fs), ErrorKind::Corruption, None)
+}
+
+/// A small database, closed: a table, a keyspace, an operator, and writes in the log alone. What
+/// each file was at some time before is added to what is given.
+fn closed(older: &mut Vec<Files>) -> MemFs {
+    let fs = MemFs::new();
+    for round in 0..2 {
+        let db = open(&fs).unwrap();
+        older.push(files(&fs));
+        db.put("table", "1").unwrap();
+        db.flush().unwrap();
+        if round == 0 {
+            db.create_keyspace("other", KeyspaceOptions::default()).unwrap();
+        }
+        db.operator("stringappend:;").unwrap();
+        older.push(files(&fs));
+        db.put("log", "1").unwrap();
+        older.push(files(&fs));
+        db.put_opt("log", "2", &SYNC).unwrap();
+        db.delete("table").unwrap();
+        older.push(files(&fs));
+        db.close().unwrap();
+        older.push(files(&fs));
+    }
+    older.pop();
+    fs
+}
+
+fn assert_whole(fs: &MemFs) {
+    let db = reopen(fs).unwrap();
+    assert_eq!((text(&db, "table"), text(&db, "log").as_deref()), (None, Some("2")));
+}
+
+/// A delete came back when one byte of the last frame changed.
+#[test]
+fn every_flipped_byte_is_noticed() {
+    let fs = closed(&mut Vec::new());
+    let files = files(&fs);
+    assert_eq!(files.len(), 4, "CURRENT, CLOSED, a manifest and a log: {:?}", files.keys());
+    for (name, bytes) in &files {
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            assert_noticed(&with_file(&fs, name, &flipped), &format!("byte {at} of {name}"));
+        }
+    }
+    assert_whole(&fs);
+}
+
+#[test]
+fn every_cut_is_noticed() {
+    let fs = closed(&mut Vec::new());
+    for (name, bytes) in &files(&fs) {
+        for len in 0..bytes.len() {
+            let what = format!("{name} of {} bytes cut to {len}", bytes.len());
+            let error = assert_noticed(&with_file(&fs, name, &bytes[..len]), &what);
+            let is_numbered = name.ends_with(".log") || name.starts_with("MANIFEST");
+            if is_numbered {
+                assert!(error.path().unwrap().ends_with(name), "{what}: {error}");
+                assert!(error.offset().is_some_and(|at| at <= len as u64), "{what}: {error}");
+            }
+        }
+    }
+}
+
+/// Bytes that a file had at an earlier time are all of them intact.
+#[test]
+fn a_file_swapped_with_its_older_self_is_noticed() {
+    let mut older = Vec::new();
+    let fs = closed(&mut older);
+    let mut swapped = 0;
+    for (name, bytes) in &files(&fs) {
+        for (age, before) in older.iter().enumerate() {
+            // What CURRENT or CLOSED was may be of the session before.
+            let Some(before) = before.get(name).filter(|before| *before != bytes) else { continue };
+            assert_noticed(&with_file(&fs, name, before), &format!("{name} as of moment {age}"));
+            swapped += 1;
+        }
+    }
+    assert!(swapped >= 8, "only {swapped} files were swapped");
+}
+
+#[test]
+fn a_missing_file_is_noticed() {
+    let fs = closed(&mut Vec::new());
+    for name in files(&fs).keys().filter(|name| *name != "CLOSED") {
+        let copy = fs.kill();
+        copy.remove(&Path::new(PATH).join(name)).unwrap();
+        reopen(&copy).map(drop).unwrap_err();
+        // Where a database may be created none is.
+        assert_error(open(&copy), ErrorKind::Corruption, Some(name));
+    }
+}
+
+/// The record is gone before the next open changes anything that it tells of.
+#[test]
+fn the_next_open_takes_the_record_away_first() {
+    let before = closed(&mut Vec::new());
+    let whole = before.kill();
+    drop(reopen(&whole).unwrap());
+    let calls = whole.counts().mutations();
+    for point in 1..=calls {
+        let fs = before.kill();
+        fs.inject(Fault::on_mutation().nth(point).forever());
+        let stopped = reopen(&fs).and_then(|db| {
+            db.put_opt("new", "1", &SYNC)?;
+            db.close()
+        });
+        for seed in 0..8 {
+            let left = if seed == 0 { fs.crash() } else { fs.crash_with(seed) };
+            assert_whole(&left);
+            if stopped.is_ok() {
+                assert_eq!(text(&reopen(&left).unwrap(), "new").unwrap(), "1");
+            }
+        }
+        assert_whole(&fs.kill());
+    }
+}
+
+/// All that was written, synced or not, is durable when the close returns, and nothing is a tail.
+#[test]
+fn a_clean_close_is_durable() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, Options { write_buffer_size: 4096, ..options(&fs) }).unwrap();
+    for n in 0..200 {
+        db.put(format!("{n:03}"), [b'v'; 100]).unwrap();
+    }
+    db.close().unwrap();
+    for left in [fs.crash(), fs.crash_with(1), fs.crash_with(2)] {
+        let db = reopen(&left).unwrap();
+        assert_eq!(db.iter().unwrap().count(), 200);
+        assert_eq!(db.stats().dropped_tail_bytes, 0);
+    }
+}
+
+/// The record of the close once became the last change of a directory whose earlier changes nothing
+/// had synced: a loss of power could keep it and take the name of a log that it tells of.
+#[test]
+fn no_loss_of_power_keeps_the_record_without_what_it_tells_of() {
+    for synced in [1, 2] {
+        let fs = MemFs::new();
+        // Several logs whose writes no table holds.
+        let own = Options { write_buffer_size: 4096, max_write_buffers: 8, ..options(&fs) };
+        let db = Db::open(PATH, own).unwrap();
+        db.put_opt("first", "synced", &SYNC).unwrap();
+        for n in 0..60 {
+            db.put(format!("{n:03}"), [b'v'; 100]).unwrap();
+        }
+        let logs = fs.list(Path::new(PATH)).unwrap();
+        assert!(logs.iter().filter(|name| name.ends_with(".log")).count() > 1, "{logs:?}");
+        fs.inject(Fault::on(Operation::SyncDir).nth(synced).forever());
+        db.close().unwrap_err();
+        for seed in 0..100 {
+            let db = reopen(&fs.crash_with(seed)).unwrap();
+            assert_eq!(text(&db, "first").unwrap(), "synced");
+        }
+    }
+}
+
+/// A second close once answered `Ok` while the first was syncing, or after it had failed.
+#[test]
+fn every_caller_that_closes_hears_what_the_close_came_to() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put("a", "1").unwrap();
+    fs.inject(Fault::on(Operation::Rename).forever());
+    let failed = db.clone().close().unwrap_err();
+    fs.clear_faults();
+    assert_eq!(db.close().unwrap_err().to_string(), failed.to_string());
+
+    let fs = GatedFs::new("tmp");
+    let env = Env { fs: Arc::new(fs.clone()), ..Env::in_memory(fs.fs.clone()) };
+    let db = Db::open(PATH, Options { env, ..options(&fs.fs) }).unwrap();
+    db.put("a", "1").unwrap();
+    let (first, second) = (db.clone(), db.clone());
+    assert_waits(&fs, || first.close().unwrap(), || second.close().unwrap());
+}
+
+/// What a thread does at a closed gate, and what has to wait for it.
+fn assert_waits(fs: &GatedFs, gated: impl FnOnce() + Send, waiting: impl FnOnce() + Send) {
+    fs.gate.close();
+    std::thread::scope(|scope| {
+        let _end = fs.gate.open_at_end();
+        scope.spawn(gated);
+        fs.gate.wait_for_somebody();
+        let (sender, done) = mpsc::channel();
+        scope.spawn(move || {
+            waiting();
+            sender.send(())
+        });
+        let early = done.recv_timeout(Duration::from_millis(50));
+        assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout), "it did not wait");
+        fs.gate.open();
+        done.recv().unwrap();
+    });
+}
+
+/// Where there are no workers, a close once let the directory go while another caller compacted.
+/// The tables of that slice then took the numbers of the next open's. A compaction of all went on
+/// beside such a slice, and left out what it compacted.
+#[test]
+fn callers_wait_for_the_slice_that_another_caller_is_at() {
+    for closes in [false, true] {
+        let fs = GatedFs::new("tbl");
+        let env = Env { fs: Arc::new(fs.clone()), ..Env::in_memory(fs.fs.clone()) };
+        let own = Options { env, level0_compaction_trigger: 2, ..options(&fs.fs) };
+        let db = Db::open(PATH, own).unwrap();
+        for generation in ["older", "newer"] {
+            for key in ["a", "b"] {
+                db.put(key, generation).unwrap();
+            }
+            db.flush().unwrap();
+        }
+        let waiting = || match closes {
+            true => db.close().unwrap(),
+            false => db.compact(..).unwrap(),
+        };
+        assert_waits(&fs, || assert!(db.step_background().unwrap()), waiting);
+        if !closes {
+            let levels = db.stats().keyspaces[0].levels.clone();
+            let runs: u64 = levels.iter().map(|level| level.runs).sum();
+            assert_eq!(runs, 1, "{levels:?}");
+        }
+        db.close().unwrap();
+        let db = reopen(&fs.fs).unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "newer");
+    }
+}
+
+/// Dropping the last handle is a close, too; a failed one leaves no record.
+#[test]
+fn only_a_close_that_succeeds_leaves_a_record() {
+    let record = PathBuf::from(PATH).join("CLOSED");
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put("a", "1").unwrap();
+    assert!(!fs.exists(&record));
+    drop(db);
+    assert!(fs.exists(&record), "a drop closes");
+    for failing in [Operation::Truncate, Operation::Sync, Operation::Rename, Operation::Write] {
+        let db = open(&fs).unwrap();
+        assert!(!fs.exists(&record), "{failing:?}: an open database has no record");
+        fs.inject(Fault::on(failing).forever());
+        db.close().unwrap_err();
+        assert!(!fs.exists(&record), "{failing:?}");
+        fs.clear_faults();
+        drop(db);
+    }
+    assert_eq!(text(&reopen(&fs).unwrap(), "a").unwrap(), "1");
+}
+
+#[test]
+fn a_checkpoint_is_as_complete_as_a_closed_database() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put("a", "1").unwrap();
+    db.checkpoint("copy").unwrap();
+    let copy = Path::new("copy");
+    let names = fs.list(copy).unwrap();
+    assert!(names.iter().any(|name| name == "CLOSED"));
+    let log = copy.join(names.iter().find(|name| name.ends_with(".log")).unwrap());
+    let mut bytes = fs.read(&log).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs.create(&log).unwrap().write_at(&bytes, 0).unwrap();
+    let opened = Db::open(copy, options(&fs));
+    assert_error(opened, ErrorKind::Corruption, Some(log.file_name().unwrap().to_str().unwrap()));
+}
+
+#[test]
+fn a_repair_says_what_is_missing_since_the_close() {
+    let fs = closed(&mut Vec::new());
+    assert!(Db::repair(PATH, options(&fs.kill())).unwrap().found_nothing());
+    let files = files(&fs);
+    for name in files.keys().filter(|name| name.ends_with(".log") || *name == "CLOSED") {
+        let bytes = &files[name];
+        let copy = with_file(&fs, name, &bytes[..bytes.len() - 1]);
+        let report = Db::repair(PATH, options(&copy)).unwrap();
+        assert!(!report.found_nothing());
+        let cut = &report.cut[..];
+        assert!(cut.len() == 1 && cut[0].path().unwrap().ends_with(name), "{name}: {cut:?}");
+        assert_eq!(text(&reopen(&copy).unwrap(), "log").unwrap(), "2");
+    }
+}
+
+#[derive(Debug, Default)]
+struct Told(Mutex<Vec<DroppedTail>>);
+
+impl EventListener for Told {
+    fn on_event(&self, event: &Event) {
+        if let Event::TailDropped(tail) = event {
+            self.0.lock().unwrap().push(tail.clone());
+        }
+    }
+}
+
+/// Power loss that keeps a later frame but not the one before it.
+#[test]
+fn an_open_after_a_crash_says_what_it_left_out() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put_opt("kept", "1", &SYNC).unwrap();
+    let list = fs.list(PATH.as_ref()).unwrap();
+    let log = list.iter().find(|name| name.ends_with(".log")).unwrap();
+    let before = fs.read(&Path::new(PATH).join(log)).unwrap();
+    let end = before.iter().rposition(|&byte| byte != 0).unwrap() + 1;
+    db.put("lost", "1").unwrap();
+    db.put("cut off", "1").unwrap();
+    let mut bytes = fs.read(&Path::new(PATH).join(log)).unwrap();
+    let len = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1;
+    bytes[end + 40] ^= 1;
+    let left = with_file(&fs, log, &bytes);
+    for read_only in [true, false] {
+        let told = Arc::new(Told::default());
+        let with = Options { listeners: vec![told.clone()], ..options(&left) };
+        let db = match read_only {
+            true => Db::open_read_only(PATH, with).unwrap(),
+            false => Db::open(PATH, with).unwrap(),
+        };
+        let told = told.0.lock().unwrap();
+        let [tail] = &told[..] else { panic!("{told:?}") };
+        assert!(tail.file.ends_with(log));
+        assert_eq!((tail.offset, tail.bytes), (end as u64, (len - end) as u64));
+        assert_eq!((tail.frames, tail.last_seqno), (1, 1));
+        let stats = db.stats();
+        assert_eq!((stats.dropped_tail_bytes, stats.dropped_tail_frames), (tail.bytes, 1));
+        assert_eq!(db.iter().unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,467 @@
+//! Databases that share a runtime: threads, handles and memory bounded over all of them, and
+//! nothing else in common.
+
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use foldb::env::mem::{Fault, Operation};
+use foldb::env::{Env, MemFs, Stepped, SystemThreads, Threads};
+use foldb::{Comparator, Db, ErrorKind, Options, Runtime, RuntimeOptions};
+use tempfile::TempDir;
+
+use crate::support::steps::run_background;
+use crate::support::{RaisedAtEnd, assert_error, count, number};
+
+const MIB: usize = 1 << 20;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The operating system's threads, counted.
+#[derive(Debug, Default)]
+struct Counted {
+    begun: AtomicUsize,
+    alive: Arc<AtomicUsize>,
+}
+
+impl Threads for Counted {
+    fn spawn(
+        &self,
+        name: &str,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> io::Result<Option<JoinHandle<()>>> {
+        self.begun.fetch_add(1, SeqCst);
+        self.alive.fetch_add(1, SeqCst);
+        let alive = Arc::clone(&self.alive);
+        let body = Box::new(move || {
+            body();
+            alive.fetch_sub(1, SeqCst);
+        });
+        SystemThreads.spawn(name, body)
+    }
+}
+
+fn options(runtime: &Runtime) -> Options {
+    Options {
+        create_if_missing: true,
+        merge_operator: Some("uint64add".to_owned()),
+        runtime: Some(runtime.clone()),
+        ..Options::default()
+    }
+}
+
+fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Files below a directory that this process has open.
+#[cfg(target_os = "linux")]
+fn handles(directory: &Path) -> usize {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    let targets = open.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+    targets.filter(|target| target.starts_with(directory)).count()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn handles(_: &Path) -> usize {
+    0
+}
+
+/// Ask 31, C3: a hundred stores in one process take the threads, handles and memory of one.
+#[test]
+fn a_hundred_databases_share_threads_handles_and_memory() {
+    const DATABASES: usize = 100;
+    const ROUNDS: u64 = 12;
+    const KEYS: u64 = 100;
+    const OPEN_TABLES: usize = 40;
+    let directory = TempDir::new().unwrap();
+    let threads = Arc::new(Counted::default());
+    let runtime = Runtime::new(RuntimeOptions {
+        memory_budget: 24 * MIB,
+        block_cache_size: 2 * MIB,
+        max_open_files: OPEN_TABLES,
+        background_threads: 2,
+        threads: Arc::clone(&threads) as Arc<dyn Threads>,
+        ..RuntimeOptions::default()
+    })
+    .unwrap();
+    let open = |n: usize| {
+        let options = Options { target_file_size: 64 << 10, ..options(&runtime) };
+        Db::open(directory.path().join(n.to_string()), options).unwrap()
+    };
+    let databases: Vec<Db> = (0..DATABASES).map(open).collect();
+    let filler = [7; 150];
+    let (mut most, mut most_handles) = (0, 0);
+    for round in 0..ROUNDS {
+        for (n, db) in databases.iter().enumerate() {
+            for key in 0..KEYS {
+                db.merge(format!("counter{key}"), number(n as u64 + 1)).unwrap();
+                db.put(format!("filler{round}-{key}"), filler).unwrap();
+            }
+            let memory = runtime.memory();
+            most = most.max(memory.total());
+            assert!(memory.total() <= memory.budget, "{memory:?}");
+        }
+        most_handles = most_handles.max(handles(directory.path()));
+    }
+    assert!(most > 8 * MIB as u64, "all of it would have fit into much less: {most}");
+    let flushes: u64 = databases.iter().map(|db| db.stats().flushes).sum();
+    assert!(flushes > 0, "memtables had to go");
+    for (n, db) in databases.iter().enumerate() {
+        for key in 0..KEYS {
+            assert_eq!(count(db, &format!("counter{key}")), ROUNDS * (n as u64 + 1));
+        }
+        assert_eq!(db.get("filler3-50").unwrap().unwrap(), filler);
+        let memory = runtime.memory();
+        assert!(memory.total() <= memory.budget, "{memory:?}");
+    }
+    most_handles = most_handles.max(handles(directory.path()));
+    // Lock, log and manifest of each; a log on its way out; what two workers write and have in
+    // hand.
+    assert!(most_handles <= OPEN_TABLES + 4 * DATABASES + 40, "{most_handles} handles");
+    assert_eq!(threads.begun.load(SeqCst), 2);
+    drop(databases);
+    let again = open(17);
+    assert_eq!(count(&again, "counter5"), ROUNDS * 18);
+    assert_eq!(threads.begun.load(SeqCst), 2, "they were there all the time");
+}
+
+#[test]
+fn threads_end_with_the_last_user() {
+    let directory = TempDir::new().unwrap();
+    let threads = Arc::new(Counted::default());
+    let options_of = RuntimeOptions {
+        background_threads: 3,
+        threads: Arc::clone(&threads) as Arc<dyn Threads>,
+        ..RuntimeOptions::default()
+    };
+    let runtime = Runtime::new(options_of).unwrap();
+    assert_eq!(threads.begun.load(SeqCst), 0, "they start with the first database");
+    let first = Db::open(directory.path().join("first"), options(&runtime)).unwrap();
+    let second = Db::open(directory.path().join("second"), options(&runtime)).unwrap();
+    drop(runtime);
+    first.put("key", "value").unwrap();
+    first.close().unwrap();
+    drop(first);
+    assert_eq!(threads.alive.load(SeqCst), 3);
+    second.put("key", "value").unwrap();
+    second.flush().unwrap();
+    let iterator = second.iter().unwrap();
+    drop(second);
+    assert_eq!(threads.alive.load(SeqCst), 3, "an iterator keeps its database");
+    drop(iterator);
+    assert_eq!(threads.alive.load(SeqCst), 0);
+    assert_eq!(threads.begun.load(SeqCst), 3);
+}
+
+/// File numbers repeat from database to database, and so do offsets; the cache must tell them
+/// apart.
+#[test]
+fn databases_with_the_same_files_do_not_see_each_others_blocks() {
+    let directory = TempDir::new().unwrap();
+    let runtime = Runtime::new(RuntimeOptions::default()).unwrap();
+    let open = |name: &str| Db::open(directory.path().join(name), options(&runtime)).unwrap();
+    let (left, right) = (open("left"), open("right"));
+    for n in 0..1000u64 {
+        left.put(format!("key{n:04}"), format!("left {n:04} and some more")).unwrap();
+        right.put(format!("key{n:04}"), format!("rite {n:04} and some more")).unwrap();
+    }
+    left.flush().unwrap();
+    right.flush().unwrap();
+    for _ in 0..2 {
+        for n in (0..1000).step_by(7) {
+            let key = format!("key{n:04}");
+            assert!(left.get(&key).unwrap().unwrap().starts_with(b"left"));
+            assert!(right.get(&key).unwrap().unwrap().starts_with(b"rite"));
+        }
+    }
+    let (own, other) = (left.stats(), right.stats());
+    assert!(own.block_cache_hits > 0 && other.block_cache_hits > 0);
+    assert_eq!(own.memory, other.memory, "one runtime, one account");
+    let cached = runtime.memory().block_cache;
+    right.close().unwrap();
+    assert!(runtime.memory().block_cache < cached, "who closes takes his blocks along");
+    assert!(left.get("key0000").unwrap().unwrap().starts_with(b"left"));
+}
+
+/// Every byte has an item, and the items come and go with what they count.
+#[test]
+fn memory_is_itemised() {
+    let directory = TempDir::new().unwrap();
+    let own = Options {
+        create_if_missing: true,
+        write_buffer_size: 4 * MIB,
+        runtime: None,
+        ..Options::default()
+    };
+    let db = Db::open(directory.path(), own).unwrap();
+    assert_eq!(db.memory().budget, 256 * MIB as u64);
+    let before = db.memory();
+    assert_eq!((before.active_memtables, before.filters, before.block_cache), (0, 0, 0));
+    let value = [3; 500];
+    (0..4000u32).for_each(|n| db.put(n.to_be_bytes(), value).unwrap());
+    let written = db.memory();
+    assert!(written.active_memtables > 4000 * 500, "{written:?}");
+    assert!(cfg!(not(unix)) || written.logs > 0, "{written:?}");
+    let pinned = db.get(7u32.to_be_bytes()).unwrap().unwrap();
+    db.flush().unwrap();
+    let flushed = db.memory();
+    assert_eq!((flushed.active_memtables, flushed.sealed_memtables), (0, 0));
+    assert!(flushed.pinned_memtables >= 4000 * 500, "{flushed:?}");
+    assert_eq!(pinned, value);
+    drop(pinned);
+    let let_go = db.memory();
+    assert_eq!(let_go.pinned_memtables, 0);
+    assert!(let_go.spare_memtables >= 4000 * 500, "{let_go:?}");
+    assert_eq!(let_go.filters, 0, "no read asked a filter yet");
+    assert_eq!(db.get(7u32.to_be_bytes()).unwrap().unwrap(), value);
+    let read = db.memory();
+    assert!(read.filters >= 4000 * 10 / 8 && read.indexes > 0 && read.block_cache > 0, "{read:?}");
+    assert_eq!(db.stats().memory.filters, read.filters);
+    assert_eq!(read.total(), read.items().iter().map(|(_, bytes)| bytes).sum::<u64>());
+}
+
+/// Whatever happens at once, the items together stay within the budget.
+#[test]
+fn the_budget_is_kept_under_writes_reads_and_compactions() {
+    const KEYS: u64 = 60_000;
+    let directory = TempDir::new().unwrap();
+    let own = Options {
+        create_if_missing: true,
+        merge_operator: Some("uint64add".to_owned()),
+        memory_budget: 12 * MIB,
+        target_file_size: 256 << 10,
+        level0_compaction_trigger: 2,
+        ..Options::default()
+    };
+    let db = Db::open(directory.path(), own).unwrap();
+    let done = AtomicBool::new(false);
+    let key = |n: u64| format!("{:016x}", (n % KEYS).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            let _done = RaisedAtEnd(&done);
+            for n in 0..5 * KEYS {
+                db.merge(key(n), number(1)).unwrap();
+            }
+        });
+        let mut n = 0;
+        while !done.load(SeqCst) {
+            n += 7919;
+            db.get(key(n)).unwrap();
+            let memory = db.memory();
+            assert!(memory.total() <= memory.budget, "{memory:?}");
+        }
+    });
+    db.wait_for_background().unwrap();
+    assert!((0..KEYS).step_by(97).all(|n| count(&db, &key(n)) == 5));
+    let stats = db.stats();
+    assert!(stats.flushes > 2 && stats.compactions > 0, "too little happened: {stats:?}");
+}
+
+/// H14: memory that readers pin is told, but nobody waits for it: only the reader could give it
+/// back.
+#[test]
+fn h14_pinned_memtables_stop_no_writer() {
+    let directory = TempDir::new().unwrap();
+    let own = Options {
+        create_if_missing: true,
+        memory_budget: 8 * MIB,
+        max_write_buffers: 2,
+        ..Options::default()
+    };
+    let db = Db::open(directory.path(), own).unwrap();
+    let mut held = Vec::new();
+    for n in 0..30_000u32 {
+        db.put(n.to_be_bytes(), [n as u8; 1000]).unwrap();
+        if n % 200 == 0 {
+            held.push((n, db.get(n.to_be_bytes()).unwrap().unwrap()));
+        }
+    }
+    db.flush().unwrap();
+    let memory = db.memory();
+    assert!(memory.pinned_memtables > 2 * memory.budget, "{memory:?}");
+    assert!(held.iter().all(|(n, value)| **value == [*n as u8; 1000]));
+    drop(held);
+    let memory = db.memory();
+    assert_eq!(memory.pinned_memtables, 0);
+    assert!(memory.total() <= memory.budget, "{memory:?}");
+}
+
+/// A database of a runtime without threads is stepped by hand, and steps only itself.
+#[test]
+fn without_threads_each_database_steps_for_itself() {
+    let fs = MemFs::new();
+    let runtime = Runtime::new(RuntimeOptions {
+        memory_budget: 8 * MIB,
+        threads: Arc::new(Stepped),
+        ..RuntimeOptions::default()
+    })
+    .unwrap();
+    let open = |name: &str| {
+        Db::open(name, Options { env: Env::in_memory(fs.clone()), ..options(&runtime) }).unwrap()
+    };
+    let (busy, idle) = (open("busy"), open("idle"));
+    idle.put("large", vec![1; 1900 << 10]).unwrap();
+    // The one that holds most is asked to seal, though another one writes.
+    (0..25_000u64).for_each(|n| busy.put(format!("key{n}"), [0; 100]).unwrap());
+    assert_eq!(idle.stats().flushes, 0, "nothing happens by itself");
+    assert!(run_background(&idle, |_| ()) > 0);
+    assert_eq!(idle.stats().flushes, 1);
+    let memory = runtime.memory();
+    assert!(memory.total() <= memory.budget, "{memory:?}");
+    busy.flush().unwrap();
+    run_background(&busy, |_| ());
+    assert_eq!(busy.get("key7").unwrap().unwrap(), [0; 100]);
+    assert_eq!(idle.get("large").unwrap().unwrap().len(), 1900 << 10);
+}
+
+thread_local! {
+    static IS_WORKER: Cell<bool> = Cell::new(
+        std::thread::current().name().is_some_and(|name| name.starts_with("foldb-"))
+    );
+}
+
+/// The order of the bytes, by an implementation with a bug that shows on workers.
+#[derive(Debug, Default)]
+struct Treacherous {
+    armed: AtomicBool,
+}
+
+impl Comparator for Treacherous {
+    fn name(&self) -> &str {
+        "treacherous"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        if IS_WORKER.get() && self.armed.load(SeqCst) {
+            std::panic::panic_any("the comparator lost its mind");
+        }
+        a.cmp(b)
+    }
+
+    fn bytewise_order(&self) -> bool {
+        false
+    }
+
+    fn bytewise_equality(&self) -> bool {
+        true
+    }
+}
+
+/// A panic of a comparator on a worker is told to callers that wait, stops writes to its keyspace,
+/// and nothing else.
+#[test]
+fn a_panic_in_the_background_is_an_error_and_leaves_nobody_waiting() {
+    let directory = TempDir::new().unwrap();
+    let runtime = Runtime::new(RuntimeOptions::default()).unwrap();
+    let comparator = Arc::new(Treacherous::default());
+    let own = Options { comparator: Arc::clone(&comparator) as _, ..options(&runtime) };
+    let sick = Db::open(directory.path().join("sick"), own.clone()).unwrap();
+    let healthy = Db::open(directory.path().join("healthy"), options(&runtime)).unwrap();
+    for key in ["a", "b", "c"] {
+        sick.put(key, "value").unwrap();
+    }
+    comparator.armed.store(true, SeqCst);
+    let error = assert_error(sick.flush(), ErrorKind::ComparatorFailed, None).to_string();
+    assert!(error.contains("it panicked (the comparator lost its mind)"), "{error}");
+    assert_error(sick.put("d", "value"), ErrorKind::ComparatorFailed, None);
+    assert_error(sick.wait_for_background(), ErrorKind::ComparatorFailed, None);
+    assert_eq!(sick.get("b").unwrap().unwrap(), b"value");
+    healthy.put("key", "value").unwrap();
+    healthy.flush().unwrap();
+    healthy.compact(..).unwrap();
+    drop(sick);
+    comparator.armed.store(false, SeqCst);
+    let recovered = Db::open(directory.path().join("sick"), own).unwrap();
+    assert_eq!(recovered.get("c").unwrap().unwrap(), b"value");
+    recovered.flush().unwrap();
+}
+
+/// The same in a compaction: its job is given up, so that who waits for its end does not for ever.
+#[test]
+fn a_panic_in_a_compaction_gives_up_its_job() {
+    let directory = TempDir::new().unwrap();
+    let runtime = Runtime::new(RuntimeOptions::default()).unwrap();
+    let comparator = Arc::new(Treacherous::default());
+    let own = Options {
+        comparator: Arc::clone(&comparator) as _,
+        level0_compaction_trigger: 3,
+        ..options(&runtime)
+    };
+    let db = Db::open(directory.path(), own).unwrap();
+    for round in 0..3 {
+        if round == 2 {
+            // Two memtables never meet in this flush: one key needs no order.
+            comparator.armed.store(true, SeqCst);
+        }
+        db.merge("counter", number(1)).unwrap();
+        if db.flush().is_err() {
+            break;
+        }
+    }
+    let waited =
+        assert_error(db.wait_for_background(), ErrorKind::ComparatorFailed, None).to_string();
+    assert!(waited.contains("panicked"), "{waited}");
+    assert_eq!(count(&db, "counter"), 3);
+    db.close().unwrap();
+}
+
+/// Writes and flushes go on while compactions fail; who waits for a compaction is told why it does
+/// not come; and when its cause is gone it goes on by itself.
+#[test]
+fn a_compaction_that_fails_fails_no_write_and_no_flush() {
+    let fs = MemFs::new();
+    let env = Env { threads: Arc::new(SystemThreads), ..Env::in_memory(fs.clone()) };
+    let own = Options {
+        create_if_missing: true,
+        merge_operator: Some("uint64add".to_owned()),
+        level0_compaction_trigger: 2,
+        env,
+        ..Options::default()
+    };
+    let db = Db::open("db", own).unwrap();
+    // So many that builds with debug assertions do not check the order of all at each install.
+    (0..25_000u32).for_each(|n| db.put(n.to_be_bytes(), "value").unwrap());
+    db.flush().unwrap();
+    db.wait_for_background().unwrap();
+    fs.inject(Fault::on(Operation::Read).path(".tbl").forever());
+    for round in 1..=3u64 {
+        db.merge("counter", number(round)).unwrap();
+        db.flush().unwrap();
+    }
+    assert_error(db.wait_for_background(), ErrorKind::Io, None);
+    // The failure is known by now, and nobody else's business.
+    for round in 4..=10u64 {
+        db.merge("counter", number(round)).unwrap();
+        db.flush().unwrap();
+    }
+    fs.clear_faults();
+    wait_until("compactions do not resume", || db.wait_for_background().is_ok());
+    assert!(db.stats().compactions > 0);
+    assert_eq!(count(&db, "counter"), 55);
+}
+
+/// And the other way round: a flush that fails is told to who waits for it, and writes that still
+/// find room go on.
+#[test]
+fn a_flush_that_fails_is_told_to_who_waits_for_it() {
+    let fs = MemFs::new();
+    let env = Env { threads: Arc::new(SystemThreads), ..Env::in_memory(fs.clone()) };
+    let db =
+        Db::open("db", Options { create_if_missing: true, env, ..Options::default() }).unwrap();
+    db.put("key", "value").unwrap();
+    fs.inject(Fault::on(Operation::Create).path(".tbl").forever().kind(io::ErrorKind::StorageFull));
+    assert_error(db.flush(), ErrorKind::NoSpace, None);
+    db.put("key", "other").unwrap();
+    fs.clear_faults();
+    wait_until("flushes do not resume", || db.flush().is_ok());
+    assert_eq!(db.get("key").unwrap().unwrap(), b"other");
+}

@@ -1,0 +1,723 @@
+//! Adoption: a log of mostly separated values becomes a value segment, and nobody can tell but by
+//! what is written.
+
+use std::path::Path;
+
+use foldb::env::mem::{Fault, Operation};
+use foldb::env::{FileSystem, MemFs};
+use foldb::{
+    Db, ErrorKind, GcOptions, KeyspaceOptions, LogAdoption, Options, Value, WriteBatch,
+    WriteOptions,
+};
+
+use crate::support;
+use crate::support::segments::{key, segment_files};
+use crate::support::{PATH, assert_error, error_of, steps};
+
+/// Logs of some kilobytes are adopted. Nothing happens in the background.
+fn adopting(fs: &MemFs) -> Options {
+    Options {
+        value_separation_min: Some(500),
+        segment_size: 16 << 10,
+        adopt_logs: LogAdoption::Always,
+        disable_auto_compactions: true,
+        ..support::options(fs)
+    }
+}
+
+fn open(fs: &MemFs) -> Db {
+    Db::open(PATH, adopting(fs)).unwrap()
+}
+
+/// A value of 1000 bytes that says whose it is.
+fn value(n: usize, generation: usize) -> Vec<u8> {
+    let mut value = format!("{n}.{generation}.").into_bytes();
+    value.resize(1000, b'a' + (n + generation) as u8 % 26);
+    value
+}
+
+/// In an order that is not that of the keys.
+fn put_all(db: &Db, count: usize, generation: usize) {
+    (0..count).for_each(|n| {
+        let n = (n * 37 + 11) % count;
+        db.put(key(n), value(n, generation)).unwrap();
+    });
+}
+
+fn check_all(db: &Db, count: usize, generation: impl Fn(usize) -> usize) {
+    let expected: Vec<_> =
+        (0..count).map(|n| (key(n).into_bytes(), value(n, generation(n)))).collect();
+    let owned = |entry: foldb::Result<(Vec<u8>, Value)>| {
+        entry.map(|(key, value)| (key, value.into_owned())).unwrap()
+    };
+    assert!(db.iter().unwrap().map(owned).eq(expected.iter().cloned()));
+    assert!(db.iter().unwrap().reversed().map(owned).eq(expected.iter().rev().cloned()));
+    for (n, found) in db.multi_get((0..count).map(key)).unwrap().into_iter().enumerate() {
+        assert_eq!(found.unwrap().unwrap().into_owned(), value(n, generation(n)));
+        assert_eq!(db.get(key(n)).unwrap().unwrap().into_owned(), value(n, generation(n)));
+    }
+}
+
+fn files(fs: &MemFs, extension: &str) -> Vec<String> {
+    let mut names = fs.list(Path::new(PATH)).unwrap();
+    names.retain(|name| name.ends_with(extension));
+    names.sort();
+    names
+}
+
+#[test]
+fn a_log_of_separated_values_becomes_a_segment_and_reads_like_one() {
+    for hints in [true, false] {
+        let fs = MemFs::new();
+        let db = Db::open(PATH, Options { value_hints: hints, ..adopting(&fs) }).unwrap();
+        let log = files(&fs, ".log")[0].clone();
+        put_all(&db, 100, 0);
+        db.put("small", "inline").unwrap();
+        let snapshot = db.snapshot();
+        db.flush().unwrap();
+        let stats = db.stats();
+        assert_eq!((stats.bytes_segments, stats.bytes_adopted / 1000), (0, 101), "{stats:?}");
+        assert!(stats.bytes_flush < 10_000, "the tree holds addresses");
+        assert!(stats.write_amplification() < 1.2, "{}", stats.write_amplification());
+        assert_eq!(segment_files(&fs), [log.replace(".log", ".seg")]);
+        assert!(!files(&fs, ".log").contains(&log), "nobody needs it as a log");
+        db.delete("small").unwrap();
+        check_all(&db, 100, |_| 0);
+        put_all(&db, 50, 1);
+        assert_eq!(snapshot.get(key(7)).unwrap().unwrap().into_owned(), value(7, 0));
+        db.flush().unwrap();
+        assert_eq!(segment_files(&fs).len(), 2);
+        let generation = |n| usize::from(n < 50);
+        check_all(&db, 100, generation);
+        db.verify().unwrap();
+        assert_eq!(snapshot.get(key(7)).unwrap().unwrap().into_owned(), value(7, 0));
+        drop(snapshot);
+        db.checkpoint("copy").unwrap();
+        drop(db);
+        for path in [PATH, "copy"] {
+            let db = Db::open_read_only(path, adopting(&fs)).unwrap();
+            check_all(&db, 100, generation);
+            drop(db);
+            let db = Db::open(path, adopting(&fs)).unwrap();
+            check_all(&db, 100, generation);
+            db.verify().unwrap();
+            db.compact(..).unwrap();
+            check_all(&db, 100, generation);
+            assert_eq!(db.stats().bytes_segments, 0);
+            db.verify().unwrap();
+        }
+    }
+}
+
+/// Whether a flush of what was written makes a segment of the log.
+fn is_adopted(db: &Db) -> bool {
+    let before = db.stats().bytes_adopted;
+    db.flush().unwrap();
+    db.stats().bytes_adopted > before
+}
+
+#[test]
+fn a_log_with_more_dead_than_may_be_is_not_adopted() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    // Three of four values are overwritten in the log itself.
+    (0..4).for_each(|generation| put_all(&db, 30, generation));
+    assert!(!is_adopted(&db));
+    check_all(&db, 30, |_| 3);
+    let stats = db.stats();
+    assert!(stats.segments.dead_bytes * 10 < stats.segments.bytes, "{:?}", stats.segments);
+    // One of ten.
+    put_all(&db, 40, 4);
+    put_all(&db, 4, 5);
+    assert!(is_adopted(&db));
+    check_all(&db, 40, |n| if n < 4 { 5 } else { 4 });
+    let segments = db.stats().segments;
+    assert!(segments.dead_bytes > 6_000, "what is dead from birth counts: {segments:?}");
+    // Half are deleted, one by one or all at once.
+    put_all(&db, 40, 6);
+    (0..20).for_each(|n| db.delete(key(n)).unwrap());
+    assert!(!is_adopted(&db));
+    put_all(&db, 40, 7);
+    db.delete_range(key(0)..key(20)).unwrap();
+    assert!(!is_adopted(&db));
+    put_all(&db, 20, 7);
+    check_all(&db, 40, |_| 7);
+    db.verify().unwrap();
+}
+
+#[test]
+fn what_is_small_folded_unlogged_or_in_several_frames_is_copied() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    // A short log.
+    put_all(&db, 3, 0);
+    assert!(!is_adopted(&db));
+    // Small values beside large ones.
+    put_all(&db, 20, 0);
+    (0..200).for_each(|n| db.put(format!("small{n}"), [7; 100]).unwrap());
+    assert!(!is_adopted(&db));
+    (0..200).for_each(|n| db.delete(format!("small{n}")).unwrap());
+    db.flush().unwrap();
+    let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+    (0..40).for_each(|n| db.put_opt(key(n), value(n, 1), &unlogged).unwrap());
+    assert!(!is_adopted(&db));
+    check_all(&db, 40, |_| 1);
+
+    // In a log that is adopted: an operand over one, a value of two frames, an unlogged one.
+    put_all(&db, 100, 2);
+    let list = db.operator("append").unwrap();
+    db.merge_with(&list, key(5), "+").unwrap();
+    db.put_opt(key(6), value(6, 3), &unlogged).unwrap();
+    let written = db.stats().bytes_segments;
+    assert!(is_adopted(&db));
+    let copied = db.stats().bytes_segments - written;
+    assert!((2000..3000).contains(&copied), "{copied}");
+    let mut appended = value(5, 2);
+    appended.push(b'+');
+    assert_eq!(db.get(key(5)).unwrap().unwrap().into_owned(), appended);
+    db.put(key(5), value(5, 2)).unwrap();
+    check_all(&db, 100, |n| if n == 6 { 3 } else { 2 });
+    let huge = vec![b'h'; 3 << 20];
+    let mut batch = WriteBatch::new();
+    for n in 0..8u8 {
+        batch.put(format!("part{n}"), vec![n; 200 << 10]);
+    }
+    db.put("huge", &huge).unwrap();
+    db.write(&batch).unwrap();
+    (0..20u8).for_each(|n| db.put(format!("whole{n:02}"), vec![n; 1000 << 10]).unwrap());
+    assert!(is_adopted(&db));
+    drop(db);
+    let db = open(&fs);
+    assert_eq!(db.get("huge").unwrap().unwrap().into_owned(), huge);
+    for n in 0..8u8 {
+        assert_eq!(db.get(format!("part{n}")).unwrap().unwrap(), vec![n; 200 << 10][..]);
+    }
+    for n in 0..20u8 {
+        assert_eq!(db.get(format!("whole{n:02}")).unwrap().unwrap(), vec![n; 1000 << 10][..]);
+    }
+    db.verify().unwrap();
+}
+
+#[test]
+fn a_batch_of_large_and_small_writes_is_whole_in_an_adopted_log() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let own = KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() };
+    let other = db.create_keyspace("other", own).unwrap();
+    for n in 0..20 {
+        let mut batch = WriteBatch::new();
+        batch.put(key(n), value(n, 0)).put_in(&other, key(n), "small").delete(key(n + 1));
+        batch.put(key(n + 1), value(n + 1, 1)).put_in(&other, "last", n.to_string());
+        db.write(&batch).unwrap();
+    }
+    let check = |db: &Db| {
+        check_all(db, 21, |n| usize::from(n == 20));
+        let other = db.keyspace("other").unwrap();
+        assert_eq!(other.get("last").unwrap().unwrap(), b"19");
+        assert_eq!(other.iter().unwrap().count(), 21);
+        db.verify().unwrap();
+    };
+    check(&db);
+    // A killed process' log is replayed; half of what it holds is dead.
+    let killed = fs.kill();
+    check(&open(&killed));
+    assert!(!is_adopted(&db));
+    check(&db);
+    for n in 0..21 {
+        let mut batch = WriteBatch::new();
+        batch.put(key(n), value(n, usize::from(n == 20))).put_in(&other, key(n), "small");
+        db.write(&batch).unwrap();
+    }
+    other.delete(key(20)).unwrap();
+    assert!(is_adopted(&db));
+    check(&db);
+    check(&open(&fs.kill()));
+}
+
+#[test]
+fn of_two_keyspaces_in_a_log_the_one_with_most_of_it_adopts_it() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let own = KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() };
+    let other = db.create_keyspace("other", own).unwrap();
+    for n in 0..50 {
+        other.put(key(n), value(n, 1)).unwrap();
+        if n < 5 {
+            db.put(key(n), value(n, 0)).unwrap();
+        }
+    }
+    assert!(is_adopted(&db));
+    let copied = db.stats().bytes_segments;
+    assert!((5000..6000).contains(&copied), "{copied}");
+    // Neither has most of this one.
+    (0..50).for_each(|n| other.put(key(n), value(n, 2)).unwrap());
+    put_all(&db, 50, 3);
+    assert!(!is_adopted(&db));
+    let check = |db: &Db| {
+        check_all(db, 50, |_| 3);
+        let other = db.keyspace("other").unwrap();
+        for n in 0..50 {
+            assert_eq!(other.get(key(n)).unwrap().unwrap().into_owned(), value(n, 2));
+        }
+        db.verify().unwrap();
+    };
+    check(&db);
+    (0..50).for_each(|n| other.put(key(n), value(n, 2)).unwrap());
+    assert!(is_adopted(&db));
+    drop(other);
+    drop(db);
+    let db = open(&fs);
+    check(&db);
+    db.drop_keyspace("other").unwrap();
+    check_all(&db, 50, |_| 3);
+    assert_eq!(db.stats().segments.files, segment_files(&fs).len() as u64);
+}
+
+/// H11, H12: stopped at any moment of the flush every synced write is there, and no file of nobody.
+#[test]
+fn a_crash_at_any_moment_of_an_adoption_loses_nothing_and_leaves_nothing() {
+    let mut moment = 1;
+    loop {
+        let fs = MemFs::new();
+        let db = open(&fs);
+        put_all(&db, 30, 0);
+        db.flush().unwrap();
+        put_all(&db, 20, 1);
+        db.sync().unwrap();
+        fs.inject(Fault::on_mutation().nth(moment).forever());
+        let outcome = db.flush();
+        for (seed, survivor) in
+            [fs.kill(), fs.crash(), fs.crash_with(moment), fs.crash_with(!moment)]
+                .iter()
+                .enumerate()
+        {
+            survivor.clear_faults();
+            let db = open(survivor);
+            check_all(&db, 30, |n| usize::from(n < 20));
+            let files = segment_files(survivor);
+            let stats = db.stats();
+            assert_eq!(stats.segments.files, files.len() as u64, "{moment} {seed}: {files:?}");
+            db.verify().unwrap();
+            put_all(&db, 30, 2);
+            assert!(is_adopted(&db), "{moment} {seed}");
+            drop(db);
+            check_all(&open(&survivor.crash()), 30, |_| 2);
+        }
+        // The disk comes back: the flush is tried again, unless a sync failed.
+        fs.clear_faults();
+        if outcome.is_ok() {
+            assert!(db.stats().bytes_adopted > 40_000);
+            break;
+        }
+        if db.flush().is_ok() {
+            check_all(&db, 30, |n| usize::from(n < 20));
+            let files = segment_files(&fs);
+            assert_eq!(db.stats().segments.files, files.len() as u64, "{moment}: {files:?}");
+            db.verify().unwrap();
+        }
+        moment += 1;
+    }
+    assert!(moment > 8, "link, cut, sync, table, its sync, directory, edit, its sync: {moment}");
+}
+
+/// Neither is where nobody wants it; the next open may want it.
+#[test]
+fn without_adoption_values_are_copied() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, Options { adopt_logs: LogAdoption::Never, ..adopting(&fs) }).unwrap();
+    put_all(&db, 50, 0);
+    assert!(!is_adopted(&db));
+    drop(db);
+    let db = open(&fs);
+    put_all(&db, 25, 1);
+    assert!(is_adopted(&db));
+    drop(db);
+    let db = Db::open(PATH, Options { adopt_logs: LogAdoption::Never, ..adopting(&fs) }).unwrap();
+    check_all(&db, 50, |n| usize::from(n < 25));
+    db.compact(..).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
+    check_all(&db, 50, |n| usize::from(n < 25));
+    db.verify().unwrap();
+}
+
+/// Unless all are, only logs are that walks over keys meet as they lie, and that no merge would
+/// copy to be rid of what is not a value.
+#[test]
+fn logs_are_adopted_by_default_in_key_order_and_of_large_values() {
+    let options = |fs: &MemFs| Options { adopt_logs: LogAdoption::default(), ..adopting(fs) };
+    let large = |n: usize, generation| value(n, generation).repeat(3);
+    let fs = MemFs::new();
+    let db = Db::open(PATH, options(&fs)).unwrap();
+    put_all(&db, 50, 0);
+    assert!(!is_adopted(&db), "neither in order nor large");
+    (0..50).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
+    assert!(!is_adopted(&db), "not large");
+    let put = |numbers: &mut dyn Iterator<Item = usize>, generation| {
+        numbers.for_each(|n| db.put(key(n), large(n, generation)).unwrap());
+    };
+    put(&mut (0..50), 2);
+    assert!(is_adopted(&db));
+    db.collect_garbage(&GcOptions::default()).unwrap();
+    assert_eq!(db.stats().bytes_gc_written, 0, "what the frames add is left");
+    // One of ten came late, then one of five.
+    put(&mut (0..50).filter(|n| n % 10 > 0), 3);
+    put(&mut (0..50).step_by(10), 3);
+    assert!(is_adopted(&db));
+    put(&mut (0..50).filter(|n| n % 5 > 0), 4);
+    put(&mut (0..50).step_by(5), 4);
+    assert!(!is_adopted(&db));
+    // Backwards is no order of walks that begin at the first key.
+    put(&mut (0..50).rev(), 5);
+    assert!(!is_adopted(&db));
+    drop(db);
+    let db = Db::open(PATH, options(&fs)).unwrap();
+    for (n, entry) in db.iter().unwrap().enumerate() {
+        assert_eq!(entry.unwrap().1, large(n, 5)[..]);
+    }
+    db.verify().unwrap();
+}
+
+#[test]
+fn where_files_cannot_have_two_names_values_are_copied() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    fs.inject(Fault::on(Operation::HardLink).kind(std::io::ErrorKind::Unsupported).forever());
+    put_all(&db, 50, 0);
+    assert!(!is_adopted(&db));
+    assert!(db.stats().bytes_segments > 50_000);
+    check_all(&db, 50, |_| 0);
+    db.verify().unwrap();
+}
+
+/// What is durable of the log is unknown then: nothing may refer to it, and nobody is told that it
+/// is.
+#[test]
+fn a_log_that_cannot_be_synced_is_not_adopted_and_the_database_takes_no_more_writes() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    put_all(&db, 50, 0);
+    fs.inject(Fault::on(Operation::Sync).path(".log"));
+    assert_error(db.flush(), ErrorKind::Io, None);
+    assert!(db.put("a", "b").is_err());
+    check_all(&db, 50, |_| 0);
+    drop(db);
+    let db = open(&fs);
+    check_all(&db, 50, |_| 0);
+    assert_eq!(db.stats().segments.files, segment_files(&fs).len() as u64);
+}
+
+/// A file and a damaged byte in it: in a value, or in what stands before the first value of a
+/// frame.
+fn damage(fs: &MemFs, n: usize, generation: usize, offset: isize) -> String {
+    let name = segment_files(fs).into_iter().find(|name| at_of(fs, name, n, generation).is_some());
+    let name = name.expect("the value lies in a segment");
+    let at = at_of(fs, &name, n, generation).unwrap();
+    let path = Path::new(PATH).join(&name);
+    let mut bytes = fs.read(&path).unwrap();
+    bytes[at.checked_add_signed(offset).unwrap()] ^= 1;
+    fs.create(&path).unwrap().write_at(&bytes, 0).unwrap();
+    name
+}
+
+fn at_of(fs: &MemFs, name: &str, n: usize, generation: usize) -> Option<usize> {
+    let bytes = fs.read(&Path::new(PATH).join(name)).unwrap();
+    let value = value(n, generation);
+    bytes.windows(value.len()).position(|window| window == value)
+}
+
+#[test]
+fn a_damaged_value_of_an_adopted_log_fails_the_reads_of_its_key_alone() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    put_all(&db, 40, 0);
+    assert!(is_adopted(&db));
+    drop(db);
+    let name = damage(&fs, 7, 0, 500);
+    let db = open(&fs);
+    let error = assert_error(db.get(key(7)), ErrorKind::Corruption, Some(&name));
+    assert!(error.to_string().contains("key0007"), "{error}");
+    for n in (0..40).filter(|&n| n != 7) {
+        assert_eq!(db.get(key(n)).unwrap().unwrap().into_owned(), value(n, 0));
+    }
+    assert_eq!(db.iter().unwrap().filter(Result::is_err).count(), 1);
+    assert!(error_of(db.verify()).to_string().contains(&name));
+    // A merge leaves the file alone.
+    (20..40).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
+    db.compact(..).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
+    assert!(segment_files(&fs).contains(&name));
+    db.put(key(7), value(7, 0)).unwrap();
+    check_all(&db, 40, |n| usize::from(n >= 20));
+}
+
+#[test]
+fn another_file_in_place_of_an_adopted_log_is_found_out() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    put_all(&db, 40, 0);
+    assert!(is_adopted(&db));
+    drop(db);
+    let elsewhere = MemFs::new();
+    let db = open(&elsewhere);
+    (0..2).for_each(|_| put_all(&db, 40, 0));
+    assert!(!is_adopted(&db));
+    put_all(&db, 40, 0);
+    assert!(is_adopted(&db));
+    drop(db);
+    let name = segment_files(&fs)[0].clone();
+    let path = Path::new(PATH).join(&name);
+    let other = Path::new(PATH).join(segment_files(&elsewhere).last().unwrap());
+    // A byte of the header's frame, another log, a file cut short.
+    let own = fs.read(&path).unwrap();
+    let mut broken = own.clone();
+    broken[60] ^= 1;
+    for bytes in [broken, elsewhere.read(&other).unwrap(), own[..50].to_vec(), Vec::new()] {
+        fs.create(&path).unwrap().write_at(&bytes, 0).unwrap();
+        let db = open(&fs);
+        assert_error(db.get(key(7)), ErrorKind::Corruption, Some(&name));
+        assert_error(db.verify(), ErrorKind::Corruption, Some(&name));
+    }
+    fs.create(&path).unwrap().write_at(&own, 0).unwrap();
+    check_all(&open(&fs), 40, |_| 0);
+}
+
+fn none_dead() -> GcOptions {
+    GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() }
+}
+
+/// C1: a merge copies what is alive to a segment like any other; addresses stay.
+#[test]
+fn merges_of_adopted_logs_keep_every_live_value_and_give_back_the_rest() {
+    for memory in [64 << 10, 64 << 20] {
+        let fs = MemFs::new();
+        let db = open(&fs);
+        put_all(&db, 200, 0);
+        db.flush().unwrap();
+        (0..200).step_by(3).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
+        assert!(is_adopted(&db));
+        let generation = |n: usize| usize::from(n.is_multiple_of(3));
+        let snapshot = db.snapshot();
+        db.compact(..).unwrap();
+        let logs = segment_files(&fs);
+        let options = GcOptions { memory_budget: Some(memory), ..none_dead() };
+        let report = db.collect_garbage(&options).unwrap();
+        assert!(report.bytes_reclaimed() > 60_000, "{report:?}");
+        assert!(report.peak_lookup_bytes <= memory as u64, "{report:?}");
+        assert!(segment_files(&fs).iter().all(|name| !logs.contains(name)), "{report:?}");
+        check_all(&db, 200, generation);
+        drop(snapshot);
+        let segments = db.stats().segments;
+        assert!(segments.dead_bytes < 1000, "{segments:?}");
+        assert!(segments.bytes < 210_000, "{segments:?}");
+        db.verify().unwrap();
+        drop(db);
+        let db = open(&fs);
+        check_all(&db, 200, generation);
+        // And again, of what was moved.
+        (0..100).for_each(|n| db.put(key(n), value(n, 2)).unwrap());
+        db.compact(..).unwrap();
+        db.collect_garbage(&options).unwrap();
+        check_all(&db, 200, |n| if n < 100 { 2 } else { generation(n) });
+        db.verify().unwrap();
+        check_all(&open(&fs.crash()), 200, |n| if n < 100 { 2 } else { generation(n) });
+    }
+}
+
+/// The background gives back what adopted logs hold beside live values.
+#[test]
+fn the_dead_bound_holds_over_adopted_logs() {
+    let fs = MemFs::new();
+    let options = Options { disable_auto_compactions: false, ..adopting(&fs) };
+    let db = Db::open(PATH, options).unwrap();
+    for generation in 0..20 {
+        (0..60).for_each(|n| db.put(key(n * 7 % 100), value(n * 7 % 100, generation)).unwrap());
+        (60..100).filter(|n| n % 20 == generation).for_each(|n| {
+            db.put(key(n * 7 % 100), value(n * 7 % 100, generation)).unwrap();
+        });
+        db.flush().unwrap();
+        steps::run_background(&db, |_| {});
+    }
+    db.wait_for_background().unwrap();
+    let stats = db.stats();
+    assert!(stats.bytes_adopted > 500_000, "{stats:?}");
+    let (dead, bytes) = (stats.segments.dead_bytes as f64, stats.segments.bytes as f64);
+    assert!(dead <= 0.25 * bytes, "{:?}", stats.segments);
+    db.verify().unwrap();
+}
+
+fn remove(fs: &MemFs, part: &str) {
+    let mut names = fs.list(Path::new(PATH)).unwrap();
+    names.retain(|name| name.ends_with(part) || name.starts_with(part));
+    assert!(!names.is_empty(), "{part}");
+    names.iter().for_each(|name| fs.remove(&Path::new(PATH).join(name)).unwrap());
+}
+
+/// H26: a log says whose its values are, also once a merge has copied them.
+#[test]
+fn repair_finds_the_values_of_a_lost_table_in_adopted_logs() {
+    for merged in [false, true] {
+        for hints in [true, false] {
+            let fs = MemFs::new();
+            let options = || Options { value_hints: hints, ..adopting(&fs) };
+            let db = Db::open(PATH, options()).unwrap();
+            put_all(&db, 60, 0);
+            (0..5).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
+            assert!(is_adopted(&db));
+            if merged {
+                db.collect_garbage(&none_dead()).unwrap();
+            }
+            drop(db);
+            remove(&fs, ".tbl");
+            let report = Db::repair(PATH, options()).unwrap();
+            assert_eq!((report.values_recovered, report.lost_tables.len()), (60, 1), "{report:?}");
+            let db = Db::open(PATH, options()).unwrap();
+            check_all(&db, 60, |n| usize::from(n < 5));
+            db.verify().unwrap();
+        }
+    }
+}
+
+/// What a damaged frame says is not believed; what stands before it is.
+#[test]
+fn repair_takes_the_whole_frames_before_a_damaged_one() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    (0..60).for_each(|n| db.put(key(n), value(n, 0)).unwrap());
+    assert!(is_adopted(&db));
+    drop(db);
+    // In its key.
+    damage(&fs, 40, 0, -4);
+    remove(&fs, ".tbl");
+    let report = Db::repair(PATH, adopting(&fs)).unwrap();
+    assert_eq!((report.values_recovered, report.lost_segments.len()), (40, 1), "{report:?}");
+    check_all(&open(&fs), 40, |_| 0);
+}
+
+/// A merge of a log with a damaged frame copies the values without saying whose they are.
+#[test]
+fn a_log_whose_keys_are_damaged_is_merged_without_hints() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    (0..60).for_each(|n| db.put(key(n), value(n, 0)).unwrap());
+    assert!(is_adopted(&db));
+    (0..30).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
+    db.compact(..).unwrap();
+    drop(db);
+    let name = damage(&fs, 40, 0, -4);
+    let db = open(&fs);
+    db.collect_garbage(&none_dead()).unwrap();
+    assert!(!segment_files(&fs).contains(&name));
+    check_all(&db, 60, |n| usize::from(n < 30));
+    db.verify().unwrap();
+}
+
+#[test]
+fn a_rebuilt_manifest_knows_adopted_logs() {
+    for merged in [false, true] {
+        let fs = MemFs::new();
+        let db = open(&fs);
+        let own = KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() };
+        let other = db.create_keyspace("other", own).unwrap();
+        put_all(&db, 60, 0);
+        assert!(is_adopted(&db));
+        (0..60).for_each(|n| other.put(key(n), value(n, 1)).unwrap());
+        assert!(is_adopted(&db));
+        if merged {
+            (0..30).for_each(|n| db.put(key(n), value(n, 0)).unwrap());
+            db.compact(..).unwrap();
+            db.collect_garbage(&none_dead()).unwrap();
+        }
+        db.put("logged", "only").unwrap();
+        drop(other);
+        drop(db);
+        remove(&fs, "MANIFEST");
+        remove(&fs, "CURRENT");
+        let report = Db::repair(PATH, adopting(&fs)).unwrap();
+        assert!(report.rebuilt && report.lost_segments.is_empty(), "{report:?}");
+        let db = open(&fs);
+        assert_eq!(db.get("logged").unwrap().unwrap(), b"only");
+        db.delete("logged").unwrap();
+        check_all(&db, 60, |_| 0);
+        let other = db.keyspaces().into_iter().find(|name| name != "default").unwrap();
+        let other = db.keyspace(&other).unwrap();
+        for n in 0..60 {
+            assert_eq!(other.get(key(n)).unwrap().unwrap().into_owned(), value(n, 1));
+        }
+        db.verify().unwrap();
+        put_all(&db, 60, 3);
+        assert!(is_adopted(&db));
+        check_all(&db, 60, |_| 3);
+    }
+}
+
+/// Nothing but the log that became a segment is left: it tells whose it is.
+#[test]
+fn repair_finds_the_values_of_adopted_logs_without_manifest_tables_and_logs() {
+    for logs in [true, false] {
+        let fs = MemFs::new();
+        let db = open(&fs);
+        let own = KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() };
+        let other = db.create_keyspace("other", own).unwrap();
+        other.put(key(1), value(1, 5)).unwrap();
+        (0..60).for_each(|n| other.put(key(n), value(n, 1)).unwrap());
+        assert!(is_adopted(&db));
+        // Of a keyspace that only a log knows.
+        let late = db.create_keyspace(
+            "late",
+            KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() },
+        );
+        late.unwrap().put(key(2), value(2, 7)).unwrap();
+        drop((db, other));
+        for part in ["MANIFEST", "CURRENT", ".tbl"] {
+            remove(&fs, part);
+        }
+        if !logs {
+            remove(&fs, ".log");
+        }
+        let report = Db::repair(PATH, adopting(&fs)).unwrap();
+        assert_eq!((report.tables, report.values_recovered), (0, 60), "{report:?}");
+        let db = open(&fs);
+        let other = db.keyspace("keyspace-1").unwrap();
+        for n in 0..60 {
+            assert_eq!(other.get(key(n)).unwrap().unwrap().into_owned(), value(n, 1));
+        }
+        if logs {
+            let late = db.keyspace("keyspace-2").unwrap();
+            assert_eq!(late.get(key(2)).unwrap().unwrap().into_owned(), value(2, 7));
+        }
+        db.verify().unwrap();
+    }
+}
+
+/// A checkpoint shares the file; neither database notices what becomes of it in the other.
+#[test]
+fn a_checkpoint_shares_adopted_logs() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    put_all(&db, 60, 0);
+    assert!(is_adopted(&db));
+    put_all(&db, 10, 1);
+    let report = db.checkpoint("copy").unwrap();
+    assert_eq!((report.segments_linked, report.segments_copied, report.logs), (1, 0, 1));
+    put_all(&db, 60, 2);
+    db.compact(..).unwrap();
+    db.collect_garbage(&none_dead()).unwrap();
+    check_all(&db, 60, |_| 2);
+    drop(db);
+    Db::destroy(PATH, &adopting(&fs)).unwrap();
+    let db = Db::open("copy", adopting(&fs)).unwrap();
+    check_all(&db, 60, |n| usize::from(n < 10));
+    db.verify().unwrap();
+}
+
+#[test]
+fn what_tells_where_values_lie_is_accounted_for() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let before = db.memory().logs;
+    put_all(&db, 1000, 0);
+    let taken = db.memory().logs - before;
+    assert!((16_000..64_000).contains(&taken), "{taken}");
+    db.flush().unwrap();
+    assert_eq!(db.memory().logs, before);
+}

@@ -1,0 +1,373 @@
+//! Operators over the life of a database: new versions of them, their end, and what is told of
+//! them.
+
+use std::sync::{Arc, Mutex};
+
+use foldb::env::MemFs;
+use foldb::env::mem::Fault;
+use foldb::{
+    Db, ErrorKind, Event, EventListener, Full, KeyspaceOptions, MergeOperator, Options, Partial,
+};
+
+use crate::support::steps::run_background;
+use crate::support::{PATH, assert_error, number, open, options};
+
+/// Counts words: operands of version 1 are the text, of version 2 a number. Values are numbers.
+#[derive(Debug)]
+struct Words(u32);
+
+impl MergeOperator for Words {
+    fn name(&self) -> &str {
+        "test.words"
+    }
+
+    fn version(&self) -> u32 {
+        self.0
+    }
+
+    fn reads_version(&self, other: u32) -> bool {
+        (self.0, other) == (2, 1)
+    }
+
+    fn upgrade(&self, _: u32, operand: &[u8], out: &mut Vec<u8>) -> bool {
+        out.extend(words_in(operand).to_le_bytes());
+        true
+    }
+
+    fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
+        let number = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_le_bytes);
+        let count = |operand: &&[u8]| match self.0 {
+            1 => Some(words_in(operand)),
+            _ => number(operand),
+        };
+        let base = base.map_or(Some(0), number);
+        let Some(sum) = operands.iter().map(count).fold(base, |sum, one| Some(sum? + one?)) else {
+            return Full::Fail;
+        };
+        out.extend(sum.to_le_bytes());
+        Full::Value
+    }
+
+    fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
+        match (self.0, self.full(key, None, operands, out)) {
+            (2, Full::Value) => Partial::Operand,
+            _ => Partial::Keep,
+        }
+    }
+}
+
+fn words_in(text: &[u8]) -> u64 {
+    text.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).count() as u64
+}
+
+fn with_words(fs: &MemFs, version: u32) -> Options {
+    Options { operators: vec![Arc::new(Words(version))], ..options(fs) }
+}
+
+/// Operands of the older version in a table, in a run above it and in the log, and a keyspace that
+/// has it as its default: a program with the newer version goes on, and so does the next one.
+#[test]
+fn h27_a_newer_version_takes_over_operands_everywhere() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, with_words(&fs, 1)).unwrap();
+    let texts = KeyspaceOptions {
+        merge_operator: Some("test.words".to_owned()),
+        ..KeyspaceOptions::default()
+    };
+    let texts = db.create_keyspace("texts", texts).unwrap();
+    texts.put("page", number(10)).unwrap();
+    db.flush().unwrap();
+    texts.merge("page", "one two").unwrap();
+    db.flush().unwrap();
+    texts.merge("page", "three").unwrap();
+    drop((db, texts));
+
+    for round in 0..3u64 {
+        let db = Db::open(PATH, with_words(&fs, 2)).unwrap();
+        let texts = db.keyspace("texts").unwrap();
+        assert_eq!(texts.get("page").unwrap().unwrap(), number(13 + round));
+        texts.merge("page", number(1)).unwrap();
+        assert_eq!(texts.get("page").unwrap().unwrap(), number(14 + round));
+        if round == 1 {
+            texts.compact(..).unwrap();
+        }
+    }
+    // The older program cannot read what the newer one wrote, and is told so.
+    let error = assert_error(Db::open(PATH, with_words(&fs, 1)), ErrorKind::UnknownOperator, None);
+    assert!(error.to_string().contains("'test.words' version 2"), "{error}");
+}
+
+/// A database that holds no operands of an operator opens without it, as soon as that is true.
+#[test]
+fn finalize_lets_a_program_without_the_operators_take_over() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, with_words(&fs, 1)).unwrap();
+    let words = db.operator("test.words").unwrap();
+    db.put("b", number(1)).unwrap();
+    db.flush().unwrap();
+    for key in ["a", "b"] {
+        db.merge_with(&words, key, "two words").unwrap();
+    }
+    let snapshot = db.snapshot();
+    db.merge("counter", number(4)).unwrap();
+    assert_error(db.finalize(), ErrorKind::InvalidArgument, None);
+    drop(snapshot);
+    let left = db.finalize().unwrap();
+    assert_eq!((left.operands_left, &left.failed[..]), (0, &[][..]));
+    drop(db);
+
+    let plain = Options { operators: Vec::new(), ..options(&fs) };
+    let db = Db::open(PATH, plain).unwrap();
+    assert_eq!(db.get("a").unwrap().unwrap(), number(2));
+    assert_eq!(db.get("b").unwrap().unwrap(), number(3));
+    assert_eq!(db.get("counter").unwrap().unwrap(), number(4));
+}
+
+/// Operands that a snapshot kept apart in the last level are folded too, once it is gone.
+#[test]
+fn finalize_folds_what_a_snapshot_kept_apart() {
+    let db = open(&MemFs::new()).unwrap();
+    db.merge("k", number(1)).unwrap();
+    let snapshot = db.snapshot();
+    db.merge("k", number(1)).unwrap();
+    db.compact(..).unwrap();
+    assert!(!db.get_operands("k").unwrap().is_empty());
+    drop(snapshot);
+    assert_eq!(db.finalize().unwrap().operands_left, 0);
+    assert!(db.get_operands("k").unwrap().is_empty());
+    assert_eq!(db.get("k").unwrap().unwrap(), number(2));
+}
+
+#[test]
+fn finalize_tells_which_keys_it_could_not_fold() {
+    let db = open(&MemFs::new()).unwrap();
+    let fussy = db.operator("test.fussy").unwrap();
+    db.merge_with(&fussy, "good", "x").unwrap();
+    db.merge_with(&fussy, "bad", "!").unwrap();
+    let left = db.finalize().unwrap();
+    assert_eq!(left.operands_left, 1);
+    assert_eq!(left.failed.len(), 1);
+    assert_eq!((&left.failed[0].key[..], &*left.failed[0].keyspace), (&b"bad"[..], "default"));
+}
+
+/// The default operator stays the database's while nobody gives it: merges are refused before the
+/// log, and an open with it has it again.
+#[test]
+fn a_default_operator_nobody_gave_is_not_forgotten() {
+    let fs = MemFs::new();
+    let words = Some("test.words".to_owned());
+    let first = Options { merge_operator: words, ..with_words(&fs, 1) };
+    drop(Db::open(PATH, first).unwrap());
+    let without = Options { merge_operator: None, operators: Vec::new(), ..options(&fs) };
+    for _ in 0..2 {
+        let db = Db::open(PATH, without.clone()).unwrap();
+        let error = assert_error(db.merge("k", "a b"), ErrorKind::UnknownOperator, None);
+        assert!(error.to_string().contains("'test.words'"), "{error}");
+        db.put("k", number(1)).unwrap();
+    }
+    let db = Db::open(PATH, Options { merge_operator: None, ..with_words(&fs, 1) }).unwrap();
+    db.merge("k", "a b").unwrap();
+    assert_eq!(db.get("k").unwrap().unwrap(), number(3));
+}
+
+#[derive(Debug, Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl EventListener for Heard {
+    fn on_event(&self, event: &Event) {
+        self.0.lock().unwrap().push(match event {
+            Event::Flush { keyspace, memtables, records_in, records_out, .. } => {
+                format!("flush {keyspace} {memtables} {records_in}->{records_out}")
+            }
+            Event::Compaction { keyspace, output_level, bytes_written, .. } => {
+                format!("compaction {keyspace} L{output_level} {}", bytes_written > &0)
+            }
+            Event::MergeFailed(failed) => {
+                format!("failed {} {}", failed.key.escape_ascii(), failed.operator)
+            }
+            other => format!("{other:?}"),
+        });
+    }
+}
+
+#[test]
+fn events_tell_of_flushes_compactions_and_failed_merges() {
+    let heard = Arc::new(Heard::default());
+    let listeners: Vec<Arc<dyn EventListener>> = vec![heard.clone()];
+    let db = Db::open(PATH, Options { listeners, ..options(&MemFs::new()) }).unwrap();
+    let take = || std::mem::take(&mut *heard.0.lock().unwrap());
+    for _ in 0..3 {
+        db.merge("counter", number(1)).unwrap();
+    }
+    db.merge_with(&db.operator("test.fussy").unwrap(), "bad", "!").unwrap();
+    db.flush().unwrap();
+    let flushed = take();
+    assert!(flushed[0].starts_with("flush default 1 "), "{flushed:?}");
+    assert_eq!(flushed[1..], ["failed bad test.fussy"]);
+    db.get("bad").unwrap_err();
+    assert_eq!(take(), ["failed bad test.fussy"]);
+    db.put("counter", number(1)).unwrap();
+    db.compact(..).unwrap();
+    let compacted = take();
+    assert!(
+        compacted.iter().any(|event| event.starts_with("compaction default L")),
+        "{compacted:?}"
+    );
+}
+
+/// An operator that folds only onto its base, whose operands lie in many runs: reads that walk them
+/// all have them brought together, and nobody else does.
+#[test]
+fn reads_of_long_chains_pay_for_their_fold() {
+    let fs = MemFs::new();
+    let quiet = Options { disable_auto_compactions: false, ..options(&fs) };
+    let db = Db::open(PATH, Options { level0_compaction_trigger: 20, tier_fan_in: 20, ..quiet })
+        .unwrap();
+    let sum = db.operator("float64add").unwrap();
+    db.put("total", 0f64.to_le_bytes()).unwrap();
+    db.compact(..).unwrap();
+    for _ in 0..4 {
+        (0..50).for_each(|_| db.merge_with(&sum, "total", 1f64.to_le_bytes()).unwrap());
+        db.flush().unwrap();
+    }
+    run_background(&db, |_| ());
+    assert_eq!(db.get_operands("other").unwrap().len(), 0);
+    let before = db.stats().compaction_slices;
+    run_background(&db, |_| ());
+    assert_eq!(db.stats().compaction_slices, before);
+    assert_eq!(db.get("total").unwrap().unwrap(), 200f64.to_le_bytes());
+    run_background(&db, |_| ());
+    assert!(db.get_operands("total").unwrap().is_empty());
+    assert_eq!(db.get("total").unwrap().unwrap(), 200f64.to_le_bytes());
+}
+
+/// A wall that no longer is one: its operator was missing when the bottom was written, and is there
+/// now.
+#[test]
+fn finalize_folds_walls_that_have_healed() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    let fussy = db.operator("test.fussy").unwrap();
+    db.put("k", "base").unwrap();
+    db.compact(..).unwrap();
+    db.merge_with(&fussy, "k", "x").unwrap();
+    db.flush().unwrap();
+    drop(db);
+    let without = Options { operators: Vec::new(), ..options(&fs) };
+    let without = Options { allow_unresolved_operators: true, ..without };
+    let db = Db::open(PATH, without).unwrap();
+    db.compact(..).unwrap();
+    assert!(db.finalize().unwrap().operands_left > 0);
+    drop(db);
+    let db = open(&fs).unwrap();
+    assert_eq!(db.finalize().unwrap().operands_left, 0);
+    assert_eq!(db.get("k").unwrap().unwrap(), b"basex");
+}
+
+/// H7: sums of fractions depend on their order, so no flush or compaction folds them without their
+/// base, and no answer changes without a write.
+#[test]
+fn h07_fractions_fold_onto_their_base_only() {
+    let db = open(&MemFs::new()).unwrap();
+    let sum = db.operator("float64add").unwrap();
+    db.put("k", 1e16f64.to_le_bytes()).unwrap();
+    db.flush().unwrap();
+    for _ in 0..2 {
+        db.merge_with(&sum, "k", 1f64.to_le_bytes()).unwrap();
+    }
+    let before = db.get("k").unwrap();
+    assert_eq!(before.as_deref(), Some(&1e16f64.to_le_bytes()[..]), "one at a time");
+    db.flush().unwrap();
+    assert_eq!(db.get_operands("k").unwrap().len(), 2, "1 + 1 is not folded");
+    assert_eq!(db.get("k").unwrap(), before);
+    db.compact(..).unwrap();
+    assert_eq!(db.get("k").unwrap(), before);
+}
+
+/// H7: patches that are no one patch together stay apart until they meet their document.
+#[test]
+fn h07_patches_compose_only_where_a_patch_can_say_so() {
+    let db = open(&MemFs::new()).unwrap();
+    let patch = db.operator("json_merge_patch").unwrap();
+    db.put("k", r#"{"a":{"c":2}}"#).unwrap();
+    db.flush().unwrap();
+    db.merge_with(&patch, "k", r#"{"a":null}"#).unwrap();
+    db.merge_with(&patch, "k", r#"{"a":{"b":1}}"#).unwrap();
+    for _ in 0..2 {
+        assert_eq!(db.get("k").unwrap().unwrap(), br#"{"a":{"b":1}}"#);
+        db.flush().unwrap();
+    }
+    db.compact(..).unwrap();
+    assert_eq!(db.get("k").unwrap().unwrap(), br#"{"a":{"b":1}}"#);
+}
+
+/// A database that was once counted in had its operator for ever, and so had its later keyspaces.
+#[test]
+fn an_operator_that_is_unset_stays_unset() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    let own = KeyspaceOptions {
+        merge_operator: Some("stringappend:,".to_owned()),
+        ..KeyspaceOptions::default()
+    };
+    let tags = db.create_keyspace("tags", own).unwrap();
+    db.merge("a", number(1)).unwrap();
+    tags.merge("a", "red").unwrap();
+    for keyspace in [db.default_keyspace(), &tags] {
+        keyspace.unset_default_operator().unwrap();
+        keyspace.unset_default_operator().unwrap();
+        assert!(keyspace.default_operator().is_none());
+        assert_error(keyspace.merge("a", number(1)), ErrorKind::InvalidArgument, None);
+    }
+    assert_error(db.merge("a", number(1)), ErrorKind::InvalidArgument, None);
+    let mut batch = foldb::WriteBatch::new();
+    batch.merge("a", number(1));
+    assert_error(db.write(&batch), ErrorKind::InvalidArgument, None);
+    // It is inherited no more.
+    let plain = db.create_keyspace("plain", KeyspaceOptions::default()).unwrap();
+    assert!(plain.default_operator().is_none() && plain.options().merge_operator.is_none());
+    drop((tags, plain, db));
+
+    let again = Options { merge_operator: None, ..options(&fs) };
+    let db = Db::open(PATH, again.clone()).unwrap();
+    for name in db.keyspaces() {
+        assert!(db.keyspace(&name).unwrap().default_operator().is_none(), "{name}");
+    }
+    // What was merged before is folded by the operators that it names.
+    assert_eq!(db.get("a").unwrap().unwrap(), number(1));
+    assert_eq!(db.keyspace("tags").unwrap().get("a").unwrap().unwrap(), b"red");
+    drop(db);
+    assert!(open(&fs).unwrap().default_keyspace().default_operator().is_some());
+    // Nobody gave it, so it is the one of last time.
+    let db = Db::open(PATH, again).unwrap();
+    db.merge("a", number(2)).unwrap();
+    assert_eq!(db.get("a").unwrap().unwrap(), number(3));
+}
+
+/// Whatever call fails while an operator is unset: it is unset or it is not, now and at the next
+/// open.
+#[test]
+fn unsetting_an_operator_fails_as_a_whole() {
+    for nth in 1.. {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.merge("a", number(1)).unwrap();
+        fs.inject(Fault::on_mutation().nth(nth));
+        let unset = db.default_keyspace().unset_default_operator();
+        fs.clear_faults();
+        let is_set = db.default_keyspace().default_operator().is_some();
+        drop(db);
+        let db = Db::open(PATH, Options { merge_operator: None, ..options(&fs) }).unwrap();
+        assert_eq!(db.get("a").unwrap().unwrap(), number(1));
+        let is_set_again = db.default_keyspace().default_operator().is_some();
+        match unset {
+            Ok(()) => assert!(!is_set && !is_set_again, "call {nth}"),
+            // After an error that may have come behind the change writes are refused.
+            Err(error) => assert!(is_set, "call {nth}: {error}"),
+        }
+        if nth > 20 {
+            assert!(!is_set_again);
+            return;
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Writes that fail or panic half-way: the next ones, and the next open, know nothing of them.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use foldb::env::mem::{Fault, Operation};
+use foldb::env::{FileSystem, MemFs};
+use foldb::{
+    Db, ErrorKind, Full, Growth, MergeOperator, Options, Partial, WriteBatch, WriteOptions,
+};
+
+#[cfg(debug_assertions)]
+use crate::support::quiet;
+use crate::support::{PATH, assert_error, open, options, reopen, text};
+#[cfg(debug_assertions)]
+use foldb::faults::{Fault as Planted, plant};
+
+const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const MIB: usize = 1 << 20;
+/// Bytes of the headers of a frame and of a batch.
+const FRAME: usize = 32;
+const BATCH: usize = 17;
+
+/// The n-th write to a log from now on fails.
+fn fail_write(fs: &MemFs, n: u64) {
+    let fault = Fault::on(Operation::Write).path(".log").nth(n);
+    fs.inject(fault.kind(io::ErrorKind::StorageFull));
+}
+
+/// All that a crash may leave: everything, what is durable, and some in between.
+fn survivors(fs: &MemFs) -> Vec<MemFs> {
+    let torn = (0..20).map(|seed| fs.crash_with(seed));
+    [fs.kill(), fs.crash()].into_iter().chain(torn).collect()
+}
+
+/// A record of several frames fails in one of them; the record behind it ends where a frame of the
+/// failed one begins. That frame was taken for the next one, "frame 4 (Middle)": `Corruption`, also
+/// for a repair.
+#[test]
+fn parts_of_a_failed_record_are_not_taken_for_what_follows() {
+    for failing in 1..=3 {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        db.put_opt("before", "1", &SYNC).unwrap();
+        fail_write(&fs, failing);
+        assert_error(db.put("big", vec![b'x'; 3 * MIB]), ErrorKind::NoSpace, None);
+        // Kind, keyspace, length and key, length of the value.
+        let value = MIB - BATCH - 4 - 3;
+        db.put_opt("k", vec![b'y'; value], &SYNC).unwrap();
+        for left in survivors(&fs) {
+            let db = reopen(&left).unwrap();
+            assert_eq!(db.get("k").unwrap().unwrap().len(), value);
+            assert_eq!(db.get("big").unwrap(), None);
+            assert_eq!(text(&db, "before").unwrap(), "1");
+        }
+    }
+}
+
+/// The same with many small records, whose frames divide the one of the failed record.
+#[test]
+fn parts_of_a_failed_record_are_not_taken_for_small_ones() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put_opt("before", "1", &SYNC).unwrap();
+    fail_write(&fs, 3);
+    assert_error(db.put("big", vec![b'x'; 3 * MIB]), ErrorKind::NoSpace, None);
+    let (span, record) = (MIB + FRAME, 96);
+    assert_eq!(span % record, 0);
+    let value = [b'v'; 96 - FRAME - BATCH - 12];
+    for n in 0..span / record {
+        db.put(format!("{n:08}"), value).unwrap();
+    }
+    db.sync().unwrap();
+    for left in [fs.kill(), fs.crash()] {
+        assert_eq!(reopen(&left).unwrap().iter().unwrap().count(), span / record + 1);
+    }
+}
+
+/// The operating system may have the whole frame of a write that it calls failed.
+#[test]
+fn a_failed_write_does_not_come_back() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put_opt("before", "1", &SYNC).unwrap();
+    fs.inject(Fault::on(Operation::Write).path(".log").torn_at(4096).kind(io::ErrorKind::Other));
+    assert_error(db.put("failed", "1"), ErrorKind::Io, None);
+    for left in survivors(&fs) {
+        assert_eq!(text(&reopen(&left).unwrap(), "failed"), None);
+    }
+    db.put("after", "1").unwrap();
+    db.flush().unwrap();
+    db.put_opt("later", "1", &SYNC).unwrap();
+    for left in survivors(&fs) {
+        let db = reopen(&left).unwrap();
+        assert_eq!(text(&db, "failed"), None);
+        assert_eq!(
+            (text(&db, "after").unwrap(), text(&db, "later").unwrap()),
+            ("1".into(), "1".into())
+        );
+    }
+}
+
+/// What cannot be cleared keeps the log from going on, and from having a successor: that one would
+/// follow a frame that no caller was told of, and be passed over with all its writes.
+#[test]
+fn nothing_is_written_while_a_failed_write_cannot_be_cleared() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put_opt("before", "1", &SYNC).unwrap();
+    let list = fs.list(PATH.as_ref()).unwrap();
+    let log = list.iter().find(|name| name.ends_with(".log")).unwrap();
+    let torn = Fault::on(Operation::Write).path(log).torn_at(4096);
+    fs.inject(torn.kind(io::ErrorKind::StorageFull));
+    for operation in [Operation::Write, Operation::Truncate] {
+        fs.inject(Fault::on(operation).path(log).forever().kind(io::ErrorKind::StorageFull));
+    }
+    assert_error(db.put("failed", "1"), ErrorKind::NoSpace, None);
+    for _ in 0..3 {
+        assert_error(db.flush(), ErrorKind::NoSpace, None);
+        assert_error(db.put("failed", "2"), ErrorKind::NoSpace, None);
+    }
+    fs.clear_faults();
+    db.flush().unwrap();
+    db.put_opt("after", "1", &SYNC).unwrap();
+    for left in survivors(&fs) {
+        let db = reopen(&left).unwrap();
+        assert_eq!(text(&db, "failed"), None);
+        assert_eq!(text(&db, "after").unwrap(), "1");
+    }
+}
+
+/// An operator that can be made to panic when it is asked whether it grows.
+#[derive(Debug, Default)]
+struct Moody {
+    asked: AtomicU32,
+}
+
+impl MergeOperator for Moody {
+    fn name(&self) -> &str {
+        "test.moody"
+    }
+
+    fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
+        out.extend_from_slice(base.unwrap_or_default());
+        operands.iter().for_each(|operand| out.extend_from_slice(operand));
+        Full::Value
+    }
+
+    fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
+        self.full(key, None, operands, out);
+        Partial::Operand
+    }
+
+    fn growth(&self) -> Growth {
+        assert_eq!(self.asked.fetch_add(1, Ordering::Relaxed), 0, "asked again");
+        Growth::Grows
+    }
+}
+
+/// Writers asked with every sixteenth operand of a key, between log and publication.
+#[test]
+fn an_operator_is_asked_once_whether_it_grows() {
+    let fs = MemFs::new();
+    let moody = Arc::new(Moody::default());
+    let merge_operator = Some("test.moody".to_owned());
+    let options = Options { operators: vec![moody.clone()], merge_operator, ..options(&fs) };
+    let db = Db::open(PATH, options).unwrap();
+    for n in 0..300 {
+        db.merge("k", format!("{n},")).unwrap();
+    }
+    assert_eq!(moody.asked.load(Ordering::Relaxed), 1);
+}
+
+/// A write that panicked behind its log record left its sequence number to the next one, which was
+/// acknowledged and synced: "expected a batch behind sequence number 3, found one from 3 on". It
+/// took an operator or comparator that panics; those are guarded by now, the rest of the engine is
+/// not.
+#[cfg(debug_assertions)]
+#[test]
+fn a_write_that_panics_takes_no_number_from_the_next() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put("a", "1").unwrap();
+    db.put_opt("b", "1", &SYNC).unwrap();
+    plant(Some(Planted::PanicBehindLog));
+    let panicked = quiet::catch(|| db.put("panicked", "1"));
+    plant(None);
+    assert!(panicked.is_err(), "the write was to panic behind the log");
+    assert_error(db.put_opt("c", "1", &SYNC), ErrorKind::Poisoned, None);
+    assert_eq!(text(&db, "a").unwrap(), "1");
+    for left in survivors(&fs) {
+        let db = reopen(&left).unwrap();
+        assert_eq!(text(&db, "b").unwrap(), "1");
+        assert_eq!(db.iter().unwrap().count(), 2, "what was acknowledged, and nothing else");
+        db.put_opt("c", "1", &SYNC).unwrap();
+        drop(db);
+        assert_eq!(reopen(&left).unwrap().iter().unwrap().count(), 3);
+    }
+    drop(db);
+    assert_eq!(reopen(&fs).unwrap().iter().unwrap().count(), 2);
+}
+
+#[test]
+fn an_empty_batch_with_sync_syncs() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put("a", "1").unwrap();
+    db.write(&WriteBatch::new()).unwrap();
+    assert_eq!(text(&reopen(&fs.crash()).unwrap(), "a"), None);
+    db.write_opt(&WriteBatch::new(), &SYNC).unwrap();
+    assert_eq!(text(&reopen(&fs.crash()).unwrap(), "a").unwrap(), "1");
+    db.put("a", "2").unwrap();
+    db.delete_range_opt("x".."x", &SYNC).unwrap();
+    assert_eq!(text(&reopen(&fs.crash()).unwrap(), "a").unwrap(), "2");
+}
+
+/// The manifest had the definition, the log did not get it, and the next attempt found the operator
+/// known: a repair without the manifest could not read the log.
+#[test]
+fn a_definition_that_was_not_logged_is_logged_before_its_first_use() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    fail_write(&fs, 1);
+    assert_error(db.operator("stringappend:;"), ErrorKind::NoSpace, None);
+    let append = db.operator("stringappend:;").unwrap();
+    db.merge_with(&append, "k", "a").unwrap();
+    db.sync().unwrap();
+    let left = fs.kill();
+    for name in left.list(PATH.as_ref()).unwrap() {
+        if name.starts_with("MANIFEST") || name == "CURRENT" {
+            left.remove(&PathBuf::from(PATH).join(name)).unwrap();
+        }
+    }
+    Db::repair(PATH, options(&left)).unwrap();
+    assert_eq!(text(&reopen(&left).unwrap(), "k").unwrap(), "a");
+}

@@ -1,0 +1,306 @@
+//! Writers beside each other: deadlines, pacing, turns, and logged, synced and unlogged writes
+//! mixed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use foldb::env::{Env, MemFs, SystemClock, SystemThreads};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteBatch, WriteOptions};
+
+use crate::support::gates::GatedFs;
+use crate::support::{PATH, RaisedAtEnd, assert_error, count, number, options, reopen};
+
+const NOW: WriteOptions =
+    WriteOptions { sync: false, disable_wal: false, deadline: Some(Duration::ZERO) };
+
+/// A database with real threads and time, two small write buffers, and gated files.
+fn open_gated(fs: &GatedFs) -> Db {
+    let env = Env {
+        fs: Arc::new(fs.clone()),
+        clock: Arc::new(SystemClock::default()),
+        threads: Arc::new(SystemThreads),
+        seed: Some(0),
+    };
+    let small = Options { write_buffer_size: 64 << 10, max_write_buffers: 2, ..options(&fs.fs) };
+    Db::open(PATH, Options { env, ..small }).unwrap()
+}
+
+/// Puts until one may not wait; answers how many there were.
+fn fill(db: &Db) -> usize {
+    for n in 0..100_000 {
+        match db.put_opt(format!("fill-{n}"), [b'v'; 100], &NOW) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::Busy => return n,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("no write had to wait");
+}
+
+/// A large write buffer is sealed before it is full if it fills faster than it is flushed, and what
+/// is filled while it is flushed takes half a write buffer more at most.
+#[test]
+fn a_large_write_buffer_does_not_have_to_fit_twice() {
+    const BUFFER: u64 = 48 << 20;
+    let fs = GatedFs::new("tbl");
+    let env = Env {
+        fs: Arc::new(fs.clone()),
+        clock: Arc::new(SystemClock::default()),
+        threads: Arc::new(SystemThreads),
+        seed: Some(0),
+    };
+    let large = Options { write_buffer_size: BUFFER as usize, ..options(&fs.fs) };
+    let db = Db::open(PATH, Options { env, ..large }).unwrap();
+    let _end = fs.gate.open_at_end();
+    fs.gate.close();
+    let options = WriteOptions { disable_wal: true, ..NOW };
+    let mut written = 0u64;
+    for n in 0u64.. {
+        match db.put_opt(n.to_be_bytes(), [b'v'; 4000], &options) {
+            Ok(()) => written += 4000,
+            Err(error) if error.kind() == ErrorKind::Busy => break,
+            Err(error) => panic!("{error}"),
+        }
+        assert!(written <= BUFFER * 3 / 2, "nobody was slowed");
+    }
+    assert!(written > BUFFER, "a write was refused while there was room: {written}");
+    let memory = db.memory();
+    // Keys, index and huge pages of which a part is used come on top.
+    assert!(memory.active_memtables + memory.sealed_memtables < BUFFER * 3 / 2 + (12 << 20));
+    assert!(memory.sealed_memtables < BUFFER, "it was full when it was sealed: {memory:?}");
+
+    fs.gate.open();
+    let put = |n: u64| db.put(n.to_be_bytes(), [b'w'; 4000]).unwrap();
+    (1_000_000..1_005_000).for_each(put);
+    db.flush().unwrap();
+    let first = |key: u64| db.get(key.to_be_bytes()).unwrap().map(|value| value[0]);
+    assert_eq!((first(0), first(written / 4000 - 1)), (Some(b'v'), Some(b'v')));
+    assert_eq!((first(1_004_999), first(written / 4000)), (Some(b'w'), None));
+}
+
+#[test]
+fn who_may_not_wait_for_a_flush_is_told_and_nothing_is_written() {
+    let fs = GatedFs::new("tbl");
+    let db = open_gated(&fs);
+    let _end = fs.gate.open_at_end();
+    fs.gate.close();
+    let filled = fill(&db);
+    assert!(filled > 300, "a write was refused while there was room: {filled}");
+
+    // One writer waits as long as it takes, and stands in nobody's way.
+    let (stalled, done) = (db.clone(), Arc::new(AtomicBool::new(false)));
+    let is_done = Arc::clone(&done);
+    let waiter = thread::spawn(move || {
+        stalled.put("patient", [b'p'; 20_000]).unwrap();
+        is_done.store(true, Ordering::SeqCst);
+    });
+    fs.gate.wait_for_somebody();
+
+    let message = assert_error(db.put_opt("a", [0; 1000], &NOW), ErrorKind::Busy, None).to_string();
+    assert!(message.contains("try again later"), "{message}");
+    let start = Instant::now();
+    let soon = WriteOptions { deadline: Some(Duration::from_millis(30)), sync: true, ..NOW };
+    let mut batch = WriteBatch::new();
+    batch.put("a", [0; 1000]).merge("b", number(1)).put("c", [0; 1000]);
+    assert_error(db.write_opt(&batch, &soon), ErrorKind::Busy, None);
+    assert!(start.elapsed() >= Duration::from_millis(30));
+    assert_error(db.delete_range_opt("fill-0".."fill-9", &NOW), ErrorKind::Busy, None);
+    let whole_reach = WriteOptions { deadline: Some(Duration::MAX), ..NOW };
+
+    // Readers, snapshots, syncs and new keyspaces do not wait behind the stall.
+    let snapshot = db.snapshot();
+    for key in ["a", "b", "c", "patient"] {
+        assert_eq!(db.get(key).unwrap(), None, "{key} was written half-way");
+        assert_eq!(snapshot.get(key).unwrap(), None);
+    }
+    assert_eq!(db.iter().unwrap().count(), filled);
+    db.sync().unwrap();
+    db.create_keyspace("new", KeyspaceOptions::default()).unwrap();
+    assert!(!done.load(Ordering::SeqCst), "nobody waited");
+
+    fs.gate.open();
+    db.write_opt(&batch, &whole_reach).unwrap();
+    waiter.join().unwrap();
+    assert_eq!((count(&db, "b"), db.iter().unwrap().count()), (1, filled + 4));
+    assert!(db.stats().stall_micros >= 30_000, "{:?}", db.stats());
+}
+
+/// Without workers a write does background work itself, or does not wait for it.
+#[test]
+fn without_threads_zero_means_not_to_work_either() {
+    let fs = MemFs::new();
+    let small = Options { write_buffer_size: 64 << 10, max_write_buffers: 2, ..options(&fs) };
+    let db = Db::open(PATH, small).unwrap();
+    let filled = fill(&db);
+    assert_eq!(db.stats().flushes, 0);
+    let soon = WriteOptions { deadline: Some(Duration::from_secs(1)), ..NOW };
+    db.put_opt("soon", [0; 100], &soon).unwrap();
+    assert!(db.stats().flushes > 0);
+    assert_eq!(db.iter().unwrap().count(), filled + 1);
+}
+
+/// H23: a sync that does not end keeps nobody but its caller.
+#[test]
+fn h23_who_does_not_sync_does_not_wait_for_syncs() {
+    let fs = GatedFs::new("log");
+    let db = open_gated(&fs);
+    let _end = fs.gate.open_at_end();
+    db.merge("counter", number(1)).unwrap();
+    fs.gate.close();
+    let syncing = db.clone();
+    let synced = WriteOptions { sync: true, ..WriteOptions::default() };
+    let waiter = thread::spawn(move || syncing.put_opt("synced", "v", &synced).unwrap());
+    fs.gate.wait_for_somebody();
+    let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+    for _ in 0..1000 {
+        db.merge("counter", number(1)).unwrap();
+        db.merge_opt("unlogged", number(1), &unlogged).unwrap();
+        db.merge_opt("counter", number(1), &NOW).unwrap();
+    }
+    assert_eq!((count(&db, "counter"), count(&db, "unlogged")), (2001, 1000));
+    assert!(db.get("synced").unwrap().is_some(), "it is visible before it is durable");
+    assert!(!waiter.is_finished(), "nobody waited");
+    // What is cut off now was never called durable.
+    assert_eq!(count(&reopen(&fs.fs.crash()).unwrap(), "counter"), 0);
+    fs.gate.open();
+    waiter.join().unwrap();
+    let survivor = reopen(&fs.fs.crash()).unwrap();
+    assert!(survivor.get("synced").unwrap().is_some());
+    assert!(count(&survivor, "counter") > 0, "what was logged before is durable with it");
+}
+
+/// H15: whoever comes first has the lock, but everybody gets it.
+#[test]
+fn h15_every_writer_gets_its_turn() {
+    const WRITERS: usize = 6;
+    let fs = MemFs::new();
+    let db = Db::open(PATH, Options { write_buffer_size: 256 << 20, ..options(&fs) }).unwrap();
+    let turns: [AtomicUsize; WRITERS] = Default::default();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for turn in &turns {
+            let (db, stop) = (&db, &stop);
+            let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    db.merge_opt("hot", number(1), &unlogged).unwrap();
+                    turn.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let _stop = RaisedAtEnd(&stop);
+        let start = Instant::now();
+        let turns = || turns.iter().map(|turn| turn.load(Ordering::Relaxed));
+        // Each gets hundreds in time, whatever else the machine does.
+        while turns().min().unwrap() < 500 {
+            let waited = start.elapsed();
+            let so_far: Vec<_> = turns().collect();
+            assert!(waited < Duration::from_secs(30), "somebody starves: {so_far:?}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let all: usize = turns.iter().map(|turn| turn.load(Ordering::Relaxed)).sum();
+    assert_eq!(count(&db, "hot"), all as u64);
+}
+
+/// What one writer of the mix had done when somebody looked.
+#[derive(Default)]
+struct Done {
+    /// Logged batches that returned.
+    logged: AtomicUsize,
+    /// Logged batches that had returned when some sync began that has returned.
+    durable: AtomicUsize,
+}
+
+const MIXED: usize = 4;
+
+/// One writer: batches that are logged, some of them synced, and between them batches that are not.
+fn write_a_mix(db: &Db, writer: usize, all: &[Done; MIXED], stop: &AtomicBool) {
+    let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+    for n in 0.. {
+        // Slow enough that looking at what a crash left takes its time too.
+        thread::sleep(Duration::from_micros(100));
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let mut batch = WriteBatch::new();
+        let sync = n % 7 == writer;
+        batch.put(format!("logged-{writer}-{n:06}"), [b'v'; 40]).merge("logged", number(1));
+        let before: [usize; MIXED] =
+            std::array::from_fn(|other| all[other].logged.load(Ordering::SeqCst));
+        db.write_opt(&batch, &WriteOptions { sync, ..WriteOptions::default() }).unwrap();
+        all[writer].logged.store(n + 1, Ordering::SeqCst);
+        if sync {
+            for (other, before) in all.iter().zip(before) {
+                other.durable.fetch_max(before, Ordering::SeqCst);
+            }
+            all[writer].durable.fetch_max(n + 1, Ordering::SeqCst);
+        }
+        if n % 3 == 0 {
+            let mut batch = WriteBatch::new();
+            batch.put(format!("unlogged-a-{writer}-{n:06}"), [b'v'; 40]);
+            batch.merge("unlogged", number(1)).put(format!("unlogged-b-{writer}-{n:06}"), "v");
+            db.write_opt(&batch, &unlogged).unwrap();
+        }
+    }
+}
+
+/// Checks what a crash left. Answers how many logged and unlogged batches that is.
+fn check_survivors(db: &Db, least: [usize; MIXED]) -> (usize, usize) {
+    let keys: Vec<String> =
+        db.iter().unwrap().map(|entry| String::from_utf8(entry.unwrap().0).unwrap()).collect();
+    let with = |prefix: &str| -> Vec<&str> {
+        keys.iter().filter_map(|key| key.strip_prefix(prefix)).collect()
+    };
+    for (writer, least) in least.into_iter().enumerate() {
+        let left = with(&format!("logged-{writer}-"));
+        let prefix: Vec<_> = (0..left.len()).map(|n| format!("{n:06}")).collect();
+        assert_eq!(left, prefix, "what is left of writer {writer} is no prefix");
+        assert!(left.len() >= least, "{} left of writer {writer}, {least} durable", left.len());
+    }
+    let (logged, unlogged) = (with("logged-").len(), with("unlogged-a-"));
+    assert_eq!(unlogged, with("unlogged-b-"), "half of an unlogged batch is left");
+    assert_eq!(count(db, "logged"), logged as u64, "not exactly once");
+    assert_eq!(count(db, "unlogged"), unlogged.len() as u64, "not exactly once");
+    (logged, unlogged.len())
+}
+
+#[test]
+fn a_crash_under_a_mix_of_synced_and_unlogged_writers_leaves_a_prefix() {
+    let fs = MemFs::new();
+    let env = Env { threads: Arc::new(SystemThreads), ..Env::in_memory(fs.clone()) };
+    let small = Options {
+        env,
+        write_buffer_size: 32 << 10,
+        max_write_buffers: 4,
+        level0_compaction_trigger: 2,
+        ..options(&fs)
+    };
+    let db = Db::open(PATH, small).unwrap();
+    let (all, stop) = (<[Done; MIXED]>::default(), AtomicBool::new(false));
+    let mut lost = 0;
+    let mut unlogged_left = 0;
+    thread::scope(|scope| {
+        for writer in 0..MIXED {
+            let (db, all, stop) = (&db, &all, &stop);
+            scope.spawn(move || write_a_mix(db, writer, all, stop));
+        }
+        let _stop = RaisedAtEnd(&stop);
+        for seed in 0..30 {
+            thread::sleep(Duration::from_millis(10));
+            let durable = std::array::from_fn(|n| all[n].durable.load(Ordering::SeqCst));
+            let left = check_survivors(&reopen(&fs.crash_with(seed)).unwrap(), durable);
+            let returned = std::array::from_fn(|n| all[n].logged.load(Ordering::SeqCst));
+            let killed = check_survivors(&reopen(&fs.kill()).unwrap(), returned);
+            lost += killed.0.saturating_sub(left.0);
+            unlogged_left = unlogged_left.max(left.1);
+        }
+    });
+    assert!(lost > 0 && unlogged_left > 0, "nothing was proved: {lost} {unlogged_left}");
+    drop(db);
+    let all = all.map(|done| done.logged.into_inner());
+    let whole = check_survivors(&reopen(&fs).unwrap(), all);
+    assert_eq!(whole.0, all.iter().sum::<usize>());
+}
