@@ -1,10 +1,10 @@
 //! A compaction job: a state machine whose step is a *slice*.
 //!
-//! A slice is one output table. It takes the smallest key range left in the inputs, merges it, and
-//! answers with one edit that adds the output and carves the range out of every input, so that
-//! finished work is never lost, temporary space is one table, and a job may stop after any slice.
-//! What is left to do is exactly what the inputs still show in the job's range: there is no other
-//! progress to keep.
+//! A slice writes one output table. It takes the smallest key range left in the inputs and compacts
+//! it. Its one edit adds the output and carves the range out of every input. So finished work is
+//! never lost, temporary space is one table, and a job may stop after any slice. The work left is
+//! exactly what the inputs still show in the job's range: the job keeps no other record of its
+//! progress.
 
 use std::sync::Arc;
 
@@ -26,27 +26,26 @@ use crate::segment::{NewSegments, ValueReader, ValueWriter};
 use crate::table::{CursorOptions, TableBuilderOptions};
 use crate::version::{Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version};
 
-/// What to merge and where to.
+/// What to compact, and where to.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
-    /// Runs to take the range out of.
+    /// Runs that the job carves its range out of.
     pub(crate) inputs: Vec<RunId>,
     pub(crate) range: KeyRange,
     pub(crate) output_level: usize,
-    /// The run that the output goes to. It may exist (then its overlapping tables are merged too)
-    /// or be new.
+    /// The run that takes the output. If it exists, its overlapping tables are compacted too.
     pub(crate) output_run: RunId,
-    /// Where a new output run stands: before (newer than) this one, or as its level's newest.
+    /// Place of a new output run: directly before (newer than) this run, or as its level's newest.
     pub(crate) before: Option<RunId>,
-    /// Tables of at least so many bytes that overlap nothing move without being rewritten; 0 says
-    /// that the whole job is such a move.
+    /// Tables that overlap nothing and have at least this many bytes move without being rewritten.
+    /// At 0 the whole job is such a move.
     pub(crate) move_from: u64,
 }
 
 /// What a job needs from its surroundings.
 pub(crate) struct JobContext<'a> {
     pub(crate) version: &'a Version,
-    /// The last write that is in its tables.
+    /// Last write that the version's tables hold.
     pub(crate) flushed_through: SeqNo,
     pub(crate) fs: &'a Arc<dyn FileSystem>,
     pub(crate) names: &'a FileNames,
@@ -56,10 +55,10 @@ pub(crate) struct JobContext<'a> {
     pub(crate) snapshots: &'a [SeqNo],
     pub(crate) next_number: &'a dyn Fn() -> u64,
     pub(crate) table_options: TableBuilderOptions,
-    /// Bytes at which an output table is ended.
+    /// Bytes at which an output table ends.
     pub(crate) target_file_size: u64,
     pub(crate) memory: &'a WorkMemory,
-    /// Takes large values.
+    /// Takes the values that are large enough for a segment.
     pub(crate) values: Option<ValueWriter<'a>>,
 }
 
@@ -68,20 +67,20 @@ pub(crate) struct JobContext<'a> {
 pub(crate) struct Slice {
     pub(crate) edits: Vec<TreeEdit>,
     pub(crate) counts: FoldCounts,
-    /// The first keys that failed to fold, and the operators that did.
+    /// The first keys that failed to fold, each with the operator that failed.
     pub(crate) failures: Vec<(Vec<u8>, OperatorId)>,
-    /// Read from the input runs.
+    /// Bytes read from the input runs.
     pub(crate) bytes_above: u64,
-    /// Read from the output run.
+    /// Bytes read from the output run.
     pub(crate) bytes_base: u64,
     pub(crate) bytes_written: u64,
-    /// The value segments written, which the edits place. To be held until those are installed.
+    /// The value segments written, which the edits place. Held until the edits are installed.
     pub(crate) segments: NewSegments,
     pub(crate) moved: bool,
 }
 
 impl Slice {
-    /// Numbers of the tables that were written for it.
+    /// Returns the numbers of the tables that the slice wrote.
     pub(crate) fn new_tables(&self) -> impl Iterator<Item = u64> {
         let inserted = self.edits.iter().filter_map(|edit| match edit {
             TreeEdit::Insert { file, .. } => Some(file.number),
@@ -92,7 +91,7 @@ impl Slice {
 }
 
 impl Job {
-    /// Does the next slice. `None` when nothing is left to do.
+    /// Does the next slice. Returns `None` when nothing is left to do.
     pub(crate) fn step(&self, mut context: JobContext<'_>) -> Result<Option<Slice>> {
         let values = context.values.take();
         let context = &context;
@@ -110,15 +109,15 @@ impl Job {
         Ok(Some(slice))
     }
 
-    /// The run that an output run which is not there stands directly before; `None` if it is its
-    /// level's newest. Slices that left no output behind may have used up the run named, or the
-    /// output run itself: the inputs that are left in the level stand where it stood.
+    /// Returns the run that a missing output run stands directly before, or `None` if it is its
+    /// level's newest. Earlier slices may have used up the named run or the output run itself. The
+    /// inputs left in the level mark the place where it stood.
     pub(super) fn place_of_output(&self, version: &Version) -> Option<RunId> {
         let mut runs = version.levels[self.output_level].runs.iter().map(|run| run.id);
         runs.find(|&id| Some(id) == self.before || self.inputs.contains(&id))
     }
 
-    /// The input table with the smallest key in the range.
+    /// Returns the input table with the smallest key in the range.
     fn first_input(&self, context: &JobContext<'_>) -> Option<(RunId, TableRef)> {
         self.first_input_of(context.version, &**context.comparator)
     }
@@ -136,11 +135,10 @@ impl Job {
         .min_by(|(_, a), (_, b)| comparator.compare(&a.lo, &b.lo))
     }
 
-    /// Makes sure that a slice took something away from the front of the inputs, or of the output
-    /// run before them: a comparator that contradicts itself would have one slice done for ever.
+    /// Checks that a slice took something from the front of the inputs, or from the output run
+    /// before them. Otherwise a comparator that contradicts itself would repeat one slice for ever.
     ///
-    /// # Errors
-    /// `ComparatorFailed`.
+    /// # Errors `ComparatorFailed`.
     pub(crate) fn check_progress(
         &self,
         before: &Version,
@@ -155,8 +153,8 @@ impl Job {
         if next.is_none() || next != first(before) {
             return Ok(());
         }
-        // A slice that began in front of the inputs may end there, too: less is left of the table
-        // of the output run that lies around their first key.
+        // A slice that begins in front of the inputs may also end there. It shortens the output
+        // run's table that lies around their first key.
         let around = |version: &Version| {
             let (_, first) = self.first_input_of(version, comparator)?;
             let table = version.run(self.output_run)?.table_of(comparator, &first.lo)?;
@@ -170,22 +168,22 @@ impl Job {
         }
         Err(Error::new(
             ErrorKind::ComparatorFailed,
-            format!("comparator '{}' leaves a compaction where it was", comparator.name()),
+            format!("comparator '{}' contradicts itself: a compaction made no progress", comparator.name()),
         ))
     }
 
-    /// Runs the job reads: its inputs, and the output run if it exists.
+    /// Returns the runs that the job reads: its inputs, and the output run if it exists.
     fn sources<'a>(&self, version: &'a Version) -> Vec<&'a Arc<Run>> {
         let takes_part =
             |run: &&Arc<Run>| run.id == self.output_run || self.inputs.contains(&run.id);
         version.runs().map(|(_, run)| run).filter(takes_part).collect()
     }
 
-    /// Whether a table overlaps nothing else in the job and lies inside its range.
+    /// Returns whether a table overlaps nothing else in the job and lies inside its range.
     fn can_move(&self, table: &TableRef, context: &JobContext<'_>) -> bool {
         let comparator = &**context.comparator;
-        // A rewrite may rid the tree of tombstones, operands and what a snapshot kept apart; a
-        // crumb should grow.
+        // A rewrite may drop tombstones, operands and records that a snapshot kept apart. It also
+        // makes small tables grow.
         let file = &table.file;
         let settled = file.deletes == 0
             && file.merges == 0
@@ -218,7 +216,7 @@ impl Job {
         Slice { edits, moved: true, ..Slice::default() }
     }
 
-    /// Merges from the first key on until one output table is full.
+    /// Compacts from the first key until one output table is full.
     fn merge_slice<'a>(
         &self,
         first: &TableRef,
@@ -297,8 +295,8 @@ impl Job {
         })
     }
 
-    /// Where the slice begins: at the first input key, or at the start of the output run's table
-    /// around it, so that no remainder of that table keeps the whole file alive.
+    /// Returns where the slice begins: the first input key, or the start of the output run's table
+    /// around it. So no remainder of that table keeps the whole file alive.
     fn slice_start(&self, first: &TableRef, context: &JobContext<'_>) -> Key {
         let comparator = &**context.comparator;
         let in_range =
@@ -317,7 +315,7 @@ impl Job {
         }
     }
 
-    /// The range tombstones of what the job reads, stripe by stripe.
+    /// Opens the range tombstones of the job's runs, stripe by stripe.
     fn open_covers(&self, range: &KeyRange, context: &JobContext<'_>) -> Option<Covers> {
         let (tables, comparator) = (context.tables, context.comparator);
         let runs = self.sources(context.version).into_iter();
@@ -344,15 +342,15 @@ impl Job {
     }
 }
 
-/// Finds separated values of the inputs, if there are any.
+/// Returns a reader of the inputs' separated values, if there are any.
 fn values_of(context: &JobContext<'_>) -> Option<ValueReader> {
     let (segments, keyspace) = (context.tables.segments(), context.table_options.keyspace);
     let map = &context.version.segments;
     (!map.is_empty()).then(|| ValueReader::new(segments, keyspace, map))
 }
 
-/// The range tombstones of a slice: what its inputs have of them in its range, and nothing beyond,
-/// so that the next slice's follow without a gap (H10).
+/// Returns the range tombstones of a slice: those of its inputs, clipped to its range. Those of the
+/// next slice follow without a gap (H10).
 fn tombstones_to_pass_on(
     folder: &Folder<'_>,
     range: &KeyRange,
@@ -360,23 +358,21 @@ fn tombstones_to_pass_on(
 ) -> Result<PassedOn> {
     let Some(covers) = folder.covers() else { return Ok(PassedOn::default()) };
     let inputs = covers.between(&range.start(), &range.end())?;
-    // Tombstones of tables end at keys, however far the job's own records reach.
+    // Tombstones of tables end at keys, whatever keys the job's own records have.
     let own = (Edge::Lowest, Edge::Highest);
     Ok(passed_on(inputs, folder.snapshots, &folder.older, Some(&own), comparator))
 }
 
-/// Estimated bytes of a run's tables inside a range.
+/// Estimates the bytes of a run's tables inside a range.
 fn bytes_in(run: Option<&Arc<Run>>, range: &KeyRange, comparator: &dyn Comparator) -> u64 {
     let tables = run.into_iter().flat_map(|run| run.overlapping(comparator, range));
     tables.map(|table| table.bytes_within(comparator, range)).sum()
 }
 
-/// Whether a job may take these inputs without breaking the order invariant (H4): in its range,
-/// nothing that lies between its newest input on one side, and its output and its oldest input on
-/// the other, is left out.
+/// Checks that a job's inputs keep the order invariant (H4). In its range, the job must take every
+/// run between its newest input and its output, and between its newest and its oldest input.
 ///
-/// # Panics
-/// When it may not: the policy is broken, and going on would bring old values back.
+/// # Panics If the policy left out a run: the job would bring old values back.
 pub(crate) fn assert_inputs_in_order(job: &Job, version: &Version, comparator: &dyn Comparator) {
     if planted(Fault::MovePastOlderRun) {
         return;

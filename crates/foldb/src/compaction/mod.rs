@@ -1,4 +1,4 @@
-//! Compaction: what to merge ([`policy`], pure), and the job that does it slice by slice ([`job`]).
+//! Compaction: [`policy`] picks what to compact and is pure; [`job`] does it slice by slice.
 
 pub(crate) mod job;
 pub(crate) mod policy;

@@ -1,5 +1,5 @@
-//! The live records of one segment on their way from one file to another: read in large steps,
-//! checked, and appended as they are.
+//! Copies the live records of one segment from one file to another: reads in large steps, checks,
+//! and appends the records as they are.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::segment::section::Section;
 use crate::segment::tails::Kept;
 use crate::separated::extents::{Extent, Extents};
 
-/// Bytes between two stretches, at most, that are read with them.
+/// Largest gap between two stretches that is read with them, in bytes.
 const MOST_SKIPPED: u64 = 16 << 10;
 
 /// A copy in progress.
@@ -24,7 +24,7 @@ pub(super) struct Copy<'a> {
     chunk: u64,
     check: RecordCheck,
     window: Window,
-    /// Stretches whose places were found already.
+    /// Stretches whose places are known already.
     ahead: VecDeque<Span>,
     pub(super) read: u64,
 }
@@ -50,13 +50,13 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Bytes that a copy by such steps takes, those gathered to be written included.
+    /// Returns the bytes that the copy takes, with those gathered for writing.
     pub(super) fn memory_bytes(&self) -> usize {
         let ahead = self.ahead.capacity() * size_of::<Span>();
         self.window.bytes.capacity() + self.chunk as usize + ahead + self.kept.memory_bytes()
     }
 
-    /// Copies stretches that lie behind all before them.
+    /// Copies stretches that lie behind all stretches copied before.
     pub(super) fn run(
         &mut self,
         live: &Extents,
@@ -86,10 +86,9 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// How many records were copied.
+    /// Returns the number of copied records.
     ///
-    /// # Errors
-    /// `Corruption` in the middle of one.
+    /// # Errors `Corruption` if the copy stopped inside a record.
     pub(super) fn end(&self) -> Result<u64> {
         self.check.end()
     }
@@ -101,7 +100,7 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Finds the places of as many stretches as may be read together.
+    /// Finds the places of as many stretches as one read may hold.
     fn look_ahead(&mut self, stretches: &mut impl Iterator<Item = Extent>) -> Result<()> {
         let most = (self.chunk / 1024) as usize;
         while self.ahead.len() < most
@@ -113,7 +112,7 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Bytes up to the next gap that is worth skipping, and no more than fit.
+    /// Returns the bytes up to the next gap worth skipping, and at most a chunk.
     fn worth_reading(&self, at: u64, end: u64) -> u64 {
         let mut until = end;
         for next in &self.ahead {
@@ -130,7 +129,8 @@ impl<'a> Copy<'a> {
         let place = self.kept.find(position, end)?.ok_or_else(|| {
             let segment = self.from.segment;
             let message = format!(
-                "expected records from position {position} to {end} of segment {segment}, found none"
+                "expected records from position {position} to {end} of segment {segment}, \
+                 found none"
             );
             Error::corruption(message).at(self.file.path(), self.from.offset)
         })?;
@@ -139,7 +139,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// Bytes that were read at once.
+/// Bytes of one read.
 #[derive(Default)]
 struct Window {
     bytes: Vec<u8>,
@@ -161,7 +161,7 @@ impl Window {
         read.inspect_err(|_| self.bytes.clear())
     }
 
-    /// What it has of `[start, end)` from `start` on.
+    /// Returns the part of `[start, end)` that the window holds, from `start` on.
     fn from(&self, start: u64, end: u64) -> &[u8] {
         let (first, last) = ((start - self.offset) as usize, (end - self.offset) as usize);
         &self.bytes[first..last.min(self.bytes.len())]

@@ -1,8 +1,8 @@
-//! Which records of a segment are alive, found in as much room as there is.
+//! Finds the live records of a segment in bounded memory.
 //!
-//! Stretches are gathered from tables in any order, several times where tables share them. When the
-//! room is full they are joined; if that does not help, those of the largest positions are given
-//! up, and what was found is complete only up to there:
+//! A lookup gathers stretches from tables in any order, several times where tables share them. When
+//! the room is full, it joins neighbouring stretches. If that does not help, it gives up those at
+//! the largest positions, and its result is complete only up to there:
 //!
 //! ```text
 //! room for 4      found  30-40  0-10  70-80  50-60        full: 0-10 30-40 | until 50
@@ -15,7 +15,7 @@ use crate::segment::map::Placement;
 use crate::separated::address::SegmentId;
 use crate::separated::extents::{Extent, Extents};
 
-/// Least stretches that there is room for.
+/// Smallest room of a lookup, in stretches.
 const LEAST_ROOM: usize = 64;
 
 /// A search for the live stretches of a segment, from a position on.
@@ -26,7 +26,7 @@ pub(super) struct Lookup {
     /// Most stretches held at once.
     room: usize,
     from: u64,
-    /// Where those that were given up begin.
+    /// Where the stretches begin that the lookup gave up.
     until: Option<u64>,
 }
 
@@ -44,19 +44,19 @@ impl Lookup {
         Lookup { segment, stretches: Vec::new(), room, from, until: None }
     }
 
-    /// The most stretches that a segment can take: each record in another table than its
-    /// neighbours, and some of them told twice.
+    /// Returns the most stretches that a segment can need: each record in another table than its
+    /// neighbours, and some found twice.
     pub(super) fn most_of(placement: &Placement) -> usize {
         let values = usize::try_from(placement.values).unwrap_or(usize::MAX);
         values.saturating_add(values / 8).saturating_add(LEAST_ROOM)
     }
 
-    /// Bytes of so many stretches, and of their copy while the memory for them grows.
+    /// Returns the bytes of this many stretches, with their copy while the memory for them grows.
     pub(super) fn bytes_of(stretches: usize) -> usize {
         stretches.saturating_add(stretches.div_ceil(2)).saturating_mul(size_of::<Extent>())
     }
 
-    /// Adds a stretch. Answers the bytes held meanwhile, if the memory grew.
+    /// Adds a stretch. If the memory grew, returns the bytes held while it did.
     pub(super) fn add(&mut self, stretch: Extent) -> Option<usize> {
         let end = self.until.map_or(stretch.end, |until| stretch.end.min(until));
         let stretch = Extent { start: stretch.start.max(self.from), end };
@@ -82,8 +82,8 @@ impl Lookup {
         (after > before).then_some((before + after) * size_of::<Extent>())
     }
 
-    /// Twice as much, by steps that end at the room: the old and the new are never more than half
-    /// as much again.
+    /// Returns the next capacity. The steps double and end at the room, so the old and the new
+    /// memory together never exceed one and a half times the room.
     fn next_capacity(&self) -> usize {
         let least = self.stretches.capacity().max(LEAST_ROOM / 2);
         let mut next = self.room;
@@ -122,8 +122,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// However little room there is, the parts together are the union, in order, and no part is
-        /// larger.
+        /// However little room there is, the parts together are the union, in order, and no part
+        /// exceeds the room.
         #[test]
         fn parts_together_are_all_that_was_found(
             found in proptest::collection::vec((0..900u64, 1..4u64), 0..700),

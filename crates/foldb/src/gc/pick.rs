@@ -1,25 +1,25 @@
-//! Which segment files to rewrite next.
+//! Picks the segment files to rewrite next.
 
 use crate::segment::map::FileUse;
 
-/// What is wanted of the files.
+/// The bounds that the files should keep.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound {
-    /// Most bytes of all files that may be dead, as a fraction.
+    /// Largest share of dead bytes in all files together.
     pub(crate) dead_fraction: f64,
-    /// Bytes at which a file is full: no more is written into one.
+    /// Bytes at which a file is full. A full file takes no more values.
     pub(crate) segment_size: u64,
 }
 
-/// Files smaller than this part of a full one are crumbs.
+/// A file shorter than a full one divided by this is a crumb.
 const CRUMB: u64 = 8;
 
-/// Crumbs that are let lie.
+/// Most crumbs that stay as they are.
 const MOST_CRUMBS: usize = 16;
 
-/// The files to be rewritten into one, those that are most dead first; none if the bound holds.
-/// They are as many as are needed for the bound and fit. Files that are much too small are gathered
-/// when they get many.
+/// Returns the files to rewrite into one, those with the largest dead share first. There are as
+/// many as the bound needs and one file can take. While the bound holds, returns crumbs if there
+/// are many of them, else nothing.
 pub(crate) fn pick(files: impl IntoIterator<Item = FileUse>, bound: Bound) -> Vec<FileUse> {
     let mut files: Vec<FileUse> = files.into_iter().collect();
     let mut all: u64 = files.iter().map(|file| file.used()).sum();
@@ -61,7 +61,7 @@ mod tests {
 
     const BOUND: Bound = Bound { dead_fraction: 0.25, segment_size: 1000 };
 
-    /// A file of so many bytes, of which so many are alive.
+    /// A file with this number of record bytes and of live bytes.
     fn file(number: u64, used: u64, live: u64) -> FileUse {
         let segment_files: Arc<SegmentFiles> = Arc::default();
         FileUse {
@@ -81,7 +81,7 @@ mod tests {
     fn nothing_is_rewritten_while_the_bound_holds() {
         assert!(picked(&[]).is_empty());
         assert!(picked(&[(1000, 750), (1000, 751)]).is_empty());
-        assert!(picked(&[(1000, 1000), (1000, 500)]).is_empty(), "a quarter of all");
+        assert!(picked(&[(1000, 1000), (1000, 500)]).is_empty(), "a quarter of all bytes is dead");
     }
 
     #[test]

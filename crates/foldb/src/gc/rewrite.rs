@@ -1,9 +1,9 @@
-//! Rewriting segments without their dead values.
+//! Rewrites segments without their dead values.
 //!
-//! Memory is what the budget says, however large files, values and what tables refer to are: which
-//! stretches are alive is looked up for as many segments at a time as fit; of one that does not fit
-//! alone, a part at a time ([`super::lookup`]). Values, moves and hints pass through buffers.
-//! Records are checked on the way and copied as they are.
+//! The memory budget holds however large files, values and the tables' references are. As many
+//! segments as fit are looked up together. A segment that does not fit alone is looked up in parts
+//! ([`super::lookup`]). Values, moves and hints pass through buffers. Records are checked on the
+//! way and copied as they are.
 //!
 //! ```text
 //! budget 64    lookups 0..32    values 8    moves, hints 2 each
@@ -30,7 +30,7 @@ use crate::separated::extents::{Extent, Extents, PieceWriter};
 use crate::table::ReferencesReader;
 use crate::version::{OpenTables, Version};
 
-/// The least that it takes to work at all; smaller budgets are taken for this one.
+/// Smallest budget that a rewrite can work with, in bytes. Smaller budgets are raised to it.
 const LEAST_MEMORY: usize = 64 << 10;
 
 /// What a rewrite needs from its surroundings.
@@ -38,37 +38,37 @@ pub(crate) struct RewriteContext<'a> {
     pub(crate) writer: WriterContext<'a>,
     pub(crate) segments: &'a OpenSegments,
     pub(crate) tables: &'a OpenTables,
-    /// What is alive in it is kept.
+    /// Every value that this version refers to is kept.
     pub(crate) version: &'a Version,
     /// Bytes that lookups, buffers and hints may take.
     pub(crate) memory: usize,
-    /// Told how many bytes were read and written; an error ends the rewrite.
+    /// Receives the bytes read and written. An error from it ends the rewrite.
     pub(crate) progress: &'a dyn Fn(u64) -> Result<()>,
-    /// Told of damage that costs no value.
+    /// Receives damage that costs no value.
     pub(crate) damaged: &'a dyn Fn(Error),
 }
 
-/// What became of files.
+/// The result of a rewrite.
 #[derive(Debug, Default)]
 pub(crate) struct Rewritten {
-    /// Where the segments lie now, and where they lay.
+    /// For each segment, its new place and its old one.
     pub(crate) placed: Vec<(Placement, Placement)>,
     /// The new file, if one was needed.
     pub(crate) file: Option<Arc<SegmentFile>>,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
-    /// Bytes of tables read to find what is alive.
+    /// Bytes of tables read to find live values.
     pub(crate) references_read: u64,
     /// Most bytes held at once to find and move live values.
     pub(crate) peak_memory: usize,
 }
 
-/// A rewrite in progress. What it wrote is removed if it is dropped before [`Rewrite::finish`].
+/// A rewrite in progress. Dropped before [`Rewrite::finish`], it removes what it wrote.
 pub(crate) struct Rewrite<'a> {
     context: RewriteContext<'a>,
     out: Option<Growing>,
     done: Rewritten,
-    /// Bytes of what was looked up and is not needed any more only when the group is done.
+    /// Bytes of lookups that are released only when their group is done.
     held: usize,
 }
 
@@ -81,8 +81,7 @@ impl<'a> Rewrite<'a> {
 
     /// Rewrites these segments of the version into one file.
     ///
-    /// # Errors
-    /// `Corruption` naming the file that is damaged; `Io`, `NoSpace`.
+    /// # Errors `Corruption` with the path of the damaged file; `Io`, `NoSpace`.
     pub(crate) fn run(&mut self, segments: &[SegmentId]) -> Result<()> {
         let version = self.context.version;
         let found: Vec<&Segment> =
@@ -95,7 +94,8 @@ impl<'a> Rewrite<'a> {
             let room = |segment: &&Segment| Lookup::most_of(&segment.placement);
             let fits = room(&group[0]) <= most;
             let lookups = group.iter().map(|segment| {
-                // One that does not fit is held in parts, the first and the one in hand.
+                // A segment that does not fit is held as two parts: the first one and the current
+                // one.
                 let room = if fits { room(segment) } else { most / 2 };
                 Lookup::new(segment.placement.segment, 0, room)
             });
@@ -112,7 +112,7 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    /// What was rewritten; the new file is durable but for its name.
+    /// Returns the result. The new file is durable but for its name.
     pub(crate) fn finish(mut self) -> Rewritten {
         if let Some(out) = self.out.take() {
             out.seal();
@@ -120,12 +120,12 @@ impl<'a> Rewrite<'a> {
         std::mem::take(&mut self.done)
     }
 
-    /// Stretches that may be held at once.
+    /// Returns how many stretches lookups may hold at once.
     fn lookup_room(&self) -> usize {
         self.context.memory / 2 / Lookup::bytes_of(1)
     }
 
-    /// How many of these segments are looked up together.
+    /// Returns how many of these segments are looked up together.
     fn fitting(&self, segments: &[&Segment]) -> usize {
         let mut room = 0_usize;
         let fit = segments.iter().take_while(|segment| {
@@ -135,7 +135,7 @@ impl<'a> Rewrite<'a> {
         fit.count()
     }
 
-    /// Finds what the version's tables refer to in segments, which ascend.
+    /// Finds what the version's tables refer to in some segments, given in ascending order.
     fn look_up(&mut self, mut lookups: Vec<Lookup>) -> Result<Vec<Part>> {
         let mut files: HashSet<u64> = HashSet::new();
         let mut bytes = 0;
@@ -170,7 +170,7 @@ impl<'a> Rewrite<'a> {
         Ok(lookups.into_iter().map(Lookup::finish).collect())
     }
 
-    /// Visits the live stretches of a segment part by part, from the first one on.
+    /// Visits the live stretches of a segment part by part, from the first part on.
     fn each_part(
         &mut self,
         segment: SegmentId,
@@ -197,12 +197,12 @@ impl<'a> Rewrite<'a> {
         self.done.peak_memory = self.done.peak_memory.max(self.held + more);
     }
 
-    /// Bytes of values read at once, and as many gathered before they are written.
+    /// Returns how many bytes of values one read takes; as many are gathered before each write.
     fn chunk(&self) -> usize {
         (self.context.memory / 16).clamp(4 << 10, 1 << 20)
     }
 
-    /// A file that is missing or damaged is marked as such.
+    /// Rewrites one segment. Marks its file as damaged if the file is missing or damaged.
     fn rewrite_segment(&mut self, segment: &Segment, first: &Part) -> Result<()> {
         let from = segment.placement;
         let file = self.context.segments.get(self.context.writer.keyspace, &segment.file);
@@ -219,7 +219,7 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    /// Writes a section of the live records of another; answers where.
+    /// Writes a section with the live records of another. Returns its place.
     fn copy_section(
         &mut self,
         file: &OpenFile,
@@ -229,7 +229,7 @@ impl<'a> Rewrite<'a> {
         file.check_section(from)?;
         let is_whole = first.until.is_none() && first.live.bytes() == from.records_len;
         let mut flags = if is_whole { from.flags } else { from.flags | MOVED };
-        // What is copied of a log stands in a section like any other.
+        // Records copied from a log stand in an ordinary section.
         flags &= !ADOPTED;
         if !from.is_keyed()
             && let Err(error) = self.check_hints(file, from)
@@ -237,7 +237,8 @@ impl<'a> Rewrite<'a> {
             if error.kind() != ErrorKind::Corruption {
                 return Err(error);
             }
-            // They serve repair alone; to keep them would be to keep the dead values, too.
+            // Hints serve repair alone. Keeping damaged ones would mean keeping the dead values
+            // too.
             (self.context.damaged)(error);
             flags |= UNHINTED;
         }
@@ -261,8 +262,7 @@ impl<'a> Rewrite<'a> {
 
     /// Reads all hints of a section, or all of a log.
     ///
-    /// # Errors
-    /// `Corruption` if they are damaged, or were lost before.
+    /// # Errors `Corruption` if the hints are damaged now or were lost before.
     fn check_hints(&mut self, file: &OpenFile, from: &Placement) -> Result<()> {
         if !from.is_adopted() {
             let mut tail = TailReader::hints(file, from)?;
@@ -277,7 +277,7 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    /// Tells how much of a log was read, now and then.
+    /// Reports how much of a log was read, about once per chunk.
     fn tell_passed(&mut self, told: &mut u64, passed: u64) -> Result<()> {
         let new = passed - *told;
         if new < self.chunk() as u64 {
@@ -308,7 +308,7 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    /// Says which stretches are left, unless all are.
+    /// Writes which stretches are left, unless all are.
     fn write_moves(
         &mut self,
         segment: SegmentId,
@@ -322,7 +322,7 @@ impl<'a> Rewrite<'a> {
             let (mut pieces, mut last) = (PieceWriter::default(), None::<Extent>);
             self.each_part(segment, first, |rewrite, live| {
                 for stretch in live.iter() {
-                    // What a part ends with and the next one begins with may be neighbours.
+                    // The last stretch of one part and the first of the next may be neighbours.
                     match &mut last {
                         Some(last) if last.end == stretch.start => last.end = stretch.end,
                         last => {
@@ -386,7 +386,7 @@ impl<'a> Rewrite<'a> {
     }
 }
 
-/// Whose the values of a section are: its hints, or what stands with them in a log.
+/// The keys of a section's values: from its hints, or from the frames of a log.
 enum SectionHints<'a> {
     Tail(Box<Hints<'a>>),
     Log(Box<LoggedValues<'a>>),
@@ -400,7 +400,7 @@ impl<'a> SectionHints<'a> {
         })
     }
 
-    /// Moves to the next one; whether there is one.
+    /// Moves to the next value. Returns whether there is one.
     fn advance(&mut self) -> Result<bool> {
         Ok(match self {
             SectionHints::Tail(hints) => hints.next()?.is_some(),
@@ -408,7 +408,7 @@ impl<'a> SectionHints<'a> {
         })
     }
 
-    /// Bytes of a log that were passed; hints are few.
+    /// Returns the bytes of a log that were passed. Hints are few and not counted.
     fn passed(&self) -> u64 {
         match self {
             SectionHints::Tail(_) => 0,
@@ -433,7 +433,7 @@ impl<'a> SectionHints<'a> {
 
 impl Drop for Rewrite<'_> {
     fn drop(&mut self) {
-        // It did not come to its end: nobody knows of the file.
+        // The rewrite did not finish: no version refers to the file.
         if let Some(file) = self.done.file.take() {
             file.set_obsolete(true);
         }

@@ -1,20 +1,20 @@
 //! Folding on the way through a flush or compaction.
 //!
-//! Records of one key arrive newest first and are folded stripe by stripe, a *stripe* being the
-//! sequence numbers between two neighbouring live snapshots. Nothing folds across a snapshot: a
-//! reader at either side of it must find its own value.
+//! Records of one key arrive newest first and are folded stripe by stripe. A *stripe* is the
+//! sequence numbers between two neighbouring live snapshots. Nothing folds across a snapshot:
+//! readers on both sides must find their own values.
 //!
 //! ```text
 //! snapshots 4, 8      a.MERGE.9(+1) | a.MERGE.7(+2) a.MERGE.5(+3) | a.MERGE.3(+4) a.PUT.1(10)
 //! becomes             a.MERGE.9(+1) | a.MERGE.7(+5)               | a.PUT.3(14)
 //! ```
 //!
-//! A range tombstone around the key ends the chain of its stripe, as a delete would: what is older
-//! is dropped, what is newer stands on nothing. No delete takes its place, for the tombstone itself
-//! is passed on apart from the records ([`super::range_deletes`]).
+//! A range tombstone around the key ends the chain of its stripe, as a delete would. Older records
+//! are dropped; newer ones fold onto nothing. No delete takes the tombstone's place: it is passed
+//! on apart from the records ([`super::range_deletes`]).
 //!
-//! Where nothing older than the oldest stripe exists anywhere, operands fold onto "no base",
-//! tombstones go, and a base that every reader sees gives up its sequence number.
+//! Where nothing older than the oldest stripe exists anywhere, operands fold onto "no base" and
+//! tombstones are dropped. There a base that every reader sees gives up its sequence number.
 
 use crate::encoding::key_prefix;
 use crate::error::{ErrorKind, Result};
@@ -29,11 +29,10 @@ use crate::value::Value;
 
 /// Takes the records that a flush or compaction keeps, in order.
 pub(crate) trait RecordSink {
-    /// The next record.
+    /// Adds the next record.
     fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()>;
 
-    /// The next record, and the sequence number it was written with: at the bottom the header has
-    /// none.
+    /// Adds the next record and its original sequence number, which the header lacks at the bottom.
     #[inline]
     fn add_written_at(
         &mut self,
@@ -45,12 +44,12 @@ pub(crate) trait RecordSink {
         self.add(key, header, value)
     }
 
-    /// This snapshot, the newest that does, keeps records of the last key from being folded
-    /// further.
+    /// Notes that this snapshot keeps records of the last key from being folded further. It is the
+    /// newest snapshot that does.
     fn keep_apart(&mut self, _snapshot: SeqNo) {}
 }
 
-/// What went in and what came out, in records.
+/// Numbers of records that went in and came out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FoldCounts {
     pub(crate) records_in: u64,
@@ -58,7 +57,7 @@ pub(crate) struct FoldCounts {
     pub(crate) failed: u64,
 }
 
-/// Most failed keys that one flush or slice names; it counts them all.
+/// Most failed keys that one flush or slice lists. It counts all of them.
 const MOST_FAILURES: usize = 64;
 
 /// Folds the records of key after key.
@@ -68,25 +67,25 @@ pub(crate) struct Folder<'a> {
     pub(crate) snapshots: &'a [SeqNo],
     pub(crate) older: OlderTables,
     pub(crate) counts: FoldCounts,
-    /// The first keys that failed, and the operators that did.
+    /// The first keys that failed to fold, each with the operator that failed.
     pub(crate) failures: Vec<(Vec<u8>, OperatorId)>,
-    /// Range tombstones of the same sources, as stripe by stripe finds them; if there are any.
+    /// Range tombstones of the same sources, if there are any, asked stripe by stripe.
     covers: Option<Covers>,
     chain: Chain,
     scratch: Vec<u8>,
     key: Vec<u8>,
-    /// Of the key being folded: the oldest stripe that left records so far.
+    /// The oldest stripe that has kept records of the current key so far.
     left_in: Option<usize>,
-    /// And the newest snapshot that keeps them apart; 0 for none.
+    /// The newest snapshot that keeps records of the current key apart; 0 for none.
     kept_apart: SeqNo,
-    /// Finds separated values of the sources, if they may have any.
+    /// Reads separated values of the sources, if they may have any.
     values: Option<ValueReader>,
 }
 
-/// Operands that a separated base is kept under, where it may be: more are folded into it.
+/// Most operands that may stay above a separated base. More are folded into it.
 const MOST_KEPT: usize = 64;
 
-/// And their share of the base's bytes, as a divisor (H22).
+/// The most bytes of these operands, as a divisor of the base's length (H22).
 const KEPT_SHARE: u64 = 4;
 
 impl<'a> Folder<'a> {
@@ -111,7 +110,7 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Bytes that folding takes, beside what its inputs hold.
+    /// Returns the bytes that folding takes, besides what its inputs hold.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.scratch.capacity() + self.key.capacity()
     }
@@ -122,13 +121,13 @@ impl<'a> Folder<'a> {
         self
     }
 
-    /// Finds separated values with this.
+    /// Reads separated values with this reader.
     pub(crate) fn reading(mut self, values: Option<ValueReader>) -> Folder<'a> {
         self.values = values;
         self
     }
 
-    /// The range tombstones it folds with.
+    /// Returns the range tombstones that this folder applies.
     pub(crate) fn covers(&self) -> Option<&Covers> {
         self.covers.as_ref()
     }
@@ -186,14 +185,14 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Whether there are more records of the key.
+    /// Returns whether there are more records of the key.
     #[inline]
     fn has_more(&self, records: &MergingCursor) -> bool {
         records.valid() && same_bytes(records.key(), &self.key)
     }
 
-    /// The newest record of the key, if it is a short operand that nothing is known to cover. Where
-    /// keys are many most of those have no company: above the bottom nothing folds with them.
+    /// Takes the newest record of the key if it is a short operand without a known cover. In a load
+    /// of many keys, most of these stand alone: above the bottom nothing folds with them.
     #[inline]
     fn short_operand(&mut self, records: &mut MergingCursor) -> Result<Option<Record>> {
         let header = records.header();
@@ -221,7 +220,7 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    /// Folds what is left of the key.
+    /// Folds the rest of the key's records.
     fn finish_key(&mut self, stripe: usize, sink: &mut impl RecordSink) -> Result<()> {
         self.finish_stripe(stripe, sink)?;
         self.tell_kept_apart(sink);
@@ -235,9 +234,9 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Records were left in a stripe. A snapshot is in the way of folding them further if a newer
-    /// stripe left some, too, or if nothing but the snapshot keeps the oldest of them from being
-    /// known to have nothing below:
+    /// Notes that a stripe kept records. A snapshot prevents further folding in two cases: a newer
+    /// stripe kept records too, or only the snapshot keeps the oldest record from having nothing
+    /// below it:
     ///
     /// ```text
     /// snapshot 4    a.MERGE.9 | a.PUT.3     kept apart by 4
@@ -270,7 +269,7 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    /// Index of the stripe of a sequence number; 0 is the oldest.
+    /// Returns the index of a sequence number's stripe; 0 is the oldest.
     #[inline]
     fn stripe_of(&self, seqno: SeqNo) -> usize {
         if planted(Fault::FoldAcrossSnapshot) {
@@ -279,7 +278,8 @@ impl<'a> Folder<'a> {
         self.snapshots.partition_point(|&snapshot| snapshot < seqno)
     }
 
-    /// Up to where a range delete of this stripe deletes the key; 0 for nowhere.
+    /// Returns the sequence number up to which a range delete of this stripe deletes the key; 0 for
+    /// none.
     #[inline]
     fn cover_of(&mut self, stripe: usize) -> Result<SeqNo> {
         let Some(covers) = &mut self.covers else { return Ok(0) };
@@ -289,7 +289,7 @@ impl<'a> Folder<'a> {
         covers.in_stripe(&self.key, stripe)
     }
 
-    /// Folds what was collected of a stripe.
+    /// Folds the records collected of a stripe.
     fn finish_stripe(&mut self, stripe: usize, sink: &mut impl RecordSink) -> Result<()> {
         if self.chain.is_empty() {
             self.chain.clear();
@@ -303,7 +303,7 @@ impl<'a> Folder<'a> {
             self.note_failure(failure.operator);
         }
         if let Some(oldest) = folded.records.first() {
-            // What came to be a base by itself hides the one that was kept apart.
+            // If the fold made a base by itself, it hides the base that was kept apart.
             apart = apart.filter(|_| !oldest.header.kind.is_base());
             let kind = apart.as_ref().map_or(oldest.header.kind, |base| base.header.kind);
             self.note_left(stripe, kind)?;
@@ -324,9 +324,9 @@ impl<'a> Folder<'a> {
     }
 
     /// Reads the separated value that the chain stands on, or takes its record out of the chain to
-    /// be passed on as it is (H22): off the bottom as long as the operands are small beside it, for
-    /// each fold would write all of the value anew; and where it cannot be read, for nobody else's
-    /// records must wait for it.
+    /// pass it on as it is (H22). Above the bottom, the base stays apart while its operands are
+    /// small beside it: each fold would rewrite the whole value. It also stays apart when it cannot
+    /// be read, so that other records need not wait for it.
     fn settle_separated_base(&mut self, below: Below) -> Result<Option<Record>> {
         let Some(base) = self.chain.separated() else { return Ok(None) };
         let address = Address::decode(&base.value)?;
@@ -357,7 +357,7 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Passes on a base that nothing stands on.
+    /// Passes on a base without operands.
     fn emit_base(
         &mut self,
         stripe: usize,
@@ -371,9 +371,9 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    /// What lies below a stripe: only of the oldest can it be known to be nothing. A range
-    /// tombstone that may be passed on counts as something: a base without its sequence number
-    /// would look older.
+    /// Returns what lies below a stripe. Only the oldest stripe can be known to have nothing below
+    /// it. A range tombstone that may be passed on counts as something: without its sequence
+    /// number, a base would look older than it.
     #[inline]
     fn below(&mut self, stripe: usize) -> Result<Below> {
         let nothing = stripe == 0
@@ -383,19 +383,19 @@ impl<'a> Folder<'a> {
     }
 }
 
-/// The readers whose views bound the stripes: at each snapshot, and now.
+/// Returns the upper ends of the stripes: each snapshot, and the present.
 pub(crate) fn stripe_ends(snapshots: &[SeqNo]) -> impl Iterator<Item = SeqNo> {
     snapshots.iter().copied().chain([MAX_SEQNO])
 }
 
-/// Whether two keys are the same. Most that are not differ in their first bytes, which need no
-/// call.
+/// Returns whether two keys are the same. Most different keys differ in their first eight bytes,
+/// which are compared without a call.
 #[inline]
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     key_prefix(a) == key_prefix(b) && a == b
 }
 
-/// Passes on the oldest record of a stripe, a base. Answers how many records that made.
+/// Passes on a base, the oldest record of a stripe. Returns how many records it wrote.
 #[inline]
 fn emit(
     key: &[u8],
@@ -410,7 +410,7 @@ fn emit(
     }
     let written = header.seqno;
     if below == Below::Nothing {
-        // The oldest stripe: every reader sees it.
+        // Every reader sees the oldest stripe.
         header.seqno = 0;
     }
     sink.add_written_at(key, header, value, written)?;

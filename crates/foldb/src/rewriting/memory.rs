@@ -1,23 +1,24 @@
-//! What a flush or a slice of a compaction may take in memory.
+//! The memory that a flush or a slice of a compaction may take.
 //!
-//! Three things grow with the work: a window of each input that is read ahead, the hashes of the
-//! keys of the table being written (its filter is made when their number is known), and the index
-//! of that table. Windows shrink as inputs get more; a table of very many small records is ended
-//! before its hashes take more than their share, whatever its size.
+//! Three things grow with the work: the read-ahead window of each input, the key hashes of the
+//! table being written, and that table's index. The hashes wait because the filter is made when
+//! their number is known. Windows shrink as inputs get more. A table of very many small records
+//! ends before its hashes exceed their share, whatever its size.
 
 use std::sync::Arc;
 
 use crate::memory::{Charge, Gauge};
 use crate::table::READAHEAD;
 
-/// Least that is read ahead of an input, in bytes: less would be a system call a block.
+/// Smallest read-ahead window of an input, in bytes. A smaller one would cost a system call for
+/// each block.
 const SMALLEST_WINDOW: usize = 16 << 10;
 
-/// Bytes that a key of the table being written takes: its hash, its part of the finished filter,
+/// Bytes that each key of the table being written takes: its hash, its part of the finished filter,
 /// and a little for the index.
 const BYTES_PER_KEY: usize = 12;
 
-/// Fewest keys that end a table for the sake of memory.
+/// Fewest keys after which a table ends to save memory.
 const FEWEST_KEYS: usize = 16 << 10;
 
 /// The memory of one piece of background work.
@@ -28,22 +29,23 @@ pub(crate) struct WorkMemory {
 }
 
 impl WorkMemory {
-    /// At most `budget` bytes, charged to `gauge`.
+    /// Makes the account of some work: at most `budget` bytes, charged to `gauge`.
     pub(crate) fn new(gauge: Arc<Gauge>, budget: usize) -> WorkMemory {
         WorkMemory { gauge, budget }
     }
 
-    /// Bytes to read ahead of each of so many inputs: a third of the memory for all.
+    /// Returns the bytes to read ahead of each input. All inputs together get a third of the
+    /// memory.
     pub(crate) fn readahead(&self, inputs: usize) -> usize {
         (self.budget / 3 / inputs.max(1)).clamp(SMALLEST_WINDOW, READAHEAD)
     }
 
-    /// Keys after which a table is ended.
+    /// Returns the number of keys after which a table ends.
     pub(crate) fn max_keys(&self) -> usize {
         (self.budget / 3 * 2 / BYTES_PER_KEY).max(FEWEST_KEYS)
     }
 
-    /// Charges what the work takes, until the answer is dropped.
+    /// Charges memory until the returned charge is dropped.
     pub(crate) fn charge(&self, bytes: usize) -> Charge {
         Charge::new(&self.gauge, bytes)
     }

@@ -1,8 +1,8 @@
 //! Rewriting: records of several sources become the records of new tables. Flushes and compactions
-//! do it alike.
+//! share this code.
 //!
-//! [`folding`] folds records on the way, [`older_tables`] says what they may have to hide,
-//! [`range_deletes`] which range tombstones go along, and [`output`] writes tables within the
+//! [`folding`] folds records on the way. [`older_tables`] says what they may have to hide.
+//! [`range_deletes`] picks the range tombstones to pass on. [`output`] writes tables within the
 //! [`memory`] that the work may take.
 
 pub(crate) mod folding;

@@ -1,9 +1,9 @@
-//! The tables older than everything in a job: what its records may have to hide.
+//! The tables older than everything in a job, which its records may have to hide.
 //!
-//! A record may give up its sequence number, a tombstone may go, only where no older record of the
-//! key exists. Which tables may have one is known by their bounds alone: nothing is read. Keys are
-//! asked for in ascending order, so each run's tables are passed once; and as long as keys stay
-//! inside the table that was found, eight bytes of them decide.
+//! A record may give up its sequence number, and a tombstone may go, only if no older record of the
+//! key exists. The tables' bounds tell which tables may have one, so no table is read. Keys are
+//! asked for in ascending order, so each run's tables are passed once. While keys stay inside the
+//! table found last, their first eight bytes decide.
 
 use std::sync::Arc;
 
@@ -13,19 +13,20 @@ use crate::key::Comparator;
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::version::{Key, KeyRange, TableRef, Version};
 
-/// See the module.
+/// The tables below a job's inputs, asked key by key. See the module.
 #[derive(Clone)]
 pub(crate) struct OlderTables {
     comparator: Arc<dyn Comparator>,
-    /// Per run, its tables in key order, and the first that does not end before the last key asked.
+    /// Tables of each run in key order, and the index of the first that does not end before the
+    /// last key asked.
     runs: Vec<(Vec<TableRef>, usize)>,
-    /// Keys from the last one asked on whose first eight bytes are less than this lie in the table
-    /// that it was found in.
+    /// Prefix below which keys, from the last one asked on, lie in the table that was found.
     found_below: u64,
 }
 
 impl OlderTables {
-    /// The tables of `version` below all of `inputs`, within a range. Without inputs: all tables.
+    /// Returns the tables of `version` below all of `inputs`, within a range. Without inputs,
+    /// returns all tables.
     pub(crate) fn below(
         version: &Version,
         inputs: &[u64],
@@ -43,13 +44,14 @@ impl OlderTables {
         OlderTables { comparator: Arc::clone(comparator), runs, found_below: 0 }
     }
 
-    /// Whether there are none.
+    /// Returns whether no older table exists.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// The least range that holds all of them that lie around a tombstone; `None` if none do.
+    /// Returns the smallest range that holds every older table the tombstone reaches, or `None` if
+    /// it reaches none.
     pub(super) fn around(&self, tombstone: &RangeTombstone) -> Option<(Edge, Edge)> {
         if planted(Fault::DropRangeDeleteEarly) {
             return None;
@@ -70,7 +72,7 @@ impl OlderTables {
         hull
     }
 
-    /// About how many records of theirs a tombstone deletes, and the samples among those.
+    /// Estimates how many older records a tombstone deletes, and returns the samples among them.
     pub(super) fn deleted_by(&self, tombstone: &RangeTombstone) -> (u64, Vec<Key>) {
         let comparator = &*self.comparator;
         let (mut records, mut keys) = (0, Vec::new());
@@ -86,7 +88,7 @@ impl OlderTables {
         (records, keys)
     }
 
-    /// The tables that a tombstone reaches into, run by run.
+    /// Returns the tables that a tombstone reaches into, run by run.
     fn reached_by(&self, tombstone: &RangeTombstone) -> impl Iterator<Item = &[TableRef]> {
         let comparator = &*self.comparator;
         let reached = self.runs.iter().map(move |(tables, _)| {
@@ -99,7 +101,7 @@ impl OlderTables {
         reached.collect::<Vec<_>>().into_iter()
     }
 
-    /// Whether an older record of `key` may exist. Keys must be asked in ascending order.
+    /// Returns whether an older record of `key` may exist. Callers ask for keys in ascending order.
     #[inline]
     pub(super) fn may_hold(&mut self, key: &[u8]) -> bool {
         key_prefix(key) < self.found_below || self.finds(key)

@@ -1,11 +1,11 @@
 //! Where the records of a flush or compaction go: tables.
 //!
-//! Work that fails is tried again, so what it wrote is removed at once: a full disk or a damaged
-//! input must not fill the directory with unfinished tables.
+//! Work that fails is tried again, so its output is removed at once. A full disk or a damaged input
+//! must not fill the directory with unfinished tables.
 //!
-//! Range tombstones are given all at once and go to the tables between whose cuts they lie, in
-//! pieces if they span a cut. Cut at the cuts, not at the tables' own keys, the pieces leave no gap
-//! (H10):
+//! Range tombstones are given all at once. Each goes to the tables whose range it lies in, in
+//! pieces if it spans a cut between tables. The pieces end at the cuts, not at the tables' own
+//! keys, so they leave no gap (H10):
 //!
 //! ```text
 //! [a, z)@9 over e, h | m, p      cut before m:   e h [a, m)@9    m p [m, z)@9
@@ -30,49 +30,49 @@ use crate::segment::{NewSegments, ValueWriter};
 use crate::table::{LaterSyncs, Surroundings, TableBuilder, TableBuilderOptions, TableSummary};
 use crate::version::{FileFacts, Key, Upper};
 
-/// Makes table files for a flush or a slice. A table is begun with its first record.
+/// Makes table files for a flush or a slice. A table begins with its first record.
 pub(crate) struct TableOutput<'a> {
     pub(crate) fs: &'a Arc<dyn FileSystem>,
     pub(crate) names: &'a FileNames,
-    /// Draws the next file number.
+    /// Returns the next file number.
     pub(crate) next_number: &'a dyn Fn() -> u64,
-    /// Everything but the file number.
+    /// All options but the file number.
     pub(crate) options: TableBuilderOptions,
     current: Option<Current>,
     /// Range tombstones behind the last cut, in the order of their starts.
     tombstones: VecDeque<RangeTombstone>,
-    /// What they delete.
+    /// The tables that the range tombstones may delete from.
     older: Option<OlderTables>,
-    /// The newest snapshot without which one of them would go.
+    /// The newest snapshot without which one of the range tombstones would be dropped.
     tombstones_kept_apart: SeqNo,
     finished: Vec<FileFacts>,
-    /// Files that nobody but this output knows of.
+    /// Files that only this output knows.
     created: Vec<u64>,
-    /// Keys after which a table is ended.
+    /// Number of keys after which a table ends.
     max_keys: usize,
     charge: Charge,
-    /// Takes large values, if any are separated.
+    /// Takes large values, if the keyspace separates any.
     values: Option<ValueWriter<'a>>,
     address: Vec<u8>,
     surroundings: Option<Surroundings>,
     flushed_through: Option<SeqNo>,
-    /// Takes the syncs of tables, where others are synced with them.
+    /// Collects the syncs of tables when they are synced together with others.
     later: Option<&'a LaterSyncs>,
 }
 
-/// Keys between two looks at what a table being written takes.
+/// Keys between two updates of the memory charge.
 const CHARGED_EVERY: usize = 256;
 
 struct Current {
     builder: TableBuilder,
     number: u64,
-    /// What its range tombstones delete: about how many records, some of their keys.
+    /// What the table's range tombstones delete: about how many records, and some of their keys.
     deleted: u64,
     samples: Vec<Key>,
     kept_apart: SeqNo,
 }
 
-/// Most samples of a file that has no records to take them of.
+/// Most samples of a file that has no records to sample.
 const SAMPLES: usize = 32;
 
 impl<'a> TableOutput<'a> {
@@ -107,7 +107,7 @@ impl<'a> TableOutput<'a> {
         }
     }
 
-    /// The tables are those of a flush through this write.
+    /// Marks the tables as those of a flush through this write.
     pub(crate) fn of_flush(mut self, through: SeqNo) -> TableOutput<'a> {
         self.flushed_through = Some(through);
         self
@@ -119,19 +119,20 @@ impl<'a> TableOutput<'a> {
         self
     }
 
-    /// Leaves the syncs of its tables for later.
+    /// Leaves the syncs of the tables for later.
     pub(crate) fn syncing_later(mut self, later: &'a LaterSyncs) -> TableOutput<'a> {
         self.later = Some(later);
         self
     }
 
-    /// Ends the last segment. To be asked for before [`TableOutput::finish`]; what it answers is
-    /// part of the same edit as the tables, and held until that is installed.
+    /// Ends the last segment. Call it before [`TableOutput::finish`]. The returned segments belong
+    /// to the same edit as the tables; the caller holds them until the edit is installed.
     pub(crate) fn finish_values(&mut self) -> Result<NewSegments> {
         self.values.as_mut().map_or_else(|| Ok(NewSegments::default()), ValueWriter::finish)
     }
 
-    /// Adds a record whose value goes to a segment, which keeps the number of the write, too.
+    /// Adds a record whose value goes to a segment. The segment keeps the write's sequence number
+    /// too.
     #[cold]
     fn add_separated(
         &mut self,
@@ -140,7 +141,7 @@ impl<'a> TableOutput<'a> {
         written: SeqNo,
         value: &[u8],
     ) -> Result<()> {
-        let values = self.values.as_mut().expect("somebody takes values");
+        let values = self.values.as_mut().expect("a value writer takes values");
         let address = values.add(key, written, value)?;
         let mut bytes = std::mem::take(&mut self.address);
         bytes.clear();
@@ -151,13 +152,13 @@ impl<'a> TableOutput<'a> {
         Ok(())
     }
 
-    /// What the last table tells of the tree around it.
+    /// Sets what the last table says about the tree around it.
     pub(crate) fn set_surroundings(&mut self, surroundings: Surroundings) {
         self.surroundings = Some(surroundings);
     }
 
-    /// Gives all range tombstones that lie behind the last cut, in the order of their starts, and
-    /// the tables that they may delete from.
+    /// Sets all range tombstones behind the last cut, in the order of their starts, and the tables
+    /// that they may delete from.
     pub(crate) fn set_tombstones(&mut self, passed_on: PassedOn, older: &OlderTables) {
         debug_assert!(self.tombstones.is_empty());
         if !passed_on.tombstones.is_empty() {
@@ -167,8 +168,8 @@ impl<'a> TableOutput<'a> {
         }
     }
 
-    /// Whether the table being written should be ended: it has `target` bytes, or takes all the
-    /// memory it may. `folding` is what its records' folds take, in bytes.
+    /// Returns whether the table being written should end: it has `target` bytes, or takes all the
+    /// memory it may. `folding` is the memory, in bytes, of its records' folds.
     #[inline]
     pub(crate) fn is_full(&mut self, target: u64, folding: usize) -> bool {
         let Some(Current { builder, .. }) = &self.current else { return false };
@@ -179,8 +180,8 @@ impl<'a> TableOutput<'a> {
         builder.file_bytes() >= target || keys >= self.max_keys
     }
 
-    /// Ends the table being written; it is durable then, or with the later syncs, except for its
-    /// name. What is added later lies at or above `key`.
+    /// Ends the table being written. It is then durable except for its name, or becomes so with the
+    /// later syncs. Records added later lie at or above `key`.
     pub(crate) fn cut_before(&mut self, key: &[u8]) -> Result<()> {
         self.cut_at(&Edge::Before(key.into()))
     }
@@ -214,7 +215,7 @@ impl<'a> TableOutput<'a> {
         Ok(())
     }
 
-    /// Moves what lies before the cut into the table being written, which it may begin.
+    /// Moves the tombstones before the cut into the table being written, and begins one if needed.
     fn take_tombstones(&mut self, cut: &Edge) -> Result<()> {
         let comparator = Arc::clone(&self.options.comparator);
         let comparator = &*comparator;
@@ -238,20 +239,20 @@ impl<'a> TableOutput<'a> {
         if planted(Fault::RangeDeleteCutShort) {
             return Ok(());
         }
-        // They all begin at the cut now; the newer first.
+        // All of them begin at the cut now. The newer ones go first.
         behind.sort_by_key(|tombstone| tombstone.seqno);
         behind.into_iter().for_each(|tombstone| self.tombstones.push_front(tombstone));
         Ok(())
     }
 
-    /// Some of these keys, in order.
+    /// Returns an evenly spaced selection of these keys, in order.
     fn thinned_out(&self, mut keys: Vec<Key>) -> Arc<[Key]> {
         keys.sort_by(|a, b| self.options.comparator.compare(a, b));
         let step = keys.len().div_ceil(SAMPLES).max(1);
         keys.into_iter().step_by(step).collect()
     }
 
-    /// The table being written, begun if there is none.
+    /// Returns the table being written. Begins one if there is none.
     #[inline]
     fn current(&mut self) -> Result<&mut Current> {
         if self.current.is_none() {
@@ -260,7 +261,7 @@ impl<'a> TableOutput<'a> {
         Ok(self.current.as_mut().expect("a table was begun"))
     }
 
-    /// The tables, all ended.
+    /// Ends the last table and returns all of them.
     pub(crate) fn finish(mut self) -> Result<Vec<FileFacts>> {
         self.cut()?;
         self.created.clear();
@@ -286,7 +287,7 @@ impl<'a> TableOutput<'a> {
 impl Drop for TableOutput<'_> {
     fn drop(&mut self) {
         for number in self.created.drain(..) {
-            // What cannot be removed now is removed at the next open.
+            // The next open removes a file that cannot be removed now.
             let _best_effort = self.fs.remove(&self.names.table(number));
         }
     }

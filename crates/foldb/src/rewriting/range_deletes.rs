@@ -1,10 +1,10 @@
 //! Which range tombstones a flush or compaction passes on.
 //!
-//! Of each snapshot stripe only the newest around a key matters: the older ones of the stripe hide
-//! nothing more from anybody. A tombstone reaches no further than what it may have to hide: in the
-//! oldest stripe the older tables around it, in the others also what the job itself keeps for
-//! snapshots. So one over "everything" ends at keys once it is in a table, and one with nothing
-//! below is gone:
+//! Of each snapshot stripe, only the newest tombstone around a key matters. No reader sees anything
+//! that an older one of the stripe hides in addition. A tombstone reaches no further than what it
+//! may have to hide. In the oldest stripe, these are the older tables around it. In the others,
+//! these are also the records that the job itself keeps for snapshots. So a tombstone over all keys
+//! ends at keys once it is in a table. One with nothing below it is dropped:
 //!
 //! ```text
 //! snapshots 4          [..]@9 [b, f)@7 [c, z)@3        older tables: [d..m]
@@ -15,16 +15,16 @@ use crate::key::{Comparator, SeqNo};
 use crate::range_tombstone::{Edge, RangeTombstone, skyline};
 use crate::rewriting::older_tables::OlderTables;
 
-/// What is passed on.
+/// The range tombstones to pass on.
 #[derive(Debug, Default)]
 pub(crate) struct PassedOn {
     /// In the order of their starts.
     pub(crate) tombstones: Vec<RangeTombstone>,
-    /// The newest snapshot without which one of them would go; 0 for none.
+    /// The newest snapshot without which one of them would be dropped; 0 for none.
     pub(crate) kept_apart: SeqNo,
 }
 
-/// Picks what to pass on. `own` is where the job's own records lie, if it has any.
+/// Picks the tombstones to pass on. `own` is where the job's own records lie, if it has any.
 pub(crate) fn passed_on(
     mut tombstones: Vec<RangeTombstone>,
     snapshots: &[SeqNo],
@@ -55,7 +55,7 @@ pub(crate) fn passed_on(
     PassedOn { tombstones: kept, kept_apart }
 }
 
-/// The least range that holds both.
+/// Returns the smallest range that holds both.
 fn hull(
     a: Option<(Edge, Edge)>,
     b: Option<&(Edge, Edge)>,

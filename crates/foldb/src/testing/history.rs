@@ -1,7 +1,7 @@
 //! Histories as text: `a.PUT.1(10) a.MERGE.2(+1) b.DEL.3`, in any order. `a..f.RDEL.4` deletes the
-//! range `[a, f)`, `a..=f.RDEL.4` with `f`, `>a..f.RDEL.4` without `a`.
+//! range `[a, f)`, `a..=f.RDEL.4` includes `f`, `>a..f.RDEL.4` excludes `a`.
 //!
-//! The operator of a merge is the [toy](super::toys) that its operand is for.
+//! The first character of a merge's operand names its [toy](super::toys) operator.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::testing::toys::operator_of;
 use crate::value::Value;
 
-/// One record of a history, or a range delete: then the key is the range's start, the value what
-/// stands behind its two dots.
+/// One record of a history, or a range delete. For a range delete, the key is the range's start and
+/// the value is the text behind its two dots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) key: Vec<u8>,
@@ -45,12 +45,12 @@ impl Event {
         Value::from(&self.value[..])
     }
 
-    /// A delete of the range `[start, end)`.
+    /// Makes a delete of the range `[start, end)`.
     pub(crate) fn delete_range(start: &str, end: &str, seqno: SeqNo) -> Event {
         Event::of(Kind::DeleteRange, start, seqno, end)
     }
 
-    /// The range delete of a tombstone with ends that are keys.
+    /// Makes the range delete of a tombstone whose ends are keys.
     pub(crate) fn of_tombstone(tombstone: &RangeTombstone) -> Event {
         let header =
             RecordHeader { seqno: tombstone.seqno, kind: Kind::DeleteRange, operator: NO_OPERATOR };
@@ -62,13 +62,13 @@ impl Event {
         Event::new(&said(&tombstone.start, b">"), header, &said(&tombstone.end, b"="))
     }
 
-    /// Whether it is a range delete.
+    /// Returns whether the event is a range delete.
     pub(crate) fn is_range(&self) -> bool {
         self.header.kind == Kind::DeleteRange
     }
 
-    /// Itself; a range delete that would end before it starts, the other way round and with its
-    /// last key.
+    /// Returns the event. A range delete that would end before it starts is turned round and
+    /// includes its last key.
     pub(crate) fn in_order(mut self, comparator: &dyn Comparator) -> Event {
         if self.is_range() && comparator.compare(&self.key, &self.value).is_ge() {
             std::mem::swap(&mut self.key, &mut self.value);
@@ -77,7 +77,7 @@ impl Event {
         self
     }
 
-    /// A range delete's tombstone.
+    /// Returns a range delete's tombstone.
     pub(crate) fn tombstone(&self) -> Option<RangeTombstone> {
         let edge = |text: &[u8], behind: &[u8]| match text.strip_prefix(behind) {
             Some(key) => Edge::Behind(Arc::from(key)),
@@ -89,7 +89,7 @@ impl Event {
 
     fn parse(text: &str) -> Event {
         if let Some((start, rest)) = text.split_once("..") {
-            let (end, seqno) = rest.split_once(".RDEL.").expect("a range delete: a..f.RDEL.4");
+            let (end, seqno) = rest.split_once(".RDEL.").expect("a range delete is like a..f.RDEL.4");
             return Event::delete_range(start, end, seqno.parse().expect("a seqno"));
         }
         fn broken(text: &str) -> ! {
@@ -145,14 +145,14 @@ pub(crate) fn print<'a>(events: impl IntoIterator<Item = &'a Event>) -> String {
     events.into_iter().map(Event::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// In the order of tables: key ascending, seqno descending.
+/// Sorts events as tables do: key ascending, seqno descending.
 pub(crate) fn sorted(mut events: Vec<Event>) -> Vec<Event> {
     events.sort_by(|a, b| a.key.cmp(&b.key).then(b.header.seqno.cmp(&a.header.seqno)));
     events
 }
 
-/// Tables of at most `keys` keys each, of sorted records of a run. A range delete that reaches into
-/// the next table is cut before its first key.
+/// Cuts the sorted records of a run into tables of at most `keys` keys each. A range delete that
+/// reaches into the next table is cut before that table's first key.
 pub(crate) fn tables(
     comparator: &dyn Comparator,
     sorted: Vec<Event>,

@@ -1,5 +1,5 @@
 //! What unit tests share: histories written as text, toy operators that fold text, trees of
-//! in-memory tables, and the examples on the formats' pages.
+//! in-memory tables, and the examples on the pages about formats.
 
 pub(crate) mod history;
 pub(crate) mod toys;

@@ -1,4 +1,4 @@
-//! Merge operators whose operands and values are text, one for each way an operator can answer.
+//! Merge operators whose operands and values are text, one for each answer an operator can give.
 //!
 //! The first character of an operand names its operator:
 //!
@@ -13,7 +13,7 @@
 //! | `*` | faulty | fails | keeps them apart |
 //! | `%` | panicky | panics | panics |
 //! | `^1` | pick | the operand of this index, whatever that is | keeps them apart |
-//! | `?` | nobody's | unknown | unknown |
+//! | `?` | not registered | unknown | unknown |
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ use crate::key::OperatorId;
 /// Signs of the toys, in the order of their ids from 128 on.
 const SIGNS: [char; 9] = ['+', '#', ',', '~', '=', '.', '*', '%', '^'];
 
-/// The id of `?` operands, which no operator has.
-pub(crate) const NOBODY: OperatorId = 4000;
+/// The id of `?` operands. No operator is registered under it.
+pub(crate) const UNREGISTERED: OperatorId = 4000;
 
 /// A toy operator.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub(crate) fn registry() -> Arc<Registry> {
     Arc::new(registry)
 }
 
-/// The operator an operand is for.
+/// Returns the operator that an operand is for.
 pub(crate) fn operator_of(operand: &str) -> OperatorId {
     let sign = match operand.chars().next() {
         Some('-') => '+',
@@ -56,7 +56,7 @@ pub(crate) fn operator_of(operand: &str) -> OperatorId {
     };
     match SIGNS.iter().position(|&known| known == sign) {
         Some(index) => 128 + index as OperatorId,
-        None if sign == '?' => NOBODY,
+        None if sign == '?' => UNREGISTERED,
         None => panic!("no toy has operands like '{operand}'"),
     }
 }

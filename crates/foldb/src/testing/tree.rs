@@ -6,8 +6,8 @@
 //! L1 r3: [a.PUT.1(0)]
 //! ```
 //!
-//! Runs come newest first, a bracket is a table. `@lo..hi` are the bounds of a trimmed reference,
-//! `..=` ends it with its last key. What lies outside them is in the file but in no picture.
+//! Runs come newest first; a bracket is a table. `@lo..hi` are the bounds of a trimmed reference;
+//! `..=` includes the last key. Records outside the bounds are in the file but not in the drawing.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ use crate::testing::history::{self, Event};
 use crate::testing::toys;
 use crate::version::{FileFacts, Key, KeyRange, OpenTables, TableRef, TreeEdit, Upper, Version};
 
-/// Everything that tables need.
+/// All that tables need.
 pub(crate) struct Workbench {
     pub(crate) mem: MemFs,
     pub(crate) fs: Arc<dyn FileSystem>,
@@ -89,11 +89,11 @@ impl Workbench {
         self.next_file.replace(self.next_file.get() + 1)
     }
 
-    /// Tables whose sub-blocks hold a record each, so that few records are many blocks.
+    /// Returns options whose sub-blocks hold one record each, so that few records are many blocks.
     pub(crate) fn table_options(&self) -> TableBuilderOptions {
         let resolver = self.registry.resolver();
         let nobody = Definition {
-            id: toys::NOBODY,
+            id: toys::UNREGISTERED,
             name: "nobody's".to_owned(),
             version: 0,
             parameters: Vec::new(),
@@ -111,7 +111,7 @@ impl Workbench {
         }
     }
 
-    /// A table of these records.
+    /// Writes a table of these records.
     pub(crate) fn build(&self, events: &[Event]) -> FileFacts {
         let next_number = || self.next_number();
         let options = self.table_options();
@@ -131,7 +131,7 @@ impl Workbench {
         output.finish().unwrap().pop().unwrap()
     }
 
-    /// The tree drawn.
+    /// Builds the tree that `text` draws.
     pub(crate) fn draw(&self, text: &str) -> Version {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let mut edits = Vec::new();
@@ -159,7 +159,7 @@ impl Workbench {
         version.apply(edits, &*self.comparator, &self.segment_files).unwrap()
     }
 
-    /// The range tombstones a table reference shows, in the order of their starts.
+    /// Returns the range tombstones that a table reference shows, in the order of their starts.
     pub(crate) fn visible_tombstones(&self, table: &TableRef) -> Vec<RangeTombstone> {
         let reader = self.tables.get_owned(&table.file).unwrap();
         let (lo, hi) = (Edge::Before(table.lo.clone()), table.hi.edge());
@@ -171,7 +171,7 @@ impl Workbench {
         all
     }
 
-    /// The records and range tombstones a table reference shows.
+    /// Returns the records and range tombstones that a table reference shows.
     pub(crate) fn visible(&self, table: &TableRef) -> Vec<Event> {
         let reader = self.tables.get_owned(&table.file).unwrap();
         let mut cursor = TableCursor::new(reader, CursorOptions::default());
@@ -185,12 +185,12 @@ impl Workbench {
         events
     }
 
-    /// Every record of the tree, in no order.
+    /// Returns every record of the tree, in no order.
     pub(crate) fn contents(&self, version: &Version) -> Vec<Event> {
         version.tables().flat_map(|table| self.visible(table)).collect()
     }
 
-    /// The tree as a drawing.
+    /// Draws the tree.
     pub(crate) fn show(&self, version: &Version) -> String {
         let lines = version.runs().map(|(level, run)| {
             let tables = run.tables.iter().map(|table| {
@@ -202,7 +202,7 @@ impl Workbench {
         lines.collect()
     }
 
-    /// What a reader at `seqno` finds: the value, `-` for nothing, `!` for a failed merge.
+    /// Returns what a reader at `seqno` finds: the value, `-` for nothing, `!` for a failed merge.
     pub(crate) fn read(&self, version: &Version, key: &[u8], seqno: SeqNo) -> String {
         let mut chain = Chain::default();
         for (_, run) in version.runs() {
@@ -224,13 +224,13 @@ impl Workbench {
     }
 }
 
-/// What a reader finds who may see these records of one key up to `seqno`: the model of
-/// [`Workbench::read`], which knows no tree.
+/// Returns what a reader finds that sees these records of one key up to `seqno`. It is the model of
+/// [`Workbench::read`] and knows no tree.
 pub(crate) fn read_events(events: &[Event], key: &[u8], seqno: SeqNo) -> String {
     read_events_in(&BytewiseComparator, events, key, seqno)
 }
 
-/// [`read_events`] in another order of keys, which matters to range deletes.
+/// Returns [`read_events`] in another order of keys, which matters to range deletes.
 pub(crate) fn read_events_in(
     comparator: &dyn Comparator,
     events: &[Event],
@@ -264,7 +264,7 @@ fn key(text: &str) -> Key {
     Key::from(text.as_bytes())
 }
 
-/// Bounds like `a..m` or `a..=k`.
+/// Reads bounds like `a..m` or `a..=k`.
 pub(crate) fn parse_bounds(text: &str) -> (Key, Upper) {
     let (lo, hi) = text.split_once("..").expect("bounds are like a..m or a..=k");
     let hi = match hi.strip_prefix('=') {

@@ -1,9 +1,9 @@
 //! Files shown byte for byte on the pages of `docs/format`.
 //!
-//! A page shows a file in its `hex` fences, one line for some bytes: offset, colon, bytes, and
-//! behind a bar what they mean.
+//! A page shows a file in its `hex` fences. Each line has an offset, a colon, bytes, and their
+//! meaning behind a bar.
 
-/// The bytes of the page's file.
+/// Returns the bytes of the page's file.
 pub(crate) fn bytes_on_the_page(page: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut inside = false;

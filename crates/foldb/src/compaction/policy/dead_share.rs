@@ -1,10 +1,10 @@
-//! How much of what reaches the oldest data is dead weight: learned from the merges themselves.
+//! How much of what reaches the oldest data is dead, learned from the compactions themselves.
 
 /// A moving average for [`TreeShape::dead_share`](super::TreeShape::dead_share).
 ///
-/// Loading new keys frees nothing when it reaches the last level; overwriting frees a byte for
-/// each byte. The same bytes in staging are thus live data in one case and garbage in the other,
-/// which no size tells apart. What the last merges freed does.
+/// New keys free nothing when they reach the last level; overwrites free a byte for each byte. So
+/// the same bytes in staging are live data in one case and garbage in the other. No size tells the
+/// two apart, but the bytes that recent compactions freed do.
 ///
 /// ```text
 /// from above 60, from the base 400, written 440: 20 of 60 were dead, 1/3
@@ -17,17 +17,17 @@ pub struct DeadShare {
 }
 
 impl DeadShare {
-    /// Begins with what was known before (1 if nothing: all is taken for dead). An observation of
-    /// `half_life` bytes from above halves the weight of those before it; a good choice is the
-    /// bytes of 32 tables.
+    /// Begins with a known share, or with 1 if nothing is known: then all counts as dead. An
+    /// observation of `half_life` bytes from above halves the weight of those before it. A good
+    /// choice is the bytes of 32 tables.
     pub fn new(share: f64, half_life: u64) -> DeadShare {
         let half_life = half_life.max(1) as f64;
         let above = half_life / 4.0;
         DeadShare { above, dead: above * share.clamp(0.0, 1.0), half_life }
     }
 
-    /// A merge into the oldest run read so many bytes from above it and so many of it, and wrote
-    /// so many.
+    /// Records a compaction into the oldest run: bytes read from above it, bytes read from it, and
+    /// bytes written.
     pub fn observe(&mut self, above: u64, base: u64, written: u64) {
         let dead = (above + base).saturating_sub(written).min(above) as f64;
         let fade = (-(above as f64) / self.half_life).exp2();
@@ -35,7 +35,7 @@ impl DeadShare {
         self.dead = self.dead * fade + dead;
     }
 
-    /// The share, in 0..=1.
+    /// Returns the share, in 0..=1.
     pub fn get(&self) -> f64 {
         (self.dead / self.above.max(1.0)).clamp(0.0, 1.0)
     }

@@ -1,12 +1,12 @@
-//! How many bytes of a table lie below a key, without reading it.
+//! Estimates how many bytes of a table lie below a key, without reading the table.
 //!
-//! Samples cut a table into stretches of equal bytes; inside a stretch the key's position among
-//! the bytes that follow the common prefix decides, as if keys were evenly spread there.
+//! Samples cut a table into stretches of equal bytes. Inside a stretch, the key's position is
+//! interpolated from the bytes behind the common prefix, as if keys were spread evenly.
 
 use crate::compaction::policy::shape::{Key, KeyRange, TableShape};
 use crate::key::Comparator;
 
-/// Estimated bytes of the table with keys in the range.
+/// Estimates the bytes of the table with keys in the range.
 pub fn bytes_in(table: &TableShape, range: &KeyRange, cmp: &dyn Comparator) -> u64 {
     let upto = |bound: &Option<Key>, unbounded| {
         bound.as_ref().map_or(unbounded, |key| bytes_below(table, key, cmp))
@@ -14,7 +14,7 @@ pub fn bytes_in(table: &TableShape, range: &KeyRange, cmp: &dyn Comparator) -> u
     upto(&range.hi, table.bytes).saturating_sub(upto(&range.lo, 0))
 }
 
-/// Estimated bytes of the table with keys below `key`.
+/// Estimates the bytes of the table with keys below `key`.
 pub fn bytes_below(table: &TableShape, key: &[u8], cmp: &dyn Comparator) -> u64 {
     if cmp.compare(key, &table.lo).is_le() {
         return 0;
@@ -32,7 +32,7 @@ pub fn bytes_below(table: &TableShape, key: &[u8], cmp: &dyn Comparator) -> u64 
     (table.bytes as f64 * share) as u64
 }
 
-/// Where `key` lies between `lo` (0) and `hi` (1).
+/// Returns where `key` lies between `lo` (0) and `hi` (1).
 fn position(lo: &[u8], hi: &[u8], key: &[u8], cmp: &dyn Comparator) -> f64 {
     if !cmp.bytewise_order() {
         return 0.5;

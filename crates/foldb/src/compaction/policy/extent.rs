@@ -5,7 +5,7 @@ use crate::compaction::policy::estimate;
 use crate::compaction::policy::shape::{Key, KeyRange, RunShape, TableShape};
 
 impl View<'_> {
-    /// Estimated bytes of neighbouring tables of a run in a range that overlaps each of them.
+    /// Estimates the bytes of neighbouring tables of a run in a range that overlaps each of them.
     pub fn bytes_in(&self, tables: &[TableShape], range: &KeyRange) -> u64 {
         let last = tables.len().saturating_sub(1);
         tables
@@ -18,18 +18,18 @@ impl View<'_> {
             .sum()
     }
 
-    /// Estimated bytes of a level in a range.
+    /// Estimates the bytes of a level in a range.
     pub fn bytes_at(&self, level: usize, range: &KeyRange) -> u64 {
         let runs = self.runs(level).iter();
         runs.map(|run| self.bytes_in(run.tables_in(range, self.cmp), range)).sum()
     }
 
-    /// A range that holds all of these runs and cuts no table of the tree that they do not overlap.
+    /// Returns a range that holds all of these runs and cuts no table that they do not overlap.
     pub fn exact_range(&self, runs: &[RunShape]) -> KeyRange {
         self.hull(runs).map_or(KeyRange::ALL, |(lo, hi)| self.up_to_next(lo, hi))
     }
 
-    /// A range that holds all of these runs and cuts no table of `level`.
+    /// Returns a range that holds all of these runs and cuts no table of `level`.
     pub fn range_over(&self, runs: &[RunShape], level: usize) -> KeyRange {
         let Some((lo, hi)) = self.hull(runs) else { return KeyRange::ALL };
         let range = self.up_to_next(lo, hi);
@@ -46,7 +46,7 @@ impl View<'_> {
         self.up_to_next(lo, hi)
     }
 
-    /// First key and last table of some runs.
+    /// Returns the first key and the last table of some runs.
     fn hull<'r>(&self, runs: &'r [RunShape]) -> Option<(&'r Key, &'r TableShape)> {
         let firsts = runs.iter().filter_map(|run| run.tables.first());
         let lasts = runs.iter().filter_map(|run| run.tables.last());
@@ -55,13 +55,14 @@ impl View<'_> {
         Some((lo, hi))
     }
 
-    /// Which of the two tables ends later.
+    /// Returns the table that ends later.
     fn later_end<'t>(&self, a: &'t TableShape, b: &'t TableShape) -> &'t TableShape {
         let by_key = self.cmp.compare(&a.hi, &b.hi);
         if by_key.then(a.hi_included.cmp(&b.hi_included)).is_lt() { b } else { a }
     }
 
-    /// From a key to just before the first table of the tree that begins behind the end of another.
+    /// Returns the range from a key to just before the tree's first table behind the end of
+    /// another.
     fn up_to_next(&self, lo: &Key, end: &TableShape) -> KeyRange {
         let hi = if end.hi_included {
             let tables = self.tree.levels.iter().flatten().flat_map(|run| {

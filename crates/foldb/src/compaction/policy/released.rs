@@ -1,20 +1,19 @@
-//! Records that a snapshot kept apart, once it is gone: their tables are rewritten where they
-//! stand.
+//! Records that a snapshot kept apart: once it is gone, their tables are rewritten in place.
 //!
 //! ```text
-//! L6: [a..f] [g..m]* [n..z]     * kept records apart for snapshot 8, which nobody holds any more
+//! L6: [a..f] [g..m]* [n..z]     * kept records apart for snapshot 8, which is gone
 //! ->  L6: [a..f] [n..z], before it [g..m] folded; the two become one run again by a move
 //! ```
 //!
-//! Nothing depends on it but the length of chains, so everything else goes first.
+//! Only the length of chains depends on it, so every other need goes first.
 
 use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
 use crate::compaction::policy::shape::{KeyRange, RunShape};
 
-/// Less than any other need's.
+/// Less than the urgency of any other need.
 const URGENCY: f64 = 0.01;
 
-/// A need for each stretch of neighbouring tables of the level that may fold now.
+/// Returns a need for each stretch of neighbouring tables of the level that may fold now.
 pub fn needs(view: &View, level: usize) -> Vec<Need> {
     let runs = view.runs(level).iter().enumerate().filter(|(_, run)| !run.busy);
     runs.flat_map(|(at, run)| stretches(run).map(move |range| (at, run, range)))
@@ -25,7 +24,7 @@ pub fn needs(view: &View, level: usize) -> Vec<Need> {
         .collect()
 }
 
-/// The first stretch of a run that may fold now and has keys in a range, as a job.
+/// Returns a job for the first stretch of a run that may fold now and has keys in the range.
 pub fn first_in(view: &View, level: usize, at: usize, wanted: &KeyRange) -> Option<Draft> {
     let run = &view.runs(level)[at];
     let range = stretches(run).find(|range| range.overlaps(wanted, view.cmp))?;
@@ -44,7 +43,7 @@ fn rewrite(level: usize, at: usize, range: KeyRange) -> Draft {
     }
 }
 
-/// The key ranges of neighbouring tables that may fold now.
+/// Returns the key ranges of neighbouring tables that may fold now.
 fn stretches(run: &RunShape) -> impl Iterator<Item = KeyRange> {
     let tables = &run.tables;
     let begins = (0..tables.len())

@@ -3,26 +3,26 @@
 use crate::settings::CompactionPreset;
 use crate::settings::{TreeSettings, WriteBuffers};
 
-/// Everything the policy knows besides the tree.
+/// Everything that the policy knows besides the tree.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Which shape.
+    /// The shape of the tree.
     pub preset: CompactionPreset,
     /// Levels of the tree, at least 2.
     pub num_levels: usize,
-    /// Runs that gather in a tier.
+    /// Number of runs that gather in a tier.
     pub fan_in: usize,
-    /// Lazy leveled: bytes above the last level, as a fraction of its own, that may be dead.
+    /// Lazy leveled: bytes that may be dead above the last level, as a fraction of its own.
     pub staging_ratio: f64,
-    /// Lazy leveled: runs that may lie over one key range in staging.
+    /// Lazy leveled: number of runs that may lie over one key range in staging.
     pub staging_max_runs: usize,
-    /// Tiered: runs that the last level may hold.
+    /// Tiered: number of runs that the last level may hold.
     pub last_max_runs: usize,
-    /// Runs that gather in level 0.
+    /// Number of runs that gather in level 0.
     pub level0_trigger: usize,
-    /// Runs in level 0 from which even small ones are merged at any price.
+    /// Runs in level 0 from which even small ones are compacted at any price.
     pub level0_limit: usize,
-    /// Runs in level 0 at which writers wait.
+    /// Runs in level 0 at which writers stop.
     pub level0_stop: usize,
     /// Leveled: bytes of level 1.
     pub level_base: u64,
@@ -30,7 +30,7 @@ pub struct Policy {
     pub level_multiplier: f64,
     /// Bytes of a table.
     pub target_file_size: u64,
-    /// Bytes of memtables that flush together.
+    /// Bytes of memtables that one flush writes.
     pub flush_bytes: u64,
 }
 
@@ -39,18 +39,18 @@ pub struct Policy {
 pub enum LevelKind {
     /// Runs gather and go down as one.
     Tier {
-        /// Runs that gather.
+        /// Number of runs that gather.
         trigger: usize,
-        /// Runs from which small ones are merged at any price.
+        /// Runs from which small ones are compacted at any price.
         limit: usize,
-        /// Bytes a run has when every merge was a full one.
+        /// Bytes of a run that came from full runs only.
         run_bytes: u64,
     },
-    /// No tier at this size of the tree: what is here goes on down.
+    /// The tree is too small for this tier: its runs move on down.
     Unused,
     /// Runs gather until a slice of them is ripe for the last level.
     Staging,
-    /// One run, up to so many bytes.
+    /// One run, up to a capacity.
     Sorted {
         /// Bytes it may hold.
         capacity: u64,
@@ -63,7 +63,7 @@ pub enum LevelKind {
 }
 
 impl Policy {
-    /// The policy of a keyspace, whose preset and number of levels are its own.
+    /// Makes the policy of a keyspace, with the keyspace's own preset and number of levels.
     pub(crate) fn new(
         preset: CompactionPreset,
         num_levels: usize,
@@ -88,7 +88,7 @@ impl Policy {
         }
     }
 
-    /// What this level is when the last one holds `last_bytes`.
+    /// Returns the kind of this level when the last level holds `last_bytes`.
     pub fn kind(&self, level: usize, last_bytes: u64) -> LevelKind {
         let last = self.num_levels - 1;
         if level == last {
@@ -107,8 +107,8 @@ impl Policy {
         }
     }
 
-    /// How many tiers lie above staging: so many that its runs, merged from them, can reach the
-    /// bytes at which the last level takes them, before they reach the depth at which it must.
+    /// Returns how many tiers lie above staging. With that many, staging's runs are large enough to
+    /// reach the bytes at which the last level takes them before they reach the depth bound.
     pub fn tiers(&self, last_bytes: u64) -> usize {
         let staged = self.staging_ratio * last_bytes as f64;
         let most = self.num_levels - 2;
@@ -117,7 +117,7 @@ impl Policy {
             .unwrap_or(most)
     }
 
-    /// Bytes of a run of this tier when every merge was a full one.
+    /// Returns the bytes of a run of this tier that came from full runs only.
     pub fn run_bytes(&self, tier: usize) -> u64 {
         let merged = match tier {
             0 => 1.0,
@@ -126,8 +126,8 @@ impl Policy {
         (self.flush_bytes as f64 * merged) as u64
     }
 
-    /// Bytes that one slice of a compaction reads, about: enough tables that cutting at their
-    /// bounds costs little, few enough that the space they need meanwhile is small.
+    /// Returns about how many bytes one slice of a compaction reads. They are enough tables that
+    /// cutting at their bounds costs little, and few enough that the temporary space is small.
     pub fn slice_bytes(&self) -> u64 {
         4 * self.target_file_size
     }

@@ -1,7 +1,7 @@
 //! What the policy sees: the tree without its bytes.
 //!
-//! A summary is cheap to build for thousands of tables: keys are shared, never copied. It says
-//! nothing about files; a table that two references share counts as two tables.
+//! A shape is cheap to build for thousands of tables: keys are shared, never copied. It says
+//! nothing about files; a file that two references share counts as two tables.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -16,19 +16,18 @@ pub type Key = Arc<[u8]>;
 pub struct TreeShape {
     /// Level 0 first; runs of a level newest first.
     pub levels: Vec<Vec<RunShape>>,
-    /// Of the bytes that recent merges carried into the oldest data, the share that turned out to
-    /// replace or delete something there: `(bytes in - bytes out) / bytes from above`, a moving
-    /// average in 0..=1. 1 when unknown. Where it is low (new keys), staged bytes are no dead
-    /// weight and may wait longer.
+    /// The share of recent compactions' bytes that replaced or deleted something in the oldest
+    /// data: `(bytes in - bytes out) / bytes from above`, a moving average in 0..=1. It is 1 when
+    /// unknown. Where it is low (new keys), staged bytes are not dead and may wait longer.
     pub dead_share: f64,
 }
 
 /// A sorted run: tables that do not overlap, in key order.
 #[derive(Clone, Debug)]
 pub struct RunShape {
-    /// Names the run; unique in the tree.
+    /// Id of the run, unique in the tree.
     pub id: u64,
-    /// Whether a running job reads it or adds to it.
+    /// Whether a running job reads the run or adds to it.
     pub busy: bool,
     /// In key order.
     pub tables: Vec<TableShape>,
@@ -45,14 +44,14 @@ pub struct TableShape {
     pub hi_included: bool,
     /// Estimated bytes inside the bounds.
     pub bytes: u64,
-    /// Keys evenly spaced by bytes inside the file, at most about 32, in order. Those outside the
-    /// bounds are ignored. May be empty.
+    /// Keys evenly spaced by bytes inside the file, in order: about 32 at most, perhaps none. Those
+    /// outside the bounds are ignored.
     pub samples: Arc<[Key]>,
     /// Estimated tombstones inside the bounds.
     pub deletes: u64,
     /// Estimated records inside the bounds, tombstones included.
     pub entries: u64,
-    /// Whether it holds records that a snapshot kept apart and that may fold now.
+    /// Whether the table holds records that a snapshot kept apart and that may fold now.
     pub released: bool,
 }
 
@@ -65,7 +64,7 @@ pub struct RunningJob {
     pub output_level: usize,
     /// The keys it covers.
     pub range: KeyRange,
-    /// Bytes it has still to read: part of the debt.
+    /// Bytes that the job has still to read: part of the debt.
     pub remaining_bytes: u64,
 }
 
@@ -82,12 +81,12 @@ impl KeyRange {
     /// Every key.
     pub const ALL: KeyRange = KeyRange { lo: None, hi: None };
 
-    /// Whether no key lies inside: the range ends before it begins.
+    /// Returns whether no key lies inside: the range ends before it begins.
     pub fn is_empty(&self, cmp: &dyn Comparator) -> bool {
         matches!((&self.lo, &self.hi), (Some(lo), Some(hi)) if cmp.compare(lo, hi).is_ge())
     }
 
-    /// Whether some key lies in both.
+    /// Returns whether some key lies in both ranges.
     pub fn overlaps(&self, other: &KeyRange, cmp: &dyn Comparator) -> bool {
         let begins_before_end = |lo: &Option<Key>, hi: &Option<Key>| match (lo, hi) {
             (Some(lo), Some(hi)) => cmp.compare(lo, hi) == Ordering::Less,
@@ -98,7 +97,7 @@ impl KeyRange {
 }
 
 impl TableShape {
-    /// Whether every key of the table is below `key`.
+    /// Returns whether every key of the table is below `key`.
     pub fn ends_before(&self, key: &[u8], cmp: &dyn Comparator) -> bool {
         match cmp.compare(&self.hi, key) {
             Ordering::Less => true,
@@ -107,19 +106,19 @@ impl TableShape {
         }
     }
 
-    /// Whether more than half of its records are tombstones.
+    /// Returns whether more than half of the table's records are tombstones.
     pub fn is_delete_heavy(&self) -> bool {
         self.deletes * 2 > self.entries
     }
 }
 
 impl RunShape {
-    /// Bytes of all its tables.
+    /// Returns the bytes of all tables of the run.
     pub fn bytes(&self) -> u64 {
         self.tables.iter().map(|table| table.bytes).sum()
     }
 
-    /// Its tables with keys in the range.
+    /// Returns the run's tables with keys in the range.
     pub fn tables_in<'a>(&'a self, range: &KeyRange, cmp: &dyn Comparator) -> &'a [TableShape] {
         let start = match &range.lo {
             Some(lo) => self.tables.partition_point(|table| table.ends_before(lo, cmp)),
@@ -134,28 +133,28 @@ impl RunShape {
 }
 
 impl TreeShape {
-    /// Bytes of a level.
+    /// Returns the bytes of a level.
     pub fn level_bytes(&self, level: usize) -> u64 {
         self.levels[level].iter().map(RunShape::bytes).sum()
     }
 
-    /// The deepest level that holds a table.
+    /// Returns the deepest level that holds a table.
     pub fn deepest_level(&self) -> Option<usize> {
         self.levels.iter().rposition(|runs| runs.iter().any(|run| !run.tables.is_empty()))
     }
 }
 
-/// The largest number of runs that hold one and the same key range: what a read may have to visit.
+/// Returns the largest number of runs that hold one key range: what a read may have to visit.
 ///
-/// Runs count where they have a table, so what a half-finished job left over counts once per range
-/// and not once per run.
+/// A run counts only where it has a table. So the remains of a half-finished job count once per
+/// range, not once per run.
 pub fn depth(tree: &TreeShape, cmp: &dyn Comparator) -> usize {
     depth_of(tree.levels.iter().flatten(), cmp)
 }
 
-/// [`depth`] of some of the runs.
+/// Returns the [`depth`] of some of the runs.
 pub fn depth_of<'a>(runs: impl Iterator<Item = &'a RunShape>, cmp: &dyn Comparator) -> usize {
-    /// What happens at a key, in the order in which it must be seen there.
+    /// What happens at a key, in the order in which it must be counted there.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     enum Edge {
         EndBefore,

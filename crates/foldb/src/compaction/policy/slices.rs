@@ -1,4 +1,4 @@
-//! Cutting a merge into slices along the tables of the run it goes into.
+//! Cutting a compaction into slices along the tables of the run that it goes into.
 //!
 //! ```text
 //! newer runs   ----------   ------- -----          each cell knows the bytes that lie over it
@@ -8,28 +8,28 @@
 //! slice               <------------->              neighbouring cells, about `slice_bytes`
 //! ```
 //!
-//! Cut at table bounds a slice rewrites whole tables of the base and leaves no trimmed reference
-//! in it.
+//! A slice is cut at table bounds. It rewrites whole tables of the base and leaves no trimmed
+//! reference there.
 
 use crate::compaction::policy::decision::View;
 use crate::compaction::policy::estimate::bytes_below;
 use crate::compaction::policy::shape::{Key, KeyRange, RunShape, TableShape};
 use crate::key::Comparator;
 
-/// One table of the base run, with the gap behind it, and what lies over them.
+/// One table of the base run with the gap behind it, and the data that lies over both.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
-    /// Where it begins; `None` for the first.
+    /// Where the cell begins; `None` for the first.
     lo: Option<Key>,
     /// Bytes of the base.
     pub below: u64,
     /// Bytes of newer runs.
     pub above: u64,
-    /// Bytes of the base that tombstones above delete, about.
+    /// Estimated bytes of the base that tombstones above delete.
     pub doomed: u64,
     /// Tombstones of newer runs.
     pub deletes: u64,
-    /// Newer runs.
+    /// Number of newer runs.
     pub depth: usize,
 }
 
@@ -41,12 +41,12 @@ pub struct Slice {
     pub above: u64,
     pub doomed: u64,
     pub deletes: u64,
-    /// The largest depth of its cells.
+    /// The largest depth of the slice's cells.
     pub depth: usize,
 }
 
 impl Slice {
-    /// Bytes that go away or down for each byte that must be rewritten to get rid of them.
+    /// Returns the bytes that go away or down for each byte that must be rewritten for it.
     pub fn ripeness(&self) -> f64 {
         (self.above + self.doomed) as f64 / (self.below as f64).max(1.0)
     }
@@ -58,7 +58,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Lays the runs over the base.
+    /// Lays the newer runs over the base.
     pub fn new<'a>(
         view: &View,
         base: &[TableShape],
@@ -98,7 +98,7 @@ impl Cells {
             for at in covered.clone() {
                 let end = match self.cells.get(at + 1) {
                     Some(next) if at + 1 < covered.end => {
-                        bytes_below(table, next.lo.as_ref().expect("not the first"), view.cmp)
+                        bytes_below(table, next.lo.as_ref().expect("only the first has none"), view.cmp)
                     }
                     _ => table.bytes,
                 };
@@ -116,7 +116,7 @@ impl Cells {
         }
     }
 
-    /// Indexes of the cells that a table's bounds touch.
+    /// Returns the indexes of the cells that a table's bounds touch.
     pub fn covered_by(&self, view: &View, table: &TableShape) -> std::ops::Range<usize> {
         let begins_by = |cell: &Cell, key: &Key| {
             cell.lo.as_ref().is_none_or(|lo| view.cmp.compare(lo, key).is_le())
@@ -129,7 +129,7 @@ impl Cells {
         start..end.max(start + 1)
     }
 
-    /// The slice of these cells.
+    /// Returns the slice that these cells form.
     pub fn slice(&self, cells: std::ops::Range<usize>) -> Slice {
         let of = &self.cells[cells.clone()];
         Slice {
@@ -145,7 +145,7 @@ impl Cells {
         }
     }
 
-    /// Every stretch of cells of about this many bytes that has something to merge.
+    /// Returns every stretch of cells of about this many bytes that has newer data over it.
     pub fn slices(&self, bytes: u64) -> impl Iterator<Item = Slice> + '_ {
         let mut end = 0;
         let mut held = 0;
@@ -167,8 +167,8 @@ impl Cells {
         })
     }
 
-    /// The first slice of about this many bytes, of cells in the range, that has something to
-    /// merge.
+    /// Returns the first slice of about this many bytes, of cells in the range, with newer data
+    /// over it.
     pub fn first_in(&self, range: &KeyRange, bytes: u64, cmp: &dyn Comparator) -> Option<Slice> {
         let inside = |at: usize| self.slice(at..at + 1).range.overlaps(range, cmp);
         let all = 0..self.cells.len();
@@ -182,12 +182,13 @@ impl Cells {
         Some(self.slice(start..next.unwrap_or(all.end)))
     }
 
-    /// The ripest slice; the first of equals, so that an even load is swept in key order.
+    /// Returns the ripest slice. Of equal slices the first wins, so that an even load is swept in
+    /// key order.
     pub fn ripest(&self, bytes: u64) -> Option<Slice> {
         self.best(bytes, |slice| slice.ripeness())
     }
 
-    /// The slice with the largest value.
+    /// Returns the slice with the largest value.
     pub fn best(&self, bytes: u64, value: impl Fn(&Slice) -> f64) -> Option<Slice> {
         let mut best: Option<(f64, Slice)> = None;
         for slice in self.slices(bytes) {
@@ -199,7 +200,7 @@ impl Cells {
         best.map(|(_, slice)| slice)
     }
 
-    /// Newer runs over a byte of the tree, on average.
+    /// Returns the number of newer runs over a byte of the tree, on average.
     pub fn mean_depth(&self) -> f64 {
         let weight = |cell: &Cell| (cell.below + cell.above) as f64;
         let all: f64 = self.cells.iter().map(weight).sum();
@@ -207,7 +208,7 @@ impl Cells {
         deep / all.max(1.0)
     }
 
-    /// Bytes that must be read to take so many bytes down, the ripest cells first.
+    /// Returns the bytes to read to take this many bytes down, the ripest cells first.
     pub fn cost_of_relief(&self, bytes: f64) -> u64 {
         let mut relieved = 0.0;
         self.cost_while(|cell| {
@@ -217,7 +218,8 @@ impl Cells {
         })
     }
 
-    /// Bytes that must be read until the mean depth is at most `mean` and none is over `most`.
+    /// Returns the bytes to read until the mean depth is at most `mean` and no depth is over
+    /// `most`.
     pub fn cost_of_depth(&self, mean: f64, most: f64) -> u64 {
         let weight = |cell: &Cell| (cell.below + cell.above) as f64;
         let all: f64 = self.cells.iter().map(weight).sum();
@@ -229,7 +231,7 @@ impl Cells {
         })
     }
 
-    /// Bytes of those cells, asked from the ripest on, that are wanted.
+    /// Adds up the bytes of the cells that `wanted` accepts, asked from the ripest on.
     fn cost_while(&self, mut wanted: impl FnMut(&Cell) -> bool) -> u64 {
         let mut cells: Vec<&Cell> = self.cells.iter().filter(|cell| cell.above > 0).collect();
         let ripeness = |cell: &Cell| (cell.above + cell.doomed) as f64 / (cell.below.max(1)) as f64;

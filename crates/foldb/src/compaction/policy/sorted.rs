@@ -1,11 +1,11 @@
-//! Levels that are one sorted run: leveled's inner levels, and every preset's last level.
+//! Levels that are one sorted run: leveled's inner levels, and the last level of every preset.
 
 use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
 use crate::compaction::policy::shape::{KeyRange, RunShape, TableShape};
 use crate::compaction::policy::slices::{Cells, Slice};
 
-/// More runs than the level may hold (left over from another preset, or gathered by a tiered last
-/// level) merge into its oldest one, slice by slice.
+/// Compacts surplus runs of a level into its oldest one, slice by slice. They are left over from
+/// another preset, or gathered by a tiered last level.
 pub fn several_runs(view: &View, level: usize, max_runs: usize) -> Option<Need> {
     let (oldest, newer) = view.runs(level).split_last()?;
     if newer.len() < max_runs || oldest.busy {
@@ -26,7 +26,7 @@ pub fn several_runs(view: &View, level: usize, max_runs: usize) -> Option<Need> 
     Some(Need { urgency, debt: view.tree.level_bytes(level), drafts: vec![draft] })
 }
 
-/// A sorted level over its capacity hands the slice with the least bytes below it down.
+/// Sends down the slice with the fewest bytes below it when a sorted level is over its capacity.
 pub fn over_capacity(view: &View, level: usize, capacity: u64) -> Option<Need> {
     let bytes = view.tree.level_bytes(level);
     let run = view.runs(level).last()?;
@@ -51,8 +51,8 @@ pub fn over_capacity(view: &View, level: usize, capacity: u64) -> Option<Need> {
     Some(Need { urgency: bytes as f64 / capacity.max(1) as f64, debt: debt.max(1), drafts })
 }
 
-/// The range of those neighbouring tables, about one target size, that have the fewest bytes of
-/// the next level under each of their own.
+/// Returns the range of neighbouring tables, about one target size, with the fewest bytes of the
+/// next level under each of their own.
 fn least_overlap(view: &View, level: usize, run: &RunShape) -> Option<KeyRange> {
     let own = Cells::new(view, &run.tables, view.runs(level + 1));
     let target = view.policy.target_file_size;
@@ -73,9 +73,9 @@ fn least_overlap(view: &View, level: usize, run: &RunShape) -> Option<KeyRange> 
     best.map(|(_, range)| range)
 }
 
-/// Tombstones over many bytes: where a table is mostly tombstones and they delete a good part of
-/// the oldest data under it, everything in its range goes to the bottom, so that space comes back
-/// without new writes. Few tombstones over much data are left to the ordinary course.
+/// Sends tombstones over many bytes to the bottom with everything in their range. It takes tables
+/// that are mostly tombstones and delete a good part of the oldest data under them. So space comes
+/// back without new writes. Few tombstones over much data wait for the ordinary course.
 pub fn deletes(view: &View, level: usize, bottom: usize) -> Vec<Need> {
     let Some(base) = view.runs(bottom).last() else { return Vec::new() };
     let free = view.free_from(level);
@@ -88,7 +88,7 @@ pub fn deletes(view: &View, level: usize, bottom: usize) -> Vec<Need> {
     needs
 }
 
-/// Runs of the level that are not the oldest of all.
+/// Returns how many runs of the level are not the oldest of all.
 fn upper_runs(view: &View, level: usize, bottom: usize) -> usize {
     view.runs(level).len() - usize::from(level == bottom)
 }

@@ -1,14 +1,15 @@
 //! Staging and the last level of the lazy leveled shape.
 //!
-//! Staging gathers runs over one sorted last level. Two things make its bytes go down, and both
-//! take the *ripest slice* first, the one with most bytes above for each byte below:
+//! Staging gathers runs over one sorted last level. Two bounds send its bytes down. Both take the
+//! *ripest slice* first, the one with the most bytes above for each byte below:
 //!
-//! - dead bytes: more than `staging_ratio` of the last level may be dead above it;
+//! - dead bytes: at most `staging_ratio` of the last level may be dead above it;
 //! - depth: a read must not meet too many runs.
 //!
-//! Slices ripen one after the other, so at any time they hold half of what each holds when its
-//! turn comes. That halves the space (or, at the same space, the writing) against merging the whole
-//! level at once. The mean depth is therefore kept at half of what one slice may reach.
+//! Slices ripen one after the other. So at any time they hold, on average, half of what a ripe
+//! slice holds. Compared with compacting the whole level at once, that halves the space, or the
+//! write amplification at the same space. The bound on the mean depth is therefore half of what one
+//! slice may reach.
 
 use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
 use crate::compaction::policy::settings::LevelKind;
@@ -16,11 +17,12 @@ use crate::compaction::policy::shape::{KeyRange, RunShape};
 use crate::compaction::policy::slices::{Cells, Slice};
 use crate::compaction::policy::tier;
 
-/// How much deeper than `staging_max_runs` one key range may lie: room for slices to get out of
-/// step. Without it all of them are ripe at once again and again, and the level is merged whole.
+/// How much deeper than `staging_max_runs` one key range may lie, so that slices can get out of
+/// step. Without this slack all slices ripen at once, again and again, and the whole level is
+/// compacted.
 const SLACK: f64 = 1.25;
 
-/// What the level above the last one needs.
+/// Returns what the level above the last one needs.
 pub fn need(view: &View, level: usize) -> Vec<Need> {
     let free = view.free_from(level);
     let runs = &view.runs(level)[free..];
@@ -48,7 +50,7 @@ struct Staging<'v> {
 }
 
 impl Staging<'_> {
-    /// Dead bytes above the last level, about.
+    /// Bounds the dead bytes above the last level, by an estimate.
     fn space(&self) -> Option<Need> {
         let above: u64 = (0..=self.level).map(|level| self.view.tree.level_bytes(level)).sum();
         let doomed: u64 = self.cells.cells.iter().map(|cell| cell.doomed).sum();
@@ -66,7 +68,7 @@ impl Staging<'_> {
         })
     }
 
-    /// Runs over a key range.
+    /// Bounds the runs over a key range.
     fn depth(&self) -> Option<Need> {
         let ripe = self.view.policy.staging_max_runs as f64;
         let most = ripe * SLACK;
@@ -106,8 +108,8 @@ impl Staging<'_> {
     }
 }
 
-/// Runs in a tier that the tree no longer needs go on down, oldest first, as they are.
-/// It costs nothing, so it comes before everything.
+/// Moves runs in a tier that the tree no longer needs down, oldest first, as they are. It costs
+/// nothing, so it comes before everything.
 pub fn leftover(view: &View, level: usize, kind: LevelKind) -> Option<Need> {
     let oldest = view.runs(level).len().checked_sub(1)?;
     let draft = Draft {

@@ -1,17 +1,17 @@
-//! A level 0 that stops writers: that is itself a reason for a job, whatever the other rules say.
+//! A level 0 that stops writers is itself a reason for a job, whatever the other rules say.
 //!
-//! Writers wait while level 0 has `level0_stop_trigger` runs. The other rules weigh bytes, and
-//! small runs may lie below all of their bounds: two runs of a few kilobytes are no staging to
-//! speak of, and too light for a sorted level below. With a low trigger writers would wait for a
-//! job that no rule wants. This rule has one for every such tree:
+//! Writers stop while level 0 has `level0_stop_trigger` runs. The other rules weigh bytes, and
+//! small runs may lie below all of their bounds. Two runs of a few kilobytes are hardly any
+//! staging, and too light for a sorted level below. With a low trigger, writers would wait for a
+//! job that no rule wants. This rule has a job for every such tree:
 //!
 //! ```text
-//! stop 3    [1] [1] [16]    level 0 may keep runs: the cheapest neighbours merge in place
+//! stop 3    [1] [1] [16]    level 0 may keep runs: the cheapest neighbours are compacted in place
 //! stop 1    [4]             it may keep none: all of it goes to the next level in use
 //! ```
 //!
-//! Invariant: while nothing runs and level 0 has `level0_stop_trigger` runs, there is a job, and a
-//! repetition of such jobs brings level 0 below the trigger.
+//! Invariant: while no job runs and level 0 has `level0_stop_trigger` runs, there is a job.
+//! Repeating such jobs brings level 0 below the trigger.
 
 use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
 use crate::compaction::policy::shape::{KeyRange, RunShape};
@@ -19,8 +19,8 @@ use crate::compaction::policy::tier;
 use crate::faults::{Fault, planted};
 use crate::settings::CompactionPreset;
 
-/// What level 0 needs when it stops writers. `is_wanted`: another rule takes runs of it already,
-/// and counts their bytes.
+/// Returns what level 0 needs when it stops writers. With `is_wanted`, another rule takes runs of
+/// it already and counts their bytes.
 pub fn need(view: &View, is_wanted: bool) -> Option<Need> {
     let (runs, stop) = (view.runs(0), view.policy.level0_stop.max(1));
     if runs.len() < stop || planted(Fault::StopWithoutReason) {
@@ -35,12 +35,12 @@ pub fn need(view: &View, is_wanted: bool) -> Option<Need> {
     drafts.extend(go_down(view));
     let bytes: u64 = runs.iter().map(RunShape::bytes).sum();
     let debt = if is_wanted { 0 } else { bytes.max(1) };
-    // As urgent as a tier with this many runs, so that no other level is put in order first.
+    // As urgent as a tier with this many runs, so that no other level goes first.
     let urgency = runs.len() as f64 / view.policy.level0_trigger.max(1) as f64;
     Some(Need { urgency, debt, drafts })
 }
 
-/// All of level 0 that no job uses goes to the next level in use.
+/// Sends all of level 0 that no job uses to the next level in use.
 fn go_down(view: &View) -> Option<Draft> {
     let runs = view.runs(0);
     let free = view.free_from(0);

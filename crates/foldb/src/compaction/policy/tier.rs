@@ -3,12 +3,12 @@
 //! ```text
 //! trigger 4     [16] [16] [16] [16]            full: all four go down as one run
 //!               [1] [1] [1] [16]               four runs, but by bytes little more than one:
-//!               [3] [16]                       the small ones merge among themselves
+//!               [3] [16]                       the small ones are compacted among themselves
 //! ```
 //!
-//! Pressure is counted in bytes, so a thousand hot keys that the log limit forces out again and
-//! again never drag a large run along. A run among small ones is merged with them only when they
-//! weigh about as much as it does, so a byte is rewritten a logarithmic number of times.
+//! Pressure counts bytes. So a thousand hot keys that the log limit flushes again and again never
+//! drag a large run along. Small runs are compacted with a larger one only when they weigh about as
+//! much as it does. So a byte is rewritten a logarithmic number of times.
 
 use std::ops::Range;
 
@@ -17,10 +17,11 @@ use crate::compaction::policy::settings::LevelKind;
 use crate::compaction::policy::shape::{KeyRange, RunShape};
 use crate::settings::CompactionPreset;
 
-/// Of the runs a tier gathers, the share (by bytes) that makes it full.
+/// A tier is full when it has this share, by bytes, of the runs that it gathers.
 const FULL: f64 = 0.75;
 
-/// A merge into a sorted run must bring at least this fraction of the bytes that it rewrites.
+/// A compaction into a sorted run must bring at least this fraction (one in 16) of the bytes that
+/// it rewrites.
 pub const LEAST_SHARE_OF_SORTED: u64 = 16;
 
 /// The runs of a tier that can go down now.
@@ -36,7 +37,7 @@ struct Tier<'a> {
     bytes: u64,
 }
 
-/// What the tier at this level needs.
+/// Returns what the tier at this level needs.
 pub fn need(view: &View, level: usize, kind: LevelKind) -> Option<Need> {
     let LevelKind::Tier { trigger, limit, run_bytes } = kind else { return None };
     let runs = view.runs(level);
@@ -64,20 +65,20 @@ impl Tier<'_> {
         by_count.max(by_bytes)
     }
 
-    /// What a full-grown run of this tier weighs here: as much as the heaviest, if compression or
-    /// small flushes keep all of them below what the settings say.
+    /// Returns the weight of a full-grown run of this tier. Compression or small flushes may keep
+    /// every run below the size in the settings: then it is the weight of the heaviest.
     fn unit(&self) -> u64 {
         let heaviest = self.runs.iter().map(RunShape::bytes).max().unwrap_or(0);
         heaviest.min(self.run_bytes).max(1)
     }
 
-    /// The free runs, each counted by its bytes.
+    /// Counts the free runs, each by its bytes.
     fn pressure(&self) -> f64 {
         let unit = self.unit() as f64;
         self.runs[self.free..].iter().map(|run| (run.bytes() as f64 / unit).min(1.0)).sum()
     }
 
-    /// All that is free goes to the next level in use.
+    /// Sends all free runs to the next level in use.
     fn go_down(&self, view: &View, need: &mut Need) {
         let policy = view.policy;
         let last = policy.num_levels - 1;
@@ -124,13 +125,14 @@ impl Tier<'_> {
         }
     }
 
-    /// A small last level is merged with at once: by a run of half its bytes, or when staging
-    /// would hold as much as it does.
+    /// Returns whether the runs go straight into a small last level: with half of its bytes, or
+    /// when staging would hold as much as it does.
     fn goes_straight_to_last(&self, staged: u64, last_bytes: u64) -> bool {
         2 * self.bytes >= last_bytes || self.bytes + staged >= last_bytes
     }
 
-    /// Keys in rising order: what overlaps nothing below goes to the last level as it is.
+    /// Moves free runs that overlap nothing below to the last level as they are. Keys written in
+    /// rising order are like that.
     fn straight_move(&self, view: &View, last: usize) -> Option<Draft> {
         let oldest = self.runs.len() - 1;
         let candidates = [self.free, oldest];
@@ -148,7 +150,7 @@ impl Tier<'_> {
         })
     }
 
-    /// Small neighbours merge in place.
+    /// Compacts small neighbours in place.
     fn gather(&self, view: &View, need: &mut Need) {
         let forced = self.runs.len() >= self.limit;
         let most = match view.policy.preset {
@@ -161,7 +163,7 @@ impl Tier<'_> {
     }
 }
 
-/// Runs merge into one that takes their place.
+/// Compacts runs into one that takes their place.
 pub fn in_place(level: usize, runs: Range<usize>, reason: Reason) -> Draft {
     Draft {
         reason,
@@ -174,9 +176,10 @@ pub fn in_place(level: usize, runs: Range<usize>, reason: Reason) -> Draft {
     }
 }
 
-/// Free neighbours of which the heaviest weighs at most twice the others together, and all of them
-/// at most `most` bytes: as many as possible, of equals the lightest. When `forced` and there are
-/// none, those that get rid of a run for the fewest bytes.
+/// Returns free neighbours worth compacting together. The heaviest weighs at most twice the others
+/// together, and all of them at most `most` bytes. The longest window wins; of equally long ones,
+/// the lightest. When `forced` and there is none, returns those that remove a run for the fewest
+/// bytes.
 pub fn small_neighbours(runs: &[RunShape], most: u64, forced: bool) -> Option<Range<usize>> {
     let bytes: Vec<u64> = runs.iter().map(RunShape::bytes).collect();
     let mut best: Option<(usize, u64, Range<usize>)> = None;

@@ -12,13 +12,13 @@ use crate::settings::CompactionPreset;
 pub enum ManualStep {
     /// Run this job, then ask again.
     Run(Pick),
-    /// A running job is in the way: ask again when it has ended.
+    /// Ask again when the running job that is in the way has ended.
     Wait,
-    /// The range is one run.
+    /// Stop: the range is one run.
     Done,
 }
 
-/// Tiered: when newer runs could have replaced all of the oldest one, everything becomes one run.
+/// Tiered: makes everything one run when newer runs could have replaced all of the oldest one.
 pub fn space_amplification(view: &View) -> Option<Need> {
     let deepest = view.tree.deepest_level()?;
     let all: u64 = (0..=deepest).map(|level| view.tree.level_bytes(level)).sum();
@@ -42,7 +42,7 @@ pub fn space_amplification(view: &View) -> Option<Need> {
     Some(Need { urgency: dead / (oldest as f64).max(1.0), debt: all, drafts: vec![draft] })
 }
 
-/// The next slice of a manual compaction.
+/// Returns the next slice of a manual compaction.
 pub fn manual(view: &View, range: &KeyRange) -> ManualStep {
     let Some(bottom) = manual_bottom(view) else { return ManualStep::Done };
     let holds = |run: &RunShape| !run.tables_in(range, view.cmp).is_empty();
@@ -60,7 +60,7 @@ pub fn manual(view: &View, range: &KeyRange) -> ManualStep {
     view.decide(&draft).map_or(ManualStep::Wait, ManualStep::Run)
 }
 
-/// The range is one run; what a snapshot kept apart in it folds now.
+/// Continues when the range is one run: folds what a snapshot kept apart there.
 fn manual_refold(view: &View, bottom: usize, range: &KeyRange) -> ManualStep {
     let mut runs = 0..view.runs(bottom).len();
     match runs.find_map(|at| released::first_in(view, bottom, at, range)) {
@@ -69,8 +69,8 @@ fn manual_refold(view: &View, bottom: usize, range: &KeyRange) -> ManualStep {
     }
 }
 
-/// Where a manual compaction ends: lazy leveled has one last level; the others go as deep as they
-/// already are.
+/// Returns the level where a manual compaction ends. Lazy leveled has one last level; the other
+/// shapes end at the deepest level that holds data.
 fn manual_bottom(view: &View) -> Option<usize> {
     let deepest = view.tree.deepest_level()?;
     match view.policy.preset {
@@ -79,8 +79,8 @@ fn manual_bottom(view: &View) -> Option<usize> {
     }
 }
 
-/// With nothing else to do, and more runs over a key than `target_depth`: all that lies above the
-/// oldest data becomes one run.
+/// Makes one run of all that lies above the oldest data, when no other job is needed and more than
+/// `target_depth` runs lie over a key.
 pub fn idle(view: &View, target_depth: usize) -> Option<Pick> {
     if depth(view.tree, view.cmp) <= target_depth.max(2) {
         return None;

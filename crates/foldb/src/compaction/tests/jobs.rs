@@ -14,7 +14,7 @@ use crate::version::{
     Edit, KeyRange, KeyspaceEdit, RunId, TreeEdit, Version, check_order, check_structure,
 };
 
-/// A job in progress: steps it, and looks after every slice whether anybody could have noticed.
+/// A job in progress. It checks after every slice that no reader sees a change.
 struct Running<'a> {
     bench: &'a Workbench,
     job: Job,
@@ -22,7 +22,7 @@ struct Running<'a> {
     target_file_size: u64,
     first: Version,
     version: Version,
-    /// What was there when it began.
+    /// The records at the beginning.
     events: Vec<Event>,
     edits: Vec<Vec<TreeEdit>>,
 }
@@ -35,7 +35,7 @@ impl<'a> Running<'a> {
             bench,
             job,
             snapshots: snapshots.to_vec(),
-            // The table is cut before the third key, as soon as the first sub-block is written.
+            // Cuts the table before the third key, as soon as the first sub-block is written.
             target_file_size: 1,
             first: version.clone(),
             version,
@@ -66,7 +66,7 @@ impl<'a> Running<'a> {
     /// Does and installs a slice.
     fn step(&mut self) -> Option<Slice> {
         let slice = self.try_step().unwrap()?;
-        // As the manifest stores it.
+        // Passes the edits through the encoding of the manifest.
         let mut bytes = Vec::new();
         let change = KeyspaceEdit::of_tree(DEFAULT_KEYSPACE, slice.edits.clone());
         Edit::of_keyspace(change).encode(&mut bytes);
@@ -95,7 +95,7 @@ impl<'a> Running<'a> {
                 );
             }
         }
-        // A crash now finds the same tree.
+        // Checks that a crash now finds the same tree.
         let (comparator, segment_files) = (&*self.bench.comparator, &self.bench.segment_files);
         let described = self.first.describe();
         let edits = [&described[..]].into_iter().chain(self.edits.iter().map(Vec::as_slice));
@@ -104,7 +104,7 @@ impl<'a> Running<'a> {
         assert_eq!(self.bench.show(&recovered), self.bench.show(&self.version));
     }
 
-    /// Runs to the end. The tree after each slice.
+    /// Runs to the end. Returns the tree after each slice.
     fn run(mut self) -> (Vec<String>, Version) {
         let mut trees = Vec::new();
         while let Some(slice) = self.step() {
@@ -120,7 +120,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// A job that merges everything.
+/// A job that compacts everything.
 pub(super) fn merge(inputs: &[RunId], output_level: usize, output_run: RunId) -> Job {
     Job {
         inputs: inputs.to_vec(),
@@ -132,7 +132,7 @@ pub(super) fn merge(inputs: &[RunId], output_level: usize, output_run: RunId) ->
     }
 }
 
-/// Jobs as text: see the top of the file. `UPDATE_GOLDEN=1` writes the answers anew.
+/// Jobs as text: see the top of the file. `UPDATE_GOLDEN=1` rewrites the answers.
 #[test]
 fn job_scenarios() {
     let text = include_str!("../testdata/jobs.txt");
@@ -150,7 +150,7 @@ fn job_scenarios() {
     assert_eq!(answered, text);
 }
 
-/// The scenario with its answers; what has none is a comment.
+/// Returns the scenario with its answers. A block without commands is a comment.
 fn answer(scenario: &str) -> String {
     let Some((question, _)) = scenario.split_once("\n----") else { return scenario.to_owned() };
     let bench = Workbench::new();
@@ -179,7 +179,7 @@ fn answer(scenario: &str) -> String {
             "move" => job.move_from = numbers(rest)[0],
             "snapshots" => snapshots = numbers(rest),
             "target" => target = numbers(rest)[0],
-            _ => panic!("no such command: {command}"),
+            _ => panic!("unknown command: {command}"),
         }
     }
     let mut running = Running::begin(&bench, version, job, &snapshots);
@@ -203,8 +203,8 @@ fn h1_the_planted_fault_is_noticed() {
     assert!(outcome.is_err());
 }
 
-/// A slice whose inputs cannot be read, or whose output cannot be written, leaves no file behind
-/// and can be tried again.
+/// A slice that cannot read its inputs or write its output leaves no file behind and can be tried
+/// again.
 #[test]
 fn a_failed_slice_leaves_nothing_behind() {
     use foldb_env::FileSystem;
@@ -259,7 +259,7 @@ enum JobKind {
     Existing(usize, usize),
     /// From this run down to a new one before everything of the next level.
     New(usize),
-    /// From this run down to another of its level, in place.
+    /// From this run to another of its level, in place.
     InPlace(usize, usize),
 }
 

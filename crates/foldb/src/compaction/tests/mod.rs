@@ -1,4 +1,4 @@
-//! Tests of jobs and their slices. The policy has its own.
+//! Tests of jobs and their slices. The policy has its own tests.
 
 mod jobs;
 mod order;

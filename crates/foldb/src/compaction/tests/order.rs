@@ -25,7 +25,7 @@ fn in_place(job: Job) -> Job {
     Job { before: job.inputs.first().copied(), ..job }
 }
 
-/// Whether the job is let pass.
+/// Returns whether the job passes the check.
 fn passes(job: &Job) -> bool {
     let version = Workbench::new().draw(TREE);
     let check = || assert_inputs_in_order(job, &version, &BytewiseComparator);
@@ -34,21 +34,21 @@ fn passes(job: &Job) -> bool {
 
 #[test]
 fn h4_jobs_take_all_between_their_newest_input_and_their_output() {
-    // Into what exists, and into a new run of a level.
+    // Into a run that exists, and into a new run of a level.
     assert!(passes(&merge(&[9, 8, 7, 6, 5], 3, 4)));
     assert!(passes(&merge(&[9, 8], 1, 20)));
     assert!(passes(&merge(&[8], 1, 20)), "the oldest runs of a level are a suffix");
     assert!(passes(&merge(&[7, 6], 2, 5)));
     assert!(passes(&merge(&[7, 6], 2, 20)));
     assert!(passes(&merge(&[5], 3, 4)));
-    assert!(passes(&merge(&[9, 8], 0, 20)), "all of a level, as its newest again");
+    assert!(passes(&merge(&[9, 8], 0, 20)), "all of a level, into its newest run");
 
-    assert!(!passes(&merge(&[9], 1, 20)), "r8 would be passed");
-    assert!(!passes(&merge(&[9, 8], 1, 6)), "r7 would be passed");
-    assert!(!passes(&merge(&[9, 8], 2, 20)), "level 1 would be passed");
-    assert!(!passes(&merge(&[9, 8, 7, 6], 3, 4)), "r5 would be passed");
-    assert!(!passes(&merge(&[9, 8, 6, 5], 3, 4)), "r7 would be passed");
-    assert!(!passes(&merge(&[7], 2, 5)), "r6 would be passed");
+    assert!(!passes(&merge(&[9], 1, 20)), "the job leaves out r8");
+    assert!(!passes(&merge(&[9, 8], 1, 6)), "the job leaves out r7");
+    assert!(!passes(&merge(&[9, 8], 2, 20)), "the job leaves out level 1");
+    assert!(!passes(&merge(&[9, 8, 7, 6], 3, 4)), "the job leaves out r5");
+    assert!(!passes(&merge(&[9, 8, 6, 5], 3, 4)), "the job leaves out r7");
+    assert!(!passes(&merge(&[7], 2, 5)), "the job leaves out r6");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn h4_what_does_not_overlap_may_be_left_out() {
     assert!(passes(&within(merge(&[9, 8], 1, 6), "b..x")), "r7 ends with a and goes on with x");
 }
 
-/// A merge that stays in its level takes runs that are neighbours in age.
+/// A compaction that stays in its level takes runs that are neighbours in age.
 #[test]
 fn h4_in_place_merges_take_neighbours() {
     assert!(passes(&in_place(merge(&[9, 8], 0, 20))));
@@ -89,8 +89,8 @@ fn h4_the_planted_fault_lets_all_pass() {
     plant(None);
 }
 
-/// The run that an in-place output was to stand before may be used up by the time it is created;
-/// then the inputs that are left say where it stands, never the top of the level.
+/// An in-place output stands before a named run, which may be used up when the output is created.
+/// Then the inputs that are left mark the place, never the top of the level.
 #[test]
 fn h4_an_in_place_output_never_passes_newer_runs() {
     let version = Workbench::new().draw(

@@ -1,4 +1,4 @@
-//! Stripes, walls and the bottom: scenarios as text, and what no reader may notice.
+//! Stripes, walls and the bottom: scenarios as text. No reader may see a fold.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -16,7 +16,7 @@ use crate::testing::history::{self, Event};
 use crate::testing::tree::{Workbench, read_events};
 use crate::version::{KeyRange, TreeEdit, Version};
 
-/// Keeps what it is given.
+/// Keeps the records that it gets.
 #[derive(Default)]
 struct Kept(Vec<Event>);
 
@@ -27,7 +27,7 @@ impl RecordSink for Kept {
     }
 }
 
-/// A tree with a run of these records, if there are any.
+/// Makes a tree with a run of these records, if there are any.
 fn tree_of(bench: &Workbench, events: &[Event]) -> Version {
     let mut edits = Vec::new();
     if !events.is_empty() {
@@ -73,7 +73,7 @@ fn fold(events: &[Event], snapshots: &[SeqNo], older: &[Event]) -> (Vec<Event>, 
     (kept.0, counts)
 }
 
-/// Where a reader at a snapshot, or now, sees something else; if anywhere.
+/// Returns where a reader at a snapshot, or now, sees a change; `None` if nowhere.
 fn noticed(
     events: &[Event],
     snapshots: &[SeqNo],
@@ -121,7 +121,7 @@ fn scenarios() -> Vec<Scenario> {
                         rest.split(' ').map(|seqno| seqno.parse().unwrap()).collect();
                 }
                 "older" => scenario.older = history::parse(rest),
-                _ => panic!("no scenario says '{line}'"),
+                _ => panic!("unknown line in a scenario: '{line}'"),
             }
         }
         scenario
@@ -143,7 +143,7 @@ fn folding_scenarios() {
     }
 }
 
-/// The bugs these tests are there for are noticed by them.
+/// These tests notice the planted faults that they are there for.
 #[test]
 fn planted_faults_are_noticed() {
     for fault in [Fault::FoldAcrossSnapshot, Fault::DropTombstoneEarly] {
@@ -163,7 +163,7 @@ fn failed_stretches_are_counted() {
     assert_eq!(fold(&events, &[], &[]).1.failed, 2);
 }
 
-/// Asked in ascending order, what may be older is known to the key.
+/// Asked in ascending order, older tables answer exactly to the key.
 #[test]
 fn older_tables_are_those_below_the_oldest_input() {
     let bench = Workbench::new();
@@ -188,7 +188,7 @@ fn older_tables_are_those_below_the_oldest_input() {
     assert!(older.may_hold(b"g") && !older.may_hold(b"h"));
 }
 
-/// Records that are no range tombstones.
+/// Counts the records that are no range tombstones.
 fn records(events: &[Event]) -> u64 {
     events.iter().filter(|event| !event.is_range()).count() as u64
 }
@@ -224,7 +224,7 @@ proptest! {
         snapshots.sort_unstable();
         snapshots.dedup();
         let (older, events) = events.split_at(older.min(events.len()));
-        // Also without what is older: then nothing is, and it is the bottom.
+        // Folds a second time without the older records: then it is the bottom.
         let older = if cut_older { &[] } else { older };
         let (folded, counts) = fold(events, &snapshots, older);
         prop_assert_eq!(noticed(events, &snapshots, older, &folded), None);
@@ -235,8 +235,8 @@ proptest! {
             a.key < b.key || (a.key == b.key && a.header.seqno > b.header.seqno)
         });
         prop_assert!(in_order, "{}", history::print(&folded));
-        // Folding what was folded changes nothing. (Where a range tombstone just went, the next
-        // fold may find that a base is the oldest record anywhere.)
+        // Folding a folded result changes nothing. The exception is a range tombstone that just
+        // went: the next fold may then find that a base is the oldest record anywhere.
         if records(events) == events.len() as u64 {
             let again = fold(&folded, &snapshots, older).0;
             prop_assert_eq!(history::print(&again), history::print(&folded));

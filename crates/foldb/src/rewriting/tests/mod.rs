@@ -1,4 +1,4 @@
-//! Tests of rewriting: what folds on the way, and what the tables hold in the end.
+//! Tests of rewriting: folding, and the contents of the tables written.
 
 mod folding;
 mod output;

@@ -1,4 +1,4 @@
-//! Tables as they are made, and as they are not.
+//! Finished tables, and what is left of unfinished ones.
 
 use foldb_env::FileSystem;
 use foldb_env::mem::{Fault, Operation};
@@ -46,7 +46,7 @@ fn a_table_is_begun_with_its_first_record() {
     assert_eq!((&*file.smallest, &**file.end.key()), (&b"a"[..], &b"b"[..]));
     assert_eq!((file.smallest_seqno, file.largest_seqno), (3, 9));
     assert_eq!(file.len, bench.mem.len(&bench.names.table(1)).unwrap());
-    // What it says is durable, but for the name.
+    // Makes the names durable: a finished table is durable but for its name.
     bench.mem.sync_dir(bench.names.directory()).unwrap();
     assert_eq!(bench.mem.crash().len(&bench.names.table(1)).unwrap(), file.len);
 }
@@ -66,7 +66,7 @@ fn nothing_in_is_nothing_out() {
     assert_eq!(tables(&bench), 0);
 }
 
-/// Background work that fails is tried again and again: it must not fill the disk meanwhile.
+/// Failed background work is tried again and again. It must not fill the disk meanwhile.
 #[test]
 fn what_is_not_finished_is_removed() {
     let bench = Workbench::new();

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! L0: 8[a-z 16] 7![a-f 4, g-m) 12 d60]    run 8; run 7, in use, of two tables, the second trimmed
-//! L3: 2[a-m 64, n-z 64 *]                 to keys below m and 60 % tombstones; sizes in MiB; the last
-//!                                         one holds what a released snapshot kept apart
+//! L3: 2[a-m 64, n-z 64 *]                 to keys below m and with 60 % tombstones; sizes in MiB;
+//!                                         * holds records that a released snapshot kept apart
 //! job L2->L3 a..f                         a running job
 //! ```
 //!
@@ -31,7 +31,7 @@ impl Drawing {
         Drawing { tree: TreeShape { levels, dead_share: 1.0 }, jobs: Vec::new() }
     }
 
-    /// Takes a line in; false if it is none of a drawing.
+    /// Takes a line in. Returns false if it is no line of a drawing.
     pub fn line(&mut self, line: &str) -> bool {
         if let Some(job) = line.strip_prefix("job ") {
             self.jobs.push(parse_job(job));
@@ -103,7 +103,7 @@ pub fn parse_range(range: &str) -> KeyRange {
     KeyRange { lo: bound(lo), hi: bound(hi) }
 }
 
-/// A pick as a line.
+/// Writes a pick as a line.
 pub fn draw_pick(pick: &Pick) -> String {
     let mut line = match pick.kind {
         JobKind::Merge => "merge".to_owned(),
@@ -111,7 +111,7 @@ pub fn draw_pick(pick: &Pick) -> String {
     };
     for input in &pick.inputs {
         let runs: Vec<String> = input.runs.iter().map(u64::to_string).collect();
-        write!(line, " L{}({})", input.level, runs.join(" ")).expect("to a string");
+        write!(line, " L{}({})", input.level, runs.join(" ")).expect("a string takes every write");
     }
     let output = match pick.output {
         OutputRun::New => "new run".to_owned(),
@@ -120,8 +120,8 @@ pub fn draw_pick(pick: &Pick) -> String {
     };
     let bytes = pick.bytes as f64 / MIB;
     write!(line, " -> L{} {output}, {}", pick.output_level, draw_range(&pick.range))
-        .expect("to a string");
-    write!(line, ", {bytes:.1} MiB: {:?}", pick.reason).expect("to a string");
+        .expect("a string takes every write");
+    write!(line, ", {bytes:.1} MiB: {:?}", pick.reason).expect("a string takes every write");
     line
 }
 

@@ -1,4 +1,4 @@
-//! The policy under test: drawn trees, random trees, and a model of a whole load.
+//! Tests of the policy: drawn trees, random trees, and a model of a whole load.
 
 mod drawing;
 mod order;

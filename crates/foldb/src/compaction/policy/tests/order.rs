@@ -1,7 +1,7 @@
-//! The order rule, checked on a pick without asking how it was made.
+//! The order rule, checked on a pick without asking how the policy made it.
 //!
 //! At every key of the pick's range, list the runs that hold it, newest first. The inputs among
-//! them must be neighbours, and no run that stays may lie between them and the output's place.
+//! them must be neighbours. No run that stays may lie between them and the output's place.
 
 use std::collections::HashSet;
 
@@ -78,7 +78,7 @@ fn in_range(range: &KeyRange, key: &Key) -> bool {
     range.lo.as_ref().is_none_or(|lo| lo <= key) && range.hi.as_ref().is_none_or(|hi| key < hi)
 }
 
-/// Two picks that run together share no run, and do not write the same keys of a level.
+/// Asserts that two picks that run together share no run and write different keys of a level.
 pub fn assert_apart(a: &Pick, b: &Pick) {
     let runs = |pick: &Pick| -> HashSet<u64> {
         let existing = match pick.output {

@@ -1,5 +1,5 @@
-//! Random histories: whatever was written, deleted, half compacted or running, every pick keeps
-//! the order invariant, picks never disturb each other, and the policy comes to rest.
+//! Random histories of writes, deletes, half-finished and running jobs. Every pick keeps the order
+//! invariant, picks never disturb each other, and the policy comes to rest.
 
 use proptest::prelude::*;
 
@@ -18,16 +18,16 @@ const MANY: usize = 2000;
 /// One event of a history.
 #[derive(Clone, Debug)]
 enum Event {
-    /// A memtable of so many records, from a key on, every so-manieth key.
+    /// A memtable of `count` records, from a key on, every `step`th key.
     Flush { from: u32, count: u32, step: u32, deletes: bool },
-    /// Up to so many jobs.
+    /// At most this many jobs.
     Compact(usize),
     /// A job that stops after part of its range, as a crash would stop it.
     CompactPartly { share: f64 },
-    /// Two jobs at the same time, with memtables flushed between their beginnings; the second ends
-    /// first if so told.
+    /// Two jobs at the same time, with memtables flushed between their beginnings. The flag says
+    /// which ends first.
     CompactTogether { flushes: u32, second_first: bool },
-    /// Another shape.
+    /// A change of preset.
     Preset(CompactionPreset),
 }
 
@@ -114,7 +114,7 @@ impl History {
         self.tree.add(0, records);
     }
 
-    /// A pick, checked.
+    /// Picks a job and checks it.
     fn pick(&self, running: &[&Pick]) -> Option<Pick> {
         let mut shape = self.tree.shape();
         for pick in running {
@@ -147,13 +147,13 @@ impl History {
         order.into_iter().for_each(|pick| self.apply(pick));
     }
 
-    /// Jobs until nothing is left to do.
+    /// Does jobs until nothing is left to do.
     fn come_to_rest(&mut self) {
         for _ in 0..MANY {
             let Some(pick) = self.pick(&[]) else { return };
             self.apply(&pick);
         }
-        panic!("{MANY} jobs and no rest: {:?}", self.pick(&[]));
+        panic!("{MANY} jobs did not bring the policy to rest: {:?}", self.pick(&[]));
     }
 }
 
@@ -166,9 +166,9 @@ fn job(pick: &Pick) -> RunningJob {
     }
 }
 
-/// What a job has done when it is stopped: the keys below some key.
+/// Returns what a stopped job has done: the keys below some key.
 fn first_part(range: &KeyRange, share: f64) -> KeyRange {
-    let number = |key: &[u8]| u32::from_be_bytes(key.try_into().expect("a key of the model"));
+    let number = |key: &[u8]| u32::from_be_bytes(key.try_into().expect("keys of the model have 4 bytes"));
     let lo = range.lo.as_ref().map_or(0, |key| number(key));
     let hi = range.hi.as_ref().map_or(KEYS, |key| number(key));
     let cut = lo + (f64::from(hi.saturating_sub(lo)) * share) as u32;
@@ -189,8 +189,8 @@ proptest! {
         history.come_to_rest();
     }
 
-    /// Two small runs over a large tree lie below every bound in bytes, and yet they stopped
-    /// writers for ever where two were as many as level 0 may have.
+    /// Two small runs over a large tree lie below every bound in bytes. With a stop trigger of two,
+    /// they once stopped writers for ever.
     #[test]
     fn a_policy_at_rest_stops_no_writer(
         preset in presets(),
@@ -216,7 +216,7 @@ proptest! {
             history.policy = edges(history.policy);
             history.come_to_rest();
             let runs = history.tree.shape().levels[0].len();
-            prop_assert!(runs < stop, "{runs} runs stop writers, and nothing is to be done");
+            prop_assert!(runs < stop, "{runs} runs stop writers, and the policy has no job");
         }
     }
 
@@ -275,7 +275,7 @@ proptest! {
                     assert_keeps_order(&shape, &pick);
                     history.apply(&pick);
                 }
-                ManualStep::Wait => prop_assert!(false, "nothing runs that it could wait for"),
+                ManualStep::Wait => prop_assert!(false, "no job runs that it could wait for"),
                 ManualStep::Done => {
                     let here = |run: &&crate::compaction::policy::RunShape| {
                         !run.tables_in(&range, CMP).is_empty()
@@ -286,10 +286,10 @@ proptest! {
                 }
             }
         }
-        prop_assert!(false, "{MANY} steps and no end");
+        prop_assert!(false, "{MANY} steps did not finish");
     }
 
-    /// However the tree came to be: the jobs done at rest end, wake no other rule for long, and
+    /// Whatever the tree's history: the jobs done at rest end, wake no other rule for long, and
     /// leave no slice under more dead bytes than allowed.
     #[test]
     fn at_rest_jobs_end_and_no_slice_is_left_under_much(
@@ -306,7 +306,7 @@ proptest! {
                 if history.policy.preset == CompactionPreset::LazyLeveled {
                     let last = shape.level_bytes(levels - 1) as f64;
                     let all: f64 = (0..levels).map(|level| shape.level_bytes(level) as f64).sum();
-                    // Slices are as large as four tables, and few.
+                    // Slices have the size of four tables, and there are few.
                     let bound = history.policy.staging_ratio * 2.0 / (1.0 + shape.dead_share);
                     let runs = shape.levels.iter().map(Vec::len).sum::<usize>();
                     prop_assert!(
@@ -319,11 +319,10 @@ proptest! {
             assert_keeps_order(&shape, &pick);
             history.apply(&pick);
         }
-        prop_assert!(false, "{MANY} jobs and no end");
+        prop_assert!(false, "{MANY} jobs did not finish");
     }
 
-    /// However much reads pay, they find nothing more to buy in the end, and each job's price is
-    /// worth it.
+    /// However much reads pay, they run out of jobs to buy, and each job is worth its price.
     #[test]
     fn jobs_for_reads_end_when_no_run_is_too_many(
         preset in presets(),
@@ -338,7 +337,7 @@ proptest! {
             let Some((price, pick)) = history.policy.for_reads(&shape, &[], CMP) else {
                 if history.policy.preset == CompactionPreset::LazyLeveled {
                     let mut filled = shape;
-                    // Of some references nothing is left but their bounds.
+                    // Some references keep only their bounds.
                     for run in filled.levels.iter_mut().flatten() {
                         run.tables.retain(|table| table.bytes > 0);
                     }
@@ -350,11 +349,10 @@ proptest! {
             assert_keeps_order(&shape, &pick);
             history.apply(&pick);
         }
-        prop_assert!(false, "{MANY} jobs and no end");
+        prop_assert!(false, "{MANY} jobs did not finish");
     }
 
-    /// The same of scans over keys that are gone: each job is one that keeps the order, and they
-    /// end.
+    /// The same for scans over deleted keys: each job keeps the order, and the jobs end.
     #[test]
     fn jobs_for_scans_end(
         preset in presets(),
@@ -373,7 +371,7 @@ proptest! {
             assert_keeps_order(&shape, &pick);
             history.apply(&pick);
         }
-        prop_assert!(false, "{MANY} jobs and no end");
+        prop_assert!(false, "{MANY} jobs did not finish");
     }
 
     #[test]
@@ -395,6 +393,6 @@ proptest! {
             assert_keeps_order(&shape, &pick);
             history.apply(&pick);
         }
-        prop_assert!(false, "{MANY} jobs and no end");
+        prop_assert!(false, "{MANY} jobs did not finish");
     }
 }

@@ -1,7 +1,7 @@
 //! Drawn trees and what the policy does with them: see `testdata/`.
 //!
-//! A scenario is a comment (why), the preset, a drawing, commands, `----` and the answers, one for
-//! each command. `UPDATE_GOLDEN=1` writes the answers anew.
+//! A scenario is a comment (why), the preset, a drawing, commands, `----` and one answer for each
+//! command. `UPDATE_GOLDEN=1` rewrites the answers.
 
 use std::path::Path;
 
@@ -72,7 +72,7 @@ fn check(file: &str, text: &str) {
     assert_eq!(answered, text, "{file}");
 }
 
-/// The scenario with its answers.
+/// Returns the scenario with its answers.
 fn answer(scenario: &str) -> String {
     let question = scenario.split("\n----").next().expect("never empty");
     let mut policy = super::policy(CompactionPreset::LazyLeveled, 2 << 20);
@@ -111,7 +111,7 @@ fn run(policy: &Policy, drawing: &Drawing, command: &str) -> String {
             let target = words.next().and_then(|n| n.parse().ok()).expect("a depth");
             policy.idle(tree, jobs, target, CMP).as_ref().map_or("rest".to_owned(), draw_pick)
         }
-        _ => panic!("no such command: {command}"),
+        _ => panic!("unknown command: {command}"),
     }
 }
 
@@ -128,7 +128,7 @@ fn parse_policy(text: &str) -> Policy {
         Some("leveled") => CompactionPreset::Leveled,
         Some("tiered") => CompactionPreset::Tiered,
         Some("lazy") => CompactionPreset::LazyLeveled,
-        _ => panic!("no such preset: {text}"),
+        _ => panic!("unknown preset: {text}"),
     };
     let mut policy = super::policy(preset, 2 << 20);
     for word in words {
@@ -138,7 +138,7 @@ fn parse_policy(text: &str) -> Policy {
             "levels" => policy.num_levels = value as usize,
             "base" => policy.level_base = value << 20,
             "runs" => policy.staging_max_runs = value as usize,
-            _ => panic!("no such setting: {name}"),
+            _ => panic!("unknown setting: {name}"),
         }
     }
     policy

@@ -1,5 +1,5 @@
-//! A tree of integers: tables hold keys and sequence numbers, a record has a unit size, and a job
-//! is done in one step. Small enough to load a few million keys under the real policy.
+//! A tree of integers: tables hold keys and sequence numbers, each record has a unit size, and a
+//! job is one step. It is small enough to load a few million keys under the real policy.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ struct Table {
     file: Arc<File>,
     part: Range<usize>,
     lo: u32,
-    /// Excluded.
+    /// The end, excluded.
     hi: u32,
 }
 
@@ -69,13 +69,13 @@ pub struct SimTree {
     pub dead_share: DeadShare,
 }
 
-/// A key of the model, as the policy sees it.
+/// Returns a key of the model as the policy sees it.
 pub fn key(number: u32) -> Key {
     Key::from(&number.to_be_bytes()[..])
 }
 
 fn number(key: &Key) -> u32 {
-    u32::from_be_bytes(key[..].try_into().expect("a key of the model"))
+    u32::from_be_bytes(key[..].try_into().expect("keys of the model have 4 bytes"))
 }
 
 fn bounds(range: &KeyRange) -> Range<u32> {
@@ -88,7 +88,7 @@ impl Table {
         &self.file.records[self.part.clone()]
     }
 
-    /// The reference cut to `[lo, hi)`.
+    /// Returns the reference cut to `[lo, hi)`.
     fn cut(&self, to: Range<u32>) -> Option<Table> {
         let (lo, hi) = (self.lo.max(to.start), self.hi.min(to.end));
         if lo >= hi {
@@ -158,7 +158,7 @@ impl SimTree {
         self.next_id
     }
 
-    /// Files of even size.
+    /// Cuts records into files of even size.
     fn tables(&self, records: Vec<Record>) -> Vec<Table> {
         let count = records.len().div_ceil(self.table_records).max(1);
         let each = records.len().div_ceil(count).max(1);
@@ -195,23 +195,23 @@ impl SimTree {
         work
     }
 
-    /// Index, in the output level, of the run that the output joins or stands before.
+    /// Returns the index, in the output level, of the run that the output joins or stands before.
     fn place_of(&self, pick: &Pick) -> usize {
         let index_of = |id| self.levels[pick.output_level].iter().position(|run| run.id == id);
         match pick.output {
             OutputRun::New => 0,
-            OutputRun::Existing(id) => index_of(id).expect("the run exists"),
-            OutputRun::InPlace => index_of(pick.inputs[0].runs[0]).expect("the run exists"),
+            OutputRun::Existing(id) => index_of(id).expect("a pick names existing runs"),
+            OutputRun::InPlace => index_of(pick.inputs[0].runs[0]).expect("a pick names existing runs"),
         }
     }
 
-    /// Takes what the inputs hold in the range; the rest stays, as trimmed references.
+    /// Takes what the inputs hold in the range. The rest stays, as trimmed references.
     fn take_inputs(&mut self, pick: &Pick, range: &Range<u32>) -> Vec<Table> {
         let mut taken = Vec::new();
         for input in &pick.inputs {
             for id in &input.runs {
                 let run = self.levels[input.level].iter_mut().find(|run| run.id == *id);
-                taken.extend(take_range(&mut run.expect("the run exists").tables, range));
+                taken.extend(take_range(&mut run.expect("a pick names existing runs").tables, range));
             }
         }
         taken
@@ -241,7 +241,7 @@ impl SimTree {
         Work { written }
     }
 
-    /// Whether nothing in the range is older than the output.
+    /// Returns whether nothing in the range is older than the output.
     fn is_bottommost(&self, pick: &Pick, place: usize, range: &Range<u32>) -> bool {
         let same_level = match pick.output {
             OutputRun::New => &self.levels[pick.output_level][..],
@@ -265,7 +265,7 @@ impl SimTree {
         runs[place].tables = tables;
     }
 
-    /// The order invariant: newest first, for each key, and no two tables of a run overlap.
+    /// Asserts the order invariant: newest first for each key, and no two tables of a run overlap.
     pub fn assert_ordered(&self) {
         let mut oldest_seen = std::collections::HashMap::new();
         for run in self.levels.iter().flatten() {
@@ -281,7 +281,7 @@ impl SimTree {
         }
     }
 
-    /// Runs over a key, on average over the keys below `keys`.
+    /// Returns the runs over a key, on average over the keys below `keys`.
     pub fn mean_depth(&self, keys: u32) -> f64 {
         let tables = self.levels.iter().flatten().flat_map(|run| &run.tables);
         tables.map(|table| f64::from(table.hi - table.lo)).sum::<f64>() / f64::from(keys)

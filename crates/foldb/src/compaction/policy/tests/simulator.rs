@@ -18,7 +18,7 @@ struct Load {
     value_bytes: u64,
 }
 
-/// Cost of one stretch of a load, in multiples of what was written, and of what is alive.
+/// Cost of one stretch of a load, as multiples of the written bytes and of the live bytes.
 #[derive(Debug, Default)]
 struct Cost {
     write_amplification: f64,
@@ -28,16 +28,16 @@ struct Cost {
     depth_max: usize,
 }
 
-/// What it costs to come to rest after a stretch, and what is left then.
+/// What it costs to come to rest after a stretch, and the state afterwards.
 #[derive(Debug)]
 struct Rest {
-    /// Added to the write amplification of the stretch.
+    /// Adds to the write amplification of the stretch.
     write_amplification: f64,
     space: f64,
     depth_max: usize,
 }
 
-/// A generator of its own, so that a run can be repeated anywhere.
+/// A generator with fixed arithmetic, so that a run gives the same result everywhere.
 struct Random(u64);
 
 impl Random {
@@ -110,7 +110,7 @@ impl<'l> Simulation<'l> {
         self.tree.add(0, records)
     }
 
-    /// What would happen if nobody wrote any more.
+    /// Measures coming to rest, as if writes stopped now.
     fn at_rest(&self, count: u32) -> Rest {
         let mut tree = self.tree.clone();
         let mut written = 0;
@@ -128,7 +128,7 @@ impl<'l> Simulation<'l> {
         }
     }
 
-    /// Runs jobs until the policy rests; records written.
+    /// Runs jobs until the policy rests. Returns the records written.
     fn rest(&mut self) -> u64 {
         let mut written = 0;
         while let Some(pick) = self.policy.pick(&self.tree.shape(), &[], &BytewiseComparator) {
@@ -165,8 +165,8 @@ fn a_random_fill_writes_less_than_five_times_in_less_than_a_third_more_space() {
     assert!(cost.space_max < 1.3, "{cost:?}");
 }
 
-/// Whatever was done while writes came: a fill that ends leaves little above the last level, for
-/// less than one writing of all of it.
+/// After a fill ends, the policy leaves little above the last level, and the jobs write less than
+/// the whole tree once.
 #[test]
 fn a_random_fill_that_ends_comes_to_rest_in_little_space() {
     let loads = loads();
@@ -197,7 +197,7 @@ fn keys_in_rising_order_are_written_once_to_the_log_and_once_to_tables() {
     }
 }
 
-/// A thousand hot keys, forced out again and again over 2 GB of cold ones.
+/// A thousand hot keys, flushed again and again over 2 GB of cold ones.
 #[test]
 fn tiny_flushes_do_not_rewrite_the_large_levels() {
     for load in loads().into_iter().filter(|load| load.keys == 500_000) {
@@ -263,7 +263,7 @@ fn table() {
     }
 }
 
-/// What a question costs on a large tree: 1 TB in 64 MB tables, a quarter of it staged.
+/// Measures a pick on a large tree: 1 TB in 64 MB tables, a quarter of it staged.
 #[test]
 #[ignore = "prints a time"]
 fn time_of_a_pick() {
