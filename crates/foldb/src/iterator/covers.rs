@@ -1,8 +1,8 @@
 //! The range tombstones of several sources, asked key after key in either direction.
 //!
-//! Neighbouring keys mostly have the same cover, so what was found for one is kept, together with
-//! the stretch of keys that it holds for: a walk asks the sources anew only where some tombstone of
-//! theirs begins or ends. Without range tombstones there is no [`Covers`] at all.
+//! Neighbouring keys mostly have the same cover. So an answer is kept with the stretch of keys that
+//! it holds for. A walk asks the sources anew only where one of their tombstones begins or ends.
+//! Without range tombstones, no [`Covers`] is made at all.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::key::{Comparator, MAX_SEQNO, SeqNo};
 use crate::range_tombstone::{Edge, RangeTombstone, RangeTombstones};
 use crate::version::{KeyRange, OpenTables, Run, TableRef};
 
-/// Answers, for key after key, up to which sequence number it is deleted: for one reader, or for
-/// the readers at the upper ends of several stripes.
+/// Tells, key after key, up to which sequence number a key is deleted. It answers for one reader,
+/// or for the readers at the upper ends of several stripes.
 ///
 /// Live snapshots may be many, and few of their stripes have a tombstone around a given key. So a
-/// search goes from the newest stripe with one to the next older stripe with one, and passes over
-/// all in between: it takes one step more than there are such stripes, however many snapshots live.
+/// search goes from the newest stripe that has one to the next older stripe that has one. It takes
+/// one step more than there are such stripes, however many snapshots live.
 pub(crate) struct Covers {
     sources: Vec<CoverSource>,
     comparator: Arc<dyn Comparator>,
@@ -39,10 +39,11 @@ struct StripeCover {
     seqno: SeqNo,
 }
 
-/// Where range tombstones come from.
+/// A source of range tombstones.
 pub(crate) enum CoverSource {
     Memtable(Arc<RangeTombstones>),
-    /// The tables of a run that have some, in key order; opened as a walk reaches them.
+    /// The tables of a run that have range tombstones, in key order. Each is opened when a walk
+    /// reaches it.
     Run {
         refs: Vec<TableRef>,
         tables: Arc<OpenTables>,
@@ -50,7 +51,7 @@ pub(crate) enum CoverSource {
 }
 
 impl CoverSource {
-    /// The range tombstones of a run within a range; `None` if there are none.
+    /// Returns the range tombstones of a run within a range, or `None` if there are none.
     pub(crate) fn of_run(
         run: &Run,
         range: &KeyRange,
@@ -62,7 +63,7 @@ impl CoverSource {
         (!refs.is_empty()).then(|| CoverSource::Run { refs, tables: Arc::clone(tables) })
     }
 
-    /// The cover of `key` for a reader.
+    /// Finds the cover of `key` for a reader.
     fn search(
         &self,
         comparator: &dyn Comparator,
@@ -125,7 +126,7 @@ impl CoverSource {
 }
 
 impl Covers {
-    /// For readers at these sequence numbers, oldest first; `None` without sources.
+    /// Answers for readers at these sequence numbers, oldest first. Returns `None` without sources.
     pub(crate) fn new(
         sources: Vec<CoverSource>,
         readers: impl IntoIterator<Item = SeqNo>,
@@ -146,24 +147,22 @@ impl Covers {
         })
     }
 
-    /// The cover of a key for the newest reader; 0 for none.
+    /// Returns the cover of a key for the newest reader; 0 for none.
     ///
-    /// # Errors
-    /// Those of opening a table.
+    /// # Errors Errors of opening a table.
     #[inline]
     pub(crate) fn of(&mut self, key: &[u8]) -> Result<SeqNo> {
         Ok(self.stripes(key)?.first().map_or(0, |newest| newest.seqno))
     }
 
-    /// Between which edges all keys have the cover of the one asked for last.
+    /// Returns the edges between which all keys have the cover of the last key asked.
     pub(crate) fn fragment(&self) -> (&Edge, &Edge) {
         (&self.start, &self.end)
     }
 
-    /// The newest tombstone around a key in one stripe; 0 for none.
+    /// Returns the newest tombstone around a key in one stripe; 0 for none.
     ///
-    /// # Errors
-    /// Those of opening a table.
+    /// # Errors Errors of opening a table.
     pub(crate) fn in_stripe(&mut self, key: &[u8], stripe: usize) -> Result<SeqNo> {
         let covers = self.stripes(key)?;
         let at = covers.partition_point(|cover| cover.stripe > stripe);
@@ -171,10 +170,9 @@ impl Covers {
         Ok(here.map_or(0, |cover| cover.seqno))
     }
 
-    /// The newest stripe with a tombstone around a key.
+    /// Returns the newest stripe with a tombstone around a key.
     ///
-    /// # Errors
-    /// Those of opening a table.
+    /// # Errors Errors of opening a table.
     pub(crate) fn newest_stripe(&mut self, key: &[u8]) -> Result<Option<usize>> {
         Ok(self.stripes(key)?.first().map(|newest| newest.stripe))
     }
@@ -193,7 +191,7 @@ impl Covers {
         let comparator = &**comparator;
         covers.clear();
         let (mut from, mut to) = (Edge::Lowest, Edge::Highest);
-        // If a source fails, what was kept holds for no key.
+        // If a source fails, the kept answer holds for no key.
         (*start, *end) = (Edge::Highest, Edge::Highest);
         let mut narrow = |a: &Edge, b: &Edge| {
             if from.compare(comparator, a).is_lt() {
@@ -221,10 +219,9 @@ impl Covers {
         Ok(())
     }
 
-    /// All tombstones between two edges, clipped to them, in no order.
+    /// Returns all tombstones between two edges, clipped to them, in no order.
     ///
-    /// # Errors
-    /// Those of opening a table.
+    /// # Errors Errors of opening a table.
     pub(crate) fn between(&self, start: &Edge, end: &Edge) -> Result<Vec<RangeTombstone>> {
         let mut all = Vec::new();
         for source in &self.sources {

@@ -1,12 +1,12 @@
 //! Several sorted sources as one: a loser tree keyed on an 8-byte prefix.
 //!
-//! Each inner node of the tree remembers the loser of the match played there, so that after the
-//! winner moved, one match per level of the tree finds the next winner (Knuth, TAOCP 5.4.1). Most
-//! matches are decided by the first eight bytes of the key, which lie beside the tree; only ties
-//! look at the keys themselves.
+//! Each inner node of the tree remembers the loser of its match. So after the winner moves, one
+//! match per level of the tree finds the next winner (Knuth, TAOCP 5.4.1). The first eight bytes of
+//! the key decide most matches, and they lie beside the tree. Only ties look at the keys
+//! themselves.
 //!
-//! Sources are given newest first; of two records with the same key and sequence number the newer
-//! source's comes first.
+//! Sources are given newest first. Of two records with the same key and sequence number, the record
+//! of the newer source comes first.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -25,7 +25,7 @@ use crate::value::Value;
 /// A cursor over the union of its sources. After an error it stands on no record.
 pub(crate) struct MergingCursor {
     sources: Vec<Source>,
-    /// What the matches look at first, one per source.
+    /// What matches compare first, one per source.
     heads: SmallVec<[Head; FEW]>,
     /// `tree[0]` is the winner; `tree[i]` the loser of the match at inner node `i`.
     tree: SmallVec<[u32; FEW]>,
@@ -35,26 +35,26 @@ pub(crate) struct MergingCursor {
     effort: Effort,
 }
 
-/// What a cursor did that more sources make dearer.
+/// Work of a cursor that grows with the number of sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Effort {
-    /// Positionings of all sources.
+    /// Times that all sources were positioned.
     pub(crate) seeks: u64,
     /// Moves to the next record of several sources.
     pub(crate) steps: u64,
-    /// Keys of tables, of many in a row, that were passed because they are gone.
+    /// Deleted keys of tables that a walk passed in long runs.
     pub(crate) gone: u64,
 }
 
-/// Sources that most cursors have no more of: what is kept about each is then in the cursor itself.
+/// Most cursors have at most this many sources: then their state lies inside the cursor.
 const FEW: usize = 8;
 
 /// The front of a source.
 #[derive(Clone, Copy, Debug)]
 struct Head {
-    /// Where the source stands, as far as eight bytes can say: of two heads the one with the
-    /// smaller rank wins, whatever the direction; equal ranks decide nothing. It is made of the
-    /// first bytes of the key, and the largest for a source at its end.
+    /// Position of the source, as far as eight bytes can tell: the first bytes of its key. In
+    /// either direction the head with the smaller rank wins; equal ranks decide nothing. A source
+    /// at its end has the largest rank.
     rank: u64,
     valid: bool,
 }
@@ -70,7 +70,7 @@ enum Direction {
 
 impl MergingCursor {
     pub(crate) fn new(mut sources: Vec<Source>, comparator: Arc<dyn Comparator>) -> MergingCursor {
-        // One value at a time is asked for, however many sources stand on large ones.
+        // Only one value at a time is needed, however many sources stand on large ones.
         if sources.len() > 1 {
             sources.iter_mut().for_each(Source::set_values_aside);
         }
@@ -85,7 +85,7 @@ impl MergingCursor {
         }
     }
 
-    /// What was done since it was last asked.
+    /// Returns the work since the caller last reset it.
     #[inline]
     pub(crate) fn effort(&mut self) -> &mut Effort {
         &mut self.effort
@@ -99,7 +99,7 @@ impl MergingCursor {
         }
     }
 
-    /// The memtable, if it is the only source. It may be moved directly: nothing is merged.
+    /// Returns the memtable if it is the only source. The caller may move it directly.
     #[inline]
     pub(crate) fn only_memtable(&mut self) -> Option<&mut MemtableCursor> {
         match &mut self.sources[..] {
@@ -118,10 +118,9 @@ impl MergingCursor {
         self.sources[self.winner()].header()
     }
 
-    /// Has the record's value there, which is asked for next.
+    /// Fetches the record's value, which the caller asks for next.
     ///
-    /// # Errors
-    /// `Corruption`, `Io`.
+    /// # Errors `Corruption`, `Io`.
     #[inline]
     pub(crate) fn hold_value(&mut self) -> Result<()> {
         let winner = self.winner();
@@ -131,7 +130,7 @@ impl MergingCursor {
         }
     }
 
-    /// The record's value, after [`MergingCursor::hold_value`].
+    /// Returns the record's value, after [`MergingCursor::hold_value`].
     #[inline]
     pub(crate) fn value(&self) -> ValueBytes<'_> {
         self.sources[self.winner()].value()
@@ -142,11 +141,10 @@ impl MergingCursor {
         self.sources[self.winner()].pinned_value()
     }
 
-    /// Makes `value` the record's: what [`MergingCursor::pinned_value`] answers, written where it
-    /// is kept. Nothing need be held before.
+    /// Writes the record's value to `value`. Equals [`MergingCursor::pinned_value`], and needs no
+    /// [`MergingCursor::hold_value`] before.
     ///
-    /// # Errors
-    /// As [`MergingCursor::hold_value`].
+    /// # Errors As [`MergingCursor::hold_value`].
     #[inline]
     pub(crate) fn copy_value_to(&mut self, value: &mut Value) -> Result<()> {
         let winner = self.winner();
@@ -156,7 +154,7 @@ impl MergingCursor {
         }
     }
 
-    /// Whether the order is that of the bytes.
+    /// Returns whether keys are ordered by their bytes.
     #[inline]
     pub(crate) fn is_bytewise(&self) -> bool {
         self.bytewise
@@ -170,7 +168,8 @@ impl MergingCursor {
         self.position(Direction::Backward, Source::seek_to_last)
     }
 
-    /// To the newest record of the first key at or above `key`; moves forward from there.
+    /// Moves to the newest record of the first key at or above `key`. The cursor moves forward from
+    /// there.
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
         self.direction = Direction::Forward;
         self.effort.seeks += 1;
@@ -194,12 +193,13 @@ impl MergingCursor {
         Ok(())
     }
 
-    /// To the oldest record of the last key below `key`; moves backward from there.
+    /// Moves to the oldest record of the last key below `key`. The cursor moves backward from
+    /// there.
     pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         self.position(Direction::Backward, |source| source.seek_before(key))
     }
 
-    /// To the next record. Only after a forward positioning.
+    /// Moves to the next record. Allowed only after a forward positioning.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
         debug_assert_eq!(self.direction, Direction::Forward);
@@ -215,8 +215,8 @@ impl MergingCursor {
         Ok(())
     }
 
-    /// Moves the source under the cursor behind the rest of `key`, on which it stands. Only after a
-    /// forward positioning.
+    /// Moves the source under the cursor behind the rest of `key`, on which it stands. Allowed only
+    /// after a forward positioning.
     #[inline]
     pub(crate) fn next_key_of_source(&mut self, key: &[u8]) -> Result<()> {
         debug_assert_eq!(self.direction, Direction::Forward);
@@ -229,9 +229,9 @@ impl MergingCursor {
         Ok(())
     }
 
-    /// Moves on from records that no reader at `seqno` sees any more, as far as sources tell that
-    /// at once: those of a table under a range delete up to `cover`, in the fragment between these
-    /// edges, and runs of a memtable's keys that are gone where no other source has any. Whether it
+    /// Skips records that no reader at `seqno` sees, as far as a source knows them at once. A table
+    /// skips those that a range delete up to `cover` deletes in the fragment between these edges. A
+    /// memtable skips runs of deleted keys that no other source has. Returns whether the cursor
     /// moved.
     #[cold]
     pub(crate) fn pass_gone(
@@ -269,7 +269,7 @@ impl MergingCursor {
         Ok(true)
     }
 
-    /// The key that comes first, in the cursor's direction, of all sources but one.
+    /// Returns the key that comes first, in the cursor's direction, in all sources but one.
     fn next_of_others(&self, winner: usize) -> Option<&[u8]> {
         let others = self.sources.iter().enumerate().filter(|(index, _)| *index != winner);
         let keys = others.map(|(_, source)| source).filter(|source| source.valid());
@@ -281,8 +281,8 @@ impl MergingCursor {
         }
     }
 
-    /// How many records the source under the cursor may have of the key, as far as it can tell: a
-    /// memtable counts them.
+    /// Returns how many records the source under the cursor may have of the key. A memtable counts
+    /// them; a run says 1.
     #[inline]
     pub(crate) fn records_of_key(&self) -> usize {
         match &self.sources[self.winner()] {
@@ -291,7 +291,7 @@ impl MergingCursor {
         }
     }
 
-    /// To the previous record. Only after a backward positioning.
+    /// Moves to the previous record. Allowed only after a backward positioning.
     #[inline]
     pub(crate) fn prev(&mut self) -> Result<()> {
         debug_assert_eq!(self.direction, Direction::Backward);
@@ -329,14 +329,14 @@ impl MergingCursor {
         Ok(())
     }
 
-    /// After an error the cursor stands on no record until it is positioned anew.
+    /// Takes the cursor off its record after an error, until it is positioned anew.
     #[cold]
     fn fail(&mut self, error: Error) -> Error {
         self.heads.fill(ENDED);
         error
     }
 
-    /// Takes a source's head from its cursor.
+    /// Refreshes a source's head from its cursor.
     #[inline]
     fn refresh(&mut self, index: usize) {
         let source = &self.sources[index];
@@ -352,7 +352,7 @@ impl MergingCursor {
         };
     }
 
-    /// Plays every match. The leaves are nodes `n..2n`, the parent of node `i` is `i / 2`.
+    /// Plays every match. The leaves are nodes `n..2n`; the parent of node `i` is `i / 2`.
     fn play_all(&mut self) {
         let count = self.sources.len();
         if count < 2 {
@@ -372,7 +372,7 @@ impl MergingCursor {
         self.tree[0] = winners[1];
     }
 
-    /// After source `index` moved: plays its matches up to the root.
+    /// Plays the matches of source `index` up to the root, after the source moved.
     #[inline]
     fn replay(&mut self, index: usize) {
         self.refresh(index);
@@ -387,7 +387,7 @@ impl MergingCursor {
         self.tree[0] = winner;
     }
 
-    /// Whether source `a`'s record comes before source `b`'s, in the cursor's direction.
+    /// Returns whether source `a`'s record comes before source `b`'s, in the cursor's direction.
     #[inline]
     fn beats(&self, a: u32, b: u32) -> bool {
         let (head_a, head_b) = (self.heads[a as usize], self.heads[b as usize]);
@@ -409,7 +409,7 @@ impl MergingCursor {
         }
     }
 
-    /// Order of two records in the forward direction; never equal.
+    /// Compares two records in the forward direction. They are never equal.
     fn compare_records(&self, a: u32, b: u32) -> Ordering {
         let (left, right) = (&self.sources[a as usize], &self.sources[b as usize]);
         let keys = if self.bytewise {
@@ -421,7 +421,7 @@ impl MergingCursor {
     }
 }
 
-/// What a memtable's cursor is told of a range delete; `None` where there is none.
+/// Returns what a memtable's cursor needs to know of a range delete, or `None` where there is none.
 fn memtable_cover<'a>(seqno: SeqNo, (from, to): (&'a Edge, &'a Edge)) -> Option<Cover<'a>> {
     let from = match from {
         Edge::Lowest => Bound::Unbounded,

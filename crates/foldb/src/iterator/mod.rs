@@ -1,7 +1,7 @@
 //! Cursors over records, from one source to the whole database.
 //!
-//! Records come in the order (key ascending, seqno descending) in every cursor here, and backwards
-//! in exactly the reverse of it. [`Iter`] alone knows of visibility and folds.
+//! Every cursor here yields records in one order: key ascending, seqno descending. Backwards, it
+//! yields exactly the reverse. Only [`Iter`] knows visibility and folds.
 
 mod covers;
 mod merging;

@@ -13,31 +13,31 @@ use crate::value::EntryValue;
 use crate::value::Value;
 use crate::version::{KeyRange, OpenTables, Run, TableRef, Upper};
 
-/// Records of a run, and of nothing outside its tables' bounds (H1). Tables are opened as the
-/// cursor reaches them.
+/// Yields the records of a run, and nothing outside its tables' bounds (H1). It opens each table
+/// when it reaches it.
 pub(crate) struct RunCursor {
     run: Arc<Run>,
-    /// Which of its tables may have records in the range, in key order.
+    /// Indexes of the run's tables that may have records in the range, in key order.
     range: Range<usize>,
     tables: Arc<OpenTables>,
     comparator: Arc<dyn Comparator>,
     options: CursorOptions,
-    /// Whether large values are let go of until they are asked for.
+    /// Whether the cursor releases large values until they are asked for.
     sets_aside: bool,
-    /// The table the cursor is in, counted in the range; meaningful while `current` is there.
+    /// Index of the current table in the range. It means something only while `current` is set.
     index: usize,
-    /// In a box so that sources are small and are moved cheaply.
+    /// Boxed so that sources are small and cheap to move.
     current: Option<Box<TableCursor>>,
     /// Whether records of the current table may lie above its upper bound.
     cut: bool,
-    /// Whether the cursor stands on a record, inside its table's bounds. Every move begins by
-    /// clearing it, so that a failed one leaves the cursor on none.
+    /// Whether the cursor stands on a record inside its table's bounds. Every move begins by
+    /// clearing it, so a failed move leaves the cursor on no record.
     valid: bool,
 }
 
 impl RunCursor {
-    /// A cursor over the tables of `run` that have records in `range`. It is not confined to the
-    /// range.
+    /// Makes a cursor over the tables of `run` that have records in `range`. The cursor may also
+    /// show records of these tables outside the range.
     pub(crate) fn new(
         run: &Arc<Run>,
         range: &KeyRange,
@@ -74,13 +74,13 @@ impl RunCursor {
         self.cursor().header()
     }
 
-    /// See [`TableCursor::set_values_aside`]. To be asked for before the first move.
+    /// Sets values aside, as [`TableCursor::set_values_aside`] says. Call it before the first move.
     pub(crate) fn set_values_aside(&mut self) {
         debug_assert!(self.current.is_none(), "the cursor was moved before");
         self.sets_aside = true;
     }
 
-    /// See [`TableCursor::hold_value`].
+    /// Fetches the value: see [`TableCursor::hold_value`].
     #[inline]
     pub(crate) fn hold_value(&mut self) -> Result<()> {
         self.cursor_mut().hold_value()
@@ -96,7 +96,7 @@ impl RunCursor {
         self.cursor().pinned_value()
     }
 
-    /// See [`TableCursor::entry_value`].
+    /// Returns the value: see [`TableCursor::entry_value`].
     #[inline]
     pub(crate) fn entry_value(&self) -> EntryValue<'_> {
         self.cursor().entry_value()
@@ -112,14 +112,14 @@ impl RunCursor {
         self.enter_backward(self.refs().len())
     }
 
-    /// To the newest record of the first key at or above `key`.
+    /// Moves to the newest record of the first key at or above `key`.
     #[cfg(test)]
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
         if self.approach(key)? { self.seek_in_block(key) } else { Ok(()) }
     }
 
-    /// The first half of a seek: to the block that the key belongs in, which is asked for. Whether
-    /// there is a second half, [`RunCursor::seek_in_block`], to do.
+    /// Does the first half of a seek: asks for the block that the key belongs in. Returns whether
+    /// the second half, [`RunCursor::seek_in_block`], has work to do.
     pub(crate) fn approach(&mut self, key: &[u8]) -> Result<bool> {
         self.valid = false;
         let comparator = &*self.comparator;
@@ -136,7 +136,7 @@ impl RunCursor {
         Ok(true)
     }
 
-    /// The second half of a seek, after an approach to the same key.
+    /// Does the second half of a seek, after an approach to the same key.
     pub(crate) fn seek_in_block(&mut self, key: &[u8]) -> Result<()> {
         self.cursor_mut().seek_in_block(key)?;
         self.settle_forward()
@@ -169,8 +169,9 @@ impl RunCursor {
         self.settle_backward()
     }
 
-    /// Moves out of the fragment between two edges, around the record it stands on, all of which is
-    /// deleted up to `cover`: as far as the table has nothing newer. Whether it moved.
+    /// Moves out of the fragment between two edges, around the current record. Everything there is
+    /// deleted up to `cover`. It moves as far as the table has nothing newer, and returns whether
+    /// it moved.
     pub(crate) fn pass_covered(
         &mut self,
         way: Way,
@@ -189,7 +190,7 @@ impl RunCursor {
                     self.seek_in_block(key)?;
                 }
             }
-            // What follows a key only the table itself knows.
+            // Only the table itself knows what follows a key.
             (Way::Forward, _, Edge::Behind(key)) if table.hi.admits(&*comparator, key) => {
                 if self.key() == &**key {
                     return Ok(false);
@@ -219,7 +220,7 @@ impl RunCursor {
         Ok(true)
     }
 
-    /// To the first record of table `index`, or of the next one that has any.
+    /// Moves to the first record of table `index`, or of the next table that has any.
     fn enter_forward(&mut self, mut index: usize) -> Result<()> {
         while self.refs().get(index).is_some_and(|table| table.file.entries == 0) {
             index += 1;
@@ -234,7 +235,7 @@ impl RunCursor {
         self.settle_forward()
     }
 
-    /// To the last record of the table before `end`, or of the one before that.
+    /// Moves to the last record of the table before `end`, or of an earlier one.
     fn enter_backward(&mut self, mut end: usize) -> Result<()> {
         while end > 0 && self.refs()[end - 1].file.entries == 0 {
             end -= 1;
@@ -253,7 +254,7 @@ impl RunCursor {
         self.settle_backward()
     }
 
-    /// After a move forward: moves on to the next table when this one is at its end.
+    /// Completes a move forward: enters the next table when this one is at its end.
     #[inline]
     fn settle_forward(&mut self) -> Result<()> {
         let cursor = self.cursor();
@@ -266,7 +267,7 @@ impl RunCursor {
         self.enter_forward(self.index + 1)
     }
 
-    /// After a move backward: moves on to the table before when this one is at its start.
+    /// Completes a move backward: enters the table before when this one is at its start.
     #[inline]
     fn settle_backward(&mut self) -> Result<()> {
         let cursor = self.cursor();
@@ -295,7 +296,7 @@ impl RunCursor {
         Ok(self.cursor_mut())
     }
 
-    /// The tables, in key order. Some may have range tombstones only.
+    /// Returns the tables, in key order. Some may have range tombstones only.
     #[inline]
     fn refs(&self) -> &[TableRef] {
         &self.run.tables[self.range.clone()]

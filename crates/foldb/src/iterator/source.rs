@@ -8,11 +8,11 @@ use crate::key::RecordHeader;
 use crate::memtable;
 use crate::value::Value;
 
-/// Hidden records of a key that a walk steps over before it seeks instead: a seek costs as much as
-/// some dozen steps.
+/// Most hidden records of a key that a walk steps over before it seeks instead. A seek costs about
+/// as much as a few dozen steps.
 pub(crate) const MAX_HIDDEN: usize = 16;
 
-/// A cursor over one source. Keys and values are valid until it moves.
+/// A cursor over one source. Keys and values are valid until the cursor moves.
 #[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each iterator")]
 pub(crate) enum Source {
     Memtable(MemtableCursor),
@@ -44,14 +44,14 @@ impl Source {
         }
     }
 
-    /// Lets go of large values until [`Source::hold_value`] asks for them.
+    /// Releases large values until [`Source::hold_value`] asks for them.
     pub(crate) fn set_values_aside(&mut self) {
         if let Source::Run(cursor) = self {
             cursor.set_values_aside();
         }
     }
 
-    /// Has the value there, for [`Source::value`] and [`Source::pinned_value`].
+    /// Fetches the value, for [`Source::value`] and [`Source::pinned_value`].
     #[inline]
     pub(crate) fn hold_value(&mut self) -> Result<()> {
         match self {
@@ -60,7 +60,7 @@ impl Source {
         }
     }
 
-    /// The value's bytes, uncopied but for those that may change.
+    /// Returns the value's bytes. Only those that may change are copied.
     #[inline]
     pub(crate) fn value(&self) -> ValueBytes<'_> {
         match self {
@@ -69,7 +69,7 @@ impl Source {
         }
     }
 
-    /// The value, pinned where it lies.
+    /// Returns the value, pinned where it lies.
     #[inline]
     pub(crate) fn pinned_value(&self) -> Value {
         match self {
@@ -78,10 +78,9 @@ impl Source {
         }
     }
 
-    /// Makes `value` the record's: what [`Source::pinned_value`] answers, written where it is kept.
+    /// Writes the record's value to `value`. Equals [`Source::pinned_value`].
     ///
-    /// # Errors
-    /// As [`Source::hold_value`].
+    /// # Errors As [`Source::hold_value`].
     #[inline]
     pub(crate) fn copy_value_to(&mut self, value: &mut Value) -> Result<()> {
         match self {
@@ -110,12 +109,12 @@ impl Source {
         Ok(())
     }
 
-    /// The first half of a seek to the newest record of the first key at or above `key`: finds the
-    /// memory in which it lies, and asks for it. Whether [`Source::finish_seek`] has something to
-    /// do.
+    /// Does the first half of a seek to the newest record of the first key at or above `key`: finds
+    /// the memory where the record lies, and prefetches it. Returns whether [`Source::finish_seek`]
+    /// has work to do.
     ///
-    /// Done for all sources before the second half of any, their cache misses are waited for
-    /// together.
+    /// A caller runs this half for all sources before the second half of any. So their cache misses
+    /// overlap.
     pub(crate) fn approach(&mut self, key: &[u8]) -> Result<bool> {
         match self {
             Source::Memtable(cursor) => {
@@ -126,7 +125,7 @@ impl Source {
         }
     }
 
-    /// The second half of a seek, after [`Source::approach`] of the same key.
+    /// Does the second half of a seek, after [`Source::approach`] of the same key.
     pub(crate) fn finish_seek(&mut self, key: &[u8]) -> Result<()> {
         match self {
             Source::Memtable(cursor) => cursor.land(),
@@ -135,7 +134,7 @@ impl Source {
         Ok(())
     }
 
-    /// To the oldest record of the last key below `key`.
+    /// Moves to the oldest record of the last key below `key`.
     pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         match self {
             Source::Memtable(cursor) => cursor.seek_before(key),
@@ -153,8 +152,9 @@ impl Source {
         Ok(())
     }
 
-    /// Behind all records of `key`, on one of which it stands. A memtable knows the way; a run
-    /// steps over a few, then seeks what follows the key, if the comparator says what that is.
+    /// Moves behind all records of `key`, on one of which the cursor stands. A memtable knows the
+    /// way. A run steps over a few records, then seeks the key's successor, if the comparator knows
+    /// it.
     pub(crate) fn next_key(&mut self, key: &[u8], bytewise: bool) -> Result<()> {
         let cursor = match self {
             Source::Memtable(cursor) => {

@@ -1,7 +1,8 @@
-//! The iterator users see: one entry a key, folded, as of one moment.
+//! The iterator that users see: one folded entry per key, as of one moment.
 //!
-//! Forwards, the records of a key come newest first and the chain ends at its base; backwards they
-//! come oldest first and a base replaces what was collected. Both end in the same fold.
+//! Forwards, the records of a key come newest first and the chain ends at its base. Backwards, they
+//! come oldest first and a base replaces the records collected before it. Both directions end in
+//! the same fold.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -30,16 +31,16 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// A range of keys as owned bounds.
+    /// Makes owned bounds from a range of keys.
     pub(crate) fn of(range: &impl AsKeyRange) -> Bounds {
         let (lower, upper) = range.key_bounds();
         Bounds { lower: lower.map(<[u8]>::to_vec), upper: upper.map(<[u8]>::to_vec) }
     }
 
-    /// The keys that begin with a prefix, in the order of the bytes.
+    /// Returns the bounds of the keys that begin with a prefix, in the order of the bytes.
     pub(crate) fn of_prefix(prefix: &[u8]) -> Bounds {
-        // The first key behind them: the prefix without its trailing 0xff bytes, its last byte
-        // raised.
+        // The first key behind them is the prefix without its trailing 0xff bytes, with its last
+        // byte raised.
         let mut end = prefix.to_vec();
         while end.last() == Some(&0xff) {
             end.pop();
@@ -59,7 +60,7 @@ impl Bounds {
     }
 }
 
-/// What an iterator is made of.
+/// The parts of an iterator.
 pub(crate) struct VisibleParts {
     pub(crate) records: MergingCursor,
     /// The range tombstones of the same sources, if they have any.
@@ -67,32 +68,32 @@ pub(crate) struct VisibleParts {
     pub(crate) seqno: SeqNo,
     pub(crate) bounds: Bounds,
     pub(crate) comparator: Arc<dyn Comparator>,
-    /// The operators known now, whenever it is asked: one that was registered after the iterator
-    /// was made folds too.
+    /// The operators that are registered at the moment of a fold. An operator that was registered
+    /// after the iterator was made folds too.
     pub(crate) resolver: CachedResolver,
-    /// Finds separated values, if there may be any.
+    /// Reads separated values, if there may be any.
     pub(crate) values: Option<ValueReader>,
-    /// Whatever must live as long as the iterator; told what it did.
+    /// Keeps alive what the iterator reads, and receives its effort.
     pub(crate) reader: Arc<dyn Payee>,
     pub(crate) totals: Arc<Totals>,
-    /// Counts what the iterator costs, if somebody asks.
+    /// Counts the iterator's cost, if the caller asked for a report.
     pub(crate) report: Option<ReadReport>,
 }
 
-/// Who is told what iterators do.
+/// Receives the effort of iterators.
 pub(crate) trait Payee: Send + Sync {
-    /// So much was done since the last time.
+    /// Receives the effort since the last call.
     fn pay(&self, effort: Effort);
 }
 
-/// Seeks after which an iterator that lives on tells of them.
+/// A long-lived iterator reports its effort after this many seeks.
 const SEEKS_BETWEEN_PAYMENTS: u64 = 1024;
 
-/// Keys found gone, one after the other, before the walk looks for a way past many at once.
+/// Deleted keys in a row after which the walk tries to skip many at once.
 const FEW_ABSENT: usize = if cfg!(test) { 2 } else { 8 };
 
 impl VisibleParts {
-    /// Tells what was done.
+    /// Reports the effort since the last time.
     fn settle_account(&mut self) {
         let effort = std::mem::take(self.records.effort());
         self.reader.pay(effort);
@@ -108,11 +109,11 @@ impl Drop for VisibleParts {
 /// A cursor over the entries of a key range, in both directions.
 ///
 /// It starts before the first entry; position it with one of the `seek` calls. It shows the
-/// database as it was when it was made, and keeps it alive.
+/// database as it was when the iterator was made, and keeps that state alive.
 ///
-/// As a Rust iterator it yields `(key, value)` pairs forwards from where it stands (from the first
-/// entry if it was never positioned). An entry whose merge failed is an error of its own; iteration
-/// goes on behind it.
+/// As a Rust iterator it yields `(key, value)` pairs forwards from its position, or from the first
+/// entry if it was never positioned. An entry whose merge failed is an error of its own, and
+/// iteration continues behind it.
 ///
 /// # Example
 /// ```
@@ -134,7 +135,7 @@ impl Drop for VisibleParts {
 pub struct Iter {
     parts: VisibleParts,
     state: State,
-    /// Whether the entry under the cursor was handed out by `Iterator::next`.
+    /// Whether `Iterator::next` returned the entry under the cursor already.
     yielded: bool,
     key: Vec<u8>,
     value: Result<Value>,
@@ -146,11 +147,11 @@ pub struct Iter {
 enum State {
     /// Never positioned.
     Fresh,
-    /// Stands on an entry; the records stand behind it.
+    /// Stands on an entry; the merging cursor stands behind its records.
     Forward,
-    /// Stands on an entry; the records stand before it.
+    /// Stands on an entry; the merging cursor stands before its records.
     Backward,
-    /// Ran off either end, or failed to read: nothing but a seek leads back.
+    /// Ran off either end, or failed to read. Only a seek leads back.
     Exhausted,
 }
 
@@ -167,10 +168,9 @@ impl Iter {
         }
     }
 
-    /// To the first entry. Each positioning call answers whether there is one.
+    /// Moves to the first entry. Each positioning call returns whether there is an entry.
     ///
-    /// # Errors
-    /// `Corruption` or `Io` when a table cannot be read.
+    /// # Errors `Corruption` or `Io` when a table cannot be read.
     pub fn seek_to_first(&mut self) -> Result<bool> {
         self.state = State::Exhausted;
         match self.parts.bounds.lower.clone() {
@@ -181,10 +181,9 @@ impl Iter {
         self.find_forward()
     }
 
-    /// To the last entry.
+    /// Moves to the last entry.
     ///
-    /// # Errors
-    /// As [`Iter::seek_to_first`].
+    /// # Errors As [`Iter::seek_to_first`].
     pub fn seek_to_last(&mut self) -> Result<bool> {
         self.state = State::Exhausted;
         match self.parts.bounds.upper.clone() {
@@ -195,11 +194,10 @@ impl Iter {
         self.find_backward()
     }
 
-    /// To the first entry at or above `key`.
+    /// Moves to the first entry at or above `key`.
     ///
-    /// # Errors
-    /// As [`Iter::seek_to_first`]; `InvalidArgument` for a key that the comparator cannot compare,
-    /// and the iterator stays where it is.
+    /// # Errors As [`Iter::seek_to_first`]. `InvalidArgument` for a key that the comparator cannot
+    /// compare; the iterator then stays where it is.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         self.check_key(key)?;
@@ -214,10 +212,9 @@ impl Iter {
         self.find_forward()
     }
 
-    /// To the last entry at or below `key`.
+    /// Moves to the last entry at or below `key`.
     ///
-    /// # Errors
-    /// As [`Iter::seek`].
+    /// # Errors As [`Iter::seek`].
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         self.check_key(key)?;
@@ -236,10 +233,9 @@ impl Iter {
         check_key(&*self.parts.comparator, key)
     }
 
-    /// To the next entry; from a fresh iterator, to the first.
+    /// Moves to the next entry; from a fresh iterator, to the first.
     ///
-    /// # Errors
-    /// As [`Iter::seek_to_first`].
+    /// # Errors As [`Iter::seek_to_first`].
     pub fn advance(&mut self) -> Result<bool> {
         match std::mem::replace(&mut self.state, State::Exhausted) {
             State::Fresh => return self.seek_to_first(),
@@ -253,10 +249,9 @@ impl Iter {
         self.find_forward()
     }
 
-    /// To the previous entry; from a fresh iterator, to the last.
+    /// Moves to the previous entry; from a fresh iterator, to the last.
     ///
-    /// # Errors
-    /// As [`Iter::seek_to_first`].
+    /// # Errors As [`Iter::seek_to_first`].
     pub fn retreat(&mut self) -> Result<bool> {
         match std::mem::replace(&mut self.state, State::Exhausted) {
             State::Fresh => return self.seek_to_last(),
@@ -267,43 +262,40 @@ impl Iter {
         self.find_backward()
     }
 
-    /// Whether the iterator stands on an entry.
+    /// Returns whether the iterator stands on an entry.
     #[inline]
     pub fn valid(&self) -> bool {
         matches!(self.state, State::Forward | State::Backward)
     }
 
-    /// The key under the cursor.
+    /// Returns the key under the cursor.
     ///
-    /// # Panics
-    /// When the iterator is not [`Iter::valid`].
+    /// # Panics When the iterator is not [`Iter::valid`].
     #[inline]
     pub fn key(&self) -> &[u8] {
         assert!(self.valid(), "the iterator stands on no entry");
         &self.key
     }
 
-    /// The value under the cursor.
+    /// Returns the value under the cursor.
     ///
-    /// # Errors
-    /// `MergeFailed` when this key's merge failed, `Corruption` or `Io` when its value lies in a
-    /// value segment that cannot be read; the iterator can move on.
+    /// # Errors `MergeFailed` when this key's merge failed. `Corruption` or `Io` when the value
+    /// lies in a value segment that cannot be read. The iterator can still move on.
     ///
-    /// # Panics
-    /// When the iterator is not [`Iter::valid`].
+    /// # Panics When the iterator is not [`Iter::valid`].
     #[inline]
     pub fn value(&self) -> Result<&Value> {
         assert!(self.valid(), "the iterator stands on no entry");
         self.value.as_ref().map_err(Error::clone)
     }
 
-    /// The entries backwards, from where the iterator stands (from the last if it was never
-    /// positioned).
+    /// Returns the entries backwards from the current position, or from the last entry if the
+    /// iterator was never positioned.
     pub fn reversed(self) -> Reversed {
         Reversed(self)
     }
 
-    /// Folds keys from the records' position on until one is there to be seen.
+    /// Folds keys from the cursor's position on until one is visible.
     fn find_forward(&mut self) -> Result<bool> {
         if self.parts.records.only_memtable().is_some() {
             return self.find_in_memtable(State::Forward);
@@ -331,8 +323,8 @@ impl Iter {
         Ok(false)
     }
 
-    /// Takes the value of the record under the cursor, if that is all there is to the key, and
-    /// moves behind the key: then no chain need be made. Whether it did.
+    /// Takes the value of the record under the cursor if the record is the key's whole visible
+    /// chain, and moves behind the key. Then no chain is needed. Returns whether it took the value.
     #[inline]
     fn take_plain(&mut self) -> Result<bool> {
         let records = &mut self.parts.records;
@@ -357,7 +349,7 @@ impl Iter {
         Ok(true)
     }
 
-    /// Collects the chain of the key under the records, and moves behind it.
+    /// Collects the chain of the key under the cursor, and moves behind it.
     #[inline]
     fn collect_forward(&mut self) -> Result<()> {
         self.begin_chain()?;
@@ -379,8 +371,8 @@ impl Iter {
         }
     }
 
-    /// Moves the records behind what is left of the key: one of a thousand versions is passed as
-    /// quickly as one of two.
+    /// Moves the cursor behind the rest of the key. It passes a thousand versions as quickly as
+    /// two.
     #[cold]
     fn pass_key(&mut self) -> Result<()> {
         let records = &mut self.parts.records;
@@ -392,7 +384,7 @@ impl Iter {
         }
     }
 
-    /// An empty chain for the key, covered as far as range deletes around it go.
+    /// Begins an empty chain for the key, covered as far as range deletes around it go.
     #[inline]
     fn begin_chain(&mut self) -> Result<()> {
         self.chain.clear();
@@ -428,8 +420,8 @@ impl Iter {
         Ok(false)
     }
 
-    /// [`Iter::find_forward`] or [`Iter::find_backward`] where a memtable is all there is: nothing
-    /// is merged, keys change where the memtable says so, and a chain borrows its values.
+    /// Does [`Iter::find_forward`] or [`Iter::find_backward`] where a memtable is the only source.
+    /// Nothing is merged, the memtable says where keys change, and a chain borrows its values.
     fn find_in_memtable(&mut self, way: State) -> Result<bool> {
         let mut absent = 0;
         while let Some(cursor) = self.parts.records.only_memtable().filter(|c| c.valid()) {
@@ -453,7 +445,7 @@ impl Iter {
         Ok(false)
     }
 
-    /// Moves on from keys that are gone, many at once where that is known.
+    /// Skips deleted keys, many at once where a source knows them.
     #[cold]
     fn pass_gone(&mut self) -> Result<bool> {
         let VisibleParts { records, covers, seqno, .. } = &mut self.parts;
@@ -485,7 +477,8 @@ impl Iter {
         Ok(found)
     }
 
-    /// [`Iter::fold`] of the usual chain under the memtable's cursor; `None` if it is not one.
+    /// Does [`Iter::fold`] of the usual chain under the memtable's cursor. Returns `None` if the
+    /// chain is not a usual one.
     #[inline]
     fn fold_lent(&mut self) -> Option<bool> {
         let Iter { parts, key, value, scratch, .. } = self;
@@ -522,7 +515,7 @@ impl Iter {
         Some(found)
     }
 
-    /// Collects the chain of the key under the records, and moves before it.
+    /// Collects the chain of the key under the cursor, and moves before it.
     fn collect_backward(&mut self) -> Result<()> {
         self.begin_chain()?;
         let records = &mut self.parts.records;
@@ -544,8 +537,8 @@ impl Iter {
         }
     }
 
-    /// [`Iter::collect_backward`] of a key that has many records: from the newest one down
-    /// to the base, however many lie below it.
+    /// Does [`Iter::collect_backward`] for a key that has many records: from the newest one down to
+    /// the base, however many lie below it.
     #[cold]
     fn collect_from_newest(&mut self) -> Result<()> {
         self.begin_chain()?;
@@ -564,7 +557,7 @@ impl Iter {
         records.seek_before(&self.key)
     }
 
-    /// Folds the chain. Whether the key is there, if only as a failed merge.
+    /// Folds the chain. Returns whether the key exists, if only as a failed merge.
     #[inline]
     fn fold(&mut self) -> bool {
         self.yielded = false;
@@ -581,9 +574,9 @@ impl Iter {
         settle(folded, &mut self.value, &self.parts.totals)
     }
 
-    /// Puts the separated value that the chain stands on in place of its address. One that cannot
-    /// be read is an error of this entry alone, for others may lie elsewhere; the answer is `false`
-    /// then.
+    /// Replaces the address of the chain's separated base by the value. Returns `false` if the
+    /// value cannot be read. That is an error of this entry alone, since other values may lie
+    /// elsewhere.
     #[inline(never)]
     fn resolve(&mut self) -> bool {
         let Some(base) = self.chain.separated() else { return true };
@@ -605,7 +598,7 @@ impl Iter {
         if self.parts.records.effort().seeks >= SEEKS_BETWEEN_PAYMENTS {
             self.parts.settle_account();
         }
-        // The entry of the key itself, if it is there to be seen, else what lies before it.
+        // The entry of the key itself, if it is visible; else the entry before it.
         self.parts.records.seek(key)?;
         if self.parts.records.valid() && self.parts.records.key() == key && self.above_lower(key) {
             self.key.clear();
@@ -620,7 +613,7 @@ impl Iter {
         self.find_backward()
     }
 
-    /// Moves the records behind all of `key`.
+    /// Moves the cursor behind all records of `key`.
     fn seek_records_behind(&mut self, key: &[u8]) -> Result<()> {
         let records = &mut self.parts.records;
         records.seek(key)?;
@@ -647,13 +640,13 @@ impl Iter {
         }
     }
 
-    /// The entry under the cursor, taken.
+    /// Returns the entry under the cursor.
     fn entry(&mut self) -> Result<(Vec<u8>, Value)> {
         self.value.clone().map(|value| (self.key.clone(), value))
     }
 
-    /// One step of a Rust iterator: the entry under the cursor, or the one `step` moves to if that
-    /// was handed out before.
+    /// Does one step of a Rust iterator: returns the entry under the cursor, or the one that `step`
+    /// moves to if that entry was returned before.
     fn yield_entry(
         &mut self,
         step: impl FnOnce(&mut Iter) -> Result<bool>,
@@ -670,7 +663,7 @@ impl Iter {
     }
 }
 
-/// Lets go of a large value, which is not wanted beside the next ones.
+/// Releases a large value, which should not stay in memory beside the next ones.
 #[inline]
 fn forget_large(value: &mut Value) {
     if value.is_longer_than(LARGE_BLOCK) {
@@ -678,7 +671,7 @@ fn forget_large(value: &mut Value) {
     }
 }
 
-/// Makes `key` the key under the records. Neighbours are mostly of one length.
+/// Makes `key` equal to the key under the cursor. Neighbouring keys mostly have one length.
 #[inline]
 fn set_key(key: &mut Vec<u8>, next: &[u8]) {
     if key.len() == next.len() {
@@ -689,7 +682,7 @@ fn set_key(key: &mut Vec<u8>, next: &[u8]) {
     }
 }
 
-/// Takes in what a chain came to. Whether the key is there, if only as a failed merge.
+/// Takes in the result of a fold. Returns whether the key exists, if only as a failed merge.
 #[inline]
 fn settle(folded: Result<Option<Value>>, value: &mut Result<Value>, totals: &Totals) -> bool {
     match folded {
@@ -717,7 +710,7 @@ impl std::fmt::Debug for Iter {
     }
 }
 
-/// Entries from the last to the first; made by [`Iter::reversed`].
+/// The entries from the last to the first. Made by [`Iter::reversed`].
 #[derive(Debug)]
 pub struct Reversed(Iter);
 

@@ -92,7 +92,7 @@ impl Workbench {
     /// Returns options whose sub-blocks hold one record each, so that few records are many blocks.
     pub(crate) fn table_options(&self) -> TableBuilderOptions {
         let resolver = self.registry.resolver();
-        let nobody = Definition {
+        let unregistered = Definition {
             id: toys::UNREGISTERED,
             name: "nobody's".to_owned(),
             version: 0,
@@ -107,7 +107,7 @@ impl Workbench {
             block_size: 1,
             compression: Compression::None,
             filter_bits: 10,
-            operators: resolver.definitions().cloned().chain([nobody]).collect(),
+            operators: resolver.definitions().cloned().chain([unregistered]).collect(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The loser tree.
+//! Tests of the loser tree.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn backward(cursor: &mut MergingCursor) -> Vec<Event> {
     events
 }
 
-/// Events with sequence numbers of their own, and to which source each belongs.
+/// Events with distinct sequence numbers, and the source that each belongs to.
 fn split() -> impl Strategy<Value = Vec<Vec<Event>>> {
     let events = proptest::collection::vec((key(), any::<prop::sample::Index>()), 0..40);
     (0..9usize, events).prop_map(|(count, events)| {
@@ -53,7 +53,7 @@ fn of_nothing_there_is_nothing() {
     assert!(!cursor.valid());
 }
 
-/// Of two records with the same key and sequence number the newer source's comes first, and last
+/// Of two records with the same key and sequence number, the newer source's comes first, and last
 /// on the way back.
 #[test]
 fn ties_go_to_the_newer_source() {

@@ -48,7 +48,7 @@ fn order(descending: bool) -> Arc<dyn Comparator> {
     if descending { Arc::new(Descending) } else { Arc::new(BytewiseComparator) }
 }
 
-/// Keys of which many begin with the same eight bytes, or differ in zeroes at their end only.
+/// Keys many of which begin with the same eight bytes, or differ only in zeroes at their end.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     let keys: Vec<&[u8]> = vec![
         b"",

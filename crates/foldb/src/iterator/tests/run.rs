@@ -1,4 +1,4 @@
-//! A run of trimmed tables (H1).
+//! Tests of a run of trimmed tables (H1).
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn at(cursor: &RunCursor) -> Option<Event> {
     })
 }
 
-/// Everything the cursor does, against the records that are visible, in order.
+/// Compares everything the cursor does with the visible records, in order.
 fn check(
     cursor: &mut RunCursor,
     comparator: &dyn Comparator,

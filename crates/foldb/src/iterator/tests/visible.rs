@@ -1,4 +1,4 @@
-//! The iterator users see, against the visible entries as a sorted vector.
+//! The iterator that users see, against the visible entries as a sorted vector.
 
 use std::ops::Bound;
 use std::sync::Mutex;
@@ -9,14 +9,14 @@ use crate::error::ErrorKind;
 use crate::key::SeqNo;
 use crate::testing::tree::read_events_in;
 
-/// Nobody is told what iterators do.
+/// Ignores the effort of iterators.
 struct Nobody;
 
 impl crate::iterator::Payee for Nobody {
     fn pay(&self, _: crate::iterator::Effort) {}
 }
 
-/// Is told what iterators did.
+/// Records the effort of iterators.
 #[derive(Default)]
 struct Account(Mutex<crate::iterator::Effort>);
 
@@ -57,7 +57,7 @@ fn everything() -> Bounds {
     Bounds { lower: Bound::Unbounded, upper: Bound::Unbounded }
 }
 
-/// The entry under the cursor, `!` for a failed merge.
+/// Returns the entry under the cursor, `!` for a failed merge.
 fn at(iter: &Iter) -> Option<(Vec<u8>, String)> {
     iter.valid().then(|| {
         let value = match iter.value() {
@@ -105,8 +105,8 @@ fn the_rust_iterator_goes_on_from_where_it_stands() {
 
     let mut entries = fresh();
     assert!(entries.seek("bb").unwrap());
-    assert_eq!(keys(entries.by_ref().take(1).collect()), "c", "the entry it stands on comes first");
-    assert_eq!(keys(entries.reversed().collect()), "ba", "and was handed out already");
+    assert_eq!(keys(entries.by_ref().take(1).collect()), "c", "the entry under the cursor comes first");
+    assert_eq!(keys(entries.reversed().collect()), "ba", "the forward walk returned c already");
 
     let mut entries = fresh();
     assert!(entries.seek_for_prev("bb").unwrap());
@@ -133,14 +133,14 @@ fn after_a_failed_read_only_a_seek_leads_back() {
     assert_eq!(error.kind(), ErrorKind::Io);
     assert!(!entries.valid());
     assert!(!entries.advance().unwrap() && !entries.retreat().unwrap());
-    assert!(entries.next().is_none(), "an error is not repeated for ever");
+    assert!(entries.next().is_none(), "an error comes once");
     assert!(entries.seek("030").is_err());
     assert!(!entries.valid());
     bench.mem.clear_faults();
     assert!(entries.seek("030").unwrap());
     assert_eq!(entries.count(), 10);
 
-    // Also when it fails at a turn.
+    // The same when the failure happens at a change of direction.
     let mut entries = iter(&bench, &[Vec::new(), events], 99, everything());
     assert!(entries.seek_for_prev("039").unwrap());
     bench.mem.inject(Fault::on(Operation::Read).forever());
@@ -150,8 +150,8 @@ fn after_a_failed_read_only_a_seek_leads_back() {
     bench.mem.clear_faults();
 }
 
-/// An iterator writes each value over the one before, wherever both lie; what a caller took along
-/// stays what it was.
+/// An iterator writes each value over the one before, wherever both lie. A value that the caller
+/// took along stays what it was.
 #[test]
 fn values_taken_along_keep_their_bytes_while_the_iterator_goes_on() {
     let bench = Workbench::new();
@@ -179,7 +179,7 @@ fn values_taken_along_keep_their_bytes_while_the_iterator_goes_on() {
 }
 
 /// A key that was overwritten a thousand times, or whose versions snapshots keep in a table, lies
-/// between two others: walks over it used to step on each version.
+/// between two others. Walks over it once stepped on each version.
 #[test]
 fn a_key_of_many_versions_is_passed_in_a_few_steps() {
     let bench = Workbench::new();
@@ -203,7 +203,7 @@ fn a_key_of_many_versions_is_passed_in_a_few_steps() {
     }
 }
 
-/// As many versions as there are, the newest that a reader sees is found by either way.
+/// However many versions there are, both directions find the newest that a reader sees.
 #[test]
 fn walks_over_many_versions_find_the_same_both_ways() {
     let bench = Workbench::new();
@@ -234,8 +234,8 @@ fn walks_over_many_versions_find_the_same_both_ways() {
     }
 }
 
-/// Thousands of keys in a table, all but the ends deleted by one range delete: a walk used to step
-/// on each of them, and so did each further one.
+/// Thousands of keys in a table, all but the ends deleted by one range delete. A walk once stepped
+/// on each of them, and so did each later walk.
 #[test]
 fn a_range_that_was_deleted_is_jumped_over() {
     let bench = Workbench::new();
@@ -284,8 +284,8 @@ fn a_range_that_was_deleted_is_jumped_over() {
     }
 }
 
-/// Keys put at one end and deleted at the other, with a table beside that has keys in between: what
-/// is there is shown, and what was deleted hides what the table has.
+/// A queue: keys put at one end and deleted at the other, beside a table with keys in between. The
+/// walk shows every live key, and deletes hide the table's keys.
 #[test]
 fn runs_of_deleted_keys_hide_what_lies_in_tables() {
     let bench = Workbench::new();
@@ -377,7 +377,7 @@ fn split() -> impl Strategy<Value = Vec<Vec<Event>>> {
     })
 }
 
-/// Where the model stands.
+/// Position of the model.
 #[derive(Clone, Copy)]
 enum Place {
     Fresh,
@@ -464,8 +464,7 @@ proptest! {
     }
 }
 
-/// The operators are looked up as they are when a chain is folded, not as they were when the
-/// iterator was made.
+/// An iterator looks up operators when it folds a chain, not when the iterator is made.
 #[test]
 fn an_operator_registered_after_the_iterator_was_made_folds_in_it() {
     let bench = Workbench::new();
@@ -481,7 +480,7 @@ fn an_operator_registered_after_the_iterator_was_made_folds_in_it() {
     };
     let mut entries = records(&bench);
     assert!(entries.seek_to_first().unwrap());
-    assert_eq!(at(&entries), Some((b"a".to_vec(), "!".to_owned())), "nobody knows the operator");
+    assert_eq!(at(&entries), Some((b"a".to_vec(), "!".to_owned())), "no such operator is registered yet");
     bench.registry.adopt(&definition).unwrap();
     assert!(entries.advance().unwrap());
     assert_eq!(at(&entries), Some((b"b".to_vec(), "?y;?z".to_owned())));
@@ -489,7 +488,8 @@ fn an_operator_registered_after_the_iterator_was_made_folds_in_it() {
     assert_eq!(at(&entries), Some((b"a".to_vec(), "?x".to_owned())));
 }
 
-/// A value that was handed out stays what it is while the iterator, which pins in place, moves on.
+/// A value taken from an iterator keeps its bytes while the iterator moves on and pins values in
+/// place.
 #[test]
 fn h14_a_value_taken_from_an_iterator_outlives_its_moves() {
     let bench = Workbench::new();
