@@ -1,7 +1,8 @@
-//! Attempts that fail leave nothing behind: neither files on a full disk nor a directory that was
-//! not there, and what is there is not touched.
+//! A failed attempt leaves nothing behind: neither files on a full disk nor a directory that it
+//! made. It changes nothing that was there before.
 //!
-//! A program of its own: several tests start its executable again, under limits that a shell sets.
+//! This is a program of its own: several tests start its executable again, under limits that a
+//! shell sets.
 
 mod support;
 
@@ -23,7 +24,7 @@ use support::{PATH, assert_error, open, options, reopen, text};
 const DIRECTORY_VARIABLE: &str = "FOLDB_TEST_DIRECTORY";
 const SYNCED: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
 
-/// The files of the database in memory, with their lengths.
+/// Returns the files of the database in memory, with their lengths.
 fn files(fs: &MemFs) -> BTreeMap<String, u64> {
     let names = fs.list(Path::new(PATH)).unwrap_or_default();
     let len = |name: &String| fs.len(&Path::new(PATH).join(name)).unwrap();
@@ -34,8 +35,8 @@ fn count(files: &BTreeMap<String, u64>, part: &str) -> usize {
     files.keys().filter(|name| name.contains(part)).count()
 }
 
-/// Runs one test of this file in a process of its own, by a shell that sets limits first. That test
-/// does nothing without the variable.
+/// Runs one test of this file in a process of its own, through a shell that sets limits first.
+/// Without the variable, that test does nothing.
 fn run_limited(limits: &str, test: &str, directory: &Path) {
     let script = format!("{limits}; exec \"$0\" --exact {test} --nocapture");
     let mut command = Command::new("sh");
@@ -44,10 +45,10 @@ fn run_limited(limits: &str, test: &str, directory: &Path) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Each refused write once left a log that could not be begun.
+/// Each refused write once left a log that could not be started.
 #[test]
 fn refused_writes_leave_no_logs() {
-    // Reserving its blocks, its header, the definition of an operator behind that.
+    // A log needs its blocks, its header, and behind that the definition of an operator.
     let fail = |operation, nth| Fault::on(operation).path(".log").nth(nth).forever();
     for fault in
         [fail(Operation::Preallocate, 1), fail(Operation::Write, 1), fail(Operation::Write, 2)]
@@ -70,7 +71,7 @@ fn refused_writes_leave_no_logs() {
     }
 }
 
-/// A thousand opens that failed once left two thousand files.
+/// A thousand failed opens once left two thousand files.
 #[test]
 fn opens_that_fail_leave_no_files() {
     use Operation::{Create, Preallocate, Rename, Sync, SyncDir, Write};
@@ -104,7 +105,7 @@ fn opens_that_fail_leave_no_files() {
             assert_eq!(reopen(&left).unwrap_err().kind(), ErrorKind::NoSpace, "{fault:?}");
         }
         let after = files(&left);
-        // Of a CURRENT that may not be durable both manifests stay, and the unfinished name.
+        // If CURRENT may not be durable, both manifests stay, and the unfinished name.
         let spared = 2;
         assert!(after.len() <= before.len() + spared, "{fault:?}: {before:?}, then {after:?}");
         left.clear_faults();
@@ -114,7 +115,7 @@ fn opens_that_fail_leave_no_files() {
     }
 }
 
-/// What a crash left of a compaction takes the room that the open needs, so it goes first.
+/// The remains of a crashed compaction take the space that the open needs, so they go first.
 #[test]
 fn an_open_removes_what_no_edit_names_before_it_writes() {
     let fs = MemFs::new();
@@ -144,7 +145,7 @@ fn a_close_leaves_no_files_that_nothing_refers_to() {
     }
     let iter = db.iter().unwrap();
     db.compact(..).unwrap();
-    assert!(count(&files(&fs), ".tbl") > 1, "the iterator keeps what it reads");
+    assert!(count(&files(&fs), ".tbl") > 1, "the iterator keeps the tables that it reads");
     drop(iter);
     db.close().unwrap();
     assert_eq!(count(&files(&fs), ".tbl"), 1, "{:?}", files(&fs));
@@ -158,13 +159,14 @@ fn an_open_that_fails_leaves_no_directory() {
     let fs = MemFs::new();
     Db::open("some/new/place", unknown(&fs)).unwrap_err();
     assert!(!fs.exists(Path::new("some")));
-    // One that was there stays, as it was.
+    // An existing directory stays as it was.
     fs.create_dir_all(Path::new("some/old")).unwrap();
     fs.create(Path::new("some/old/notes.txt")).unwrap();
     Db::open("some/old", unknown(&fs)).unwrap_err();
     Db::open("some/old/new", unknown(&fs)).unwrap_err();
     assert_eq!(fs.list(Path::new("some/old")).unwrap(), ["notes.txt"]);
-    // At each step of the creation. Some steps are tried in another way when they fail.
+    // The failure comes at each step of the creation. Some steps have an alternative when they
+    // fail.
     let mut failed = 0;
     for nth in 1..40 {
         let fs = MemFs::new();
@@ -180,7 +182,7 @@ fn an_open_that_fails_leaves_no_directory() {
         fs.clear_faults();
         open(&fs).unwrap().put("a", "1").unwrap();
     }
-    assert!(failed > 8, "{failed} steps make a database");
+    assert!(failed > 8, "only {failed} steps failed");
 }
 
 fn on_disk(path: &Path) -> Options {
@@ -215,7 +217,7 @@ fn an_open_of_many_logs_takes_few_handles() {
     run_limited("ulimit -n 48", "open_with_few_handles", &path);
 }
 
-/// Everything in a directory: names, kinds, modes and bytes, as far as they can be read.
+/// Returns everything in a directory, as far as it can be read: names, kinds, modes and bytes.
 fn picture(directory: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     use std::os::unix::fs::MetadataExt;
     let mut picture = BTreeMap::new();
@@ -227,7 +229,7 @@ fn picture(directory: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     picture
 }
 
-/// Not a test of its own: run as a user to whom permissions apply.
+/// Not a test of its own: runs as a user to whom permissions apply.
 #[test]
 fn meet_missing_permissions() {
     use std::os::unix::fs::PermissionsExt;
@@ -251,7 +253,7 @@ fn meet_missing_permissions() {
     };
     let before = picture(&path);
 
-    // Nothing may be done with the directory; the one above it may not be searched.
+    // First nothing is allowed in the directory; then the parent may not be searched.
     for (closed, mode) in [(&path, 0o000), (&path, 0o600), (&outer, 0o600)] {
         allow(closed, mode);
         denied("open", Db::open(&path, existing()).map(drop));
@@ -262,7 +264,7 @@ fn meet_missing_permissions() {
         allow(closed, 0o700);
         assert_eq!(picture(&path), before, "mode {mode:o}");
     }
-    // It may be read only: that is enough to look at.
+    // The directory is readable: a read-only open needs no more.
     allow(&path, 0o500);
     denied("open", Db::open(&path, existing()).map(drop));
     denied("destroy", Db::destroy(&path, &existing()));
@@ -271,10 +273,10 @@ fn meet_missing_permissions() {
     drop(db);
     allow(&path, 0o700);
     assert_eq!(picture(&path), before);
-    // One of its files may not be read.
+    // One file is not readable.
     for file in before.keys().filter(|file| !file.ends_with("LOCK")) {
         if file.extension().is_some_and(|extension| extension == "tbl") {
-            // Tables are opened when they are read.
+            // A table is opened only when it is read.
             continue;
         }
         allow(file, 0o000);
@@ -286,7 +288,7 @@ fn meet_missing_permissions() {
     assert_eq!(Db::open(&path, existing()).unwrap().get("logged").unwrap().unwrap(), b"2");
 }
 
-/// A directory without permissions was once called one without a database.
+/// An unreadable directory was once reported as one without a database.
 #[test]
 fn missing_permissions_are_told_and_nothing_is_touched() {
     use std::os::unix::fs::{MetadataExt, chown};
@@ -296,7 +298,7 @@ fn missing_permissions_are_told_and_nothing_is_touched() {
     if fs::metadata(&inner).unwrap().uid() != 0 {
         return run_limited(":", "meet_missing_permissions", &inner);
     }
-    // Permissions do not apply to root, so the test runs as somebody else where it may.
+    // Permissions do not apply to root, so the test changes to another user where it can.
     let script =
         "exec setpriv --reuid 65534 --clear-groups \"$0\" --exact meet_missing_permissions";
     let program = directory.path().join("test");
@@ -307,18 +309,18 @@ fn missing_permissions_are_told_and_nothing_is_touched() {
     command.arg("-c").arg(script).arg(&program).env(DIRECTORY_VARIABLE, &inner);
     match command.current_dir("/").output() {
         Ok(output) if output.status.code() == Some(127) => {
-            eprintln!("there is no setpriv: permissions were not checked, for this is root");
+            eprintln!("skipped: setpriv is missing and this user is root");
         }
         Ok(output) => {
             let told = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success(), "{told}");
             assert!(told.contains("1 passed"), "{told}");
         }
-        Err(error) => eprintln!("there is no shell: permissions were not checked: {error}"),
+        Err(error) => eprintln!("skipped: no shell: {error}"),
     }
 }
 
-/// `create_keyspace` once answered Ok where the manifest it wrote to had no name any more.
+/// `create_keyspace` once returned Ok although the manifest that it wrote had lost its name.
 #[test]
 fn a_directory_that_is_removed_is_noticed_by_what_has_to_be_durable() {
     type Call = fn(&Db) -> foldb::Result<()>;
@@ -338,7 +340,7 @@ fn a_directory_that_is_removed_is_noticed_by_what_has_to_be_durable() {
         fs::remove_dir_all(&path).unwrap();
         let error = call(&db).expect_err(name);
         assert_eq!(error.kind(), ErrorKind::Io, "{name}: {error}");
-        assert_eq!(text(&db, "a").unwrap(), "1", "reads go on");
+        assert_eq!(text(&db, "a").unwrap(), "1", "reads still work");
         assert!(!path.exists(), "{name}");
     }
 }
@@ -376,7 +378,7 @@ fn stats_and_options_tell_how_the_log_is_written() {
     let db = Db::open(&path, Options { map_log: false, ..on_disk(&path) }).unwrap();
     db.put("a", "1").unwrap();
     assert_eq!(shown(&db), (false, OptionValue::Flag(false), OptionSource::Given));
-    // In memory there is nothing to map.
+    // The in-memory file system maps nothing.
     let db = open(&MemFs::new()).unwrap();
     assert_eq!(shown(&db), (false, OptionValue::Flag(false), OptionSource::Derived));
     let path = directory.path().join("as it can be");
@@ -388,7 +390,7 @@ fn stats_and_options_tell_how_the_log_is_written() {
     assert_eq!(source, expected);
 }
 
-/// `CURRENT` holds a name, and a path is none.
+/// `CURRENT` holds a file name; a path is refused.
 #[test]
 fn current_leads_nowhere_else() {
     for content in ["../MANIFEST-000001\n", "/etc/passwd\n", "MANIFEST-000001/../x\n", "..\n"] {
@@ -401,7 +403,7 @@ fn current_leads_nowhere_else() {
     }
 }
 
-/// Files that are links would have the database write, or be read, outside its directory.
+/// If the database followed links, it would read and write outside its directory.
 #[test]
 fn links_in_the_directory_are_not_followed() {
     use std::os::unix::fs::symlink;
@@ -423,21 +425,21 @@ fn links_in_the_directory_are_not_followed() {
         symlink(&outside, &file).unwrap();
         let before = fs::read(&outside).unwrap();
         let opened = Db::open(&path, on_disk(&path));
-        // Tables are opened when they are read.
+        // A table is opened only when it is read.
         let outcome = opened.and_then(|db| db.get("flushed").map(drop));
         let error = outcome.expect_err("a link was followed");
         assert!(error.to_string().contains("symbolic link"), "{error}");
         assert_eq!(fs::read(&outside).unwrap(), before, "{name:?}");
         fs::remove_dir_all(&path).unwrap();
     }
-    // The database itself may be reached by one.
+    // A link may lead to the database directory itself.
     let link = directory.path().join("link");
     symlink(&first, &link).unwrap();
     assert_eq!(Db::open(&link, on_disk(&link)).unwrap().get("flushed").unwrap().unwrap(), b"1");
 }
 
-/// A creation fails once `CURRENT` leads to its files, and is killed while it removes them. What is
-/// left once was a `CURRENT` that led to nothing: the path could not be opened any more.
+/// A creation fails after `CURRENT` leads to its files, and is killed while it removes them. The
+/// remains once were a `CURRENT` that led to nothing: no open worked any more.
 #[test]
 fn a_creation_that_fails_and_is_killed_leaves_a_database_or_none() {
     let create = |fs: &MemFs| Db::open(PATH, Options { create_if_missing: true, ..options(fs) });
@@ -492,8 +494,8 @@ fn create_and_destroy() {
     assert!(opened > 0);
 }
 
-/// Destroying unlinks the lock. A process that waited for it once had a database open beside the
-/// next one that came.
+/// Destroying a database unlinks its lock. A process that waited for the lock once opened the
+/// database beside the next process.
 #[test]
 fn destroying_lets_no_two_processes_in() {
     let directory = tempfile::tempdir().unwrap();
@@ -507,7 +509,7 @@ fn destroying_lets_no_two_processes_in() {
     }
 }
 
-/// The same by another path: only what the path leads to counts.
+/// The same through another path: only the directory that a path leads to counts.
 #[test]
 fn a_second_open_in_one_process_is_refused() {
     let directory = tempfile::tempdir().unwrap();

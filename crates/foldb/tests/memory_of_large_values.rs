@@ -1,8 +1,8 @@
-//! What values of many MiB take in memory at most: the budget, and three times the largest of them.
+//! The peak memory for values of many MiB: the budget and three times the largest value.
 //!
 //! Each piece of work runs in a child process, whose peak the system counts. Every run of the tree
-//! is one value, so that all cursors of a merge stand on a large value at once. The child is this
-//! executable again, so this is a small program of its own.
+//! is one value, so all cursors of a compaction stand on a large value at once. The child is this
+//! executable again, so this is a program of its own.
 
 #![cfg(target_os = "linux")]
 
@@ -14,15 +14,15 @@ use foldb::{Db, GcOptions, Options};
 const MIB: usize = 1 << 20;
 const RUNS: u8 = 6;
 const BUDGET: usize = 8 * MIB;
-/// What a process takes besides: its program, stacks, allocator, windows into the log.
+/// Memory of a process besides: its program, stacks, allocator, windows into the log.
 const IDLE: usize = 24 * MIB;
 
-/// The work of a child, its directory and the bytes of a value.
+/// The work of a child, its directory and the length of a value.
 const WORK: &str = "FOLDB_TEST_WORK";
 const DIRECTORY: &str = "FOLDB_TEST_DIRECTORY";
-/// To be set by hand for other sizes, in MiB.
+/// Set by hand for other sizes, in MiB.
 const SIZE: &str = "FOLDB_TEST_LARGE_VALUE_MIB";
-/// Set where values lie in segments.
+/// Set when values lie in segments.
 const SEPARATED: &str = "FOLDB_TEST_SEPARATED";
 
 fn value_bytes() -> usize {
@@ -40,7 +40,7 @@ fn options() -> Options {
     }
 }
 
-/// The bytes of a value that compresses to half, sixteen at a time.
+/// The bytes of a value that compresses to half its size, sixteen at a time.
 fn pieces(n: u8) -> impl Iterator<Item = [u8; 16]> {
     let mut state = u64::from(n) + 1;
     std::iter::repeat_with(move || {
@@ -62,7 +62,7 @@ fn is_value(found: &[u8], n: u8) -> bool {
 }
 
 fn peak() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").expect("the system tells");
+    let status = std::fs::read_to_string("/proc/self/status").expect("the system reports memory");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a peak");
     let kib = line.split_whitespace().nth(1).expect("a number").parse::<usize>();
     kib.expect("a number") << 10
@@ -93,7 +93,7 @@ fn work(name: &str, path: &Path) {
             db.put([n], value(n)).unwrap();
             db.flush().unwrap();
         }),
-        "merge segments" => {
+        "collect garbage" => {
             let all = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
             let report = db.collect_garbage(&all).unwrap();
             assert!(report.bytes_reclaimed() >= value_bytes() as u64, "{report:?}");
@@ -101,18 +101,18 @@ fn work(name: &str, path: &Path) {
         "checkpoint" => {
             db.checkpoint(path.with_extension("copy")).unwrap();
         }
-        // The next open finds the value in the log alone.
+        // The next open finds this value only in the log.
         "end without a close" => {
             db.put([0], value(0)).unwrap();
             println!("peak={}", peak());
             std::process::exit(0);
         }
-        unknown => panic!("{unknown} is no work"),
+        unknown => panic!("unknown work '{unknown}'"),
     }
     db.close().unwrap();
 }
 
-/// Not a test of its own: what a child does.
+/// Not a test of its own: the work of a child.
 #[test]
 fn child() {
     let Ok(name) = std::env::var(WORK) else { return };
@@ -120,16 +120,16 @@ fn child() {
     println!("peak={}", peak());
 }
 
-/// A compaction of values of 100 MiB peaked at 908 MiB with a budget of 256, a flush at 408 with
-/// one of 8, and seven such values were read at a peak of 1.9 GB: each cursor kept up to three
-/// copies of the value it stood on, and the table's writer two.
+/// With a budget of 256 MiB, a compaction of values of 100 MiB once peaked at 908 MiB; with a
+/// budget of 8, a flush at 408. Reading seven such values peaked at 1.9 GB. Each cursor kept up to
+/// three copies of its value, and the table's writer two.
 #[test]
 fn large_values_take_the_budget_and_three_times_their_size() {
     let tree = ["put", "get", "scan", "scan backwards", "compact", "get", "scan", "compact"];
     assert_peaks(&tree, false);
 }
 
-/// The same where values lie in segments, and behind an end without a close.
+/// The same where values lie in segments, and after an end without a close.
 #[test]
 fn large_separated_values_take_the_budget_and_three_times_their_size() {
     let work = [
@@ -140,7 +140,7 @@ fn large_separated_values_take_the_budget_and_three_times_their_size() {
         "compact",
         "overwrite",
         "compact",
-        "merge segments",
+        "collect garbage",
         "checkpoint",
         "end without a close",
         "get",
@@ -148,7 +148,7 @@ fn large_separated_values_take_the_budget_and_three_times_their_size() {
     assert_peaks(&work, true);
 }
 
-/// Does this work, each piece in a child of its own, and looks at what each took.
+/// Does this work, each piece in a child of its own, and checks the peak of each.
 fn assert_peaks(work: &[&'static str], separated: bool) {
     let directory = tempfile::tempdir().unwrap();
     let most = BUDGET + 3 * value_bytes() + IDLE;
@@ -168,7 +168,7 @@ fn assert_peaks(work: &[&'static str], separated: bool) {
         assert!(child.status.success(), "{said}{}", String::from_utf8_lossy(&child.stderr));
         let peak = said.lines().find_map(|line| line.split("peak=").nth(1)).expect("a peak");
         let peak: usize = peak.trim().parse().unwrap();
-        println!("{name}: {} MiB, may be {} MiB", peak / MIB, most / MIB);
+        println!("{name}: {} MiB, limit {} MiB", peak / MIB, most / MIB);
         if peak > most {
             too_much.push((name, peak / MIB));
         }

@@ -1,8 +1,8 @@
 //! Random programs of every operation against a model.
 //!
-//! `FOLDB_MODEL_CASES` sets how many programs are played, `FOLDB_MODEL_SEED` the first one's seed.
-//! A failing program is shrunk, and printed with the seed that drew it. `FOLDB_PLANT` plants a
-//! fault in all threads, so this is a program of its own.
+//! `FOLDB_MODEL_CASES` sets how many programs run, `FOLDB_MODEL_SEED` the seed of the first. A
+//! failing program is shrunk and printed with its seed. `FOLDB_PLANT` plants a fault in all
+//! threads, so this is a program of its own.
 
 mod support;
 
@@ -17,9 +17,9 @@ use support::quiet;
 
 /// Steps of the longest program.
 const STEPS: usize = 160;
-/// Programs played by each of the tests here, unless the environment says otherwise.
+/// Programs that each test here plays, unless the environment says otherwise.
 const CASES: u64 = 500;
-/// Milliseconds spent on making a failing program smaller.
+/// Milliseconds spent on shrinking a failing program.
 const SHRINKING: u32 = 60_000;
 
 #[test]
@@ -34,8 +34,7 @@ fn long_programs_do_as_the_model_does() {
 
 /// Plays `cases` programs, the first drawn from seed `first`.
 ///
-/// # Panics
-/// When one fails, or all of them together leave a part of the engine untouched.
+/// # Panics When one fails, or when all of them together leave a part of the engine untouched.
 fn play_programs(first: u64, steps: usize, cases: u64) {
     support::plant_from_environment();
     let from_environment = |name| env::var(name).ok().and_then(|text: String| text.parse().ok());
@@ -52,7 +51,7 @@ fn play_programs(first: u64, steps: usize, cases: u64) {
     }
 }
 
-/// How many programs did each of the things that are hard to reach.
+/// Number of programs that reached each of the states that are hard to reach.
 #[derive(Debug, Default)]
 struct Reached {
     flushed: Cell<u64>,
@@ -63,11 +62,11 @@ struct Reached {
     moved: Cell<u64>,
     three_levels: Cell<u64>,
     failed_merges: Cell<u64>,
-    /// Merged value segments.
+    /// Garbage collections of value segments.
     segments_merged: Cell<u64>,
-    /// Made a segment of a log.
+    /// Logs that became value segments.
     adopted: Cell<u64>,
-    /// Ended with tables in several keyspaces.
+    /// Programs that ended with tables in several keyspaces.
     keyspaces: Cell<u64>,
 }
 
@@ -105,7 +104,7 @@ impl Reached {
             &self.adopted,
             &self.keyspaces,
         ] {
-            assert!(counter.get() > 0, "the programs leave something out: {self:?}");
+            assert!(counter.get() > 0, "some state was never reached: {self:?}");
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Programs made of bytes against the model: those that a fuzzer kept, and mutations of them.
 //!
 //! `fuzz/fuzz_targets/program.rs` plays the same programs under a fuzzer. `FOLDB_FUZZ_INPUT` names
-//! a file to play instead: what a fuzzer found is printed as a program. `FOLDB_FUZZ_SECONDS` says
-//! how long inputs are mutated. `FOLDB_PLANT` plants a fault in all threads, so this is a program
-//! of its own.
+//! a file to play instead, and prints it as a program. `FOLDB_FUZZ_SECONDS` sets how long inputs
+//! are mutated. `FOLDB_PLANT` plants a fault in all threads, so this is a program of its own.
 
 mod support;
 
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 use support::model::{decode, run};
 use support::{mutator, quiet};
 
-/// Longest input that is played: longer ones repeat what shorter ones do.
+/// Longest input played. Longer ones repeat what shorter ones do.
 const LONGEST: usize = 4096;
 
 fn inputs() -> Vec<Vec<u8>> {
@@ -24,8 +23,7 @@ fn inputs() -> Vec<Vec<u8>> {
 
 /// Plays the program of some bytes.
 ///
-/// # Panics
-/// When database and model differ, with the program and the bytes.
+/// # Panics When database and model differ, with the program and the bytes.
 fn play(bytes: &[u8]) {
     let program = decode::program(bytes);
     if let Err(reason) = quiet::catch(|| run::play(&program)) {
@@ -74,10 +72,10 @@ fn any_bytes_are_a_program() {
         })
         .map(|step| format!("{step:?}").split(['(', ' ']).next().unwrap_or_default().to_owned())
         .collect();
-    assert_eq!(kinds.len(), 28, "every kind of step is made: {kinds:?}");
+    assert_eq!(kinds.len(), 28, "some kinds of step are missing: {kinds:?}");
 }
 
-/// Writes what the corpus begins with. Run it by name when the decoding changes.
+/// Writes the first inputs of the corpus. Run it by name when the decoding changes.
 #[test]
 #[ignore = "writes into the source tree"]
 fn write_first_inputs() {

@@ -1,11 +1,14 @@
-//! Many keyspaces, databases, snapshots and operands: each works, within the bounds that the
-//! section "At scale" of `docs/guarantees.md` states.
+//! Many keyspaces, databases, snapshots and operands: each works within the bounds that the section
+//! "At scale" of `docs/guarantees.md` states.
 //!
-//! A program of its own: it counts the files that its process has open.
+//! This is a program of its own: it counts the files that its process has open.
 //!
-//! The sizes of every run are small. The full ones are behind `#[ignore]`, print what they measure,
-//! and are run by one command:
-//! `cargo test --release -p foldb --test scale_sizes -- --ignored --nocapture --test-threads=1`
+//! Ordinary runs use small sizes. The full sizes are behind `#[ignore]` and print what they
+//! measure. One command runs them:
+//!
+//! ```text
+//! cargo test --release -p foldb --test scale_sizes -- --ignored --nocapture --test-threads=1
+//! ```
 
 mod support;
 
@@ -32,12 +35,12 @@ fn timed<T>(what: &str, work: impl FnOnce() -> T) -> (T, Duration) {
     (done, took)
 }
 
-/// Files that the process has open, where the system tells.
+/// Returns how many files the process has open, where the system tells.
 fn handles() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
-/// Writes to each of many keyspaces, to one among them, then opens the database again both ways.
+/// Writes to each of many keyspaces, then to one of them, then opens the database again both ways.
 fn many_keyspaces(count: usize) {
     let dir = TempDir::new().unwrap();
     println!("{count} keyspaces");
@@ -57,7 +60,7 @@ fn many_keyspaces(count: usize) {
     let alone = Db::open(dir.path().join("alone"), files()).unwrap();
     let only = alone.create_keyspace("only", KeyspaceOptions::default()).unwrap();
     let (_, one) = timed("20 000 puts to one alone", || write(&only));
-    // It was 12 to 16 times as long among 4 000.
+    // Among 4 000 keyspaces it once took 12 to 16 times as long.
     assert!(among < 6 * one + Duration::from_millis(200), "{among:?} among others, {one:?} alone");
     timed("flush", || db.flush().unwrap());
     let opened = handles() - before;
@@ -85,7 +88,7 @@ fn many_keyspaces_full_size() {
     many_keyspaces(10_000);
 }
 
-/// Writes to many databases that share a runtime, and reads them back after they were opened again.
+/// Writes to many databases that share a runtime, and reads them back after another open.
 fn many_databases(count: u64) {
     let dir = TempDir::new().unwrap();
     println!("{count} databases on one runtime");
@@ -105,10 +108,10 @@ fn many_databases(count: u64) {
     });
     let (memory, opened) = (runtime.memory(), handles() - before);
     println!("  memory: {memory:?}, handles: {opened}");
-    // Beside the budget each has a log window of up to 256 KiB, and one that is made ready.
+    // Besides the budget, each has a log window of up to 256 KiB, and one made ready.
     let most = budget as u64 + count * (512 << 10);
     assert!(memory.total() <= most, "{} bytes, budget {budget}", memory.total());
-    // Lock, log, manifest, and the log that is made ready; 200 tables.
+    // Each has a lock, a log, a manifest, and a log made ready. All share 200 tables.
     assert!(opened as u64 <= 5 * count + 250, "{opened} handles");
     timed("close", || drop(all));
     let (all, _) = timed("open again", || (0..count).map(open).collect::<Vec<_>>());
@@ -128,7 +131,7 @@ fn many_databases_full_size() {
     many_databases(300);
 }
 
-/// A snapshot behind each write to one key, read before and after it is in tables.
+/// Takes a snapshot behind each write to one key, and reads it before and after a flush.
 fn many_snapshots(count: u64, merges: bool) {
     let dir = TempDir::new().unwrap();
     println!("{count} snapshots of one key, merges: {merges}");
@@ -178,8 +181,8 @@ fn many_snapshots_full_size() {
     many_snapshots(100_000, true);
 }
 
-/// Operands that nothing folds before the key is read: additions of floating-point numbers, of
-/// which the order matters.
+/// Operands that only a read of the key folds: additions of floating-point numbers, whose order
+/// matters.
 fn long_chain(operands: u64) {
     let dir = TempDir::new().unwrap();
     println!("{operands} operands that cannot be folded");

@@ -1,5 +1,5 @@
-//! Real file systems that fill up: reads go on, writes answer `NoSpace`, nothing acknowledged is
-//! lost, and writing goes on by itself when there is room. Nothing here may end the process.
+//! Real file systems that fill up. Reads go on, writes return `NoSpace`, and no acknowledged write
+//! is lost. Writing goes on by itself when there is space. No panic or abort may end the process.
 //!
 //! `ci/small_disks.sh` makes small file systems of several kinds and names them in
 //! `FOLDB_SMALL_DISKS`; without it nothing is checked. The script finds the executable by its name,
@@ -16,7 +16,7 @@ use foldb::{Db, Error, ErrorKind, GcOptions, Options, WriteOptions};
 
 const DISKS_VARIABLE: &str = "FOLDB_SMALL_DISKS";
 const SYNCED: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
-/// How long writing may take to go on when there is room.
+/// Limit for the time until writing works after space is freed.
 const SOON: Duration = Duration::from_secs(60);
 
 #[test]
@@ -70,8 +70,8 @@ impl Disk {
         assert!(synced.success());
     }
 
-    /// Takes all space, and gives about so much of it back: what file systems say is free is no
-    /// promise.
+    /// Takes all space and gives about this many bytes back. The free space that file systems
+    /// report is no promise.
     fn fill(&self, leave: u64) {
         self.settle();
         let file = PosixFs.create(&self.path("fill")).unwrap();
@@ -89,7 +89,7 @@ impl Disk {
         }
     }
 
-    /// Removes what [`Disk::fill`] wrote.
+    /// Removes the files of [`Disk::fill`].
     fn make_room(&self) {
         fs::remove_file(self.path("fill")).unwrap();
         self.settle();
@@ -108,7 +108,7 @@ fn key(n: usize) -> String {
     format!("{n:08}")
 }
 
-/// A value of its own for each key, which does not compress.
+/// Returns a value of its own for each key, which does not compress.
 fn value(n: usize, len: usize) -> Vec<u8> {
     let mut state = n as u64 | 1 << 40;
     let next = |_| {
@@ -123,7 +123,7 @@ fn assert_no_space(error: &Error) {
     assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
 }
 
-/// Puts from key `from` on until one is refused; answers how many keys there are then.
+/// Puts keys from `from` on until a put is refused. Returns how many keys there are then.
 fn put_until_full(db: &Db, from: usize, len: usize, options: &WriteOptions) -> usize {
     for n in from..1_000_000 {
         if let Err(error) = db.put_opt(key(n), value(n, len), options) {
@@ -131,10 +131,10 @@ fn put_until_full(db: &Db, from: usize, len: usize, options: &WriteOptions) -> u
             return n;
         }
     }
-    panic!("the disk does not fill up");
+    panic!("the disk did not fill up");
 }
 
-/// All `count` keys are there, and no other.
+/// Checks that all `count` keys exist, and no other.
 fn check(db: &Db, count: usize, len: usize) {
     let mut n = 0;
     for entry in db.iter().unwrap() {
@@ -143,20 +143,20 @@ fn check(db: &Db, count: usize, len: usize) {
         assert!(*bytes == *value(n, len), "{}", key(n));
         n += 1;
     }
-    assert_eq!(n, count, "as many writes were acknowledged");
+    assert_eq!(n, count, "every acknowledged write is there");
 }
 
-/// Does something until it works.
+/// Repeats an action until it works.
 fn resume(what: &str, mut act: impl FnMut() -> foldb::Result<()>) {
     let start = Instant::now();
     while let Err(error) = act() {
         assert_no_space(&error);
-        assert!(start.elapsed() < SOON, "{what} does not go on: {error}");
+        assert!(start.elapsed() < SOON, "{what} still fails: {error}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// The bytes and the number of files of a database.
+/// Returns the bytes and the number of files of a database.
 fn size(path: &Path) -> (u64, usize) {
     let lens = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
     let lens: Vec<u64> = lens.collect();
@@ -169,7 +169,7 @@ fn fill_by_writing(disk: &Disk) {
     let mut count = put_until_full(&db, 0, 2000, &WriteOptions::default());
     assert!(count > 500, "{count}");
     for _ in 0..200 {
-        // Small ones may still find room.
+        // Small writes may still find space.
         count = put_until_full(&db, count, 2000, &WriteOptions::default());
     }
     check(&db, count, 2000);
@@ -192,7 +192,7 @@ fn write_with_nothing_left(disk: &Disk) {
     }
     disk.fill(0);
     let count = put_until_full(&db, 10, 100, &SYNCED);
-    println!("  {} puts of 100 bytes found room in the log", count - 10);
+    println!("  {} puts of 100 bytes found space in the log", count - 10);
     check(&db, count, 100);
     disk.make_room();
     resume("a synced write", || db.put_opt(key(count), value(count, 100), &SYNCED));
@@ -200,8 +200,8 @@ fn write_with_nothing_left(disk: &Disk) {
     check(&disk.open("db").unwrap(), count + 1, 100);
 }
 
-/// A copy as backup programs make it where the file system can: stores into shared blocks need new
-/// ones.
+/// Makes a copy as backup programs do where the file system can share blocks. Stores into shared
+/// blocks need new ones.
 fn write_to_shared_blocks(disk: &Disk) {
     let db = disk.open("db").unwrap();
     for n in 0..2000 {
@@ -306,6 +306,6 @@ fn gc_with_nothing_left(disk: &Disk) {
     check(&db, 1500, 1000);
     disk.make_room();
     resume("a compaction", || db.compact(..));
-    resume("a merge of segments", || db.collect_garbage(&merges).map(drop));
+    resume("a garbage collection", || db.collect_garbage(&merges).map(drop));
     check(&db, 1500, 1000);
 }

@@ -168,7 +168,10 @@ impl Job {
         }
         Err(Error::new(
             ErrorKind::ComparatorFailed,
-            format!("comparator '{}' contradicts itself: a compaction made no progress", comparator.name()),
+            format!(
+                "comparator '{}' contradicts itself: a compaction made no progress",
+                comparator.name()
+            ),
         ))
     }
 

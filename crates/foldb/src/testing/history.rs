@@ -89,7 +89,8 @@ impl Event {
 
     fn parse(text: &str) -> Event {
         if let Some((start, rest)) = text.split_once("..") {
-            let (end, seqno) = rest.split_once(".RDEL.").expect("a range delete is like a..f.RDEL.4");
+            let (end, seqno) =
+                rest.split_once(".RDEL.").expect("a range delete is like a..f.RDEL.4");
             return Event::delete_range(start, end, seqno.parse().expect("a seqno"));
         }
         fn broken(text: &str) -> ! {

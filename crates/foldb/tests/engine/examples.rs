@@ -1,4 +1,4 @@
-//! Each file of `examples/` runs, and holds what it asserts.
+//! Runs each file of `examples/`, with its assertions.
 
 #[path = "../../examples/counter.rs"]
 mod counter;
@@ -16,5 +16,5 @@ fn every_example_runs() {
     custom_operator::main().unwrap();
     snapshot::main().unwrap();
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
-    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 4, "an example is not run here");
+    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 4, "a new example needs a line here");
 }

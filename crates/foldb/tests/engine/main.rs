@@ -1,16 +1,16 @@
 //! Black-box tests of the database, by subject.
 //!
-//! They are one program, so that a change of the library links one and not forty.
-//! `cargo test -p foldb --test engine stalls::` runs one module. A test that counts what its whole
-//! process does, changes it for all threads, or starts its own executable again is a file of its
-//! own beside this directory and says why.
+//! They are one program, so a change of the library links one program instead of forty. `cargo test
+//! -p foldb --test engine stalls::` runs one module. Some tests count what their whole process
+//! does, change it for all threads, or start their own executable again. Each of these is a file of
+//! its own beside this directory and says why.
 
 mod api;
 mod examples;
 #[path = "../support/mod.rs"]
 mod support;
 
-/// What happens when no call asks for it.
+/// Work that runs without a call that asks for it.
 mod background {
     mod flush_of_many;
     mod replaced_files;

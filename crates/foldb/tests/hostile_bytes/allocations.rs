@@ -1,8 +1,7 @@
-//! How large the largest allocation of a thread was, so that a length read from damaged bytes is
-//! noticed where it makes the engine ask for gigabytes.
+//! Notes the largest allocation of a thread. A length read from damaged bytes shows up when the
+//! engine asks for gigabytes because of it.
 //!
-//! The invariant is that of any allocator that only looks on: every call goes to the system's
-//! allocator with what it was given.
+//! The allocator only watches: every call goes to the system's allocator unchanged.
 
 #![allow(unsafe_code, reason = "an allocator is an unsafe trait")]
 
@@ -51,7 +50,7 @@ unsafe impl GlobalAlloc for Watched {
     }
 }
 
-/// Runs `work` and answers the bytes of the largest single allocation of this thread meanwhile.
+/// Runs `work`. Returns its result and the bytes of this thread's largest allocation meanwhile.
 pub fn largest_during<T>(work: impl FnOnce() -> T) -> (T, usize) {
     LARGEST.set(0);
     let result = work();

@@ -1,4 +1,4 @@
-//! What is done to a database's files, one thing at a time.
+//! The damages to a database's files, one at a time.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::support::PATH;
 /// One damage.
 #[derive(Clone, Debug)]
 pub enum Damage {
-    /// The bits of `mask` in the byte at `at` are turned over.
+    /// The bits of `mask` are flipped in the byte at `at`.
     Flip {
         file: String,
         at: usize,
@@ -26,7 +26,7 @@ pub enum Damage {
         file: String,
         from: usize,
     },
-    /// Two files of a kind have each other's bytes.
+    /// Two files of a kind have exchanged their bytes.
     Swap {
         a: String,
         b: String,
@@ -36,7 +36,7 @@ pub enum Damage {
         from: String,
         to: String,
     },
-    /// A file has the bytes of the file of that name in another database.
+    /// A file has the bytes of the same file in another database.
     Foreign {
         file: String,
         bytes: Vec<u8>,
@@ -44,7 +44,7 @@ pub enum Damage {
     Missing {
         file: String,
     },
-    /// A file is there beside the others, with the bytes of one of them or others.
+    /// There is an extra file, with the bytes of another file or other bytes.
     Extra {
         from: Option<String>,
         to: String,
@@ -68,12 +68,12 @@ impl fmt::Display for Damage {
     }
 }
 
-/// A file of the database by its name.
+/// Returns the path of a file of the database.
 pub fn path(name: &str) -> PathBuf {
     Path::new(PATH).join(name)
 }
 
-/// The names of all files, in order.
+/// Returns the names of all files, in order.
 pub fn names(fs: &MemFs) -> Vec<String> {
     let mut names = fs.list(Path::new(PATH)).unwrap();
     names.sort();
@@ -86,7 +86,7 @@ pub fn write(fs: &MemFs, name: &str, bytes: &[u8]) {
     file.sync().unwrap();
 }
 
-/// A file's kind, as it is told in figures.
+/// Returns a file's kind, as the printed figures name it.
 pub fn kind_of(name: &str) -> &'static str {
     match name {
         "CURRENT" => "CURRENT",
@@ -101,7 +101,7 @@ pub fn kind_of(name: &str) -> &'static str {
 }
 
 impl Damage {
-    /// A copy of the database with this damage.
+    /// Returns a copy of the database with this damage.
     pub fn done_to(&self, whole: &MemFs) -> MemFs {
         let fs = whole.kill();
         let read = |name: &str| whole.read(&path(name)).unwrap();
@@ -129,7 +129,7 @@ impl Damage {
         fs
     }
 
-    /// Name of the file it is done to.
+    /// Returns the name of the damaged file.
     pub fn file(&self) -> &str {
         match self {
             Flip { file, .. } | Cut { file, .. } | Zeroed { file, .. } | Missing { file } => file,
@@ -138,7 +138,7 @@ impl Damage {
         }
     }
 
-    /// What it does, as it is told in figures.
+    /// Returns the kind of the damage, as the printed figures name it.
     pub fn deed(&self) -> &'static str {
         match self {
             Flip { .. } => "flipped",
@@ -150,27 +150,27 @@ impl Damage {
         }
     }
 
-    /// Whether only bytes that a file had are other ones, so that an error has to name a place in
-    /// it.
+    /// Returns whether the damage only changes bytes inside a file. Then an error must name a place
+    /// in the file.
     pub fn is_inside(&self) -> bool {
         matches!(self, Flip { .. })
     }
 }
 
-/// Where the bytes of a file end that are not reserved space.
+/// Returns where the file's bytes end and its reserved space begins.
 fn used(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
 }
 
-/// Every damage to a database; `other` is one that was made alike. Of flips, cuts and zeros only
-/// each `stride`-th, the place of the first one drawn for each file.
+/// Returns every damage to a database. `other` is a database made in the same way. Of flips, cuts
+/// and zeros it takes only each `stride`-th, from a random first place in each file.
 pub fn all(fs: &MemFs, other: &MemFs, stride: usize) -> Vec<Damage> {
     let names = names(fs);
     let mut damages = Vec::new();
     for (number, name) in names.iter().enumerate() {
         let file = || name.clone();
         let bytes = fs.read(&path(name)).unwrap();
-        // Reserved space is long and all zero: its beginning stands for it.
+        // Reserved space is long and all zero: its first bytes stand for it.
         let end = bytes.len().min(used(&bytes) + 40);
         for at in (number % stride..end).step_by(stride) {
             damages.push(Flip { file: file(), at, mask: 1 << (at % 8) });

@@ -1,7 +1,7 @@
-//! The database that is damaged, and what it should hold.
+//! The database that is damaged, and its expected contents.
 //!
 //! It has tables that overlap, value segments, an adopted log, range deletes, operands and two
-//! keyspaces. Its last writes are in its log only.
+//! keyspaces. Its last writes are only in its log.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use foldb::{Compression, Db, KeyspaceOptions, LogAdoption, Options, WriteOptions
 
 use crate::support::{self, PATH, number};
 
-/// The keyspace beside the default one.
+/// The second keyspace.
 pub const OTHER: &str = "other";
 
-/// What both keyspaces hold, the default one first.
+/// The contents of both keyspaces, the default one first.
 pub type State = [BTreeMap<Vec<u8>, Vec<u8>>; 2];
 
-/// A database's files, and what a reader of them may find.
+/// A database's files, and the states that a reader may find.
 pub struct Database {
     pub fs: MemFs,
-    /// Whether it was closed. If not, it was killed.
+    /// Whether the database was closed. If not, it was killed.
     pub closed: bool,
-    /// What the database held before its last log, and after each write in that.
+    /// The contents before the last log, and after each write in that log.
     pub states: Vec<State>,
-    /// The first of them that a reader may find after damage in the middle of the last log: later
-    /// frames say that it was synced.
+    /// The first of these states that a reader may find after damage in the middle of the last log.
+    /// Later frames say that it was synced.
     pub synced: usize,
 }
 
@@ -59,7 +59,7 @@ fn key(n: usize) -> String {
 
 fn large(n: usize, generation: usize) -> Vec<u8> {
     let mut value = format!("large {n}.{generation}.").into_bytes();
-    // A log is adopted where nearly all of it is values.
+    // A log is adopted if nearly all of it is values.
     value.resize(if generation == 0 { 700 } else { 130 }, b'a' + (n + generation) as u8 % 26);
     value
 }
@@ -101,7 +101,7 @@ impl Writer {
         }
     }
 
-    /// Writes and flushes, in a session of its own with its own files.
+    /// Writes and flushes in a session of its own with its own files.
     fn session(state: State, options: Options, writes: &[Write]) -> State {
         let mut writer = Writer { db: Db::open(PATH, options).unwrap(), state };
         writes.iter().for_each(|write| writer.write(write, false));
@@ -119,7 +119,7 @@ pub fn make(closed: bool) -> Database {
         KeyspaceOptions { value_separation_min: Some(100), ..KeyspaceOptions::default() };
     db.create_keyspace(OTHER, separating).unwrap();
     db.close().unwrap();
-    // A log of large values of one keyspace, adopted.
+    // A log of large values of one keyspace, which is adopted.
     let writes: Vec<_> = (0..8).map(|n| Put(0, key(n * 5 % 8), large(n, 0))).collect();
     let adopting = Options { adopt_logs: LogAdoption::Always, ..options(&fs) };
     let state = Writer::session(State::default(), adopting, &writes);
@@ -128,7 +128,7 @@ pub fn make(closed: bool) -> Database {
     writes.extend((0..12).map(|n| Add(n % 2, format!("sum{n:02}"), n as u64 + 1)));
     writes.extend((30..40).map(|n| Put(n % 2, key(n), large(n, 1))));
     let state = Writer::session(state, options(&fs), &writes);
-    // What hides some of it.
+    // Writes that hide some of the older records.
     let mut writes = vec![
         DeleteRange(0, key(5), key(9)),
         DeleteRange(1, key(30), key(33)),
@@ -140,7 +140,7 @@ pub fn make(closed: bool) -> Database {
     writes.extend((34..38).map(|n| Put(n % 2, key(n), large(n, 2))));
     writes.extend((22..26).map(|n| Put(n % 2, key(n), small(n, 2))));
     let state = Writer::session(state, options(&fs), &writes);
-    // What is in the log only.
+    // Writes that are only in the log.
     let mut writer = Writer { db: Db::open(PATH, options(&fs)).unwrap(), state };
     let stats = writer.db.stats();
     assert!(stats.bytes_adopted > 0 && stats.bytes_segments > 0, "{stats:?}");
@@ -163,7 +163,7 @@ pub fn make(closed: bool) -> Database {
     if closed {
         writer.db.close().unwrap();
         drop(writer);
-        // A clean close is provable: whatever is damaged behind it, nothing less may be shown.
+        // A clean close is provable: no later damage may make an open show less.
         states = states.split_off(states.len() - 1);
         return Database { fs: fs.kill(), closed, states, synced: 0 };
     }

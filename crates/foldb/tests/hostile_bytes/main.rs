@@ -1,7 +1,7 @@
-//! Damaged bytes in every file of a small database: a read answers rightly, or with `Corruption`
-//! that names the file.
+//! Damaged bytes in every file of a small database. A read returns the right answer, or
+//! `Corruption` with the name of the file.
 //!
-//! A program of its own: its global allocator notes the largest allocation.
+//! This is a program of its own: its global allocator notes the largest allocation.
 //!
 //! The ordinary tests take a sample of all damages. All of them take minutes:
 //!
@@ -31,10 +31,10 @@ use database::{Database, options};
 use reading::{Depth, Reading, objection};
 use support::PATH;
 
-/// A damage that takes longer is a hang. All take milliseconds.
+/// A damage that takes longer counts as a hang. Each takes milliseconds.
 const HANG: Duration = Duration::from_secs(120);
 
-/// How many damages came to what.
+/// How many damages had each outcome.
 #[derive(Default)]
 struct Tally {
     right: u64,
@@ -44,26 +44,26 @@ struct Tally {
     unrepaired: u64,
 }
 
-/// The judge of one database's damages.
+/// Judges the damages of one database.
 struct Trial<'a> {
     database: &'a Database,
-    /// Bytes of the largest allocation while the whole database was read or repaired.
+    /// Bytes of the largest allocation while the undamaged database was read or repaired.
     usual: usize,
     tallies: BTreeMap<(&'static str, &'static str), Tally>,
     faults: Vec<String>,
 }
 
 impl Trial<'_> {
-    /// Which states a reader may find.
+    /// Returns the first state that a reader may find.
     fn floor(&self, damage: &Damage) -> usize {
-        // A flipped byte is inside of frames; what cuts a log may cut what was synced, too.
+        // A flipped byte lies inside a frame. A cut log may also lose what was synced.
         match damage {
             Damage::Flip { .. } | Damage::Extra { .. } => self.database.synced,
             _ => 0,
         }
     }
 
-    /// Whether an error of another kind is what is documented.
+    /// Returns whether the documentation allows an error of another kind.
     fn is_documented(&self, damage: &Damage, kind: ErrorKind) -> bool {
         match damage {
             Damage::Missing { file } => file == "CURRENT" && kind == ErrorKind::DatabaseMissing,
@@ -71,9 +71,9 @@ impl Trial<'_> {
         }
     }
 
-    /// Whether errors name the damaged file and an offset: where a byte of it is another one. What
-    /// ends the manifest of a killed database early cannot be told from a crash. That the files it
-    /// would name next are in the way of an older one is then what is noticed.
+    /// Returns whether errors must name the damaged file and an offset: if a byte of it changed.
+    /// The exception is the manifest of a killed database. There, damage near the end looks like a
+    /// crash, and the error names the files that the lost edits would have named.
     fn names_its_file(&self, damage: &Damage) -> bool {
         let may_end_early = !self.database.closed && kind_of(damage.file()) == "manifest";
         damage.is_inside() && !may_end_early
@@ -101,7 +101,7 @@ impl Trial<'_> {
         let is_noticed =
             !matches!(kind_of(damage.file()), "table" | "segment") || !reading.verified;
         if how != "repaired" && damage.is_inside() && !is_noticed {
-            self.fault(damage, format!("{how}: a verification does not notice"));
+            self.fault(damage, format!("{how}: a verification finds nothing"));
         }
         if how == "open" {
             let tally = self.tallies.entry((kind_of(damage.file()), damage.deed())).or_default();
@@ -144,7 +144,7 @@ impl Trial<'_> {
         }
     }
 
-    /// What a verification from outside calls sound opens and reads rightly.
+    /// Checks that a database which an outside verification calls sound opens and reads rightly.
     fn verify(&mut self, damage: &Damage, floor: usize) {
         let fs = damage.done_to(&self.database.fs);
         let verify = || largest_during(|| foldb::verify(PATH, options(&fs)));
@@ -180,7 +180,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Repairs the damage. What repair says it lost may be lost; else all must be right.
+    /// Repairs the damage. Only what repair reports as lost may be lost.
     fn repair(&mut self, damage: &Damage, floor: usize) {
         let fs = damage.done_to(&self.database.fs);
         let repair = || largest_during(|| Db::repair(PATH, options(&fs)));
@@ -215,7 +215,7 @@ impl Trial<'_> {
     }
 }
 
-/// The largest allocation of an open, all reads, and a repair of the undamaged database.
+/// Returns the largest allocation of an open, all reads, and a repair of the undamaged database.
 fn usual_allocation(database: &Database) -> usize {
     let fs = database.fs.kill();
     let whole = || reading::read(&fs, &database.states, database.synced, Depth::Compact);
@@ -231,7 +231,7 @@ fn usual_allocation(database: &Database) -> usize {
     reads.max(repair).max(verify)
 }
 
-/// Ends the process if one damage takes too long, and says which.
+/// Ends the process if one damage takes too long, and names the damage.
 fn watch(current: &Mutex<(Instant, String)>, done: &AtomicBool) {
     while !done.load(Ordering::Acquire) {
         std::thread::park_timeout(Duration::from_secs(1));
@@ -275,7 +275,7 @@ fn run(closed: bool, stride: usize) {
     assert!(shown.is_empty(), "{} faults:\n{}", trial.faults.len(), shown.join("\n"));
 }
 
-/// A prime, so that a sample meets every field of what is laid out regularly.
+/// A prime, so that a sample meets every field of regular layouts.
 const SAMPLE: usize = 101;
 
 #[test]
@@ -303,15 +303,15 @@ fn a_file_with_the_largest_number_is_refused() {
             assert!(error.path().unwrap().ends_with(name), "{error}");
         }
     }
-    // A file that is a little ahead is counted on from.
+    // Numbering goes on behind a file whose number is a little ahead.
     let fs = database.fs.kill();
     damage::write(&fs, "1000000.tbl", b"a stray file");
     let reading = reading::read(&fs, &database.states, database.synced, Depth::Compact);
     assert!(reading.wrong.is_none() && reading.errors.is_empty(), "{reading:?}");
 }
 
-/// A verification passed over what lies between the records of a segment and its hints. No read
-/// needs it, but a repair that walks through the file does.
+/// A verification once skipped the bytes between a segment's records and its hints. No read needs
+/// them, but a repair that walks the file does.
 #[test]
 fn a_verification_notices_every_byte_behind_the_records_of_a_segment() {
     let database = database::make(false);

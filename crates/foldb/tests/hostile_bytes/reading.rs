@@ -1,4 +1,4 @@
-//! Reads a database in every way there is, and judges what it answers.
+//! Reads a database in every way, and judges the answers.
 
 use std::path::Path;
 
@@ -8,18 +8,18 @@ use foldb::{Db, Error, ErrorKind, Keyspace, Options, Value};
 use crate::database::{OTHER, State, options};
 use crate::support::PATH;
 
-/// What reading a database came to.
+/// The outcome of reading a database.
 #[derive(Debug, Default)]
 pub struct Reading {
-    /// The states that all right answers are of.
+    /// The states that all answers so far agree with.
     states: Vec<usize>,
-    /// The errors of reads, that of the open included.
+    /// The errors of reads, with that of the open.
     pub errors: Vec<Error>,
     /// Whether the open failed.
     pub unopened: bool,
-    /// What was answered wrongly.
+    /// The first wrong answer.
     pub wrong: Option<String>,
-    /// Whether tables and segments were found whole.
+    /// Whether verification found tables and segments intact.
     pub verified: bool,
 }
 
@@ -28,7 +28,7 @@ impl Reading {
         Reading { states: (floor..states.len()).collect(), ..Reading::default() }
     }
 
-    /// Takes an error that a read answered.
+    /// Notes an error that a read returned.
     fn fail(&mut self, error: Error) {
         self.errors.push(error);
     }
@@ -72,7 +72,7 @@ impl Reading {
         let most = states.iter().map(|state| state[number].len()).max().unwrap_or(0) + 1;
         let mut found = Vec::new();
         let mut failed = false;
-        // An iterator that goes on for ever is wrong, and ends here.
+        // An iterator that never ends is wrong, and stops here.
         for entry in entries.take(most + 1) {
             match entry {
                 Ok((key, value)) => found.push((key, value.into_owned())),
@@ -143,16 +143,16 @@ fn brief(value: Option<&[u8]>) -> String {
     })
 }
 
-/// How deep to look.
+/// How much to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// All reads, verify and stats.
     Read,
-    /// Also a checkpoint, and all reads again after a compaction of everything.
+    /// Also a checkpoint, and all reads again after a full compaction.
     Compact,
 }
 
-/// Opens a database and reads it, where a right answer is one of `states` from `floor` on.
+/// Opens a database and reads it. A right answer fits one of `states` from `floor` on.
 pub fn read(fs: &MemFs, states: &[State], floor: usize, depth: Depth) -> Reading {
     let mut reading = Reading::new(states, floor);
     let db = match Db::open(PATH, options(fs)) {
@@ -194,7 +194,7 @@ fn copied(reading: &mut Reading, fs: &MemFs, states: &[State], db: &Db) {
     }
 }
 
-/// Reads a database that nothing may write to.
+/// Reads a database through a file system without writes.
 pub fn read_only(fs: &MemFs, states: &[State], floor: usize) -> Reading {
     let mut reading = Reading::new(states, floor);
     match Db::open_read_only(PATH, Options { create_if_missing: false, ..options(fs) }) {
@@ -207,19 +207,19 @@ pub fn read_only(fs: &MemFs, states: &[State], floor: usize) -> Reading {
     reading
 }
 
-/// Why an error is not one that this damage may bring, if it is not.
+/// Returns why this damage may not cause this error, or `None` if it may.
 pub fn objection(error: &Error, file: &str, is_inside: bool) -> Option<&'static str> {
     if error.kind() != ErrorKind::Corruption {
         return Some("not Corruption");
     }
-    let Some(path) = error.path() else { return Some("no file is named") };
+    let Some(path) = error.path() else { return Some("the error names no file") };
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if is_inside && file != "CURRENT" && file != "CLOSED" {
         if name != file {
-            return Some("another file is named");
+            return Some("the error names another file");
         }
         if error.offset().is_none() {
-            return Some("no offset is named");
+            return Some("the error names no offset");
         }
     }
     None

@@ -1,4 +1,4 @@
-//! A file system in which something is done before each change of a file.
+//! A file system that runs an action before each change of a file.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex};
 use foldb::env::{FileLock, FileSystem, MemFs, RandomAccessFile, WritableFile};
 
 thread_local! {
-    /// Whether this thread is doing it: what it changes meanwhile is not asked about.
+    /// Whether this thread runs the action, whose own changes trigger nothing.
     static DOING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What is done, told the number of the change, from 0.
+/// The action. It gets the number of the change, from 0.
 type Deed = Box<dyn FnMut(u64) + Send>;
 
 /// The files of a [`MemFs`].
@@ -28,12 +28,12 @@ impl DeedFs {
         DeedFs { fs: MemFs::new(), deed: Arc::default() }
     }
 
-    /// From now on this is done before each change.
+    /// Runs `deed` before each change from now on.
     pub fn before_each(&self, deed: impl FnMut(u64) + Send + 'static) {
         *self.deed.lock().unwrap() = Some((0, Box::new(deed)));
     }
 
-    /// Nothing is done any more. How many changes there were.
+    /// Stops the action. Returns how many changes there were.
     pub fn stop(&self) -> u64 {
         self.deed.lock().unwrap().take().map_or(0, |(changes, _)| changes)
     }

@@ -1,4 +1,4 @@
-//! Files whose syncs wait where a test says, at a gate.
+//! Files whose syncs wait at a gate that a test opens and closes.
 
 use std::io;
 use std::path::Path;
@@ -20,24 +20,24 @@ struct State {
 }
 
 impl Gate {
-    /// From now on nobody passes.
+    /// Stops every thread that comes from now on.
     pub fn close(&self) {
         self.state.lock().unwrap().closed = true;
     }
 
-    /// Lets through who waits, and everybody behind.
+    /// Lets the waiting threads through, and all later ones.
     pub fn open(&self) {
         self.state.lock().unwrap().closed = false;
         self.changed.notify_all();
     }
 
-    /// Opens it when the answer is dropped: a test that fails must not hang.
+    /// Opens the gate when the returned guard is dropped: a failing test must not hang.
     pub fn open_at_end(self: &Arc<Gate>) -> OpenAtEnd {
         OpenAtEnd(Arc::clone(self))
     }
 
-    /// Waits until somebody stands before the gate.
-    pub fn wait_for_somebody(&self) {
+    /// Waits until a thread stands before the gate.
+    pub fn wait_for_a_thread(&self) {
         let state = self.state.lock().unwrap();
         drop(self.changed.wait_while(state, |state| state.waiting == 0).unwrap());
     }
@@ -51,7 +51,7 @@ impl Gate {
     }
 }
 
-/// See [`Gate::open_at_end`].
+/// Opens the gate when dropped: see [`Gate::open_at_end`].
 #[derive(Debug)]
 pub struct OpenAtEnd(Arc<Gate>);
 
@@ -61,7 +61,7 @@ impl Drop for OpenAtEnd {
     }
 }
 
-/// Files in memory; syncs of those with an extension pass a gate.
+/// Files in memory. Syncs of files with one extension pass a gate.
 #[derive(Clone, Debug)]
 pub struct GatedFs {
     pub fs: MemFs,

@@ -1,4 +1,4 @@
-//! A file system in which something happens between two looks of a reader at it.
+//! A file system that runs an action between two accesses of a reader.
 
 use std::fmt;
 use std::io;
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use foldb::env::{FileLock, FileSystem, MemFs, RandomAccessFile, WritableFile};
 
-/// What happens: asked before each look, with its number from 1.
+/// The action. It runs before each access and gets its number, from 1.
 type Deed = Box<dyn FnMut(u64) + Send>;
 
-/// The files of a [`MemFs`], to be looked at only.
+/// The files of a [`MemFs`], read-only.
 #[derive(Clone)]
 pub struct Meddled {
     fs: MemFs,
@@ -22,7 +22,7 @@ impl Meddled {
         Meddled { fs: fs.clone(), meddler: Arc::new(Mutex::new((0, Box::new(deed)))) }
     }
 
-    /// Looks so far.
+    /// Returns the number of accesses so far.
     pub fn looks(&self) -> u64 {
         self.meddler.lock().unwrap().0
     }

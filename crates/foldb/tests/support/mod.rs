@@ -1,4 +1,4 @@
-//! What the black-box tests share. Each test file takes what it needs.
+//! What the black-box tests share. Each test file uses a part of it.
 #![allow(dead_code, reason = "every test file is a crate of its own and uses a part of this")]
 
 pub mod deeds;
@@ -18,10 +18,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use foldb::env::{Env, MemFs};
 use foldb::{Db, Error, ErrorKind, Options, Result};
 
-/// Where databases in memory live.
+/// Path of databases in memory.
 pub const PATH: &str = "db";
 
-/// Options for a database in memory without threads: nothing happens until it is stepped.
+/// Options for a database in memory without threads: background work runs only when a test steps
+/// it.
 pub fn options(fs: &MemFs) -> Options {
     Options {
         create_if_missing: true,
@@ -37,13 +38,13 @@ pub fn open(fs: &MemFs) -> Result<Db> {
     Db::open(PATH, options(fs))
 }
 
-/// [`open`] where there must be a database.
+/// Opens a database that must exist, with [`options`].
 pub fn reopen(fs: &MemFs) -> Result<Db> {
     Db::open(PATH, Options { create_if_missing: false, ..options(fs) })
 }
 
-/// Plants the fault that `FOLDB_PLANT` names in all threads: to see whether a test that was not
-/// written for it finds it.
+/// Plants the fault that `FOLDB_PLANT` names in all threads. It shows whether tests that were not
+/// written for the fault find it.
 pub fn plant_from_environment() {
     #[cfg(debug_assertions)]
     if let Ok(name) = std::env::var("FOLDB_PLANT") {
@@ -52,8 +53,8 @@ pub fn plant_from_environment() {
     }
 }
 
-/// Raises the flag that ends other threads' loops when dropped: a thread that fails leaves nobody
-/// waiting for it, and the test ends.
+/// Raises the flag that ends other threads' loops when dropped. If a thread fails, the others still
+/// end, and so does the test.
 pub struct RaisedAtEnd<'a>(pub &'a AtomicBool);
 
 impl Drop for RaisedAtEnd<'_> {
@@ -62,24 +63,24 @@ impl Drop for RaisedAtEnd<'_> {
     }
 }
 
-/// A counter's bytes.
+/// Returns a counter's bytes.
 pub fn number(n: u64) -> [u8; 8] {
     n.to_le_bytes()
 }
 
-/// A counter, read. A key that is not there counts 0.
+/// Reads a counter. A missing key counts 0.
 pub fn count(db: &Db, key: &str) -> u64 {
     let value = db.get(key).expect("the counter can be read");
     value.map_or(0, |value| u64::from_le_bytes(value[..].try_into().expect("8 bytes")))
 }
 
-/// A value as text; `None` where there is none.
+/// Returns a value as text; `None` where there is none.
 pub fn text(db: &Db, key: &str) -> Option<String> {
     let value = db.get(key).expect("the key can be read");
     value.map(|value| String::from_utf8(value.to_vec()).expect("text"))
 }
 
-/// The error of what must fail.
+/// Returns the error of a result that must be one.
 #[track_caller]
 pub fn error_of<T>(result: Result<T>) -> Error {
     match result {
@@ -94,7 +95,7 @@ pub fn assert_error<T>(result: Result<T>, kind: ErrorKind, file: Option<&str>) -
     let error = error_of(result);
     assert_eq!(error.kind(), kind, "{error}");
     if let Some(file) = file {
-        let path = error.path().unwrap_or_else(|| panic!("no file is named: {error}"));
+        let path = error.path().unwrap_or_else(|| panic!("the error names no file: {error}"));
         assert!(path.ends_with(Path::new(file)), "{error} should name {file}");
     }
     error

@@ -1,9 +1,9 @@
-//! Inputs of fuzz targets: the corpora, and a mutator for where no fuzzer is at hand.
+//! Inputs of fuzz targets: the corpora, and a mutator for machines without a fuzzer.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The inputs of a target that are in the tree.
+/// Returns the inputs of a target that are checked in.
 pub fn corpus(name: &str) -> Vec<Vec<u8>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
     let Ok(entries) = std::fs::read_dir(&path) else { return Vec::new() };
@@ -12,13 +12,13 @@ pub fn corpus(name: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// How long to mutate: what `FOLDB_FUZZ_SECONDS` says, else `usual`.
+/// Returns how long to mutate: `FOLDB_FUZZ_SECONDS` if set, else `usual`.
 pub fn time(usual: Duration) -> Duration {
     let seconds = std::env::var("FOLDB_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
     seconds.map_or(usual, Duration::from_secs_f64)
 }
 
-/// Changes some bytes of an input, or joins two.
+/// Changes some bytes of an input, or joins two inputs.
 pub fn mutate(rng: &mut fastrand::Rng, inputs: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = rng.choice(inputs).cloned().unwrap_or_default();
     for _ in 0..rng.usize(1..=4) {

@@ -1,10 +1,10 @@
-//! Merge operators of the tests' own.
+//! Merge operators for tests.
 
 use std::sync::Arc;
 
 use foldb::{Full, MergeOperator, Partial};
 
-/// All of them, for `Options::operators`.
+/// Returns all of them, for `Options::operators`.
 pub fn all() -> Vec<Arc<dyn MergeOperator>> {
     vec![Arc::new(References), Arc::new(Register), Arc::new(Fussy)]
 }
@@ -13,8 +13,8 @@ pub fn all() -> Vec<Arc<dyn MergeOperator>> {
 #[derive(Debug)]
 pub struct References;
 
-/// A register: an operand replaces the value, an empty one deletes the key. Two operands are known
-/// whatever the base is.
+/// A register: an operand replaces the value, an empty one deletes the key. The fold of two
+/// operands does not depend on the base.
 #[derive(Debug)]
 pub struct Register;
 
@@ -35,7 +35,7 @@ impl MergeOperator for References {
 
     fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
         let Some(start) = sum(0, base.as_slice()) else { return Full::Fail };
-        // The key goes whenever the count is 0 on the way, which changes nothing in the sum.
+        // The key goes whenever the count is 0 on the way, which does not change the sum.
         match sum(start, operands) {
             None => Full::Fail,
             Some(0) => Full::Delete,

@@ -1,4 +1,4 @@
-//! Panics that are expected, caught without a word on stderr.
+//! Catches expected panics without output on stderr.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
@@ -8,7 +8,8 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `body`; a panic becomes its message. The panic hook keeps silent on this thread meanwhile.
+/// Runs `body` and turns a panic into its message. The panic hook is silent on this thread
+/// meanwhile.
 pub fn catch<T>(body: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

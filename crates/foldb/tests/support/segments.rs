@@ -1,11 +1,11 @@
-//! Databases with separated values, and what they should hold.
+//! Databases with separated values, and their expected contents.
 
 use foldb::env::{FileSystem, MemFs};
 use foldb::{Db, Options};
 
 use super::PATH;
 
-/// Values of 100 bytes and more are separated; files are small.
+/// Options that separate values from 100 bytes on, with small files.
 pub fn separating(fs: &MemFs) -> Options {
     Options { value_separation_min: Some(100), segment_size: 16 << 10, ..super::options(fs) }
 }
@@ -18,7 +18,7 @@ pub fn key(n: usize) -> String {
     format!("key{n:04}")
 }
 
-/// A value of 200 bytes that says whose it is.
+/// Returns a value of 200 bytes that names its key and generation.
 pub fn value(n: usize, generation: usize) -> Vec<u8> {
     let mut value = format!("{n}.{generation}.").into_bytes();
     value.resize(200, b'a' + (n + generation) as u8 % 26);
@@ -29,7 +29,7 @@ pub fn put_all(db: &Db, keys: impl Iterator<Item = usize>, generation: usize) {
     keys.for_each(|n| db.put(key(n), value(n, generation)).unwrap());
 }
 
-/// Checks every way of reading keys `0..count`, where `generation` says what each holds.
+/// Checks every way of reading keys `0..count`; `generation` gives the expected contents of each.
 pub fn check_all(db: &Db, count: usize, generation: impl Fn(usize) -> Option<usize>) {
     let expected: Vec<_> =
         (0..count).filter_map(|n| Some((key(n).into_bytes(), value(n, generation(n)?)))).collect();
@@ -53,7 +53,7 @@ pub fn check_all(db: &Db, count: usize, generation: impl Fn(usize) -> Option<usi
 
 type Entry = (Vec<u8>, Vec<u8>);
 
-/// Asserts that entries are what they should be, and says where they begin to differ.
+/// Asserts that entries are as expected, and says where they begin to differ.
 fn assert_same(found: &[Entry], expected: &[Entry]) {
     if let Some(at) =
         (0..found.len().max(expected.len())).find(|&n| found.get(n) != expected.get(n))
@@ -65,7 +65,7 @@ fn assert_same(found: &[Entry], expected: &[Entry]) {
     }
 }
 
-/// How a value begins.
+/// Returns the first bytes of a value.
 fn brief(value: &[u8]) -> String {
     value[..value.len().min(12)].escape_ascii().to_string()
 }

@@ -1,4 +1,4 @@
-//! A file system on which it takes a while to remove a file.
+//! A file system that removes files slowly.
 
 use std::io;
 use std::path::Path;

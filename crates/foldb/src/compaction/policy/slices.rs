@@ -97,9 +97,11 @@ impl Cells {
             let mut begin = 0;
             for at in covered.clone() {
                 let end = match self.cells.get(at + 1) {
-                    Some(next) if at + 1 < covered.end => {
-                        bytes_below(table, next.lo.as_ref().expect("only the first has none"), view.cmp)
-                    }
+                    Some(next) if at + 1 < covered.end => bytes_below(
+                        table,
+                        next.lo.as_ref().expect("only the first has none"),
+                        view.cmp,
+                    ),
                     _ => table.bytes,
                 };
                 let bytes = end.saturating_sub(begin);

@@ -105,7 +105,11 @@ fn the_rust_iterator_goes_on_from_where_it_stands() {
 
     let mut entries = fresh();
     assert!(entries.seek("bb").unwrap());
-    assert_eq!(keys(entries.by_ref().take(1).collect()), "c", "the entry under the cursor comes first");
+    assert_eq!(
+        keys(entries.by_ref().take(1).collect()),
+        "c",
+        "the entry under the cursor comes first"
+    );
     assert_eq!(keys(entries.reversed().collect()), "ba", "the forward walk returned c already");
 
     let mut entries = fresh();
@@ -480,7 +484,11 @@ fn an_operator_registered_after_the_iterator_was_made_folds_in_it() {
     };
     let mut entries = records(&bench);
     assert!(entries.seek_to_first().unwrap());
-    assert_eq!(at(&entries), Some((b"a".to_vec(), "!".to_owned())), "no such operator is registered yet");
+    assert_eq!(
+        at(&entries),
+        Some((b"a".to_vec(), "!".to_owned())),
+        "no such operator is registered yet"
+    );
     bench.registry.adopt(&definition).unwrap();
     assert!(entries.advance().unwrap());
     assert_eq!(at(&entries), Some((b"b".to_vec(), "?y;?z".to_owned())));

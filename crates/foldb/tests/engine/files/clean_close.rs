@@ -227,7 +227,7 @@ fn assert_waits(fs: &GatedFs, gated: impl FnOnce() + Send, waiting: impl FnOnce(
     std::thread::scope(|scope| {
         let _end = fs.gate.open_at_end();
         scope.spawn(gated);
-        fs.gate.wait_for_somebody();
+        fs.gate.wait_for_a_thread();
         let (sender, done) = mpsc::channel();
         scope.spawn(move || {
             waiting();

@@ -56,7 +56,7 @@ fn a_close_waits_for_a_merge_and_a_compaction_on_other_threads() {
             let _open = files.gate.open_at_end();
             files.gate.close();
             let worker = scope.spawn(|| work(&db));
-            files.gate.wait_for_somebody();
+            files.gate.wait_for_a_thread();
             let closer = scope.spawn(|| db.close());
             while db.get(key(0)).is_ok() {
                 std::thread::yield_now();

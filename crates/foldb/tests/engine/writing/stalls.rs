@@ -58,7 +58,7 @@ fn the_put_behind_a_large_batch_does_not_pay_for_it() {
         assert!(slowest < Duration::from_secs(1), "{max_write_buffers}: {slowest:?}");
         let stalled = db.stats().stall_micros;
         assert!(stalled < 500_000, "{max_write_buffers}: {stalled} µs");
-        fs.gate.wait_for_somebody();
+        fs.gate.wait_for_a_thread();
     }
 }
 

@@ -96,7 +96,7 @@ fn who_may_not_wait_for_a_flush_is_told_and_nothing_is_written() {
         stalled.put("patient", [b'p'; 20_000]).unwrap();
         is_done.store(true, Ordering::SeqCst);
     });
-    fs.gate.wait_for_somebody();
+    fs.gate.wait_for_a_thread();
 
     let message = assert_error(db.put_opt("a", [0; 1000], &NOW), ErrorKind::Busy, None).to_string();
     assert!(message.contains("try again later"), "{message}");
@@ -152,7 +152,7 @@ fn h23_who_does_not_sync_does_not_wait_for_syncs() {
     let syncing = db.clone();
     let synced = WriteOptions { sync: true, ..WriteOptions::default() };
     let waiter = thread::spawn(move || syncing.put_opt("synced", "v", &synced).unwrap());
-    fs.gate.wait_for_somebody();
+    fs.gate.wait_for_a_thread();
     let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
     for _ in 0..1000 {
         db.merge("counter", number(1)).unwrap();

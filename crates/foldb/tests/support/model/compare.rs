@@ -1,4 +1,4 @@
-//! What the database answers, beside what the model says.
+//! Compares the database's answers with the model's.
 
 use std::ops::Bound;
 
@@ -7,7 +7,7 @@ use foldb::{ErrorKind, Iter, Keyspace, ReadOptions, Snapshot, Value};
 use super::program::{self, Key, Place};
 use super::{Cell, Entries, Seen, State};
 
-/// Compares everything: by gets, forwards and backwards.
+/// Compares all entries: by gets, forwards and backwards.
 pub fn check_keyspace(keyspace: &Keyspace, state: &State) {
     for key in Key::all() {
         assert_get(&key, keyspace.get(&key), state);
@@ -24,7 +24,7 @@ pub fn check_keyspace(keyspace: &Keyspace, state: &State) {
     check_count(keyspace, state, (Bound::Unbounded, Bound::Unbounded));
 }
 
-/// The true count lies within the bound of the approximate one.
+/// Checks that the true count lies within the bound of the approximate one.
 pub fn check_count(keyspace: &Keyspace, state: &State, range: (Bound<Vec<u8>>, Bound<Vec<u8>>)) {
     let keys = state.0.keys().filter(|key| is_between(key, &range)).count() as u64;
     let count = keyspace.approximate_count(range.clone()).expect("a count");
@@ -49,10 +49,9 @@ pub fn is_between(key: &[u8], (lower, upper): &(Bound<Vec<u8>>, Bound<Vec<u8>>))
     above && below
 }
 
-/// What a read saw.
+/// Returns what a read saw.
 ///
-/// # Panics
-/// When it failed otherwise than by its merge.
+/// # Panics When the read failed for another reason than its merge.
 pub fn seen(read: foldb::Result<Option<Value>>) -> Option<Seen> {
     match read {
         Ok(value) => value.map(|value| Seen::Value(value.to_vec())),
@@ -61,7 +60,7 @@ pub fn seen(read: foldb::Result<Option<Value>>) -> Option<Seen> {
     }
 }
 
-/// All entries, by moving and looking: an entry whose merge failed has a key too.
+/// Returns all entries, by moving and reading: an entry whose merge failed has a key too.
 pub fn scan(iter: Iter) -> Entries {
     collect(iter, Iter::advance)
 }

@@ -1,5 +1,4 @@
-//! Programs made of bytes: any bytes are a program, so that a fuzzer can look for the one that
-//! fails.
+//! Programs made of bytes. Any bytes are a program, so that a fuzzer can search for one that fails.
 //!
 //! Each choice takes one byte, so a changed byte changes one choice and leaves the rest. Where the
 //! bytes end, the program ends.
@@ -16,10 +15,10 @@ use super::program::{
 /// Steps of the longest program.
 const STEPS: usize = 400;
 
-/// The program of some bytes.
+/// Returns the program of some bytes.
 pub fn program(bytes: &[u8]) -> Program {
     let mut from = Unstructured::new(bytes);
-    // Choices behind the end are the first ones there are; nothing fails.
+    // A choice behind the end of the bytes takes the first alternative; nothing fails.
     let settings = settings(&mut from).expect("settings are made of any bytes");
     let mut steps = Vec::new();
     while !from.is_empty() && steps.len() < STEPS {
@@ -55,12 +54,12 @@ fn settings(from: &mut Unstructured<'_>) -> Result<Settings> {
 
 fn operator(from: &mut Unstructured<'_>) -> Result<Operator> {
     use Operator::{Add, Append, Max, Put, References, Register};
-    // Those that occur most, twice.
+    // The most common operators appear twice.
     Ok(*from.choose(&[Append, Add, Append, Add, Max, Put, References, Register])?)
 }
 
 fn key(from: &mut Unstructured<'_>) -> Result<Key> {
-    // A few keys get most of the writes: chains.
+    // A few keys get most of the writes, so that chains form.
     let number = from.int_in_range(0..=3 * KEYS - 1)?;
     Ok(Key(if number < KEYS { number } else { number % 6 }))
 }
@@ -131,7 +130,7 @@ fn option<T>(
     from.arbitrary::<bool>()?.then(|| some(from)).transpose()
 }
 
-/// Up to `most` of something.
+/// Returns up to `most` items.
 fn list<T>(
     from: &mut Unstructured<'_>,
     most: u8,

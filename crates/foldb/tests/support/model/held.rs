@@ -6,7 +6,7 @@ use super::Entries;
 use super::compare::seen;
 use super::program::{Key, Move};
 
-/// An iterator and where it must stand.
+/// An iterator and its expected position.
 pub struct HeldIterator {
     iter: Iter,
     entries: Entries,

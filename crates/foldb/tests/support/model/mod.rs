@@ -1,7 +1,7 @@
-//! The model: what a database must answer, as an ordered map that folds at once.
+//! The model: the expected answers of a database, as an ordered map that folds at once.
 //!
-//! [`program`] draws random programs, [`decode`] makes them of bytes, [`run`] plays one against the
-//! database and this model.
+//! [`program`] draws random programs, [`decode`] makes them from bytes, and [`run`] plays one
+//! against the database and this model.
 
 pub mod compare;
 pub mod decode;
@@ -14,16 +14,16 @@ use std::ops::Bound;
 
 use program::{Operator, Place};
 
-/// What the model knows of one key. A missing key has no cell.
+/// The model's knowledge of one key. A missing key has no cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
     Value(Vec<u8>),
-    /// The merge failed. Two operands in a row of an operator for which the base does not matter
-    /// make the key readable again, so the last one is remembered.
+    /// The merge failed. Some operators' operands make the key readable again when two follow each
+    /// other, whatever the base is. So the cell remembers the last operator.
     Failed(Option<Operator>),
 }
 
-/// One write, fully spelled out.
+/// One write, with all its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
     Put(Vec<u8>, Vec<u8>),
@@ -36,10 +36,10 @@ pub enum Write {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State(pub BTreeMap<Vec<u8>, Cell>);
 
-/// A write and the keyspace it goes to.
+/// A write and its keyspace.
 pub type Placed = (Place, Write);
 
-/// All keyspaces at one moment; the default one is always there.
+/// All keyspaces at one moment; the default one always exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct World([Option<State>; Place::COUNT]);
 
@@ -64,28 +64,27 @@ impl World {
         self.0[place.index()].is_some()
     }
 
-    /// What a keyspace holds.
+    /// Returns the contents of a keyspace.
     ///
-    /// # Panics
-    /// When it is not there.
+    /// # Panics When it does not exist.
     pub fn of(&self, place: Place) -> &State {
-        self.0[place.index()].as_ref().expect("the keyspace is there")
+        self.0[place.index()].as_ref().expect("the keyspace exists")
     }
 
     pub fn apply(&mut self, (place, write): &Placed) {
-        self.0[place.index()].as_mut().expect("the keyspace is there").apply(write);
+        self.0[place.index()].as_mut().expect("the keyspace exists").apply(write);
     }
 
-    /// What scans of everything see.
+    /// Returns what full scans see.
     pub fn seen(&self) -> Vec<Option<Entries>> {
         self.0.iter().map(|state| state.as_ref().map(State::seen)).collect()
     }
 }
 
-/// What a scan sees.
+/// The result of a scan.
 pub type Entries = Vec<(Vec<u8>, Seen)>;
 
-/// What a reader sees of a cell.
+/// A cell as a reader sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     Value(Vec<u8>),
@@ -120,13 +119,13 @@ impl State {
         }
     }
 
-    /// What a scan of everything sees.
+    /// Returns what a full scan sees.
     pub fn seen(&self) -> Entries {
         self.0.iter().map(|(key, cell)| (key.clone(), cell.seen())).collect()
     }
 }
 
-/// The cell after one merge; `None` when the key is gone.
+/// Returns the cell after one merge; `None` when the key is gone.
 fn merge(operator: Operator, cell: Option<&Cell>, operand: &[u8]) -> Option<Cell> {
     let base = match cell {
         None => None,

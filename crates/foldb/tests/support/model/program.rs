@@ -1,4 +1,4 @@
-//! Random programs: plain data that prints as what it does, and shrinks.
+//! Random programs: plain data that prints as its steps, and shrinks.
 
 use std::fmt;
 use std::ops::Bound;
@@ -8,14 +8,14 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// A database's settings and what is done to it.
+/// A database's settings and the steps of a program.
 #[derive(Clone)]
 pub struct Program {
     pub settings: Settings,
     pub steps: Vec<Step>,
 }
 
-/// The settings that a program draws; small, so that a few hundred writes reach every level.
+/// The settings that a program draws: small, so that a few hundred writes reach every level.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub preset: CompactionPreset,
@@ -32,14 +32,14 @@ pub struct Settings {
     pub cache: usize,
     pub open_files: usize,
     pub wal_limit: u64,
-    /// Bytes from which values are separated: none, all, most, few.
+    /// Length in bytes from which values are separated: none, all, most, few.
     pub separation: Option<usize>,
     pub segment_size: u64,
     pub hints: bool,
     pub dead_fraction: f64,
 }
 
-/// The operators that programs merge with.
+/// The operators that programs use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     Append,
@@ -62,10 +62,9 @@ impl Operator {
         }
     }
 
-    /// The operator of a spec.
+    /// Returns the operator of a spec.
     ///
-    /// # Panics
-    /// When it is of none that programs use.
+    /// # Panics When programs use no such operator.
     pub fn of_spec(spec: &str) -> Operator {
         let all = [
             Operator::Append,
@@ -76,26 +75,26 @@ impl Operator {
             Operator::Register,
         ];
         let found = all.into_iter().find(|operator| operator.spec() == spec);
-        found.unwrap_or_else(|| panic!("no program merges with '{spec}'"))
+        found.unwrap_or_else(|| panic!("programs have no operator '{spec}'"))
     }
 
     pub fn is_number(self) -> bool {
         matches!(self, Operator::Add | Operator::References)
     }
 
-    /// Whether two operands say what the value is, whatever the base.
+    /// Returns whether two operands give the value, whatever the base.
     pub fn is_absolute(self) -> bool {
         matches!(self, Operator::Put | Operator::Register)
     }
 }
 
-/// Which keyspace: the default one, or one of two that come and go.
+/// A keyspace: the default one, or one of two that come and go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Place(u8);
 
 impl Place {
     pub const DEFAULT: Place = Place(0);
-    /// How many there are.
+    /// Number of places.
     pub const COUNT: usize = 3;
 
     pub fn all() -> impl Iterator<Item = Place> {
@@ -110,7 +109,8 @@ impl Place {
         ["default", "appended", "counted"][self.index()]
     }
 
-    /// The operator of merges that name none, but for the default keyspace, whose one is a setting.
+    /// Returns the operator of merges that name none. The default keyspace takes its operator from
+    /// the settings.
     pub fn operator(self) -> Option<Operator> {
         [None, Some(Operator::Append), Some(Operator::Add)][self.index()]
     }
@@ -122,7 +122,7 @@ impl fmt::Debug for Place {
     }
 }
 
-/// How many keys there are.
+/// Number of keys.
 pub const KEYS: u8 = 24;
 
 /// One of the keys: few, of all shapes, the empty one among them.
@@ -152,7 +152,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Bytes: a letter so many times, or for number operators a number made of the letter.
+/// Bytes: a repeated letter, or for number operators a number made of the letter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Text {
     pub letter: u8,
@@ -164,7 +164,7 @@ impl Text {
         vec![self.letter; self.len.into()]
     }
 
-    /// From -2 to 2, so that sums meet 0.
+    /// Returns a number from -2 to 2, so that sums reach 0.
     pub fn number(self) -> Vec<u8> {
         (i64::from(self.letter % 5) - 2).to_le_bytes().to_vec()
     }
@@ -176,16 +176,16 @@ impl fmt::Debug for Text {
     }
 }
 
-/// A write, with the default operator not spelled out.
+/// A write, with the default operator left out.
 #[derive(Clone, Copy, Debug)]
 pub enum Draft {
     Put(Key, Text),
-    /// An 8-byte value, so that counters find a base they accept.
+    /// Puts an 8-byte value, so that counters find a base that they accept.
     PutNumber(Key, Text),
     Delete(Key),
-    /// Ends that are the wrong way round are swapped.
+    /// Ends in the wrong order are swapped.
     DeleteRange(Bound<Key>, Bound<Key>),
-    /// `None`: with the default operator.
+    /// `None` stands for the default operator.
     Merge(Option<Operator>, Key, Text),
 }
 
@@ -193,7 +193,7 @@ pub enum Draft {
 pub enum Range {
     All,
     Between(Bound<Key>, Bound<Key>),
-    /// The first so many bytes of a key.
+    /// The first bytes of a key.
     Prefix(Key, usize),
 }
 
@@ -207,7 +207,7 @@ pub enum Move {
     Retreat,
 }
 
-/// What is done in a keyspace that is not there is not done.
+/// A step in a keyspace that does not exist does nothing.
 #[derive(Clone, Debug)]
 pub enum Step {
     Write {
@@ -219,7 +219,7 @@ pub enum Step {
         writes: Vec<(Place, Draft)>,
         sync: bool,
     },
-    /// So many merges in a row, and a snapshot in between.
+    /// Several merges in a row, with a snapshot in between.
     Merges {
         place: Place,
         operator: Operator,
@@ -228,14 +228,14 @@ pub enum Step {
         count: u8,
         snapshot_after: Option<u8>,
     },
-    /// Large values for so many keys: a log of them may become a value segment.
+    /// Large values for several keys: a log of them may become a value segment.
     LargePuts {
         place: Place,
         text: Text,
         count: u8,
     },
     Get(Place, Key),
-    /// Through a snapshot, if there is one of that number. A key may come more than once.
+    /// Reads through a snapshot, if there is one of that number. A key may come more than once.
     MultiGet {
         place: Place,
         keys: Vec<Key>,
@@ -245,7 +245,7 @@ pub enum Step {
     Snapshot,
     ReadSnapshot(u8),
     DropSnapshot(u8),
-    /// Through a snapshot, if there is one of that number.
+    /// Reads through a snapshot, if there is one of that number.
     OpenIterator {
         place: Place,
         range: Range,
@@ -253,28 +253,28 @@ pub enum Step {
     },
     MoveIterator(u8, Vec<Move>),
     DropIterator(u8),
-    /// If it is not there, and not the default one.
+    /// Creates the keyspace, unless it exists.
     CreateKeyspace(Place),
     DropKeyspace(Place),
     Flush,
-    /// All keyspaces, or one.
+    /// Compacts all keyspaces, or one.
     Compact(Option<Place>, Bound<Key>, Bound<Key>),
-    /// One background step.
+    /// Does one background step.
     Background,
     AllBackground,
-    /// Collect the garbage of value segments until at most so many percent are dead, in so little
+    /// Collects the garbage of value segments until at most this percentage is dead, with this
     /// memory.
     Gc(u8, usize),
     Sync,
     CheckAll,
-    /// Open it read-only, beside the writer, and compare.
+    /// Opens the database read-only, beside the writer, and compares.
     Look,
-    /// Make a checkpoint, open it with other settings, compare, and write to it.
+    /// Makes a checkpoint, opens it with other settings, compares, and writes to it.
     Checkpoint(Option<Settings>),
     Reopen(Option<Settings>),
     Kill,
     Crash,
-    /// With a random part of what was not synced.
+    /// Loses power; a random part of the unsynced bytes survives.
     CrashPartly(u64),
 }
 
@@ -285,7 +285,7 @@ impl fmt::Debug for Program {
     }
 }
 
-/// Programs of up to `steps` steps.
+/// Returns programs of up to `steps` steps.
 pub fn programs(steps: usize) -> impl Strategy<Value = Program> {
     (settings(), vec(step(), 1..=steps)).prop_map(|(settings, steps)| Program { settings, steps })
 }
@@ -348,7 +348,7 @@ fn operator() -> impl Strategy<Value = Operator> {
 }
 
 fn key() -> impl Strategy<Value = Key> {
-    // A few keys get most of the writes: chains.
+    // A few keys get most of the writes, so that chains form.
     prop_oneof![2 => (0..6u8).prop_map(Key), 1 => (0..KEYS).prop_map(Key)]
 }
 

@@ -1,8 +1,8 @@
 //! Plays a program against a database in memory and the model, side by side.
 //!
-//! After a kill the database must hold everything. After a crash it must hold the state after some
-//! prefix of the writes, no shorter than what was known to be durable: that prefix is looked for,
-//! and the model goes on from there.
+//! After a kill the database must hold everything. After a crash it must hold the state after a
+//! prefix of the writes, no shorter than the durable part. The test searches for that prefix and
+//! sets the model back to it.
 
 use std::ops::Bound;
 
@@ -18,19 +18,18 @@ use super::program::{Draft, Key, Operator, Place, Program, Range, Settings, Step
 use super::{Cell, Placed, State, World, Write};
 use crate::support::{PATH, operators, steps};
 
-/// Whether a key lies in a range.
+/// Tests whether a key lies in a range.
 type KeyTest = Box<dyn Fn(&[u8]) -> bool>;
 
-/// Where checkpoints are made.
+/// Path of checkpoints.
 const COPY: &str = "copy";
 
-/// Handles of one kind held at once.
+/// Most handles of one kind held at once.
 const MAX_HELD: usize = 4;
 
-/// Plays a program to its end, and answers what the engine did at it.
+/// Plays a program to its end. Returns the engine's statistics.
 ///
-/// # Panics
-/// When database and model differ.
+/// # Panics When database and model differ.
 pub fn play(program: &Program) -> Stats {
     let mut player = Player::open(program.settings);
     for step in &program.steps {
@@ -47,22 +46,22 @@ struct Player {
     fs: MemFs,
     settings: Settings,
     db: Db,
-    /// The keyspaces that are there.
+    /// The keyspaces that exist.
     keyspaces: [Option<Keyspace>; Place::COUNT],
     snapshots: Vec<(Snapshot, World)>,
     iterators: Vec<HeldIterator>,
     current: World,
-    /// What a crash must leave at least, and the writes since.
+    /// The least that a crash must leave; the writes since follow.
     durable: World,
     pending: Vec<Vec<Placed>>,
 }
 
-/// What happened to a database that was not closed.
+/// How a database stopped that was not closed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stop {
-    /// Its process ended: everything is there.
+    /// The process ended: every write survives.
     Kill,
-    /// The power went: a prefix is there.
+    /// The power failed: a prefix of the writes survives.
     Crash,
 }
 
@@ -188,7 +187,7 @@ impl Player {
         }
     }
 
-    /// A read-only open beside the writer shows what it has written.
+    /// Checks that a read-only open beside the writer shows the writer's state.
     fn look(&self) {
         let before = self.fs.counts().mutations();
         let shown = Db::open_read_only(PATH, options(&self.fs, self.settings));
@@ -201,18 +200,18 @@ impl Player {
         let options = Options { create_if_missing: false, ..options(&self.fs, settings) };
         let copy = Db::open(COPY, options.clone()).expect("the checkpoint opens");
         self.check_elsewhere(&copy);
-        // What is done to it is not done to the database.
+        // Changes to the copy must not reach the database.
         for key in Key::all().step_by(3) {
             copy.put(key, "of the copy").expect("a write to the copy");
         }
         copy.compact(..).expect("a compaction of the copy");
         self.check_all();
         drop(copy);
-        Db::destroy(COPY, &options).expect("the checkpoint goes");
+        Db::destroy(COPY, &options).expect("the checkpoint can be destroyed");
         self.check_all();
     }
 
-    /// Another database that must hold the same.
+    /// Checks that another database holds the same.
     fn check_elsewhere(&self, db: &Db) {
         for (keyspace, place) in keyspaces(db).iter().zip(Place::all()) {
             assert_eq!(keyspace.is_some(), self.current.has(place), "{place:?}");
@@ -235,7 +234,7 @@ impl Player {
         };
         let keyspace = self.db.create_keyspace(place.name(), options).expect("a keyspace");
         self.keyspaces[place.index()] = Some(keyspace);
-        // It is durable at once, and was empty at all earlier moments.
+        // A new keyspace is durable at once, and was empty at all earlier moments.
         self.current.create(place);
         self.durable.create(place);
         self.snapshots.iter_mut().for_each(|(_, world)| world.create(place));
@@ -273,7 +272,7 @@ impl Player {
         keys.iter().zip(read).for_each(|(key, read)| assert_get(key, read, world.of(place)));
     }
 
-    /// Base and operands, put together by the model, are what the key holds.
+    /// Checks that base and operands, folded by the model, give the key's value.
     fn get_operands(&self, place: Place, key: &[u8]) {
         let Some(keyspace) = self.at(place) else { return };
         let read = keyspace.get_operands(key).expect("operands");
@@ -430,7 +429,7 @@ impl Player {
         self.iterators.clear();
     }
 
-    /// Stops without a close; what `survive` leaves of the files is opened.
+    /// Stops without a close, and opens what `survive` leaves of the files.
     fn restart(&mut self, survive: impl FnOnce(&MemFs) -> MemFs, stop: Stop) {
         let fs = survive(&self.fs);
         self.drop_handles();
@@ -444,7 +443,7 @@ impl Player {
 
     fn reopen(&mut self, fs: MemFs, settings: Option<Settings>) {
         self.settings = settings.unwrap_or(self.settings);
-        // No handle may keep the old one open.
+        // No handle may keep the old database open.
         self.keyspaces = Default::default();
         self.db = open(&fs, self.settings);
         self.keyspaces = keyspaces(&self.db);
@@ -474,14 +473,14 @@ impl Player {
                 self.durable, self.pending
             )
         });
-        // Prefixes that look the same may differ in what is hidden behind a failed merge.
+        // Prefixes that look the same may differ in what a failed merge hides.
         let failed = |cell: &Cell| matches!(cell, Cell::Failed(_));
         let sync = WriteOptions { sync: true, ..WriteOptions::default() };
         for place in Place::all().filter(|&place| self.current.has(place)).collect::<Vec<_>>() {
             let keys = self.current.of(place).0.iter().filter(|(_, cell)| failed(cell));
             let keys: Vec<Vec<u8>> = keys.map(|(key, _)| key.clone()).collect();
             for key in keys {
-                let keyspace = self.at(place).expect("the keyspace is there");
+                let keyspace = self.at(place).expect("the keyspace exists");
                 keyspace.delete_opt(&key, &sync).unwrap();
                 self.current.apply(&(place, Write::Delete(key)));
             }
@@ -532,7 +531,7 @@ fn options(fs: &MemFs, settings: Settings) -> Options {
     }
 }
 
-/// Those that are there.
+/// Returns handles of the keyspaces that exist.
 fn keyspaces(db: &Db) -> [Option<Keyspace>; Place::COUNT] {
     let mut keyspaces = [const { None }; Place::COUNT];
     for place in Place::all() {
@@ -556,7 +555,7 @@ fn remove<T>(held: &mut Vec<T>, index: u8) {
     }
 }
 
-/// A range that does not end before it starts.
+/// Returns a range that does not end before it starts.
 fn in_order(start: Bound<Key>, end: Bound<Key>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     let (start, end) = (start.map(Key::bytes), end.map(Key::bytes));
     let key = |bound: &Bound<Vec<u8>>| match bound {

@@ -168,7 +168,8 @@ fn job(pick: &Pick) -> RunningJob {
 
 /// Returns what a stopped job has done: the keys below some key.
 fn first_part(range: &KeyRange, share: f64) -> KeyRange {
-    let number = |key: &[u8]| u32::from_be_bytes(key.try_into().expect("keys of the model have 4 bytes"));
+    let number =
+        |key: &[u8]| u32::from_be_bytes(key.try_into().expect("keys of the model have 4 bytes"));
     let lo = range.lo.as_ref().map_or(0, |key| number(key));
     let hi = range.hi.as_ref().map_or(KEYS, |key| number(key));
     let cut = lo + (f64::from(hi.saturating_sub(lo)) * share) as u32;

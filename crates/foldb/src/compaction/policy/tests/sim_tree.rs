@@ -201,7 +201,9 @@ impl SimTree {
         match pick.output {
             OutputRun::New => 0,
             OutputRun::Existing(id) => index_of(id).expect("a pick names existing runs"),
-            OutputRun::InPlace => index_of(pick.inputs[0].runs[0]).expect("a pick names existing runs"),
+            OutputRun::InPlace => {
+                index_of(pick.inputs[0].runs[0]).expect("a pick names existing runs")
+            }
         }
     }
 
@@ -211,7 +213,10 @@ impl SimTree {
         for input in &pick.inputs {
             for id in &input.runs {
                 let run = self.levels[input.level].iter_mut().find(|run| run.id == *id);
-                taken.extend(take_range(&mut run.expect("a pick names existing runs").tables, range));
+                taken.extend(take_range(
+                    &mut run.expect("a pick names existing runs").tables,
+                    range,
+                ));
             }
         }
         taken
