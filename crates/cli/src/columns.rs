@@ -1,6 +1,6 @@
 //! Tables of text.
 
-/// Which side of its column a cell keeps to.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Words.
@@ -9,8 +9,8 @@ pub enum Side {
     Right,
 }
 
-/// Lays rows out in columns, two spaces between them, each line behind `indent`. Columns beyond
-/// `sides` keep to the left; no line ends in a space.
+/// Aligns rows in columns with two spaces between them, and begins each line with `indent`. Columns
+/// beyond `sides` align left. No line ends in a space.
 pub fn align(indent: &str, sides: &[Side], rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

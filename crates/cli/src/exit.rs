@@ -8,38 +8,38 @@ use std::sync::Mutex;
 
 use crate::form::escape;
 
-/// What a step of a command comes to.
+/// The result of a step of a command.
 pub type Outcome<T = ()> = Result<T, Exit>;
 
 /// Why a command ends early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It could not be done: exit 1.
+    /// The command failed: exit 1.
     Failed(String),
-    /// It was not asked properly: exit 2. Nothing was touched.
+    /// The command line has an error: exit 2. Nothing was changed.
     Usage(String),
-    /// It was done, but something is missing from it: exit 3.
+    /// The command is done, but something is missing from the result: exit 3.
     Partial(String),
     /// Ctrl-C: exit 130. Everything committed is kept.
     Interrupted(String),
-    /// Nobody reads standard output any more: exit 0, quietly.
+    /// The reader of standard output closed it: exit 0, quietly.
     ClosedPipe,
     /// Help or version, for standard output: exit 0.
     Answer(String),
 }
 
 impl Exit {
-    /// A failure, in words.
+    /// Returns a failure with this message.
     pub fn failed(message: impl Into<String>) -> Exit {
         Exit::Failed(message.into())
     }
 
-    /// A usage error, in words.
+    /// Returns a usage error with this message.
     pub fn usage(message: impl Into<String>) -> Exit {
         Exit::Usage(message.into())
     }
 
-    /// A failed write to standard output.
+    /// Returns the exit for a failed write to standard output.
     pub fn stdout(error: &io::Error) -> Exit {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Exit::ClosedPipe,
@@ -47,7 +47,7 @@ impl Exit {
         }
     }
 
-    /// The process's exit code.
+    /// Returns the process's exit code.
     pub fn code(&self) -> u8 {
         match self {
             Exit::ClosedPipe | Exit::Answer(_) => 0,
@@ -58,7 +58,7 @@ impl Exit {
         }
     }
 
-    /// What it says.
+    /// Returns the message.
     pub fn message(self) -> String {
         match self {
             Exit::Failed(message)
@@ -70,7 +70,7 @@ impl Exit {
         }
     }
 
-    /// The same end with more to say.
+    /// Appends text to the message.
     pub fn and(self, more: &str) -> Exit {
         match self {
             Exit::Failed(message) => Exit::Failed(message + more),
@@ -79,8 +79,8 @@ impl Exit {
         }
     }
 
-    /// The line for standard error, if there is one: never more than one line, whatever bytes the
-    /// message quotes.
+    /// Returns the line for standard error, if there is one. It is one line, even if the message
+    /// quotes bytes with line ends.
     pub fn line(&self) -> Option<String> {
         match self {
             Exit::Failed(message)
@@ -98,8 +98,8 @@ impl From<foldb::Error> for Exit {
     }
 }
 
-/// Runs the whole command and turns its outcome into an exit code. A panic, in any thread, is one
-/// line too: a backtrace helps nobody at a prompt.
+/// Runs the whole command and turns its outcome into an exit code. A panic in any thread also
+/// prints one line, without a backtrace.
 pub fn guarded(run: impl FnOnce() -> Outcome) -> ExitCode {
     static PANIC: Mutex<Option<String>> = Mutex::new(None);
     panic::set_hook(Box::new(|info| {
@@ -122,7 +122,7 @@ pub fn guarded(run: impl FnOnce() -> Outcome) -> ExitCode {
     }
 }
 
-/// Says how the command ended, and answers the exit code.
+/// Prints how the command ended, and returns the exit code.
 fn tell(exit: Exit) -> u8 {
     if let Exit::Answer(text) = &exit {
         let mut out = io::stdout().lock();
@@ -132,7 +132,7 @@ fn tell(exit: Exit) -> u8 {
         };
     }
     if let Some(line) = exit.line() {
-        // Nobody is left to hear about a closed standard error.
+        // If standard error is closed, there is no place to report that.
         let _ = writeln!(io::stderr(), "{line}");
     }
     exit.code()

@@ -1,8 +1,8 @@
 //! Ctrl-C.
 //!
-//! Every write that returned is in the hands of the operating system, so a command may end
-//! anywhere. One that has something to finish or to clean up holds a [`Watch`] and asks it as it
-//! goes; the others, and those asked a second time, end on the spot.
+//! The operating system holds every write that returned, so most commands may end anywhere. A
+//! command that must finish or clean up something holds a [`Watch`] and asks it regularly. All
+//! other commands end immediately, and so does every command at the second Ctrl-C.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,18 +27,18 @@ pub fn install() -> Outcome {
         .map_err(|error| Exit::failed(format!("cannot catch Ctrl-C: {error}")))
 }
 
-/// A promise to ask often. Ends with its scope.
+/// While it lives, Ctrl-C does not end the process. Its owner must ask often whether to stop.
 #[derive(Debug)]
 pub struct Watch(());
 
 impl Watch {
-    /// From now on Ctrl-C only raises the question.
+    /// Begins the watch.
     pub fn start() -> Watch {
         WATCHED.store(true, Ordering::SeqCst);
         Watch(())
     }
 
-    /// What Ctrl-C sets to true, for who can be cancelled by that.
+    /// Returns the flag that Ctrl-C sets to true, for calls that take a flag to cancel them.
     pub fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&INTERRUPTED)
     }

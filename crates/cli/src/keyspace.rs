@@ -1,7 +1,7 @@
-//! Which keyspace of a database a command works in.
+//! The keyspace in which a command works.
 //!
-//! Every database has the keyspace `default`; others are there once `foldb keyspaces DB --create`
-//! made them. Invariant: a keyspace that is not there is an error, and nothing is created for it.
+//! Every database has the keyspace `default`; `foldb keyspaces DB --create` creates others.
+//! Invariant: a missing keyspace is an error, and no command creates anything for it.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
 use crate::location::{self, shown};
 
-/// The keyspace that always is.
+/// The keyspace that always exists.
 pub const DEFAULT: &str = "default";
 
 /// An open database, and one of its keyspaces.
@@ -25,15 +25,15 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Opens the database that stands at `path`.
+    /// Opens the database at `path`.
     ///
     /// # Errors
-    /// Failed where none does, or the keyspace is missing.
+    /// Fails if there is none, or if it has no such keyspace.
     pub fn open(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
         Opened::of(location::open(path, options)?, path, keyspace)
     }
 
-    /// [`Opened::open`] to look only: see [`location::open_to_read`].
+    /// Opens the database to read only: see [`location::open_to_read`].
     ///
     /// # Errors
     /// As [`Opened::open`].
@@ -41,10 +41,10 @@ impl Opened {
         Opened::of(location::open_to_read(path, options)?, path, keyspace)
     }
 
-    /// A keyspace of an open database.
+    /// Returns a keyspace of an open database.
     ///
     /// # Errors
-    /// Failed where it is missing.
+    /// Fails if the keyspace is missing.
     pub fn of(db: Db, path: &Path, name: &str) -> Outcome<Opened> {
         let names = db.keyspaces();
         if !names.iter().any(|known| known == name) {
@@ -57,19 +57,19 @@ impl Opened {
     /// Creates a database at a free `path`.
     ///
     /// # Errors
-    /// Failed for a keyspace that a new database does not have.
+    /// Fails for a keyspace that a new database does not have.
     pub fn create(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
         check_new(path, keyspace)?;
         let db = location::create(path, options)?;
         Ok(Opened { keyspace: db.default_keyspace().clone(), db })
     }
 
-    /// How the values of the keyspace's operator are written.
+    /// Returns the text form of the keyspace's operator.
     pub fn operator_text(&self) -> Option<TextForm> {
         self.keyspace.default_operator().as_ref().map(Operator::text)
     }
 
-    /// What to say where the keyspace has an operator that this program does not have.
+    /// Returns an error if this program lacks the keyspace's operator.
     pub fn missing_operator(&self) -> Option<Exit> {
         let spec = self.keyspace.options().merge_operator?;
         if self.keyspace.default_operator().is_some() {
@@ -77,8 +77,8 @@ impl Opened {
         }
         let (name, spec) = (quoted(self.keyspace.name().as_bytes()), quoted(spec.as_bytes()));
         Some(Exit::failed(format!(
-            "the operator of keyspace {name} is {spec}, which is not built in: a program that has it \
-             can merge (or foldb keyspaces DB --unset-operator NAME)"
+            "the operator of keyspace {name} is {spec}, which is not built in: merge with a program \
+             that has it, or remove it with foldb keyspaces DB --unset-operator NAME"
         )))
     }
 
@@ -88,10 +88,10 @@ impl Opened {
     }
 }
 
-/// Whether a new database would have the keyspace.
+/// Checks that a new database would have the keyspace.
 ///
 /// # Errors
-/// Failed if not.
+/// Fails if not.
 pub fn check_new(path: &Path, keyspace: &str) -> Outcome {
     if keyspace == DEFAULT { Ok(()) } else { Err(missing(path, keyspace, "")) }
 }

@@ -1,9 +1,9 @@
-//! What stands at the path of a database, found out without touching it.
+//! Looks at the path of a database without changing anything there.
 //!
 //! A database is a directory with a file `CURRENT`. Only `put`, `merge`, `count`, `load`,
-//! `keyspaces --create` and `demo --keep` create one, and only where nothing or an empty directory
-//! stands; everything else is refused and left byte for byte as it was. A creation that was killed
-//! before it wrote `CURRENT` left nothing of worth, so its directory is as good as empty.
+//! `keyspaces --create` and `demo --keep` create one, where nothing exists or in an empty directory.
+//! Commands refuse everything else and leave it unchanged. A creation that was killed before it
+//! wrote `CURRENT` left no data, so its directory counts as empty.
 
 use std::fs::{self, DirEntry, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -17,16 +17,17 @@ use crate::form::escape::quoted;
 
 /// The file that makes a directory a database.
 const CURRENT: &str = "CURRENT";
-/// What every log and manifest of foldb says of itself, and where (`docs/format/log.md`).
+/// The magic bytes of every log and manifest of foldb, and their offset (`docs/format/log.md`).
 const LOG_MAGIC: &[u8] = b"foldblog";
 const LOG_MAGIC_AT: usize = 33;
-/// Where the header of a log ends.
+/// Length of the header of a log.
 const LOG_HEADER_LEN: u64 = 85;
 
-/// Where a command may go on.
+/// A path that a command may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// Nothing, an empty directory, or what an unfinished creation left: a database can be created.
+    /// Nothing, an empty directory, or the rest of an unfinished creation: a database can be
+    /// created.
     Free,
     /// A database.
     Database,
@@ -36,7 +37,7 @@ impl Location {
     /// Looks at `path`.
     ///
     /// # Errors
-    /// Failed, for a file or a directory with something else in it.
+    /// Fails for a file, or a directory with other files in it.
     pub fn of(path: &Path) -> Outcome<Location> {
         let name = shown(path);
         let look_failed =
@@ -47,7 +48,7 @@ impl Location {
                     return Err(Exit::failed("the path of the database is empty"));
                 }
                 if fs::symlink_metadata(path).is_ok() {
-                    return Err(Exit::failed(format!("{name} is a link that leads nowhere")));
+                    return Err(Exit::failed(format!("{name} is a link to a missing file")));
                 }
                 return Ok(Location::Free);
             }
@@ -65,9 +66,7 @@ impl Location {
         for entry in fs::read_dir(path).map_err(look_failed)? {
             if !left_by_a_creation(&entry.map_err(look_failed)?).map_err(look_failed)? {
                 let hint = match has_a_manifest(path).map_err(look_failed)? {
-                    true => {
-                        ", a manifest of foldb among them, but without CURRENT: see foldb repair"
-                    }
+                    true => ", a manifest of foldb among them, but no CURRENT: see foldb repair",
                     false => "",
                 };
                 return Err(Exit::failed(format!(
@@ -79,7 +78,7 @@ impl Location {
     }
 }
 
-/// Whether a manifest of ours is there.
+/// Whether the directory has a manifest of foldb.
 fn has_a_manifest(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
@@ -91,9 +90,9 @@ fn has_a_manifest(path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether this is all that a creation without `CURRENT` can have left: a lock, a log without
-/// writes, a manifest, a `CURRENT` to be. Other engines use the same names, so the name alone does
-/// not tell.
+/// Whether an unfinished creation can have left this file: a lock, a log without writes, a
+/// manifest, or the temporary file of `CURRENT`. Other engines use the same names, so this also
+/// looks at the contents.
 fn left_by_a_creation(entry: &DirEntry) -> io::Result<bool> {
     let found = entry.metadata()?;
     let name = entry.file_name();
@@ -110,15 +109,15 @@ fn left_by_a_creation(entry: &DirEntry) -> io::Result<bool> {
     }
 }
 
-/// Whether a log of ours holds no write: behind its header there are only zeros, reserved space
-/// that a killed process could not give back.
+/// Whether a log of foldb holds no write. Zeros behind its header are reserved space that a killed
+/// process did not give back.
 fn is_empty_log(path: &Path) -> io::Result<bool> {
     let mut log = BufReader::new(File::open(path)?);
     Ok(begins_as_log(&mut log)? && is_zero_to_the_end(&mut log)?)
 }
 
-/// Whether a file begins as our logs and manifests do, or its first bytes were never written. Reads
-/// the header.
+/// Whether a file begins like a log or manifest of foldb, or its first bytes were never written.
+/// Reads the header.
 fn begins_as_log(log: &mut impl Read) -> io::Result<bool> {
     let header = header_of(log)?;
     Ok(has_magic(&header) || header.iter().all(|&byte| byte == 0))
@@ -149,16 +148,16 @@ fn is_zero_to_the_end(log: &mut impl BufRead) -> io::Result<bool> {
     }
 }
 
-/// Opens the database that stands at `path`.
+/// Opens the database at `path`.
 ///
 /// # Errors
-/// Failed where none does.
+/// Fails if there is none.
 pub fn open(path: &Path, options: Options) -> Outcome<Db> {
     open_by(path, options, Db::open)
 }
 
-/// Opens the database that stands at `path` to look at it: nothing is written, and another process
-/// may have it open.
+/// Opens the database at `path` to read only: it writes nothing, and another process may have the
+/// database open.
 ///
 /// # Errors
 /// As [`open`].
@@ -166,7 +165,7 @@ pub fn open_to_read(path: &Path, options: Options) -> Outcome<Db> {
     open_by(path, options, Db::open_read_only)
 }
 
-/// Says on standard error what an open left out: it may be missed.
+/// Reports on standard error the writes that an open left out.
 #[derive(Debug)]
 struct TellsOfTails;
 
@@ -246,17 +245,17 @@ mod tests {
         assert!(refusal(dir.path()).contains("other files in it"));
         assert!(refusal(&file.join("below")).contains("cannot look at"));
         assert!(refusal(Path::new("")).contains("is empty"));
-        // A directory called CURRENT makes no database.
+        // A directory with the name CURRENT is not the file CURRENT.
         fs::create_dir(dir.path().join("CURRENT")).unwrap();
         assert!(refusal(dir.path()).contains("other files in it"));
     }
 
-    /// The directory of a database without writes, at the moment before `CURRENT` is there.
+    /// Returns the directory of a database without writes, just before `CURRENT` exists.
     fn unfinished() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         let db = create(dir.path(), Options::default()).unwrap();
         db.close().unwrap();
-        // A database that was never there was never closed either.
+        // An unfinished creation has no record of a close.
         fs::remove_file(dir.path().join("CLOSED")).unwrap();
         fs::rename(dir.path().join("CURRENT"), dir.path().join("CURRENT.tmp")).unwrap();
         dir
@@ -304,7 +303,7 @@ mod tests {
             ("MANIFEST-000002", b"\x56\xf9\xb8\xf8\x1c\0\x01\x01\x1aleveldb.BytewiseComparator"),
             ("000004.tbl", b""),
             ("LOCK", b"pid 7"),
-            ("CURRENT.tmp", b"something that somebody may want"),
+            ("CURRENT.tmp", b"something that a user may want"),
         ] {
             let dir = unfinished();
             fs::write(dir.path().join(name), bytes).unwrap();
@@ -321,6 +320,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let link = dir.path().join("link");
         std::os::unix::fs::symlink("nowhere", &link).unwrap();
-        assert!(refusal(&link).contains("leads nowhere"));
+        assert!(refusal(&link).contains("a link to a missing file"));
     }
 }

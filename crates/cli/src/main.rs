@@ -1,13 +1,17 @@
 //! The `foldb` command: `foldb COMMAND DB [ARGS] [FLAGS]`.
 //!
-//! Reading order: [`args`] (what may be asked, and how wrong questions are answered), [`exit`] (how
-//! a command ends), [`form`] (how keys and values are written), [`location`], [`keyspace`] and
-//! [`operator`] (what stands at a path, where in it, what merges there), [`ingest`] (lines into a
-//! database), [`command`] (one module a command).
+//! Reading order:
 //!
-//! Invariants: standard output carries data only; standard error carries exactly one line
-//! `foldb: …` when a command does not end well; nothing is touched before the question is
-//! understood.
+//! - [`args`]: the command line and its errors
+//! - [`exit`]: how a command ends
+//! - [`form`]: the text forms of keys and values
+//! - [`location`], [`keyspace`], [`operator`]: the database at a path, a keyspace in it, and the
+//!   operator of its merges
+//! - [`ingest`]: lines into a database
+//! - [`command`]: one module for each command
+//!
+//! Invariants: standard output carries data only. A failed command prints exactly one line
+//! `foldb: …` on standard error. No command changes anything before it has parsed its arguments.
 #![forbid(unsafe_code)]
 
 mod args;

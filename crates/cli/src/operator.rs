@@ -1,6 +1,6 @@
-//! Which operator a merge uses, and what its operands look like as text.
+//! The operator of a merge, and the text form of its operands.
 //!
-//! Invariant: a wrong operator or operand is found out before anything is written, and before a
+//! Invariant: a wrong operator or operand is an error before anything is written, and before a
 //! database is created or gets its default operator.
 
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::form::{Form, ValueFormat};
 use crate::keyspace::{self, Opened};
 use crate::location::{self, Location};
 
-/// An operator that was asked for: `NAME` or `NAME:PARAM`.
+/// An operator from the command line: `NAME` or `NAME:PARAM`.
 #[derive(Clone, Debug)]
 pub struct Spec {
     text: String,
@@ -26,7 +26,7 @@ impl Spec {
     /// Finds the operator.
     ///
     /// # Errors
-    /// Usage, with the nearest name, or with the parameter it takes.
+    /// A usage error with the nearest name, or with the parameter that the operator takes.
     pub fn parse(text: &str) -> Outcome<Spec> {
         let (name, parameter) = match text.split_once(':') {
             Some((name, parameter)) => (name, Some(parameter.as_bytes())),
@@ -45,19 +45,19 @@ impl Spec {
         Ok(Spec { text: text.to_owned(), implementation })
     }
 
-    /// As it was asked for.
+    /// Returns the text from the command line.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// How its values are written.
+    /// Returns the text form of its values.
     pub fn text_form(&self) -> TextForm {
         self.implementation.text()
     }
 }
 
-/// A keyspace, or the place for one, and the operator with which merges go into it. Nothing is
-/// written before [`Target::open`].
+/// A keyspace, or the path for a new database, and the operator of its merges. Nothing is written
+/// before [`Target::open`].
 pub struct Target {
     path: PathBuf,
     options: Options,
@@ -67,21 +67,20 @@ pub struct Target {
 enum Choice {
     /// The keyspace's default.
     Default(Opened, Operator),
-    /// Another one, for these merges only; the default stays, or there is none.
+    /// Another operator for these merges only; the keyspace's default does not change.
     Other(Opened, Spec),
-    /// There is a database, and these merges fix the default of its keyspace `default`.
+    /// The database exists, and these merges set the operator of its keyspace `default`.
     Fix(Spec),
-    /// There is no database yet.
+    /// The database does not exist yet.
     Create(Spec),
 }
 
 impl Target {
-    /// Finds out what stands at `path`. Where neither the keyspace nor `asked` says which operator,
-    /// it is `otherwise`.
+    /// Looks at `path`. If neither the keyspace nor `asked` names an operator, it is `otherwise`.
     ///
     /// # Errors
-    /// Usage where nobody says which operator; failed where no database can be, or the keyspace is
-    /// missing.
+    /// A usage error if nothing names an operator. Fails if `path` cannot be a database, or if the
+    /// keyspace is missing.
     pub fn find(
         path: &Path,
         keyspace: &str,
@@ -127,7 +126,7 @@ impl Target {
         Ok(Target { path: path.to_owned(), options, operator })
     }
 
-    /// The database, if it is open already.
+    /// Returns the database, if it is already open.
     pub fn opened(&self) -> Option<&Opened> {
         match &self.operator {
             Choice::Default(opened, _) | Choice::Other(opened, _) => Some(opened),
@@ -135,7 +134,7 @@ impl Target {
         }
     }
 
-    /// The operator as text.
+    /// Returns the operator as text.
     pub fn spec(&self) -> String {
         match &self.operator {
             Choice::Default(_, operator) => operator.spec(),
@@ -143,7 +142,7 @@ impl Target {
         }
     }
 
-    /// How its operands are written.
+    /// Returns the text form of its operands.
     pub fn text(&self) -> TextForm {
         match &self.operator {
             Choice::Default(_, operator) => operator.text(),
@@ -153,10 +152,10 @@ impl Target {
         }
     }
 
-    /// How operands are read from text.
+    /// Returns the parser of its operands.
     ///
     /// # Errors
-    /// Usage, where `--as` contradicts the operator.
+    /// A usage error if `--as` contradicts the operator.
     pub fn operands(&self, format: ValueFormat) -> Outcome<OperandText> {
         let form = operand_form(&self.spec(), self.text(), format)?;
         let check = match &self.operator {
@@ -168,7 +167,7 @@ impl Target {
         Ok(OperandText { operator: self.spec(), form, check })
     }
 
-    /// The keyspace, created with its database if it must be, and the operator for its merges.
+    /// Opens the keyspace, and creates its database if necessary. Also returns the operator.
     pub fn open(self) -> Outcome<(Opened, Operator)> {
         let options = self.options;
         let with_default =
@@ -196,19 +195,19 @@ fn no_operator(path: &Path, keyspace: &str) -> Exit {
     let lists = "(foldb operators lists them)";
     if keyspace == keyspace::DEFAULT {
         let db = location::shown(path);
-        return Exit::usage(format!("{db} has no operator yet: say --operator OP once {lists}"));
+        return Exit::usage(format!("{db} has no operator yet: give --operator OP once {lists}"));
     }
     let keyspace = quoted(keyspace.as_bytes());
-    Exit::usage(format!("keyspace {keyspace} has no operator: say --operator OP {lists}"))
+    Exit::usage(format!("keyspace {keyspace} has no operator: give --operator OP {lists}"))
 }
 
-/// Decimals for number operators; the bytes given, in the form of `--as`, for the others.
+/// Returns the form of operands: decimals for number operators, the form of `--as` for the others.
 fn operand_form(operator: &str, text: TextForm, format: ValueFormat) -> Outcome<Form> {
     let form = format.resolve(Some(text));
     let natural = Form::from(text);
     if natural.is_number() && form != natural {
         return Err(Exit::usage(format!(
-            "--as {} does not go with {operator}, whose operands are decimals ({})",
+            "--as {} does not fit {operator}, whose operands are decimals ({})",
             form.name(),
             natural.name()
         )));
@@ -216,7 +215,7 @@ fn operand_form(operator: &str, text: TextForm, format: ValueFormat) -> Outcome<
     Ok(form)
 }
 
-/// How operands of one operator are read from text.
+/// The parser for operands of one operator.
 pub struct OperandText {
     operator: String,
     form: Form,
@@ -224,7 +223,7 @@ pub struct OperandText {
 }
 
 impl OperandText {
-    /// The operand that `text` stands for.
+    /// Parses an operand.
     ///
     /// # Errors
     /// One line with the operator, the text and what was expected.
@@ -237,7 +236,7 @@ impl OperandText {
         }
     }
 
-    /// What stands for one, if the operator counts.
+    /// Returns the operand for one, if the operator counts.
     pub fn one(&self) -> Result<Vec<u8>, String> {
         match self.form {
             Form::U64 | Form::I64 | Form::F64 => self.parse(b"1"),
@@ -256,7 +255,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes operands of at most 8 bytes.
+    /// An operator that takes operands of at most 8 bytes.
     #[derive(Debug)]
     struct Short;
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::exit::{Exit, Outcome};
 use crate::form::{Form, Shown, json};
 
-/// Buffered standard output. A reader that went away ends the command quietly.
+/// Buffered standard output. If its reader has closed the pipe, the command ends quietly.
 pub struct Output {
     out: BufWriter<StdoutLock<'static>>,
 }
@@ -31,7 +31,7 @@ impl Output {
         })
     }
 
-    /// Writes one line by hand.
+    /// Writes one line with the given function.
     pub fn with(
         &mut self,
         write: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> io::Result<()>,
@@ -39,7 +39,7 @@ impl Output {
         write(&mut self.out).map_err(|error| Exit::stdout(&error))
     }
 
-    /// Hands everything to the reader.
+    /// Flushes the buffer.
     pub fn flush(&mut self) -> Outcome {
         self.with(|out| out.flush())
     }
@@ -52,17 +52,17 @@ pub struct EntryStyle {
     pub key: Form,
     /// Form of values.
     pub value: Form,
-    /// Whether that is only the operator's: a value that does not fit it is shown as text then.
+    /// Whether the form comes from the operator alone. A value that does not fit is then text.
     pub or_text: bool,
-    /// As JSON.
+    /// Whether to print JSON.
     pub json: bool,
 }
 
 impl EntryStyle {
-    /// `key<TAB>value`, or an object.
+    /// Prints `key<TAB>value`, or an object.
     ///
     /// # Errors
-    /// Failed, naming the key, for a value that does not fit its form.
+    /// Fails with the key's name if the value does not fit its form.
     pub fn line(&self, output: &mut Output, key: &[u8], value: &[u8]) -> Outcome {
         let (key, value) = (self.shown_key(key)?, self.shown_value(key, value)?);
         if self.json {
@@ -76,7 +76,7 @@ impl EntryStyle {
         })
     }
 
-    /// The value alone, as it is stored, and what ends the line; or an object.
+    /// Prints the stored value alone and the end of the line, or an object.
     pub fn value(&self, output: &mut Output, key: &[u8], value: &[u8], end: &[u8]) -> Outcome {
         if self.json {
             return self.line(output, key, value);
@@ -99,13 +99,13 @@ impl EntryStyle {
         shown.map_err(|why| Exit::failed(format!("the value of {} {why}", named())))
     }
 
-    /// A key as a message names it.
+    /// Returns a key as a message names it.
     pub fn key_in_message(&self, key: &[u8]) -> String {
         key_in_message(self.key, key)
     }
 }
 
-/// A key as a message names it: in the form in which it was given.
+/// Returns a key as a message names it: in the form of the command line.
 pub fn key_in_message(form: Form, key: &[u8]) -> String {
     let mut text = Vec::new();
     match form.show(key) {

@@ -1,19 +1,19 @@
-//! Progress bars: on standard error, and only if that is a terminal.
+//! Progress bars on standard error, shown only if it is a terminal.
 //!
-//! Templates are indicatif's, with one key of ours: `{rate}`, whole steps a second.
+//! Templates are indicatif's, with one more key: `{rate}`, whole steps per second.
 
 use std::fmt;
 use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// A bar of this many steps.
+/// Returns a bar of this many steps.
 pub fn bar(steps: u64, title: &str, template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr_with_hz(10));
     dress(bar, title, template)
 }
 
-/// A spinner, where the end is not known.
+/// Returns a spinner, for work of unknown length.
 pub fn spinner(title: &str, template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
     let bar = dress(bar, title, template);
@@ -23,7 +23,7 @@ pub fn spinner(title: &str, template: &str) -> ProgressBar {
     bar
 }
 
-/// No bar at all.
+/// Returns a hidden bar.
 pub fn none() -> ProgressBar {
     ProgressBar::hidden()
 }

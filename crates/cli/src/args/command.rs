@@ -22,7 +22,7 @@ Examples:
   foldb get words.db 746865 --key-format hex --json"
     )]
     Get(Get),
-    /// Sets the value of a key, and creates the database where there is none
+    /// Sets the value of a key, and creates the database if it does not exist
     #[command(
         override_usage = "foldb put DB KEY (VALUE | --file FILE) [FLAGS]",
         after_help = "\
@@ -32,7 +32,7 @@ Examples:
   foldb put notes.db -- --odd-key --odd-value"
     )]
     Put(Put),
-    /// Deletes a key; one that is not there is no error
+    /// Deletes a key; a missing key is no error
     #[command(
         override_usage = "foldb delete DB KEY [FLAGS]",
         after_help = "\
@@ -40,13 +40,13 @@ Example:
   foldb delete notes.db today"
     )]
     Delete(Delete),
-    /// Merges an operand into a key without reading it, and creates the database where there is
-    /// none
+    /// Merges an operand into a key without reading it, and creates the database if it does not
+    /// exist
     #[command(
         override_usage = "foldb merge DB KEY OPERAND [--operator OP] [FLAGS]",
         after_help = "\
-The first merge of a database fixes its default operator. Another one given later holds for that
-merge only. Operands of number operators are decimals, those of the others are the bytes given.
+The first merge of a database sets its default operator. A different --operator later holds for that
+merge only. Operands of number operators are decimals; other operators take the given bytes.
 `foldb operators` lists the operators.
 
 Examples:
@@ -60,8 +60,8 @@ Examples:
         override_usage = "foldb scan DB [--from K] [--to K] [--prefix P] [--limit N] [--reverse] \
                           [--count] [FLAGS]",
         after_help = "\
-In utf8 form TAB, newline, carriage return, backslash and bytes that are not UTF-8 are written
-\\t \\n \\r \\\\ \\xHH. A value that does not fit --as ends the scan with exit 1.
+In utf8 form scan writes TAB, newline, carriage return, backslash and bytes that are not UTF-8 as
+\\t \\n \\r \\\\ \\xHH. A value that does not fit --as ends the scan with exit code 1.
 
 Examples:
   foldb scan words.db --prefix th
@@ -71,17 +71,16 @@ Examples:
   foldb scan words.db --as hex > words.dump         foldb load reads it"
     )]
     Scan(Scan),
-    /// Adds one to each key read: every line is a key, or a key, a TAB and an operand
+    /// Adds one to each key that it reads: a line is a key, or a key, a TAB and an operand
     #[command(
         override_usage = "foldb count DB [FILE…] [--operator OP] [--ack] [--resume] [FLAGS]",
         after_help = "\
-Without a FILE, or with -, it reads standard input. Lines end in newline or CR newline and may hold
-any bytes; empty ones are skipped. Up to 4,096 lines are written at once, all or nothing, at the
-latest 50 ms after the first of them was read. Whatever stops it, the database holds exactly the
-first lines of the input, at least as many as --ack last printed. A new database counts with
-uint64add; operators that are not numbers need an operand on each line. With --resume the number of
-lines of each FILE is written together with them, and the next count with --resume goes on behind
-them, whatever stopped the last.
+Without a FILE, or with -, count reads standard input. Lines end in newline or CR newline and may
+hold any bytes; empty ones are skipped. Count writes up to 4,096 lines as one atomic batch, at the
+latest 50 ms after it read the first of them. After any end of the process the database holds
+exactly the first lines of the input, and at least as many as --ack last printed. A new database
+counts with uint64add; operators without numbers need an operand on each line. With --resume a batch
+also stores how many lines of its FILE are counted, and the next count with --resume skips them.
 
 Examples:
   foldb count visitors.db visitors.log --resume
@@ -95,8 +94,9 @@ Examples:
     #[command(
         override_usage = "foldb dump DB [--skip-failed] [FLAGS]",
         after_help = "\
-One JSON object a line: the keyspaces, then the entries of each, then their number. `foldb load` makes
-a new database of it. Operands are folded. An entry that cannot be folded ends the dump with exit 1.
+Each line is a JSON object: first the keyspaces, then the entries of each, then their number. `foldb
+load` creates a new database from it. Operands are folded. An entry that cannot be folded ends the
+dump with exit code 1.
 
 Examples:
   foldb dump shop.db > shop.dump
@@ -104,16 +104,15 @@ Examples:
   foldb dump shop.db | gzip > shop.dump.gz"
     )]
     Dump(Dump),
-    /// Loads what dump or scan printed
+    /// Loads the output of dump or scan
     #[command(
         override_usage = "foldb load DB [FILE…] [--operator OP] [FLAGS]",
         after_help = "\
-What dump printed makes a new database with all keyspaces, operators and options. Of what scan printed
-a line is an entry: key, TAB, value, with scan's escapes, or with --json an object; it must end in
-newline. Values are put, whatever was there. --key-format and --as must be those of the scan; where
-they were left out, --operator with the operator of the scanned database says the same. Without a
-FILE, or with -, it reads standard input. Empty lines are skipped. The lines before a bad one are
-loaded.
+The output of dump becomes a new database with all keyspaces, operators and options. In the output of
+scan, a line is an entry: key, TAB, value, with scan's escapes, or with --json an object. It must end
+in newline. Load puts the values over existing ones. --key-format and --as must be those of the scan.
+If the scan had no --as, pass the operator of the scanned database as --operator. Without a FILE, or
+with -, load reads standard input. Empty lines are skipped. The lines before a bad line are loaded.
 
 Examples:
   foldb dump words.db | foldb load copy.db
@@ -123,25 +122,26 @@ Examples:
   foldb scan notes.db --json | foldb load copy.db --json"
     )]
     Load(Load),
-    /// Prints what the engine did and what shape the tree is in
+    /// Prints what the engine did and the shape of the tree
     #[command(
         override_usage = "foldb stats DB [--keys] [FLAGS]",
         after_help = "\
-Totals are those since the database was created.
+Totals count from the creation of the database.
 
 Examples:
   foldb stats words.db
   foldb stats words.db --keys --json"
     )]
     Stats(Stats),
-    /// Lists the keyspaces of a database, creates one, drops one or takes one its operator
+    /// Lists the keyspaces of a database, creates or drops one, or removes the operator of one
     #[command(
         override_usage = "foldb keyspaces DB [--create NAME [--operator OP] [--separate BYTES] | \
                           --unset-operator NAME | --drop NAME] [FLAGS]",
         after_help = "\
-A keyspace is an ordered map with an operator of its own. Every database has 'default', in which
-commands work that name none. One that is created without --operator has that of 'default'; `none` is
-none. --unset-operator leaves what is stored as it is: operands name their operators themselves.
+A keyspace is an ordered map with its own operator. Every database has the keyspace 'default', which
+commands use unless --keyspace names another. A keyspace created without --operator takes the
+operator of 'default'; `--operator none` sets none. --unset-operator changes no stored data, because
+each operand names its own operator.
 
 Examples:
   foldb keyspaces shop.db --create visits --operator uint64add
@@ -152,12 +152,13 @@ Examples:
   foldb keyspaces shop.db --drop visits"
     )]
     Keyspaces(Keyspaces),
-    /// Prints every option in effect: its value, where that comes from, what more or less costs
+    /// Prints every option in effect: its value, the origin of the value, and the cost of more or
+    /// less
     #[command(
         override_usage = "foldb options [DB] [--profile NAME] [FLAGS]",
         after_help = "\
-Without a DB it prints those of a database to be created. A profile holds while the database is open;
-the database does not keep it.
+Without a DB, it prints the options of a new database. A profile holds while the database is open; the
+database does not store it.
 
 Examples:
   foldb options words.db
@@ -177,25 +178,26 @@ Example:
     #[command(
         override_usage = "foldb gc DB [--dead PERCENT] [FLAGS]",
         after_help = "\
-In the background this happens by itself, within looser bounds. Interrupted, it keeps what it did.
+Background garbage collection does the same within looser bounds. After Ctrl-C, the space gained so
+far stays.
 
 Examples:
   foldb gc pages.db
   foldb gc pages.db --dead 0 --json"
     )]
     Gc(Gc),
-    /// Makes a database that opens of one with files missing or damaged, and tells what is lost
+    /// Rebuilds a database whose files are missing or damaged, and reports what is lost
     #[command(
         override_usage = "foldb repair DB [--in-place | --to DIR] [--dry-run] \
                           [--cut-log FILE@OFFSET] [FLAGS]",
         after_help = "\
-Opening never repairs: it names the file that is missing or damaged. Restoring that from a copy is
-better. A repair makes a copy, DB.repaired, in which whole tables and segments are hard links. It
-writes anew what can be read of damaged tables, finds separated values again by what their segments
-say, and passes over logs that are missing. Damaged tables are kept as NNNNNN.tbl.damaged. Without a
-manifest one is made, in which keyspaces are called keyspace-1 and so on.
+An open never repairs; it names the missing or damaged file. If there is a backup, restore that file
+instead. Repair makes a copy, DB.repaired, in which undamaged tables and segments are hard links. It
+rewrites the readable parts of damaged tables, restores separated values from their segments, and
+skips missing logs. Damaged tables stay as NNNNNN.tbl.damaged. If there is no manifest, repair builds
+one, in which keyspaces are called keyspace-1 and so on.
 
-Exits 3 where something is lost, after naming its keys.
+If data is lost, repair names its keys and exits with 3.
 
 Examples:
   foldb repair words.db --dry-run
@@ -204,13 +206,13 @@ Examples:
   foldb repair words.db --cut-log 000012.log@4096"
     )]
     Repair(Repair),
-    /// Checks every byte of a database that is closed, and changes nothing
+    /// Checks every byte of a closed database, and changes nothing
     #[command(
         override_usage = "foldb verify DB [FLAGS]",
         after_help = "\
-Every checksum of every file, the order of all records, filters, references to separated values,
-operands, and the manifest against the directory. Prints a line for each fault, and exits 1 if there
-is one.
+Verify checks every checksum of every file, the order of all records, filters, references to
+separated values, operands, and the manifest against the directory. It prints a line for each fault,
+and exits with 1 if there is one.
 
 Examples:
   foldb verify words.db
@@ -221,30 +223,30 @@ Examples:
     #[command(
         override_usage = "foldb explain DB KEY [FLAGS]",
         after_help = "\
-The newest record comes first. Sequence numbers are positions in the order of all writes; 0 says that
-nobody needs to know it any more.
+The newest record comes first. A sequence number is the position of a write in the order of all
+writes; 0 means that no reader needs the position any more.
 
 Examples:
   foldb explain words.db the
   foldb explain words.db the --json"
     )]
     Explain(Explain),
-    /// Folds every operand to a plain value, so that a program without the operators can take over
+    /// Folds every operand into a plain value, so that a program without the operators can read it
     #[command(
         override_usage = "foldb finalize DB [FLAGS]",
         after_help = "\
-Exits 1 where keys are left whose operators reject their operands; it names them.
+If operators reject operands, finalize names their keys and exits with 1.
 
 Example:
   foldb finalize words.db"
     )]
     Finalize(Finalize),
-    /// Makes DIR a database of its own that holds what this one holds now
+    /// Creates a separate database in DIR with the current contents of this one
     #[command(
         override_usage = "foldb checkpoint DB DIR [FLAGS]",
         after_help = "\
-DIR must not exist or be empty. Tables are hard links, or copies in another file system; the log is
-copied. Neither database notices what is done to the other. If it fails nothing is left of it.
+DIR must be empty or not exist. Tables are hard links, or copies in another file system; the log is
+copied. Writes to one database do not affect the other. A failed checkpoint leaves no files.
 
 Examples:
   foldb checkpoint words.db words.monday
@@ -264,9 +266,9 @@ Examples:
     #[command(
         override_usage = "foldb demo [FILE…|-] [--keep DIR] [--words N] [FLAGS]",
         after_help = "\
-Without a FILE it counts the words of foldb's own documents, again and again until there are enough;
-FILEs (- is standard input) are counted once. A word is one merge. A database that is reopened must
-agree with a plain hash map in every count, or the demo exits 1.
+Without a FILE, the demo counts the words of foldb's own documents, repeated until there are enough.
+It counts FILEs (- is standard input) once. Each word is one merge. The demo then reopens the database
+and compares every count with a plain hash map. If one differs, it exits with 1.
 
 Examples:
   foldb demo
@@ -274,7 +276,7 @@ Examples:
   curl -s https://www.gutenberg.org/files/2701/2701-0.txt | foldb demo -"
     )]
     Demo(Demo),
-    /// Prints what a shell needs to complete foldb's commands and flags
+    /// Prints the script with which a shell completes foldb's commands and flags
     #[command(
         override_usage = "foldb completions SHELL",
         after_help = "\

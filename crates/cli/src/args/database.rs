@@ -1,4 +1,4 @@
-//! Arguments of the commands that are about a database as a whole, and of those about none.
+//! Arguments of the commands that work on a whole database, and of `completions`.
 
 use std::path::PathBuf;
 
@@ -25,19 +25,19 @@ pub struct Keyspaces {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
-    /// Create a keyspace, and the database where there is none
+    /// Create a keyspace, and the database if it does not exist
     #[arg(long, value_name = "NAME")]
     pub create: Option<String>,
-    /// Merge operator of the keyspace that is created, NAME or NAME:PARAM, or none
+    /// Merge operator of the new keyspace, NAME or NAME:PARAM, or none
     #[arg(long, value_name = "OP", requires = "create")]
     pub operator: Option<String>,
-    /// Separate its values of BYTES bytes and more from the tree; it stays
+    /// Store its values of BYTES bytes and more outside of the tree; the keyspace keeps the setting
     #[arg(long, value_name = "BYTES", requires = "create")]
     pub separate: Option<usize>,
-    /// Take a keyspace its merge operator: merges must name one from now on
+    /// Remove the merge operator of a keyspace: merges must then name one
     #[arg(long, value_name = "NAME", conflicts_with_all = ["create", "operator", "separate"])]
     pub unset_operator: Option<String>,
-    /// Drop a keyspace, with all that is in it
+    /// Drop a keyspace with its data
     #[arg(long, value_name = "NAME",
           conflicts_with_all = ["create", "operator", "separate", "unset_operator"])]
     pub drop: Option<String>,
@@ -49,7 +49,7 @@ pub struct Options {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: Option<PathBuf>,
-    /// Where in the database.
+    /// The keyspace.
     #[command(flatten)]
     pub within: Within,
 }
@@ -71,7 +71,7 @@ pub struct Gc {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
-    /// Most bytes of value segments that may be left dead, in percent
+    /// Largest part of the value segments that may stay dead, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5,
           value_parser = |text: &str| whole_number(text, 0..=100))]
     pub dead: u64,
@@ -89,10 +89,10 @@ pub struct Repair {
     /// Directory of the repaired copy; by default DB.repaired
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub to: Option<PathBuf>,
-    /// Change nothing, tell what a repair would do
+    /// Change nothing, and report what a repair would do
     #[arg(long)]
     pub dry_run: bool,
-    /// Cut a log that is damaged before its end, and give up what was written behind that place
+    /// Cut a log that is damaged before its end, and give up the writes behind that place
     #[arg(long, value_name = "FILE@OFFSET", value_parser = log_cut)]
     pub cut_log: Option<LogCut>,
 }

@@ -1,4 +1,4 @@
-//! Arguments of the commands that look at entries or change one.
+//! Arguments of the commands that read entries or change one.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub struct Get {
     /// Print no newline behind the value
     #[arg(long)]
     pub no_newline: bool,
-    /// Where in the database.
+    /// The keyspace.
     #[command(flatten)]
     pub within: Within,
 }
@@ -50,7 +50,7 @@ pub struct Put {
     /// Read the value from FILE; - is standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
-    /// Where in the database.
+    /// The keyspace.
     #[command(flatten)]
     pub within: Within,
 }
@@ -64,7 +64,7 @@ pub struct Delete {
     /// The key
     #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
     pub key: OsString,
-    /// Where in the database.
+    /// The keyspace.
     #[command(flatten)]
     pub within: Within,
 }
@@ -78,13 +78,13 @@ pub struct Merge {
     /// The key
     #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
     pub key: OsString,
-    /// What is merged into it
+    /// The operand
     #[arg(value_name = "OPERAND", value_parser = ValueParser::os_string())]
     pub operand: OsString,
     /// Merge operator, NAME or NAME:PARAM; by default the database's own
     #[arg(long, value_name = "OP")]
     pub operator: Option<String>,
-    /// Where in the database.
+    /// The keyspace.
     #[command(flatten)]
     pub within: Within,
 }
@@ -110,13 +110,13 @@ pub struct Scan {
     /// From the last key to the first
     #[arg(long)]
     pub reverse: bool,
-    /// Print how many entries there are instead of them
+    /// Print the number of entries instead of the entries
     #[arg(long)]
     pub count: bool,
-    /// Go on behind entries that cannot be folded or printed, and say how many there were
+    /// Skip entries that cannot be folded or printed, and print how many there were
     #[arg(long)]
     pub skip_failed: bool,
-    /// Where in the database.
+    /// The keyspace.
     #[command(flatten)]
     pub within: Within,
 }
@@ -127,7 +127,7 @@ pub struct Dump {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
-    /// Go on behind entries that cannot be folded, and say how many there were
+    /// Skip entries that cannot be folded, and print how many there were
     #[arg(long)]
     pub skip_failed: bool,
 }
@@ -141,7 +141,7 @@ pub struct Explain {
     /// The key
     #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
     pub key: OsString,
-    /// Where in the database.
+    /// The keyspace.
     #[command(flatten)]
     pub within: Within,
 }

@@ -12,19 +12,19 @@ pub struct Count {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
-    /// What to read; - is standard input
+    /// Files to read; - is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Merge operator, NAME or NAME:PARAM; by default the database's own, else uint64add
     #[arg(long, value_name = "OP")]
     pub operator: Option<String>,
-    /// Print "committed N", the lines so far, after each write
+    /// Print "committed N" after each write: N lines are in the database
     #[arg(long)]
     pub ack: bool,
     /// Skip the lines of each FILE that a count with --resume added before
     #[arg(long)]
     pub resume: bool,
-    /// Where in the database.
+    /// The keyspace.
     #[command(flatten)]
     pub within: Within,
 }
@@ -35,13 +35,13 @@ pub struct Load {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
-    /// What to read; - is standard input
+    /// Files to read; - is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Default merge operator of a database that has none, NAME or NAME:PARAM
     #[arg(long, value_name = "OP")]
     pub operator: Option<String>,
-    /// Where in the database.
+    /// The keyspace.
     #[command(flatten)]
     pub within: Within,
 }
@@ -55,7 +55,7 @@ pub struct Demo {
     /// Keep the database in DIR, which must be empty or not exist
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub keep: Option<PathBuf>,
-    /// How many words to count where no FILE is given
+    /// Number of words to count if no FILE is given
     #[arg(long, value_name = "N", default_value_t = 2_000_000,
           value_parser = |text: &str| whole_number(text, 1..=1_000_000_000))]
     pub words: u64,

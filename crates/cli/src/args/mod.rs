@@ -1,8 +1,8 @@
-//! What may be asked: commands, arguments and flags, with their help.
+//! The command line: commands, arguments and flags, with their help.
 //!
-//! [`command`] has the commands, [`entries`], [`input`] and [`database`] the arguments of each.
-//! [`order`] lets flags stand anywhere and values begin with a hyphen; [`usage`] turns what cannot
-//! be understood into one line with the nearest name.
+//! [`command`] lists the commands; [`entries`], [`input`] and [`database`] hold the arguments of
+//! each. [`order`] lets flags stand anywhere and values begin with a hyphen. [`usage`] turns a
+//! command line with an error into one line of text with the nearest valid name.
 
 mod command;
 mod database;
@@ -29,10 +29,10 @@ use foldb::Profile;
 use crate::exit::Outcome;
 use crate::form::{Form, KeyFormat, ValueFormat};
 
-/// Understands the arguments, the program's name first.
+/// Parses the arguments, the program's name first.
 ///
 /// # Errors
-/// A usage error of one line, or the help or version that was asked for.
+/// A usage error of one line, or the requested help or version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Outcome<Cli> {
     let command = Cli::command();
     let ordered = order::canonical(args, &command)?;
@@ -47,11 +47,11 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Outcome<Cli> {
 #[command(
     name = "foldb",
     version,
-    about = "Looks into, changes and demonstrates foldb databases",
+    about = "Reads, changes and demonstrates foldb databases",
     override_usage = "foldb COMMAND DB [ARGS] [FLAGS]",
     after_help = "\
-Flags may stand anywhere. Whatever begins with one hyphen, such as -5, is an argument; -- ends the
-flags, so that arguments behind it may begin with two.
+Flags may stand anywhere. A word that begins with one hyphen, such as -5, is an argument. -- ends the
+flags: arguments behind it may begin with two hyphens.
 
 Examples:
   foldb demo                                        count words, prove it, compare with get + put
@@ -67,10 +67,10 @@ Exit codes: 0 done; 1 failed (missing key or database, bad operand, corruption, 
     args_override_self = true
 )]
 pub struct Cli {
-    /// What is to be done.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// How it is written.
+    /// Its common flags.
     #[command(flatten)]
     pub common: Common,
 }
@@ -79,41 +79,41 @@ pub struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common flags")]
 pub struct Common {
-    /// How keys are written, in and out
+    /// Form of keys, in input and output
     #[arg(long, global = true, value_name = "FORMAT", default_value = "utf8")]
     pub key_format: KeyFormat,
-    /// How values are written, in and out; numbers are 8 bytes, little-endian; auto is the number
-    /// type of the database's operator, else utf8
+    /// Form of values, in input and output; numbers are 8 bytes, little-endian; auto is the form of
+    /// the database's operator, else utf8
     #[arg(long = "as", global = true, value_name = "FORMAT", default_value = "auto")]
     pub value_format: ValueFormat,
-    /// What the database is tuned for while it is open
+    /// Profile of options while the database is open
     #[arg(long, global = true, value_name = "NAME", default_value = Profile::Balanced.name(),
           value_parser = profiles())]
     pub profile: Profile,
-    /// Print JSON, one object a line
+    /// Print JSON, one object on each line
     #[arg(long, global = true)]
     pub json: bool,
 }
 
 impl Common {
-    /// How keys are written.
+    /// Returns the form of keys.
     pub fn key_form(&self) -> Form {
         self.key_format.into()
     }
 
-    /// How databases are opened.
+    /// Returns the options with which commands open databases.
     pub fn options(&self) -> foldb::Options {
-        // What needs an operator that is not here fails for itself; all else works.
+        // Only calls that need a missing operator fail.
         foldb::Options { allow_unresolved_operators: true, ..foldb::Options::profile(self.profile) }
     }
 }
 
-/// Profiles by their names.
+/// Parses profiles by their names.
 fn profiles() -> impl TypedValueParser<Value = Profile> {
     PossibleValuesParser::new(Profile::ALL.map(Profile::name)).try_map(|name| name.parse())
 }
 
-/// A number in a range; what was expected, if it is none.
+/// Parses a number in a range. The error says what is expected.
 fn whole_number(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     text.parse()
         .ok()

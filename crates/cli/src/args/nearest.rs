@@ -1,7 +1,7 @@
-//! The nearest name to one that does not exist.
+//! The valid name nearest to an unknown one.
 
-/// The candidate with the fewest letters to change, and among equals the one that begins most
-/// alike.
+/// Returns the candidate with the fewest letters to change. Among equals it prefers the one with
+/// the most similar beginning.
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     candidates
@@ -14,8 +14,8 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, _, candidate)| candidate)
 }
 
-/// `; the nearest is 'get'`, or nothing where no candidate is near: more than half of it would
-/// change.
+/// Returns `; the nearest is 'get'`, or an empty text if more than half of every candidate would
+/// have to change.
 pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let is_near = |name: &&str| {
         if !given.is_empty() && name.starts_with(&given.to_lowercase()) {

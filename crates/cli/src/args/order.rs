@@ -1,8 +1,8 @@
-//! Puts the arguments into the one order that has no exceptions: command, flags, `--`, arguments.
+//! Sorts the command line into one order: command, flags, `--`, arguments.
 //!
-//! So flags may stand anywhere, before the command too, and an argument may begin with a hyphen:
-//! `merge DB k -5 --operator int64add` becomes `merge --operator=int64add -- DB k -5`. What begins
-//! with two hyphens is a flag, unless it stands behind `--`.
+//! Flags may therefore stand anywhere, even before the command, and an argument may begin with a
+//! hyphen: `merge DB k -5 --operator int64add` becomes `merge --operator=int64add -- DB k -5`. A
+//! word that begins with two hyphens is a flag, unless it stands behind `--`.
 
 use std::ffi::{OsStr, OsString};
 
@@ -12,10 +12,10 @@ use crate::args::nearest::hint;
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
 
-/// The arguments, the program's name first, in their canonical order.
+/// Returns the arguments in their canonical order, the program's name first.
 ///
 /// # Errors
-/// A usage error for a flag that no command has, or one without its value.
+/// A usage error for a flag that no command has, or for a flag without its value.
 pub fn canonical(
     args: impl IntoIterator<Item = OsString>,
     root: &Command,
@@ -93,7 +93,7 @@ impl Found {
     }
 }
 
-/// The error for a flag that `command` does not have.
+/// Returns the error for a flag that `command` does not have.
 pub fn no_such_flag(flag: &OsStr, command: Option<&OsStr>, root: &Command) -> Exit {
     let name = flag_name(flag);
     let command = command.and_then(|name| root.find_subcommand(name));
@@ -118,7 +118,7 @@ fn flag_name(flag: &OsStr) -> String {
     text.split('=').next().unwrap_or_default().to_owned()
 }
 
-/// Whether this flag, of any command, takes a value; nothing if no command has it.
+/// Whether this flag takes a value, in any command; `None` if no command has it.
 fn takes_value(root: &Command, name: &str) -> Option<bool> {
     if name == "help" || name == "version" {
         return Some(false);

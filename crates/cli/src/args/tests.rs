@@ -196,7 +196,7 @@ fn help_of_every_command_has_an_example() {
 #[test]
 fn help_of_count_says_first_that_it_adds_one() {
     let Err(Exit::Answer(help)) = understand("foldb count --help") else { panic!("no help") };
-    assert!(help.lines().next().unwrap().starts_with("Adds one to each key read"));
+    assert!(help.lines().next().unwrap().starts_with("Adds one to each key that it reads"));
 }
 
 #[test]

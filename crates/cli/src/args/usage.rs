@@ -1,4 +1,4 @@
-//! What could not be understood, in one line.
+//! Errors of the command line, in one line each.
 
 use std::ffi::OsStr;
 
@@ -10,7 +10,7 @@ use crate::args::{Cli, order};
 use crate::exit::Exit;
 use crate::form::escape::quoted;
 
-/// Turns the parser's answer into ours.
+/// Turns the parser's error into one line, or into the requested help.
 pub fn explain(error: &Error) -> Exit {
     let context = Context(error);
     let argument = context.text(ContextKind::InvalidArg);
@@ -32,7 +32,7 @@ pub fn explain(error: &Error) -> Exit {
         }
         ErrorKind::MissingRequiredArgument => {
             let missing = argument.replace(['<', '>'], "");
-            // A flag stands there with the name of its value: `--create NAME`.
+            // The parser names a flag together with its value: `--create NAME`.
             let is_one = argument.starts_with("--") || !missing.contains(' ');
             let be = if is_one { "is" } else { "are" };
             Exit::usage(format!("{missing} {be} missing; {}", context.usage()))
@@ -70,7 +70,7 @@ fn bad_value(context: &Context<'_>, argument: &str) -> Exit {
     Exit::usage(format!("{flag} cannot be {shown}{nearest} (of {})", valid.join(", ")))
 }
 
-/// `--limit` of `--limit <N>`, and `DB` of `<DB>`.
+/// Returns `--limit` of `--limit <N>`, and `DB` of `<DB>`.
 fn flag_alone(argument: &str) -> String {
     let name = argument.split([' ', '=']).next().unwrap_or_default();
     name.replace(['<', '>', '[', ']'], "").replace("...", "")
@@ -81,7 +81,7 @@ fn first_line(rendered: &str) -> String {
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-/// What the parser knows about an error.
+/// The parser's details of an error.
 struct Context<'a>(&'a Error);
 
 impl Context<'_> {
@@ -97,7 +97,7 @@ impl Context<'_> {
         }
     }
 
-    /// `usage: foldb get DB KEY [FLAGS]`.
+    /// Returns a text such as `usage: foldb get DB KEY [FLAGS]`.
     fn usage(&self) -> String {
         match self.0.get(ContextKind::Usage) {
             Some(ContextValue::StyledStr(usage)) => {
@@ -108,7 +108,7 @@ impl Context<'_> {
         }
     }
 
-    /// The command that was being understood: the second word of its usage.
+    /// Returns the command of the error: the second word of its usage.
     fn command(&self) -> Option<std::ffi::OsString> {
         self.usage().split(' ').nth(2).map(Into::into)
     }

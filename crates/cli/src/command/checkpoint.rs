@@ -1,4 +1,4 @@
-//! `checkpoint`: a second database of the first one's files.
+//! `checkpoint`: creates a second database from the files of the first.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::location::{self, shown};
 use crate::output::Output;
 use crate::progress;
 
-/// Makes it, and says of what.
+/// Runs the command, and reports which files it used.
 pub fn run(args: &Checkpoint, common: &Common) -> Outcome {
     check_outside(&args.db, &args.dir)?;
     let db = location::open(&args.db, common.options())?;
@@ -35,7 +35,7 @@ pub fn run(args: &Checkpoint, common: &Common) -> Outcome {
     Ok(db.close()?)
 }
 
-/// A database in the directory of another one would be lost with it.
+/// Refuses a directory inside of the database: a removal of the database would remove it too.
 fn check_outside(db: &Path, dir: &Path) -> Outcome {
     let Ok(db_path) = db.canonicalize() else { return Ok(()) };
     let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());

@@ -1,4 +1,4 @@
-//! `compact`: everything down to the last level.
+//! `compact`: compacts everything down to the last level.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::keyspace::Opened;
 use crate::location;
 use crate::progress;
 
-/// Compacts, and says on standard error what became of it.
+/// Compacts, and reports sizes before and after on standard error.
 pub fn run(args: &Compact, common: &Common) -> Outcome {
     let db = location::open(&args.db, common.options())?;
     let within = args.keyspace.as_deref();
@@ -36,7 +36,7 @@ pub fn run(args: &Compact, common: &Common) -> Outcome {
     Ok(db.close()?)
 }
 
-/// What is in memory, in tables, and in how many runs.
+/// Returns the bytes in memory and in tables, and the number of runs.
 fn shape(stats: &Stats) -> String {
     let tables = HumanBytes(stats.levels.iter().map(|level| level.bytes).sum());
     let runs = stats.runs_per_read();

@@ -1,4 +1,4 @@
-//! `completions`: what a shell needs to complete commands and flags.
+//! `completions`: prints the script with which a shell completes commands and flags.
 
 use std::io::Write;
 

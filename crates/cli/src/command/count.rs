@@ -1,7 +1,7 @@
-//! `count`: one merge a line, in batches, as fast as they come and never later than they must.
+//! `count`: one merge for each line, in batches with a time limit.
 //!
-//! With `--resume` each batch also holds how far its source is taken in, so that a restart, after
-//! whatever stopped it, adds every line once.
+//! With `--resume`, each batch also stores the progress of its source. A restart after any end of
+//! the process then adds every line once.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -18,7 +18,7 @@ use crate::keyspace::Opened;
 use crate::operator::{OperandText, Target};
 use crate::output::Output;
 
-/// Counts what is read.
+/// Runs the command.
 pub fn run(args: &Count, common: &Common) -> Outcome {
     let asked = args.operator.as_deref();
     let within = &args.within.keyspace;
@@ -38,7 +38,7 @@ pub fn run(args: &Count, common: &Common) -> Outcome {
     Ok(())
 }
 
-/// Everything `count` knows as it goes.
+/// The state of a count.
 struct Counting {
     spec: String,
     operands: OperandText,
@@ -53,7 +53,7 @@ impl Sink for Counting {
     const DOING: &'static str = "counting";
     const NEEDS_NEWLINE: bool = false;
 
-    /// `key` or `key<TAB>operand`: all bytes but newline and the first TAB stand for themselves.
+    /// Parses `key` or `key<TAB>operand`. Only newline and the first TAB have a meaning.
     type Note = Infallible;
 
     fn line<'a>(&mut self, line: &'a [u8]) -> Result<Line<'a, Infallible>, String> {
@@ -89,7 +89,7 @@ impl Sink for Counting {
         }
         Ok(Some(match self.database.opened() {
             Some(opened) => Progresses::read(&opened.db, opened.keyspace.name(), file)?,
-            // Where no database is, or one that never counted, nothing was.
+            // A new database, or one without progress, has no counted lines.
             None => Progress::default(),
         }))
     }
@@ -103,9 +103,9 @@ impl Sink for Counting {
     }
 }
 
-/// The keyspace, opened at the first commit.
+/// The keyspace. The first commit opens it.
 enum Database {
-    /// Not yet; empty only while it is being opened.
+    /// Not open yet; empty only during the open.
     Closed(Option<Box<Target>>),
     Open(Opened, Operator, Option<Progresses>),
 }
@@ -129,7 +129,7 @@ impl Database {
         }
     }
 
-    /// What is open already.
+    /// Returns the keyspace, if it is open.
     fn opened(&self) -> Option<&Opened> {
         match self {
             Database::Open(opened, ..) => Some(opened),
@@ -145,7 +145,7 @@ impl Database {
     }
 }
 
-/// `--ack`: `committed N`.
+/// Prints `committed N` for `--ack`.
 struct Acks {
     output: Output,
     json: bool,

@@ -1,4 +1,4 @@
-//! `dump`: a whole database as text, of which `load` makes one that is equal.
+//! `dump`: prints a whole database as text, from which `load` makes an equal one.
 //!
 //! ```text
 //! {"foldb_dump":1,"keyspaces":[{"name":"default","operator":"uint64add",…},…]}
@@ -7,8 +7,8 @@
 //! {"end":1}
 //! ```
 //!
-//! Invariant: the same entries and keyspaces make the same bytes, and no bytes are lost. The last
-//! line tells a dump that is whole from one that was cut off.
+//! Invariant: the same entries and keyspaces give the same dump, and no bytes are lost. The last
+//! line proves that the dump is complete.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::location;
 use crate::operator::Spec;
 use crate::output::{EntryStyle, Output};
 
-/// What this program writes, and the newest that it reads.
+/// The version that this program writes, and the newest that it reads.
 const VERSION: u64 = 1;
 
 /// The first line.
@@ -34,11 +34,11 @@ const VERSION: u64 = 1;
 #[serde(deny_unknown_fields)]
 pub struct Header {
     foldb_dump: u64,
-    /// All of them, by their names.
+    /// All keyspaces, in the order of their names.
     pub keyspaces: Vec<Described>,
 }
 
-/// How a keyspace is created. That of `default` has no options: they are those of each open.
+/// How to create a keyspace. `default` has no options here, because each open sets them.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Described {
@@ -87,7 +87,7 @@ pub fn run(args: &Dump, common: &Common) -> Outcome {
     let mut tally = Tally::new(args.skip_failed);
     for own in &all {
         let printed = print(own, &mut tally, &mut output);
-        // What stands before a bad entry is printed.
+        // Print the entries before a bad one.
         output.flush()?;
         printed?;
     }
@@ -113,10 +113,10 @@ fn print(own: &Opened, tally: &mut Tally, output: &mut Output) -> Outcome {
 }
 
 impl Header {
-    /// The header that a line is, if it is one.
+    /// Parses a line as a header. Returns `None` if it is not one.
     ///
     /// # Errors
-    /// In words, for one that no keyspaces can be made of.
+    /// A message for a header whose keyspaces cannot be created.
     pub fn read(line: &[u8]) -> Option<Result<Header, String>> {
         let object: serde_json::Value = serde_json::from_slice(line).ok()?;
         let version = object.get("foldb_dump")?;
@@ -129,12 +129,12 @@ impl Header {
         Some(header.and_then(|header: Header| header.check().map(|()| header)))
     }
 
-    /// Finds out what could not be created, before anything is.
+    /// Checks everything before anything is created.
     fn check(&self) -> Result<(), String> {
         let mut names: Vec<&str> = self.keyspaces.iter().map(|own| own.name.as_str()).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("keyspace {} stands there twice", quoted(twice[0].as_bytes())));
+            return Err(format!("keyspace {} is listed twice", quoted(twice[0].as_bytes())));
         }
         if names.binary_search(&DEFAULT).is_err() {
             return Err(format!("expected a keyspace '{DEFAULT}', found none"));
@@ -171,7 +171,7 @@ impl Described {
         if self.comparator != BytewiseComparator.name() {
             let comparator = quoted(self.comparator.as_bytes());
             return Err(format!(
-                "there is no comparator {comparator}: a program that has it can copy it"
+                "there is no comparator {comparator}: load it with a program that has it"
             ));
         }
         let own = self.options().map_err(|error| error.to_string())?;
@@ -182,12 +182,12 @@ impl Described {
         options.validate().map_err(|error| error.to_string())
     }
 
-    /// Its operator, which this program has.
+    /// Returns its operator.
     pub fn operator_spec(&self) -> Outcome<Option<Spec>> {
         self.operator.as_deref().map(Spec::parse).transpose()
     }
 
-    /// How it is created.
+    /// Returns the options with which to create it.
     pub fn options(&self) -> foldb::Result<KeyspaceOptions> {
         let mut options = KeyspaceOptions {
             merge_operator: self.operator.clone(),

@@ -1,4 +1,4 @@
-//! `explain`: the records of one key, where they lie, and why they are not folded.
+//! `explain`: prints the records of one key, their places, and why they are not folded.
 
 use foldb::{Explained, ExplainedRecord};
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::keyspace::Opened;
 use crate::location;
 use crate::output::{Output, key_in_message};
 
-/// Prints what a key is made of.
+/// Prints the records of a key.
 pub fn run(args: &Explain, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
     let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
@@ -48,7 +48,7 @@ fn table(explained: &Explained) -> String {
     let (left, right) = (Side::Left, Side::Right);
     let mut text = align("", &[left, right, left, left, right, left], &lines);
     if let Some(failure) = &explained.failure {
-        text.push_str(&format!("reading it fails: {failure}\n"));
+        text.push_str(&format!("reads of the key fail: {failure}\n"));
     }
     text
 }

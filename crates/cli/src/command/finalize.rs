@@ -1,4 +1,4 @@
-//! `finalize`: every operand becomes a plain value.
+//! `finalize`: folds every operand into a plain value.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -11,10 +11,10 @@ use crate::location;
 use crate::output::key_in_message;
 use crate::progress;
 
-/// Most keys that are named when they could not be folded.
+/// Most keys that the error names.
 const MOST_NAMED: usize = 10;
 
-/// Folds everything, and fails where keys are left that no operator could fold.
+/// Folds everything, and fails if an operator could not fold some keys.
 pub fn run(args: &Finalize, common: &Common) -> Outcome {
     let db = location::open(&args.db, common.options())?;
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! `gc`: the space of overwritten and deleted values comes back.
+//! `gc`: gives back the space of overwritten and deleted values.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::location;
 use crate::output::Output;
 use crate::progress;
 
-/// What the collection found damaged, and left as it is or did without.
+/// The damage that the collection met. It left the damaged files unchanged.
 #[derive(Debug, Default)]
 struct Found(Mutex<Vec<String>>);
 
@@ -28,7 +28,7 @@ impl EventListener for Found {
     }
 }
 
-/// Collects garbage, and says what came back.
+/// Collects garbage, and reports how much space it gave back.
 pub fn run(args: &Gc, common: &Common) -> Outcome {
     let found = Arc::new(Found::default());
     let listeners: Vec<Arc<dyn EventListener>> = vec![Arc::clone(&found) as _];
@@ -66,7 +66,7 @@ pub fn run(args: &Gc, common: &Common) -> Outcome {
     }
     db.close()?;
     if report.cancelled {
-        return Err(Exit::Interrupted("interrupted; what was given back stays so".to_owned()));
+        return Err(Exit::Interrupted("interrupted; the space gained so far stays".to_owned()));
     }
     Ok(())
 }

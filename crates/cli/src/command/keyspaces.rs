@@ -1,4 +1,4 @@
-//! `keyspaces`: lists, creates and drops them.
+//! `keyspaces`: lists, creates and drops keyspaces.
 
 use foldb::{Db, KeyspaceOptions, KeyspaceStats, Options};
 use indicatif::{HumanBytes, HumanCount};
@@ -15,10 +15,10 @@ use crate::location::{self, Location};
 use crate::operator::Spec;
 use crate::output::Output;
 
-/// What stands for no operator.
+/// The name for "no operator".
 const NO_OPERATOR: &str = "none";
 
-/// Does what was asked.
+/// Runs the command.
 pub fn run(args: &Keyspaces, common: &Common) -> Outcome {
     match (&args.create, &args.unset_operator, &args.drop) {
         (Some(name), _, _) => create(args, name, common.options()),
@@ -43,9 +43,9 @@ fn create(args: &Keyspaces, name: &str, options: Options) -> Outcome {
     };
     if db.keyspaces().iter().any(|known| known == name) {
         let (name, db) = (quoted(name.as_bytes()), location::shown(&args.db));
-        return Err(Exit::failed(format!("there is a keyspace {name} in {db} already")));
+        return Err(Exit::failed(format!("there is already a keyspace {name} in {db}")));
     }
-    // What was counted into an earlier one of the name is no progress of this one.
+    // Progress of counts belongs to an earlier keyspace of this name, if there was one.
     Progresses::forget(&db, name)?;
     let created = db.create_keyspace(name, own)?;
     if without {
@@ -54,12 +54,12 @@ fn create(args: &Keyspaces, name: &str, options: Options) -> Outcome {
     Ok(db.close()?)
 }
 
-/// A name that the engine would refuse is found out before a database is created.
+/// Checks a name before a database is created for it.
 pub(super) fn check_name(name: &str) -> Outcome {
     if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
         let name = quoted(name.as_bytes());
         return Err(Exit::usage(format!(
-            "a keyspace cannot be called {name}: expected 1 to 255 bytes, no control characters"
+            "a keyspace cannot be called {name}: expected 1 to 255 bytes without control characters"
         )));
     }
     Ok(())

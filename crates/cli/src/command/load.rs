@@ -1,8 +1,8 @@
-//! `load`: what `dump` or `scan` printed, back into a database.
+//! `load`: loads the output of `dump` or `scan` into a database.
 //!
-//! The first line tells which it is. A dump makes a new database that is equal
-//! ([`super::restore`]). Entries that `scan` printed are put into one keyspace: scanning what was
-//! loaded prints what was read, for whatever bytes, in both forms (`key<TAB>value` and JSON).
+//! The first line tells which of the two it is. A dump becomes a new, equal database
+//! ([`super::restore`]). Entries from `scan` are put into one keyspace. A scan of the result prints
+//! the loaded lines again, for all bytes, in both forms (`key<TAB>value` and JSON).
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -22,13 +22,13 @@ use crate::keyspace::{self, Opened};
 use crate::location::{Location, shown};
 use crate::operator::Spec;
 
-/// Loads what is read.
+/// Runs the command.
 pub fn run(args: &Load, common: &Common) -> Outcome {
     let target = Target::find(args, common.options())?;
     let value = common.value_format.resolve(target.operator_text());
     if value == Form::Sketch {
         return Err(Exit::usage(
-            "of a sketch scan shows the estimate only: give --as hex to scan and to load",
+            "scan shows only the estimate of a sketch: give --as hex to scan and to load",
         ));
     }
     let is_plain = args.operator.is_none()
@@ -52,15 +52,15 @@ pub fn run(args: &Load, common: &Common) -> Outcome {
 struct Loading {
     target: Target,
     entries: Entries,
-    /// Whether no flag says how entries are written.
+    /// Whether no flag sets the form of entries.
     is_plain: bool,
     /// Whether a line was read: only the first one begins a dump.
     begun: bool,
-    /// What is made of a dump.
+    /// The new database, when the input is a dump.
     restore: Option<Restore>,
 }
 
-/// How the entries are written that `scan` printed.
+/// The form of the entries from `scan`.
 struct Entries {
     key: Form,
     value: Form,
@@ -91,14 +91,12 @@ impl Sink for Loading {
                 let target = &self.target;
                 if !matches!(target.state, State::Missing) {
                     let db = shown(&target.path);
-                    return Err(format!("a dump makes a new database, and {db} is one already"));
+                    return Err(format!("a dump makes a new database, but {db} exists already"));
                 }
                 if !self.is_plain {
-                    return Err(
-                        "a dump says itself how it is written: leave --operator, --as and \
-                                --key-format out"
-                            .to_owned(),
-                    );
+                    return Err("a dump defines its own form: leave out --operator, --as and \
+                                --key-format"
+                        .to_owned());
                 }
                 let restore = Restore::begin(&target.path, &header, &target.options);
                 self.restore = Some(restore.map_err(Exit::message)?);
@@ -153,17 +151,17 @@ impl Entries {
     }
 }
 
-/// The keyspace, or the place for it.
+/// The keyspace, or the path at which it will be created.
 struct Target {
     path: PathBuf,
     keyspace: String,
     options: Options,
-    /// The operator that is to become the default.
+    /// The operator that becomes the default.
     fix: Option<Spec>,
     state: State,
 }
 
-/// Nothing is written before it is open.
+/// State of the target. Nothing is written before it is open.
 enum State {
     Open(Opened),
     Closed,
@@ -171,7 +169,7 @@ enum State {
 }
 
 impl Target {
-    /// Finds out what stands there.
+    /// Looks at the path, and opens the keyspace if it exists.
     fn find(args: &Load, options: Options) -> Outcome<Target> {
         let mut fix = args.operator.as_deref().map(Spec::parse).transpose()?;
         let (path, keyspace) = (&args.db, &args.within.keyspace);
@@ -194,7 +192,7 @@ impl Target {
         Ok(Target { path: path.clone(), keyspace: keyspace.clone(), options, fix, state })
     }
 
-    /// How the values of its operator are written.
+    /// Returns the text form of its operator.
     fn operator_text(&self) -> Option<TextForm> {
         match (&self.fix, &self.state) {
             (Some(spec), _) => Some(spec.text_form()),
@@ -226,10 +224,10 @@ impl Target {
     }
 }
 
-/// Whether the operator that was asked for becomes the default of what is there.
+/// Whether the operator of `--operator` becomes the default of the keyspace.
 ///
 /// # Errors
-/// Failed where it has another one, or can get none any more.
+/// Fails if the keyspace has another operator, or cannot get one any more.
 fn fixes(opened: &Opened, asked: Option<&Spec>) -> Outcome<bool> {
     let Some(asked) = asked else { return Ok(false) };
     let name = opened.keyspace.name();
@@ -248,6 +246,6 @@ fn fixes(opened: &Opened, asked: Option<&Spec>) -> Outcome<bool> {
     let name = quoted(name.as_bytes());
     let operator = default.unwrap_or_else(|| "none".to_owned());
     Err(Exit::failed(format!(
-        "the operator of keyspace {name} is {operator} already: leave --operator out"
+        "the operator of keyspace {name} is already {operator}: leave out --operator"
     )))
 }

@@ -1,4 +1,4 @@
-//! The commands, one module each.
+//! The commands, one in each module.
 
 mod checkpoint;
 mod compact;
@@ -25,7 +25,7 @@ use crate::args::{Cli, Command};
 use crate::exit::Outcome;
 use crate::interrupt;
 
-/// Does what was asked.
+/// Runs the command.
 pub fn run(cli: Cli) -> Outcome {
     interrupt::install()?;
     let common = &cli.common;

@@ -1,4 +1,4 @@
-//! `operators`: what can be merged.
+//! `operators`: lists the built-in merge operators.
 
 use foldb::{TextForm, builtins};
 use serde_json::json;
@@ -37,7 +37,7 @@ pub fn run(common: &Common) -> Outcome {
 
 fn operand_text(text: TextForm) -> &'static str {
     match text {
-        TextForm::Bytes => "the bytes given, as --as says",
+        TextForm::Bytes => "the given bytes, in the form of --as",
         TextForm::U64 => "a whole number from 0 (u64)",
         TextForm::I64 => "a whole number (i64)",
         TextForm::F64 => "a decimal fraction (f64)",

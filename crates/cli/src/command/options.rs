@@ -1,4 +1,4 @@
-//! `options`: what is in effect, where it comes from, and what more or less of it costs.
+//! `options`: prints each option in effect, its origin, and the cost of more or less.
 
 use foldb::{ExplainedOption, OptionValue};
 use indicatif::HumanBytes;
@@ -11,7 +11,7 @@ use crate::form::json::integer;
 use crate::keyspace::Opened;
 use crate::output::Output;
 
-/// Prints the options of a database, or of one to be created.
+/// Prints the options of a database, or those of a new one.
 pub fn run(args: &args::Options, common: &Common) -> Outcome {
     let explained = match &args.db {
         Some(path) => {
@@ -57,7 +57,7 @@ fn to_table(explained: &[ExplainedOption]) -> String {
             (OptionValue::Number(n), "bytes") => {
                 let text = HumanBytes(*n).to_string();
                 let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
-                // 64 and not 64.00, which is said of what was measured.
+                // 64, not 64.00: the value is exact.
                 (number.trim_end_matches(".00").to_owned(), unit.to_owned())
             }
             (value, unit) => (value.to_string(), unit.to_owned()),

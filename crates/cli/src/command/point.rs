@@ -13,7 +13,7 @@ use crate::location::{self, Location};
 use crate::operator::Target;
 use crate::output::{EntryStyle, Output, key_in_message};
 
-/// Prints a value, and a newline unless that is unwanted.
+/// Prints a value, and a newline unless `--no-newline` is given.
 pub fn get(args: &Get, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
     let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
@@ -39,7 +39,7 @@ pub fn put(args: &Put, common: &Common) -> Outcome {
     };
     let parse = |operator| {
         let form = common.value_format.resolve(operator);
-        // Files of numbers and digits end in a newline.
+        // A file with a number in text form ends in a newline.
         let line = given.strip_suffix(b"\n").filter(|_| args.file.is_some() && form != Form::Utf8);
         let stored = bytes_of("value", form, line.unwrap_or(&given));
         let is_text = form != Form::Utf8 && common.value_format == ValueFormat::Auto;
@@ -61,7 +61,7 @@ pub fn put(args: &Put, common: &Common) -> Outcome {
     opened.close()
 }
 
-/// All of a file, or of standard input.
+/// Reads a file or standard input whole.
 fn read(file: &Path) -> Outcome<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = match file.as_os_str() == "-" {
@@ -91,7 +91,7 @@ pub fn merge(args: &Merge, common: &Common) -> Outcome {
     opened.close()
 }
 
-/// How entries of this keyspace are printed.
+/// Returns how to print entries of this keyspace.
 pub fn entry_style(opened: &Opened, common: &Common) -> EntryStyle {
     EntryStyle {
         key: common.key_form(),

@@ -1,4 +1,4 @@
-//! `repair`: what is left of a database becomes one that opens.
+//! `repair`: rebuilds a damaged database so that it opens.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::location::shown;
 use crate::output::Output;
 use crate::progress;
 
-/// Repairs, and says what is lost.
+/// Repairs, and reports what is lost.
 pub fn run(args: &Repair, common: &Common) -> Outcome {
     let how = RepairOptions {
         copy_to: (!args.in_place).then(|| args.to.clone().unwrap_or_else(|| beside(&args.db))),
@@ -35,34 +35,34 @@ pub fn run(args: &Repair, common: &Common) -> Outcome {
         }
         if let Some(copy) = &report.copy {
             let (copy, db) = (shown(copy), shown(&args.db));
-            let _ = writeln!(io::stderr(), "the repaired copy is {copy}; {db} is as it was");
+            let _ = writeln!(io::stderr(), "the repaired copy is {copy}; {db} is unchanged");
         }
     }
     if report.lost_nothing() {
         return Ok(());
     }
     Err(Exit::Partial(match args.dry_run {
-        true => format!("something of {} would be lost; nothing was changed", shown(&args.db)),
+        true => format!("a repair of {} would lose data; nothing was changed", shown(&args.db)),
         false => {
             let repaired = report.copy.as_deref().unwrap_or(&args.db);
-            format!("{} opens, but something is lost", shown(repaired))
+            format!("{} opens, but data is lost", shown(repaired))
         }
     }))
 }
 
-/// `words.db.repaired` of `words.db`.
+/// Returns `words.db.repaired` for `words.db`.
 fn beside(db: &Path) -> PathBuf {
     let mut name = db.components().as_path().as_os_str().to_owned();
     name.push(".repaired");
     name.into()
 }
 
-/// What can be done about a log that stops a repair.
+/// Advises how to get past a log that stops a repair.
 fn advice(error: &foldb::Error) -> String {
     let (Some(path), Some(offset)) = (error.path(), error.offset()) else { return String::new() };
     match (error.kind(), path.extension().is_some_and(|it| it == "log"), path.file_name()) {
         (ErrorKind::Corruption, true, Some(log)) => format!(
-            "; to give up what was written from there on: --cut-log {}@{offset}",
+            "; to give up the writes from there on: --cut-log {}@{offset}",
             log.to_string_lossy()
         ),
         _ => String::new(),
@@ -74,15 +74,16 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
     if let Some(error) = &report.manifest {
         let what = match report.rebuilt {
             true => {
-                "a manifest was made of what the other files tell, in which keyspaces are called keyspace-1 and so on"
+                "repair built a manifest from the other files, in which keyspaces are called \
+                 keyspace-1 and so on"
             }
-            false => "the newest manifest that can be read is in force",
+            false => "repair used the newest readable manifest",
         };
         lines.push(format!("{what}: {error}"));
     }
     for error in &report.cut {
         lines.push(format!(
-            "not as it was when the database was closed, what is missing is lost: {error}"
+            "a file changed after the last close, and its missing part is lost: {error}"
         ));
     }
     if let Some(cut) = &report.cut_log {
@@ -97,20 +98,16 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
     }
     for table in &report.lost_tables {
         if table.keyspace.is_empty() {
-            // No manifest tells what it was.
-            lines.push(format!(
-                "lost {}, whatever keys it held: {}",
-                shown(&table.file),
-                table.error
-            ));
+            // Without a manifest, the keys of a table are unknown.
+            lines.push(format!("lost {} and all its keys: {}", shown(&table.file), table.error));
             continue;
         }
         lines.extend(table_lines(table));
     }
     for name in &report.incomplete_keyspaces {
         lines.push(format!(
-            "tables of keyspace {} are lost; what only they held of its keys is unknown, deletes too, but for \
-             separated values",
+            "tables of keyspace {} are lost: their deletes and inline values are unknown, so older \
+             values may show",
             quoted(name.as_bytes())
         ));
     }
@@ -124,14 +121,14 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
     lines.push(match report.lost_tables.is_empty() && report.incomplete_keyspaces.is_empty() {
         true => format!("{} table{s} whole", report.tables),
         false => format!(
-            "{} table{s} whole, {} separated values were found again",
+            "{} table{s} whole, {} separated values were restored",
             report.tables, report.values_recovered
         ),
     });
     lines
 }
 
-/// What became of a table.
+/// Says what the repair did with a table.
 fn table_lines(table: &LostTable) -> Vec<String> {
     let file = shown(&table.file);
     let keyspace = quoted(table.keyspace.as_bytes());
@@ -139,7 +136,7 @@ fn table_lines(table: &LostTable) -> Vec<String> {
     if table.records_salvaged > 0 {
         let n = table.records_salvaged;
         let (s, be) = if n == 1 { ("", "was") } else { ("s", "were") };
-        lines.push(format!("{n} record{s} of {file} {be} written anew: {}", table.error));
+        lines.push(format!("{n} record{s} of {file} {be} rewritten: {}", table.error));
     }
     for range in &table.lost {
         let error = match table.records_salvaged {
@@ -147,15 +144,15 @@ fn table_lines(table: &LostTable) -> Vec<String> {
             _ => String::new(),
         };
         lines.push(format!(
-            "lost {file} of keyspace {keyspace}, keys {} to {}; what only it held of them is unknown, \
-             deletes too, but for separated values{error}",
+            "lost keys {} to {} of {file} in keyspace {keyspace}: its deletes and inline values are \
+             unknown, so older values may show{error}",
             quoted(&range.first_key),
             quoted(&range.last_key),
         ));
     }
     if table.lost_range_deletes {
         lines.push(format!(
-            "lost range deletes of {file} of keyspace {keyspace}: keys from {} to {} that they deleted \
+            "lost range deletes of {file} in keyspace {keyspace}: keys from {} to {} that they deleted \
              may show again",
             quoted(&table.first_key),
             quoted(&table.last_key),

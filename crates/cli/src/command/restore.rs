@@ -1,7 +1,7 @@
-//! What `load` makes of a dump: a new database that is equal to the dumped one.
+//! Loads a dump into a new database that is equal to the dumped one.
 //!
-//! Invariant: nothing is created before all keyspaces are known to be possible, and a dump that is
-//! not read to its last line is a failure that says so.
+//! Invariant: a restore checks all keyspaces before it creates anything. If the dump ends before
+//! its last line, the restore fails and says so.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,24 +19,24 @@ use crate::ingest::{Entry, Line};
 use crate::keyspace::{DEFAULT, Opened};
 use crate::location::{self, Location};
 
-/// A line of a dump that is no entry.
+/// A line of a dump that is not an entry.
 pub enum Note {
-    /// The first one.
+    /// The first line.
     Header(Header),
-    /// The entries behind it are of this keyspace.
+    /// The keyspace of the entries behind it.
     Section(String),
-    /// The last one: how many entries there were.
+    /// The last line: the number of entries.
     End(u64),
 }
 
-/// A database that is being made.
+/// A database during its restore.
 pub struct Restore {
     path: PathBuf,
-    /// In the keyspace to which entries go.
+    /// The keyspace of the current entries.
     opened: Opened,
-    /// How the values of each keyspace are written.
+    /// The form of the values of each keyspace.
     forms: BTreeMap<String, Form>,
-    /// That of the present one; nothing before the first.
+    /// The form of the current keyspace; `None` before the first.
     form: Option<Form>,
     /// Entries read.
     entries: u64,
@@ -57,7 +57,7 @@ impl Restore {
     /// Creates the database and its keyspaces.
     ///
     /// # Errors
-    /// Failed where that is not possible; what is there is said to be incomplete.
+    /// Fails if that is not possible. The error says that the database is incomplete.
     pub fn begin(path: &Path, header: &Header, options: &Options) -> Outcome<Restore> {
         let mut forms = BTreeMap::new();
         let mut default_operator = None;
@@ -70,7 +70,7 @@ impl Restore {
             }
         }
         let create = || -> Outcome<Opened> {
-            // The default keyspace gets its operator last: those without one would inherit it.
+            // The default keyspace gets its operator last: a keyspace without one would inherit it.
             let mut db = location::create(path, options.clone())?;
             for own in header.keyspaces.iter().filter(|own| own.name != DEFAULT) {
                 db.create_keyspace(&own.name, own.options()?)?;
@@ -92,10 +92,10 @@ impl Restore {
         Ok(Restore { path, opened, forms, form: None, entries: 0, ended: false })
     }
 
-    /// What a line says.
+    /// Parses a line.
     ///
     /// # Errors
-    /// In words, for one that is none of a dump.
+    /// A message for a line that no dump has.
     pub fn line<'a>(&mut self, line: &[u8]) -> Result<Line<'a, Note>, String> {
         if self.ended {
             return Err("expected nothing behind the last line of the dump".to_owned());
@@ -104,7 +104,7 @@ impl Restore {
             let column = error.column();
             let why = error.to_string();
             let why = why.split(" at line ").next().unwrap_or_default();
-            format!("expected a line of a dump, but column {column} has another thing: {why}")
+            format!("expected a line of a dump, but column {column} differs: {why}")
         })?;
         match written {
             Written { key: Some(key), value: Some(value), keyspace: None, end: None } => {
@@ -126,10 +126,10 @@ impl Restore {
         }
     }
 
-    /// Does what a line says that is no entry.
+    /// Applies a line that is not an entry.
     ///
     /// # Errors
-    /// In words, where it contradicts the others.
+    /// A message if it contradicts other lines.
     pub fn obey(&mut self, note: Note) -> Result<(), String> {
         match note {
             Note::Header(_) => Err("expected one dump, found the beginning of another".to_owned()),
@@ -154,7 +154,7 @@ impl Restore {
     }
 
     /// # Errors
-    /// In words, if the last line is missing.
+    /// A message if the last line is missing.
     pub fn finish(&self) -> Result<(), String> {
         if self.ended {
             return Ok(());
@@ -163,7 +163,7 @@ impl Restore {
         Err(format!("the dump was cut off behind {entries} entries: its last line is missing"))
     }
 
-    /// Where entries go.
+    /// Returns the keyspace of the current entries.
     pub fn opened(&self) -> &Opened {
         &self.opened
     }

@@ -1,4 +1,4 @@
-//! `scan`: entries in the order of their keys, as a stream, or their number.
+//! `scan`: prints entries in key order, or their number.
 
 use std::ops::Bound;
 
@@ -13,7 +13,7 @@ use crate::form::json::integer;
 use crate::keyspace::Opened;
 use crate::output::{EntryStyle, Output};
 
-/// Prints the entries that were asked for.
+/// Runs the command.
 pub fn run(args: &Scan, common: &Common) -> Outcome {
     let bound = |text: &Option<_>| text.as_deref().map(|text| key(text, common)).transpose();
     let range = KeyRange::new(
@@ -23,7 +23,7 @@ pub fn run(args: &Scan, common: &Common) -> Outcome {
     );
     let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
     let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
-    // A range the wrong way round would be refused.
+    // The engine refuses a range that ends before it begins.
     let bounds = if range.is_empty() { KeyRange::nothing() } else { range }.bounds();
     let entries = opened.keyspace.range_opt(bounds, &once)?;
     let walk = Walk { entries, reverse: args.reverse, limit: args.limit.unwrap_or(u64::MAX) };
@@ -34,25 +34,25 @@ pub fn run(args: &Scan, common: &Common) -> Outcome {
     } else {
         let style = point::entry_style(&opened, common);
         let printed = print(walk, style, args.skip_failed, &mut output);
-        // What stands before a bad entry is printed.
+        // Print the entries before a bad one.
         output.flush()?;
         printed?;
     }
     opened.close()
 }
 
-/// Entries that were printed, and those that were left out.
+/// Counts printed and skipped entries.
 #[derive(Default)]
 pub struct Tally {
     skip_failed: bool,
     printed: u64,
     skipped: u64,
-    /// Why the first one was.
+    /// The reason for the first skip.
     first: Option<String>,
 }
 
 impl Tally {
-    /// Of a walk that goes on behind entries that cannot be printed, or does not.
+    /// Begins the counts of a walk that skips entries that cannot be printed, or ends at them.
     pub fn new(skip_failed: bool) -> Tally {
         Tally { skip_failed, ..Tally::default() }
     }
@@ -60,7 +60,7 @@ impl Tally {
     /// Counts an entry.
     ///
     /// # Errors
-    /// What kept it from being printed, unless such entries are skipped.
+    /// The reason why it cannot be printed, unless such entries are skipped.
     pub fn note(&mut self, printed: Outcome) -> Outcome {
         match printed {
             Err(Exit::Failed(why)) if self.skip_failed => {
@@ -72,7 +72,7 @@ impl Tally {
         }
     }
 
-    /// How many entries were printed.
+    /// Returns how many entries were printed.
     pub fn printed(&self) -> u64 {
         self.printed
     }
@@ -100,10 +100,10 @@ fn print(walk: Walk, style: EntryStyle, skip_failed: bool, output: &mut Output) 
     tally.finish()
 }
 
-/// The value where an iterator stands.
+/// Returns the value at an iterator.
 ///
 /// # Errors
-/// Failed, naming the key, if it cannot be read or folded.
+/// Fails with the key's name if the value cannot be read or folded.
 pub fn value_of<'a>(entries: &'a Iter, style: &EntryStyle) -> Outcome<&'a Value> {
     entries
         .value()
@@ -117,18 +117,18 @@ fn print_count(count: u64, as_json: bool, output: &mut Output) -> Outcome {
     output.text(&format!("{count}\n"))
 }
 
-/// A way through entries.
+/// A walk through entries.
 pub struct Walk {
-    /// Where it is.
+    /// The position.
     pub entries: Iter,
-    /// From the last to the first.
+    /// Whether it walks from the last entry to the first.
     pub reverse: bool,
-    /// How many it meets at most.
+    /// Most entries that it visits.
     pub limit: u64,
 }
 
 impl Walk {
-    /// How many entries it meets, those whose merge fails included: no value is looked at.
+    /// Counts its entries. It reads no value, so entries whose merge fails count too.
     pub fn count(self) -> Outcome<u64> {
         let mut count = 0;
         self.each(|_| {
@@ -138,7 +138,7 @@ impl Walk {
         Ok(count)
     }
 
-    /// Visits them in their order.
+    /// Visits the entries in order.
     pub fn each(mut self, mut visit: impl FnMut(&Iter) -> Outcome) -> Outcome {
         if self.limit == 0 {
             return Ok(());
@@ -159,7 +159,7 @@ impl Walk {
     }
 }
 
-/// Keys from `from`, included, to `to`, excluded.
+/// Keys from `from` (inclusive) to `to` (exclusive).
 #[derive(Debug, PartialEq, Eq)]
 struct KeyRange {
     from: Vec<u8>,
@@ -167,7 +167,7 @@ struct KeyRange {
 }
 
 impl KeyRange {
-    /// What lies between the bounds and begins with the prefix.
+    /// Returns the keys between the bounds that begin with the prefix.
     fn new(from: Option<Vec<u8>>, to: Option<Vec<u8>>, prefix: Vec<u8>) -> KeyRange {
         let to = match (to, behind_prefix(&prefix)) {
             (Some(to), Some(end)) => Some(to.min(end)),
@@ -176,7 +176,7 @@ impl KeyRange {
         KeyRange { from: from.unwrap_or_default().max(prefix), to }
     }
 
-    /// No key at all: the empty one is the first.
+    /// The range without keys; the empty key would be the first.
     fn nothing() -> KeyRange {
         KeyRange { from: Vec::new(), to: Some(Vec::new()) }
     }
@@ -190,7 +190,7 @@ impl KeyRange {
     }
 }
 
-/// The smallest key behind all that begin with `prefix`; nothing if there is none.
+/// Returns the smallest key behind all that begin with `prefix`; `None` if there is none.
 fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
     let mut end = prefix[..=last].to_vec();

@@ -1,6 +1,6 @@
-//! `stats`: what the engine did and what shape the tree is in.
+//! `stats`: prints what the engine did and the shape of the tree.
 //!
-//! The figures stand in one list ([`sections`]), from which both the table and the JSON are made.
+//! One list ([`sections`]) has all figures; both the table and the JSON come from it.
 
 use foldb::{Db, ReadOptions, Stats};
 use indicatif::{HumanBytes, HumanCount};
@@ -30,7 +30,7 @@ pub fn run(args: &args::Stats, common: &Common) -> Outcome {
     Ok(db.close()?)
 }
 
-/// The exact number of keys, in all keyspaces.
+/// Counts the keys in all keyspaces.
 fn count_keys(db: &Db) -> Outcome<u64> {
     let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
     let mut keys = 0;
@@ -71,7 +71,7 @@ impl Figure {
 /// Its name in JSON, its title in the table, and the figure.
 type Row = (&'static str, &'static str, Figure);
 
-/// All figures but those of the levels.
+/// Returns all figures except those of the levels.
 fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
     use Figure::{Bytes, Count, Micros, Ratio};
     vec![
@@ -163,7 +163,7 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
     ]
 }
 
-/// Where memory is: a section of the table, an object of its own in JSON.
+/// Returns the figures of memory: a section of the table, an object in JSON.
 fn memory_rows(stats: &Stats) -> Vec<Row> {
     let title = |item| match item {
         "active_memtables" => "memtables being filled",
@@ -260,8 +260,8 @@ fn levels(stats: &Stats) -> String {
 mod tests {
     use super::*;
 
-    /// `Stats` is not exhaustive, so its fields are read off its debug form. Those of memory are
-    /// those of an object of their own; those of segments have `segment` before their names.
+    /// `Stats` is not exhaustive, so this test reads its fields from its debug form. The fields of
+    /// memory form an object of their own; those of segments have `segment` before their names.
     fn fields_of_stats() -> Vec<String> {
         let memory = format!("{:?}", Stats::default().memory);
         let segments = format!("{:?}", Stats::default().segments);
@@ -299,7 +299,8 @@ mod tests {
         let mut sections = sections(&stats);
         sections.push(("memory", memory_rows(&stats)));
         let figures: usize = sections.iter().map(|(_, rows)| rows.len()).sum();
-        // Two lines above, a blank and a heading each section, a blank, a heading and two levels.
+        // Two lines at the top, a blank and a heading for each section, then a blank, a heading
+        // and two levels.
         assert_eq!(table.lines().count(), 2 + figures + 2 * sections.len() + 4);
         for part in ["1,234,567", "2.50", "0.002 s", "uint64add", "level"] {
             assert!(table.contains(part), "{part} in\n{table}");

@@ -1,4 +1,4 @@
-//! The bytes that arguments stand for.
+//! Arguments parsed into bytes.
 
 use std::ffi::OsStr;
 
@@ -7,17 +7,17 @@ use crate::exit::{Exit, Outcome};
 use crate::form::Form;
 use crate::form::escape::quoted;
 
-/// The key that an argument stands for.
+/// Parses a key from an argument.
 pub(super) fn key(text: &OsStr, common: &Common) -> Outcome<Vec<u8>> {
     parsed("key", common.key_form(), text)
 }
 
-/// The bytes that an argument stands for.
+/// Parses bytes from an argument.
 pub(super) fn parsed(what: &str, form: Form, text: &OsStr) -> Outcome<Vec<u8>> {
     bytes_of(what, form, text.as_encoded_bytes())
 }
 
-/// The bytes that a text stands for.
+/// Parses bytes from a text.
 pub(super) fn bytes_of(what: &str, form: Form, text: &[u8]) -> Outcome<Vec<u8>> {
     form.parse(text).ok_or_else(|| {
         let (text, name, expected) = (quoted(text), form.name(), form.expected());

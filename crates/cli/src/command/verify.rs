@@ -1,4 +1,4 @@
-//! `verify`: everything that can be checked of a database that is closed.
+//! `verify`: checks everything in a closed database.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::location::shown;
 use crate::output::Output;
 use crate::progress;
 
-/// Verifies, and prints what is wrong, one fault a line.
+/// Verifies, and prints one fault on each line.
 pub fn run(args: &Verify, common: &Common) -> Outcome {
     let started = Instant::now();
     let bar = progress::bar(0, "verifying", "{prefix} {bar:30} {bytes} of {total_bytes} {elapsed}");

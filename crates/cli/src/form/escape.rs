@@ -1,9 +1,9 @@
 //! Bytes on one line of text.
 //!
-//! TAB, newline, carriage return and backslash are written `\t \n \r \\`, bytes that are not
-//! UTF-8 `\xHH`; everything else stands for itself. So a line splits at its one TAB, and nothing is
-//! lost: [`undo`] gives the bytes back. Where elements stand on one line with commas between them,
-//! a comma inside of one is `\x2c`, and one without bytes `\e`.
+//! TAB, newline, carriage return and backslash become `\t \n \r \\`, and bytes that are not UTF-8
+//! become `\xHH`. All other text stays. A line therefore splits at its one TAB, and [`undo`]
+//! restores the bytes. Commas separate elements on one line. A comma inside an element is `\x2c`,
+//! and an empty element is `\e`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -39,11 +39,11 @@ pub fn write_elements(elements: &[&[u8]], out: &mut impl Write) -> io::Result<()
     Ok(())
 }
 
-/// The bytes for which [`write`] wrote `text`. Bytes that it would have escaped, but for
-/// backslashes, stand for themselves.
+/// Returns the bytes for which [`write`] wrote `text`. It also accepts unescaped bytes, except for
+/// backslashes.
 ///
 /// # Errors
-/// In words, for a backslash that begins no escape.
+/// A message for a backslash that begins no escape.
 pub fn undo(text: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     let Some(first) = memchr::memchr(b'\\', text) else { return Ok(Cow::Borrowed(text)) };
     let mut bytes = text[..first].to_vec();
@@ -69,10 +69,10 @@ pub fn undo(text: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     Ok(Cow::Owned(bytes))
 }
 
-/// The elements for which [`write_elements`] wrote `text`.
+/// Returns the elements for which [`write_elements`] wrote `text`.
 ///
 /// # Errors
-/// As [`undo`], and for an element without bytes that is not written `\e`.
+/// As [`undo`], and for an empty element that is not `\e`.
 pub fn undo_elements(text: &[u8]) -> Result<Vec<Cow<'_, [u8]>>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
@@ -97,7 +97,7 @@ fn no_escape(text: &[u8], len: usize) -> String {
     format!("'{text}' is no escape (those are \\t \\n \\r \\\\ \\xHH)")
 }
 
-/// A key or a text in a message: in quotes, escaped with control characters too, and cut where it
+/// Returns a key or a text for a message: in quotes, with control characters escaped, and cut if it
 /// is long.
 pub fn quoted(bytes: &[u8]) -> String {
     let (shown, rest) = match bytes.len() {
@@ -107,12 +107,12 @@ pub fn quoted(bytes: &[u8]) -> String {
     format!("'{}'{rest}", to_string(shown, |byte| special(byte) || byte.is_ascii_control()))
 }
 
-/// A whole message on one line. Backslashes stay as they are: what it quotes is escaped already.
+/// Returns a whole message on one line. Backslashes stay, because quoted text is already escaped.
 pub fn one_line(message: &str) -> String {
     to_string(message.as_bytes(), |byte| byte.is_ascii_control())
 }
 
-/// Where to cut a long text: not inside a character.
+/// Returns where to cut a long text, never inside a character.
 fn character_boundary(bytes: &[u8]) -> usize {
     let inside = |&at: &usize| bytes[at] & 0xc0 == 0x80;
     (QUOTED_LEN - 3..=QUOTED_LEN).rev().find(|at| !inside(at)).unwrap_or(QUOTED_LEN)
@@ -132,7 +132,7 @@ fn to_string(bytes: &[u8], escaped: impl Fn(u8) -> bool + Copy) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Writes `text` with the ASCII bytes for which `escaped` holds escaped.
+/// Writes `text`, and escapes the ASCII bytes for which `escaped` is true.
 fn write_escaped(text: &str, escaped: impl Fn(u8) -> bool, out: &mut impl Write) -> io::Result<()> {
     let mut rest = text.as_bytes();
     while let Some(at) = rest.iter().position(|&byte| escaped(byte)) {

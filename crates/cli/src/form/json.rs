@@ -1,7 +1,8 @@
-//! Keys and values as JSON: one object a line.
+//! Keys and values as JSON, one object on each line.
 //!
-//! Text that is not UTF-8 is `{"base64":"…"}`. Integers beyond 2^53 are strings, because many
-//! readers of JSON know no integers, only 64-bit fractions; so are fractions that are not finite.
+//! Bytes that are not UTF-8 become `{"base64":"…"}`. Integers beyond 2^53 become strings, because
+//! many JSON readers store every number as a 64-bit fraction. Fractions that are not finite also
+//! become strings.
 
 use data_encoding::{BASE64, HEXLOWER};
 use serde::{Deserialize, Serialize};
@@ -10,10 +11,10 @@ use serde_json::{Value, json};
 use crate::form::escape::quoted;
 use crate::form::{Form, Shown};
 
-/// Largest integer up to which every integer is also a 64-bit fraction.
+/// Up to here, every integer is also a 64-bit fraction.
 const MAX_EXACT: u64 = 1 << 53;
 
-/// One entry: one line.
+/// One entry, on one line.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -23,12 +24,12 @@ pub struct Entry {
     pub value: Value,
 }
 
-/// An unsigned integer.
+/// Returns an unsigned integer as JSON.
 pub fn integer(n: u64) -> Value {
     if n <= MAX_EXACT { json!(n) } else { Value::String(n.to_string()) }
 }
 
-/// Bytes in their form.
+/// Returns bytes as JSON in their form.
 pub fn value(shown: Shown<'_>) -> Value {
     match shown {
         Shown::Text(bytes) => match std::str::from_utf8(bytes) {
@@ -48,8 +49,8 @@ pub fn value(shown: Shown<'_>) -> Value {
     }
 }
 
-/// Bytes so that [`restored`] gives them back exactly: in their form where that loses nothing, else
-/// as text, else as `{"base64":"…"}`. A string is always text, never a number.
+/// Returns bytes as JSON from which [`restored`] gives them back exactly. It uses their form if that
+/// loses nothing, then text, then `{"base64":"…"}`. A string is always text, never a number.
 pub fn exact(form: Form, bytes: &[u8]) -> Value {
     let in_form = form.show(bytes).ok().map(value).filter(|json| {
         matches!(json, Value::Number(_) | Value::Array(_))
@@ -58,10 +59,10 @@ pub fn exact(form: Form, bytes: &[u8]) -> Value {
     in_form.unwrap_or_else(|| value(Shown::Text(bytes)))
 }
 
-/// The bytes for which [`exact`] wrote `json`.
+/// Returns the bytes for which [`exact`] wrote `json`.
 ///
 /// # Errors
-/// In words, if it cannot have.
+/// A message if it cannot have written `json`.
 pub fn restored(form: Form, json: &Value) -> Result<Vec<u8>, String> {
     match json {
         Value::Number(_) | Value::Array(_) => parse(form, json),
@@ -69,22 +70,22 @@ pub fn restored(form: Form, json: &Value) -> Result<Vec<u8>, String> {
     }
 }
 
-/// An entry that [`Entry`] wrote.
+/// Parses a line that is an [`Entry`].
 ///
 /// # Errors
-/// In words, for anything else.
+/// A message for any other line.
 pub fn entry(line: &[u8]) -> Result<Entry, String> {
     serde_json::from_slice(line).map_err(|error| {
         let (why, column) = (error.to_string(), error.column());
         let why = why.split(" at line ").next().unwrap_or_default();
-        format!("expected {{\"key\":…,\"value\":…}}, but column {column} has another thing: {why}")
+        format!("expected {{\"key\":…,\"value\":…}}, but column {column} differs: {why}")
     })
 }
 
-/// The bytes for which [`value`] wrote `json`.
+/// Returns the bytes for which [`value`] wrote `json`.
 ///
 /// # Errors
-/// In words, if it cannot have.
+/// A message if it cannot have written `json`.
 pub fn parse(form: Form, json: &Value) -> Result<Vec<u8>, String> {
     let parsed = match (form, json) {
         (Form::Utf8, json) => text(json),
@@ -110,7 +111,7 @@ pub fn parse(form: Form, json: &Value) -> Result<Vec<u8>, String> {
     })
 }
 
-/// A string is text, `{"base64":"…"}` any bytes.
+/// Parses a string as text, and `{"base64":"…"}` as any bytes.
 fn text(json: &Value) -> Option<Vec<u8>> {
     match json {
         Value::String(text) => Some(text.as_bytes().to_vec()),

@@ -1,9 +1,10 @@
-//! How keys and values are written as text: on the command line, on a line of output and in JSON.
+//! The text forms of keys and values: on the command line, on a line of output and in JSON.
 //!
-//! `--key-format` and `--as` name a [`Form`]. Numbers are 8 bytes, little-endian. Invariant: what a
-//! form writes for bytes it fits, it reads back as the same bytes: alone with [`Form::parse`], on a
-//! line that it shares with [`Form::parse_escaped`], in JSON with [`json::parse`]. Sketches are
-//! excepted, of which only the estimate is shown.
+//! `--key-format` and `--as` name a [`Form`]. Numbers are 8 bytes, little-endian.
+//!
+//! Invariant: a form reads its own output back as the same bytes. A value alone is read with
+//! [`Form::parse`], one on a shared line with [`Form::parse_escaped`], one in JSON with
+//! [`json::parse`]. Sketches are the exception, because a form shows only their estimate.
 
 pub mod escape;
 pub mod json;
@@ -38,14 +39,14 @@ pub enum ValueFormat {
     Set,
 }
 
-/// How bytes are written.
+/// A text form of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As they are.
+    /// The bytes themselves, as text.
     Utf8,
-    /// Two digits a byte; lower case out, either in.
+    /// Two digits for each byte; lower case in output, either case in input.
     Hex,
-    /// Standard alphabet; padded out, padding optional in.
+    /// Standard alphabet; padded in output, padding optional in input.
     Base64,
     /// 8 bytes little-endian, unsigned.
     U64,
@@ -53,11 +54,11 @@ pub enum Form {
     I64,
     /// 8 bytes little-endian, IEEE 754.
     F64,
-    /// Elements: one in, all of them out.
+    /// Elements of a list: input names one, output has all.
     List,
-    /// Members: one in, added or removed; all of them out.
+    /// Members of a set: input adds or removes one, output has all.
     Set,
-    /// Counted elements: one in, the estimate out.
+    /// Counted elements: input names one, output is the estimate.
     Sketch,
 }
 
@@ -86,7 +87,7 @@ impl From<TextForm> for Form {
 }
 
 impl ValueFormat {
-    /// The form; `auto` is that of the operator.
+    /// Returns the form; `auto` is that of the operator.
     pub fn resolve(self, operator: Option<TextForm>) -> Form {
         match self {
             ValueFormat::Auto => operator.map_or(Form::Utf8, Form::from),
@@ -102,7 +103,7 @@ impl ValueFormat {
     }
 }
 
-/// Bytes read in their form: what lines and JSON are made of.
+/// Bytes read in their form, ready to print on a line or as JSON.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shown<'a> {
     /// Bytes that are shown as text.
@@ -124,7 +125,7 @@ pub enum Shown<'a> {
 }
 
 impl Form {
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Form::Utf8 => "utf8",
@@ -139,12 +140,12 @@ impl Form {
         }
     }
 
-    /// Whether it writes numbers.
+    /// Whether it is a form of numbers.
     pub fn is_number(self) -> bool {
         matches!(self, Form::U64 | Form::I64 | Form::F64)
     }
 
-    /// What it reads, as the end of a sentence.
+    /// Returns the expected input, as the end of a sentence.
     pub fn expected(self) -> String {
         match self {
             Form::Utf8 => "text".to_owned(),
@@ -158,7 +159,7 @@ impl Form {
         }
     }
 
-    /// The bytes that `text` stands for; nothing if it does not parse.
+    /// Parses `text`; `None` if it does not have this form.
     pub fn parse(self, text: &[u8]) -> Option<Vec<u8>> {
         match self {
             Form::Utf8 => Some(text.to_vec()),
@@ -173,10 +174,10 @@ impl Form {
         }
     }
 
-    /// The bytes for which [`Shown::write_escaped`] wrote `text`.
+    /// Returns the bytes for which [`Shown::write_escaped`] wrote `text`.
     ///
     /// # Errors
-    /// In words, if it cannot have.
+    /// A message if it cannot have written `text`.
     pub fn parse_escaped(self, text: &[u8]) -> Result<Cow<'_, [u8]>, String> {
         match self {
             Form::Utf8 => escape::undo(text),
@@ -188,7 +189,7 @@ impl Form {
         }
     }
 
-    /// The list or set of these elements.
+    /// Encodes these elements as a list or set.
     fn joined<'a>(self, elements: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
         if self == Form::List {
             return foldb::list::operand(elements);
@@ -197,7 +198,7 @@ impl Form {
         elements.collect::<BTreeSet<_>>().into_iter().flat_map(foldb::set::add).collect()
     }
 
-    /// Why `text` does not parse.
+    /// Says why `text` does not parse.
     fn refusal(self, text: &[u8]) -> String {
         format!("{} is not {}: expected {}", escape::quoted(text), self.name(), self.expected())
     }
@@ -205,7 +206,7 @@ impl Form {
     /// Reads bytes in this form.
     ///
     /// # Errors
-    /// Why they do not fit, as the end of a sentence about them.
+    /// The reason why they do not fit, as the end of a sentence.
     pub fn show(self, bytes: &[u8]) -> Result<Shown<'_>, String> {
         let eight = || {
             <[u8; 8]>::try_from(bytes).map_err(|_| {
@@ -238,7 +239,7 @@ impl Form {
 }
 
 impl<'a> Shown<'a> {
-    /// The elements of a list or a set; [`Form::show`] has made sure that it is one.
+    /// Returns the elements of a list or a set. [`Form::show`] has checked that it is one.
     pub fn elements(self) -> Vec<&'a [u8]> {
         match self {
             Shown::List(bytes) => foldb::list::elements(bytes).unwrap_or_default(),
@@ -247,7 +248,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// On a line that it shares: text is escaped.
+    /// Writes it on a shared line: text is escaped.
     pub fn write_escaped(self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Shown::Text(bytes) => escape::write(bytes, out),
@@ -256,7 +257,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Alone: text is the bytes themselves.
+    /// Writes it alone: text is the bytes themselves.
     pub fn write_plain(self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Shown::Text(bytes) => out.write_all(bytes),
@@ -269,7 +270,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// The elements of a list or a set, escaped, one a line.
+    /// Writes the elements of a list or a set, escaped, one on each line.
     fn write_elements(self, out: &mut impl Write) -> io::Result<()> {
         for (index, element) in self.elements().into_iter().enumerate() {
             if index > 0 {

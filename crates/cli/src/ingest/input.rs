@@ -1,6 +1,6 @@
-//! Where lines come from: files and standard input, read in chunks on a thread of their own.
+//! Reads files and standard input in chunks, on a separate thread.
 //!
-//! So a commit does not wait for input, and input not for a commit.
+//! A commit therefore never waits for input, and input never waits for a commit.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -10,35 +10,35 @@ use std::sync::mpsc::SyncSender;
 use crate::exit::{Exit, Outcome};
 use crate::location::shown;
 
-/// Bytes read at once.
+/// Bytes in a chunk.
 const CHUNK_LEN: usize = 128 << 10;
 
-/// One thing to read.
+/// One source of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Standard input.
     Stdin,
-    /// A file that could be opened when it was looked at.
+    /// A file that could be opened before the first write.
     File(PathBuf),
 }
 
-/// What the reading thread tells.
+/// A message of the reading thread.
 #[derive(Debug)]
 pub enum Event {
-    /// Another source begins: a file, or standard input.
+    /// Another source begins: a file, or `None` for standard input.
     Begin(Option<PathBuf>),
     /// Some bytes of it, at least one.
     Chunk(Vec<u8>),
-    /// It ended.
+    /// The source ended.
     End,
-    /// It could not be read further. Nothing follows.
+    /// The source failed with this message. No message follows.
     Failed(String),
 }
 
-/// The sources that the arguments name, each looked at before anything is written.
+/// Returns the sources that the arguments name, and checks each before anything is written.
 ///
 /// # Errors
-/// Failed, for a file that cannot be read.
+/// Fails for a file that cannot be read.
 pub fn sources(files: &[PathBuf]) -> Outcome<Vec<Source>> {
     if files.is_empty() {
         return Ok(vec![Source::Stdin]);
@@ -51,7 +51,7 @@ impl Source {
         if file.as_os_str() == "-" {
             return Ok(Source::Stdin);
         }
-        // Opening a named pipe would wait for its writer, and must happen only once.
+        // To open a named pipe waits for its writer, and works only once.
         let found = std::fs::metadata(file).map_err(|error| cannot_read(file, &error))?;
         if found.is_dir() {
             return Err(Exit::failed(format!("cannot read {}: it is a directory", shown(file))));
@@ -62,7 +62,7 @@ impl Source {
         Ok(Source::File(file.to_owned()))
     }
 
-    /// Whether somebody types it.
+    /// Whether a user types it.
     pub fn is_typed(&self) -> bool {
         *self == Source::Stdin && io::stdin().is_terminal()
     }
@@ -78,12 +78,12 @@ impl Source {
     }
 }
 
-/// Bytes of all sources, if that is known.
+/// Returns the bytes of all sources, if they are known.
 pub fn total_len(sources: &[Source]) -> Option<u64> {
     sources.iter().map(Source::len).sum()
 }
 
-/// Reads the sources to their ends, or until nobody listens any more.
+/// Reads the sources to their ends, or until the receiver is gone.
 pub fn read(sources: Vec<Source>, events: &SyncSender<Event>) {
     for source in sources {
         let read = match &source {
@@ -96,7 +96,7 @@ pub fn read(sources: Vec<Source>, events: &SyncSender<Event>) {
     }
 }
 
-/// Nothing if the reading is over.
+/// Reads one source. Returns `None` after an error, or if the receiver is gone.
 fn read_one(
     file: Option<&Path>,
     source: io::Result<impl Read>,

@@ -1,23 +1,23 @@
-//! Chunks into lines.
+//! Splits chunks into lines.
 
 use crate::exit::Outcome;
 
-/// Longest line, in bytes. Memory stays bounded whatever the input is.
+/// Longest line, in bytes. It bounds the memory for any input.
 pub const MAX_LEN: usize = 64 << 20;
 
 /// A line went beyond [`MAX_LEN`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct LineTooLong;
 
-/// Cuts chunks at newlines. Lines end in `\n` or `\r\n`; the last may do without.
+/// Cuts chunks at newlines. Lines end in `\n` or `\r\n`; the last line may end without.
 #[derive(Debug, Default)]
 pub struct Lines {
-    /// The line that was begun.
+    /// The part of an unfinished line.
     begun: Vec<u8>,
 }
 
 impl Lines {
-    /// Hands over the lines that end in `chunk`, until one is refused.
+    /// Passes the lines that end in `chunk` to `each`, until it refuses one.
     pub fn feed(
         &mut self,
         chunk: &[u8],
@@ -43,7 +43,7 @@ impl Lines {
         Ok(Ok(()))
     }
 
-    /// Hands over the last line, if it has no newline.
+    /// Passes the last line to `each`, if it has no newline.
     pub fn finish(
         &mut self,
         each: &mut dyn FnMut(&[u8]) -> Outcome,
@@ -52,7 +52,7 @@ impl Lines {
         Ok(if last.is_empty() { Ok(()) } else { each(&last) })
     }
 
-    /// Whether a line was begun and not ended.
+    /// Whether the input ended inside a line.
     pub fn is_inside(&self) -> bool {
         !self.begun.is_empty()
     }

@@ -1,9 +1,9 @@
-//! Lines of files and standard input into a database: what `count` and `load` share.
+//! Writes the lines of files and standard input into a database, for `count` and `load`.
 //!
-//! A thread reads, this one splits, batches and commits. A batch is one atomic write of at most
-//! [`BATCH_LINES`] lines or [`pending::BATCH_BYTES`] bytes, and is committed at the latest
-//! [`pending::BATCH_AGE`] after its first line, also when the input pauses. Invariant: the database
-//! holds exactly the first N lines of the input, N at least what was last acknowledged.
+//! One thread reads; the calling thread splits, batches and commits. A batch is one atomic write of
+//! at most [`BATCH_LINES`] lines or [`pending::BATCH_BYTES`] bytes. It is committed at the latest
+//! [`pending::BATCH_AGE`] after its first line, even if the input pauses. Invariant: the database
+//! holds exactly the first N lines of the input, where N is at least the last acknowledged number.
 
 mod input;
 mod lines;
@@ -30,69 +30,69 @@ use resume::Resume;
 
 pub use resume::{Progress, Progresses};
 
-/// How long Ctrl-C may go unnoticed while no input comes.
+/// Longest time between two checks for Ctrl-C while no input arrives.
 const IDLE: Duration = Duration::from_millis(100);
 /// Chunks that are read ahead.
 const CHUNKS_AHEAD: usize = 4;
 
-/// What becomes of the lines.
+/// The receiver of the lines.
 pub trait Sink {
     /// Title of the progress bar: `counting`.
     const DOING: &'static str;
     /// Whether a last line without a newline is refused as cut off.
     const NEEDS_NEWLINE: bool;
 
-    /// What lines may say that are no entries.
+    /// The content of lines that are not entries.
     type Note;
 
-    /// What a line that is not empty says.
+    /// Parses a line that is not empty.
     ///
     /// # Errors
-    /// Why it says nothing, in words.
+    /// A message that says what is wrong with the line.
     fn line<'a>(&mut self, line: &'a [u8]) -> Result<Line<'a, Self::Note>, String>;
 
-    /// Does what a line says that is no entry. All entries before it are in the database.
+    /// Applies a line that is not an entry. All entries before it are in the database.
     ///
     /// # Errors
-    /// Why it cannot be done, in words.
+    /// A message that says why it cannot be applied.
     fn obey(&mut self, note: Self::Note) -> Result<(), String>;
 
-    /// Looks at what was read, when all was.
+    /// Checks the whole input at its end.
     ///
     /// # Errors
-    /// What is missing, in words.
+    /// A message that says what is missing.
     fn finish(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Where entries go. The database is opened, and created, at the first commit: a first line
-    /// that is bad creates none.
+    /// Returns the destination of entries. The first commit opens or creates the database, so a bad
+    /// first line creates none.
     fn open(&mut self) -> Outcome<Destination<'_>>;
 
-    /// How far a file (nothing: standard input) was taken in before, where that is to be kept.
+    /// Returns how much of a file (`None`: standard input) was ingested before, if that is stored.
     fn resume(&mut self, _file: Option<&Path>) -> Outcome<Option<Progress>> {
         Ok(None)
     }
 
-    /// `lines` lines of the input are in the database.
+    /// Reports that `lines` lines of the input are in the database.
     fn committed(&mut self, _lines: u64) -> Outcome {
         Ok(())
     }
 
-    /// What is in the database of the `lines` lines before a bad one, as the end of a message.
+    /// Says what the database holds of the `lines` lines before a bad one, as the end of a message.
     fn kept(&self, lines: u64) -> String;
 }
 
-/// What a line says.
+/// A parsed line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a, Note> {
     /// An entry.
     Entry(Entry<'a>),
-    /// Something about those behind it.
+    /// A note about the lines behind it.
     Note(Note),
 }
 
-/// A key and what becomes of it.
+/// A key with its value or operand.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// The key.
@@ -101,14 +101,14 @@ pub struct Entry<'a> {
     pub value: Cow<'a, [u8]>,
 }
 
-/// Where entries go, and how.
+/// The destination of entries.
 #[derive(Clone, Copy)]
 pub struct Destination<'a> {
     /// The keyspace.
     pub opened: &'a Opened,
-    /// The operator with which they are merged; without one they are put.
+    /// The operator that merges them; without one they are put.
     pub operator: Option<&'a Operator>,
-    /// Where is kept how far sources were taken in, if it is.
+    /// The stored progress of sources, if there is any.
     pub progresses: Option<&'a Progresses>,
 }
 
@@ -121,7 +121,7 @@ impl Destination<'_> {
     }
 }
 
-/// What was done.
+/// The result of [`ingest`].
 #[derive(Clone, Copy, Debug)]
 pub struct Ingested {
     lines: u64,
@@ -131,7 +131,7 @@ pub struct Ingested {
 }
 
 impl Ingested {
-    /// `3 lines loaded in 0.01 s, 300 a second, 1 empty line skipped`.
+    /// Returns a text such as `3 lines loaded in 0.01 s, 300 a second, 1 empty line skipped`.
     pub fn summary(&self, done: &str) -> String {
         let lines = self.lines - self.skipped - self.empty;
         let rate = lines as f64 / self.took.as_secs_f64().max(1e-3);
@@ -155,11 +155,11 @@ impl Ingested {
     }
 }
 
-/// Hands all lines of `files`, or of standard input, to `sink`, and makes them durable.
+/// Passes all lines of `files`, or of standard input, to `sink`, and makes them durable.
 ///
 /// # Errors
-/// Failed at a file that cannot be read, or at the first bad line; those before it are kept.
-/// Interrupted by Ctrl-C.
+/// Fails at a file that cannot be read, or at the first bad line; the lines before it are kept.
+/// Ctrl-C interrupts it.
 pub fn ingest<S: Sink>(files: &[PathBuf], sink: &mut S) -> Outcome<Ingested> {
     let sources = input::sources(files)?;
     let watch = Watch::start();
@@ -191,20 +191,20 @@ pub fn ingest<S: Sink>(files: &[PathBuf], sink: &mut S) -> Outcome<Ingested> {
     Ok(ingested)
 }
 
-/// Everything that is known on the way.
+/// The state of an ingestion.
 struct Ingest<'a, S> {
     sink: &'a mut S,
     bar: ProgressBar,
     pending: Pending,
     batch: WriteBatch,
-    /// The file that is being read; nothing for standard input.
+    /// The current file; `None` for standard input.
     place: Option<PathBuf>,
-    /// How far it was taken in, where that is kept.
+    /// How much of it was ingested, if that is stored.
     resume: Option<Resume>,
     lines_in_source: u64,
-    /// Lines understood so far, empty ones included.
+    /// Lines parsed so far, empty ones included.
     lines: u64,
-    /// Of them, lines that were in the database before.
+    /// Of these, lines that were in the database before.
     skipped: u64,
     empty: u64,
     /// Lines in the database so far, empty ones included.
@@ -268,7 +268,7 @@ impl<S: Sink> Ingest<'_, S> {
         }
     }
 
-    /// Takes the lines that `feed` hands over. What stands before a bad one is committed.
+    /// Adds the lines that `feed` passes on. Lines before a bad one are committed.
     fn take(
         &mut self,
         feed: impl FnOnce(&mut dyn FnMut(&[u8]) -> Outcome) -> Result<Outcome, LineTooLong>,
@@ -299,7 +299,7 @@ impl<S: Sink> Ingest<'_, S> {
         if full { self.commit() } else { Ok(()) }
     }
 
-    /// Goes past a line that is in the database already.
+    /// Skips a line that is already in the database.
     fn skip(&mut self, line: &[u8]) -> Outcome {
         self.pass(line)?;
         self.lines += 1;
@@ -313,7 +313,7 @@ impl<S: Sink> Ingest<'_, S> {
         passed.map_err(|why| self.bad_source(&why))
     }
 
-    /// Takes one line; what is wrong with it, if it is a bad one.
+    /// Adds one line. The inner error says what is wrong with a bad line.
     fn add(&mut self, line: &[u8]) -> Outcome<Result<(), String>> {
         match self.sink.line(line) {
             Ok(Line::Entry(entry)) => {
@@ -342,7 +342,7 @@ impl<S: Sink> Ingest<'_, S> {
         Exit::failed(format!("{source}: {why}"))
     }
 
-    /// Writes what is pending, and acknowledges it.
+    /// Writes the pending lines, and acknowledges them.
     fn commit(&mut self) -> Outcome {
         if !self.pending.is_empty() {
             let to = self.sink.open()?;
@@ -355,7 +355,7 @@ impl<S: Sink> Ingest<'_, S> {
             }
             match to.opened.db.write(&self.batch) {
                 Ok(()) => {}
-                // One line at a time, where nobody relies on how many they are.
+                // One line at a time. With `resume`, each write must hold the whole batch.
                 Err(error)
                     if error.kind() == ErrorKind::InvalidArgument && self.resume.is_none() =>
                 {
@@ -368,7 +368,7 @@ impl<S: Sink> Ingest<'_, S> {
         self.acknowledge(self.lines)
     }
 
-    /// Finds the line for which the database refused the whole batch, and keeps those before it.
+    /// Finds the line for which the database refused the batch, and writes the lines before it.
     fn commit_singly(&mut self) -> Outcome {
         let to = self.sink.open()?;
         let refused = self.pending.entries().find_map(|(key, value, number)| {

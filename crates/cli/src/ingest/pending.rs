@@ -1,20 +1,20 @@
-//! Lines that wait to be written together.
+//! Lines that wait for their commit.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Lines in a batch, at most.
+/// Most lines in a batch.
 pub const BATCH_LINES: usize = 4096;
-/// Bytes of keys and values in a batch after which it is full, so that memory stays bounded.
+/// Bytes of keys and values that fill a batch. They bound its memory.
 pub const BATCH_BYTES: usize = 4 << 20;
-/// How long a batch waits for more lines. A batch must be committed 50 ms after its first line: the
-/// rest is for the write itself and for a busy machine.
+/// How long a batch waits for more lines. A batch must be committed 50 ms after its first line; the
+/// rest of the time is for the write itself on a busy machine.
 pub const BATCH_AGE: Duration = Duration::from_millis(25);
 
 /// Number of a line in its source, and in all.
 pub type Number = (u64, u64);
 
-/// Lines that wait for their commit, end to end in one buffer.
+/// Lines that wait for their commit, in one buffer.
 #[derive(Default)]
 pub struct Pending {
     bytes: Vec<u8>,
@@ -23,7 +23,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Adds a line; its clock starts with the first.
+    /// Adds a line. The first line starts the clock.
     pub fn add(&mut self, key: &[u8], value: &[u8], number: Number) {
         self.since.get_or_insert_with(Instant::now);
         let start = self.bytes.len();
@@ -33,7 +33,7 @@ impl Pending {
         self.entries.push((start..middle, middle..self.bytes.len(), number));
     }
 
-    /// Key, value and number of each line, in their order.
+    /// Returns key, value and number of each line, in order.
     pub fn entries(&self) -> impl Iterator<Item = (&[u8], &[u8], Number)> {
         self.entries.iter().map(|(key, value, number)| {
             (&self.bytes[key.clone()], &self.bytes[value.clone()], *number)
@@ -45,17 +45,17 @@ impl Pending {
         self.entries.is_empty()
     }
 
-    /// Whether it has grown so large that it must be written now.
+    /// Whether it must be written now because of its size.
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= BATCH_BYTES
     }
 
-    /// How long it may still wait; nothing if it is empty.
+    /// Returns how long it may still wait; `None` if it is empty.
     pub fn age_left(&self) -> Option<Duration> {
         self.since.map(|since| BATCH_AGE.saturating_sub(since.elapsed()))
     }
 
-    /// Begins anew.
+    /// Removes all lines.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(2 * BATCH_BYTES);

@@ -1,8 +1,8 @@
-//! How far a source was taken in before, and whether it is still the same.
+//! The stored progress of a source, and the check that the source is still the same.
 //!
-//! With each batch its source's [`Progress`] is written, in the same atomic write: the number of
-//! lines that are in the database, and a digest of them. A restart reads the source from its
-//! beginning, skips that many lines, and goes on only if their digest is the same.
+//! Each batch also writes the [`Progress`] of its source, in the same atomic write: the number of
+//! lines in the database, and a digest of them. A restart reads the source from its beginning and
+//! skips that many lines. It continues only if their digest is the same.
 //!
 //! ```text
 //! progress:  lines u64 | XXH3-64 of the lines, each with a newline behind it, u64
@@ -18,7 +18,7 @@ use crate::exit::{Exit, Outcome};
 /// The keyspace that holds the progress of sources.
 const KEYSPACE: &str = "foldb.count.resume";
 
-/// What is in the database of a source.
+/// The part of a source that is in the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Lines from its beginning, empty ones included.
@@ -27,7 +27,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// As it is stored.
+    /// Returns the stored form.
     pub fn encode(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.lines.to_le_bytes());
@@ -35,7 +35,7 @@ impl Progress {
         bytes
     }
 
-    /// What [`Progress::encode`] made.
+    /// Decodes the output of [`Progress::encode`].
     pub fn decode(bytes: &[u8]) -> Option<Progress> {
         let (lines, digest) = bytes.split_at_checked(8)?;
         Some(Progress {
@@ -56,7 +56,7 @@ pub struct Progresses {
 }
 
 impl Progresses {
-    /// Those into the keyspace `into`.
+    /// Opens the progress of sources into the keyspace `into`.
     pub fn open(db: &Db, into: &str) -> Outcome<Progresses> {
         let store = match find(db)? {
             Some(store) => store,
@@ -65,13 +65,13 @@ impl Progresses {
         Ok(Progresses { store, into: into.to_owned() })
     }
 
-    /// How far `file` (nothing: standard input) was taken into the keyspace `into`.
+    /// Returns how much of `file` (`None`: standard input) is in the keyspace `into`.
     pub fn read(db: &Db, into: &str, file: Option<&Path>) -> Outcome<Progress> {
         let Some(store) = find(db)? else { return Ok(Progress::default()) };
         match store.get(key(into, file))? {
             None => Ok(Progress::default()),
             Some(stored) => Progress::decode(&stored).ok_or_else(|| {
-                Exit::failed(format!("what keyspace '{KEYSPACE}' holds is no progress of a count"))
+                Exit::failed(format!("keyspace '{KEYSPACE}' holds no valid progress of a count"))
             }),
         }
     }
@@ -81,7 +81,7 @@ impl Progresses {
         batch.put_in(&self.store, key(&self.into, file), progress.encode());
     }
 
-    /// Forgets all progress into the keyspace `into`.
+    /// Deletes all progress into the keyspace `into`.
     pub fn forget(db: &Db, into: &str) -> Outcome {
         let Some(store) = find(db)? else { return Ok(()) };
         let mut entries = store.prefix([into.as_bytes(), b"\0"].concat())?;
@@ -101,13 +101,13 @@ fn find(db: &Db) -> Outcome<Option<Keyspace>> {
 }
 
 fn key(into: &str, file: Option<&Path>) -> Vec<u8> {
-    // A file that is gone by now is read under its name.
+    // A file that is gone by now keeps its name from the command line.
     let path = file.map(|file| std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()));
     let source = path.as_ref().map_or(&b"-"[..], |path| path.as_os_str().as_encoded_bytes());
     [into.as_bytes(), b"\0", source].concat()
 }
 
-/// The way through a source that may have been taken in before.
+/// A walk through a source that may already be in the database in part.
 pub struct Resume {
     before: Progress,
     lines: u64,
@@ -115,38 +115,38 @@ pub struct Resume {
 }
 
 impl Resume {
-    /// At the beginning of a source of which so much is in the database.
+    /// Begins a walk through a source of which `before` is in the database.
     pub fn after(before: Progress) -> Resume {
         Resume { before, lines: 0, digest: Xxh3Default::new() }
     }
 
-    /// Whether the next line is in the database already.
+    /// Whether the next line is already in the database.
     pub fn skips(&self) -> bool {
         self.lines < self.before.lines
     }
 
-    /// Goes past a line.
+    /// Passes a line.
     ///
     /// # Errors
-    /// In words, at the last line that was skipped if they are not those of before.
+    /// A message at the last skipped line, if the skipped lines differ from the counted ones.
     pub fn pass(&mut self, line: &[u8]) -> Result<(), String> {
         self.digest.update(line);
         self.digest.update(b"\n");
         self.lines += 1;
         if self.lines == self.before.lines && self.digest.digest() != self.before.digest {
             return Err(format!(
-                "the first {} lines are not those that were counted before, so the rest cannot be \
-                 added to them",
+                "the first {} lines differ from those counted before, so the rest cannot be added \
+                 to them",
                 self.lines
             ));
         }
         Ok(())
     }
 
-    /// The source has ended.
+    /// Ends the walk at the end of the source.
     ///
     /// # Errors
-    /// In words, if it has fewer lines than were taken in before.
+    /// A message if the source has fewer lines than were counted before.
     pub fn end(&self) -> Result<(), String> {
         if self.skips() {
             let (lines, before) = (self.lines, self.before.lines);
@@ -158,7 +158,7 @@ impl Resume {
         Ok(())
     }
 
-    /// What has been passed.
+    /// Returns the passed lines as progress.
     pub fn progress(&self) -> Progress {
         Progress { lines: self.lines, digest: self.digest.digest() }
     }

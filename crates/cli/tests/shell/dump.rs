@@ -98,7 +98,7 @@ fn a_bad_dump_is_refused_by_the_number_of_its_line() {
         ("lz4", "lz5", "'lz5' for compression: expected one of none, lz4"),
         ("lazy leveled", "lazy", "'lazy' for compaction"),
         (r#""bloom_bits":10"#, r#""bloom_bits":100"#, "bloom_bits"),
-        (r#""name":"plain""#, r#""name":"tags""#, "keyspace 'tags' stands there twice"),
+        (r#""name":"plain""#, r#""name":"tags""#, "keyspace 'tags' is listed twice"),
         (r#""name":"default""#, r#""name":"other""#, "expected a keyspace 'default'"),
         ("foldb.bytewise", "app.backwards", "no comparator 'app.backwards'"),
         (r#""name":"plain""#, r#""nome":"plain""#, "unknown field `nome`"),
@@ -144,11 +144,11 @@ fn a_dump_makes_a_new_database_only() {
     shell.ok("put db k v");
     let dump = shell.ok("dump db");
     let message = shell.feed(&["load", "db"], dump.as_bytes()).failed(1);
-    assert!(message.contains("a dump makes a new database, and 'db' is one already"), "{message}");
+    assert!(message.contains("a dump makes a new database, but 'db' exists already"), "{message}");
     for flags in [["--as", "hex"], ["--operator", "uint64add"], ["--key-format", "hex"]] {
         let words = [&["load", "new"], &flags[..]].concat();
         let message = shell.feed(&words, dump.as_bytes()).failed(1);
-        assert!(message.contains("leave --operator, --as and --key-format out"), "{message}");
+        assert!(message.contains("leave out --operator, --as and --key-format"), "{message}");
         assert!(!shell.path("new").exists());
     }
     // A scan that looks alike is no dump.

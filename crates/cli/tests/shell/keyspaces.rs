@@ -58,12 +58,12 @@ fn a_keyspace_without_an_operator_needs_one_each_time() {
     let shell = Shell::new();
     shell.ok("keyspaces db --create plain");
     let message = shell.run("merge db k a --keyspace plain").failed(2);
-    assert!(message.starts_with("keyspace 'plain' has no operator: say --operator"), "{message}");
+    assert!(message.starts_with("keyspace 'plain' has no operator: give --operator"), "{message}");
     shell.ok("merge db k a --keyspace plain --operator append");
     shell.ok("merge db k b --keyspace plain --operator append");
     assert_eq!(shell.ok("get db k --keyspace plain"), "ab\n");
     let message = shell.run("load db --keyspace plain --operator append").failed(1);
-    assert!(message.contains("leave --operator out"), "{message}");
+    assert!(message.contains("leave out --operator"), "{message}");
     shell.feed(&["count", "db", "--keyspace", "plain"], b"n\nn\n").ok();
     assert_eq!(shell.ok("get db n --keyspace plain --as u64"), "2\n");
 }

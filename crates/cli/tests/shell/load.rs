@@ -99,7 +99,7 @@ fn it_puts_over_what_is_there_and_merges_go_on() {
     shell.ok("merge plain n 1");
     assert_eq!(shell.ok("get plain n"), "2\n");
     let message = shell.run("load plain --operator int64add").failed(1);
-    assert!(message.contains("is uint64add already"), "{message}");
+    assert!(message.contains("is already uint64add"), "{message}");
 }
 
 #[test]

@@ -25,11 +25,12 @@ fn a_lost_table_is_named_with_its_keys() {
     let shell = without(&[".tbl"]);
     assert!(shell.run("get db home --keyspace pages").failed(1).contains("`foldb repair`"));
     let ran = shell.run("repair db --in-place");
-    assert!(ran.err.contains(".tbl' of keyspace 'pages', keys 'home' to 'home'; "), "{ran:?}");
+    assert!(ran.err.contains("lost keys 'home' to 'home' of 'db/"), "{ran:?}");
+    assert!(ran.err.contains(".tbl' in keyspace 'pages': its deletes"), "{ran:?}");
     assert!(
         ran.err.ends_with(
-            "0 tables are whole, 1 separated values were found again\n\
-             foldb: 'db' opens, but something is lost\n"
+            "0 tables are whole, 1 separated values were restored\n\
+             foldb: 'db' opens, but data is lost\n"
         ),
         "{ran:?}"
     );
@@ -49,7 +50,7 @@ fn without_manifest_and_tables_the_keyspace_is_named() {
         assert_eq!(shell.ok("get db home --keyspace keyspace-1").len(), 301);
         let shell = without(lost);
         let ran = shell.run("repair db --in-place");
-        assert!(ran.err.contains("\ntables of keyspace 'keyspace-1' are lost; "), "{ran:?}");
+        assert!(ran.err.contains("\ntables of keyspace 'keyspace-1' are lost: "), "{ran:?}");
     }
 }
 
@@ -60,7 +61,7 @@ fn a_damaged_table_without_a_manifest_is_named() {
     let table = tables.filter(|path| path.extension().is_some_and(|it| it == "tbl")).max().unwrap();
     std::fs::write(&table, "damaged").unwrap();
     let ran = shell.run("repair db --in-place");
-    assert!(ran.err.contains(".tbl', whatever keys it held: corruption: "), "{ran:?}");
+    assert!(ran.err.contains(".tbl' and all its keys: corruption: "), "{ran:?}");
     assert_eq!(shell.ok("get db home --keyspace keyspace-1").len(), 301);
 }
 
@@ -85,11 +86,11 @@ fn a_copy_is_repaired_and_what_is_lost_is_told() {
     let before = contents(&shell.path("db"));
     let dry = shell.run("repair db --dry-run");
     assert!(dry.err.contains(" records of ") && dry.err.contains("\nlost "), "{dry:?}");
-    assert!(dry.err.ends_with("would be lost; nothing was changed\n"), "{dry:?}");
+    assert!(dry.err.ends_with("would lose data; nothing was changed\n"), "{dry:?}");
     assert_eq!((dry.code, contents(&shell.path("db"))), (Some(3), before.clone()));
     let ran = shell.run("repair db");
     assert_eq!((ran.code, contents(&shell.path("db"))), (Some(3), before));
-    assert!(ran.err.contains("the repaired copy is 'db.repaired'; 'db' is as it was"), "{ran:?}");
+    assert!(ran.err.contains("the repaired copy is 'db.repaired'; 'db' is unchanged"), "{ran:?}");
     let left: usize = shell.ok("scan db.repaired --count").trim().parse().unwrap();
     assert!((15_000..20_000).contains(&left), "{left}");
     // Nothing is put into a directory that holds something.

@@ -61,7 +61,7 @@ fn another_input_under_the_same_name_is_refused() {
     std::fs::write(shell.path("log"), "a\nb\n").unwrap();
     count(&shell, &["log"], "");
     for (text, why) in [
-        ("a\nx\nc\n", "'log': the first 2 lines are not those that were counted before"),
+        ("a\nx\nc\n", "'log': the first 2 lines differ from those counted before"),
         ("a\n", "'log': it has fewer lines (1) than were counted before (2)"),
         ("", "'log': it has fewer lines (0) than were counted before (2)"),
     ] {

@@ -1,14 +1,14 @@
-//! The texts that the demo counts where no file is given: foldb's own documents.
+//! The texts that the demo counts without a FILE: foldb's own documents.
 
-/// Name and text of documents, which stand at these paths below the repository's root. The links
-/// beside this crate's manifest lead there, and a package has copies in their place.
+/// Lists documents with their names and texts. The paths are below the repository's root; links
+/// beside this crate's manifest lead there, and a package has copies instead.
 macro_rules! documents {
     ($($path:literal),* $(,)?) => {
         &[$(($path, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $path)))),*]
     };
 }
 
-/// Name and text of each.
+/// The name and the text of each document.
 pub const DOCUMENTS: &[(&str, &str)] = documents![
     "README.md",
     "ARCHITECTURE.md",
@@ -32,7 +32,7 @@ mod tests {
 
     use super::*;
 
-    /// Every document of the root that tells of the engine, and every one in `docs`, is counted.
+    /// The demo counts the root's documents about the engine, and every document in `docs`.
     #[test]
     fn no_document_is_forgotten() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

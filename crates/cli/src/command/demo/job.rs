@@ -1,4 +1,4 @@
-//! Counting a corpus, in two ways, and holding a database against the truth.
+//! Counts a corpus in two ways, and compares a database with the true counts.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,12 +11,12 @@ use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
 use crate::interrupt::Watch;
 
-/// Words between two flushes. So flushes, and the compactions they lead to, also happen when the
-/// counters fold in place and the write buffer never fills.
+/// Words between two flushes. Without them, counters that fold in place would never fill the write
+/// buffer, and the demo would show no flush or compaction.
 const WORDS_A_FLUSH: u64 = 200_000;
 /// A demo of fewer words flushes after each tenth of them.
 const FLUSHES: u64 = 10;
-/// Words between two looks at Ctrl-C and the progress bar.
+/// Words between two checks for Ctrl-C and updates of the progress bar.
 const WORDS_A_LOOK: u64 = 2_048;
 
 /// How a word is counted.
@@ -29,7 +29,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// How its database is opened: a small write buffer, so that the tree gets to work.
+    /// Returns the options of its database. The write buffer is small, so the tree has work.
     pub fn options(self) -> Options {
         Options {
             write_buffer_size: 1 << 20,
@@ -53,10 +53,10 @@ impl Way {
     }
 }
 
-/// What a job came to.
+/// The result of a job.
 #[derive(Clone, Debug)]
 pub struct Done {
-    /// From the first word until the last background work was done.
+    /// Time from the first word to the end of the last background work.
     pub took: Duration,
     /// What the engine did.
     pub stats: Stats,
@@ -90,17 +90,17 @@ pub fn count(
     Ok(Done { took: started.elapsed(), stats: db.stats() })
 }
 
-/// Compares a database with the truth, both ways.
+/// Compares a database with the true counts, in both directions.
 ///
 /// # Errors
-/// Failed, naming the first word that differs.
+/// Fails with the first word that differs.
 pub fn compare(db: &Db, truth: &HashMap<&str, u64>) -> Outcome {
     let entries = db.iter()?.map(|entry| entry.map(|(word, count)| (word, count.into_owned())));
     compare_entries(entries, truth)?;
     compare_lookups(|word| Ok(db.get(word)?.map(|count| count.into_owned())), truth)
 }
 
-/// Every entry is in the truth, and there are as many.
+/// Checks every entry against the true counts, and their number.
 fn compare_entries(
     entries: impl Iterator<Item = foldb::Result<(Vec<u8>, Vec<u8>)>>,
     truth: &HashMap<&str, u64>,
@@ -121,7 +121,7 @@ fn compare_entries(
     Ok(())
 }
 
-/// Every word of the truth is found.
+/// Looks every word of the true counts up.
 fn compare_lookups(
     lookup: impl Fn(&str) -> Outcome<Option<Vec<u8>>>,
     truth: &HashMap<&str, u64>,

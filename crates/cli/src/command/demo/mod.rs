@@ -26,7 +26,7 @@ use words::Corpus;
 /// Words in the chart.
 const TOP: usize = 12;
 
-/// Runs the demo. Nothing is left behind but what `--keep` names.
+/// Runs the demo. It leaves nothing behind, except for the database of `--keep`.
 pub fn run(args: &Demo, common: &Common) -> Outcome {
     if let Some(dir) = &args.keep {
         check_free(dir)?;
@@ -77,7 +77,7 @@ fn check_free(dir: &Path) -> Outcome {
     }
 }
 
-/// What is counted, how many words of it, and what it is called.
+/// Returns the corpus, the number of words to count, and its name.
 fn corpus(args: &Demo) -> Outcome<(Corpus, u64, String)> {
     let mut corpus = Corpus::default();
     if args.files.is_empty() {
@@ -96,7 +96,7 @@ fn corpus(args: &Demo) -> Outcome<(Corpus, u64, String)> {
     }
     let total = corpus.len();
     if total == 0 {
-        return Err(Exit::failed("there is no word in what was read"));
+        return Err(Exit::failed("the input has no word"));
     }
     let texts = match args.files.as_slice() {
         [file] if file.as_os_str() == "-" => "standard input".to_owned(),
@@ -114,7 +114,7 @@ fn cannot_read(file: &Path, error: &io::Error) -> Exit {
     Exit::failed(format!("cannot read {}: {error}", location::shown(file)))
 }
 
-/// Creates a database at `path`, counts into it, closes it.
+/// Creates a database at `path`, counts into it and closes it.
 fn do_job(way: Way, path: &Path, corpus: &Corpus, total: u64, watch: &Watch) -> Outcome<Done> {
     let title = match way {
         Way::Merge => "merge    ",
@@ -135,7 +135,7 @@ fn progress_bar(title: &str, total: u64) -> ProgressBar {
     progress::bar(total, title, template)
 }
 
-/// Where the two databases stand: on the same file system if that can be, so that times compare.
+/// The places of the two databases: on one file system if possible, so that their times compare.
 struct Place {
     temporary: TempDir,
     merges: PathBuf,
@@ -163,7 +163,7 @@ impl Place {
     }
 }
 
-/// The directory in which `dir` is going to be created: never `dir` itself, which stays empty.
+/// Returns the directory in which `dir` will be created, never `dir` itself: that stays empty.
 fn existing_ancestor(dir: &Path) -> &Path {
     let above = dir.ancestors().skip(1).find(|ancestor| ancestor.is_dir());
     above.unwrap_or(Path::new("."))

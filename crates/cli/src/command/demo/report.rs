@@ -1,4 +1,4 @@
-//! What the demo tells.
+//! The output of the demo.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::form::json::integer;
 /// Blocks in the longest bar of the chart.
 const BAR_LEN: u64 = 40;
 
-/// What was counted.
+/// The task of the demo.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// What the texts are: `foldb's own documents`.
+    /// The name of the texts: `foldb's own documents`.
     pub texts: String,
     /// Words in the texts.
     pub text_words: u64,
@@ -26,7 +26,7 @@ pub struct Task {
     pub total: u64,
 }
 
-/// Says what is going to be counted.
+/// Announces the task.
 pub fn announce(task: &Task) -> String {
     let Task { texts, text_words, different, total } = task;
     let (total_shown, different) = (HumanCount(*total), HumanCount(*different));
@@ -42,7 +42,7 @@ pub fn announce(task: &Task) -> String {
     format!("Counting {total_shown} words, {different} different ones, of {texts}{how}.\n")
 }
 
-/// The most frequent words as bars.
+/// Draws the most frequent words as bars.
 pub fn chart(top: &[(&str, u64)]) -> String {
     let most = top.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
     let rows: Vec<Vec<String>> = top
@@ -55,7 +55,7 @@ pub fn chart(top: &[(&str, u64)]) -> String {
     align("  ", &[Side::Left, Side::Right, Side::Left], &rows)
 }
 
-/// What the engine did.
+/// Reports what the engine did.
 pub fn engine(stats: &Stats) -> String {
     let row = |title: &str, value: String| vec![title.to_owned(), value];
     let count = |n: u64| HumanCount(n).to_string();
@@ -69,7 +69,7 @@ pub fn engine(stats: &Stats) -> String {
     format!("What the engine did:\n{}", align("  ", &[Side::Left, Side::Right], &rows))
 }
 
-/// Both ways side by side.
+/// Compares both ways.
 pub fn times(total: u64, merge: Duration, get_put: Duration) -> String {
     let row = |title: &str, took: Duration| {
         let rate = total as f64 / took.as_secs_f64().max(1e-9);
@@ -91,7 +91,7 @@ pub fn times(total: u64, merge: Duration, get_put: Duration) -> String {
     )
 }
 
-/// Everything as one object.
+/// Returns everything as one object.
 pub fn to_json(task: &Task, top: &[(&str, u64)], merge: &Done, get_put: &Done) -> Value {
     let top = top.iter().map(|(word, count)| json!({ "word": word, "count": integer(*count) }));
     json!({

@@ -58,7 +58,7 @@ impl Corpus {
         numbers.map(|&number| self.spellings[number as usize].as_str())
     }
 
-    /// How often each occurs among the first `total` words: the truth to compare with.
+    /// Counts each word among the first `total` words: the true counts.
     pub fn counts(&self, total: u64) -> HashMap<&str, u64> {
         let mut counts = HashMap::new();
         for word in self.words(total) {
@@ -68,7 +68,7 @@ impl Corpus {
     }
 }
 
-/// The `n` most frequent words, the most frequent first; equals in the order of the alphabet.
+/// Returns the `n` most frequent words, most frequent first, and equals in alphabetic order.
 pub fn top<'a>(counts: &HashMap<&'a str, u64>, n: usize) -> Vec<(&'a str, u64)> {
     let mut all: Vec<_> = counts.iter().map(|(&word, &count)| (word, count)).collect();
     all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
