@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the publication of memtable records with loom, in a target directory of its own: the
-# flag changes every crate.
+# Checks the publication of memtable records with loom. The flag changes every crate, so the script
+# uses a separate target directory.
 set -eu
 cd "$(dirname "$0")/.."
 export RUSTFLAGS="--cfg loom"

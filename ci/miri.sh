@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the tests of the crate with hot-path unsafe under Miri, with sizes reduced.
+# Runs the tests of the crate with hot-path unsafe under Miri, with reduced sizes.
 set -eu
 cd "$(dirname "$0")/.."
 if ! rustup +nightly component list --installed 2>/dev/null | grep -q '^miri'; then

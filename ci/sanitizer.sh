@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs foldb-stress, with its kills, and the tests with several threads under a sanitizer of the nightly
-# compiler. ci/asan.sh and ci/tsan.sh start it:
+# Runs foldb-stress, with its kills, and the tests with several threads under a sanitizer of the
+# nightly compiler. ci/asan.sh and ci/tsan.sh start it:
 #
-#   ci/asan.sh [MINUTES]     memory that is used wrongly (AddressSanitizer)
-#   ci/tsan.sh [MINUTES]     accesses that race (ThreadSanitizer)
+#   ci/asan.sh [MINUTES]     finds wrong uses of memory (AddressSanitizer)
+#   ci/tsan.sh [MINUTES]     finds data races (ThreadSanitizer)
 #
-# MINUTES is how long foldb-stress goes on, 2 unless given; the tests and the build come on top. Ends with
-# 1 at the first report. SANITIZER_SEED is the first seed of foldb-stress, STRESS_MORE gives it more
-# arguments.
+# MINUTES is the time for foldb-stress, 2 by default, without the tests and the build. The script ends
+# with 1 at the first report. SANITIZER_SEED is the first seed of foldb-stress. STRESS_MORE adds
+# arguments to it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kind=${1:?usage: ci/sanitizer.sh address|thread [MINUTES]}
@@ -16,7 +16,7 @@ name=ci/${kind:0:1}san.sh
 target=x86_64-unknown-linux-gnu
 
 if ! rustup run nightly rustc --version >/dev/null 2>&1; then
-    echo "$name: there is no nightly toolchain: nothing was checked; 'rustup toolchain install nightly'" >&2
+    echo "$name: there is no nightly toolchain, nothing was checked: 'rustup toolchain install nightly'" >&2
     exit 1
 fi
 if ! [ -d "$(rustup run nightly rustc --print sysroot)/lib/rustlib/src/rust/library" ]; then
@@ -27,13 +27,13 @@ if ! [ -d "$(rustup run nightly rustc --print sysroot)/lib/rustlib/src/rust/libr
 fi
 
 export CARGO_TARGET_DIR="${SANITIZER_TARGET_DIR:-target/$kind-sanitizer}"
-# System calls of the crate rustix go through the C library then, where the sanitizer sees them: else a
-# mapping at the address of an earlier one would seem to race with it.
+# The crate rustix then makes its system calls through the C library, where the sanitizer sees them.
+# Otherwise a mapping at the address of an earlier one would look like a race with it.
 export RUSTFLAGS="-Zsanitizer=$kind --cfg rustix_use_libc"
 # A report ends the process at once: the supervisor of foldb-stress notices a worker that ends.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-halt_on_error=1:detect_leaks=0:detect_stack_use_after_return=1}"
 export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}"
-# The standard library is built too: ThreadSanitizer has to see its atomics and locks.
+# Build the standard library too, because ThreadSanitizer must see its atomics and locks.
 cargo_nightly() { cargo +nightly "$@" -Zbuild-std --target "$target"; }
 
 cargo_nightly test -p foldb-chains --test stress

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fills small real file systems, in memory and in files that are mounted for the time: tmpfs, ext4, XFS and
-# btrfs, as far as this machine can make and mount them. Says which ran and why others did not. Takes
-# about two minutes. SMALL_DISKS="tmpfs btrfs" chooses.
+# Fills small real file systems: tmpfs in memory, and ext4, XFS and btrfs in files that the script
+# mounts. It skips those that this machine cannot make or mount, and prints the reason. It takes about
+# two minutes. SMALL_DISKS="tmpfs btrfs" selects file systems.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,21 +11,21 @@ if [ -z "${SMALL_DISKS_MOUNTS:-}" ]; then
         sed -n 's/.*"executable":"\([^"]*small_disks-[^"]*\)".*/\1/p' | tail -n 1)
     export SMALL_DISKS_TEST SMALL_DISKS_MOUNTS=1
     if [ "$(uname)" != Linux ] || [ "$(id -u)" -ne 0 ]; then
-        echo "ci/small_disks.sh: skipped: it takes root on Linux to mount file systems" >&2
+        echo "ci/small_disks.sh: skipped: only root on Linux can mount file systems" >&2
         exit 0
     fi
     if ! unshare --mount true 2>/dev/null; then
-        echo "ci/small_disks.sh: skipped: this machine allows no mounts of one's own" >&2
+        echo "ci/small_disks.sh: skipped: this machine allows no private mounts" >&2
         exit 0
     fi
-    # What is mounted in a namespace of its own is gone when this ends, however it ends.
+    # Mounts in a private namespace go away with the script, however it ends.
     exec unshare --mount --propagation private "$0"
 fi
 
 work=$(mktemp -d)
 trap 'cd /; for at in "$work"/*.at; do umount "$at" 2>/dev/null || true; done; rm -rf "$work"' EXIT
 
-# kind, size, command that makes it
+# Arguments: kind and size.
 make_disk() {
     local kind=$1 size=$2 image="$work/$1.image"
     mkdir "$work/$kind.at"
@@ -41,7 +41,7 @@ make_disk() {
 ran=() skipped=()
 for kind in ${SMALL_DISKS:-tmpfs ext4 xfs btrfs}; do
     case $kind in
-        # The smallest that its mkfs takes.
+        # The smallest size that its mkfs accepts.
         xfs) size=300M ;;
         btrfs) size=128M ;;
         *) size=64M ;;

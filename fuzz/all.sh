@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes every decoder for some seconds each, and keeps the smallest set of inputs that covers the same code.
+# Fuzzes every target for SECONDS, and keeps the smallest set of inputs that covers the same code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:?usage: fuzz/all.sh SECONDS}

@@ -1,4 +1,4 @@
-//! Plays programs of operations, stops and reopens against the engine and its model.
+//! Runs programs of operations, stops and reopens on the engine and on its model.
 #![no_main]
 
 #[path = "../../crates/foldb/tests/support/mod.rs"]

@@ -1,11 +1,11 @@
-//! What all fuzz targets share.
+//! Code that all fuzz targets share.
 
 use foldb::internals::decoder;
 
-/// Gives bytes to the decoder of this name.
+/// Passes bytes to the decoder of this name.
 ///
 /// # Panics
-/// When there is no such decoder, or it finds that it broke one of its promises.
+/// If there is no such decoder, or the decoder breaks one of its promises.
 pub fn decode(name: &str, bytes: &[u8]) {
     let decoder = decoder(name).expect("each target names a decoder");
     (decoder.decode)(bytes);

@@ -11,7 +11,7 @@ Arguments behind a command replace its default ones:
   cargo xtask tsan 10
 
 `cargo xtask COMMAND --help` shows the program that a command runs. CONTRIBUTING.md says when to \
-run which.";
+run each.";
 
 /// Every check of this repository.
 #[derive(Debug, Parser)]
@@ -22,11 +22,11 @@ pub struct Line {
 }
 
 impl Line {
-    /// Reads a command line, the program's name first. A `--` behind the command is meant for the
-    /// program that it runs; clap would keep it for itself.
+    /// Parses a command line, the program's name first. A `--` behind the command belongs to the
+    /// program that it runs; without this, clap would remove it.
     ///
     /// # Errors
-    /// What could not be understood, or the help that was asked for.
+    /// An error of the command line, or the requested help.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Line, clap::Error> {
         let mut words: Vec<OsString> = words.into_iter().collect();
         if words.get(2).is_some_and(|word| word == "--") {
@@ -36,7 +36,7 @@ impl Line {
     }
 }
 
-/// What to check.
+/// The checks.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// All that a change must pass: fmt, lint, doc, demo, test, simulate, loom, small-disks, report
@@ -52,17 +52,17 @@ pub enum Command {
     ///
     /// Runs `cargo doc --workspace --no-deps` with `RUSTDOCFLAGS="-D warnings"`.
     Doc,
-    /// Arrows between the rooms of the engine point down, as ARCHITECTURE.md says
+    /// Imports between the rooms of the engine against the table of layers in ARCHITECTURE.md
     ///
     /// Runs `cargo test -p xtask --test layers`.
     Layers,
-    /// The demo: count words by merges, reopen, compare
+    /// The demo: counts words with merges, reopens the database and compares
     ///
     /// Runs `cargo run --release --bin foldb -- demo`.
     Demo(Passed),
-    /// All tests, or those of `cargo test ARGUMENTS`, stopped after 40 minutes
+    /// All tests, or those of `cargo test ARGUMENTS`, for at most 40 minutes
     ///
-    /// Runs `cargo test --workspace`. Stopping needs the program `timeout`.
+    /// Runs `cargo test --workspace`. The limit needs the program `timeout`.
     Test(Passed),
     /// Simulated machines: threads, time, randomness, disk and power cuts, all from a seed
     ///
@@ -119,11 +119,11 @@ pub enum Command {
     ///
     /// Runs `cargo deny --all-features check ARGUMENTS` with deny.toml.
     Deny(Passed),
-    /// The packages that are published: made, unpacked and compiled from what they contain
+    /// The published packages: packed, unpacked and compiled from their contents
     ///
     /// Runs `cargo package ARGUMENTS` with a `-p` for each published crate.
     Package(Passed),
-    /// The published crates on the oldest toolchain that they promise to compile with
+    /// The published crates on the oldest toolchain that they support
     ///
     /// Installs the toolchain of `rust-version` in Cargo.toml with rustup, and runs `cargo check`.
     Msrv,
@@ -137,16 +137,15 @@ pub struct Passed {
     pub arguments: Vec<OsString>,
 }
 
-/// How the gate is run.
+/// Arguments of `ci`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Gate {
-    /// A step that was done before, with its time, for the list at the end: "12 rustup toolchain
-    /// install"
+    /// An earlier step with its time, for the list at the end: "12 rustup toolchain install"
     #[arg(long, value_name = "SECONDS STEP")]
     pub earlier: Vec<String>,
 }
 
-/// How formatting is checked.
+/// Arguments of `fmt`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Format {
     /// Format the files instead of checking them

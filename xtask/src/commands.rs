@@ -7,7 +7,7 @@ use crate::{gate, msrv, package};
 /// Runs a command.
 ///
 /// # Errors
-/// What failed, in one line.
+/// A message of one line.
 pub fn run(command: Command) -> Result<(), String> {
     match command {
         Command::Ci(gate) => gate::run(&gate.earlier),
@@ -38,7 +38,7 @@ pub fn run(command: Command) -> Result<(), String> {
 }
 
 impl Passed {
-    /// The arguments that were given, or those in `line`.
+    /// Returns the given arguments, or those in `line` if there are none.
     pub fn or(self, line: &str) -> Vec<std::ffi::OsString> {
         if self.arguments.is_empty() {
             return line.split_whitespace().map(Into::into).collect();
@@ -63,7 +63,7 @@ pub fn demo(passed: Passed) -> Step {
     Step::new("cargo run --release --bin foldb -- demo").with(passed.arguments)
 }
 
-/// A test that hangs fails then, and its name is the last one printed.
+/// Runs the tests with a time limit. A test that hangs then fails, and its name is printed last.
 pub fn test(passed: Passed) -> Step {
     Step::new("cargo test").with(passed.or("--workspace")).limited("40m")
 }
@@ -85,7 +85,7 @@ pub fn report() -> Step {
     Step::new("ci/report.sh")
 }
 
-/// Nothing where C cannot be compiled; says so.
+/// Returns `None` without a C compiler, and says so.
 pub fn zstd() -> Option<Step> {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     if !is_there(&compiler) {
@@ -121,9 +121,11 @@ fn compare(passed: Passed) -> Step {
 
 fn deny(passed: Passed) -> Result<Step, String> {
     if !succeeds("cargo", &["deny", "--version"]) {
-        return Err("nothing was checked: 'cargo install --locked cargo-deny' installs what is \
-                    missing"
-            .to_owned());
+        return Err(
+            "nothing was checked: 'cargo install --locked cargo-deny' installs the missing \
+                    program"
+                .to_owned(),
+        );
     }
     Ok(Step::new("cargo deny --all-features check").with(passed.arguments))
 }

@@ -6,7 +6,7 @@ use crate::arguments::Passed;
 use crate::commands::{demo, doc, fmt, lint, loom, report, simulate, small_disks, test, zstd};
 use crate::step::Step;
 
-/// Runs every step, and prints how long each took. `earlier` steps are those of `.ci/run`.
+/// Runs every step, and prints the time of each. `earlier` steps are those of `.ci/run`.
 ///
 /// # Errors
 /// The first step that fails.
@@ -29,7 +29,7 @@ pub fn run(earlier: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The steps in their order. One that this machine cannot do says so when its turn comes.
+/// Returns the steps in order. A step that this machine cannot run says so at its turn.
 fn steps() -> [fn() -> Option<Step>; 10] {
     [
         || Some(fmt()),

@@ -1,8 +1,8 @@
-//! `cargo xtask`: the one door to every check of this repository.
+//! `cargo xtask`: runs every check of this repository.
 //!
-//! [`arguments`] reads the command line, [`commands`] says which programs a command runs, and
+//! [`arguments`] parses the command line. [`commands`] maps each command to its programs, and
 //! [`step`] runs one of them. [`gate`] is `cargo xtask ci`: the steps that each change must pass,
-//! with their times. Scripts with substance of their own stay in `ci/`.
+//! with their times. Longer scripts stay in `ci/`.
 
 #![forbid(unsafe_code)]
 

@@ -1,15 +1,15 @@
-//! `cargo xtask msrv`: `rust-version` in Cargo.toml is a promise, and this keeps it.
+//! `cargo xtask msrv`: checks the promise of `rust-version` in Cargo.toml.
 
 use crate::package::PUBLISHED;
 use crate::step::{Step, succeeds};
 
-/// The oldest toolchain that the published crates promise to compile with.
+/// The oldest toolchain that the published crates support.
 pub const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
 
 /// Compiles the published crates with that toolchain.
 ///
 /// # Errors
-/// They do not compile, or the toolchain cannot be had.
+/// They do not compile, or the toolchain cannot be installed.
 pub fn run() -> Result<(), String> {
     let toolchain = format!("+{OLDEST}");
     if !succeeds("rustc", &[&toolchain, "--version"]) {
@@ -19,8 +19,8 @@ pub fn run() -> Result<(), String> {
     check(&toolchain).run()
 }
 
-/// The default features: `zstd` needs a C compiler. A target directory of its own keeps what the
-/// usual toolchain compiled.
+/// Checks the default features, because `zstd` needs a C compiler. A separate target directory
+/// keeps the output of the usual toolchain.
 fn check(toolchain: &str) -> Step {
     let crates = PUBLISHED.iter().flat_map(|name| ["-p", *name]);
     Step::new("cargo")

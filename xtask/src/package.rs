@@ -1,10 +1,10 @@
-//! `cargo xtask package`: what users get of each crate compiles by itself.
+//! `cargo xtask package`: checks that each published package compiles alone.
 
 use crate::arguments::Passed;
 use crate::step::Step;
 
-/// The crates that are published, each behind those that it needs. The others measure, simulate and
-/// check these, and stay in the repository.
+/// The published crates, each behind its dependencies. The other crates measure, simulate and check
+/// these, and stay in the repository.
 pub const PUBLISHED: [&str; 4] = ["foldb-env", "foldb-chains", "foldb", "foldb-cli"];
 
 pub fn step(passed: Passed) -> Step {

@@ -14,25 +14,25 @@ pub struct Step {
 }
 
 impl Step {
-    /// The program and arguments in `line`, apart at spaces.
+    /// Returns a step that runs the program and arguments in `line`, separated by spaces.
     pub fn new(line: &str) -> Step {
         let words = line.split_whitespace().map(OsString::from).collect();
         Step { words, limit: None, environment: Vec::new() }
     }
 
-    /// With more arguments.
+    /// Adds arguments.
     pub fn with(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Step {
         self.words.extend(arguments.into_iter().map(Into::into));
         self
     }
 
-    /// With a variable of the environment.
+    /// Sets a variable of the environment.
     pub fn set(mut self, name: &'static str, value: &'static str) -> Step {
         self.environment.push((name, value));
         self
     }
 
-    /// Stopped after `limit`, by the program `timeout` where there is one.
+    /// Stops it after `limit`, with the program `timeout` if there is one.
     pub fn limited(mut self, limit: &'static str) -> Step {
         self.limit = Some(limit);
         self
@@ -41,14 +41,14 @@ impl Step {
     /// Runs it to its end.
     ///
     /// # Errors
-    /// It cannot be started, or says that it failed.
+    /// It cannot be started, or it fails.
     pub fn run(&self) -> Result<(), String> {
         if self.limit.is_some() && !is_there("timeout") {
-            eprintln!("xtask: there is no program 'timeout': this may take any time");
+            eprintln!("xtask: there is no program 'timeout', so this step has no time limit");
             return Step { limit: None, ..self.clone() }.run();
         }
         let words = self.all_words();
-        // A script is named from the root on, whatever directory this runs in.
+        // The path of a script begins at the root, for any working directory.
         let is_script = words[0].to_string_lossy().contains('/');
         let program = if is_script { root().join(&words[0]).into() } else { words[0].clone() };
         let mut command = Command::new(program);
@@ -67,7 +67,7 @@ impl Step {
     }
 }
 
-/// As a shell would be told.
+/// Prints the step in the form of a shell command.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, value) in &self.environment {
@@ -83,7 +83,7 @@ fn quoted(word: &OsStr) -> String {
     if word.contains(' ') { format!("\"{word}\"") } else { word.into_owned() }
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR");
     let here = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
@@ -95,7 +95,7 @@ pub fn is_there(program: &str) -> bool {
     succeeds(program, &["--version"])
 }
 
-/// Whether `program` says that it succeeded; its output is dropped.
+/// Whether `program` succeeds. Its output is dropped.
 pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root());

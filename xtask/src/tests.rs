@@ -1,4 +1,4 @@
-//! The door leads to everything there is.
+//! Tests of the command line: every script has a command, and the documents list every command.
 
 use std::fs;
 
@@ -38,7 +38,7 @@ fn arguments_behind_a_command_reach_its_program() {
     }
 }
 
-/// What a command runs stands in its help, so each script is named there.
+/// The help of a command names the program that it runs, so each script is named there.
 #[test]
 fn every_script_has_a_command() {
     let mut command = Line::command();

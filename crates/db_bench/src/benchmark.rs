@@ -1,8 +1,8 @@
-//! The benchmarks by name: what each is, and what it wants of the database.
+//! The benchmarks by name: what each does, and which database it needs.
 
 use crate::failure::Failure;
 
-/// What `--benchmarks` can name.
+/// The benchmarks of `--benchmarks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Benchmark {
     FillSeq,
@@ -36,11 +36,11 @@ pub enum Benchmark {
 /// One row of the table of benchmarks.
 #[derive(Debug)]
 pub struct Entry {
-    /// Which it is.
+    /// The benchmark.
     pub benchmark: Benchmark,
     /// Its name in `--benchmarks` and in the result line.
     pub name: &'static str,
-    /// Whether it wants a new, empty database.
+    /// Whether it needs a new, empty database.
     pub fresh: bool,
     /// Whether it needs `--merge_operator`.
     pub merges: bool,
@@ -83,7 +83,7 @@ pub const TABLE: &[Entry] = &[
     entry(Benchmark::ReadReverse, "readreverse", "reads entries in reverse key order"),
     entry(Benchmark::ReadRandom, "readrandom", "reads random keys"),
     entry(Benchmark::MultiReadRandom, "multireadrandom", "reads --batch_size random keys at once"),
-    entry(Benchmark::ReadMissing, "readmissing", "reads random keys that are not there"),
+    entry(Benchmark::ReadMissing, "readmissing", "reads random keys that are not stored"),
     entry(Benchmark::ReadHot, "readhot", "reads random keys of the first 1 %"),
     entry(Benchmark::SeekRandom, "seekrandom", "seeks random keys, reads --seek_nexts entries"),
     entry(Benchmark::DeleteSeq, "deleteseq", "deletes in key order"),
@@ -91,17 +91,17 @@ pub const TABLE: &[Entry] = &[
     entry(Benchmark::Open, "open", "closes and opens the database num/10000 times"),
     entry(Benchmark::Crc32c, "crc32c", "checksums 5000 MiB, --block_size bytes at a time"),
     entry(Benchmark::Compact, "compact", "compacts the whole database"),
-    entry(Benchmark::WaitForCompaction, "waitforcompaction", "waits until nothing is left to do"),
+    entry(Benchmark::WaitForCompaction, "waitforcompaction", "waits until no work is left to do"),
     entry(Benchmark::Stats, "stats", "prints what the database did and its shape"),
 ];
 
 impl Benchmark {
-    /// Its row in the table.
+    /// Returns its row in the table.
     pub fn entry(self) -> &'static Entry {
         TABLE.iter().find(|entry| entry.benchmark == self).expect("every benchmark is in the table")
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         self.entry().name
     }

@@ -1,14 +1,15 @@
-//! How long a thread goes on: a number of operations, or a time.
+//! The length of a thread's work: a number of operations, or a time.
 
 use std::time::{Duration, Instant};
 
 /// Operations between looks at the clock.
 const LOOK_EVERY: u64 = 1000;
 
-/// What is left of a thread's operations or time.
+/// The rest of a thread's operations or time.
 ///
-/// A number of operations is never exceeded: what does not fit any more is not begun. With a
-/// duration the number is ignored and the clock is read once in 1000 operations, as RocksDB does.
+/// A thread never exceeds its number of operations: it does not begin a call that no longer fits.
+/// With a duration the number is ignored, and the thread reads the clock once in 1000 operations,
+/// as in RocksDB.
 #[derive(Debug)]
 pub struct Budget {
     operations: u64,
@@ -17,7 +18,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// `operations`, or `seconds` from now if those are not 0.
+    /// Returns a budget of `operations`, or of `seconds` from now if they are not 0.
     pub fn new(operations: u64, seconds: u64) -> Budget {
         let deadline = (seconds > 0)
             .then(|| Instant::now().checked_add(Duration::from_secs(seconds)))

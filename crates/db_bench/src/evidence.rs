@@ -1,9 +1,9 @@
-//! What `--report` keeps of a run, and the page made of it.
+//! The data that `--report` collects in a run, and the page made from it.
 //!
-//! Every benchmark that has a result line is a workload with one run. Around its clock, never
-//! inside, the process and the database are asked what they did. Figures are those of the moment
-//! the clock stopped, with compaction still owing; `waitforcompaction` behind a benchmark completes
-//! them with those at rest.
+//! Every benchmark with a result line is a workload with one run. The program asks the process and
+//! the database for their figures outside of the benchmark's clock, never inside. Figures are those
+//! at the end of the clock, with the compaction debt. A `waitforcompaction` behind a benchmark adds
+//! the figures at rest.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -23,13 +23,14 @@ use crate::report::Totals;
 
 /// The engine's name in the results.
 const FOLDB: &str = "foldb";
-/// The percentiles that are kept.
+/// The percentiles of the results.
 const PERCENTS: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99];
 
-/// Where `--report` wants the page, if it wants one: tried, so that no run is in vain.
+/// Returns the file of `--report`, if it is given. Tries to open it, so that no run ends without its
+/// page.
 ///
 /// # Errors
-/// What writing it at the end would fail with.
+/// The file cannot be written.
 pub fn path(flag: &str) -> Result<Option<PathBuf>, Failure> {
     if flag.is_empty() {
         return Ok(None);
@@ -57,13 +58,13 @@ pub struct Evidence {
     flags: Flags,
     background: Arc<Background>,
     results: Results,
-    /// Before the benchmark that runs, or ran last.
+    /// The state before the current or last benchmark.
     before: Snapshot,
-    /// When the clock of the last one started and stopped.
+    /// Start and end of the clock of the last benchmark.
     clock: Option<(Instant, Instant)>,
 }
 
-/// What process and database had done at a moment.
+/// The figures of process and database at a moment.
 #[derive(Default)]
 struct Snapshot {
     moved: Option<Moved>,
@@ -77,7 +78,7 @@ impl Snapshot {
 }
 
 impl Evidence {
-    /// Begins if `plan` asks for a page, and has its database tell what it does.
+    /// Begins if `plan` asks for a page, and registers a listener with its database.
     pub fn begin(plan: &mut Plan) -> Option<Evidence> {
         let path = plan.report.clone()?;
         let background = Arc::new(Background::default());
@@ -98,14 +99,14 @@ impl Evidence {
         Some(Evidence { path, directory, flags, background, results, before, clock: None })
     }
 
-    /// A benchmark is about to start.
+    /// Notes the state before a benchmark.
     pub fn before(&mut self, db: &Db) {
         self.settle_events();
         system::forget_peak_memory();
         self.before = Snapshot::now(db);
     }
 
-    /// It is over; its clock has stopped.
+    /// Adds a benchmark whose clock has stopped.
     pub fn after(&mut self, benchmark: Benchmark, totals: &Totals, db: &Db) {
         let peak_memory = system::peak_memory();
         let stats = db.stats();
@@ -136,8 +137,8 @@ impl Evidence {
         self.settle_events();
     }
 
-    /// Gives the last run the flushes and compactions that began before its clock stopped; some are
-    /// only known later.
+    /// Adds to the last run the flushes and compactions that began before its clock stopped. Some
+    /// of them end only later.
     fn settle_events(&mut self) {
         let ended = self.background.take();
         if let (Some(run), Some((started, finished))) = (self.results.runs.last_mut(), self.clock) {
@@ -145,17 +146,17 @@ impl Evidence {
         }
     }
 
-    /// The database has come to rest after `time`: completes the benchmark before.
+    /// Adds the figures at rest, reached after `time`, to the last benchmark.
     pub fn rested(&mut self, time: Duration, db: &Db) {
         self.settle_events();
         let Some(mut run) = self.results.runs.pop() else { return };
-        // Of two waits the first counts: behind it there was nothing left to do.
+        // The first of two waits counts: after it, no work was left.
         run.seconds_to_rest.get_or_insert(time.as_secs_f64());
         self.tell_shape(&mut run, &db.stats());
         self.results.runs.push(run);
     }
 
-    /// Bytes written since the benchmark began, and the shape of the database now.
+    /// Returns the bytes written since the benchmark began, and the shape of the database now.
     fn tell_shape(&self, run: &mut Run, stats: &Stats) {
         run.written = self.written(stats);
         run.space = system::space(&self.directory);
@@ -167,14 +168,14 @@ impl Evidence {
         let user = since(|stats| stats.bytes_user);
         let own = since(Stats::bytes_written);
         let moved = Moved::now()?.since(self.before.moved?);
-        // What the database wrote and no call did went through the log's mapped window.
+        // Bytes that no call wrote went through the log's mapped window.
         let mapped = own.saturating_sub(moved.calls);
         let written =
             Written { user, calls: moved.calls, mapped, device: moved.device, own: Some(own) };
         (user > 0).then_some(written)
     }
 
-    /// A row for `benchmark`; the second of a name is `NAME/2`.
+    /// Adds a row for `benchmark`. The second row of a name is `NAME/2`.
     fn workload(&self, benchmark: Benchmark) -> Workload {
         let name = benchmark.name();
         let earlier = |workload: &&Workload| workload.name.split('/').next() == Some(name);
@@ -204,8 +205,8 @@ impl Evidence {
     }
 }
 
-/// ` --a=1 --b=2`: the flags whose subject `shown` takes, apart from `benchmarks`, that have not
-/// their default.
+/// Returns a text such as ` --a=1 --b=2`: the flags without their default value, except
+/// `benchmarks`, whose steered setting `shown` accepts.
 fn given(flags: &Flags, shown: impl Fn(&str) -> bool) -> String {
     let defaults = Flags::default();
     let mut text = String::new();
@@ -236,11 +237,11 @@ fn timeline(totals: &Totals, length: Duration) -> Vec<results::Moment> {
     }
 }
 
-/// Flushes and compactions as the database tells them.
+/// Flushes and compactions, from the events of the database.
 #[derive(Debug, Default)]
 struct Background(Mutex<Vec<Ended>>);
 
-/// One of them.
+/// A flush or compaction.
 #[derive(Clone, Debug)]
 struct Ended {
     kind: &'static str,
@@ -270,8 +271,8 @@ impl Background {
 }
 
 impl Ended {
-    /// In seconds of a clock that ran from `started` to `finished`, if any of it was then. What
-    /// began before counts from the start.
+    /// Returns its times in seconds of a clock that ran from `started` to `finished`, if the two
+    /// overlap. A job that began earlier counts from the start.
     fn during(&self, started: Instant, finished: Instant) -> Option<BackgroundEvent> {
         let until = self.at.checked_duration_since(started)?;
         let began = until.saturating_sub(self.took);

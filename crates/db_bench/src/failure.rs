@@ -1,4 +1,4 @@
-//! What ends a run early, always told in one line.
+//! Failures that end a run early, each with a message of one line.
 
 use std::fmt::Display;
 use std::io;
@@ -6,19 +6,19 @@ use std::io;
 /// Why a run ended early.
 #[derive(Debug)]
 pub enum Failure {
-    /// To be told in one line on stderr; exit 1.
+    /// Printed in one line on stderr; exit 1.
     Message(String),
-    /// Whoever read our output has gone; nothing to tell.
+    /// The reader of the output has closed it; no message.
     OutputClosed,
 }
 
 impl Failure {
-    /// A failure with a one-line message.
+    /// Returns a failure with a message of one line.
     pub fn new(message: impl Into<String>) -> Failure {
         Failure::Message(message.into())
     }
 
-    /// An unknown name, with the known one it was probably meant to be.
+    /// Returns a failure for an unknown name, with the nearest known one.
     pub fn unknown<'a>(
         what: &str,
         name: &str,
@@ -29,7 +29,7 @@ impl Failure {
         Failure::new(format!("unknown {what} {prefix}{name}; the nearest is {prefix}{nearest}"))
     }
 
-    /// Says during what a database call failed.
+    /// Returns a function that adds what the program was doing to an error of the database.
     pub fn during(what: impl Display) -> impl FnOnce(foldb::Error) -> Failure {
         move |error| Failure::new(format!("{what}: {error}"))
     }
@@ -45,7 +45,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// The known name that is most like `name`.
+/// Returns the known name that is most similar to `name`.
 fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()

@@ -1,4 +1,4 @@
-//! The lines before the first result: what is run, on what, with which settings.
+//! The lines before the first result: the run, the machine and the settings.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ const RULE: &str = "------------------------------------------------";
 /// Prints the header: the machine on stderr, the settings on `out`.
 ///
 /// # Errors
-/// What writing to `out` says.
+/// A failed write to `out`.
 pub fn print(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     if plan.flags.seed == 0 {
         writeln!(out, "Set seed to {} because --seed was 0", plan.seed)?;

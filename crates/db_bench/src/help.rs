@@ -17,7 +17,7 @@ Examples:
 /// Prints the help page.
 ///
 /// # Errors
-/// What writing says.
+/// A failed write.
 pub fn print(out: &mut impl Write) -> Result<(), Failure> {
     writeln!(out, "Runs RocksDB's and LevelDB's benchmarks against foldb.\n")?;
     writeln!(out, "Usage: db_bench [--FLAG=VALUE]...\n")?;
@@ -28,8 +28,8 @@ pub fn print(out: &mut impl Write) -> Result<(), Failure> {
     }
     writeln!(
         out,
-        "\nFlags, each with what it steers, what it does and its default (-name and --name value \
-         work too; booleans: --name, --noname, --name=0):"
+        "\nFlags, each with the setting that it steers, its effect and its default (-name and \
+         --name value work too; booleans: --name, --noname, --name=0):"
     )?;
     let defaults = Flags::default();
     for flag in HONOURED {
@@ -38,7 +38,7 @@ pub fn print(out: &mut impl Write) -> Result<(), Failure> {
     }
     writeln!(
         out,
-        "\nOther flags that RocksDB's or LevelDB's db_bench know are accepted without effect.\n"
+        "\nOther flags of RocksDB's or LevelDB's db_bench are accepted without effect.\n"
     )?;
     write!(out, "{EXAMPLES}")?;
     Ok(())
@@ -47,7 +47,7 @@ pub fn print(out: &mut impl Write) -> Result<(), Failure> {
 /// Prints the version.
 ///
 /// # Errors
-/// What writing says.
+/// A failed write.
 pub fn print_version(out: &mut impl Write) -> Result<(), Failure> {
     writeln!(out, "db_bench of foldb {}", env!("CARGO_PKG_VERSION"))?;
     Ok(())

@@ -1,19 +1,19 @@
-//! How long operations took, by kind, printed like RocksDB's histograms.
+//! Histograms of the times of operations, by kind, in the form of RocksDB's.
 //!
-//! Times are kept in nanoseconds at three significant digits and printed in microseconds, so that
-//! operations faster than a microsecond are not all the same.
+//! Times are in nanoseconds with three significant digits, and printed in microseconds. Operations
+//! faster than a microsecond therefore stay distinct.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Longest time told apart: an hour.
+/// Longest time: an hour. Longer ones count as an hour.
 const LONGEST_NANOS: u64 = 3_600_000_000_000;
 /// Digits kept of each time.
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// What an operation was.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     Read,

@@ -1,10 +1,10 @@
-//! Which keys the benchmarks use, number for number as RocksDB's db_bench does.
+//! The keys of the benchmarks, the same numbers as in RocksDB's db_bench.
 //!
 //! Each thread draws from its own 64-bit Mersenne Twister, seeded with `--seed` plus the thread's
-//! number, counted from 1 through the whole benchmark list. Where RocksDB draws once to choose a
-//! database among several, one draw is thrown away here, so that with one thread the same keys
-//! come in the same order. Source: `Random64`, `SelectDB` and `GenerateKeyFromInt` in RocksDB's
-//! `util/random.h` and `tools/db_bench_tool.cc`.
+//! number. Numbers count from 1 through the whole benchmark list. RocksDB draws once to choose a
+//! database among several. This program draws there too and ignores the result, so one thread uses
+//! the same keys in the same order. Source: `Random64`, `SelectDB` and `GenerateKeyFromInt` in
+//! RocksDB's `util/random.h` and `tools/db_bench_tool.cc`.
 
 use rand_mt::Mt64;
 
@@ -18,20 +18,20 @@ impl Draws {
         Draws(Mt64::new((seed as u64).wrapping_add(thread)))
     }
 
-    /// A draw for RocksDB's choice of a database.
+    /// Draws once for RocksDB's choice of a database.
     #[inline]
     pub fn skip(&mut self) {
         self.0.next_u64();
     }
 
-    /// A number below `count`, from one draw.
+    /// Returns a number below `count`, from one draw.
     #[inline]
     pub fn below(&mut self, count: u64) -> u64 {
         self.0.next_u64() % count
     }
 
-    /// The key of an operation that chooses its database first: a number below `count`, from the
-    /// second of two draws.
+    /// Returns the key of an operation that first chooses its database: a number below `count`,
+    /// from the second of two draws.
     #[inline]
     pub fn key(&mut self, count: u64) -> u64 {
         self.skip();
@@ -48,7 +48,7 @@ const NUMBER_LEN: usize = 8;
 /// | number, 8 bytes big-endian | '0' '0' '0' ... up to the key size |
 /// ```
 ///
-/// Of a key shorter than 8 bytes only the number's low bytes are there.
+/// A key shorter than 8 bytes has only the low bytes of the number.
 #[derive(Debug)]
 pub struct Key(Vec<u8>);
 
@@ -72,7 +72,7 @@ impl Key {
 mod tests {
     use super::*;
 
-    /// What `updaterandom` finds: keys drawn before, or there already.
+    /// The keys that `updaterandom` finds: drawn before, or already stored.
     fn update_random(present: &mut [bool], seed: i64, thread: u64) -> usize {
         let mut draws = Draws::new(seed, thread);
         let num = present.len() as u64;

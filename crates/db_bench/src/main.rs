@@ -1,12 +1,12 @@
 //! The `db_bench` command: RocksDB's and LevelDB's benchmark commands, run against foldb.
 //!
-//! A command line that ran against either of them runs here as it stands and prints lines that the
-//! same scripts parse. `docs/db_bench.md` lists flags, benchmarks and differences.
+//! Command lines for either of them run here unchanged, and print lines that the same scripts
+//! parse. `docs/db_bench.md` lists flags, benchmarks and differences.
 //!
-//! The way of a run: [`flags`] reads the command line, [`plan`] turns it into checked settings
-//! before anything is touched, [`session`] opens the database and runs each [`benchmark`] on its
-//! threads, [`workload`] says what one thread does, [`recorder`] counts and times it, and
-//! [`report`] prints. With `--report` [`evidence`] keeps it all for a page.
+//! A run passes these modules. [`flags`] parses the command line. [`plan`] turns it into checked
+//! settings before anything changes. [`session`] opens the database and runs each [`benchmark`] on
+//! its threads. [`workload`] is the work of one thread; [`recorder`] counts and times it, and
+//! [`report`] prints the result. With `--report`, [`evidence`] collects the data of a page.
 #![forbid(unsafe_code)]
 
 mod benchmark;

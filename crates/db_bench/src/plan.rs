@@ -1,4 +1,4 @@
-//! What a run will do, checked whole before any database is touched.
+//! The plan of a run, checked completely before any database changes.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,25 +13,25 @@ use crate::settings;
 
 /// Bytes of the operands of number operators.
 const NUMBER_LEN: u64 = 8;
-/// The one operator that also takes operands of another width, as RocksDB's does.
+/// The operator that, like RocksDB's, also takes operands of another width.
 const LENIENT: (&str, &str) = ("uint64add", "rocksdb_lenient");
 
 /// A checked run.
 #[derive(Debug)]
 pub struct Plan {
-    /// The flags, for what the workloads need.
+    /// The flags, for the workloads.
     pub flags: Flags,
-    /// What to run, in this order.
+    /// The benchmarks, in their order.
     pub benchmarks: Vec<Benchmark>,
-    /// How to open the database.
+    /// The options of the database.
     pub options: Options,
-    /// Whether the operator was made lenient because of `--value_size`.
+    /// Whether `--value_size` makes the operator lenient.
     pub lenient: bool,
-    /// Where the database is.
+    /// The directory of the database.
     pub directory: PathBuf,
     /// Base of the random generators' seeds.
     pub seed: i64,
-    /// Where the page goes, if one is asked for.
+    /// The file of the page, with `--report`.
     pub report: Option<PathBuf>,
 }
 
@@ -39,7 +39,7 @@ impl Plan {
     /// Checks the flags against each other, the benchmarks, the operators and the engine.
     ///
     /// # Errors
-    /// Whatever would make the run fail or mean nothing.
+    /// Anything that would make the run fail or make it meaningless.
     pub fn new(flags: Flags) -> Result<Plan, Failure> {
         settings::check_workload(&flags)?;
         let benchmarks = Benchmark::list(&flags.benchmarks)?;
@@ -53,7 +53,7 @@ impl Plan {
         let lenient = operator.as_ref().is_some_and(|spec| *spec != flags.merge_operator);
         let options = settings::options(&flags, operator)?;
         Ok(Plan {
-            // What touches a file comes last: a refused command leaves no trace.
+            // The check that touches a file comes last, so a refused command leaves no trace.
             report: evidence::path(&flags.report)?,
             options,
             directory: directory(&flags),
@@ -75,8 +75,8 @@ fn refuse_merges_without_operator(benchmarks: &[Benchmark]) -> Result<(), Failur
     }
 }
 
-/// The operator to open with: the one asked for, or its lenient form where generated operands
-/// would not be of its width.
+/// Returns the operator of the database: the given one, or its lenient form if generated operands
+/// do not have its width.
 fn choose_operator(spec: &str, value_size: u64, known: &[BuiltinInfo]) -> Result<String, Failure> {
     let (name, parameter) = match spec.split_once(':') {
         Some((name, parameter)) => (name, Some(parameter)),
@@ -126,7 +126,7 @@ fn directory(flags: &Flags) -> PathBuf {
     }
 }
 
-/// `--seed`, or microseconds of the clock for 0.
+/// Returns `--seed`, or the microseconds of the clock if it is 0.
 fn seed(given: i64) -> i64 {
     if given != 0 {
         return given;

@@ -1,7 +1,8 @@
-//! What one thread counts and times while it runs.
+//! The counts and times of one thread.
 //!
-//! The clock is read once per operation with `--histogram` or `--report`, else only for progress
-//! lines: an operation costs an addition and a comparison.
+//! With `--histogram` or `--report`, a recorder reads the clock once for each operation. Without
+//! them it reads the clock only for progress lines, and an operation costs an addition and a
+//! comparison.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,39 +13,39 @@ use foldb_report::timeline::Timeline;
 use crate::histogram::{Histograms, Operation};
 use crate::report::{Totals, stats_lines};
 
-/// What is kept of each operation's time.
+/// The times to keep of each operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// Nothing.
     Nothing,
-    /// How long it took, for `--histogram`.
+    /// Its duration, for `--histogram`.
     Latency,
-    /// When it was done too, for `--report`.
+    /// Its duration and its end, for `--report`.
     LatencyAndTime,
 }
 
-/// How a thread tells how far it is, on stderr.
+/// A thread's progress lines on stderr.
 #[derive(Clone)]
 pub struct Progress {
-    /// When to tell.
+    /// When to print one.
     pub pace: Pace,
-    /// Whose figures go with the lines of the first thread, if they do.
+    /// The database whose counters go with the lines of the first thread, if any.
     pub stats_of: Option<Db>,
 }
 
-/// How often progress is told.
+/// How often to print progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Not at all.
+    /// Never.
     Silent,
-    /// In place, at growing intervals: on a terminal.
+    /// In place, at growing intervals, on a terminal.
     Growing,
-    /// A line each so many operations.
+    /// One line after this many operations.
     Every(u64),
 }
 
 impl Pace {
-    /// As `--stats_interval` says; without it only a terminal is told.
+    /// Returns the pace of `--stats_interval`. Without the flag, only a terminal shows progress.
     pub fn new(stats_interval: u64) -> Pace {
         match stats_interval {
             0 if std::io::stderr().is_terminal() => Pace::Growing,
@@ -53,7 +54,7 @@ impl Pace {
         }
     }
 
-    /// The count after `done` at which to tell next.
+    /// Returns the count after `done` at which to print next.
     fn next(self, done: u64) -> u64 {
         match self {
             Pace::Silent => u64::MAX,
@@ -116,7 +117,7 @@ impl Times {
     }
 }
 
-/// What the last progress line said.
+/// The figures of the last progress line.
 #[derive(Debug)]
 struct Told {
     done: u64,
@@ -140,7 +141,7 @@ impl Recorder {
         }
     }
 
-    /// Counts `operations` that one call did.
+    /// Counts the `operations` of one call.
     #[inline]
     pub fn finished(&mut self, operations: u64, kind: Operation) {
         if let Some(times) = &mut self.times {
@@ -163,7 +164,7 @@ impl Recorder {
         self.done
     }
 
-    /// Adds to what stands at the end of the result line.
+    /// Appends words to the result line.
     pub fn message(&mut self, message: &str) {
         if !self.message.is_empty() {
             self.message.push(' ');

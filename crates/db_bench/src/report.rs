@@ -1,5 +1,4 @@
-//! What is printed on standard output after a benchmark: its result line, and what the database
-//! counted.
+//! The output of a benchmark: its result line, and the counters of the database.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -22,11 +21,11 @@ pub struct Totals {
     pub started: Instant,
     /// When the last thread ended.
     pub finished: Instant,
-    /// What the first thread says of its operations.
+    /// The first thread's words about its operations.
     pub message: String,
-    /// How long operations took, if asked for.
+    /// The times of operations, with `--histogram` or `--report`.
     pub histograms: Option<Histograms>,
-    /// When they were done, if asked for.
+    /// Their ends, with `--report`.
     pub timeline: Option<Timeline<u64>>,
 }
 
@@ -49,19 +48,18 @@ impl Totals {
         }
     }
 
-    /// By the clock on the wall; never nothing.
+    /// Returns the wall-clock time, never 0.
     pub fn elapsed(&self) -> Duration {
         self.finished.duration_since(self.started).max(Duration::from_nanos(1))
     }
 
-    /// The result line, as RocksDB prints it:
+    /// Returns the result line in RocksDB's form:
     ///
     /// ```text
     /// mergerandom  :       2.861 micros/op 349481 ops/sec 14.307 seconds 5000000 operations;    8.0 MB/s ( updates:5000000)
     /// ```
     ///
-    /// Microseconds are the threads' times over all operations, the rates are by the clock on the
-    /// wall.
+    /// Microseconds are the threads' times over all operations. The rates use wall-clock time.
     pub fn line(&self, name: &str) -> String {
         let done = self.done.max(1);
         let elapsed = self.elapsed();
@@ -83,7 +81,7 @@ impl Totals {
     }
 }
 
-/// What the `stats` benchmark prints: counters, then bytes written, then the levels.
+/// Returns the output of the `stats` benchmark: counters, then bytes written, then the levels.
 pub fn stats_lines(stats: &Stats) -> String {
     let mut text = String::new();
     for (name, value) in counters(stats) {
@@ -107,7 +105,7 @@ pub fn stats_lines(stats: &Stats) -> String {
     text
 }
 
-/// What `--statistics` prints at the end, one counter a line as RocksDB does.
+/// Returns the output of `--statistics`: one counter on each line, as in RocksDB.
 pub fn statistics_lines(stats: &Stats) -> String {
     let mut text = String::from("STATISTICS:\n");
     for (name, value) in counters(stats).into_iter().chain(bytes_written(stats)) {

@@ -1,7 +1,8 @@
 //! A run: the database, its threads, and the results in order.
 //!
-//! As RocksDB does, an existing database is destroyed at the start unless `--use_existing_db`, and
-//! again before each benchmark that wants a fresh one; all others go on with what is there.
+//! As in RocksDB, a run destroys an existing database at the start, unless `--use_existing_db` is
+//! given. It also does so before each benchmark that needs a fresh one. All other benchmarks
+//! continue with the existing data.
 
 use std::io::{StdoutLock, Write};
 use std::sync::Barrier;
@@ -23,7 +24,7 @@ use crate::report::{Totals, statistics_lines, stats_lines};
 use crate::values::ValueSource;
 use crate::workload::{Sizes, Task};
 
-/// Does what `plan` says and prints the results on standard output.
+/// Runs `plan` and prints the results on standard output.
 ///
 /// # Errors
 /// The first error of the database, or of standard output.
@@ -46,7 +47,7 @@ struct Session {
     out: StdoutLock<'static>,
     db: Db,
     values: ValueSource,
-    /// What `--report` keeps.
+    /// The data of `--report`.
     evidence: Option<Evidence>,
     /// Threads of the whole run so far: each has its own seed.
     threads_so_far: u64,
@@ -103,7 +104,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs all threads of a benchmark from a common start and adds up the counted ones.
+    /// Runs all threads of a benchmark from a common start, and sums the counted ones.
     fn run_threads(&mut self, benchmark: Benchmark) -> Result<Totals, Failure> {
         let (plan, db) = (&self.plan, &self.db);
         let sizes = Sizes::of(benchmark, &plan.flags);
@@ -156,7 +157,7 @@ impl Session {
         let sizes = Sizes::of(Benchmark::Open, &self.plan.flags);
         self.threads_so_far += 1;
         self.flush_unlogged()?;
-        // No handle of the first database may outlive it here.
+        // No handle may keep the first database open here.
         let progress = Progress { stats_of: None, ..progress(&self.plan, &self.db) };
         let mut recorder = Recorder::start(0, keep(&self.plan), progress);
         for _ in 0..sizes.keys {
@@ -180,7 +181,7 @@ impl Session {
         Ok(())
     }
 
-    /// Flushes what no log holds, as RocksDB does when it closes.
+    /// Flushes unlogged writes, as RocksDB does in its close.
     fn flush_unlogged(&self) -> Result<(), Failure> {
         if self.plan.flags.disable_wal {
             self.db.flush().map_err(Failure::during("flush"))?;
@@ -216,7 +217,7 @@ fn progress(plan: &Plan, db: &Db) -> Progress {
     }
 }
 
-/// Counts a thread as done when it ends, however it ends.
+/// Counts a thread as done when it ends, also by a panic.
 struct CountDown<'a>(&'a AtomicUsize);
 
 impl Drop for CountDown<'_> {
@@ -225,7 +226,7 @@ impl Drop for CountDown<'_> {
     }
 }
 
-/// A thread's result; its panic goes on here.
+/// Returns a thread's result, or continues its panic here.
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

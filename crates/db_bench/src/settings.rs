@@ -1,16 +1,16 @@
-//! From flags to the engine's options, with the checks of what makes sense.
+//! Turns flags into the engine's options, and checks them.
 
 use foldb::{CompactionPreset, Compression, LogAdoption, Options, Profile};
 
 use crate::failure::Failure;
 use crate::flags::Flags;
 
-/// Block cache unless `--cache_size` is given, as RocksDB's releases of the published figures.
+/// Block cache without `--cache_size`, as in RocksDB's releases with the published figures.
 const DEFAULT_CACHE_SIZE: usize = 8 << 20;
 /// Tables held open when all may be.
 const ALL_TABLES: usize = 1 << 20;
 
-/// Checks the flags that only steer the workload.
+/// Checks the flags of the workload.
 ///
 /// # Errors
 /// A value out of its range.
@@ -36,10 +36,10 @@ pub fn check_workload(flags: &Flags) -> Result<(), Failure> {
     }
 }
 
-/// The options of the database; `operator` is already checked.
+/// Returns the options of the database; `operator` is already checked.
 ///
 /// # Errors
-/// A value that foldb does not know or take.
+/// A value that foldb does not know or accept.
 pub fn options(flags: &Flags, operator: Option<String>) -> Result<Options, Failure> {
     let own = Options::profile(profile(flags)?);
     let options = Options {

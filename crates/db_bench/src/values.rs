@@ -1,8 +1,8 @@
-//! The values that are written: bytes that can be compressed to a given fraction of their size.
+//! Generated values: bytes that compress to a given fraction of their size.
 //!
-//! A buffer of at least 1 MiB is made once, of pieces of 100 bytes; each piece repeats its first
-//! `100 * ratio` random printable bytes. Values are consecutive slices of it, from its start again
-//! when its end is reached. Buffer and order of slices are RocksDB's, byte for byte. Source:
+//! A buffer of at least 1 MiB is filled once, with pieces of 100 bytes. Each piece repeats its first
+//! `100 * ratio` random printable bytes. Values are consecutive slices of the buffer; behind its
+//! end they begin again at its start. Buffer and slices are RocksDB's, byte for byte. Source:
 //! `RandomGenerator` in its `tools/db_bench_tool.cc`, `CompressibleString` in
 //! `test_util/testutil.cc`.
 
@@ -13,7 +13,7 @@ const PIECE_LEN: usize = 100;
 /// Seed of the buffer's generator.
 const SEED: u32 = 301;
 
-/// The buffer that all threads take their values from.
+/// The buffer from which all threads take their values.
 #[derive(Debug)]
 pub struct ValueSource(Vec<u8>);
 

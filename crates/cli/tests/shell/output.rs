@@ -8,7 +8,7 @@ use crate::foldb::{Ran, Shell, command};
 fn help_goes_to_standard_output() {
     let shell = Shell::new();
     assert!(shell.ok("--help").contains("Examples:"));
-    assert!(shell.ok("count --help").starts_with("Adds one to each key read"));
+    assert!(shell.ok("count --help").starts_with("Adds one to each key that it reads"));
     assert!(shell.ok("--version").starts_with("foldb "));
 }
 

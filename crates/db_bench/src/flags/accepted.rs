@@ -1,11 +1,11 @@
-//! Flags that RocksDB's or LevelDB's db_bench know or knew, and that do nothing here.
+//! Flags of RocksDB's or LevelDB's db_bench, old or new, that have no effect here.
 //!
-//! They are read and their values ignored, so that published command lines run as they stand; what
-//! was given is told in one line. The names are those of RocksDB's `db/db_bench.cc` and
-//! `tools/db_bench_tool.cc` from 2013 on and of LevelDB's `benchmarks/db_bench.cc`. Both lists are
-//! sorted, for the binary search.
+//! The parser ignores their values, so published command lines run unchanged. One line names those
+//! that were given. The names come from RocksDB's `db/db_bench.cc` and `tools/db_bench_tool.cc`
+//! since 2013, and from LevelDB's `benchmarks/db_bench.cc`. Both lists are sorted for binary
+//! search.
 
-/// Whether the flag `name`, if it is one of these, is a boolean.
+/// Whether the flag `name` is a boolean; `None` if it is not in these lists.
 pub fn find(name: &str) -> Option<bool> {
     if BOOLEANS.binary_search(&name).is_ok() {
         Some(true)
@@ -16,7 +16,7 @@ pub fn find(name: &str) -> Option<bool> {
     }
 }
 
-/// Those that take a value only after `=`.
+/// Flags that take a value only after `=`.
 pub const BOOLEANS: &[&str] = &[
     "adaptive_readahead",
     "advise_random_on_open",
@@ -174,7 +174,7 @@ pub const BOOLEANS: &[&str] = &[
     "whole_key_filtering",
 ];
 
-/// Those that always take a value.
+/// Flags that always take a value.
 pub const VALUED: &[&str] = &[
     "arena_block_size",
     "backup_dir",

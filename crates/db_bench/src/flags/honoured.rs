@@ -1,8 +1,8 @@
-//! The one table of flags that do something: name, type, default, what it steers, and help.
+//! The table of flags with an effect: name, type, default, steered setting and help.
 
 use super::value::FlagValue;
 
-/// Run when `--benchmarks` is not given.
+/// The benchmarks that run without `--benchmarks`.
 const DEFAULT_BENCHMARKS: &str = "fillseq,fillsync,fillrandom,overwrite,readrandom,seekrandom,\
                                   readseq,readreverse,compact,readrandom,readseq,readreverse,\
                                   fill100K,crc32c";
@@ -14,9 +14,10 @@ pub struct Flag {
     pub name: &'static str,
     /// Whether it takes a value only after `=`.
     pub boolean: bool,
-    /// What it steers: a field of `foldb::Options` or `foldb::WriteOptions`, or `workload`.
+    /// The setting that it steers: a field of `foldb::Options` or `foldb::WriteOptions`, or
+    /// `workload`.
     pub steers: &'static str,
-    /// What it does, in one line.
+    /// Its effect, in one line.
     pub help: &'static str,
 }
 
@@ -46,7 +47,7 @@ macro_rules! honoured {
         )*];
 
         impl Flags {
-            /// Sets the flag `name` from its text; `Err` tells what the text should have been.
+            /// Sets the flag `name` from its text; `Err` is the expected text.
             pub fn set(&mut self, name: &str, text: &str) -> Result<(), &'static str> {
                 match name {
                     $(stringify!($name) => {
@@ -73,7 +74,7 @@ honoured! {
     benchmarks: String = DEFAULT_BENCHMARKS.to_owned(), "workload",
         "Comma-separated benchmarks, run in this order.";
     num: i64 = 1_000_000, "workload",
-        "Keys: how many operations are done and out of how many keys they choose.";
+        "Number of operations, and of keys that they choose from.";
     reads: i64 = -1, "workload",
         "Reads to do; negative: as many as --num.";
     writes: i64 = -1, "workload",
@@ -91,7 +92,7 @@ honoured! {
     batch_size: u64 = 1, "workload",
         "Entries of one call in fill*, overwrite, delete* and multireadrandom benchmarks.";
     merge_keys: i64 = -1, "workload",
-        "Keys out of which merges choose; negative: as many as --num.";
+        "Number of keys that merges choose from; negative: as many as --num.";
     mergereadpercent: u64 = 70, "workload",
         "Merges, in percent of the operations of readrandommergerandom.";
     readwritepercent: u64 = 90, "workload",
@@ -99,11 +100,11 @@ honoured! {
     seek_nexts: u64 = 0, "workload",
         "Entries read after each seek of seekrandom.";
     compression_ratio: f64 = 0.5, "workload",
-        "Fraction of their size to which the generated values can be compressed.";
+        "Fraction of their size to which generated values compress.";
     db: Option<String> = None, "Db::open",
         "Directory of the database; not given: foldb-dbbench in the system's temporary directory.";
     use_existing_db: bool = false, "Options::create_if_missing",
-        "Keep the database that is there; benchmarks that want a fresh one are skipped.";
+        "Keep an existing database; benchmarks that need a fresh one are skipped.";
     merge_operator: String = String::new(), "Options::merge_operator",
         "Merge operator as NAME or NAME:PARAM (see `foldb operators`).";
     disable_wal: bool = false, "WriteOptions::disable_wal",
@@ -111,7 +112,7 @@ honoured! {
     sync: bool = false, "WriteOptions::sync",
         "Sync the log at each write.";
     profile: Option<String> = None, "Options::profile",
-        "balanced, write_heavy or small_memory: what the other flags of the database default to.";
+        "balanced, write_heavy or small_memory: the defaults of the other database flags.";
     write_buffer_size: Option<u64> = None, "Options::write_buffer_size",
         "Bytes of a memtable; not given: 67108864, or the profile's.";
     max_write_buffer_number: Option<u64> = None, "Options::max_write_buffers",
@@ -145,23 +146,23 @@ honoured! {
     min_blob_size: u64 = 0, "Options::value_separation_min",
         "Bytes from which values are separated, with --enable_blob_files.";
     adopt_logs: Option<String> = None, "Options::adopt_logs",
-        "never, in_key_order or always: logs that become value segments as they are; not given: foldb's own.";
+        "never, in_key_order or always: which logs become value segments without a copy; not given: foldb's own.";
     map_log: bool = true, "Options::map_log",
-        "Logs are written through a mapping where the file system allows it.";
+        "Write logs through a mapping if the file system allows it.";
     disable_auto_compactions: bool = false, "Options::disable_auto_compactions",
-        "Flush, but do not compact until asked.";
+        "Flush, but compact only when asked.";
     compaction_style: Option<i64> = None, "Options::compaction",
         "0: leveled, 1: tiered (RocksDB's universal); not given: foldb's own, lazy leveled.";
     max_background_compactions: Option<i64> = None, "Options::max_background_compactions",
         "Threads that compact; below 1: foldb's own.";
     histogram: bool = false, "report",
-        "Print how long operations took, by percentile.";
+        "Print percentiles of the times of operations.";
     statistics: bool = false, "report",
-        "Print what the database counted, at the end.";
+        "Print the counters of the database at the end.";
     stats_interval: u64 = 0, "report",
         "Operations between progress lines of each thread, on stderr; 0: none.";
     stats_per_interval: i64 = 0, "report",
-        "Above 0: what the database counted goes with the progress lines of the first thread.";
+        "Above 0: print the database's counters with the progress lines of the first thread.";
     report: String = String::new(), "report",
-        "Write a page with plots of every benchmark to this file; times every operation.";
+        "Write a page with plots of every benchmark to this file; this times every operation.";
 }

@@ -1,8 +1,8 @@
-//! The command line, read the way gflags reads it.
+//! The command line, in the form of gflags.
 //!
-//! [`honoured`] declares every flag that does something, [`accepted`] lists the names RocksDB's or
-//! LevelDB's db_bench know or knew and that do nothing here, [`mod@parse`] knows the forms in which
-//! flags may be written. Invariant: a name is in exactly one of the two tables.
+//! [`honoured`] declares every flag with an effect. [`accepted`] lists flags of RocksDB's or
+//! LevelDB's db_bench, old or new, that have no effect here. [`mod@parse`] parses the forms of
+//! flags. Invariant: a name is in at most one of the two tables.
 
 mod accepted;
 mod honoured;
@@ -14,14 +14,14 @@ mod value;
 pub use honoured::{Flags, HONOURED};
 pub use parse::{Request, parse};
 
-/// Says in one line which given flags do nothing here.
+/// Prints one line that names the given flags without effect.
 pub fn note_without_effect(names: &[String]) {
     if !names.is_empty() {
         eprintln!("db_bench: accepted without effect:{}", without_effect_list(names));
     }
 }
 
-/// ` --a --b`, each name once, in the order given.
+/// Returns a text such as ` --a --b`, with each name once, in the given order.
 fn without_effect_list(names: &[String]) -> String {
     let mut list = String::new();
     for (i, name) in names.iter().enumerate() {

@@ -1,7 +1,8 @@
-//! The forms in which flags may be written: gflags' own.
+//! Parses flags in the forms of gflags.
 //!
-//! `--name=value`, `-name=value`, `--name value` (not for booleans), `--name` and `--noname` for
-//! booleans. Dashes inside a name count as underscores; a flag given twice has its last value.
+//! The forms are `--name=value`, `-name=value`, `--name value` (not for booleans), and `--name` and
+//! `--noname` for booleans. Dashes inside a name count as underscores. A flag given twice has its
+//! last value.
 
 use std::ffi::OsString;
 
@@ -9,7 +10,7 @@ use super::accepted::{self, BOOLEANS, VALUED};
 use super::honoured::{Flags, HONOURED};
 use crate::failure::Failure;
 
-/// What the command line asks for.
+/// The request of a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Run the benchmarks.
@@ -20,18 +21,18 @@ pub enum Request {
     Version,
 }
 
-/// A command line, read.
+/// A parsed command line.
 #[derive(Debug)]
 pub struct Parsed {
-    /// What it asks for.
+    /// The request.
     pub request: Request,
-    /// The flags that do something.
+    /// The flags with an effect.
     pub flags: Flags,
-    /// Names of given flags that do nothing here.
+    /// Names of given flags without effect.
     pub without_effect: Vec<String>,
 }
 
-/// Where a name stands.
+/// The table of a name.
 #[derive(Clone, Copy)]
 enum Known {
     Honoured { boolean: bool },
@@ -53,7 +54,7 @@ impl Known {
     }
 }
 
-/// Reads the arguments that follow the program's name.
+/// Parses the arguments behind the program's name.
 ///
 /// # Errors
 /// An unknown flag, a bad or missing value, or an argument that is not a flag.
@@ -82,7 +83,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Parsed, Fa
 }
 
 impl Parsed {
-    /// Takes in one flag, with its value from the next argument if it needs one.
+    /// Sets one flag, with its value from the next argument if it needs one.
     fn flag(
         &mut self,
         name: String,
@@ -114,7 +115,7 @@ impl Parsed {
     }
 }
 
-/// `nohistogram` is `histogram`, switched off.
+/// Parses a negated name: `nohistogram` switches `histogram` off.
 fn negated(name: &str) -> Option<(String, Known)> {
     let positive = name.strip_prefix("no")?;
     let known = Known::find(positive).filter(|known| known.boolean())?;

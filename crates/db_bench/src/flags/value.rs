@@ -1,16 +1,16 @@
-//! How a flag's text becomes a value and back.
+//! Conversions between the text and the value of a flag.
 
 /// A type that flags can have.
 pub trait FlagValue: Sized {
     /// Booleans take a value only after `=` and may be negated with `no`.
     const BOOLEAN: bool = false;
-    /// What the text must be, for messages: `a whole number`.
+    /// The expected text, for messages: `a whole number`.
     const EXPECTED: &'static str;
 
-    /// The value, if `text` is one.
+    /// Parses `text`.
     fn parse(text: &str) -> Option<Self>;
 
-    /// The value as text, for the help page.
+    /// Returns the value as text, for the help page.
     fn show(&self) -> String;
 }
 
@@ -82,7 +82,7 @@ impl FlagValue for String {
     }
 }
 
-/// Absent unless given: the engine's own setting stands.
+/// Absent unless given: then the engine's default applies.
 impl<T: FlagValue> FlagValue for Option<T> {
     const BOOLEAN: bool = T::BOOLEAN;
     const EXPECTED: &'static str = T::EXPECTED;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use super::Task;
 use crate::histogram::Operation;
 
-/// Bytes that are checksummed.
+/// Bytes to checksum.
 const TOTAL: u64 = 5000 << 20;
 
 impl Task<'_> {

@@ -52,7 +52,7 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Of each hundred operations first reads, then puts (RocksDB: `ReadRandomWriteRandom`).
+    /// Reads first and then puts, in each hundred operations (RocksDB: `ReadRandomWriteRandom`).
     pub(super) fn read_random_write_random(&mut self) -> Result<()> {
         let mut budget = self.budget(self.sizes.read_writes);
         let mut key = self.key();

@@ -1,8 +1,8 @@
-//! What one thread of a benchmark does.
+//! The work of one thread of a benchmark.
 //!
-//! Each workload is RocksDB's of the same name: the same draws in the same order, the same bytes
-//! counted, the same words at the end of the result line. [`Sizes`] says how much, [`Task`] is one
-//! thread with its draws, its values and its recorder.
+//! Each workload equals RocksDB's of the same name: the same draws in the same order, the same
+//! counted bytes, the same words at the end of the result line. [`Sizes`] holds the numbers, and
+//! [`Task`] is one thread with its draws, its values and its recorder.
 
 mod checksum;
 mod mixed;
@@ -28,12 +28,12 @@ const FILL_BATCH: u64 = 1000;
 /// Bytes of a value of `fill100K`.
 const FILL_100K: usize = 100 * 1000;
 
-/// How much a benchmark does, and of what size.
+/// The numbers and sizes of a benchmark.
 #[derive(Clone, Debug)]
 pub struct Sizes {
     /// Keys of the database, `--num`.
     pub num: u64,
-    /// Keys out of which fills choose; fewer than `num` in the shortened ones.
+    /// Keys that fills choose from; fewer than `num` in the shortened fills.
     pub keys: u64,
     /// Reads of reading benchmarks.
     pub reads: u64,
@@ -41,7 +41,7 @@ pub struct Sizes {
     pub writes: u64,
     /// Operations of benchmarks that read and write.
     pub read_writes: u64,
-    /// Keys out of which merges choose.
+    /// Keys that merges choose from.
     pub merge_keys: u64,
     /// Seconds that random-order benchmarks run instead; 0: off.
     pub seconds: u64,
@@ -59,12 +59,12 @@ pub struct Sizes {
     pub read_percent: u64,
     /// Bytes of one checksum.
     pub block_size: usize,
-    /// How writes are done.
+    /// The options of writes.
     pub write: WriteOptions,
 }
 
 impl Sizes {
-    /// The sizes of `benchmark` under `flags`, which are checked.
+    /// Returns the sizes of `benchmark` under checked `flags`.
     pub fn of(benchmark: Benchmark, flags: &Flags) -> Sizes {
         let num = flags.num.unsigned_abs();
         let or_num = |count: i64| u64::try_from(count).unwrap_or(num);
@@ -106,7 +106,7 @@ impl Sizes {
         sizes
     }
 
-    /// Divides the keys, and the writes unless their number was given.
+    /// Divides the keys. Also divides the writes, unless `--writes` gives their number.
     fn shorten(&mut self, by: u64, writes_given: i64) {
         self.keys = (self.num / by).max(1);
         if writes_given <= 0 {
@@ -126,7 +126,7 @@ pub struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// A thread that will work on `db`.
+    /// Returns a thread's task on `db`.
     pub fn new(
         db: &'a Db,
         sizes: &'a Sizes,
@@ -137,7 +137,7 @@ impl<'a> Task<'a> {
         Task { db, sizes, draws, values, recorder }
     }
 
-    /// Does a counted thread's part of `benchmark`.
+    /// Runs a counted thread's part of `benchmark`.
     ///
     /// # Errors
     /// The first error of the database.
@@ -174,7 +174,7 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// Does the background thread's part of `benchmark` until `counted` threads are none.
+    /// Runs the background thread's part of `benchmark` until no counted thread is left.
     ///
     /// # Errors
     /// The first error of the database.

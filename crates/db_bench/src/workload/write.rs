@@ -106,7 +106,7 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Puts or merges random keys for as long as it should go on (RocksDB: `BGWriter`).
+    /// Puts or merges random keys until the counted threads end (RocksDB: `BGWriter`).
     pub(super) fn write_while(&mut self, merge: bool, go_on: impl Fn() -> bool) -> Result<()> {
         let mut key = self.key();
         while go_on() {
