@@ -181,7 +181,8 @@ mod tests {
         let Err(Failure::Message(message)) = from(&["--profile=small"]) else { panic!("taken") };
         assert_eq!(
             message,
-            "--profile: there is no profile 'small', only balanced, write_heavy, small_memory"
+            "--profile: unknown profile 'small': expected one of balanced, write_heavy, \
+             small_memory"
         );
     }
 

@@ -1,11 +1,11 @@
-//! Every decoder of bytes that come from files, under a name, for fuzzing.
+//! Every decoder of bytes that come from files, by name, for fuzzing.
 //!
-//! A decoder is given bytes that nothing has checked: as if a checksum had been forged. It answers
-//! what it answers; it never panics, never loops, and allocates no more than a small multiple of
-//! the bytes. What it accepts and can encode comes back as it was.
+//! A decoder receives unchecked bytes, as if a checksum had been forged. It never panics, never
+//! loops, and allocates at most a small multiple of its input. Bytes that it accepts and can encode
+//! decode to the same value again.
 //!
-//! `fuzz/` has a target for each; the test below replays the inputs that these found, and mutates
-//! them for a while. `FOLDB_FUZZ_SECONDS` says how long for each decoder.
+//! `fuzz/` has a target for each decoder. The test below replays the inputs that these targets
+//! found, and mutates them. `FOLDB_FUZZ_SECONDS` sets the time for each decoder.
 
 use crate::encoding::ByteReader;
 use crate::files::FileKind;
@@ -20,7 +20,7 @@ use crate::{segment, table, wal};
 pub struct Decoder {
     /// Name of the target and of its corpus.
     pub name: &'static str,
-    /// Decodes, and checks what was decoded.
+    /// Decodes the bytes and checks the result.
     pub decode: fn(&[u8]),
 }
 
@@ -45,7 +45,7 @@ pub const DECODERS: [Decoder; 17] = [
     Decoder { name: "compressed", decode: table::decoders::compressed },
 ];
 
-/// The decoder of this name.
+/// Returns the decoder with this name.
 #[cfg(feature = "internals")]
 pub fn decoder(name: &str) -> Option<Decoder> {
     DECODERS.into_iter().find(|decoder| decoder.name == name)
@@ -70,7 +70,8 @@ fn manifest_edit(bytes: &[u8]) {
     let mut encoded = Vec::new();
     edit.encode(&mut encoded);
     let again = Edit::decode(&encoded).expect("what was encoded is decoded");
-    // Bytes that no encoder writes may say more than is kept; what is kept stays.
+    // An edit that no encoder writes may hold more than decoding keeps. The kept part must stay the
+    // same.
     let mut encoded_again = Vec::new();
     again.encode(&mut encoded_again);
     assert_eq!(encoded_again, encoded);
@@ -88,7 +89,7 @@ fn keyspace_settings(bytes: &[u8]) {
     let _definition = Definition::decode(&mut ByteReader::new(bytes));
 }
 
-/// Operands and a base, each a length and as many bytes, for every operator.
+/// Decodes operands and a base, each as a length and its bytes, and applies every operator to them.
 fn operands(bytes: &[u8]) {
     let mut reader = ByteReader::new(bytes);
     let mut parts = Vec::new();
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
     use crate::{Compression, Db, KeyspaceOptions, Options, WriteBatch};
 
-    /// A small database with everything in it.
+    /// Creates a small database with every kind of file and record.
     fn database() -> MemFs {
         let fs = MemFs::new();
         let options = Options {
@@ -169,7 +170,7 @@ mod tests {
         fs
     }
 
-    /// Writes what the corpora begin with. Run it by name when a format changes.
+    /// Writes the initial corpora. Run it by name when a format changes.
     #[test]
     #[ignore = "writes into the source tree"]
     fn write_first_inputs() {

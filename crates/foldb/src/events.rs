@@ -1,8 +1,8 @@
-//! Events: what the engine did or ran into, told as it happens.
+//! Events: what the engine did or met, reported as it happens.
 //!
-//! A database tells its [`EventListener`]s, and the `tracing` subscriber of the process if there is
-//! one. Events come from whatever thread met them, after the fact, some of them
-//! while it holds locks of the database. A listener that panics cannot harm the database.
+//! A database reports to its [`EventListener`]s, and to the process' `tracing` subscriber if there
+//! is one. The thread that met an event reports it afterwards, sometimes while it holds locks of
+//! the database. A listener that panics cannot harm the database.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -16,122 +16,125 @@ use crate::user_code::{DatabaseMark, Inside, guarded};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// Memtables became tables of level 0.
+    /// A flush made tables of level 0 from memtables.
     Flush {
         /// Name of the keyspace.
         keyspace: Arc<str>,
-        /// How many memtables went together.
+        /// How many memtables were flushed together.
         memtables: usize,
-        /// Records in them, operands of one key counted each.
+        /// Records in them. Each operand of a key counts.
         records_in: u64,
-        /// Records written: folding makes them fewer.
+        /// Records written, after folding.
         records_out: u64,
         /// Bytes of the tables written.
         bytes_written: u64,
         /// Bytes of values in logs that became value segments as they are.
         bytes_adopted: u64,
-        /// How long it took.
+        /// How long the flush took.
         duration: Duration,
     },
-    /// A slice of a compaction was installed.
+    /// A compaction installed a slice.
     Compaction {
         /// Name of the keyspace.
         keyspace: Arc<str>,
-        /// The level it wrote to.
+        /// The level that the slice was written to.
         output_level: usize,
         /// Bytes of tables read.
         bytes_read: u64,
-        /// Bytes of tables written; 0 where a table was only moved.
+        /// Bytes of tables written; 0 for a trivial move.
         bytes_written: u64,
-        /// How long it took.
+        /// How long the slice took.
         duration: Duration,
     },
-    /// Value segments were rewritten without their dead values.
+    /// Garbage collection rewrote value segments without their dead values.
     GarbageCollection {
         /// Name of the keyspace.
         keyspace: Arc<str>,
-        /// Segment files rewritten, into one.
+        /// Segment files rewritten into one.
         files: u64,
         /// Bytes of values read.
         bytes_read: u64,
         /// Bytes of the new file.
         bytes_written: u64,
-        /// Bytes of the old files less those of the new one.
+        /// Bytes of the old files minus those of the new one.
         bytes_reclaimed: u64,
-        /// How long it took.
+        /// How long the garbage collection took.
         duration: Duration,
     },
-    /// A write was held back because background work is behind.
+    /// A write stalled or was slowed because background work is behind.
     Stall {
-        /// What it waited for.
+        /// What the write waited for.
         reason: StallReason,
-        /// How long it waited.
+        /// How long the write waited.
         duration: Duration,
     },
-    /// The operands of a key could not be folded. They are kept; reads of the key fail.
+    /// The operands of a key could not be folded. The engine keeps them, and reads of the key fail.
     MergeFailed(FailedMerge),
-    /// The open found bytes behind the end of the manifest or a log, and left them out: writes that
-    /// were not synced when the machine lost its power.
+    /// The open found bytes behind the end of the manifest or of a log and dropped them. They are
+    /// writes that were not synced when the machine lost power.
     TailDropped(DroppedTail),
-    /// A step of background work failed. It is tried again, unless the database takes no writes
-    /// now.
+    /// A step of background work failed. A worker tries it again, unless the database no longer
+    /// takes writes.
     BackgroundError {
-        /// Why.
+        /// Why the step failed.
         error: Error,
     },
 }
 
-/// Why a write waited.
+/// Why a write stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StallReason {
-    /// Memtables wait to be flushed: as many as may exist, or so many that writes are slowed.
+    /// Too many memtables wait for their flush: as many as may exist, or enough to slow writes.
     Memtables,
-    /// Compaction is behind: the write was slowed, or stopped.
+    /// Compaction is behind: writes are slowed or stopped.
     CompactionDebt,
-    /// The memtables of all databases with the same [`crate::Runtime`] take more than they may.
+    /// The memtables of all databases with the same [`crate::Runtime`] exceed their share of
+    /// memory.
     Memory,
 }
 
-/// What an open left out at the end of a file.
+/// What an open dropped at the end of a file.
 ///
-/// A log has no end mark: it ends where no whole record follows. What lies behind is a write that
-/// was never finished or never synced, unless a later record says that it was synced, which is
-/// [`Corruption`](crate::ErrorKind::Corruption). After a clean close nothing is left out.
+/// A log has no end mark: it ends where no whole record follows. The bytes behind that are a write
+/// that never finished or was never synced, and the open drops them. If a later record says that
+/// they were synced, the open fails with [`Corruption`](crate::ErrorKind::Corruption). After a
+/// clean close an open drops nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DroppedTail {
     /// The manifest or log.
     pub file: PathBuf,
-    /// Where what is kept of it ends.
+    /// Where the kept part of the file ends.
     pub offset: u64,
-    /// Bytes left out, up to the last one that is not zero.
+    /// Bytes dropped, up to the last one that is not zero.
     pub bytes: u64,
     /// Whole frames among them.
     pub frames: u64,
-    /// Last sequence number of the database that was kept.
+    /// Last sequence number that the database kept.
     pub last_seqno: u64,
 }
 
-/// A key whose operands cannot be folded, and the operator that refuses them.
+/// A key whose operands cannot be folded, and the operator that rejects them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedMerge {
     /// Name of the keyspace.
     pub keyspace: Arc<str>,
-    /// The key, whole.
+    /// The whole key.
     pub key: Vec<u8>,
     /// The operator, as `NAME` or `NAME:PARAM`.
     pub operator: String,
 }
 
-/// Is told of events. Called on the thread that met them, which waits: be brief, and hand what
-/// takes long to another thread.
+/// Receives the events of a database. The engine calls it on the thread that met the event, and
+/// that thread waits. Return quickly, and hand long work to another thread.
 ///
-/// A listener may call into its database. Reads, snapshots and iterators work as ever. Writes do as
-/// long as there is room: one that would have to wait for a flush or compaction answers `Busy`.
-/// What waits for background work (`flush`, `compact`, `wait_for_background`, `collect_garbage`,
-/// `close`) answers `InvalidArgument`, for that work may be waiting for the listener. Where a
-/// listener drops the last handle, the database closes on a thread of its own, soon after.
+/// A listener may call into its database. Reads, snapshots and iterators work as everywhere. A
+/// write works while there is room. One that would wait for a flush or compaction fails with
+/// `Busy`. Calls that wait for background work (`flush`, `compact`, `wait_for_background`,
+/// `collect_garbage`, `close`) fail with `InvalidArgument`, because that work may be waiting for
+/// the listener. If a listener drops the last handle, the database closes on another thread soon
+/// after.
 ///
 /// # Example
 /// ```
@@ -164,11 +167,11 @@ pub struct FailedMerge {
 /// # Ok::<(), foldb::Error>(())
 /// ```
 pub trait EventListener: Debug + Send + Sync {
-    /// Something happened.
+    /// Receives one event.
     fn on_event(&self, event: &Event);
 }
 
-/// Who is told.
+/// The listeners of a database.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
     listeners: Vec<Arc<dyn EventListener>>,
@@ -179,7 +182,7 @@ impl Events {
         Events { listeners }
     }
 
-    /// Tells everybody.
+    /// Reports an event to `tracing` and to every listener.
     #[cold]
     pub(crate) fn tell(&self, event: &Event) {
         trace(event);
@@ -188,12 +191,12 @@ impl Events {
         }
         let _inside = Inside::enter(self.mark());
         for listener in &self.listeners {
-            // What a listener does is not the engine's affair, and neither is how it fails.
+            // A listener that panics must not stop the engine or the other listeners.
             let _panicked = guarded(|| listener.on_event(event));
         }
     }
 
-    /// Tells this database from others while it is open.
+    /// Returns the mark that identifies this database while it is open.
     pub(crate) fn mark(&self) -> DatabaseMark {
         std::ptr::from_ref(self).addr()
     }
@@ -255,7 +258,7 @@ fn trace(event: &Event) {
         }
         Event::TailDropped(DroppedTail { file, offset, bytes, frames, last_seqno }) => {
             let file = file.display();
-            tracing::warn!(%file, offset, bytes, frames, last_seqno, "unsynced tail left out");
+            tracing::warn!(%file, offset, bytes, frames, last_seqno, "unsynced tail dropped");
         }
         Event::BackgroundError { error } => tracing::error!(%error, "background work failed"),
     }

@@ -1,104 +1,105 @@
-//! Planted faults: bugs that a test switches on to prove that some test would notice them.
+//! Planted faults: bugs that a test switches on to prove that a test detects them.
 //!
-//! They exist in builds with debug assertions only; elsewhere `planted` is a constant `false` and
-//! the branches vanish. A fault is planted for one thread, so a test that runs background work
-//! on its own thread sees it everywhere and its neighbours see nothing. A program of its own plants
-//! it for all threads.
+//! They exist only in builds with debug assertions; otherwise `planted` is the constant `false` and
+//! the compiler removes the branches. A test plants a fault for its own thread. Background work on
+//! that thread sees it, and parallel tests do not. A separate program plants it for all threads.
 
-/// A bug the engine could have.
+/// A bug that the engine could have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The walk down a chain stops one record early.
     StopChainEarly,
     /// A flush or compaction folds across a snapshot.
     FoldAcrossSnapshot,
-    /// The part of an input that a slice used up stays visible.
+    /// A slice does not hide the part of an input that it used up.
     KeepUsedUpSlice,
     /// A table moves past an older run.
     MovePastOlderRun,
-    /// A record that was flushed is replayed from the log.
+    /// The open replays a record that a flush already wrote to a table.
     ReplayFlushed,
     /// A compaction drops a tombstone above the last level.
     DropTombstoneEarly,
-    /// The directory is not synced after files were created in it.
+    /// The engine does not sync the directory after it created files there.
     SkipDirSync,
     /// A write is published before it is applied.
     PublishBeforeApply,
-    /// A write panics when it is in the log and not in the memtable.
+    /// A write panics after it is logged and before it is in the memtable.
     PanicBehindLog,
-    /// Operands are folded newest first.
+    /// An operator receives its operands newest first.
     WrongOperandOrder,
-    /// The last record of a log is not replayed.
+    /// The open does not replay the last record of a log.
     LoseLastLogRecord,
-    /// A range tombstone deletes by where it lies, not by its sequence number.
+    /// A range tombstone deletes the records below it in the tree, not those with smaller sequence
+    /// numbers.
     RangeDeleteByLevel,
-    /// A table whose filter rejects a key is not asked for its range tombstones.
+    /// A read skips the range tombstones of a table whose filter rejects the key.
     RangeDeleteBehindFilter,
-    /// A range tombstone that spans two output tables is written to the first alone.
+    /// A range tombstone that spans two output tables is written only to the first.
     RangeDeleteCutShort,
     /// A flush or compaction folds operands across a range tombstone.
     FoldAcrossRangeDelete,
-    /// A compaction drops a range tombstone while older tables lie below.
+    /// A compaction drops a range tombstone that still has older tables below it.
     DropRangeDeleteEarly,
-    /// Operands are folded by the operator of the oldest of them, whatever theirs is.
+    /// The operator of the oldest operand folds all of them, even operands of other operators.
     WrongOperator,
-    /// A record changes in place under a snapshot.
+    /// The memtable changes a record in place that a snapshot sees.
     FoldInPlaceUnderSnapshot,
-    /// A flush shows no snapshot its part of what the memtable folded.
+    /// A flush does not unfold a memtable's record for a snapshot that sees a part of it.
     FlushFoldedWhole,
-    /// A garbage collection forgets what one of the tables refers to.
+    /// Garbage collection ignores the references of one table.
     GcDropsLiveValue,
-    /// A flush makes a segment of a log without asking how much of it is dead.
+    /// A flush adopts a log as a segment without checking how much of it is dead.
     AdoptUnexamined,
-    /// A log that became a segment goes when nobody needs the log.
+    /// The engine removes an adopted log once the log is no longer needed for replay.
     UnlinkAdoptedLog,
-    /// A comparator of the caller's sees samples that were cut to 32 bytes.
+    /// A comparator of the program's receives samples that were cut to 32 bytes.
     CutSamples,
-    /// An operator is asked whether it grows under the writers' lock, and a write that panics
-    /// half-way stays in the log.
+    /// The writer asks an operator whether it grows while it holds the writer lock. A write that
+    /// panics half-way stays in the log.
     AskGrowthLate,
-    /// Frames of a write that failed stay in the log.
+    /// Frames of a failed write stay in the log.
     KeepFailedFrames,
-    /// A key that the comparator cannot compare is written.
+    /// A write accepts a key that the comparator cannot compare.
     TakeAnyKey,
     /// A synced batch of no operations syncs nothing.
     EmptySyncSyncsNothing,
-    /// What a failed open or a refused write created stays in the directory.
+    /// Files that a failed open or a rejected write created stay in the directory.
     LeaveAttempts,
-    /// A merge may make a value longer than values may be.
+    /// A merge may produce a value above the value size limit.
     NoValueLimit,
-    /// A batch may be larger than batches may be.
+    /// A batch may exceed the batch size limit.
     NoBatchLimit,
-    /// A clean close leaves no record of what manifest and logs hold.
+    /// A clean close does not record what manifest and logs hold.
     NoCloseRecord,
-    /// An operator's definition that a log failed to take is not written to it again.
+    /// The writer does not repeat an operator's definition that the log failed to store.
     ForgetDefinition,
-    /// `CURRENT` is replaced before the names of manifest and log are durable.
+    /// An open replaces `CURRENT` before the names of manifest and log are durable.
     CurrentBeforeNames,
-    /// The last handle, dropped in a callback, closes on the worker that the close waits for.
+    /// If a callback drops the last handle, the close runs on the worker it waits for.
     CloseInCallback,
-    /// The search behind a torn tail hashes each frame that a value pretends to be.
+    /// The search behind a torn tail hashes every byte sequence that looks like a frame.
     UnboundedTailSearch,
-    /// A write pays for all that was written before what is full is flushed.
+    /// A write pays its pause before it seals the full memtable.
     PauseBeforeSeal,
-    /// A level 0 that stops writers is no reason to compact.
+    /// A level 0 that stops writers does not trigger a compaction.
     StopWithoutReason,
-    /// The version of a footer is believed before its checksum.
+    /// A reader trusts the version of a footer before it checks the checksum.
     DamageIsUnsupported,
-    /// Workers are not woken.
+    /// Nothing wakes the workers.
     LoseWakeUp,
-    /// A caller that waits for background work sleeps though a step was done since it looked.
+    /// A caller that waits for background work goes to sleep although a step finished since it
+    /// looked.
     SleepThroughStep,
-    /// A read takes its sequence number before the memtables and tables that it reads.
+    /// A read takes its sequence number before it loads the memtables and tables.
     NumberBeforeView,
-    /// What lies behind the end of a log is not looked at.
+    /// The open does not check the bytes behind the end of a log.
     TornTailIsEnd,
-    /// A verification of a table reads none of its data blocks.
+    /// Verification of a table skips its data blocks.
     VerifySkipsBlocks,
 }
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Fault; 43] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
@@ -145,7 +146,7 @@ impl Fault {
         Fault::VerifySkipsBlocks,
     ];
 
-    /// The fault of a name, as [`std::fmt::Debug`] writes it.
+    /// Returns the fault with this name, as [`std::fmt::Debug`] writes it.
     pub fn from_name(name: &str) -> Option<Fault> {
         Fault::ALL.into_iter().find(|fault| format!("{fault:?}") == name)
     }
@@ -165,20 +166,20 @@ mod planting {
 
     static PLANTED_EVERYWHERE: OnceLock<Fault> = OnceLock::new();
 
-    /// Plants a fault in everything this process does from now on. Whether it is the first one.
+    /// Plants a fault for all threads of this process. Returns whether it is the first one.
     pub fn plant_everywhere(fault: Fault) -> bool {
         PLANTED_EVERYWHERE.set(fault).is_ok()
     }
 
-    /// Plants a fault in everything this thread does from now on; `None` takes it out.
+    /// Plants a fault for this thread; `None` removes it.
     pub fn plant(fault: Option<Fault>) {
         PLANTED.set(fault);
     }
 
     static LONGEST_PAYLOAD: AtomicUsize = AtomicUsize::new(0);
 
-    /// Frames of logs and manifests hold `bytes` at most from now on, at least 128, unless frames
-    /// are always shorter. That is no fault: every version reads them.
+    /// Limits frames of logs and manifests to `bytes`, at least 128, from now on. This is no fault:
+    /// every version reads such frames.
     pub fn shorten_frames(bytes: usize) {
         LONGEST_PAYLOAD.store(bytes.max(128), Ordering::Relaxed);
     }

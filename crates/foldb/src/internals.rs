@@ -1,4 +1,4 @@
-//! The layers below the database, for this crate's own benches. Nothing here is stable.
+//! The layers below the database, for this crate's benches. Not a stable interface.
 
 use std::hint::black_box;
 
@@ -19,18 +19,18 @@ pub use crate::table::{
     BlockCache, CursorOptions, TableBuilder, TableBuilderOptions, TableCursor, TableReader,
 };
 
-/// Where [`merge`] leaves what it folded.
+/// What [`merge`] does with the folded records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Into {
-    /// Nowhere: the cost of reading, merging and folding alone.
+    /// Drops them, to measure reading, merging and folding alone.
     Nothing,
-    /// A table, which is finished and removed.
+    /// Writes them to a table, then removes it.
     Table,
 }
 
-/// Merges and folds all runs of a database's default keyspace, or its memtables, with the parts
-/// that a compaction or a flush is made of. The tree stays as it is. Answers how many records went
-/// in and came out.
+/// Merges and folds all runs and memtables of a database's default keyspace, with the code of
+/// compactions and flushes. The tree does not change. Returns how many records went in and came
+/// out.
 ///
 /// # Errors
 /// As [`Db::flush`].

@@ -1,11 +1,11 @@
-//! An embedded, ordered, crash-safe key-value store whose one idea is **merge**.
+//! An embedded, ordered, crash-safe key-value store around **merge operators**.
 //!
-//! A key's history is a chain: a base value, then operands. Every part of the engine, from the
-//! memtable to the last level, is a place where chains get *folded*, so changing a value is one
-//! blind write that never reads.
+//! A key's history is a chain: a base value, then operands. Each part of the engine, from the
+//! memtable to the last level, *folds* chains. So changing a value is one blind write that never
+//! reads.
 //!
-//! Start at [`Db`]; what a returned write means is told at [`WriteOptions`], how to write an
-//! operator of your own at [`MergeOperator`].
+//! Start at [`Db`]. [`WriteOptions`] says what a returned write guarantees, and [`MergeOperator`]
+//! how to write an operator.
 //!
 //! ```
 //! # let dir = tempfile::tempdir().unwrap();
@@ -24,8 +24,8 @@
 //! # Ok::<(), foldb::Error>(())
 //! ```
 //!
-//! Counters, lists, sets and operators of your own, in ten minutes: `docs/merge.md`; [`laws`]
-//! checks an operator.
+//! `docs/merge.md` introduces counters, lists, sets and operators of the program's own in ten
+//! minutes. [`laws`] checks an operator.
 //!
 //! Reading order of the source: `key`, `value`, `fold`, `memtable`, `wal`, `table`, `version`,
 //! `iterator`, `rewriting`, `compaction`, `db`. ARCHITECTURE.md has the order of the layers.
@@ -71,7 +71,7 @@ mod value;
 mod version;
 mod wal;
 
-/// The example in README.md compiles.
+/// Compiles the example in README.md.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct ReadmeExample;
@@ -101,12 +101,12 @@ pub use settings::{CompactionPreset, Compression, LogAdoption};
 pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, SegmentStats, Stats};
 pub use value::Value;
 
-/// The examples of the guide to merging are tests.
+/// Runs the examples of the guide to merging.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/merge.md")]
 struct MergeGuide;
 
-/// The example of use from async code compiles.
+/// Compiles the example of use from async code.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/async.md")]
 struct AsyncGuide;

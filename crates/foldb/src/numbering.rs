@@ -1,19 +1,19 @@
-//! The sequence numbers of a thread's last write, for tests that order writes as the engine did.
+//! The sequence numbers of a thread's last write, for tests that check the order of writes.
 //!
-//! They exist in builds with debug assertions only; elsewhere nothing is noted. A history checker
-//! needs them: with them it knows the order of all writes, and need not search for one.
+//! They exist only in builds with debug assertions. A history checker that knows them need not
+//! search for a possible order.
 
 use std::cell::Cell;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The sequence numbers that a write got.
+/// The sequence numbers that a write received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// One for each operation.
+    /// The numbers, one for each operation.
     pub numbers: RangeInclusive<u64>,
-    /// Which write of this process it was. A write that failed and a later one may have the same
-    /// numbers; the turns say which came first.
+    /// The position of the write among all writes of this process. A failed write and a later one
+    /// may have the same numbers; their turns differ.
     pub turn: u64,
 }
 
@@ -28,12 +28,13 @@ pub fn forget() {
     LAST_WRITE.set(None);
 }
 
-/// What this thread's last write since [`forget`] got. `None`: it ended before it got any.
+/// Returns the numbers of this thread's last write since [`forget`]. `None`: the write ended
+/// without any.
 pub fn last_write() -> Option<Given> {
     LAST_WRITE.get().map(|(first, last, turn)| Given { numbers: first..=last, turn })
 }
 
-/// Called with the writer lock held.
+/// Notes the numbers of a write. The caller holds the writer lock.
 pub(crate) fn note(first: u64, last: u64) {
     LAST_WRITE.set(Some((first, last, TURNS.fetch_add(1, Ordering::Relaxed))));
 }

@@ -94,7 +94,7 @@ fn a_copy_is_repaired_and_what_is_lost_is_told() {
     let left: usize = shell.ok("scan db.repaired --count").trim().parse().unwrap();
     assert!((15_000..20_000).contains(&left), "{left}");
     // Nothing is put into a directory that holds something.
-    assert!(shell.run("repair db").failed(1).contains("is a database already"));
+    assert!(shell.run("repair db").failed(1).contains("already holds a database"));
     assert_eq!(shell.run("repair db.repaired --in-place").code, Some(0));
 }
 

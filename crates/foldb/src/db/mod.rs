@@ -1,18 +1,18 @@
-//! The database: handles, and what stands behind each of their calls.
+//! The database: its handles, and the code behind each of their calls.
 //!
 //! ```text
 //!   handle      Db, Keyspace, Snapshot: what a program holds
-//!   lifecycle   open, replay, close, checkpoint, repair, verify; keyspaces and operators come and go
-//!   trees       background work: flush, compaction, garbage of segments; installing what they made
-//!   read        point reads, iterators, operands; what reads pay for
+//!   lifecycle   open, replay, close, checkpoint, repair, verify; keyspaces and operators
+//!   trees       background work: flush, compaction, garbage collection, installing their results
+//!   read        point reads, iterators, operands; the credit that reads pay
 //!   write       log, apply, publish
-//!   throttle    what slows or orders writers
-//!   core        everything a database is made of
-//!   state       what each lock guards
+//!   throttle    stalls, slowdowns, and the order of writers
+//!   core        the state of a database
+//!   state       the data that each lock guards
 //! ```
 //!
-//! [`core::Core`] owns the state. The rooms above it add what is done with it, each as an `impl` of
-//! its own subject; no room reads another's files to know what a lock guards.
+//! [`core::Core`] owns the state. The modules above it add operations, each as an `impl` of its own
+//! subject. The files of `state` say which lock guards what.
 
 mod core;
 mod handle;

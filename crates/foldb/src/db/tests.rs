@@ -1,5 +1,5 @@
-//! What only a look inside can show: error paths that must leave the database whole, and background
-//! work that must not meet itself.
+//! The database seen from inside: error paths that must leave it whole, and background work that
+//! must not run twice at once.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn open(fs: &MemFs) -> crate::Result<Db> {
     Db::open(PATH, options(fs))
 }
 
-/// With workers, on files in memory.
+/// Opens a database in memory, with workers.
 fn open_with_threads(fs: &MemFs, compaction: CompactionPreset) -> Db {
     let env = Env { threads: Arc::new(SystemThreads), ..Env::in_memory(fs.clone()) };
     let small = Options { env, compaction, target_file_size: 2048, ..options(fs) };
@@ -53,8 +53,7 @@ fn count(db: &Db, key: &str) -> u64 {
     db.get(key).unwrap().map_or(0, |value| u64::from_le_bytes((*value).try_into().unwrap()))
 }
 
-/// H11: the log behind the damaged one was never synced by itself, but the one behind that was, and
-/// with it all before.
+/// Options that the database stores are reported as stored.
 #[test]
 fn stored_options_are_told_as_stored() {
     let dir = tempfile::tempdir().unwrap();
@@ -108,7 +107,7 @@ fn h11_damage_is_seen_from_any_later_log() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*first)), "{error}");
 }
 
-/// Without CURRENT the tables would be nobody's, and a new database would remove them.
+/// Without CURRENT no manifest claims the tables, and a new database would remove them.
 #[test]
 fn a_database_without_current_is_not_a_new_one() {
     let fs = MemFs::new();
@@ -141,8 +140,8 @@ fn a_number_of_levels_is_not_believed() {
     assert!(error.to_string().contains("expected at most 32 levels"), "{error}");
 }
 
-/// What is durable is unknown: nothing may be flushed, installed or removed any more, however often
-/// the work is tried again.
+/// After a failed sync it is unknown what is durable. Nothing may be flushed, installed or removed
+/// any more, however often the work is tried again.
 #[test]
 fn a_poisoned_database_changes_nothing() {
     let fs = MemFs::new();
@@ -166,7 +165,7 @@ fn a_poisoned_database_changes_nothing() {
     assert!(db.iter().unwrap().count() <= 200);
 }
 
-/// A flush whose edit finds no space is done again when there is some.
+/// A flush whose edit meets a full disk runs again once there is space.
 #[test]
 fn a_full_disk_under_the_manifest_heals() {
     let fs = MemFs::new();
@@ -182,7 +181,7 @@ fn a_full_disk_under_the_manifest_heals() {
     assert_eq!(count(&survivor, "a"), 2);
 }
 
-/// A database that never syncs keeps no log open that it has removed.
+/// A database that never syncs closes the logs that it has removed.
 #[test]
 fn removed_logs_are_let_go() {
     let fs = MemFs::new();
@@ -198,8 +197,8 @@ fn removed_logs_are_let_go() {
     assert_eq!(logs.len(), 1);
 }
 
-/// Two threads that flush, where no worker does it for them, must not flush the same memtable
-/// twice: its operands would count twice.
+/// Without workers, two threads that flush must not flush the same memtable twice: its operands
+/// would count twice.
 #[test]
 fn a_memtable_is_flushed_once() {
     let fs = MemFs::new();
@@ -209,7 +208,7 @@ fn a_memtable_is_flushed_once() {
         thread::spawn(move || {
             for _ in 0..150 {
                 db.merge("a", one()).unwrap();
-                // Another thread may do the flush; then there is nothing to wait for here.
+                // The other thread may run the flush; then this one has nothing to wait for.
                 let _done_by_either = db.flush();
             }
         })
@@ -220,7 +219,7 @@ fn a_memtable_is_flushed_once() {
     assert_eq!(count(&db, "a"), 300);
 }
 
-/// Flushes that wait at the same time all come to their end, although few memtables are sealed.
+/// Flushes that wait at the same time all return, although few memtables are sealed.
 #[test]
 fn all_waiting_flushes_end() {
     let db = open_with_threads(&MemFs::new(), CompactionPreset::LazyLeveled);
@@ -243,7 +242,7 @@ fn all_waiting_flushes_end() {
     assert_eq!(total, 400);
 }
 
-/// Compactions that are asked for share the tree with none of the policy's, nor with each other.
+/// Compactions that callers ask for run neither beside those of the policy nor beside each other.
 #[test]
 fn compactions_asked_for_run_alone() {
     for preset in
@@ -272,7 +271,7 @@ fn compactions_asked_for_run_alone() {
     }
 }
 
-/// Who asked for a compaction gets it, also while another one, or the policy's, is under way.
+/// A caller that asks for a compaction gets it, even while another caller's or the policy's runs.
 #[test]
 fn a_compaction_that_returned_is_done() {
     for preset in [CompactionPreset::Tiered, CompactionPreset::LazyLeveled] {
@@ -297,7 +296,7 @@ fn a_compaction_that_returned_is_done() {
     }
 }
 
-/// Closing right after opening, with workers that may just be looking for work.
+/// Closes right after the open, while the workers may just be looking for work.
 #[test]
 fn close_wakes_every_worker() {
     let fs = MemFs::new();
@@ -308,8 +307,8 @@ fn close_wakes_every_worker() {
     }
 }
 
-/// What `explain_options` tells is what the engine and the compaction policy work by, whatever was
-/// left automatic.
+/// `explain_options` returns the numbers that the engine and the compaction policy use, automatic
+/// ones included.
 #[test]
 fn explain_options_the_engine_and_the_policy_see_the_same_numbers() {
     type Change = fn(&mut Options);

@@ -1,6 +1,6 @@
-//! What each option is set to, why, and what more or less of it costs.
+//! Returns each option's value, its source, and the effect of more and of less.
 //!
-//! The sentences about cost are those of the fields' own documentation: a test compares them.
+//! The sentences about effects are those of the fields' own documentation: a test compares them.
 
 use std::fmt;
 
@@ -24,15 +24,15 @@ use crate::options::{Options, Profile};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ExplainedOption {
-    /// Its name: the field of [`Options`].
+    /// The name: the field of [`Options`].
     pub name: &'static str,
-    /// What it is set to. One that is left automatic has the value that follows from others.
+    /// The value. An automatic option has the number that was computed for it.
     pub value: OptionValue,
-    /// What the value counts: `bytes`, `runs`, …; empty where it counts nothing.
+    /// What the value counts: `bytes`, `runs`, …; empty if it counts nothing.
     pub unit: &'static str,
     /// Where the value comes from.
     pub source: OptionSource,
-    /// What more or less of it, or another choice, costs: one line.
+    /// The effect of more and of less, or of another choice, in one line.
     pub cost: &'static str,
 }
 
@@ -46,7 +46,7 @@ pub enum OptionValue {
     Number(u64),
     /// A fraction or a factor.
     Fraction(f64),
-    /// A choice or a name; nothing where none is given.
+    /// A choice or a name; `None` if none is given.
     Text(Option<String>),
 }
 
@@ -54,15 +54,15 @@ pub enum OptionValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OptionSource {
-    /// Nobody said anything.
+    /// Neither the caller nor the profile set it.
     Default,
-    /// It was left automatic and follows from other options.
+    /// It is automatic, and its number follows from other options.
     Derived,
-    /// The profile sets it so.
+    /// The profile sets it to this value.
     Profile(Profile),
     /// The caller set it.
     Given,
-    /// The database has it from earlier opens.
+    /// The database stores it since an earlier open.
     Stored,
 }
 
@@ -141,14 +141,14 @@ impl From<Option<String>> for OptionValue {
 struct Row {
     name: &'static str,
     unit: &'static str,
-    /// As it is set.
+    /// The value as it is set.
     set: OptionValue,
-    /// As it follows from others, where it is left automatic.
+    /// The number that follows from other options, if the option is automatic.
     derived: Option<OptionValue>,
     cost: &'static str,
 }
 
-/// `row!(options.field, "unit", "cost")`, and with `=> derived` what follows if it is 0.
+/// `row!(options.field, "unit", "cost")`; `=> derived` gives the number of an option that is 0.
 macro_rules! row {
     ($options:ident.$field:ident, $unit:literal, $cost:literal) => {
         row!(@ $options.$field, $unit, $options.$field.clone().into(), None, $cost)
@@ -166,11 +166,11 @@ macro_rules! row {
 }
 
 impl Options {
-    /// Every option in effect, but the machine's own: its value, where that comes from, its unit,
-    /// and in one line what more or less of it costs.
-    /// [`Db::explain_options`](crate::Db::explain_options) tells it of an open database.
+    /// Returns every option in effect except [`Options::env`]: its value, where the value comes
+    /// from, its unit, and its effect in one line.
+    /// [`Db::explain_options`](crate::Db::explain_options) does the same for an open database.
     ///
-    /// An option that is given the value that it has anyway counts as not given.
+    /// An option that is set to the value it would have anyway does not count as given.
     pub fn explain(&self) -> Vec<ExplainedOption> {
         let (default, profile) = (Options::default().rows(), Options::profile(self.profile).rows());
         let bases = default.into_iter().zip(profile);
@@ -196,19 +196,20 @@ impl Options {
         let listeners = Some(self.listeners.len()).filter(|&n| n > 0).map(|n| format!("{n} given"));
         let comparators = list(self.comparators.iter().map(|comparator| comparator.name()));
         vec![
-            row!(self.profile as self.profile.name(), "Sets others; each may be set on top of it."),
+            row!(self.profile as self.profile.name(), "Sets other options; each can be set on top of it."),
             row!(self.create_if_missing, "", "true: a mistyped path becomes an empty database."),
-            row!(self.error_if_exists, "", "true: a database that is there is never written to."),
-            row!(self.merge_operator, "", "Another one than last time changes later merges only."),
+            row!(self.error_if_exists, "", "true: an open never writes to an existing database."),
+            row!(self.merge_operator, "",
+                 "A different operator than at the last open affects later merges only."),
             row!(self.operators as operators,
-                 "Each whose operands a database holds must be given whenever it is opened."),
+                 "Every open must register each operator whose operands the database holds."),
             row!(self.allow_unresolved_operators, "",
-                 "true: keys with operands of an operator that was not given fail when they are read."),
-            row!(self.listeners as listeners, "Each is waited for by the thread that tells it."),
+                 "true: a read of a key with operands of an unregistered operator fails."),
+            row!(self.listeners as listeners, "The thread that reports an event waits for each listener."),
             row!(self.comparator as self.comparator.name(),
-                 "Another order than that of the bytes costs time at each comparison."),
+                 "Any other order costs time at each comparison."),
             row!(self.comparators as comparators,
-                 "Each that a keyspace has must be given whenever the database is opened."),
+                 "Every open must register the comparator of each keyspace."),
             row!(self.write_buffer_size, "bytes",
                  "More: fewer, larger flushes, less write amplification, longer recovery. Less: less memory."),
             row!(self.max_write_buffers => settings.write_buffers.most, "buffers",
@@ -225,7 +226,7 @@ impl Options {
                  "More: fewer blocks are read and decompressed again. Less: less memory."),
             row!(self.block_size, "bytes", "More: smaller index. Less: a little less to decode."),
             row!(self.bloom_bits, "bits a key",
-                 "More: fewer tables read in vain for keys they do not have. Less: less memory."),
+                 "More: fewer reads of tables that do not have the key. Less: less memory."),
             row!(self.compression as self.compression.name(),
                  "None: faster, larger. Zstd: smaller, slower."),
             row!(self.min_level_to_compress, "levels",
@@ -233,46 +234,46 @@ impl Options {
             row!(self.target_file_size => settings.tree.target_file_size, "bytes",
                  "More: fewer files. Less: smaller slices of background work."),
             row!(self.max_open_files, "tables",
-                 "More: fewer are opened again. Less: less memory for indexes and filters, fewer file handles."),
+                 "More: fewer tables opened again. Less: less memory for indexes and filters, fewer file handles."),
             row!(self.compaction as self.compaction.name(),
-                 "Leveled: shortest reads, most writing. Tiered: least writing, longest reads, most space."),
+                 "Leveled: shortest reads, most write amplification. Tiered: least write amplification, longest reads, most space."),
             row!(self.num_levels, "levels",
                  "More: room for a larger tree. Less: fewer runs before the last level."),
             row!(self.tier_fan_in, "runs",
-                 "More: less writing, more runs to read. Less: shorter reads, more writing."),
+                 "More: less write amplification, more runs to read. Less: shorter reads, more write amplification."),
             row!(self.staging_ratio, "of the last level",
-                 "More: less writing. Less: less space and shorter reads."),
+                 "More: less write amplification. Less: less space and shorter reads."),
             row!(self.level0_compaction_trigger, "runs",
-                 "More: less writing, more runs to read. Less: shorter reads, more writing."),
+                 "More: less write amplification, more runs to read. Less: shorter reads, more write amplification."),
             row!(self.level0_slowdown_trigger, "runs",
-                 "More: longer bursts at full speed, longer reads after them. Less: writes give way earlier."),
+                 "More: longer bursts at full speed, longer reads after them. Less: writes slow down earlier."),
             row!(self.level0_stop_trigger, "runs",
-                 "More: writes wait later, reads meet more runs until then. Less: a firmer bound on reads."),
+                 "More: writes stall later, reads meet more runs until then. Less: a firmer bound on reads."),
             row!(self.max_bytes_for_level_base, "bytes",
-                 "More: fewer levels, and more rewritten at each merge into level 1. Less: the reverse."),
+                 "More: fewer levels, and more rewritten at each compaction into level 1. Less: the reverse."),
             row!(self.max_bytes_for_level_multiplier, "times",
                  "More: fewer levels to read and less space, more rewriting in each. Less: the reverse."),
             row!(self.idle_runs, "runs",
-                 "Less, but not 0: shorter reads after a pause, more writing."),
+                 "Less, but not 0: shorter reads after a pause, more write amplification."),
             row!(self.disable_auto_compactions, "",
                  "true: no background rewriting, but reads meet ever more runs."),
             row!(self.max_background_compactions, "threads",
-                 "More: keeps up with more writing, for processor time and memory."),
+                 "More: keeps up with faster writes, for processor time and memory."),
             row!(self.value_separation_min, "bytes",
-                 "Less: less is written and random reads are faster, scans are slower."),
+                 "Less: less write amplification and faster random reads, slower scans."),
             row!(self.segment_size, "bytes",
-                 "More: fewer files. Less: smaller steps of garbage collections."),
+                 "More: fewer files. Less: smaller steps of garbage collection."),
             row!(self.value_hints, "", "false: each value has its key beside it."),
             row!(self.adopt_logs as self.adopt_logs.name(),
-                 "`Always`: values are written once in whatever order, and scans take about twice as long."),
+                 "`Always`: values are written once in any order of arrival, and scans take about twice as long."),
             row!(self.max_dead_fraction, "of the segments",
                  "More: less rewriting. Less: less space."),
             row!(self.gc_memory_budget, "bytes",
                  "More: longer reads and writes at a time. Less: less memory."),
             row!(self.gc_io_budget, "bytes a second",
-                 "More: space comes back sooner. Less: less in the way of reads and writes."),
+                 "More: space is reclaimed sooner. Less: less interference with reads and writes."),
             row!(self.map_log, "",
-                 "false: each write is a system call, and a failing disk an error instead of a SIGBUS."),
+                 "false: each write is a system call, and a failing disk is an error instead of a SIGBUS."),
         ]
     }
 }

@@ -1,4 +1,4 @@
-//! How one keyspace is created.
+//! The options with which a keyspace is created.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use crate::key::Comparator;
 use crate::options::Options;
 use crate::settings::{CompactionPreset, Compression, KeyspaceSettings};
 
-/// How a keyspace is created. What is `None` is as the database's [`Options`] say at that moment.
-/// All of it is stored: a keyspace is opened as it was created.
+/// The options with which a keyspace is created. `None` takes the value of the database's
+/// [`Options`]. The database stores them all: a keyspace is opened as it was created.
 ///
 /// # Example
 /// ```
@@ -28,28 +28,28 @@ use crate::settings::{CompactionPreset, Compression, KeyspaceSettings};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct KeyspaceOptions {
-    /// Operator of merges that name none, as `NAME` or `NAME:PARAM`.
+    /// The operator of merges that name none, as `NAME` or `NAME:PARAM`.
     pub merge_operator: Option<String>,
-    /// Order of the keys. One of your own must be in [`Options::comparators`] whenever the database
-    /// is opened again.
+    /// The order of the keys. Every later open must register a comparator of the program's in
+    /// [`Options::comparators`].
     pub comparator: Option<Arc<dyn Comparator>>,
-    /// How blocks are compressed.
+    /// The compression codec of blocks.
     pub compression: Option<Compression>,
     /// Filter bits per key in the last level, at most 64; see [`Options::bloom_bits`].
     pub bloom_bits: Option<u32>,
-    /// Shape of the tree.
+    /// The shape of the tree.
     pub compaction: Option<CompactionPreset>,
     /// Bytes from which a value is separated; see [`Options::value_separation_min`]. `usize::MAX`:
-    /// none is, whatever the database's options say.
+    /// no value is, whatever the database's options say.
     pub value_separation_min: Option<usize>,
 }
 
 impl KeyspaceOptions {
-    /// What is stored of a keyspace that is created with these.
+    /// Returns the settings that the manifest stores of a new keyspace.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming what is out of range; `Unsupported` for a codec that this build
-    /// has not.
+    /// `InvalidArgument`, naming the option that is out of range; `Unsupported` for a codec that
+    /// this build lacks.
     pub(crate) fn settings(&self, database: &Options) -> Result<KeyspaceSettings> {
         let settings = KeyspaceSettings {
             compression: self.compression.unwrap_or(database.compression),
@@ -69,7 +69,7 @@ impl KeyspaceOptions {
 }
 
 impl Options {
-    /// What is stored of the default keyspace.
+    /// Returns the settings that the manifest stores of the default keyspace.
     pub(crate) fn keyspace_settings(&self) -> KeyspaceSettings {
         KeyspaceSettings {
             compression: self.compression,

@@ -1,14 +1,14 @@
-//! How these options divide memory.
+//! How the options divide memory.
 
 use crate::options::Options;
 use crate::settings::memory::{SMALLEST_BUFFER, automatic_count, memtable_bytes, with_order};
 use crate::settings::{MemoryShares, Wanted};
 
-/// Most threads; more than the machine has cores would only get in each other's way.
+/// Most threads that count for memory. More threads than cores would only compete.
 const MAX_THREADS: usize = 9;
 
 impl Options {
-    /// How the memory that these options speak of is divided.
+    /// Returns the shares of memory, of the shared runtime if there is one.
     pub(crate) fn memory_shares(&self) -> MemoryShares {
         match &self.runtime {
             Some(shared) => shared.ledger().shares,
@@ -16,7 +16,7 @@ impl Options {
         }
     }
 
-    /// With write buffers that fit into the memory there is.
+    /// Returns the options with write buffers that fit into their share of memory.
     pub(crate) fn fitted(mut self, shares: &MemoryShares) -> Options {
         let most = shares.write_buffer.max(SMALLEST_BUFFER);
         self.write_buffer_size = self.write_buffer_size.min(most);
@@ -27,7 +27,7 @@ impl Options {
         self
     }
 
-    /// How the memory of a database alone is divided.
+    /// Returns the shares of a database with a runtime of its own.
     pub(crate) fn own_memory_shares(&self) -> MemoryShares {
         let options = self;
         let compactors = match options.disable_auto_compactions {
@@ -54,7 +54,7 @@ impl Options {
         let is_automatic = options.max_write_buffers == 0;
         let memtables = memtable_bytes(size, count, is_automatic);
         let shares = wanted.divide(size, with_order(memtables));
-        // Where buffers share memory, what one does not need the next one gets.
+        // Write buffers that share memory: one may use what another leaves.
         let shared = memtables < size.saturating_mul(count);
         let with_spare = if shared { with_order(size) } else { shares.memtables };
         MemoryShares { with_spare, ..shares }
@@ -91,7 +91,7 @@ mod tests {
         assert!(sum(&shares) <= shares.budget);
     }
 
-    /// As with RocksDB: who asks for a large cache or large write buffers gets them.
+    /// As with RocksDB, a large cache or large write buffers raise the budget.
     #[test]
     fn sizes_that_are_given_raise_an_automatic_budget() {
         let large_cache = shares(|o| o.block_cache_size = 1 << 30);

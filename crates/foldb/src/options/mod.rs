@@ -1,8 +1,8 @@
-//! Settings: plain data, each with its unit, its default and what more or less of it costs.
+//! Options: plain data, each with its unit, its default, and the effect of more and of less.
 //!
-//! [`Options`] is fixed at open; [`WriteOptions`] and [`ReadOptions`](crate::ReadOptions) go with a
-//! call. A [`Profile`]
-//! is a set of options to begin with, and [`Options::explain`] tells what is in effect and why.
+//! A database is opened with [`Options`]. [`WriteOptions`] and [`ReadOptions`](crate::ReadOptions)
+//! go with one call. A [`Profile`] is a set of options to start from. [`Options::explain`] returns
+//! the options in effect and where each value comes from.
 
 mod explain;
 mod keyspace;
@@ -30,7 +30,7 @@ pub use profile::Profile;
 pub(crate) use validate::check_comparator;
 pub use write::WriteOptions;
 
-/// How a database is opened and how it behaves while it is open.
+/// The options with which a database is opened. They hold until it is closed.
 ///
 /// # Example
 /// ```
@@ -45,204 +45,197 @@ pub use write::WriteOptions;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The profile that these options began as ([`Options::profile`]). Default: balanced. Sets
-    /// others; each may be set on top of it. Setting this field alone changes nothing: it only lets
-    /// [`Options::explain`] tell what the profile set.
+    /// The profile that these options started from ([`Options::profile`]). Default: balanced. Sets
+    /// other options; each can be set on top of it. Setting this field alone changes nothing:
+    /// [`Options::explain`] uses it to say which values come from the profile.
     pub profile: Profile,
-    /// Create the database where none is. Default: false. true: a mistyped path becomes an empty
-    /// database. RocksDB: `create_if_missing`.
+    /// Whether an open creates the database if the directory holds none. Default: false. true: a
+    /// mistyped path becomes an empty database. RocksDB: `create_if_missing`.
     pub create_if_missing: bool,
-    /// Fail where a database already is. Default: false. true: a database that is there is never
-    /// written to. RocksDB: `error_if_exists`.
+    /// Whether an open fails if the directory already holds a database. Default: false. true: an
+    /// open never writes to an existing database. RocksDB: `error_if_exists`.
     pub error_if_exists: bool,
-    /// Operator of merges that name none, as `NAME` or `NAME:PARAM` (`uint64add`,
-    /// `stringappend:,`). Default: none, and a database that had one keeps it. Another one than
-    /// last time changes later merges only. (Each stored operand names its own operator.)
-    /// RocksDB: `merge_operator`.
+    /// The operator of merges that name none, as `NAME` or `NAME:PARAM` (`uint64add`,
+    /// `stringappend:,`). Default: none; a database that had one at its last open keeps it. A
+    /// different operator than at the last open affects later merges only. Each stored operand
+    /// names its own operator. RocksDB: `merge_operator`.
     pub merge_operator: Option<String>,
-    /// Operators of your own, found by name beside the built-in ones. Default: none. Each whose
-    /// operands a database holds must be given whenever it is opened.
+    /// Merge operators of the program, found by name beside the built-in ones. Default: none. Every
+    /// open must register each operator whose operands the database holds.
     pub operators: Vec<Arc<dyn MergeOperator>>,
-    /// Open although the database holds operands of operators that nobody gave. Default: false, and
-    /// such an open fails naming the operator. true: keys with operands of an operator that was not
-    /// given fail when they are read. `get_operands` shows them, and flushes and compactions keep
-    /// them untouched.
+    /// Opens even if an operator that stored operands need is not registered. Default: false: such
+    /// an open fails and names the operator. true: a read of a key with operands of an unregistered
+    /// operator fails. `get_operands` shows these operands, and flushes and compactions keep them
+    /// as they are.
     pub allow_unresolved_operators: bool,
-    /// Who is told of flushes, compactions, stalls and failed merges. Default: nobody. Each
-    /// is waited for by the thread that tells it. RocksDB: `listeners`.
+    /// Listeners that receive events: flushes, compactions, stalls, failed merges. Default: none.
+    /// The thread that reports an event waits for each listener. RocksDB: `listeners`.
     pub listeners: Vec<Arc<dyn EventListener>>,
-    /// Order of the keys; fixed when the database is created. Default: the order of the bytes.
-    /// Another order than that of the bytes costs time at each comparison. RocksDB: `comparator`.
+    /// The order of the keys; fixed when the database is created. Default: the order of the bytes.
+    /// Any other order costs time at each comparison. RocksDB: `comparator`.
     pub comparator: Arc<dyn Comparator>,
-    /// Orders of your own that keyspaces have, found by name when the database is opened. The order
-    /// of the bytes and [`Options::comparator`] need not be among them. Default: none. Each that a
-    /// keyspace has must be given whenever the database is opened.
+    /// Orders that keyspaces of the database use, found by name at the open. The byte order and
+    /// [`Options::comparator`] need not be listed. Default: none. Every open must register the
+    /// comparator of each keyspace.
     pub comparators: Vec<Arc<dyn Comparator>>,
 
-    /// Bytes of the memtables being filled, of all keyspaces together and indexes included, at
-    /// which they are sealed and flushed at the latest. Default: 64 MiB. More: fewer, larger
-    /// flushes, less write amplification, longer recovery. Less: less memory.
-    /// RocksDB: `write_buffer_size`.
+    /// Bytes of the memtables being filled at which they are sealed and flushed at the latest: all
+    /// keyspaces together, indexes included. Default: 64 MiB. More: fewer, larger flushes, less
+    /// write amplification, longer recovery. Less: less memory. RocksDB: `write_buffer_size`.
     pub write_buffer_size: usize,
-    /// Write buffers that may exist at once, the one being filled included; writes wait beyond it.
-    /// Default: 0, which is as many as fit in 64 MiB, at least 2 and at most 17 (half of them,
-    /// sealed, are flushed together). Two that are automatic and larger than 32 MiB do not have to
-    /// fit whole: they take one and a half together, and one that fills as fast as it could be
-    /// flushed is sealed early, at half its size or more. More: absorbs bursts. Less: less memory.
-    /// RocksDB: `max_write_buffer_number`.
+    /// Write buffers that may exist at once, the one being filled included. Writes stall beyond it.
+    /// Default: 0, which means as many as fit in 64 MiB, at least 2 and at most 17. Half of them,
+    /// sealed, are flushed together. Two automatic buffers above 32 MiB share the size of one and a
+    /// half: a buffer that fills as fast as flushes drain it is sealed early, at half its size or
+    /// more. More: absorbs bursts. Less: less memory. RocksDB: `max_write_buffer_number`.
     pub max_write_buffers: usize,
-    /// Bytes of log, of all keyspaces together, after which the oldest memtables are flushed even
-    /// if they are not full.
-    /// Default: 0, which is four write buffers, at least 64 MiB. More: fewer flushes of hot keys.
-    /// Less: shorter recovery, less space. RocksDB: `max_total_wal_size`.
+    /// Bytes of log after which the oldest memtables are flushed even if they are not full: all
+    /// keyspaces together. Default: 0, which means four write buffers, at least 64 MiB. More: fewer
+    /// flushes of hot keys. Less: shorter recovery, less space. RocksDB: `max_total_wal_size`.
     pub wal_limit: u64,
 
-    /// What memtables, block cache, indexes and filters of open tables, and the buffers of flushes
-    /// and compactions take together, in bytes; [`crate::Db::memory`] itemises it. Default: 0,
-    /// which is 256 MiB, or more where the write buffers, the cache or
-    /// [`Options::compaction_memory_budget`] are set so large that they need it. A budget that is
-    /// set (at least 8 MiB) wins over them: at most half is for write buffers, which shrink to fit,
-    /// as does the cache. Open tables get what the others leave, and the least recently used are
-    /// closed when it is not enough. More: fewer tables opened again. Less: less memory. Opening
-    /// one again reads its index and filter, about 2 % of it. What readers pin of flushed memtables
-    /// may exceed it. RocksDB: none; its indexes and filters are unbounded unless
+    /// Bytes of memory for memtables, block cache, indexes and filters of open tables, and the
+    /// buffers of flushes and compactions, all together. [`crate::Db::memory`] itemises it.
+    /// Default: 0, which means 256 MiB, or more if the write buffers, the cache or
+    /// [`Options::compaction_memory_budget`] are set to sizes that need it. A given budget (at
+    /// least 8 MiB) wins over these sizes. Write buffers then shrink to at most half of it, and the
+    /// cache shrinks to fit. Open tables get the rest; if it is not enough, the least recently used
+    /// tables are closed. More: fewer tables opened again. Less: less memory. Opening a table again
+    /// reads its index and filter, about 2 % of its bytes. Flushed memtables that readers pin may
+    /// exceed the budget. RocksDB: none; its indexes and filters are unbounded unless
     /// `cache_index_and_filter_blocks` is set.
     pub memory_budget: usize,
-    /// What flushes and compactions may take of it, all threads together, in bytes. Default: 0, an
-    /// eighth of the budget, at most 16 MiB a thread. More: larger tables of small records, longer
-    /// read-ahead of each of many inputs. Less: less memory. RocksDB: none.
+    /// Bytes of the memory budget for flushes and compactions, all threads together. Default: 0,
+    /// which means an eighth of the budget, at most 16 MiB a thread. More: larger tables of small
+    /// records, longer read-ahead of each of many inputs. Less: less memory. RocksDB: none.
     pub compaction_memory_budget: usize,
-    /// Threads, block cache, table handles and memory that several databases share. Databases that
-    /// share one keep to its threads, cache, table handles and memory together. What it was made
-    /// with takes the place of [`Options::memory_budget`], [`Options::block_cache_size`],
-    /// [`Options::compaction_memory_budget`], [`Options::max_open_files`] and the threads of
-    /// [`Options::env`]; a write buffer takes at most a quarter of its budget. Default: none, and
-    /// the database has all of its own. RocksDB: a shared `Env`, `Cache` and `WriteBufferManager`.
+    /// A runtime that several databases share. Databases that share one keep to its threads, cache,
+    /// table handles and memory together. Its settings replace [`Options::memory_budget`],
+    /// [`Options::block_cache_size`], [`Options::compaction_memory_budget`],
+    /// [`Options::max_open_files`] and the threads of [`Options::env`]. A write buffer takes at
+    /// most a quarter of its budget. Default: none: the database has a runtime of its own. RocksDB:
+    /// a shared `Env`, `Cache` and `WriteBufferManager`.
     pub runtime: Option<Runtime>,
     /// Bytes of cached blocks, uncompressed. Default: 32 MiB; 0: no cache. More: fewer blocks are
-    /// read and decompressed again. Less: less memory. What the cache does not hold the operating
-    /// system's page cache often does, compressed. RocksDB: `block_cache`.
+    /// read and decompressed again. Less: less memory. The operating system's page cache often
+    /// holds the compressed blocks that this cache does not. RocksDB: `block_cache`.
     pub block_cache_size: usize,
     /// Uncompressed bytes of a block, the unit of the index. Default: 4096. More: smaller index.
     /// Less: a little less to decode. Blocks above 4 KiB are read in parts of about 4 KiB, so a
     /// point read does not pay for a large block. RocksDB: `block_size`.
     pub block_size: usize,
-    /// Filter bits per key in the last level; smaller levels above get more, so that all of them
-    /// together answer "maybe" wrongly for about 1 % of missing keys. 0 turns filters off.
-    /// Default: 10. More: fewer tables read in vain for keys they do not have. Less: less memory.
-    /// RocksDB: `filter_policy`.
+    /// Filter bits per key in the last level; 0 turns filters off. Default: 10. Smaller levels
+    /// above get more bits, so that all filters together pass about 1 % of missing keys. More:
+    /// fewer reads of tables that do not have the key. Less: less memory. RocksDB: `filter_policy`.
     pub bloom_bits: u32,
-    /// How blocks are compressed. Default: LZ4. None: faster, larger. Zstd: smaller, slower. Blocks
-    /// that hardly shrink are stored as they are. RocksDB: `compression`.
+    /// The compression codec of blocks. Default: LZ4. None: faster, larger. Zstd: smaller, slower.
+    /// A block that hardly shrinks is stored uncompressed. RocksDB: `compression`.
     ///
-    /// This, [`Options::bloom_bits`] and [`Options::compaction`] are those of the default keyspace,
-    /// and of keyspaces created without their own.
+    /// This option, [`Options::bloom_bits`] and [`Options::compaction`] apply to the default
+    /// keyspace, and to each keyspace that is created without its own.
     pub compression: Compression,
-    /// Levels above this one are not compressed. Default: 0, all are. More: cheaper flushes and
-    /// small compactions. Less: less space.
-    /// RocksDB: `min_level_to_compress`.
+    /// The first level whose tables are compressed. Default: 0, which means all levels. More:
+    /// cheaper flushes and small compactions. Less: less space. RocksDB: `min_level_to_compress`.
     pub min_level_to_compress: usize,
-    /// Bytes of a table before the next is begun. Default: 0, which is one write buffer, at least
-    /// 8 MiB and at most 64 MiB. More: fewer files. Less: smaller slices of background work.
-    /// RocksDB: `target_file_size_base`.
+    /// Bytes of a table after which the next one begins. Default: 0, which means one write buffer,
+    /// at least 8 MiB and at most 64 MiB. More: fewer files. Less: smaller slices of background
+    /// work. RocksDB: `target_file_size_base`.
     pub target_file_size: u64,
-    /// Tables held open at once. Default: 1000. More: fewer are opened again. Less: less memory for
-    /// indexes and filters, fewer file handles. RocksDB: `max_open_files`.
+    /// Tables that are open at once, at most. Default: 1000. More: fewer tables opened again. Less:
+    /// less memory for indexes and filters, fewer file handles. RocksDB: `max_open_files`.
     pub max_open_files: usize,
 
-    /// Shape of the tree. Default: lazy leveled. Leveled: shortest reads, most writing. Tiered:
-    /// least writing, longest reads, most space. Lazy leveled: between them. RocksDB:
-    /// `compaction_style`.
+    /// The shape of the tree. Default: lazy leveled, which lies between the others. Leveled:
+    /// shortest reads, most write amplification. Tiered: least write amplification, longest reads,
+    /// most space. RocksDB: `compaction_style`.
     pub compaction: CompactionPreset,
     /// Number of levels, 2 to 32. Default: 7. More: room for a larger tree. Less: fewer runs before
-    /// the last level. A tree that has more keeps them. RocksDB: `num_levels`.
+    /// the last level. A tree that has more levels keeps them. RocksDB: `num_levels`.
     pub num_levels: usize,
-    /// Runs that gather in an inner tier before they are merged into one (lazy leveled, tiered).
-    /// Default: 4. More: less writing, more runs to read. Less: shorter reads, more writing.
-    /// RocksDB: universal's `min_merge_width`.
+    /// Runs that gather in an inner tier before a compaction merges them into one (lazy leveled,
+    /// tiered). Default: 4. More: less write amplification, more runs to read. Less: shorter reads,
+    /// more write amplification. RocksDB: universal's `min_merge_width`.
     pub tier_fan_in: usize,
-    /// Bytes above the last level, as a fraction of its own, that make lazy leveled merge the
-    /// ripest slice into it. Default: 0.25. More: less writing. Less: less space and shorter reads.
-    /// RocksDB: universal's `max_size_amplification_percent`.
+    /// Bytes above the last level, as a fraction of the last level's, at which lazy leveled merges
+    /// the ripest slice into it. Default: 0.25. More: less write amplification. Less: less space
+    /// and shorter reads. RocksDB: universal's `max_size_amplification_percent`.
     pub staging_ratio: f64,
-    /// Flushed runs in level 0 that start a compaction. Default: 4. More: less writing, more runs
-    /// to read. Less: shorter reads, more writing.
-    /// RocksDB: `level0_file_num_compaction_trigger`.
+    /// Flushed runs in level 0 that start a compaction. Default: 4. More: less write amplification,
+    /// more runs to read. Less: shorter reads, more write amplification. RocksDB:
+    /// `level0_file_num_compaction_trigger`.
     pub level0_compaction_trigger: usize,
-    /// Runs in level 0 from which writes are slowed, the more the closer they come to
+    /// Runs in level 0 at which writes slow down. They slow down more as level 0 nears
     /// `level0_stop_trigger`. Default: 20. More: longer bursts at full speed, longer reads after
-    /// them. Less: writes give way earlier.
-    /// RocksDB: `level0_slowdown_writes_trigger`.
+    /// them. Less: writes slow down earlier. RocksDB: `level0_slowdown_writes_trigger`.
     pub level0_slowdown_trigger: usize,
-    /// Runs in level 0 at which writes wait for a compaction. Default: 36. More: writes wait later,
-    /// reads meet more runs until then. Less: a firmer bound on reads.
-    /// RocksDB: `level0_stop_writes_trigger`.
+    /// Runs in level 0 at which writes stall until a compaction has made room. Default: 36. More:
+    /// writes stall later, reads meet more runs until then. Less: a firmer bound on reads. RocksDB:
+    /// `level0_stop_writes_trigger`.
     pub level0_stop_trigger: usize,
     /// Bytes of level 1 (leveled; the other shapes do not use it). Default: 256 MiB. More: fewer
-    /// levels, and more rewritten at each merge into level 1. Less: the reverse.
-    /// RocksDB: `max_bytes_for_level_base`.
+    /// levels, and more rewritten at each compaction into level 1. Less: the reverse. RocksDB:
+    /// `max_bytes_for_level_base`.
     pub max_bytes_for_level_base: u64,
-    /// How much larger each next level may be (leveled; the other shapes do not use it). Default:
-    /// 10. More: fewer levels to read and less space, more rewriting in each. Less: the reverse.
-    /// RocksDB: `max_bytes_for_level_multiplier`.
+    /// The size of a level divided by the size of the one above (leveled; the other shapes do not
+    /// use it). Default: 10. More: fewer levels to read and less space, more rewriting in each.
+    /// Less: the reverse. RocksDB: `max_bytes_for_level_multiplier`.
     pub max_bytes_for_level_multiplier: f64,
-    /// Runs over one key above which a database that nobody writes to merges its upper runs, so
-    /// that reads meet fewer. Default: 0, never. Less, but not 0: shorter reads after a pause, more
-    /// writing.
-    /// RocksDB: none.
+    /// Runs over one key above which an idle database compacts its upper runs, so that reads meet
+    /// fewer. Default: 0, which means never. Less, but not 0: shorter reads after a pause, more
+    /// write amplification. RocksDB: none.
     pub idle_runs: usize,
-    /// Flush, but never compact, until asked. Default: false. true: no background rewriting, but
-    /// reads meet ever more runs.
-    /// RocksDB: `disable_auto_compactions`.
+    /// Whether the background only flushes, and compacts only when the program asks. Default:
+    /// false. true: no background rewriting, but reads meet ever more runs. RocksDB:
+    /// `disable_auto_compactions`.
     pub disable_auto_compactions: bool,
-    /// Threads that compact this database at once, beside the one that is left to flush.
-    /// Default: 1. More: keeps up with more writing, for processor time and memory.
-    /// RocksDB: `max_background_compactions`.
+    /// Threads that compact this database at once, beside one that is kept for flushes. Default: 1.
+    /// More: keeps up with faster writes, for processor time and memory. RocksDB:
+    /// `max_background_compactions`.
     pub max_background_compactions: usize,
 
-    /// Bytes from which a value is separated: written to a value segment once and left there, while
-    /// the tree moves its address. Default: none, values stay in the tree. Less: less is written
-    /// and random reads are faster, scans are slower. `docs/experiments/value-segments.md` has both
-    /// by size: from 1024 bytes on, values that are looked up rather than scanned gain, for up to
-    /// `max_dead_fraction` more space. Where the log holds almost nothing else it becomes the
-    /// segment, and they are written no second time ([`Options::adopt_logs`]). RocksDB:
-    /// `enable_blob_files`, `min_blob_size`.
+    /// Bytes from which a value is separated: it is written once, to a value segment, and the tree
+    /// moves only its address. Default: none: values stay in the tree. Less: less write
+    /// amplification and faster random reads, slower scans. `docs/experiments/value-segments.md`
+    /// measures both by value size. From 1024 bytes on, values that are looked up rather than
+    /// scanned gain, for up to `max_dead_fraction` more space. A log of almost nothing but such
+    /// values becomes the segment itself, so they are not written twice ([`Options::adopt_logs`]).
+    /// RocksDB: `enable_blob_files`, `min_blob_size`.
     pub value_separation_min: Option<usize>,
-    /// Bytes of a value segment file, which grows over as many flushes as it takes. Default: 64
-    /// MiB. More: fewer files. Less: smaller steps of garbage collections. RocksDB:
+    /// Bytes of a value segment file. Many flushes append to one file until it is full. Default: 64
+    /// MiB. More: fewer files. Less: smaller steps of garbage collection. RocksDB:
     /// `blob_file_size`.
     pub segment_size: u64,
-    /// Whether value segments end with the keys of their values, so that a repair need not read the
+    /// Whether a value segment ends with the keys of its values, so that a repair need not read the
     /// values. Default: true. false: each value has its key beside it. RocksDB: none.
     pub value_hints: bool,
-    /// Which logs of almost nothing but separated values become value segments as they are, instead
-    /// of having the values copied into one by the flush. Default: [`LogAdoption::InKeyOrder`].
-    /// `Always`: values are written once in whatever order, and scans take about twice as long. It
-    /// needs logs of a quarter of `segment_size` and more, and a file system with hard links; else
-    /// values are copied. RocksDB: none.
+    /// Which logs become value segments instead of having the flush copy their values. Only logs of
+    /// almost nothing but separated values qualify. Default: [`LogAdoption::InKeyOrder`]. `Always`:
+    /// values are written once in any order of arrival, and scans take about twice as long.
+    /// Adoption needs logs of at least a quarter of `segment_size`, and a file system with hard
+    /// links; otherwise values are copied. RocksDB: none.
     pub adopt_logs: LogAdoption,
-    /// Largest part of the bytes in value segments that may be dead, as a fraction. Beyond it the
-    /// background rewrites segments without their dead values. Default: 0.25; 1: never, until
-    /// [`crate::Db::collect_garbage`] is called. More: less rewriting. Less: less space. RocksDB:
-    /// `blob_garbage_collection_force_threshold`.
+    /// The largest fraction of the bytes in value segments that may be dead. Beyond it the
+    /// background rewrites segments without their dead values. Default: 0.25; 1: only
+    /// [`crate::Db::collect_garbage`] reclaims space. More: less rewriting. Less: less space.
+    /// RocksDB: `blob_garbage_collection_force_threshold`.
     pub max_dead_fraction: f64,
     /// Bytes of memory that garbage collection of value segments may take for lookups, buffers and
     /// hints. Default: 64 MiB. More: longer reads and writes at a time. Less: less memory. RocksDB:
     /// none.
     pub gc_memory_budget: usize,
-    /// Most bytes per second that garbage collection of value segments reads and writes in the
-    /// background. Default: 0, unlimited. More: space comes back sooner. Less: less in the way of
-    /// reads and writes. RocksDB: `rate_limiter`.
+    /// Bytes per second that garbage collection of value segments may read and write in the
+    /// background. Default: 0, which means no limit. More: space is reclaimed sooner. Less: less
+    /// interference with reads and writes. RocksDB: `rate_limiter`.
     pub gc_io_budget: u64,
 
-    /// Whether logs are written through a mapping, where the file system keeps the blocks that it
-    /// reserves (ext4, tmpfs): appending a small record costs no system call then. Elsewhere, and
-    /// where mapping fails, logs are written by calls; [`crate::Stats::log_is_mapped`] tells.
-    /// Default: true. false: each write is a system call, and a failing disk an error instead of a
-    /// SIGBUS. RocksDB: `allow_mmap_writes`.
+    /// Whether logs are written through a memory mapping. Appending a small record then costs no
+    /// system call. It works on file systems that keep the blocks they reserve (ext4, tmpfs).
+    /// Elsewhere, and if mapping fails, logs are written by calls; [`crate::Stats::log_is_mapped`]
+    /// says which. Default: true. false: each write is a system call, and a failing disk is an
+    /// error instead of a SIGBUS. RocksDB: `allow_mmap_writes`.
     pub map_log: bool,
 
-    /// Files, clock and threads. Default: the machine's.
+    /// Files, clock and threads. Default: those of the operating system.
     pub env: Env,
 }
 
@@ -297,9 +290,9 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Adds a merge operator of your own, and makes it the operator of merges that name none. Where
-    /// operators share a name, those without a parameter in [`Options::merge_operator`] mean the
-    /// first.
+    /// Registers a merge operator and makes it the operator of merges that name none.
+    /// [`Options::merge_operator`] without a parameter means the first registered operator of that
+    /// name.
     ///
     /// # Example
     /// ```

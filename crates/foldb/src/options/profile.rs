@@ -1,7 +1,7 @@
-//! Ready-made settings for what people want most often, chosen by name.
+//! Ready-made options for common needs, chosen by name.
 //!
-//! A profile is where options begin; each may be set on top of it. [`Options::profile`] remembers
-//! which one it was, for [`Options::explain`] only.
+//! A profile is a starting point; each option can be set on top of it. [`Options::profile`] records
+//! the profile for [`Options::explain`] only.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::options::Options;
 
-/// Where options begin.
+/// A named set of options to start from.
 ///
 /// | | memtables, at most | block cache | tree |
 /// | --- | --- | --- | --- |
@@ -17,7 +17,7 @@ use crate::options::Options;
 /// | `write_heavy` | 3 of 128 MiB | 32 MiB | lazy leveled with wider tiers, two compactors |
 /// | `small_memory` | 4 of 2 MiB | 2 MiB | lazy leveled with smaller tables and indexes |
 ///
-/// `docs/experiments/profiles.md` has what they measured.
+/// `docs/experiments/profiles.md` has their measurements.
 ///
 /// # Example
 /// ```
@@ -31,20 +31,22 @@ use crate::options::Options;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Profile {
-    /// The defaults: a memtable or two of 64 MiB, and reads that meet few runs.
+    /// The defaults: one or two memtables of 64 MiB, and reads that meet few runs.
     #[default]
     Balanced,
-    /// Most writes a second and least write amplification, for memory, space and longer reads.
+    /// The highest write throughput and the lowest write amplification, for memory, space and
+    /// longer reads.
     WriteHeavy,
-    /// A database in some 30 MiB and a byte a key, for more write amplification and slower reads.
+    /// A database in about 30 MiB and one byte a key, for more write amplification and slower
+    /// reads.
     SmallMemory,
 }
 
 impl Profile {
-    /// All of them.
+    /// All profiles.
     pub const ALL: [Profile; 3] = [Profile::Balanced, Profile::WriteHeavy, Profile::SmallMemory];
 
-    /// Its name: `balanced`, `write_heavy` or `small_memory`.
+    /// Returns the name: `balanced`, `write_heavy` or `small_memory`.
     pub fn name(self) -> &'static str {
         match self {
             Profile::Balanced => "balanced",
@@ -68,13 +70,13 @@ impl FromStr for Profile {
     fn from_str(name: &str) -> Result<Profile> {
         Profile::ALL.into_iter().find(|profile| profile.name() == name).ok_or_else(|| {
             let names = Profile::ALL.map(Profile::name).join(", ");
-            Error::invalid_argument(format!("there is no profile '{name}', only {names}"))
+            Error::invalid_argument(format!("unknown profile '{name}': expected one of {names}"))
         })
     }
 }
 
 impl Options {
-    /// The options of a profile.
+    /// Returns the options of a profile.
     pub fn profile(profile: Profile) -> Options {
         match profile {
             Profile::Balanced => Options::balanced(),
@@ -83,25 +85,25 @@ impl Options {
         }
     }
 
-    /// The defaults, under the name of their [`Profile`].
+    /// Returns the defaults, which are those of [`Profile::Balanced`].
     pub fn balanced() -> Options {
         Options::default()
     }
 
-    /// Options of [`Profile::WriteHeavy`].
+    /// Returns the options of [`Profile::WriteHeavy`].
     pub fn write_heavy() -> Options {
         Options {
             profile: Profile::WriteHeavy,
-            // A hot key is folded once a memtable: twice the memtable is nearly half the records
-            // out of it. A third one takes bursts while one is flushed.
+            // The memtable folds a hot key into one record, so a memtable of twice the size flushes
+            // nearly half the records. A third memtable takes bursts during a flush.
             write_buffer_size: 128 << 20,
             max_write_buffers: 3,
-            // The log may keep all of them.
+            // The log may hold the writes of all memtables.
             wal_limit: 512 << 20,
-            // Each level of runs is rewritten less often, for more runs to read.
+            // Each tier is rewritten less often, for more runs to read.
             tier_fan_in: 8,
             level0_compaction_trigger: 8,
-            // As much as half the last level may be out of date above it, before it is rewritten.
+            // The levels above the last may reach half its size before they are merged into it.
             staging_ratio: 0.5,
             level0_slowdown_trigger: 40,
             level0_stop_trigger: 64,
@@ -110,21 +112,22 @@ impl Options {
         }
     }
 
-    /// Options of [`Profile::SmallMemory`].
+    /// Returns the options of [`Profile::SmallMemory`].
     pub fn small_memory() -> Options {
         Options {
             profile: Profile::SmallMemory,
             write_buffer_size: 2 << 20,
-            // Two are flushed together while the writer fills two.
+            // A flush takes two while the writer fills two.
             max_write_buffers: 4,
-            // Recovery takes as much memory as the log has records.
+            // Recovery takes memory for each record of the log.
             wal_limit: 16 << 20,
             block_cache_size: 2 << 20,
-            // A quarter of the index entries; a point read still reads about 4 KiB.
+            // A quarter of the index entries of 4 KiB blocks; a point read still reads about 4 KiB.
             block_size: 16 << 10,
             bloom_bits: 8,
-            // A table that is written keeps eight bytes a key for its filter. Fewer open tables
-            // would take more memory, not less: what is opened again and again leaves holes.
+            // The writer of a table keeps eight bytes per key for its filter, so small tables take
+            // less. A smaller `max_open_files` would take more memory: tables opened again and
+            // again fragment the heap.
             target_file_size: 2 << 20,
             max_open_files: 512,
             ..Options::default()

@@ -1,12 +1,13 @@
-//! From what a user said to what the engine works by: the one place where defaults that depend on
-//! other options are worked out.
+//! Makes the settings that the engine works with from the options that the user set. Every default
+//! that depends on other options is computed here.
 
 use crate::options::Options;
 use crate::settings::memory::{automatic_count, memtable_bytes};
 use crate::settings::{SegmentSettings, Settings, TreeSettings, WriteBuffers};
 
 impl Options {
-    /// The settings that follow from these options, which were fitted into the memory there is.
+    /// Returns the settings that follow from these options. The options were fitted into the memory
+    /// there is before.
     pub(crate) fn resolve(&self) -> Settings {
         Settings {
             write_buffers: self.write_buffers(),

@@ -1,4 +1,4 @@
-//! Options: what is refused, and what follows from what is left automatic.
+//! Options: rejected values, and the numbers of automatic options.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn the_defaults_are_valid() {
     Options::default().validate().unwrap();
 }
 
-/// Each bound, from both sides: the option that is refused is named, with its value.
+/// Each bound, from both sides: the error names the option and its value.
 #[test]
 fn what_is_out_of_range_is_refused_by_name() {
     type Set = fn(&mut Options);
@@ -92,11 +92,11 @@ fn profiles_are_valid_and_found_by_their_names() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert_eq!(
         error.to_string(),
-        "there is no profile 'balance', only balanced, write_heavy, small_memory"
+        "unknown profile 'balance': expected one of balanced, write_heavy, small_memory"
     );
 }
 
-/// What memtables, cache and the blocks of background work may take together.
+/// Memtables, block cache and background blocks together stay small.
 #[test]
 fn small_memory_is_small() {
     let options = Options::small_memory();
@@ -122,7 +122,7 @@ fn options_tell_where_they_come_from() {
     // Set back to the default, against the profile.
     let options = Options { block_size: 4096, ..Options::small_memory() };
     assert_eq!(explained(&options, "block_size"), ("4096".to_owned(), OptionSource::Given));
-    // Automatic: what follows, and not 0.
+    // An automatic option has its computed number, not 0.
     let options = Options::default();
     assert_eq!(explained(&options, "max_write_buffers"), ("2".to_owned(), OptionSource::Derived));
     let given = with(|o| o.max_write_buffers = 3);
@@ -136,7 +136,7 @@ fn options_tell_where_they_come_from() {
     );
 }
 
-/// Name and documentation of each field of `Options`.
+/// Returns the name and the documentation of each field of `Options`.
 fn documented_fields() -> Vec<(String, String)> {
     let source = include_str!("mod.rs");
     let body =
@@ -153,7 +153,7 @@ fn documented_fields() -> Vec<(String, String)> {
     fields
 }
 
-/// Each option but the environment is explained, with the words of its documentation.
+/// Every option except the environment is explained in the words of its documentation.
 #[test]
 fn every_option_is_explained_and_says_what_it_costs() {
     let explained = Options::default().explain();
@@ -205,7 +205,7 @@ fn automatic_buffers_share_a_budget() {
         assert_eq!(options.resolve().write_buffers.most, buffers, "{size}");
         assert_eq!(options.resolve().write_buffers.flushed_together, together, "{size}");
     }
-    // A writer that waits has filled enough buffers for the flush it waits for.
+    // A stalled writer has filled enough buffers for the flush that it waits for.
     for buffers in 2..40 {
         let options = with(|o| o.max_write_buffers = buffers);
         assert_eq!(options.resolve().write_buffers.most, buffers);
@@ -213,7 +213,7 @@ fn automatic_buffers_share_a_budget() {
     }
 }
 
-/// Small ones fit into 64 MiB whole; the number that is given is what there is room for.
+/// Small automatic buffers fit into 64 MiB whole. A given number of buffers has room for all.
 #[test]
 fn large_automatic_buffers_take_one_and_a_half() {
     for (size, together) in [(2, 34), (16, 64), (32, 64), (40, 64), (48, 72), (64, 96), (256, 384)]
@@ -236,7 +236,8 @@ fn automatic_limits_follow_the_write_buffer() {
     assert_eq!(limits(&|o| (o.wal_limit, o.target_file_size) = (5, 6)), (5, 6));
 }
 
-/// Upper levels get more filter bits, so that their false positives together stay below the last's.
+/// Upper levels get more filter bits, so that their false positives together stay below the last
+/// level's.
 #[test]
 fn filters_above_are_sharper() {
     let settings = Options::default().keyspace_settings();
@@ -246,8 +247,8 @@ fn filters_above_are_sharper() {
     assert_eq!(off.filter_bits(7, 0), 0, "off is off");
 }
 
-/// Options at the ends of their types, and of their ranges, one at a time: each is refused by name
-/// or works. Sums of sizes overflowed in opens that the check had let through.
+/// Options at the ends of their types and ranges, one at a time: each is rejected by name or works.
+/// Sums of sizes once overflowed in opens that the check had accepted.
 #[test]
 fn every_number_is_refused_by_name_or_works() {
     type Set = fn(&mut Options, u64);

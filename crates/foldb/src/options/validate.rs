@@ -1,6 +1,7 @@
-//! Where every option may lie, and which settings make sense together.
+//! The range of every option, and the options that must agree with each other.
 //!
-//! Invariant: whatever passes, no sum or product of sizes overflows, and work makes progress.
+//! Invariant: with options that pass, no sum or product of sizes overflows, and background work
+//! advances.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,17 +20,17 @@ use crate::user_code::guarded;
 
 const WRITE_BUFFER_SIZE: Range = between(4 * KIB, 4 * GIB);
 const MAX_WRITE_BUFFERS: Range = automatic_or(2, 4096);
-/// Below the floor each put would begin a log of its own.
+/// Below the floor each put would begin a new log.
 const WAL_LIMIT: Range = automatic_or(4 * KIB, MOST_BYTES);
 const BLOCK_SIZE: Range = between(256, 64 * MIB);
 const BLOOM_BITS: Range = between(0, 64);
-/// Below the floor each key would be a table of its own.
+/// Below the floor each key would be a table.
 const TARGET_FILE_SIZE: Range = automatic_or(KIB, TIB);
 const GC_IO_BUDGET: Range = automatic_or(4 * KIB, MOST_BYTES);
 
 impl Options {
-    /// Checks that every setting is in its range. Each floor keeps a few thousand writes from
-    /// making as many files; each ceiling keeps sums of sizes within 64 bits.
+    /// Checks that every option is in its range. The floors keep a few thousand writes from making
+    /// as many files. The ceilings keep sums of sizes within 64 bits.
     ///
     /// # Errors
     /// `InvalidArgument`, naming the option, its value and the range; `Unsupported` for
@@ -54,7 +55,7 @@ impl Options {
             return Err(out_of_range("max_bytes_for_level_multiplier", value, &range));
         }
         if self.level0_stop_trigger < self.level0_compaction_trigger {
-            let range = "at least level0_compaction_trigger, or writes would wait for ever";
+            let range = "at least level0_compaction_trigger, or writes would stall for ever";
             return Err(out_of_range("level0_stop_trigger", &self.level0_stop_trigger, range));
         }
         self.compression.check_supported()?;
@@ -64,7 +65,7 @@ impl Options {
             .try_for_each(|comparator| check_comparator(&**comparator))
     }
 
-    /// Every option that is a whole number, and where it may lie.
+    /// Returns every option that is a whole number, with its range.
     pub(super) fn numbers(&self) -> [(&'static str, u64, Range); 22] {
         [
             ("write_buffer_size", number(self.write_buffer_size), WRITE_BUFFER_SIZE),
@@ -104,7 +105,7 @@ impl Options {
             ("segment_size", self.segment_size, between(4 * KIB, 4 * GIB)),
             ("gc_memory_budget", number(self.gc_memory_budget), between(64 * KIB, MOST_MEMORY)),
             ("gc_io_budget", self.gc_io_budget, GC_IO_BUDGET),
-            // A level that no tree has: then none is compressed.
+            // A number above every level: no level is compressed.
             ("min_level_to_compress", number(self.min_level_to_compress), between(0, u64::MAX)),
         ]
     }
@@ -117,7 +118,8 @@ const MOST_TIMES: f64 = 1e6;
 const MAX_NAME: usize = 255;
 
 /// # Errors
-/// `InvalidArgument` for a name that could not be told from another operator's, or that panics.
+/// `InvalidArgument` for a name that another operator has or that is not allowed, and for an
+/// operator that panics.
 fn check_operators(operators: &[Arc<dyn MergeOperator>]) -> Result<()> {
     let mut known = BTreeSet::new();
     for operator in operators {
@@ -147,7 +149,7 @@ fn check_operator_name(name: &str) -> Result<()> {
     let refuse = |why: &str| {
         let shown = name.chars().take(80).collect::<String>();
         Err(Error::invalid_argument(format!(
-            "'{}' is no name for an operator of Options::operators: {why}",
+            "'{}' is not a valid operator name in Options::operators: {why}",
             shown.escape_debug()
         )))
     };
@@ -156,26 +158,27 @@ fn check_operator_name(name: &str) -> Result<()> {
     }
     if builtin(name).is_some() {
         return refuse(
-            "it is that of a built-in operator, which need not be given; for another one use a \
-             name with a dot, such as 'app.counter'",
+            "a built-in operator has this name, and needs no registration; for another operator \
+             use a name with a dot, such as 'app.counter'",
         );
     }
     if name.contains(':') {
-        return refuse("behind a colon stands an operator's parameter; leave the colon out");
+        return refuse("a colon separates a name from its parameter; leave the colon out");
     }
     if !name.contains('.') {
         return refuse(
-            "names without a dot are those of built-in operators; use one such as 'app.counter'",
+            "names without a dot are kept for built-in operators; use one such as 'app.counter'",
         );
     }
     if name.len() > MAX_NAME || name.chars().any(char::is_control) {
-        return refuse("it must have 255 bytes at most and no control characters");
+        return refuse("a name has at most 255 bytes and no control characters");
     }
     Ok(())
 }
 
 /// # Errors
-/// `InvalidArgument` for an order in which different bytes are equal, and for a name that is none.
+/// `InvalidArgument` for an order in which different bytes are equal, for a name that is not
+/// allowed, and for a comparator that panics.
 pub(crate) fn check_comparator(comparator: &dyn Comparator) -> Result<()> {
     let asked = guarded(|| {
         let (bytewise, equality) = (comparator.bytewise_order(), comparator.bytewise_equality());
@@ -188,7 +191,7 @@ pub(crate) fn check_comparator(comparator: &dyn Comparator) -> Result<()> {
     })?;
     if !equality {
         return Err(Error::invalid_argument(format!(
-            "comparator '{name}' calls different bytes equal, which foldb does not support yet: \
+            "comparator '{name}' treats different bytes as equal, which foldb does not support: \
              give it bytewise_equality, or make equal keys the same bytes before writing them"
         )));
     }
@@ -201,7 +204,7 @@ pub(crate) fn check_comparator(comparator: &dyn Comparator) -> Result<()> {
     }
     if name == BytewiseComparator.name() && !bytewise {
         return Err(Error::invalid_argument(format!(
-            "'{name}' is the name of the built-in order of the bytes: give the comparator another"
+            "'{name}' is the name of the built-in byte order: give the comparator another name"
         )));
     }
     Ok(())

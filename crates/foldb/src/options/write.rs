@@ -1,12 +1,12 @@
-//! Settings that go with one write.
+//! Options of one write.
 
 use std::time::Duration;
 
-/// How one write behaves, and what its return means.
+/// Options of one write, and the guarantee that its return gives.
 ///
-/// A returned write is in the hands of the operating system: a killed process loses nothing of
-/// it. Power loss may take an unsynced tail of the writes, always the newest ones, in commit order:
-/// what survives is a prefix of the writes.
+/// A write returns once the operating system has it: a killed process loses nothing of it. Power
+/// loss may take an unsynced tail of the writes. These are always the newest ones in commit order,
+/// so a prefix of the writes survives.
 ///
 /// # Example
 /// ```no_run
@@ -19,18 +19,19 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOptions {
-    /// Return only when this write, and all before it, are on the medium (`fdatasync`).
+    /// Return only when this write, and every earlier one, is on the medium (`fdatasync`). Default:
+    /// false.
     pub sync: bool,
-    /// Do not log: the write is lost if the process or the machine stops before its memtable is
-    /// flushed. Closing the database flushes it.
+    /// Do not log. The write is lost if the process or the machine stops before its memtable is
+    /// flushed. Closing the database flushes it. Default: false.
     pub disable_wal: bool,
-    /// Longest time to wait before the write is begun: for the write buffer to be flushed, for
-    /// level 0 to be compacted, or while writes are slowed because compaction is behind. What would
-    /// take longer answers [`crate::ErrorKind::Busy`] and writes nothing. Zero: never wait.
-    /// Default: none, wait as long as it takes.
+    /// Longest time to wait before the write begins: for a flush of the write buffer, for a
+    /// compaction of level 0, or while compaction is behind and writes are slowed. A write that
+    /// would wait longer fails with [`crate::ErrorKind::Busy`] and writes nothing. Zero: never
+    /// wait. Default: none: wait as long as it takes.
     ///
-    /// Not part of it: other writes whose turn it is (well below a millisecond), and with `sync`
-    /// the sync, during which the write has happened already.
+    /// The deadline does not cover the turns of other writers (well below a millisecond). With
+    /// `sync` it does not cover the sync: the write has already happened then.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();

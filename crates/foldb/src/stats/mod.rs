@@ -1,4 +1,4 @@
-//! What the engine did and what shape it is in.
+//! Statistics: what the engine did, and the shape of its trees.
 
 mod prometheus;
 mod report;
@@ -7,8 +7,8 @@ pub use report::ReadReport;
 
 use crate::memory::MemoryUsage;
 
-/// Figures of a database, cumulative over all its opens. Counts since the last manifest edit may
-/// be lost at a crash. All sizes are bytes.
+/// Statistics of a database, cumulative over all its opens. A crash may lose the counts since the
+/// last manifest edit. All sizes are bytes.
 ///
 /// # Example
 /// ```
@@ -31,90 +31,88 @@ pub struct Stats {
     pub range_deletes: u64,
     /// Merges accepted: operands in.
     pub merges: u64,
-    /// Keys and values accepted.
+    /// Bytes of keys and values accepted.
     pub bytes_user: u64,
-    /// Written to the log, framing included.
+    /// Bytes written to the log, framing included.
     pub bytes_log: u64,
-    /// Written to tables by flushes.
+    /// Bytes that flushes wrote to tables.
     pub bytes_flush: u64,
-    /// Written to tables by compactions.
+    /// Bytes that compactions wrote to tables.
     pub bytes_compaction: u64,
-    /// Read from tables by compactions.
+    /// Bytes that compactions read from tables.
     pub bytes_compaction_read: u64,
-    /// Written to the manifest.
+    /// Bytes written to the manifest.
     pub bytes_manifest: u64,
-    /// Written to value segments by flushes and compactions.
+    /// Bytes that flushes and compactions wrote to value segments.
     pub bytes_segments: u64,
-    /// Values in logs that became value segments as they are: not written again.
+    /// Bytes of values in logs that became value segments. They were not written again.
     pub bytes_adopted: u64,
-    /// Written to value segments by garbage collections.
+    /// Bytes that garbage collection wrote to value segments.
     pub bytes_gc_written: u64,
-    /// Read from value segments by garbage collections.
+    /// Bytes that garbage collection read from value segments.
     pub bytes_gc_read: u64,
     /// Garbage collections installed; one may rewrite several segment files.
     pub garbage_collections: u64,
-    /// Bytes of segment files that garbage collections gave back.
+    /// Bytes of segment files that garbage collection reclaimed.
     pub bytes_reclaimed: u64,
     /// Memtables flushed.
     pub flushes: u64,
     /// Compaction jobs finished; one may have many slices.
     pub compactions: u64,
-    /// Slices installed.
+    /// Compaction slices installed.
     pub compaction_slices: u64,
     /// Tables moved down a level without rewriting.
     pub trivial_moves: u64,
-    /// Records that went into flushes.
+    /// Records that flushes read.
     pub flush_records_in: u64,
     /// Records that flushes wrote, after folding.
     pub flush_records_out: u64,
-    /// Records that went into compactions.
+    /// Records that compactions read.
     pub compaction_records_in: u64,
     /// Records that compactions wrote, after folding.
     pub compaction_records_out: u64,
-    /// Keys whose merge failed, each time one was met.
+    /// Failed merges of keys, counted each time the engine meets one.
     pub failed_merges: u64,
-    /// Microseconds writers waited for flushes or compactions, those that waited at once each
-    /// counted.
+    /// Microseconds that writers were stalled. Writers that wait at the same time each count.
     pub stall_micros: u64,
     /// Blocks found in the cache.
     pub block_cache_hits: u64,
     /// Blocks read and decoded.
     pub block_cache_misses: u64,
-    /// Table probes that a filter answered with "not here".
+    /// Table lookups that a filter ruled out.
     pub filter_negatives: u64,
-    /// Bytes that the open found behind the ends of manifest and logs, and left out: see
+    /// Bytes that the open found behind the ends of manifest and logs and dropped: see
     /// [`crate::DroppedTail`].
     pub dropped_tail_bytes: u64,
     /// Whole log frames among them.
     pub dropped_tail_frames: u64,
     /// Bytes in memtables now, sealed ones included.
     pub memtable_bytes: u64,
-    /// Bytes of cached blocks now, those of other databases with the same [`crate::Runtime`]
-    /// included.
+    /// Bytes of cached blocks now, of all databases with the same [`crate::Runtime`].
     pub block_cache_bytes: u64,
     /// Bytes of indexes and filters of open tables now, of all databases with the same
     /// [`crate::Runtime`].
     pub open_table_bytes: u64,
-    /// Bytes of tables still to be compacted before the tree has its shape, now.
+    /// Bytes of tables that compactions must still rewrite before the tree has its shape, now.
     pub compaction_debt: u64,
-    /// Whether the log is written through a mapping; false: by calls. See
+    /// Whether the log is written through a mapping; false: by system calls. See
     /// [`crate::Options::map_log`].
     pub log_is_mapped: bool,
-    /// Where memory is now: see [`crate::Db::memory`].
+    /// Memory use now, by item: see [`crate::Db::memory`].
     pub memory: MemoryUsage,
     /// Value segments now.
     pub segments: SegmentStats,
-    /// Microseconds that each MiB written costs the slowest keyspace now, because its compaction is
-    /// behind; 0 while none is slowed.
+    /// The current pace of the slowest keyspace: microseconds that each MiB written costs because
+    /// compaction is behind. 0 while no keyspace is slowed.
     pub pace_micros_per_mib: u64,
-    /// The trees of all keyspaces now, taken together, from level 0 down.
+    /// The levels of all keyspaces now, added up, from level 0 down.
     pub levels: Vec<LevelStats>,
     /// Each keyspace now, by name.
     pub keyspaces: Vec<KeyspaceStats>,
 }
 
 impl Stats {
-    /// Bytes written to log, tables, value segments and manifest.
+    /// Returns the bytes written to log, tables, value segments and manifest.
     pub fn bytes_written(&self) -> u64 {
         self.bytes_log
             + self.bytes_flush
@@ -124,19 +122,20 @@ impl Stats {
             + self.bytes_manifest
     }
 
-    /// [`Stats::bytes_written`] per byte of keys and values accepted; 0 before the first write.
+    /// Returns [`Stats::bytes_written`] per byte of keys and values accepted; 0 before the first
+    /// write.
     pub fn write_amplification(&self) -> f64 {
         ratio(self.bytes_written(), self.bytes_user)
     }
 
-    /// Bytes written into a level by flushes and compactions per byte of keys and values accepted;
-    /// 0 for a level that is not there.
+    /// Returns the bytes that flushes and compactions wrote into a level, per byte of keys and
+    /// values accepted; 0 for a level that does not exist.
     pub fn level_write_amplification(&self, level: usize) -> f64 {
         ratio(self.levels.get(level).map_or(0, |level| level.bytes_written), self.bytes_user)
     }
 
-    /// Bytes of all tables over those of the last level that has any, in each keyspace: an estimate
-    /// of bytes kept per live byte. 0 for empty trees.
+    /// Returns the bytes of all tables divided by those of the last level that has any, in each
+    /// keyspace: an estimate of bytes stored per live byte. 0 for empty trees.
     pub fn space_amplification(&self) -> f64 {
         let total = self.levels.iter().map(|level| level.bytes).sum();
         let last = |own: &KeyspaceStats| {
@@ -145,42 +144,42 @@ impl Stats {
         ratio(total, self.keyspaces.iter().map(last).sum())
     }
 
-    /// Sorted runs a read of a key may have to look into: an upper bound, of the keyspace that has
-    /// most.
+    /// Returns an upper bound of the sorted runs that a point read searches, in the keyspace with
+    /// the most runs.
     pub fn runs_per_read(&self) -> u64 {
         let runs = |own: &KeyspaceStats| own.levels.iter().map(|level| level.runs).sum();
         self.keyspaces.iter().map(runs).max().unwrap_or(0)
     }
 }
 
-/// Value segments.
+/// Statistics of value segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SegmentStats {
-    /// Segments: what one flush or slice of a compaction separated, or a part of it.
+    /// Segments. One flush or compaction slice writes one segment or several.
     pub segments: u64,
     /// Segment files.
     pub files: u64,
     /// Bytes of those files.
     pub bytes: u64,
-    /// Of those, bytes of live values and what goes with them.
+    /// Bytes of live values and their framing.
     pub live_bytes: u64,
-    /// Bytes of the others: what garbage collections can give back.
+    /// Bytes of dead values: garbage collection can reclaim them.
     pub dead_bytes: u64,
 }
 
-/// One keyspace.
+/// Statistics of one keyspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyspaceStats {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Bytes in its memtables now, sealed ones included.
     pub memtable_bytes: u64,
-    /// Microseconds that each MiB written to it costs now, because its compaction is behind; 0
-    /// while it is not slowed.
+    /// The current pace: microseconds that each MiB written to it costs because compaction is
+    /// behind. 0 while it is not slowed.
     pub pace_micros_per_mib: u64,
-    /// Its tree now, from level 0 down.
+    /// The levels of its tree now, from level 0 down.
     pub levels: Vec<LevelShape>,
 }
 
@@ -190,23 +189,23 @@ pub struct KeyspaceStats {
 pub struct LevelShape {
     /// Sorted runs.
     pub runs: u64,
-    /// Tables, a trimmed one counted once for each of its parts.
+    /// Tables. A trimmed one counts once for each of its parts.
     pub tables: u64,
-    /// Bytes of those tables that are inside their bounds (an estimate for trimmed ones).
+    /// Bytes of those tables inside their bounds (an estimate for trimmed ones).
     pub bytes: u64,
 }
 
-/// One level of the tree.
+/// One level of the trees of all keyspaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelStats {
     /// Sorted runs.
     pub runs: u64,
-    /// Tables, a trimmed one counted once for each of its parts.
+    /// Tables. A trimmed one counts once for each of its parts.
     pub tables: u64,
-    /// Bytes of those tables that are inside their bounds (an estimate for trimmed ones).
+    /// Bytes of those tables inside their bounds (an estimate for trimmed ones).
     pub bytes: u64,
-    /// Bytes written into this level by flushes and compactions, over all opens.
+    /// Bytes that flushes and compactions wrote into this level, over all opens.
     pub bytes_written: u64,
 }
 

@@ -1,14 +1,13 @@
-//! Statistics as Prometheus' text format, version 0.0.4.
+//! Statistics in Prometheus' text format, version 0.0.4.
 
 use std::fmt::{Display, Write as _};
 
 use crate::stats::{KeyspaceStats, LevelStats, Stats};
 
 impl Stats {
-    /// The figures as Prometheus scrapes them: `foldb_NAME_total` for what only grows, `foldb_NAME`
-    /// for what is now, memory under the label `item`, the levels under the label `level`, the
-    /// keyspaces under the label `keyspace`.
-    /// Times are seconds.
+    /// Returns the statistics in the format that Prometheus scrapes. Counters are named
+    /// `foldb_NAME_total` and gauges `foldb_NAME`. Labels: `item` for memory, `level` for levels,
+    /// `keyspace` for keyspaces. Times are in seconds.
     ///
     /// # Example
     /// ```
@@ -26,7 +25,12 @@ impl Stats {
             family(&mut text, &format!("foldb_{name}_total"), "counter", help);
             sample(&mut text, &format!("foldb_{name}_total"), value);
         }
-        family(&mut text, "foldb_stall_seconds_total", "counter", "Time writers waited.");
+        family(
+            &mut text,
+            "foldb_stall_seconds_total",
+            "counter",
+            "Time that writers were stalled.",
+        );
         sample(&mut text, "foldb_stall_seconds_total", self.stall_micros as f64 / 1e6);
         for (name, help, value) in self.gauges() {
             family(&mut text, &format!("foldb_{name}"), "gauge", help);
@@ -44,30 +48,34 @@ impl Stats {
             ("deletes", "Deletes accepted.", self.deletes),
             ("range_deletes", "Range deletes accepted.", self.range_deletes),
             ("merges", "Merges accepted.", self.merges),
-            ("user_bytes", "Keys and values accepted.", self.bytes_user),
-            ("log_bytes", "Written to the log.", self.bytes_log),
-            ("flush_bytes", "Written by flushes.", self.bytes_flush),
-            ("compaction_bytes", "Written by compactions.", self.bytes_compaction),
-            ("compaction_read_bytes", "Read by compactions.", self.bytes_compaction_read),
-            ("manifest_bytes", "Written to the manifest.", self.bytes_manifest),
-            ("segment_bytes", "Written to value segments.", self.bytes_segments),
-            ("adopted_bytes", "Values in logs that became segments.", self.bytes_adopted),
-            ("gc_written_bytes", "Written by garbage collections.", self.bytes_gc_written),
-            ("gc_read_bytes", "Read by garbage collections.", self.bytes_gc_read),
+            ("user_bytes", "Bytes of keys and values accepted.", self.bytes_user),
+            ("log_bytes", "Bytes written to the log.", self.bytes_log),
+            ("flush_bytes", "Bytes that flushes wrote to tables.", self.bytes_flush),
+            ("compaction_bytes", "Bytes that compactions wrote to tables.", self.bytes_compaction),
+            ("compaction_read_bytes", "Bytes that compactions read.", self.bytes_compaction_read),
+            ("manifest_bytes", "Bytes written to the manifest.", self.bytes_manifest),
+            ("segment_bytes", "Bytes written to value segments.", self.bytes_segments),
+            ("adopted_bytes", "Bytes of values in logs that became segments.", self.bytes_adopted),
+            ("gc_written_bytes", "Bytes that garbage collection wrote.", self.bytes_gc_written),
+            ("gc_read_bytes", "Bytes that garbage collection read.", self.bytes_gc_read),
             ("garbage_collections", "Garbage collections installed.", self.garbage_collections),
-            ("reclaimed_bytes", "Given back by garbage collections.", self.bytes_reclaimed),
+            ("reclaimed_bytes", "Bytes that garbage collection reclaimed.", self.bytes_reclaimed),
             ("flushes", "Memtables flushed.", self.flushes),
             ("compactions", "Compaction jobs finished.", self.compactions),
             ("compaction_slices", "Slices installed.", self.compaction_slices),
-            ("trivial_moves", "Tables moved down unread.", self.trivial_moves),
-            ("flush_records_in", "Records into flushes.", self.flush_records_in),
-            ("flush_records_out", "Records out of flushes.", self.flush_records_out),
-            ("compaction_records_in", "Records into compactions.", self.compaction_records_in),
-            ("compaction_records_out", "Records out of compactions.", self.compaction_records_out),
-            ("failed_merges", "Keys met whose merge failed.", self.failed_merges),
+            ("trivial_moves", "Tables moved down a level without rewriting.", self.trivial_moves),
+            ("flush_records_in", "Records that flushes read.", self.flush_records_in),
+            ("flush_records_out", "Records that flushes wrote.", self.flush_records_out),
+            ("compaction_records_in", "Records that compactions read.", self.compaction_records_in),
+            (
+                "compaction_records_out",
+                "Records that compactions wrote.",
+                self.compaction_records_out,
+            ),
+            ("failed_merges", "Failed merges of keys.", self.failed_merges),
             ("block_cache_hits", "Blocks found in the cache.", self.block_cache_hits),
             ("block_cache_misses", "Blocks read and decoded.", self.block_cache_misses),
-            ("filter_negatives", "Tables ruled out by filters.", self.filter_negatives),
+            ("filter_negatives", "Table lookups that a filter ruled out.", self.filter_negatives),
         ]
     }
 
@@ -75,17 +83,25 @@ impl Stats {
         [
             (
                 "dropped_tail_bytes",
-                "Left out at the open behind the ends of logs.",
+                "Bytes behind the ends of logs that the open dropped.",
                 self.dropped_tail_bytes,
             ),
             ("dropped_tail_frames", "Whole log frames among them.", self.dropped_tail_frames),
             ("memtable_bytes", "Bytes in memtables.", self.memtable_bytes),
             ("block_cache_bytes", "Bytes of cached blocks.", self.block_cache_bytes),
-            ("open_table_bytes", "Bytes of indexes and filters.", self.open_table_bytes),
-            ("compaction_debt_bytes", "Bytes still to be compacted.", self.compaction_debt),
+            (
+                "open_table_bytes",
+                "Bytes of indexes and filters of open tables.",
+                self.open_table_bytes,
+            ),
+            (
+                "compaction_debt_bytes",
+                "Bytes that compactions must still rewrite.",
+                self.compaction_debt,
+            ),
             (
                 "log_is_mapped",
-                "1: the log is mapped; 0: written by calls.",
+                "1: the log is written through a mapping; 0: by system calls.",
                 self.log_is_mapped.into(),
             ),
             ("value_segments", "Value segments.", self.segments.segments),
@@ -97,9 +113,9 @@ impl Stats {
     }
 
     fn write_memory(&self, text: &mut String) {
-        family(text, "foldb_memory_budget_bytes", "gauge", "What memory may be taken.");
+        family(text, "foldb_memory_budget_bytes", "gauge", "The memory budget.");
         sample(text, "foldb_memory_budget_bytes", self.memory.budget);
-        family(text, "foldb_memory_bytes", "gauge", "What memory is taken, by what takes it.");
+        family(text, "foldb_memory_bytes", "gauge", "Memory in use, by item.");
         for (item, bytes) in self.memory.items() {
             sample(text, &format!("foldb_memory_bytes{{item=\"{item}\"}}"), bytes);
         }
@@ -129,9 +145,11 @@ impl Stats {
     fn write_keyspaces(&self, text: &mut String) {
         type Figure = fn(&KeyspaceStats) -> u64;
         let families: [(&str, &str, Figure); 4] = [
-            ("foldb_keyspace_pace_micros_per_mib", "Time each MiB written costs.", |own| {
-                own.pace_micros_per_mib
-            }),
+            (
+                "foldb_keyspace_pace_micros_per_mib",
+                "Microseconds that each MiB written costs.",
+                |own| own.pace_micros_per_mib,
+            ),
             ("foldb_keyspace_memtable_bytes", "Bytes in memtables.", |own| own.memtable_bytes),
             ("foldb_keyspace_runs", "Sorted runs.", |own| {
                 own.levels.iter().map(|level| level.runs).sum()
@@ -149,17 +167,18 @@ impl Stats {
     }
 }
 
-/// A label's value, in quotes.
+/// Returns a label's value in quotes.
 fn quoted(value: &str) -> String {
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 fn family(text: &mut String, name: &str, kind: &str, help: &str) {
-    writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}").expect("a String takes it");
+    writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")
+        .expect("writing to a String never fails");
 }
 
 fn sample(text: &mut String, name: &str, value: impl Display) {
-    writeln!(text, "{name} {value}").expect("a String takes it");
+    writeln!(text, "{name} {value}").expect("writing to a String never fails");
 }
 
 #[cfg(test)]
@@ -188,11 +207,11 @@ mod tests {
     fn every_figure_is_told() {
         let debug = format!("{:?}", Stats::default());
         let memory = format!("{:?}", Stats::default().memory).matches(": ").count() + 1;
-        // Those of segments are counted themselves, not their struct.
+        // The fields of `segments` count one by one, its struct does not.
         let fields = debug.matches(": ").count() - 4 - memory;
         let stats = Stats::default();
-        // The stall time stands beside the counters; memory, levels and keyspaces are families of
-        // their own, and the pace is told keyspace by keyspace.
+        // The stall time is written beside the counters. Memory, levels and keyspaces are families
+        // of their own, and the pace belongs to keyspaces.
         assert_eq!(stats.counters().len() + 1 + stats.gauges().len(), fields, "{debug}");
     }
 

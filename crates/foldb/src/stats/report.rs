@@ -1,10 +1,10 @@
-//! What reads cost, for who asks.
+//! The cost of reads that ask for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts what the reads that carry it cost: give a clone in [`crate::ReadOptions::report`] and
-/// look at it afterwards. All clones count together; an iterator counts as it moves.
+/// Counts the cost of the reads that carry it. Pass a clone in [`crate::ReadOptions::report`] and
+/// read the counts afterwards. All clones share the counts. An iterator counts as it moves.
 ///
 /// # Example
 /// ```
@@ -42,28 +42,28 @@ struct Counters {
 }
 
 impl ReadReport {
-    /// Operands that were collected to be folded.
+    /// Returns the operands that reads collected to fold.
     pub fn operands_seen(&self) -> u64 {
         self.0.operands.load(Ordering::Relaxed)
     }
 
-    /// Tables that were searched, once per search; those that only their filter was asked of do not
-    /// count.
+    /// Returns the tables that reads searched, once per search. A table that its filter ruled out
+    /// does not count.
     pub fn tables_touched(&self) -> u64 {
         self.0.tables.load(Ordering::Relaxed)
     }
 
-    /// Blocks that were found in the cache.
+    /// Returns the blocks that were in the cache.
     pub fn cached_blocks(&self) -> u64 {
         self.0.cached_blocks.load(Ordering::Relaxed)
     }
 
-    /// Blocks that were read from files.
+    /// Returns the blocks that were read from files.
     pub fn read_blocks(&self) -> u64 {
         self.0.read_blocks.load(Ordering::Relaxed)
     }
 
-    /// Bytes of those blocks, as they lie in the files.
+    /// Returns the bytes of the blocks read, as they lie in the files.
     pub fn bytes_read(&self) -> u64 {
         self.0.bytes_read.load(Ordering::Relaxed)
     }

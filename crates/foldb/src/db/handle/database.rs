@@ -21,8 +21,8 @@ use crate::options::{ExplainedOption, Options, WriteOptions};
 use crate::stats::Stats;
 use crate::value::Value;
 
-/// An open database. Cheap to clone: all clones are the same database, which closes when the last
-/// of them, of its snapshots and of its iterators is dropped.
+/// An open database. Cloning is cheap: all clones are handles of one database. It closes when the
+/// last handle, snapshot and iterator is dropped.
 ///
 /// # Example
 /// ```
@@ -45,17 +45,21 @@ use crate::value::Value;
 #[derive(Clone)]
 pub struct Db(Keyspace);
 
-/// Checks a database that is closed, whether or not it opens: every checksum of every file, the
-/// order and bounds of all tables, filters against keys, references to value segments and their
-/// sums, operands against their operators, the manifest against the directory, and whether the logs
-/// can be replayed. Nothing is changed. Operators and comparators must be given as to [`Db::open`];
-/// operands of operators that are not given are counted. It takes as much memory as an open.
+/// Checks a closed database, whether or not it opens, and changes nothing. It checks:
 ///
-/// What is wrong with the database is in the report; of each file the first thing is.
+/// - every checksum of every file, and the order and bounds of all tables;
+/// - filters against keys, and operands against their operators;
+/// - references to value segments, and their sums;
+/// - the manifest against the directory, and whether the logs can be replayed.
 ///
+/// Register operators and comparators as for [`Db::open`]. The report counts operands of
+/// unregistered operators. A check takes as much memory as an open.
+///
+/// The report holds the first fault of each file.
 /// # Errors
-/// `DatabaseMissing` where nothing is; `Locked` while the database is open: then [`Db::verify`]
-/// checks it; `InvalidArgument` for options out of range; `Io` if the directory cannot be read.
+/// `DatabaseMissing` if the directory holds no database. `Locked` while it is open; [`Db::verify`]
+/// checks an open database. `InvalidArgument` for options out of range. `Io` if the directory
+/// cannot be read.
 ///
 /// # Example
 /// ```
@@ -74,7 +78,7 @@ pub fn verify(path: impl AsRef<Path>, options: Options) -> Result<VerifyReport> 
     verify_with_progress(path, options, |_| {})
 }
 
-/// [`verify`], which tells how far it is behind each file.
+/// Does the same as [`verify`], and reports its progress after each file.
 ///
 /// # Errors
 /// As [`verify`].
@@ -87,21 +91,23 @@ pub fn verify_with_progress(
 }
 
 impl Db {
-    /// Opens a database, creating it if [`Options::create_if_missing`] says so.
+    /// Opens a database. [`Options::create_if_missing`] creates it if it does not exist. An open
+    /// that fails changes nothing.
     ///
     /// # Errors
-    /// `DatabaseMissing`, `DatabaseExists`, `Locked`, `UnknownOperator` (a stored operator that is
-    /// neither built in nor in [`Options::operators`]), `UnknownComparator` (of a keyspace, not in
-    /// [`Options::comparators`]), `InvalidArgument` for options out of range,
-    /// and `Corruption` naming file and offset. An open that fails changes nothing.
+    /// - `DatabaseMissing`, `DatabaseExists`, or `Locked` while it is open elsewhere.
+    /// - `UnknownOperator`: a stored operator is neither built in nor in [`Options::operators`].
+    /// - `UnknownComparator`: the comparator of a keyspace is not in [`Options::comparators`].
+    /// - `InvalidArgument` for options out of range.
+    /// - `Corruption`, naming file and offset; `Io`.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
         let db = Db::of(open::open(path.as_ref(), options)?);
         db.core().join_runtime()?;
         Ok(db)
     }
 
-    /// Opens the database of a directory with default options, and creates it where none is. For
-    /// other options see [`Db::open`] and [`Options::create_if_missing`].
+    /// Opens the database of a directory with default options, and creates it if it does not exist.
+    /// For other options see [`Db::open`] and [`Options::create_if_missing`].
     ///
     /// # Errors
     /// As [`Db::open`].
@@ -119,25 +125,28 @@ impl Db {
         Db::open(path, Options { create_if_missing: true, ..Options::default() })
     }
 
-    /// Opens a database to look at it, also while another handle or process writes to it: takes no
-    /// lock, writes nothing (the directory may be read-only), starts no thread.
+    /// Opens a database for reading, also while another handle or process writes to it. The open
+    /// takes no lock, starts no thread and writes nothing, so the directory may be read-only.
     ///
-    /// What it shows is the database at one moment of this call, all writes that had returned
-    /// before included, except those with [`WriteOptions::disable_wal`] that were not flushed yet.
-    /// It stays at that moment whatever the writer does; to see later writes, open it again. It
-    /// reads the manifest and the logs once, replays the logs into memory, and keeps every table
-    /// open as long as it lives: [`Options::max_open_files`] does not bound it, and the space of
-    /// tables that the writer removes comes back when it is dropped.
+    /// The handle shows the database at one moment during this call. It sees every write that had
+    /// returned before, except unflushed writes with [`WriteOptions::disable_wal`]. The handle
+    /// stays at that moment; to see later writes, open the database again. The open reads the
+    /// manifest and the logs once and replays the logs into memory. It keeps every table open until
+    /// it is dropped: [`Options::max_open_files`] does not bound it. Tables that the writer removes
+    /// meanwhile free their space only then.
     ///
-    /// Reads, iterators, snapshots and all questions work as ever. What would write, flush,
-    /// compact, or change keyspaces or operators answers `ReadOnly`; background work never is any.
-    /// [`Options::create_if_missing`] is ignored; operators and comparators must be given as to
+    /// Reads, iterators, snapshots and queries work as on any handle. Writes, flushes, compactions
+    /// and changes of keyspaces or operators fail with `ReadOnly`; there is no background work.
+    /// [`Options::create_if_missing`] has no effect. Register operators and comparators as for
     /// [`Db::open`].
     ///
     /// # Errors
-    /// As [`Db::open`], but for `DatabaseMissing` where none is whatever the options say.
-    /// `ReadOnly` for an [`Options::merge_operator`] that the database has never met. `Locked` if
-    /// writers changed the database so quickly, time and again, that no moment of it could be held.
+    /// As [`Db::open`], and:
+    ///
+    /// - `DatabaseMissing` if there is no database, whatever the options say.
+    /// - `ReadOnly` for an [`Options::merge_operator`] that the database has never used.
+    /// - `Locked` if writers changed the database too quickly for the open to read it at one
+    ///   moment.
     ///
     /// # Example
     /// ```
@@ -164,8 +173,8 @@ impl Db {
         Db(Keyspace::new(Arc::new(Handle { core }), default))
     }
 
-    /// Removes a database: the files it knows, and its directory if nothing else is in it. No
-    /// database at `path` is no error.
+    /// Removes a database: its own files, and the directory if nothing else is in it. It is no
+    /// error if `path` holds no database.
     ///
     /// # Errors
     /// `Locked` while it is open; `Io`.
@@ -173,24 +182,26 @@ impl Db {
         destroy::destroy(path.as_ref(), options)
     }
 
-    /// Makes a database that opens of one with files missing or damaged, and reports what is lost.
+    /// Rebuilds a database with missing or damaged files so that it opens, and reports what is
+    /// lost.
     ///
-    /// Opening never repairs. A repair reads all tables and the manifest, takes what cannot be read
-    /// out of the tree, and puts a new manifest in force; a database that opens comes out as it
-    /// was. With no table damaged nothing that was synced is lost. Every block of a damaged table
-    /// that can be read is written anew; the report has the ranges of keys that are lost. Of these
-    /// it finds the separated values again, the newest of each key, by the hints of their segments,
-    /// or by reading segments that have none ([`Options::value_hints`]); deletes, operands and
-    /// other values that only those tables held are unknown, so an older value may show.
+    /// Opening never repairs. A repair reads the manifest and all tables, removes unreadable tables
+    /// from the tree, and puts a new manifest in force. A database that opens stays as it is. If no
+    /// table is damaged, no synced write is lost. The repair rewrites every readable block of a
+    /// damaged table, and reports the lost key ranges. In these ranges it recovers the newest
+    /// separated value of each key from the hints of the segments. It reads segments without hints
+    /// ([`Options::value_hints`]) whole. Deletes, operands and other values of the lost ranges are
+    /// gone, so an older value may show.
     ///
-    /// Where no manifest can be read one is made of what tables and logs tell; names and options of
-    /// keyspaces are lost then. Only the manifest knew which tables a compaction had used up: where
-    /// the file of one is still there, after a loss of power or because a reader kept it, its
-    /// merges may count twice. Operators and comparators must be given as to [`Db::open`].
+    /// Without a readable manifest, the repair builds one from tables and logs. Names and options
+    /// of keyspaces are lost then. Only the manifest knows which tables a compaction has replaced.
+    /// If such a file still exists, after a power loss or because a reader kept it, its merges may
+    /// count twice. Register operators and comparators as for [`Db::open`].
     ///
     /// # Errors
-    /// `DatabaseMissing` where nothing is, `Locked` while the database is open, `Corruption` where
-    /// neither manifest nor table nor log can be read, or a log is damaged before its end; `Io`.
+    /// `DatabaseMissing` if the directory holds no database; `Locked` while it is open; `Io`.
+    /// `Corruption` if neither manifest nor table nor log can be read, or if a log is damaged
+    /// before its end.
     ///
     /// # Example
     /// ```
@@ -211,11 +222,12 @@ impl Db {
         Db::repair_with(path, options, &RepairOptions::default())
     }
 
-    /// [`Db::repair`] of a copy, without changing anything, or giving up the end of a damaged log.
+    /// Does the same as [`Db::repair`] with options: on a copy, without changing anything, or
+    /// cutting the end of a damaged log off.
     ///
     /// # Errors
-    /// As [`Db::repair`]; `DatabaseExists` or `InvalidArgument` for a directory of a copy with
-    /// something in it; `InvalidArgument` for a log to be cut that is not there.
+    /// As [`Db::repair`]. `DatabaseExists` or `InvalidArgument` for a directory of a copy that is
+    /// not empty. `InvalidArgument` for a log to cut that does not exist.
     pub fn repair_with(
         path: impl AsRef<Path>,
         options: Options,
@@ -229,13 +241,13 @@ impl Db {
     /// Reads a key.
     ///
     /// # Errors
-    /// `MergeFailed` when its operands cannot be applied (only this key is affected), `Corruption`,
+    /// `MergeFailed` if its operands cannot be applied; only this key is affected. `Corruption`,
     /// `Io`, `Closed`.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.0.get(key)
     }
 
-    /// Returns whether a key has a value, as [`Db::get`] would find it.
+    /// Returns whether a key has a value that [`Db::get`] would return.
     ///
     /// # Errors
     /// As [`Db::get`].
@@ -254,7 +266,7 @@ impl Db {
         self.0.contains_key(key)
     }
 
-    /// [`Db::get`] with options.
+    /// Reads a key with options; see [`Db::get`].
     ///
     /// # Errors
     /// As [`Db::get`].
@@ -262,7 +274,7 @@ impl Db {
         self.0.get_opt(key, options)
     }
 
-    /// Sets a key. What its return means is told at [`WriteOptions`].
+    /// Sets a key. [`WriteOptions`] says what a returned write guarantees.
     ///
     /// # Errors
     /// `NoSpace`, `Poisoned` after a failed sync, `Io`, `Closed`. After an error the write did not
@@ -271,7 +283,7 @@ impl Db {
         self.put_opt(key, value, &WriteOptions::default())
     }
 
-    /// [`Db::put`] with options.
+    /// Sets a key with options; see [`Db::put`].
     ///
     /// # Errors
     /// As [`Db::put`].
@@ -284,7 +296,7 @@ impl Db {
         self.0.put_opt(key, value, options)
     }
 
-    /// Deletes a key; a missing one is no error.
+    /// Deletes a key. A missing key is no error.
     ///
     /// # Errors
     /// As [`Db::put`].
@@ -292,7 +304,7 @@ impl Db {
         self.delete_opt(key, &WriteOptions::default())
     }
 
-    /// [`Db::delete`] with options.
+    /// Deletes a key with options; see [`Db::delete`].
     ///
     /// # Errors
     /// As [`Db::put`].
@@ -300,16 +312,16 @@ impl Db {
         self.0.delete_opt(key, options)
     }
 
-    /// Deletes all keys of a range, in one write whatever their number. It ends the history of each
-    /// of them exactly as a [`Db::delete`] of the key at that moment would: what is put or merged
-    /// later starts on nothing, and snapshots taken before go on seeing what was there. A range
-    /// without keys between its ends, like `"b".."b"`, deletes nothing.
+    /// Deletes all keys of a range in one write, however many there are. Each key's history ends
+    /// exactly as after a [`Db::delete`] of the key: later puts and merges start on nothing.
+    /// Earlier snapshots still see the old values. An empty range such as `"b".."b"` deletes
+    /// nothing.
     ///
-    /// The cost of a range delete is that of one small write. Its space comes back with
-    /// compactions; [`Db::compact`] of the range gets it at once.
+    /// A range delete costs as much as one small write. Compactions reclaim the space;
+    /// [`Db::compact`] of the range does so at once.
     ///
     /// # Errors
-    /// `InvalidArgument` for a range that ends before it starts; else as [`Db::put`].
+    /// As [`Db::put`], and `InvalidArgument` for a range that ends before it starts.
     ///
     /// # Example
     /// ```
@@ -346,7 +358,7 @@ impl Db {
         self.0.clear()
     }
 
-    /// [`Db::delete_range`] with options.
+    /// Deletes all keys of a range with options; see [`Db::delete_range`].
     ///
     /// # Errors
     /// As [`Db::delete_range`].
@@ -354,17 +366,16 @@ impl Db {
         self.0.delete_range_opt(range, options)
     }
 
-    /// Merges an operand into a key with the default operator: a blind write, whatever the key
-    /// holds.
+    /// Merges an operand into a key with the default operator: a blind write that never reads the
+    /// key.
     ///
     /// # Errors
-    /// `InvalidArgument` for a malformed operand, or where no default operator is; else as
-    /// [`Db::put`].
+    /// As [`Db::put`], and `InvalidArgument` for a malformed operand or without a default operator.
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         self.merge_opt(key, operand, &WriteOptions::default())
     }
 
-    /// [`Db::merge`] with options.
+    /// Merges an operand into a key with options; see [`Db::merge`].
     ///
     /// # Errors
     /// As [`Db::merge`].
@@ -377,8 +388,8 @@ impl Db {
         self.0.merge_opt(key, operand, options)
     }
 
-    /// Merges with an operator of [`Db::operator`]. Operands of several operators may meet in one
-    /// key; they apply in the order in which they were written.
+    /// Merges an operand into a key with an operator from [`Db::operator`]. One key may hold
+    /// operands of several operators; they apply in the order in which they were written.
     ///
     /// # Errors
     /// As [`Db::merge`].
@@ -391,7 +402,7 @@ impl Db {
         self.merge_with_opt(operator, key, operand, &WriteOptions::default())
     }
 
-    /// [`Db::merge_with`] with options.
+    /// Merges with an operator and options; see [`Db::merge_with`].
     ///
     /// # Errors
     /// As [`Db::merge`].
@@ -405,22 +416,22 @@ impl Db {
         self.0.merge_with_opt(operator, key, operand, options)
     }
 
-    /// An operator by `NAME` or `NAME:PARAM`, for [`Db::merge_with`]. One that the database meets
-    /// for the first time is written to the manifest, durably, before this returns.
+    /// Returns the operator of `NAME` or `NAME:PARAM`, for [`Db::merge_with`]. An operator that is
+    /// new to the database is durable in the manifest before this returns.
     ///
     /// # Errors
-    /// `UnknownOperator`; `InvalidArgument` for a parameter it does not take; `Io`.
+    /// `UnknownOperator`; `InvalidArgument` for a parameter that the operator rejects; `Io`.
     pub fn operator(&self, spec: &str) -> Result<Operator> {
         self.core().operator(spec)
     }
 
-    /// The operator of merges that name none, if there is one.
+    /// Returns the operator of merges that name none, if there is one.
     pub fn default_operator(&self) -> Option<Operator> {
         self.0.default_operator()
     }
 
-    /// Applies a batch: all of it or nothing, for readers and for crashes, in all keyspaces that it
-    /// writes to.
+    /// Applies a batch to all keyspaces that it names. Readers and crashes see all of it or
+    /// nothing.
     ///
     /// # Errors
     /// As [`Db::merge`].
@@ -428,7 +439,7 @@ impl Db {
         self.write_opt(batch, &WriteOptions::default())
     }
 
-    /// [`Db::write`] with options.
+    /// Applies a batch with options; see [`Db::write`].
     ///
     /// # Errors
     /// As [`Db::merge`].
@@ -436,12 +447,12 @@ impl Db {
         self.core().write(batch, options)
     }
 
-    /// Keeps the present moment readable, in all keyspaces.
+    /// Takes a snapshot: keeps the current state of all keyspaces readable.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::take(self)
     }
 
-    /// An iterator over all entries.
+    /// Returns an iterator over all entries.
     ///
     /// # Errors
     /// `Closed`.
@@ -449,7 +460,7 @@ impl Db {
         self.range(..)
     }
 
-    /// An iterator over the entries whose keys lie in a range.
+    /// Returns an iterator over the entries whose keys lie in a range.
     ///
     /// # Errors
     /// `Closed`.
@@ -457,7 +468,7 @@ impl Db {
         self.range_opt(range, &ReadOptions::default())
     }
 
-    /// [`Db::range`] with options.
+    /// Returns an iterator over a range with options; see [`Db::range`].
     ///
     /// # Errors
     /// `Closed`; `InvalidArgument` for a snapshot of another database.
@@ -465,15 +476,15 @@ impl Db {
         self.0.range_opt(range, options)
     }
 
-    /// An iterator over the entries whose keys begin with `prefix`.
+    /// Returns an iterator over the entries whose keys begin with `prefix`.
     ///
     /// # Errors
-    /// `Closed`; `InvalidArgument` if the database is not ordered by the bytes of its keys.
+    /// `Closed`; `InvalidArgument` if the keyspace is not in byte order.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         self.0.prefix(prefix)
     }
 
-    /// Flushes everything written so far, in all keyspaces, to tables, and waits for it.
+    /// Flushes all memtables of all keyspaces to tables, and waits for it.
     ///
     /// # Errors
     /// `NoSpace`, `Corruption`, `Io`, `Closed`.
@@ -482,8 +493,8 @@ impl Db {
     }
 
     /// Flushes, then compacts a key range of every keyspace into one run of the last level, and
-    /// waits for it ([`Keyspace::compact`] does one keyspace). Operands of the range are folded and
-    /// deleted entries gone, except what a snapshot still sees.
+    /// waits for it. The compaction folds operands and drops deleted entries, except for what a
+    /// snapshot still sees. [`Keyspace::compact`] compacts one keyspace.
     ///
     /// # Errors
     /// As [`Db::flush`].
@@ -494,19 +505,19 @@ impl Db {
             .try_for_each(|keyspace| core.compact(keyspace, range.key_bounds()))
     }
 
-    /// Waits until sealed memtables are flushed, and compactions and garbage collections of value
-    /// segments have nothing left to do. What compactions leave until nobody has written for a
-    /// second is done at once for who waits, as long as nobody writes meanwhile.
+    /// Waits until sealed memtables are flushed, and compactions and garbage collection of value
+    /// segments have nothing left to do. Some compactions normally wait until the database has had
+    /// no write for a second. They run immediately if a caller waits and no write arrives.
     ///
     /// # Errors
-    /// As [`Db::flush`], and why a merge failed if it did.
+    /// As [`Db::flush`]; the error of a garbage collection that failed.
     pub fn wait_for_background(&self) -> Result<()> {
         self.core().wait_for_background()
     }
 
-    /// Does one step of pending background work on this thread: a flush, or one slice of a
-    /// compaction. Answers whether there was any. For environments without threads: where there are
-    /// threads they do it all, and the answer is `false`.
+    /// Runs one step of pending background work on this thread: a flush, or one slice of a
+    /// compaction. Returns whether there was one. It serves environments without threads. With
+    /// threads, the workers do all of it, and this returns `false`.
     ///
     /// # Errors
     /// As [`Db::flush`].
@@ -515,11 +526,11 @@ impl Db {
         self.core().step_background()
     }
 
-    /// Reads every table of all keyspaces whole and checks it: checksums, order of the records,
-    /// filters, properties. Answers how many bytes were read.
+    /// Reads every table of all keyspaces whole and checks checksums, record order, filters,
+    /// properties and value segments. Returns the bytes read.
     ///
     /// # Errors
-    /// `Corruption`, naming file and offset, for the first thing found wrong; `Io`.
+    /// `Corruption`, naming file and offset of the first fault; `Io`.
     pub fn verify(&self) -> Result<u64> {
         self.core().verify()
     }
@@ -532,8 +543,9 @@ impl Db {
         self.core().sync()
     }
 
-    /// Every option in effect: its value, where that comes from, and what more or less of it costs.
-    /// What the database keeps from earlier opens, such as its operator, is told as stored.
+    /// Returns every option in effect: its value, where the value comes from, and its effect.
+    /// Values that the database keeps from earlier opens, such as its operator, are marked as
+    /// stored.
     ///
     /// # Example
     /// ```
@@ -549,13 +561,13 @@ impl Db {
         self.default_keyspace().explain_options()
     }
 
-    /// What the engine did and what shape it is in.
+    /// Returns statistics: what the engine did, and the shape of its trees.
     pub fn stats(&self) -> Stats {
         self.core().stats()
     }
 
-    /// Where the memory of the database's runtime is: its own, or with [`Options::runtime`] that of
-    /// all databases that share it, for they have one budget.
+    /// Returns the memory use of the database's runtime by item. Databases that share a runtime
+    /// ([`Options::runtime`]) share one budget, so the figures include all of them.
     ///
     /// # Example
     /// ```
@@ -571,28 +583,30 @@ impl Db {
         self.core().runtime.memory()
     }
 
-    /// Closes the database: background work ends, later calls answer `Closed`. What was written
-    /// without a log is flushed first. Closing twice is no error. Iterators that exist go on, until
-    /// one needs a file that was removed meanwhile, as happens when the path is opened again or
-    /// destroyed: then it answers `Closed`. A
-    /// compaction or merge that another thread asked for ends at its next step, and is waited for.
+    /// Closes the database. Background work ends, and later calls fail with `Closed`. The close
+    /// first flushes writes that were not logged. Closing twice is no error. A compaction or
+    /// garbage collection that another thread asked for ends at its next step, and the close waits
+    /// for it.
+    ///
+    /// Existing iterators go on until one needs a removed file; it then fails with `Closed`. Files
+    /// are removed when the path is opened again or destroyed.
     ///
     /// # Errors
-    /// Of the last flush or manifest edit: the database is closed all the same. So it is with
-    /// `Poisoned`: a sync had failed, and not all that was acknowledged may be durable.
-    /// `InvalidArgument` on a thread that is inside a callback of the database's (an
-    /// [`crate::EventListener`], an operator, what is told of a merge's progress), for which the
-    /// close would wait: the database stays open.
+    /// The error of the last flush or manifest edit; the database is closed all the same.
+    /// `Poisoned` if a sync had failed: some acknowledged writes may not be durable.
+    /// `InvalidArgument` on a thread inside a callback of the database (an
+    /// [`crate::EventListener`], an operator, a progress report): the close would wait for that
+    /// callback, so the database stays open.
     pub fn close(&self) -> Result<()> {
         self.core().close()
     }
 
-    /// Returns the directory of the database, as it was given at the open.
+    /// Returns the directory of the database as it was given at the open.
     pub fn path(&self) -> &Path {
         self.core().names.directory()
     }
 
-    /// The keyspace that [`Db`]'s own data methods read and write.
+    /// Returns the keyspace that [`Db`]'s own data methods read and write.
     ///
     /// # Example
     /// ```

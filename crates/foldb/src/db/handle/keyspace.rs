@@ -1,5 +1,5 @@
-//! Keyspaces: several ordered maps in one database, each with an order, an operator and a tree of
-//! its own. They share the log, the write buffer, the block cache, the workers and the order of
+//! Keyspaces: several ordered maps in one database. Each has its own order, default operator and
+//! tree. They share the log, the write buffers, the block cache, the workers and the order of
 //! writes.
 
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::key::{AsKeyRange, Comparator, Kind, NO_OPERATOR};
 use crate::options::{ExplainedOption, KeyspaceOptions, WriteOptions};
 use crate::value::Value;
 
-/// Closes the database when the last handle goes. Workers hold the core, not this.
+/// Closes the database when the last handle is dropped. Workers hold the core, not this.
 pub(crate) struct Handle {
     pub(crate) core: Arc<Core>,
 }
@@ -27,14 +27,15 @@ impl Drop for Handle {
     }
 }
 
-/// A keyspace of an open database: a handle with the data methods of [`crate::Db`], whose own are
-/// those of the keyspace `default`. Cheap to clone; keeps the database open.
+/// A handle of one keyspace of an open database, with the data methods of [`crate::Db`]. Those of
+/// `Db` act on the keyspace `default`. Cloning is cheap; a handle keeps the database open.
 ///
-/// All keyspaces share one log and one order of writes: a [`crate::WriteBatch`] over several
-/// happens whole or not at all, and a [`crate::Snapshot`] holds the same moment of all.
+/// All keyspaces share one log and one order of writes. A [`crate::WriteBatch`] over several
+/// keyspaces happens whole or not at all. A [`crate::Snapshot`] holds the same moment of all
+/// keyspaces.
 ///
-/// After [`crate::Db::drop_keyspace`] every call through an old handle answers `KeyspaceDropped`;
-/// iterators that exist go on.
+/// After [`crate::Db::drop_keyspace`] every call through an old handle fails with
+/// `KeyspaceDropped`. Existing iterators go on.
 ///
 /// # Example
 /// ```
@@ -63,7 +64,7 @@ pub struct Keyspace {
 }
 
 impl Keyspace {
-    /// Another keyspace of the same database.
+    /// Returns a handle of another keyspace of the same database.
     pub(crate) fn sibling(&self, state: Arc<KeyspaceState>) -> Keyspace {
         Keyspace { handle: Arc::clone(&self.handle), state }
     }
@@ -72,12 +73,12 @@ impl Keyspace {
         Keyspace { handle, state }
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.state.name
     }
 
-    /// As [`crate::Db::get`].
+    /// Reads a key; see [`crate::Db::get`].
     ///
     /// # Errors
     /// As [`crate::Db::get`]; `KeyspaceDropped`.
@@ -85,7 +86,7 @@ impl Keyspace {
         self.core().get(&self.state, key.as_ref(), &ReadOptions::default())
     }
 
-    /// [`Keyspace::get`] with options.
+    /// Reads a key with options; see [`crate::Db::get`].
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -93,7 +94,7 @@ impl Keyspace {
         self.core().get(&self.state, key.as_ref(), options)
     }
 
-    /// Returns whether a key has a value, as [`Keyspace::get`] would find it.
+    /// Returns whether a key has a value that [`Keyspace::get`] would return.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -101,8 +102,8 @@ impl Keyspace {
         Ok(self.get(key)?.is_some())
     }
 
-    /// Deletes all keys, as one range delete: it takes as long as one write, and the space comes
-    /// back as the background compacts.
+    /// Deletes all keys as one range delete. It takes as long as one write; compactions reclaim the
+    /// space.
     ///
     /// # Errors
     /// As [`Keyspace::delete_range`].
@@ -110,7 +111,7 @@ impl Keyspace {
         self.delete_range(..)
     }
 
-    /// As [`crate::Db::put`].
+    /// Sets a key; see [`crate::Db::put`].
     ///
     /// # Errors
     /// As [`crate::Db::put`]; `KeyspaceDropped`.
@@ -118,7 +119,7 @@ impl Keyspace {
         self.put_opt(key, value, &WriteOptions::default())
     }
 
-    /// [`Keyspace::put`] with options.
+    /// Sets a key with options; see [`crate::Db::put`].
     ///
     /// # Errors
     /// As [`Keyspace::put`].
@@ -132,7 +133,7 @@ impl Keyspace {
         self.core().write_one(&self.state, put, key.as_ref(), value.as_ref(), options)
     }
 
-    /// As [`crate::Db::delete`].
+    /// Deletes a key; see [`crate::Db::delete`].
     ///
     /// # Errors
     /// As [`Keyspace::put`].
@@ -140,7 +141,7 @@ impl Keyspace {
         self.delete_opt(key, &WriteOptions::default())
     }
 
-    /// [`Keyspace::delete`] with options.
+    /// Deletes a key with options; see [`crate::Db::delete`].
     ///
     /// # Errors
     /// As [`Keyspace::put`].
@@ -149,7 +150,7 @@ impl Keyspace {
         self.core().write_one(&self.state, delete, key.as_ref(), &[], options)
     }
 
-    /// As [`crate::Db::delete_range`].
+    /// Deletes all keys of a range; see [`crate::Db::delete_range`].
     ///
     /// # Errors
     /// As [`crate::Db::delete_range`]; `KeyspaceDropped`.
@@ -157,7 +158,7 @@ impl Keyspace {
         self.delete_range_opt(range, &WriteOptions::default())
     }
 
-    /// [`Keyspace::delete_range`] with options.
+    /// Deletes all keys of a range with options; see [`crate::Db::delete_range`].
     ///
     /// # Errors
     /// As [`Keyspace::delete_range`].
@@ -173,7 +174,7 @@ impl Keyspace {
         self.merge_opt(key, operand, &WriteOptions::default())
     }
 
-    /// [`Keyspace::merge`] with options.
+    /// Merges an operand into a key with options; see [`crate::Db::merge`].
     ///
     /// # Errors
     /// As [`Keyspace::merge`].
@@ -186,7 +187,7 @@ impl Keyspace {
         self.core().merge(&self.state, None, key.as_ref(), operand.as_ref(), options)
     }
 
-    /// As [`crate::Db::merge_with`].
+    /// Merges with an operator; see [`crate::Db::merge_with`].
     ///
     /// # Errors
     /// As [`Keyspace::merge`].
@@ -199,7 +200,7 @@ impl Keyspace {
         self.merge_with_opt(operator, key, operand, &WriteOptions::default())
     }
 
-    /// [`Keyspace::merge_with`] with options.
+    /// Merges with an operator and options; see [`crate::Db::merge_with`].
     ///
     /// # Errors
     /// As [`Keyspace::merge`].
@@ -213,7 +214,8 @@ impl Keyspace {
         self.core().merge(&self.state, Some(operator), key.as_ref(), operand.as_ref(), options)
     }
 
-    /// As [`crate::Db::operator`]: operators are the database's, and serve all its keyspaces.
+    /// Returns an operator; see [`crate::Db::operator`]. Operators belong to the database and serve
+    /// all its keyspaces.
     ///
     /// # Errors
     /// As [`crate::Db::operator`].
@@ -221,18 +223,19 @@ impl Keyspace {
         self.core().operator(spec)
     }
 
-    /// The operator of merges that name none, if there is one.
+    /// Returns the operator of merges that name none, if there is one.
     pub fn default_operator(&self) -> Option<Operator> {
         self.state.merge_operator().cloned()
     }
 
-    /// Takes the keyspace its default operator, durably before this returns: merges must name
-    /// theirs from now on. What is stored stays as it is, operands too, for each names its own.
+    /// Removes the keyspace's default operator, durably. Later merges must name their operator.
+    /// Stored operands stay as they are, because each names its own operator.
     ///
-    /// The keyspace `default` gets one again from [`crate::Options::merge_operator`].
+    /// The keyspace `default` gets a default operator again from
+    /// [`crate::Options::merge_operator`].
     ///
     /// # Errors
-    /// `Io`, `NoSpace`: nothing happened. `KeyspaceDropped`, `ReadOnly`, `Closed`.
+    /// `Io`, `NoSpace`: nothing changed. `KeyspaceDropped`, `ReadOnly`, `Closed`.
     ///
     /// # Example
     /// ```
@@ -253,8 +256,8 @@ impl Keyspace {
         self.core().unset_default_operator(&self.state)
     }
 
-    /// The options with which another keyspace like this one is created. The operator is named even
-    /// where the caller of the open did not give its implementation.
+    /// Returns the options that create a keyspace like this one. They name the operator even if its
+    /// implementation was not registered at the open.
     pub fn options(&self) -> KeyspaceOptions {
         let settings = self.state.settings;
         KeyspaceOptions {
@@ -267,17 +270,18 @@ impl Keyspace {
         }
     }
 
-    /// The order of its keys.
+    /// Returns the order of the keys.
     pub fn comparator(&self) -> &dyn Comparator {
         &*self.state.comparator
     }
 
-    /// As [`crate::Db::explain_options`], with what the keyspace has of its own told as stored.
+    /// Returns every option in effect; see [`crate::Db::explain_options`]. The keyspace's own
+    /// options are marked as stored.
     pub fn explain_options(&self) -> Vec<ExplainedOption> {
         self.core().explain_options(&self.state)
     }
 
-    /// An iterator over all entries.
+    /// Returns an iterator over all entries.
     ///
     /// # Errors
     /// `Closed`, `KeyspaceDropped`.
@@ -285,7 +289,7 @@ impl Keyspace {
         self.range(..)
     }
 
-    /// An iterator over the entries whose keys lie in a range.
+    /// Returns an iterator over the entries whose keys lie in a range.
     ///
     /// # Errors
     /// As [`Keyspace::iter`].
@@ -293,7 +297,7 @@ impl Keyspace {
         self.range_opt(range, &ReadOptions::default())
     }
 
-    /// [`Keyspace::range`] with options.
+    /// Returns an iterator over a range with options; see [`Keyspace::range`].
     ///
     /// # Errors
     /// As [`Keyspace::iter`]; `InvalidArgument` for a snapshot of another database.
@@ -301,15 +305,14 @@ impl Keyspace {
         self.new_iter(Bounds::of(&range), options)
     }
 
-    /// An iterator over the entries whose keys begin with `prefix`.
+    /// Returns an iterator over the entries whose keys begin with `prefix`.
     ///
     /// # Errors
-    /// As [`Keyspace::iter`]; `InvalidArgument` if the keyspace is not ordered by the bytes of its
-    /// keys.
+    /// As [`Keyspace::iter`]; `InvalidArgument` if the keyspace is not in byte order.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         if !self.state.comparator.bytewise_order() {
             return Err(Error::invalid_argument(format!(
-                "keys with one prefix are not neighbours in the order of comparator '{}'",
+                "a prefix is not a key range in the order of comparator '{}': use a range instead",
                 self.state.comparator.name()
             )));
         }

@@ -1,4 +1,4 @@
-//! What only a look inside can show: replay of a log that two keyspaces share, and manifests, logs
+//! Keyspaces seen from inside: replay of a log that several keyspaces share, and manifests, logs
 //! and tables that contradict each other.
 
 use std::path::Path;
@@ -41,7 +41,7 @@ fn sum(keyspace: &Keyspace) -> u64 {
     value.map_or(0, |value| u64::from_le_bytes((*value).try_into().unwrap()))
 }
 
-/// Adds one in all three keyspaces at once.
+/// Adds one in all three keyspaces with one batch.
 fn add_one(db: &Db, x: &Keyspace, y: &Keyspace) {
     let one = 1u64.to_le_bytes();
     let mut batch = WriteBatch::new();
@@ -49,8 +49,8 @@ fn add_one(db: &Db, x: &Keyspace, y: &Keyspace) {
     db.write(&batch).unwrap();
 }
 
-/// Makes what a keyspace's memtable holds a table, and leaves everything else as it is: the other
-/// keyspaces' memtables, and the log with its batches over all of them.
+/// Flushes one keyspace's memtable and leaves everything else as it is: the memtables of the other
+/// keyspaces, and the log with batches over all of them.
 fn flush_alone(db: &Db, keyspace: &Keyspace) {
     let (core, state) = (db.core(), keyspace.state());
     let view = state.view.load_full();
@@ -67,8 +67,8 @@ fn flush_alone(db: &Db, keyspace: &Keyspace) {
     core.install(&mut tree, Edit::of_keyspace(change)).unwrap();
 }
 
-/// X is flushed and Y is not, and the log has batches over both: of each batch replay skips X's
-/// half, and applies Y's. However often the open is interrupted, nothing counts twice.
+/// X is flushed, Y is not, and the log has batches over both. Replay skips X's half of each batch
+/// and applies Y's. Nothing counts twice, however often the open is interrupted.
 #[test]
 fn h05_replay_skips_the_half_of_a_batch_that_is_in_tables() {
     let fs = MemFs::new();
@@ -82,7 +82,7 @@ fn h05_replay_skips_the_half_of_a_batch_that_is_in_tables() {
         let (x, y) = (db.keyspace("x").unwrap(), db.keyspace("y").unwrap());
         [sum(db.default_keyspace()), sum(&x), sum(&y)]
     };
-    // An open that stops after each of its steps, and one that comes to its end.
+    // Opens that stop after each of their steps, then one that completes.
     for mutations in 1..200 {
         let interrupted = killed.kill();
         interrupted.inject(Fault::on_mutation().nth(mutations).forever());
@@ -99,7 +99,7 @@ fn h05_replay_skips_the_half_of_a_batch_that_is_in_tables() {
     panic!("an open takes fewer steps than that");
 }
 
-/// Sealed together, let go together: what is flushed through is the same for both.
+/// Keyspaces that are sealed together are flushed through the same sequence number.
 #[test]
 fn h05_keyspaces_are_sealed_and_flushed_together() {
     let fs = MemFs::new();
@@ -117,7 +117,7 @@ fn h05_keyspaces_are_sealed_and_flushed_together() {
     assert_eq!(logs, 1, "x, idle since, keeps no log");
 }
 
-/// An empty keyspace has no memtable, nor has one whose memtable was flushed.
+/// An empty or flushed keyspace has no memtable.
 #[test]
 fn idle_keyspaces_have_no_memtable() {
     let fs = MemFs::new();
@@ -143,7 +143,8 @@ fn names_are_text_of_some_length() {
     }
 }
 
-/// A log that names a keyspace which was never created is damage, not a word about nobody.
+/// A log that names a keyspace which was never created is damage: its writes must not vanish
+/// silently.
 #[test]
 fn a_log_of_a_keyspace_never_created_is_damage() {
     let fs = MemFs::new();
@@ -174,7 +175,8 @@ fn a_log_of_a_keyspace_never_created_is_damage() {
     }
 }
 
-/// What an open says of a manifest with this edit behind one that creates keyspace 1, `x`.
+/// Returns the error of an open whose manifest has this edit after one that creates keyspace 1,
+/// `x`.
 fn after(edit: Edit) -> Error {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
@@ -203,11 +205,11 @@ fn a_manifest_that_contradicts_itself_is_damage() {
         (next(named(2, "default")), "expected a name that no keyspace has, found 'default'"),
         (next(named(2, "")), "expected a name that no keyspace has, found ''"),
         (named(0, "default"), "expected a new keyspace below 2, found 'default' as 0"),
-        (dropped(0), "expected the drop of a keyspace that is there, found one of 0"),
-        (dropped(2), "expected the drop of a keyspace that is there, found one of 2"),
+        (dropped(0), "expected the drop of an existing keyspace, found 0"),
+        (dropped(2), "expected the drop of an existing keyspace, found 2"),
         (
             Edit::of_keyspace(KeyspaceEdit { id: 2, ..KeyspaceEdit::default() }),
-            "keyspace 2 is changed but not there",
+            "keyspace 2 is changed but is missing",
         ),
         (Edit::of_keyspace(KeyspaceEdit::of_tree(1, vec![new_run])), "there is no level 40"),
     ] {
@@ -217,7 +219,7 @@ fn a_manifest_that_contradicts_itself_is_damage() {
     }
 }
 
-/// Tables say whose they are.
+/// Every table names its keyspace.
 #[test]
 fn a_table_of_another_keyspace_is_noticed() {
     let fs = MemFs::new();
@@ -230,7 +232,7 @@ fn a_table_of_another_keyspace_is_noticed() {
         let table = tree.keyspaces[&1].version.tables().next().unwrap().clone();
         Arc::clone(&table.file)
     };
-    // A table is checked when it is opened; through this reference it is not open yet.
+    // The open checks a table's keyspace. This reference leads to a table that is not open yet.
     let facts = file.facts().clone();
     let file = Arc::new(crate::version::FileMeta::new(facts, db.core().segment_files.trash()));
     let error = y.state().tables.get_owned(&file).unwrap_err();
@@ -242,7 +244,7 @@ fn a_table_of_another_keyspace_is_noticed() {
     x.state().tables.get_owned(&file).unwrap();
 }
 
-/// A manifest of a later format is refused, whatever is in it.
+/// An open refuses a manifest of a later format, whatever it holds.
 #[test]
 fn a_later_manifest_is_refused() {
     let fs = MemFs::new();

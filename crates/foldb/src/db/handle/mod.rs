@@ -1,4 +1,4 @@
-//! What a program holds: the database, its keyspaces, its snapshots.
+//! The handles that a program holds: the database, its keyspaces, its snapshots.
 
 pub(crate) mod database;
 pub(crate) mod keyspace;

@@ -1,16 +1,17 @@
-//! Settings that go with one read.
+//! Options of one read.
 
 use crate::db::handle::snapshot::Snapshot;
 use crate::stats::ReadReport;
 
-/// How one read behaves.
+/// Options of one read.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// Read the database as it was at this snapshot. Default: as it is now.
+    /// Read the database as it was at this snapshot. Default: none, which reads the current state.
     pub snapshot: Option<Snapshot>,
-    /// Keep the blocks read in the cache. Default: true; false for scans that are not repeated.
+    /// Whether the block cache keeps the blocks that the read loads. Default: true. false: a scan
+    /// that is not repeated leaves the cached blocks of other reads in place.
     pub fill_cache: bool,
-    /// Counts what the read costs. Default: nothing is counted.
+    /// Counts the cost of the read. Default: none.
     pub report: Option<ReadReport>,
 }
 

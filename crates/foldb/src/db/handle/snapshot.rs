@@ -1,4 +1,4 @@
-//! The handle of a snapshot: a moment of the database that is kept readable.
+//! The handle of a snapshot.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use crate::iterator::Iter;
 use crate::key::SeqNo;
 use crate::value::Value;
 
-/// A moment of the database, in all its keyspaces. Reads through it see exactly the writes that had
-/// returned when it was made; its own calls read the default keyspace, and
-/// [`ReadOptions::snapshot`] any. Cheap to clone; keeps the database alive, and the space of what
-/// it alone still sees.
+/// One moment of the database, in all its keyspaces. Reads through it see exactly the writes that
+/// had returned when it was taken. Its own methods read the default keyspace;
+/// [`ReadOptions::snapshot`] reads any. Cloning is cheap. A snapshot keeps the database open, and
+/// the space of the versions that it alone still sees.
 ///
 /// # Example
 /// ```
@@ -57,7 +57,7 @@ impl Snapshot {
         self.0.db.get_opt(key, &self.read_options())
     }
 
-    /// All entries.
+    /// Returns an iterator over all entries.
     ///
     /// # Errors
     /// As [`Db::iter`].
@@ -65,7 +65,7 @@ impl Snapshot {
         self.0.db.range_opt(.., &self.read_options())
     }
 
-    /// The position in the order of writes that it holds, as [`Db::explain`] names it.
+    /// Returns the sequence number of this moment, as [`Db::explain`] shows it.
     pub fn sequence_number(&self) -> u64 {
         self.0.seqno
     }

@@ -1,4 +1,4 @@
-//! Statistics and options: what the handle tells about the database.
+//! Statistics and options of the handles.
 
 use std::sync::Arc;
 
@@ -43,12 +43,13 @@ impl Core {
         stats
     }
 
-    /// Whether what is logged now is stored through a mapping.
+    /// Returns whether the current log is written through a mapping.
     fn log_is_mapped(&self) -> bool {
         self.lock_writer().log.is_mapped()
     }
 
-    /// The options in effect in a keyspace; what the database itself remembers is told as that.
+    /// Returns the options in effect in a keyspace. Values that the database stores are marked as
+    /// stored.
     pub(crate) fn explain_options(&self, keyspace: &KeyspaceState) -> Vec<ExplainedOption> {
         let is_default = keyspace.id == DEFAULT_KEYSPACE;
         let options = Options {
@@ -80,7 +81,7 @@ impl Core {
                 option.source = OptionSource::Stored;
             }
             if option.name == "map_log" && options.map_log && !self.log_is_mapped() {
-                // The file system does not keep what it reserves, or cannot map.
+                // The file system does not keep blocks that it reserves, or cannot map.
                 (option.value, option.source) = (false.into(), OptionSource::Derived);
             }
         }

@@ -1,24 +1,25 @@
-//! Checkpoints: a database of its own that holds what this one holds now, made of its files.
+//! Checkpoints: a separate database with the current contents, made of this database's files.
 //!
-//! Tables never change once they are finished, so the checkpoint's are the same files under second
-//! names: an unlink here or there takes away one name. Whatever may still grow is copied (H12): the
-//! logs up to where they go at the moment of the checkpoint, files that value segments are still
-//! appended to, up to the last one of that moment, and the manifest, which is begun anew.
+//! A finished table never changes, so the checkpoint has it under a second name, as a hard link. An
+//! unlink in one database leaves the other's name. Files that may still grow are copied (H12). Logs
+//! are copied up to their ends at the moment of the checkpoint. Segment files are copied up to the
+//! last segment of that moment. The manifest is written anew.
 //!
-//! The moment is noted with the tree locked, the logs' ends first and the tree second:
+//! The moment is noted with the tree locked, the ends of the logs first and the tree second:
 //!
 //! ```text
 //! logs end at frame 7 | what the tree holds, which keyspaces and operators there are
 //! ```
 //!
-//! so the manifest knows every keyspace and operator that the logs name, and no table is newer than
-//! `flushed_through` says. Writers are not held: frames behind the noted one are not copied. The
-//! checkpoint waits for the write in progress, so that reads behind it see all that it has. What
-//! is noted cannot vanish meanwhile: the versions keep the tables' names, the open readers the
-//! logs.
+//! So the manifest knows every keyspace and operator that the logs name, and no table is newer than
+//! `flushed_through` says. Writers go on: later frames are not copied. The checkpoint waits for the
+//! write in progress, so that later reads of the database see everything that the checkpoint has.
+//! Its files cannot vanish meanwhile: the versions keep the tables' names, and the open readers
+//! keep the logs.
 //!
-//! `CURRENT` comes last, when all that it leads to is on the medium: a crash leaves a whole
-//! database or none. `LOCK` is held until then, so nobody begins a database of his own in between.
+//! `CURRENT` is written last, when everything it leads to is durable. So a crash leaves a whole
+//! database or none. The checkpoint holds `LOCK` until then, so no other open begins a database
+//! there.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -38,51 +39,52 @@ use crate::files::{FileKind, FileNames};
 use crate::version::{CloseRecord, Edit, Manifest, Version};
 use crate::wal::{Extent, LogReader};
 
-/// What a checkpoint is made of.
+/// The files of a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckpointReport {
-    /// Tables that are one file with the database's own, and take no space while both have them.
+    /// Tables that are hard links of this database's. They take no space while both databases have
+    /// them.
     pub tables_linked: u64,
     /// Bytes of those tables.
     pub bytes_linked: u64,
-    /// Tables that were copied, because the file system has no links, or it is another one.
+    /// Tables that were copied, because the file system has no links or is another one.
     pub tables_copied: u64,
     /// Bytes of those tables.
     pub bytes_copied: u64,
-    /// Files of value segments that are one file with the database's own.
+    /// Files of value segments that are hard links of this database's.
     pub segments_linked: u64,
     /// Bytes of those files.
     pub bytes_segments_linked: u64,
-    /// Files of value segments that were copied: those that may still grow, and all where there are
-    /// no links.
+    /// Files of value segments that were copied: those that may still grow, and all files if there
+    /// are no links.
     pub segments_copied: u64,
     /// Bytes of those files.
     pub bytes_segments_copied: u64,
-    /// Logs, whose ends were copied.
+    /// Logs, whose needed ends were copied.
     pub logs: u64,
     /// Bytes of those logs.
     pub bytes_logs: u64,
 }
 
 impl Db {
-    /// Makes `directory`, which must not exist or be empty, a database of its own that holds what
-    /// this one holds now: all keyspaces, with their orders and operators, every write that
-    /// returned before this call, and statistics. Snapshots are not part of it.
+    /// Makes `directory` a separate database with the current contents. The directory must be empty
+    /// or not exist. The checkpoint has all keyspaces with their orders and operators, every write
+    /// that returned before this call, and the statistics. It has no snapshots.
     ///
-    /// Tables become hard links, so a checkpoint takes little time and little space; in another
-    /// file system they are copied. The two databases share nothing that is ever written to: each
-    /// may write, compact and be destroyed without a trace in the other. Writes go on meanwhile and
-    /// none waits, but what was written with [`crate::WriteOptions::disable_wal`] is flushed first.
-    /// The checkpoint is durable when this returns. If it fails, what was made of it is removed.
+    /// Tables become hard links, so a checkpoint takes little time and space; in another file
+    /// system they are copied. The two databases share no file that is ever written to. Each may
+    /// write, compact and be destroyed without effect on the other. Writes go on and do not wait.
+    /// Writes with [`crate::WriteOptions::disable_wal`] are flushed first. The checkpoint is
+    /// durable when this returns. A checkpoint that fails removes its files.
     ///
-    /// The checkpoint has this database's identity, which all the shared tables carry: both are
-    /// found out if they meet files of a third database, but not if they meet each other's.
+    /// The checkpoint has this database's identity, which all shared tables carry. Each database
+    /// detects files of a third one, but not files of the other.
     ///
     /// # Errors
-    /// `InvalidArgument` for a directory with something in it, `DatabaseExists` if that is a
-    /// database; `NoSpace`, `Io`, `ReadOnly`, `Closed`; `Corruption` of a log, and where a file of
-    /// value segments is missing that keys still refer to.
+    /// `InvalidArgument` for a directory that is not empty, `DatabaseExists` if it holds a
+    /// database; `NoSpace`, `Io`, `ReadOnly`, `Closed`. `Corruption` for a damaged log, and for a
+    /// missing file of value segments that keys refer to.
     ///
     /// # Example
     /// ```
@@ -108,12 +110,12 @@ impl Db {
     }
 }
 
-/// A moment of the database, kept on disk while it is held.
+/// A moment of the database. Its files stay on disk while it is held.
 struct Moment {
-    /// Describes everything.
+    /// The edit that describes the whole state.
     edit: Edit,
     versions: Vec<Arc<Version>>,
-    /// The needed logs, and the last frame of each.
+    /// The needed logs, with the last frame of each.
     logs: Vec<(LogReader, u64)>,
 }
 
@@ -132,7 +134,7 @@ impl Core {
         Ok(report)
     }
 
-    /// Whether there are writes that are neither logged nor in tables.
+    /// Returns whether there are writes that are neither logged nor in tables.
     pub(crate) fn has_unlogged(&self) -> bool {
         self.lock_writer().unlogged || self.sealed.any_unlogged()
     }
@@ -145,35 +147,35 @@ impl Core {
         };
         let mut logs = Vec::with_capacity(syncs.len());
         for (number, sync) in syncs {
-            let last = sync.expect("a log that is needed was begun since the open").written();
-            // With the tree locked it is still needed, so it is there.
+            let last = sync.expect("every needed log was begun since the open").written();
+            // The tree is locked, so the log is still needed and exists.
             let log = LogReader::open(&*self.options.env.fs, &self.names.log(number), number)?;
             logs.push((log, last));
         }
         let versions = tree.keyspaces.values().map(|own| Arc::clone(&own.version)).collect();
         let edit = self.describe(&tree);
         drop(tree);
-        // The last frame may be of a write that no reader sees yet. Its writer has the lock.
+        // The last frame may belong to a write that no reader sees yet. Its writer holds the lock.
         drop(self.lock_writer());
         Ok(Moment { edit, versions, logs })
     }
 }
 
-/// The directory of a checkpoint in progress. Dropped before it is whole, it is emptied again.
+/// The directory of a checkpoint in progress. Dropping an unfinished one empties it again.
 struct Target {
     fs: Arc<dyn FileSystem>,
     names: FileNames,
-    /// Whether the directory was made for this.
+    /// Whether the checkpoint created the directory.
     is_new: bool,
     is_whole: bool,
     lock: Option<Box<dyn FileLock>>,
     report: CheckpointReport,
-    /// Whether tables are linked until that turns out not to work.
+    /// Whether to link tables. It turns false at the first link that the file system refuses.
     links: bool,
 }
 
 impl Target {
-    /// Takes a directory that is not there or empty.
+    /// Takes a directory that is empty or does not exist.
     fn begin(fs: &Arc<dyn FileSystem>, directory: &Path) -> Result<Target> {
         let names = FileNames::new(directory);
         let is_new = !fs.exists(directory);
@@ -183,7 +185,8 @@ impl Target {
         fs.create_dir_all(directory)
             .map_err(|error| Error::io(directory, "create the directory", &error))?;
         let lock = lock(&**fs, &names).and_then(|lock| {
-            // Nobody takes it from here on; but somebody may have before.
+            // The lock keeps other opens out from here on, but the directory may have been used
+            // before.
             refuse_used(&**fs, directory, |name| name != "LOCK").map(|()| lock)
         });
         let lock = lock.inspect_err(|_| {
@@ -202,7 +205,7 @@ impl Target {
         })
     }
 
-    /// Makes the database, durably.
+    /// Writes the files of the checkpoint, durably.
     fn fill(
         &mut self,
         from: &FileNames,
@@ -234,18 +237,18 @@ impl Target {
             .sync_dir(directory)
             .map_err(|error| Error::io(directory, "sync the directory", &error))?;
         let mut edit = moment.edit.clone();
-        let number = edit.next_file.expect("a description says what the next file is");
+        let number = edit.next_file.expect("a full description has the next file number");
         edit.next_file = Some(number + 1);
         let mut manifest = Manifest::begin(&self.fs, &self.names, number, database, &edit)?;
         manifest.trim()?;
         manifest.put_in_force(&*self.fs, &self.names)?;
-        // The checkpoint is as complete as a database that was closed.
+        // The checkpoint is as complete as a cleanly closed database.
         let closed = CloseRecord { database, manifest: manifest.extent(), logs };
         closed.write(&*self.fs, &self.names)?;
         Ok(self.report)
     }
 
-    /// Takes the files that value segments lie in, up to where the last one ends. One that may
+    /// Takes the files of value segments, each up to the end of its last segment. A file that may
     /// still grow is never shared (H12).
     fn take_segments(&mut self, from: &FileNames, moment: &Moment) -> Result<()> {
         for version in &moment.versions {
@@ -273,7 +276,7 @@ impl Target {
         Ok(())
     }
 
-    /// Links a file, or copies it where that cannot be or it is `growing`.
+    /// Links a file. Copies it if it is `growing` or cannot be linked.
     fn take(&mut self, from: &Path, to: &Path, len: u64, growing: bool) -> Result<Taken> {
         if self.links && !growing {
             match self.fs.hard_link(from, to) {
@@ -286,7 +289,7 @@ impl Target {
         Ok(Taken::Copied)
     }
 
-    /// Copies a log up to its frame `last`. The copy ends there: nothing grows in it any more.
+    /// Copies a log up to its frame `last`. The copy never grows.
     fn copy_log(&mut self, log: &mut LogReader, last: u64) -> Result<Extent> {
         let path = self.names.log(log.number());
         let failed = |doing: &'static str| {
@@ -304,7 +307,7 @@ impl Target {
     }
 }
 
-/// How a file came to be part of a checkpoint.
+/// How the checkpoint got a file.
 enum Taken {
     Linked,
     Copied,
@@ -315,7 +318,7 @@ impl Drop for Target {
         if self.is_whole {
             return;
         }
-        // What cannot be removed is no database all the same: CURRENT goes first.
+        // Without CURRENT, files that cannot be removed are no database, so CURRENT goes first.
         let directory = self.names.directory();
         let _best_effort = self.fs.remove(&self.names.current());
         for name in self.fs.list(directory).unwrap_or_default() {

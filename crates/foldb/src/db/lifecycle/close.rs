@@ -1,8 +1,9 @@
-//! Closing: what is in no log is flushed, the workers end, manifest and logs are made durable and a
-//! record says what they hold ([`CloseRecord`]), the lock is let go.
+//! Closing a database: flush unlogged writes, stop the workers, make manifest and logs durable,
+//! record what they hold ([`CloseRecord`]), release the lock.
 //!
-//! Who works on a thread of his own is waited for, too, and finds it closed at his next step: once
-//! the lock is let go the files are somebody else's, who gives new ones the same numbers.
+//! The close waits for callers that do background work on their own threads. Their next step finds
+//! the database closed. Once the lock is released, the files may belong to another open, which
+//! gives new files the same numbers.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -16,29 +17,29 @@ use crate::version::{CloseRecord, Edit};
 use crate::wal::{Extent, LogWriter};
 
 impl Core {
-    /// Closes when the last handle goes.
+    /// Closes the database when the last handle is dropped.
     pub(crate) fn close_at_last(self: &Arc<Core>) {
-        // What was acknowledged is in the log: the next open takes it from there.
+        // Acknowledged writes are in the log, where the next open finds them.
         if !self.must_not_wait() || planted(Fault::CloseInCallback) {
             let _best_effort = self.close();
             return;
         }
-        // A callback dropped the handle, and a close waits for what called the callback.
+        // A callback dropped the handle, and the close would wait for the caller of that callback.
         let core = Arc::clone(self);
         let close = move || drop(core.close());
         if self.runtime.workers().start_beside("foldb-close", close).is_err() {
-            // Nothing is begun any more; the directory stays locked until the process ends.
+            // The shutdown ends the work. The directory stays locked until the process ends.
             self.closed.store(true, Ordering::Release);
             self.background.shut_down();
         }
     }
 
-    /// Whether this thread is inside something that background work of this database may wait for.
+    /// Returns whether this thread runs code that background work of this database may wait for.
     pub(crate) fn must_not_wait(&self) -> bool {
         must_not_wait(self.events.mark())
     }
 
-    /// Refuses a call that would wait for itself.
+    /// Checks that a call may wait for background work.
     ///
     /// # Errors
     /// `InvalidArgument` on a worker, and inside a callback of this database.
@@ -52,10 +53,10 @@ impl Core {
         ))
     }
 
-    /// Closes, or waits until another caller has: each of them hears what the close came to.
+    /// Closes, or waits for another caller's close. Each caller receives the outcome of the close.
     pub(crate) fn close(&self) -> Result<()> {
         if self.is_a_forks_copy() {
-            // The files and the workers are the parent's.
+            // The files and the workers belong to the parent process.
             self.closed.store(true, Ordering::Release);
             return Ok(());
         }
@@ -69,11 +70,12 @@ impl Core {
         self.closed.store(true, Ordering::Release);
         self.leave_runtime();
         self.wait_for_callers();
-        // With writer and tree locked until the lock is let go: what the record tells of stays as
-        // it is, and who installs something has the lock until it is done.
+        // Writer and tree stay locked until the lock is released. So the record stays true, and an
+        // install either ends before or finds the database closed.
         let (mut writer, mut tree) = (self.lock_writer(), self.lock_tree());
         let written = self.write_last(&mut writer.log, &mut tree);
-        // The worker that does so has left, and space is not kept until the next open.
+        // The worker that removes files has ended, and the files would take space until the next
+        // open.
         self.remove_unreferenced_tables();
         self.default.tables.note_closed();
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -81,14 +83,14 @@ impl Core {
         flushed.and(written)
     }
 
-    /// Whether this process was forked from the one that has the database open.
+    /// Returns whether this process was forked from the one that opened the database.
     fn is_a_forks_copy(&self) -> bool {
         let lock = self.lock.try_lock();
         lock.is_ok_and(|lock| lock.as_ref().is_some_and(|lock| !lock.is_held()))
     }
 
-    /// Waits until no caller flushes, compacts or merges on its own thread. None begins to: the
-    /// database is closed.
+    /// Waits until no caller flushes, compacts or collects garbage on its own thread. The database
+    /// is closed, so none begins.
     fn wait_for_callers(&self) {
         let background = &self.background;
         for working in [&background.alone, &background.collecting, &background.flushing] {
@@ -96,18 +98,19 @@ impl Core {
         }
     }
 
-    /// Whether closing would lose writes that are in no log.
+    /// Returns whether a close without a flush would lose unlogged writes.
     fn needs_flush(&self) -> bool {
         self.poison.get().is_none() && self.has_unlogged()
     }
 
-    /// Stores the totals, gives back reserved space, makes all durable and says so.
+    /// Stores the totals, releases reserved space, syncs manifest and logs, and writes the close
+    /// record.
     fn write_last(&self, log: &mut LogWriter, tree: &mut Tree) -> Result<()> {
         if self.read_only {
             return Ok(());
         }
-        // Where a sync failed it is not known what is durable: a close that said nothing would
-        // promise that everything is.
+        // After a failed sync it is unknown what is durable, so the close must not record that
+        // everything is.
         self.check_sound()?;
         let logs = self.settle_logs(log, tree.log)?;
         let edit = Edit {
@@ -126,13 +129,13 @@ impl Core {
         closed.write(&*self.options.env.fs, &self.names)
     }
 
-    /// Makes the logs from `first` on durable, without reserved space; answers what they hold.
+    /// Syncs the logs from `first` on and releases their reserved space. Returns their extents.
     fn settle_logs(&self, active: &mut LogWriter, first: u64) -> Result<Vec<Extent>> {
         active.trim()?;
         let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut extents = Vec::new();
         for (_, sync) in logs.into_iter().filter(|(log, _)| *log >= first) {
-            let sync = sync.expect("a log that is needed was begun since the open");
+            let sync = sync.expect("every needed log was begun since the open");
             let extent = match sync.sealed() {
                 Some(sealed) => {
                     sync.trim(sealed.len)?;

@@ -1,4 +1,4 @@
-//! Copying files of a database to another directory.
+//! Copies files of a database to another directory.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,12 @@ use foldb_env::FileSystem;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Bytes copied between two syncs, so that a sync of the database's log does not wait behind many
-/// (H23).
+/// Bytes copied between two syncs, so that a sync of the database's log does not wait behind a
+/// large one (H23).
 const COPY_STEP: usize = 1 << 20;
 
-/// Refuses a directory with something in it that counts, and a file.
+/// # Errors
+/// `DatabaseExists` or `InvalidArgument` for a directory with files that count, and for a file.
 pub(crate) fn refuse_used(
     fs: &dyn FileSystem,
     directory: &Path,
@@ -25,20 +26,20 @@ pub(crate) fn refuse_used(
         return Ok(());
     }
     let (kind, what) = match list.iter().any(|name| name == "CURRENT") {
-        true => (ErrorKind::DatabaseExists, "is a database already"),
+        true => (ErrorKind::DatabaseExists, "already holds a database"),
         false => (ErrorKind::InvalidArgument, "has files in it"),
     };
-    let message = format!("the directory {what}: it must be empty or not there");
+    let message = format!("the directory {what}: it must be empty or not exist");
     Err(Error::new(kind, message).in_file(directory))
 }
 
-/// Whether a link failed because there are none between these places, and not for the file's sake.
+/// Returns whether a link failed because the file system has no links between these places.
 pub(crate) fn is_no_link(error: &io::Error) -> bool {
     use io::ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
     matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)
 }
 
-/// Copies a file that does not change, durably but for its name.
+/// Copies a file that does not change, and syncs the copy. Its name is not durable yet.
 pub(crate) fn copy_file(fs: &dyn FileSystem, from: &Path, to: &Path, len: u64) -> Result<()> {
     let failed = |path: &Path, doing: &'static str| {
         let path: PathBuf = path.to_owned();

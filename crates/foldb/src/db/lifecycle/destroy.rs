@@ -1,4 +1,4 @@
-//! Removing a database.
+//! Removes a database.
 
 use std::io;
 use std::path::Path;
@@ -11,12 +11,12 @@ use crate::files::{FileKind, FileNames};
 use crate::options::Options;
 use crate::version::refuse_foreign;
 
-/// Removes a database: the files it knows, and the directory if nothing else is in it. What another
-/// engine wrote under the same names stays.
+/// Removes a database: its own files, and the directory if nothing else is in it. Files that
+/// another engine wrote under the same names stay.
 pub(crate) fn destroy(path: &Path, options: &Options) -> Result<()> {
     let fs = &*options.env.fs;
     match destroy_known(fs, path) {
-        // Another process that did the same was faster.
+        // Another process removed the database first.
         Err(error) if error.kind() == ErrorKind::Io && matches!(fs.try_exists(path), Ok(false)) => {
             Ok(())
         }
@@ -26,26 +26,27 @@ pub(crate) fn destroy(path: &Path, options: &Options) -> Result<()> {
 
 fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     let names = FileNames::new(path);
-    let failed = |error| Error::io(path, "look into the directory", &error);
+    let failed = |error| Error::io(path, "read the directory", &error);
     if !fs.try_exists(path).map_err(failed)? || !fs.is_dir(path) || known_in(fs, path)?.0.is_empty()
     {
         return Ok(());
     }
     match refuse_foreign(fs, &names) {
-        // It may be of the moment, and is told again below if it is not.
+        // The error may be temporary. If not, the check below reports it again.
         Err(error) if error.kind() == ErrorKind::Io => {}
         checked => checked?,
     }
     let lock = match fs.lock(&names.lock()) {
-        // Another process has removed the directory.
+        // Another process removed the directory.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         locked => locked.map_err(|error| lock_error(&names, &error))?,
     };
-    // Another process may have had the lock until now: what is here is looked at only now.
+    // Another process may have held the lock until now, so the directory is listed only now.
     refuse_foreign(fs, &names)?;
     let (known, is_all) = known_in(fs, path)?;
-    // CURRENT goes first: without it there is no database, whatever is left. Before it goes what
-    // says that there is one. LOCK goes last: until then no other process begins a database here.
+    // CURRENT goes before all other files: without it there is no database. The record of a close
+    // goes even earlier, because it says that there is one. LOCK goes last: until then no other
+    // process begins a database here.
     let rank = |name: &str| match name {
         "CLOSED" => 0,
         "CURRENT" => 1,
@@ -58,14 +59,14 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
             fs.remove(&file).map_err(|error| Error::io(&file, "remove", &error))?;
         }
         if rank_now == 1 {
-            // A crash may keep what goes later, but nothing that went without it.
+            // A crash may keep files that go later, but CURRENT stays removed.
             fs.sync_dir(path).map_err(|error| Error::io(path, "sync the directory", &error))?;
         }
     }
     drop(lock);
     if is_all {
         match fs.remove_dir(path) {
-            // Another process has begun a database here, or removed this one again.
+            // Another process began a database here, or removed the directory.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -77,7 +78,7 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The names of a database's files in a directory, and whether there are no others.
+/// Returns the names of a database's files in a directory, and whether it has no others.
 fn known_in(fs: &dyn FileSystem, path: &Path) -> Result<(Vec<String>, bool)> {
     let mut names = match fs.list(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),

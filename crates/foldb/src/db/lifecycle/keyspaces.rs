@@ -1,9 +1,8 @@
-//! How keyspaces come and go.
+//! Creating and dropping keyspaces.
 //!
-//! Both are one synced manifest edit, made under the writer lock: the log never names a keyspace
-//! that the manifest does not know, and no write to one comes behind its drop. Ids are never
-//! reused, so that what an old log says of a dropped keyspace is not taken for a word about
-//! another.
+//! Each is one synced manifest edit, made under the writer lock. So the log never names a keyspace
+//! that the manifest does not know, and no write to a keyspace is logged after its drop. Ids are
+//! never reused, so an old log's writes to a dropped keyspace never reach another one.
 //!
 //! ```text
 //! create 'x': edit (id 3, next 4)    write x/a    drop 'x': log synced, edit (3 dropped)
@@ -24,9 +23,8 @@ use crate::options::{KeyspaceOptions, check_comparator};
 use crate::version::{Edit, Version};
 
 impl Db {
-    /// Creates a keyspace, durably before this returns. Names are UTF-8 of 1 to 255 bytes without
-    /// control characters. An empty keyspace costs no memtable; one that is written to takes about
-    /// 35 KiB beside its records.
+    /// Creates a keyspace, durably. Names are UTF-8 of 1 to 255 bytes without control characters.
+    /// An empty keyspace takes no memtable. A written one takes about 35 KiB beside its records.
     ///
     /// # Errors
     /// `KeyspaceExists`; `InvalidArgument` for the name or an option; `UnknownOperator`; `Io`.
@@ -47,8 +45,8 @@ impl Db {
         Ok(Keyspace::new(Arc::clone(self.default_keyspace().handle()), state))
     }
 
-    /// Returns a keyspace by its name, and creates it with `options` where it is missing. One that
-    /// is there keeps the options that it was created with.
+    /// Returns a keyspace by its name. Creates it with `options` if it does not exist; an existing
+    /// one keeps its own options.
     ///
     /// # Errors
     /// As [`Db::create_keyspace`], without `KeyspaceExists`.
@@ -77,14 +75,14 @@ impl Db {
                 found => return found,
             }
             match self.create_keyspace(name, options.clone()) {
-                // Another thread created it meanwhile; it may also have dropped it again.
+                // Another thread created it meanwhile. It may also have dropped it again.
                 Err(error) if error.kind() == ErrorKind::KeyspaceExists => {}
                 created => return created,
             }
         }
     }
 
-    /// A keyspace by its name.
+    /// Returns a keyspace by its name.
     ///
     /// # Errors
     /// `KeyspaceMissing`, `Closed`.
@@ -94,18 +92,17 @@ impl Db {
         Ok(Keyspace::new(Arc::clone(self.default_keyspace().handle()), state))
     }
 
-    /// The names of all keyspaces, in order; `default` is always among them.
+    /// Returns the names of all keyspaces, in order. `default` is always one of them.
     pub fn keyspaces(&self) -> Vec<String> {
         let all = self.core().all_keyspaces();
         all.iter().map(|keyspace| String::from(&*keyspace.name)).collect()
     }
 
-    /// Drops a keyspace and all that is in it, durably before this returns, and with it all earlier
-    /// writes that were logged. Its files go when the last iterator over it does; its name may be
-    /// used again.
+    /// Drops a keyspace and its contents, durably, together with all earlier logged writes. Its
+    /// files are removed when the last iterator over it is dropped. Its name may be used again.
     ///
     /// # Errors
-    /// `KeyspaceMissing`; `InvalidArgument` for `default`, which always is; `Io`.
+    /// `KeyspaceMissing`; `InvalidArgument` for `default`, which cannot be dropped; `Io`.
     ///
     /// # Example
     /// ```
@@ -145,13 +142,13 @@ impl Core {
         if self.find_keyspace(name).is_some() {
             return Err(Error::new(
                 ErrorKind::KeyspaceExists,
-                format!("keyspace '{name}' exists already"),
+                format!("keyspace '{name}' already exists"),
             ));
         }
         let mut tree = self.lock_tree();
         let id = tree.next_keyspace;
         let next = id.checked_add(1).ok_or_else(|| {
-            Error::invalid_argument("the database has had 2^32 - 1 keyspaces, which is all")
+            Error::invalid_argument("the database has had 2^32 - 1 keyspaces, which is the limit")
         })?;
         let version = Arc::new(Version::empty(self.settings.tree.num_levels));
         let parts = KeyspaceParts {
@@ -194,8 +191,7 @@ impl Core {
         let mut writer = self.lock_writer();
         self.check_writable()?;
         let state = self.find_keyspace(name).ok_or_else(|| missing(name))?;
-        // What was copied out of it before may not be lost when it is: the drop survives power
-        // loss.
+        // The drop survives a power loss, so earlier copies of its contents must survive too.
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
         sync.sync_through(frame).inspect_err(|error| self.poison(error))?;
         let mut tree = self.lock_tree();

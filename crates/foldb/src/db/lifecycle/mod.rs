@@ -1,4 +1,4 @@
-//! How a database, its keyspaces and its operators come and go.
+//! The lifecycle of a database, its keyspaces and its operators.
 
 pub(crate) mod checkpoint;
 mod close;

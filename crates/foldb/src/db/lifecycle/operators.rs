@@ -1,5 +1,5 @@
-//! Operators of an open database: how it learns them, which keys they fail on, and how it gets rid
-//! of their operands.
+//! Operators of an open database: how they are registered, which keys they fail on, and how
+//! finalizing folds their operands away.
 
 use std::sync::Arc;
 
@@ -19,26 +19,26 @@ use crate::key::OperatorId;
 use crate::version::Edit;
 use crate::wal::{LogWriter, encode_definition};
 
-/// What [`Db::finalize`] left behind.
+/// The result of [`Db::finalize`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finalized {
-    /// Operands that are stored still, in all keyspaces; 0 unless merges of some keys fail.
+    /// Operands still stored in all keyspaces; 0 unless merges of some keys fail.
     pub operands_left: u64,
-    /// Keys whose operands their operator refuses to fold.
+    /// Keys whose operator rejects their operands.
     pub failed: Vec<FailedMerge>,
 }
 
 impl Db {
-    /// Folds every operand into a plain value, in all keyspaces, so that a program without the
-    /// operators, or one that reads tables only, can take over. Operands that are merged while it
-    /// runs may be left. Afterwards the database opens without the custom operators it once used.
+    /// Folds every operand of all keyspaces into a plain value. A program without the operators, or
+    /// one that only reads tables, can then take over. Operands that are merged during the call may
+    /// stay. Afterwards the database opens without the custom operators that it used.
     ///
-    /// Keys whose merge fails keep their operands and are told in the answer; put or delete them
+    /// Keys whose merge fails keep their operands and are part of the result. Put or delete them,
     /// and finalize again.
     ///
     /// # Errors
-    /// `InvalidArgument` while snapshots are held, which keep operands apart; else as
+    /// `InvalidArgument` while snapshots exist, because they keep operands unfolded. Otherwise as
     /// [`Db::compact`].
     ///
     /// # Example
@@ -60,7 +60,7 @@ impl Db {
         let held = self.core().snapshots.live().len();
         if held > 0 {
             return Err(Error::invalid_argument(format!(
-                "{held} snapshots keep operands apart; drop them before finalizing"
+                "{held} snapshots keep operands unfolded; drop them before finalizing"
             )));
         }
         for keyspace in self.all_keyspaces() {
@@ -80,11 +80,11 @@ impl Db {
         Ok(Finalized { operands_left, failed })
     }
 
-    /// The keys whose operands cannot be folded, in all keyspaces, keyspace by keyspace in the
-    /// order of their keys. Reads every key once, as they are asked for.
+    /// Returns the keys whose operands cannot be folded: keyspace by keyspace, each in key order.
+    /// The iterator reads every key once, as it advances.
     ///
     /// # Errors
-    /// `Closed`; later, from the iterator, `Corruption` and `Io`.
+    /// `Closed`. The iterator also yields `Corruption` and `Io`.
     ///
     /// # Example
     /// ```
@@ -112,14 +112,14 @@ impl Db {
         Ok(failed)
     }
 
-    /// All keyspaces, as handles.
+    /// Returns handles of all keyspaces.
     fn all_keyspaces(&self) -> Vec<Keyspace> {
         let states = self.core().all_keyspaces();
         states.into_iter().map(|state| self.default_keyspace().sibling(state)).collect()
     }
 }
 
-/// The entries that fail to fold.
+/// Returns the entries whose merge fails.
 fn failed_of(mut entries: Iter, keyspace: Arc<str>) -> impl Iterator<Item = Result<FailedMerge>> {
     std::iter::from_fn(move || {
         loop {
@@ -142,7 +142,7 @@ fn failed_of(mut entries: Iter, keyspace: Arc<str>) -> impl Iterator<Item = Resu
 }
 
 impl Core {
-    /// Tells of keys that a flush or compaction could not fold.
+    /// Reports keys that a flush or compaction could not fold.
     pub(crate) fn tell_failures(
         &self,
         keyspace: &KeyspaceState,
@@ -157,7 +157,7 @@ impl Core {
         }
     }
 
-    /// Counts and tells a read whose operands could not be folded, if that is the error.
+    /// Counts and reports a failed merge of a read, if that is the error.
     #[cold]
     pub(crate) fn note_failed_read(&self, keyspace: &KeyspaceState, error: &Error) {
         let Some((key, operator)) = error.failed_merge() else { return };
@@ -169,7 +169,7 @@ impl Core {
         }));
     }
 
-    /// Takes a keyspace its default operator: a new manifest that does not have it is put in force.
+    /// Removes a keyspace's default operator, by a new manifest without it.
     pub(crate) fn unset_default_operator(&self, keyspace: &KeyspaceState) -> Result<()> {
         self.check_writable()?;
         let mut tree = self.lock_tree();
@@ -182,11 +182,11 @@ impl Core {
         })
     }
 
-    /// An operator by its spec, registered durably if it is new here.
+    /// Returns the operator of a spec, and registers it durably if it is new to the database.
     pub(crate) fn operator(self: &Arc<Core>, spec: &str) -> Result<Operator> {
         self.check_open()?;
         let implementation = self.registry.parse(spec)?;
-        // The writer lock keeps a log from being begun without the definition.
+        // The writer lock keeps a log without the definition from being begun.
         let mut writer = self.lock_writer();
         self.check_open()?;
         let id = match self.registry.id_of(&*implementation) {
@@ -195,7 +195,8 @@ impl Core {
                 self.check_writable()?;
                 let definition = self.registry.next_definition(&*implementation);
                 let edit = Edit { operators: vec![definition.clone()], ..Edit::default() };
-                // Who describes the tree next, in a new manifest or a checkpoint, has it in it.
+                // The next full description of the tree, in a manifest or a checkpoint, includes
+                // it.
                 let mut tree = self.lock_tree();
                 self.append_edit(&mut tree, &edit)?;
                 self.registry.adopt(&definition)?;
@@ -203,7 +204,7 @@ impl Core {
             }
         };
         if !self.read_only {
-            // Also after an attempt that got as far as the manifest only.
+            // An earlier attempt may have registered it in the manifest, but not in the log.
             let WriterState { log, defined, .. } = &mut *writer;
             let before = log.len();
             self.define_operators(log, defined)?;
@@ -212,8 +213,8 @@ impl Core {
         Ok(Operator { id, registry: Arc::clone(&self.registry), implementation })
     }
 
-    /// Writes the definitions of all operators that are not the same everywhere but for the first
-    /// few, which the log has already.
+    /// Writes the operator definitions that the log lacks. Built-in ids are the same in every
+    /// database and need none.
     pub(crate) fn define_operators(&self, log: &mut LogWriter, defined: &mut usize) -> Result<()> {
         let resolver = self.registry.resolver();
         for definition in resolver.dynamic_definitions().skip(*defined) {

@@ -1,20 +1,22 @@
-//! Replaying the logs: which records, in which order, and where to stop.
+//! Replay of the logs: which records, in which order, and where to stop.
 //!
-//! A record is replayed if its sequence number is above `flushed_through`, which is the last one
-//! *applied* before the flushed memtable was sealed: a folded record's own number may be smaller
-//! than what it absorbed (H5). Each keyspace has a `flushed_through` of its own; what was written
-//! to one that was dropped since is skipped.
+//! Replay applies a record if its sequence number is above `flushed_through`. That is the last
+//! number *applied* before the flushed memtable was sealed. The number of a folded record may be
+//! smaller than those it absorbed (H5). Each keyspace has its own `flushed_through`. Replay skips
+//! writes to keyspaces that were dropped since.
 //!
-//! The logs are one sequence. Where one of them ends early, what the later ones hold is not
-//! applied, so that what survives is a prefix of the writes (H11):
+//! The logs are one sequence. If one ends early, replay does not apply the later ones, so a prefix
+//! of the writes survives (H11):
 //!
 //! ```text
 //! log 7: 1 2 3 (4 lost)    log 8: 5 6        replayed: 1 2 3
 //! ```
 //!
-//! unless log 8, or one behind it, says that it was synced: then 4 was synced before, and its loss
-//! is damage. A log whose creation failed half-way holds no writes and has no successor; the writer
-//! went on in the log before, and the next one follows that:
+//! Log 8 or a later one may say that it was synced. Then 4 was synced before, and its loss is
+//! damage.
+//!
+//! A log whose creation failed half-way holds no writes and has no successor. The writer went on in
+//! the log before it, and the next log follows that one:
 //!
 //! ```text
 //! log 7: 1 2 3 4    log 8, after 7 as of 3: no writes    log 9, after 7 as of 4: 5 6
@@ -43,50 +45,50 @@ use crate::options::Options;
 use crate::version::CloseRecord;
 use crate::wal::{BatchHeader, LOG_FORMAT, LogEnd, LogHeader, LogReader, LogRecord, Tail};
 
-/// Logs, each opened when its turn comes: there may be more of them than a process may open files.
+/// Logs, each opened when its turn comes: there may be more than a process may open at once.
 pub(crate) type Logs<'a> = Box<dyn Iterator<Item = Result<LogReader>> + 'a>;
 
-/// What there is to replay.
+/// The input of a replay.
 pub(crate) struct Replay<'a> {
     pub(crate) options: &'a Options,
     pub(crate) names: &'a FileNames,
     pub(crate) registry: &'a Registry,
     pub(crate) arenas: &'a Arc<ArenaPool>,
-    /// First log that holds writes which are in no table.
+    /// The first log with writes that no table holds.
     pub(crate) first_log: u64,
     /// The needed logs, ascending.
     pub(crate) logs: Logs<'a>,
-    /// What a clean close said of them.
+    /// The record of a clean close, if there is one.
     pub(crate) closed: Option<&'a CloseRecord>,
-    /// Batches that begin behind it are left out, and all behind them.
+    /// Replay stops before the first batch that begins above this number.
     pub(crate) through: SeqNo,
-    /// Identity the logs must have; `None` before the database has one.
+    /// The identity that the logs must have; `None` for a new database.
     pub(crate) database: Option<u64>,
     /// The keyspaces that exist.
     pub(crate) keyspaces: BTreeMap<KeyspaceId, ReplayKeyspace>,
-    /// Below this, what does not exist was dropped.
+    /// Ids below this that do not exist were dropped.
     pub(crate) next_keyspace: KeyspaceId,
 }
 
-/// What replay needs to know of a keyspace.
+/// The keyspace data that replay needs.
 pub(crate) struct ReplayKeyspace {
     pub(crate) comparator: Arc<dyn Comparator>,
-    /// Writes up to here are in its tables.
+    /// Tables hold its writes up to this number.
     pub(crate) flushed_through: SeqNo,
 }
 
-/// What the logs held.
+/// The result of a replay.
 #[derive(Debug, Default)]
 pub(crate) struct Replayed {
-    /// Of each keyspace that has any, newest first.
+    /// The memtables of each keyspace that has any, newest first.
     pub(crate) memtables: BTreeMap<KeyspaceId, Vec<Arc<Memtable>>>,
     pub(crate) last_seqno: SeqNo,
-    /// What lies behind the ends of logs, and where those are.
+    /// The bytes behind the ends of logs, with their places.
     pub(crate) tails: Vec<(PathBuf, u64, Tail)>,
 }
 
-/// The logs that are needed, of those on disk, ascending; after a clean close those that it told
-/// of. One that was there then and is not is `Corruption`.
+/// Returns the logs on disk that are needed, ascending. After a clean close these are the logs of
+/// its record; a missing one is `Corruption`.
 pub(crate) fn needed_logs<'a>(
     fs: &'a dyn FileSystem,
     names: &'a FileNames,
@@ -105,16 +107,16 @@ pub(crate) fn needed_logs<'a>(
     }))
 }
 
-/// Opens all of them now. Open, they stay readable when a writer in another process unlinks them.
+/// Opens all logs now. Open logs stay readable if a writer in another process unlinks them.
 pub(crate) fn opened(logs: Logs<'_>) -> Result<Logs<'static>> {
     let open: Vec<LogReader> = logs.collect::<Result<_>>()?;
     Ok(Box::new(open.into_iter().map(Ok)))
 }
 
-/// Replays all logs that are needed.
+/// Replays all needed logs.
 ///
 /// # Errors
-/// `Corruption`, naming log and offset, when something that was synced is missing.
+/// `Corruption`, naming log and offset, if a synced write is missing.
 pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
     let mut needed = std::mem::replace(&mut replay.logs, Box::new(std::iter::empty()));
     let mut replayer = Replayer {
@@ -123,7 +125,7 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
         done: Replayed::default(),
         held_back: None,
     };
-    // By number: a log that could not be begun may stand between two that follow each other.
+    // By number: a log whose creation failed may lie between two that follow each other.
     let mut ends: BTreeMap<u64, LogEnd> = BTreeMap::new();
     while let Some(reader) = needed.next() {
         let mut reader = reader?;
@@ -131,7 +133,7 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
         let path = replay.names.log(number);
         let mut record = Vec::new();
         if !reader.next(&mut record)? {
-            // Not even its header: nothing in it, nor in any later one, was ever synced.
+            // Even its header is missing, so neither it nor a later log was ever synced.
             ends.insert(number, replayer.end(&mut reader)?);
             continue;
         }
@@ -159,13 +161,14 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
     Ok(replayer.finish())
 }
 
-/// Whether the log before went on after this one was begun: beginning it failed (a full disk), and
-/// it holds no writes.
+/// Returns whether the writer went on in the log before this one. Then the creation of this log
+/// failed, on a full disk for example, and it holds no writes.
 fn is_abandoned(header: &LogHeader, ends: &BTreeMap<u64, LogEnd>) -> bool {
     ends.get(&header.predecessor).is_some_and(|end| end.frames > header.predecessor_frames)
 }
 
-/// Refuses a log that holds writes though the one before it went on.
+/// # Errors
+/// `Corruption` if a log holds writes although the one before it went on.
 fn refuse_writes(log: &mut LogReader) -> Result<()> {
     let mut record = Vec::new();
     let mut offset = log.offset();
@@ -173,7 +176,7 @@ fn refuse_writes(log: &mut LogReader) -> Result<()> {
         let read = LogRecord::decode(&record).map_err(|error| error.at(log.path(), offset))?;
         if let LogRecord::Batch(..) = read {
             return Err(Error::corruption(
-                "expected no writes in a log that was given up, for the one before it has more frames \
+                "expected no writes in an abandoned log, because the one before it has more frames \
                  than this one follows",
             )
             .at(log.path(), offset));
@@ -183,11 +186,12 @@ fn refuse_writes(log: &mut LogReader) -> Result<()> {
     Ok(())
 }
 
-/// A log whose predecessor is not whole is not applied, nor is any later one. Answers what they
-/// hold.
+/// Stops at a log whose predecessor is incomplete: neither it nor later ones are applied. Returns
+/// what lies in them.
 ///
 /// # Errors
-/// `Corruption` when one of them says that it was synced: then the predecessor was before.
+/// `Corruption` if one of them says that it was synced, because then the predecessor was synced
+/// before.
 fn stop_before(
     mut log: LogReader,
     header: &LogHeader,
@@ -207,13 +211,13 @@ fn stop_before(
     }
     let path = replay.names.log(header.predecessor);
     Err(Error::corruption(format!(
-        "the log must hold {} frames in {} bytes, for a later one was synced behind them",
+        "expected {} frames in {} bytes, because a later log was synced after them",
         header.predecessor_frames, header.predecessor_len
     ))
     .at(&path, predecessor_end))
 }
 
-/// Whether some frame of the log knows of a sync of the log, and all that it holds.
+/// Returns whether a frame of the log says that the log was synced, and everything that it holds.
 fn says_synced(log: &mut LogReader) -> Result<(bool, (PathBuf, u64, Tail))> {
     let mut record = Vec::new();
     while log.next(&mut record)? {}
@@ -224,7 +228,7 @@ fn says_synced(log: &mut LogReader) -> Result<(bool, (PathBuf, u64, Tail))> {
 }
 
 impl Replay<'_> {
-    /// Whether a record is a batch that is left out.
+    /// Returns whether a record is a batch beyond the end of the replay.
     fn is_beyond(&self, record: &[u8]) -> Result<bool> {
         if self.through == MAX_SEQNO {
             return Ok(false);
@@ -236,15 +240,15 @@ impl Replay<'_> {
 
 struct Replayer<'a> {
     replay: &'a Replay<'a>,
-    /// The memtables being filled, and the bytes they were made for.
+    /// The memtables being filled, with the bytes they were made for.
     open: BTreeMap<KeyspaceId, (MemtableWriter, usize)>,
     done: Replayed,
-    /// A record kept back by the planted fault that loses the last one.
+    /// The last record, which the planted fault does not replay.
     held_back: Option<Vec<u8>>,
 }
 
 impl Replayer<'_> {
-    /// Judges the end of a log, and notes what lies behind it.
+    /// Checks the end of a log, and notes the bytes behind it.
     fn end(&mut self, log: &mut LogReader) -> Result<LogEnd> {
         let closed = self.replay.closed.and_then(|closed| closed.log(log.number()));
         let end = log.end_as(closed)?;
@@ -267,7 +271,7 @@ impl Replayer<'_> {
         Ok(header)
     }
 
-    /// Whether all that stood before this log was replayed or is in tables.
+    /// Returns whether everything before this log was replayed or is in tables.
     fn follows(&self, header: &LogHeader, ends: &BTreeMap<u64, LogEnd>) -> bool {
         header.predecessor < self.replay.first_log
             || ends
@@ -285,7 +289,7 @@ impl Replayer<'_> {
 
     fn apply(&mut self, record: &[u8]) -> Result<()> {
         match LogRecord::decode(record)? {
-            LogRecord::Header(_) => Err(Error::corruption("a second header in one log")),
+            LogRecord::Header(_) => Err(Error::corruption("the log has a second header")),
             LogRecord::Definition(definition) => self.replay.registry.adopt(&definition),
             LogRecord::Batch(header, operations) => self.batch(&header, operations),
         }
@@ -294,7 +298,7 @@ impl Replayer<'_> {
     fn batch(&mut self, header: &BatchHeader, operations: &[u8]) -> Result<()> {
         if header.first_seqno <= self.done.last_seqno && header.count > 0 {
             return Err(Error::corruption(format!(
-                "expected a batch behind sequence number {}, found one from {} on",
+                "expected a batch above sequence number {}, found one that begins at {}",
                 self.done.last_seqno, header.first_seqno
             )));
         }
@@ -310,7 +314,7 @@ impl Replayer<'_> {
                     self.check_operator(&operation)?;
                     self.insert(own, &operation, seqno);
                 }
-                // In tables already, or dropped.
+                // The record is in tables already, or its keyspace was dropped.
                 Some(_) => {}
                 None if operation.keyspace < self.replay.next_keyspace => {}
                 None => {
@@ -332,7 +336,8 @@ impl Replayer<'_> {
         Ok(())
     }
 
-    /// Refuses operands that nobody can fold, unless the caller wants to open all the same.
+    /// # Errors
+    /// `UnknownOperator` for an operand of an unregistered operator, unless the options allow it.
     fn check_operator(&self, operation: &Operation<'_>) -> Result<()> {
         let registry = self.replay.registry;
         let resolver = registry.resolver();
@@ -343,7 +348,7 @@ impl Replayer<'_> {
             return Ok(());
         }
         Err(resolver.definition(operation.operator).map_or_else(
-            || Error::corruption(format!("operator {} is defined nowhere", operation.operator)),
+            || Error::corruption(format!("operator {} has no definition", operation.operator)),
             |definition| registry.unknown_operator(definition),
         ))
     }
@@ -366,7 +371,7 @@ impl Replayer<'_> {
             let room = capacity.max(bytes + (bytes >> 3));
             (MemtableWriter::create(self.replay.arenas, room, &own.comparator), capacity)
         });
-        // Nobody reads yet, so records change in place whoever wrote them.
+        // No reader exists yet, so every record may change in place.
         let operators = self.replay.registry.resolver();
         writer.apply(operation, seqno, Folding { floor: 0, operators: &operators });
     }

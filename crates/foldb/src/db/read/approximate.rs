@@ -1,19 +1,18 @@
-//! How much lies in a key range, without reading it.
+//! Estimates the size of a key range, and the number of its keys, without reading it.
 //!
-//! Sizes come from the keys sampled of each table. Counts have a bound, made of what is certain:
+//! Sizes come from the keys sampled of each table. Counts come with bounds that are certain:
 //!
 //! ```text
-//! at most:  records that are no deletes, of all tables and memtables that reach into the range
-//! at least: the best of all sources, of each the keys it is sure to have put in the range,
-//!           less the deletes and merges of the newer sources, which may take them away
+//! at most:  the records, except deletes, of all tables and memtables that reach into the range
+//! at least: the largest number of any source: the keys that it certainly puts in the range,
+//!           less the deletes and merges of newer sources, each of which may remove a key
 //! ```
 //!
-//! A range tombstone may take away every key of older sources, so what those have is not sure any
-//! more. The estimate leaves out what the tombstones cover of memtables' keys and of tables'
-//! samples.
+//! A source is a memtable or a run. A table does not know how many keys it has. Certain are the
+//! distinct samples of tables that lie wholly in the range, less the table's deletes and merges.
 //!
-//! A source is a memtable or a run. Sure are the distinct samples of tables that lie whole in the
-//! range, less the table's own deletes and merges: a table does not know how many keys it has.
+//! A range tombstone may remove every key of older sources, so it makes their counts uncertain. The
+//! estimate omits the keys of memtables and the samples of tables that tombstones cover.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -30,35 +29,35 @@ use crate::key::{AsKeyRange, Comparator, Kind, RecordHeader, SeqNo};
 use crate::memtable::{self, Memtable};
 use crate::version::{KeyRange, Run, TableRef, Upper};
 
-/// Keys of a memtable that are looked at; what lies behind them is estimated.
+/// Most keys that a walk through one memtable visits. The rest is estimated.
 const MEMTABLE_KEYS: u64 = 4096;
 
-/// About how many keys there are, and between which numbers the true one lies.
+/// An estimated number of keys, with bounds of the true number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApproximateCount {
-    /// The estimate. Tables: records less twice the deletes, by the share of their bytes that lies
-    /// in the range; memtables: keys that are there less those deleted. A key counts once in each
-    /// place that has a record of it, so the fewer operands wait to be folded the better it is.
+    /// The estimate. Tables count their records minus twice their deletes, by the share of their
+    /// bytes in the range. Memtables count their keys minus the deleted ones. A key counts once in
+    /// each place that has a record of it, so unfolded operands make the estimate less exact.
     pub estimate: u64,
-    /// There are no fewer.
+    /// The true number is at least this.
     pub at_least: u64,
-    /// There are no more.
+    /// The true number is at most this.
     pub at_most: u64,
 }
 
 impl ApproximateCount {
-    /// How far the estimate may be off.
+    /// Returns how far the estimate may be off.
     pub fn error(&self) -> u64 {
         (self.estimate - self.at_least).max(self.at_most - self.estimate)
     }
 }
 
 impl Db {
-    /// About how many bytes of tables and memtables the records of a key range take, older versions
-    /// included. Of a table that the range cuts, the share of its up to 32 sampled keys that lie in
-    /// the range counts, at least one; so each end of the range adds an error of up to 1/32 of a
-    /// table for each run.
+    /// Estimates the bytes that the records of a key range take in tables and memtables, older
+    /// versions included. A table that the range cuts counts by the share of its up to 32 sampled
+    /// keys in the range, at least one. So each end of the range adds an error of up to 1/32 of a
+    /// table per run.
     ///
     /// # Errors
     /// `Closed`.
@@ -79,9 +78,9 @@ impl Db {
         self.default_keyspace().approximate_size(range)
     }
 
-    /// About how many keys a key range has, those whose merge fails included, and how far that may
-    /// be off. Reads no table, but the range tombstones of those that have some; of each memtable
-    /// at most 4096 keys.
+    /// Estimates the number of keys in a range, and bounds the error. Keys whose merge fails count
+    /// too. Reads no records of tables, only their range tombstones, and at most 4096 keys of each
+    /// memtable.
     ///
     /// # Errors
     /// `Closed`.
@@ -103,20 +102,20 @@ impl Db {
     }
 }
 
-/// What one source adds.
+/// The numbers that one source contributes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     estimate: u64,
-    /// Keys that it puts in the range, and does nothing else to: no more than there are.
+    /// Keys that it certainly puts in the range: a lower bound.
     certain: u64,
-    /// Its records in the range that are no deletes: no fewer than there are.
+    /// Its records in the range except deletes: an upper bound.
     present: u64,
-    /// Its records in the range that may make a key disappear: no fewer than there are.
+    /// Its records in the range that may remove a key: an upper bound.
     removing: u64,
 }
 
 impl Keyspace {
-    /// As [`Db::approximate_size`].
+    /// Estimates the bytes of a key range; see [`Db::approximate_size`].
     ///
     /// # Errors
     /// As [`Db::approximate_size`]; `KeyspaceDropped`.
@@ -124,7 +123,7 @@ impl Keyspace {
         self.size_within(&Bounds::of(&range))
     }
 
-    /// As [`Db::approximate_count`].
+    /// Estimates the number of keys in a range; see [`Db::approximate_count`].
     ///
     /// # Errors
     /// As [`Db::approximate_count`]; `KeyspaceDropped`.
@@ -187,12 +186,12 @@ impl Keyspace {
     }
 }
 
-/// What a walk through a memtable found.
+/// The result of a walk through a memtable.
 #[derive(Debug, Default)]
 struct Walked {
     /// Keys of the memtable.
     keys: u64,
-    /// Those in the range.
+    /// Keys of the memtable in the range.
     inside: u64,
     tally: Tally,
 }
@@ -231,7 +230,7 @@ impl Walked {
         walked
     }
 
-    /// A key, by its newest record.
+    /// Counts a key by its newest record.
     fn add(&mut self, newest: Kind) {
         self.inside += 1;
         let tally = &mut self.tally;
@@ -240,7 +239,7 @@ impl Walked {
         tally.removing += u64::from(!newest.is_put());
     }
 
-    /// The keys that were not looked at: any of them may be in the range, as anything.
+    /// Counts the unvisited keys: each may be in the range, with a record of any kind.
     fn assume_the_rest(&mut self, cursor: &Cursor) {
         let rest = (cursor.chains().len() as u64).saturating_sub(self.inside);
         self.inside += rest;
@@ -249,20 +248,21 @@ impl Walked {
     }
 }
 
-/// Whether a key's records up to `seqno` are deleted. A table of range tombstones that cannot be
-/// read deletes nothing here: the read that needs it says so.
+/// Returns whether a key's records up to `seqno` are deleted. A table whose range tombstones cannot
+/// be read counts as having none; a read of the key reports the error.
 fn is_covered(covers: &mut Option<Covers>, key: &[u8], seqno: SeqNo) -> bool {
     covers.as_mut().is_some_and(|covers| covers.of(key).is_ok_and(|cover| seqno < cover))
 }
 
-/// Whether the memtable has range tombstones in a range.
+/// Returns whether the memtable has range tombstones in a range.
 fn deletes_ranges_in(memtable: &Memtable, range: &KeyRange, comparator: &dyn Comparator) -> bool {
     let Some(tombstones) = memtable.range_tombstones() else { return false };
     let (start, end) = (range.start(), range.end());
     tombstones.to_vec().iter().any(|t| t.clipped(comparator, &start, &end).is_some())
 }
 
-/// The share of a table's samples in the range that no range tombstone deletes, in both parts.
+/// Returns the share of a table's samples in the range that no range tombstone deletes, as a
+/// fraction.
 fn left_over(
     table: &TableRef,
     range: &KeyRange,
@@ -305,14 +305,14 @@ fn tally_run(
     tally
 }
 
-/// Whether all records of the table's file exist and are in the range.
+/// Returns whether all records of the table's file are visible and in the range.
 fn lies_whole_in(table: &TableRef, bounds: &Bounds, comparator: &dyn Comparator) -> bool {
     table.is_whole()
         && is_above_lower(bounds, comparator, &table.file.smallest)
         && is_below_upper(bounds, comparator, table.file.end.key())
 }
 
-/// Keys that the table is known to have.
+/// Returns the number of keys that the table certainly has.
 fn sampled_keys(table: &TableRef) -> u64 {
     let samples: BTreeSet<&[u8]> = table.file.samples.iter().map(|sample| &**sample).collect();
     let ends = 1 + u64::from(table.file.smallest != *table.file.end.key());
@@ -335,7 +335,7 @@ fn is_below_upper(bounds: &Bounds, comparator: &dyn Comparator, key: &[u8]) -> b
     }
 }
 
-/// The range as tables know it, its lower end included; `None` if its ends have crossed.
+/// Returns the range as tables represent it, with an included lower end; `None` if its ends cross.
 fn key_range(bounds: &Bounds, comparator: &dyn Comparator) -> Option<KeyRange> {
     let lo = match &bounds.lower {
         Bound::Unbounded => None,

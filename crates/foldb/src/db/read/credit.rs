@@ -1,28 +1,29 @@
-//! What reads pay for meeting several runs, or keys that are gone: a merge is done for them when
-//! they have paid for it.
+//! Read credit: reads that meet several runs or many tombstones pay for a compaction that helps
+//! them.
 //!
-//! A seek positions a cursor in each run, each step of a scan plays a match more the more runs
-//! there are, and a point read that no filter stops looks into one run after the other. A tree of
-//! one run would spare them all but the first. What they lose is counted in bytes, those that a
-//! merge could have read in that time, and added up for each keyspace:
-//!
-//! ```text
-//! 5 runs, 100 000 seeks    4 runs too many x 512 B each    200 MB paid
-//! 82 MB of 5 M records     82 MB and 64 B a record         402 MB of work, done for half of it
-//! ```
-//!
-//! A scan over keys that were deleted one by one looks at each of them. That is paid into a second
-//! account, from which the tombstones are carried to the oldest data, where they end:
+//! A seek positions a cursor in each run. Each step of a scan costs more the more runs there are. A
+//! point read that no filter stops searches one run after the other. In a tree of one run they
+//! would search only one. The lost time is counted in bytes that a compaction could have read in
+//! that time, and added up per keyspace:
 //!
 //! ```text
-//! 1 scan over 1 M of them    185 B each               185 MB paid
-//! 1 M tombstones, 1 M puts   50 MB and 64 B a record  178 MB of work, done for half of it
+//! 5 runs, 100 000 seeks     4 runs too many x 512 B each        200 MB paid
+//! 82 MB of 5 M records      82 MB and 64 B a record             402 MB of work, done at half
 //! ```
 //!
-//! Both are done when nothing else is to be done and no writer is held back, and paid for then:
-//! what is rewritten for reads stays in proportion to them. An iterator pays when it is dropped,
-//! and every thousand seeks; nothing shared is touched in between, nor ever where there is one run
-//! and no tombstone.
+//! A scan over keys that were deleted one by one visits each tombstone. It pays into a second
+//! account, for compactions that carry the tombstones down to the oldest data, where they are
+//! dropped:
+//!
+//! ```text
+//! 1 scan over 1 M of them   185 B each                          185 MB paid
+//! 1 M tombstones, 1 M puts  50 MB and 64 B a record             178 MB of work, done at half
+//! ```
+//!
+//! These compactions run if no other work is due and no writer is slowed, and use up the credit. So
+//! the bytes rewritten for reads stay in proportion to the reads. An iterator pays when it is
+//! dropped, and every thousand seeks. Between payments it touches nothing shared. A tree of one run
+//! without tombstones costs reads nothing.
 
 use crate::compaction::policy::{self, Pick, Policy, RunningJob, TreeShape};
 use crate::db::core::Core;
@@ -36,16 +37,16 @@ use crate::db::trees::schedule::in_turn;
 use crate::iterator::{Effort, Payee};
 use crate::key::Comparator;
 
-/// What a run too many costs a seek or a point read: 1 µs, at 2 ns a byte.
+/// The cost of each further run to a seek or a point read: 1 µs, at 2 ns a byte.
 const BYTES_PER_RUN: u64 = 512;
 
-/// What it costs a step of a scan: about 4 ns.
+/// The cost of each further run to a step of a scan: about 4 ns.
 const BYTES_PER_STEP: u64 = 2;
 
-/// What the policy has for an account, and its price.
+/// Asks the policy for the compaction of an account, and its price.
 type Offer = fn(&Policy, &TreeShape, &[RunningJob], &dyn Comparator) -> Option<(u64, Pick)>;
 
-/// What an iterator keeps alive, and who it pays.
+/// The data that an iterator keeps alive, and the accounts that it pays.
 pub(crate) struct Reader {
     pub(crate) keyspace: Keyspace,
     pub(crate) view: std::sync::Arc<View>,
@@ -64,7 +65,7 @@ impl Payee for Reader {
 }
 
 impl Core {
-    /// A point read looked into so many runs after the first.
+    /// Notes how many runs a point read searched after the first.
     #[cold]
     pub(crate) fn looked_into_more_runs(&self, keyspace: &KeyspaceState, runs: u64) {
         self.reads_paid(&keyspace.read_credit, runs * BYTES_PER_RUN);
@@ -77,7 +78,7 @@ impl Core {
         }
     }
 
-    /// The job that reads have paid for, if any.
+    /// Returns the compaction that reads have paid for, if any.
     pub(crate) fn pick_for_reads(&self, tree: &Tree) -> Option<Claim> {
         if self.holds_writers_back(tree) {
             return None;
@@ -102,7 +103,7 @@ impl Core {
         Some(self.claim_of(id, &pick, tree))
     }
 
-    /// Whether writes are slowed, or would soon be.
+    /// Returns whether writes are slowed, or soon would be.
     fn holds_writers_back(&self, tree: &Tree) -> bool {
         let is_slowed = tree.keyspaces.values().any(|own| !own.keyspace.pace.per_mib().is_zero());
         is_slowed || 2 * self.sealed.len() > self.settings.write_buffers.most

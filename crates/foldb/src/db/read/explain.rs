@@ -1,4 +1,4 @@
-//! Explaining a key: every record of it, where it lies, and why it is not folded yet.
+//! Explains a key: each record, its place, and why it is not folded yet.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ use crate::key::{Kind, RecordHeader, SeqNo};
 use crate::separated::Address;
 use crate::table::CursorOptions;
 
-/// What a key is made of, record by record. Made by [`Db::explain`].
+/// The records of a key. [`Db::explain`] returns it.
 ///
 /// # Example
 /// ```
@@ -46,12 +46,11 @@ use crate::table::CursorOptions;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explained {
-    /// All records, those that only snapshots still see included, the newest first.
+    /// All records, newest first, including those that only snapshots still see.
     pub records: Vec<ExplainedRecord>,
-    /// Sequence numbers of the snapshots that are held, the oldest first.
+    /// Sequence numbers of the live snapshots, oldest first.
     pub snapshots: Vec<u64>,
-    /// Places that a read of the key has to look into: memtables, and tables whose filter admits
-    /// it.
+    /// Places that a read of the key searches: memtables, and tables whose filter admits the key.
     pub places: usize,
     /// Why a read of the key fails, if it does.
     pub failure: Option<String>,
@@ -61,37 +60,38 @@ pub struct Explained {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedRecord {
-    /// Where it lies.
+    /// The place of the record.
     pub place: Place,
-    /// What it does.
+    /// What the record does.
     pub kind: RecordKind,
-    /// Position in the order of writes; 0 when that does not matter to anybody any more.
+    /// Position in the order of writes; 0 if no reader needs it any more.
     pub sequence_number: u64,
-    /// Of a merge: its operator, as `NAME` or `NAME:PARAM`.
+    /// The operator of a merge, as `NAME` or `NAME:PARAM`.
     pub operator: Option<String>,
     /// Bytes of its value or operand.
     pub bytes: usize,
-    /// Why it was not folded with the record below it; `None` for the last one and for one that has
-    /// nothing to be folded with.
+    /// Why it was not folded with the record below it. `None` for the last record, and for a record
+    /// that cannot be folded.
     pub unfolded: Option<Unfolded>,
 }
 
-/// Where a record lies.
+/// The place of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
     /// In memory.
     Memtable {
-        /// 0 is the one being filled; the others wait to be flushed, 1 the newest of them.
+        /// 0 is the memtable being filled. The others wait for their flush; 1 is the newest of
+        /// these.
         age: usize,
     },
     /// In a table.
     Table {
-        /// Level, 0 the youngest.
+        /// The level; 0 is the youngest.
         level: usize,
-        /// Number of its run, as `stats` and the log name it.
+        /// The number of its run, as `stats` and the log show it.
         run: u64,
-        /// Number of its file.
+        /// The number of its file.
         file: u64,
     },
 }
@@ -102,9 +102,9 @@ pub enum Place {
 pub enum RecordKind {
     /// Sets the key.
     Put,
-    /// Deletes it.
+    /// Deletes the key.
     Delete,
-    /// Deletes a range around it.
+    /// Deletes a range that contains the key.
     DeleteRange,
     /// Merges an operand.
     Merge,
@@ -114,18 +114,18 @@ pub enum RecordKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unfolded {
-    /// This snapshot sees the one below and not this one.
+    /// This snapshot sees the record below and not this one.
     Snapshot(u64),
-    /// They lie in different places, which no flush or compaction has brought together yet.
+    /// The two records lie in different places, and no flush or compaction has moved them together
+    /// yet.
     Apart,
-    /// They lie together in memory; a flush folds them.
+    /// The two records lie in one memtable; a flush folds them.
     NotFlushed,
-    /// Their operators, or their operator's laws, let them fold only onto a base, which lies
-    /// deeper.
+    /// The operators, or their laws, let them fold only onto a base, and the base lies deeper.
     NeedsBase,
-    /// Whoever opened the database did not give the operator.
+    /// The operator is not registered.
     OperatorMissing,
-    /// The operator rejects what it was given.
+    /// The operator rejects the operand or the base.
     Failed,
 }
 
@@ -153,28 +153,28 @@ impl fmt::Display for RecordKind {
 impl fmt::Display for Unfolded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unfolded::Snapshot(seqno) => write!(f, "snapshot {seqno} sees what is below"),
-            Unfolded::Apart => f.write_str("not compacted with what is below yet"),
-            Unfolded::NotFlushed => f.write_str("not flushed yet"),
-            Unfolded::NeedsBase => f.write_str("folds onto a base only, which lies deeper"),
-            Unfolded::OperatorMissing => f.write_str("its operator was not given at open"),
+            Unfolded::Snapshot(seqno) => write!(f, "snapshot {seqno} sees the record below"),
+            Unfolded::Apart => f.write_str("not yet compacted with the record below"),
+            Unfolded::NotFlushed => f.write_str("not yet flushed"),
+            Unfolded::NeedsBase => f.write_str("folds only onto a base, which lies deeper"),
+            Unfolded::OperatorMissing => f.write_str("its operator is not registered"),
             Unfolded::Failed => f.write_str("its operator rejects it"),
         }
     }
 }
 
 impl Db {
-    /// Every record of a key, where it lies and why it is not folded yet.
+    /// Returns every record of a key, its place, and why it is not folded yet.
     ///
     /// # Errors
-    /// `Corruption`, `Io`, `Closed`. A merge that fails is told in the answer.
+    /// `Corruption`, `Io`, `Closed`. A failed merge is part of the result.
     pub fn explain(&self, key: impl AsRef<[u8]>) -> Result<Explained> {
         self.default_keyspace().explain(key)
     }
 }
 
 impl Keyspace {
-    /// As [`Db::explain`].
+    /// Returns every record of a key; see [`Db::explain`].
     ///
     /// # Errors
     /// As [`Db::explain`]; `KeyspaceDropped`.
@@ -197,7 +197,7 @@ impl Keyspace {
     }
 }
 
-/// A record as it was found.
+/// A record and the place where it was found.
 struct Found {
     place: Place,
     kind: RecordKind,
@@ -206,7 +206,8 @@ struct Found {
 }
 
 impl Core {
-    /// All records of a key up to `seqno`, newest first, and how many places a read looks into.
+    /// Returns all records of a key up to `seqno`, newest first, and the number of places a read
+    /// searches.
     fn records_of(
         &self,
         keyspace: &KeyspaceState,
@@ -316,18 +317,18 @@ fn why_unfolded(
     }
     match record.kind {
         RecordKind::Merge => Unfolded::NeedsBase,
-        // A table keeps nothing below a base but for a snapshot, which is gone since.
+        // Only a snapshot makes a table keep records below a base, and that snapshot is released.
         RecordKind::Put | RecordKind::Delete | RecordKind::DeleteRange => Unfolded::Apart,
     }
 }
 
 impl Explained {
-    /// The operands that a read of now has to fold.
+    /// Returns the number of operands that a read now folds.
     pub fn operands(&self) -> usize {
         self.records.iter().take_while(|record| record.kind == RecordKind::Merge).count()
     }
 
-    /// Bytes of all records.
+    /// Returns the bytes of all records.
     pub fn bytes(&self) -> usize {
         self.records.iter().map(|record| record.bytes).sum()
     }

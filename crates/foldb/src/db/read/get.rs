@@ -1,4 +1,4 @@
-//! Reading: point reads and iterators.
+//! Point reads and iterators.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -101,7 +101,8 @@ impl Core {
                 continue;
             }
             let table = keyspace.tables.get_owned(&found.file)?;
-            // Before the filter: it knows the keys of records, not what range tombstones cover.
+            // Before the filter, because the filter does not know the keys that range tombstones
+            // cover.
             if found.has_range_tombstones() {
                 cover(chain, &table, key, hash, seqno);
             }
@@ -125,7 +126,8 @@ impl Core {
         Ok(())
     }
 
-    /// Checks every table of the present versions, each file once, and all value segments.
+    /// Checks every table of the current versions, each file once, and all value segments. Returns
+    /// the bytes read.
     pub(crate) fn verify(&self) -> Result<u64> {
         self.check_open()?;
         let mut bytes = 0;
@@ -148,11 +150,11 @@ impl Core {
         Ok(bytes)
     }
 
-    /// The sequence number that a read sees a keyspace at. To be asked for when the view is loaded:
-    /// a view that a drop has emptied is refused here.
+    /// Returns the sequence number at which a read sees a keyspace. The caller loads the view
+    /// first, and this refuses a view that a drop of the keyspace emptied.
     ///
-    /// A read that looks at several keys, or at one more than once, takes [`Pins::pin`] for `now`;
-    /// one that looks at one key once is content with [`Pins::published`] (H2).
+    /// A read of several keys, or of one key more than once, passes [`Pins::pin`] for `now`. For
+    /// one look at one key [`Pins::published`] is enough (H2).
     pub(crate) fn read_seqno(
         &self,
         keyspace: &KeyspaceState,
@@ -163,13 +165,13 @@ impl Core {
         match &options.snapshot {
             None => Ok(now(&self.pins)),
             Some(snapshot) if std::ptr::eq(&**snapshot.db().core(), self) => Ok(snapshot.seqno()),
-            Some(_) => Err(Error::invalid_argument("the snapshot is of another database")),
+            Some(_) => Err(Error::invalid_argument("the snapshot belongs to another database")),
         }
     }
 }
 
 impl KeyspaceState {
-    /// The range tombstones of a view, as a reader finds them; `None` if there are none.
+    /// Returns the range tombstones of a view for a reader; `None` if there are none.
     pub(crate) fn covers(&self, view: &View, seqno: SeqNo) -> Option<Covers> {
         let comparator = &self.comparator;
         let sets = view.memtables().filter_map(|memtable| memtable.range_tombstones());
@@ -221,14 +223,14 @@ impl Keyspace {
     }
 }
 
-/// How a read of these options gets its blocks.
+/// Returns how a read with these options gets its blocks.
 #[inline]
 pub(crate) fn point_read(options: &ReadOptions) -> CursorOptions {
     let ReadOptions { fill_cache, report, .. } = options;
     CursorOptions { fill_cache: *fill_cache, readahead: 0, report: report.clone() }
 }
 
-/// Covers the chain of a key by a table's range tombstones.
+/// Covers the chain of a key with the range tombstones of a table.
 #[inline]
 pub(crate) fn cover(chain: &mut Chain, table: &TableReader, key: &[u8], hash: u64, seqno: SeqNo) {
     if planted(Fault::RangeDeleteBehindFilter)

@@ -1,4 +1,4 @@
-//! Reading: values, ranges, operands, explanations, counts; and what reads pay for.
+//! Reading: values, ranges, operands, explanations, counts; and the credit that reads pay.
 
 pub(crate) mod approximate;
 pub(crate) mod credit;

@@ -1,9 +1,8 @@
 //! Reading many keys at once.
 //!
-//! The keys are read in order, a source at a time: each run is walked once from left to right, its
-//! tables' filters are asked key by key, and neighbouring keys share the directory and the
-//! sub-block that the one before was found in. A key leaves the walk at its base, as in a single
-//! read.
+//! The keys are read in order, one source at a time. Each run is walked once from left to right,
+//! and its tables' filters are asked key by key. Neighbouring keys share the directory and the
+//! sub-block of the key before. A key leaves the walk at its base, as in a single read.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -26,11 +25,11 @@ use crate::table::{SortedReads, TableReader};
 use crate::value::Value;
 use crate::version::{OpenTables, Run};
 
-/// What reading one key of several came to.
+/// The result of reading one key of several.
 type Answer = Result<Option<Value>>;
 
 impl Keyspace {
-    /// As [`Db::multi_get`].
+    /// Reads several keys at one moment; see [`Db::multi_get`].
     ///
     /// # Errors
     /// As [`Db::multi_get`]; `KeyspaceDropped`.
@@ -41,7 +40,7 @@ impl Keyspace {
         self.multi_get_opt(keys, &ReadOptions::default())
     }
 
-    /// [`Keyspace::multi_get`] with options.
+    /// Reads several keys with options; see [`Db::multi_get`].
     ///
     /// # Errors
     /// As [`Keyspace::multi_get`]; `InvalidArgument` for a snapshot of another database.
@@ -67,12 +66,12 @@ impl Keyspace {
 }
 
 impl Db {
-    /// Reads several keys at one moment, and answers in their order. Each key has its own answer: a
-    /// merge that fails, or a damaged block, fails the keys concerned only. Faster than single
-    /// reads where keys are neighbours; a key may be asked for more than once.
+    /// Reads several keys at one moment, and returns their values in the order of the keys. Each
+    /// key has its own result: a failed merge or a damaged block fails only the keys it concerns.
+    /// Neighbouring keys are read faster than by single reads. A key may occur more than once.
     ///
     /// # Errors
-    /// `Closed`. Of one key: as [`Db::get`].
+    /// `Closed`. Each key: as [`Db::get`].
     ///
     /// # Example
     /// ```
@@ -92,7 +91,7 @@ impl Db {
         self.multi_get_opt(keys, &ReadOptions::default())
     }
 
-    /// [`Db::multi_get`] with options.
+    /// Reads several keys with options; see [`Db::multi_get`].
     ///
     /// # Errors
     /// As [`Db::multi_get`]; `InvalidArgument` for a snapshot of another database.
@@ -105,7 +104,7 @@ impl Db {
     }
 }
 
-/// One key on its way.
+/// The state of one key during the walk.
 struct KeyRead<'a> {
     key: &'a [u8],
     hash: u64,
@@ -114,9 +113,9 @@ struct KeyRead<'a> {
 }
 
 enum State {
-    /// Older records matter.
+    /// Older records may belong to the chain.
     Open,
-    /// The chain is complete.
+    /// The chain has its base.
     Complete,
     Failed(Error),
 }
@@ -132,7 +131,7 @@ impl<'a> KeyRead<'a> {
 }
 
 impl Core {
-    /// Collects the chains of keys in order.
+    /// Collects the chains of the keys, which are sorted.
     fn collect_sorted(
         &self,
         keyspace: &KeyspaceState,
@@ -158,7 +157,7 @@ impl Core {
         }
     }
 
-    /// One walk through the tables of a run.
+    /// Walks once through the tables of a run.
     fn collect_from_run(
         &self,
         keyspace: &KeyspaceState,
@@ -237,7 +236,7 @@ impl Core {
         self.totals.add(Total::FilterNegatives, negatives);
     }
 
-    /// Folds the chains.
+    /// Folds the chains, and returns their values.
     fn answers(
         &self,
         keyspace: &KeyspaceState,

@@ -1,4 +1,4 @@
-//! Reading a chain as it is, unfolded.
+//! Reading the chain of a key unfolded.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::fold::{Chain, Record};
 use crate::key::{Kind, OperatorId};
 use crate::value::Value;
 
-/// What a key is made of: a base and the operands merged onto it, as they are stored now. Flushes
-/// and compactions fold neighbouring operands, so there may be fewer than were written; applied in
-/// order onto the base they always come to what [`Db::get`] answers.
+/// The parts of a key as they are stored now: a base and the operands merged onto it. Flushes and
+/// compactions fold neighbouring operands, so there may be fewer than were written. Applied in
+/// order to the base, they always give the value that [`Db::get`] returns.
 ///
 /// # Example
 /// ```
@@ -47,33 +47,33 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// The operands, the last one merged first.
+    /// Returns the operands, the last one merged first.
     pub fn newest_first(&self) -> impl DoubleEndedIterator<Item = &Operand> + ExactSizeIterator {
         self.newest_first.iter()
     }
 
-    /// The operands in the order in which they apply.
+    /// Returns the operands in the order in which they apply.
     pub fn oldest_first(&self) -> impl DoubleEndedIterator<Item = &Operand> + ExactSizeIterator {
         self.newest_first.iter().rev()
     }
 
-    /// What the oldest operand applies to.
+    /// Returns the base that the oldest operand applies to.
     pub fn base(&self) -> &Base {
         &self.base
     }
 
-    /// How many operands there are.
+    /// Returns the number of operands.
     pub fn len(&self) -> usize {
         self.newest_first.len()
     }
 
-    /// Whether there are no operands: the key is its base.
+    /// Returns whether there are no operands, so that the value is the base.
     pub fn is_empty(&self) -> bool {
         self.newest_first.is_empty()
     }
 }
 
-/// An operand that was merged and is not folded yet.
+/// A merged operand that is not folded yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
     operator: Arc<str>,
@@ -81,21 +81,21 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// The operator that applies it, as `NAME` or `NAME:PARAM`.
+    /// Returns the operator that applies it, as `NAME` or `NAME:PARAM`.
     pub fn operator(&self) -> &str {
         &self.operator
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the operand.
     pub fn value(&self) -> &Value {
         &self.value
     }
 }
 
-/// What a chain of operands stands on.
+/// The base of a chain of operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// A value that was put, or to which everything older was folded.
+    /// A value that was put, or that older records were folded into.
     Put(Value),
     /// The key was deleted.
     Deleted,
@@ -104,7 +104,8 @@ pub enum Base {
 }
 
 impl Db {
-    /// Reads what a key is made of, without folding it: also where its merge fails.
+    /// Reads the base and the operands of a key without folding them. It works even if the merge
+    /// fails.
     ///
     /// # Errors
     /// `Corruption`, `Io`, `Closed`.
@@ -112,7 +113,7 @@ impl Db {
         self.get_operands_opt(key, &ReadOptions::default())
     }
 
-    /// [`Db::get_operands`] with options.
+    /// Reads base and operands with options; see [`Db::get_operands`].
     ///
     /// # Errors
     /// As [`Db::get_operands`]; `InvalidArgument` for a snapshot of another database.
@@ -126,7 +127,7 @@ impl Db {
 }
 
 impl Keyspace {
-    /// As [`Db::get_operands`].
+    /// Reads the base and the operands of a key; see [`Db::get_operands`].
     ///
     /// # Errors
     /// As [`Db::get_operands`]; `KeyspaceDropped`.
@@ -134,7 +135,7 @@ impl Keyspace {
         self.get_operands_opt(key, &ReadOptions::default())
     }
 
-    /// [`Keyspace::get_operands`] with options.
+    /// Reads base and operands with options; see [`Db::get_operands`].
     ///
     /// # Errors
     /// As [`Keyspace::get_operands`]; `InvalidArgument` for a snapshot of another database.
@@ -157,7 +158,7 @@ impl Keyspace {
 }
 
 impl Core {
-    /// The operands with their operators' names, of which neighbours mostly share one.
+    /// Adds the names of the operators. Neighbouring operands mostly share one name.
     fn named(&self, operands: impl IntoIterator<Item = Record>) -> Vec<Operand> {
         let resolver = self.registry.resolver();
         let mut last: Option<(OperatorId, Arc<str>)> = None;

@@ -1,21 +1,21 @@
-//! Giving way: work that nobody is in a hurry for rests while others read and write.
+//! Garbage collection yields to foreground reads and writes.
 //!
-//! Garbage collection of segments gives space back, and whoever reads or writes meanwhile should
-//! hardly notice. It takes processor time, memory bandwidth and the disk's queue, in which a synced
-//! write stands behind what the collection wrote; and what it replaces is no longer in anybody's
-//! cache. How much of that others feel is a matter of the share of time in which it works:
+//! Garbage collection of value segments reclaims space; foreground operations should hardly notice
+//! it. But it takes processor time, memory bandwidth and the disk's queue, where a synced write
+//! waits behind the collection's writes. The new file also starts outside the cache. So the
+//! collection limits the share of time in which it works:
 //!
 //! ```text
-//! nobody there     ██████████████████        as fast as it can
-//! reads, writes    ██░░░░██░░░░██░░░░        a third of the time
-//! writes that sync ██░░░░░░░░░░██░░░░        a sixth
+//! no operations     ██████████████████  without rest
+//! reads, writes     ██░░░░██░░░░██░░░░  a third of the time
+//! synced writes     ██░░░░░░░░░░██░░░░  a sixth
 //! ```
 //!
-//! A write that syncs hardly gets through while a collection fills the disk's queue: it takes the
-//! whole of the time that the collection works.
+//! A synced write hardly advances while a collection fills the disk's queue: it waits for all of
+//! the time that the collection works.
 //!
-//! Invariant: it rests only if there was an operation since it last looked, and then no longer than
-//! [`REST_FOR_SYNCS`] times what it has worked since: there is always an end.
+//! Invariant: the collection rests only if an operation ran since its last check. A rest takes at
+//! most [`REST_FOR_SYNCS`] times the work since, so the collection always ends.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -24,28 +24,28 @@ use std::time::Duration;
 use crate::counters::Total;
 use crate::db::core::Core;
 
-/// Time that it rests for each unit of time that it worked beside reads and writes.
+/// Rest for each unit of work beside reads and writes.
 const REST: u32 = 2;
 
-/// And beside writes that sync.
+/// Rest for each unit of work beside synced writes.
 const REST_FOR_SYNCS: u32 = 5;
 
-/// Longest rest without asking whether the database closes.
+/// Longest rest between two checks whether the database closes.
 const LONGEST_NAP: Duration = Duration::from_millis(20);
 
-/// Somebody who works and rests.
+/// A task that alternates work and rest.
 pub(crate) struct Courtesy<'a> {
     core: &'a Core,
-    /// Operations of others when it last looked.
+    /// Foreground operations at the last check.
     operations: Cell<u64>,
-    /// How many of them had synced.
+    /// Synced writes at the last check.
     syncs: Cell<u64>,
-    /// When it began to work again.
+    /// When the task began to work again.
     since: Cell<Duration>,
 }
 
 impl<'a> Courtesy<'a> {
-    /// Of a work that begins now.
+    /// Starts the clock of a task that begins now.
     pub(crate) fn new(core: &'a Core) -> Courtesy<'a> {
         let (operations, syncs) = (Cell::new(0), Cell::new(0));
         let courtesy = Courtesy { core, operations, syncs, since: Cell::default() };
@@ -53,13 +53,14 @@ impl<'a> Courtesy<'a> {
         courtesy
     }
 
-    /// It begins to work again: what happened before disturbed nobody, for it waited.
+    /// Notes that the task works again. Operations during its wait do not count: it did not disturb
+    /// them.
     pub(crate) fn resume(&self) {
         self.rest_due();
         self.since.set(self.core.options.env.clock.now());
     }
 
-    /// How long it has to rest for each unit of time that it worked since this was last asked.
+    /// Returns the rest that is due for each unit of work since the last call.
     fn rest_due(&self) -> u32 {
         let (operations, syncs) = (self.core.operations(), self.core.syncs.load(Ordering::Relaxed));
         if self.syncs.replace(syncs) != syncs {
@@ -72,7 +73,8 @@ impl<'a> Courtesy<'a> {
         }
     }
 
-    /// Call every few milliseconds, holding no lock that readers or writers wait for.
+    /// Rests if a rest is due. The task calls it every few milliseconds, without a lock that
+    /// readers or writers wait for.
     pub(crate) fn give_way(&self) {
         let clock = &self.core.options.env.clock;
         let due = self.rest_due();
@@ -91,7 +93,7 @@ impl<'a> Courtesy<'a> {
 }
 
 impl Core {
-    /// Writes, and reads that looked at a block of a table. Only that it grows is of interest.
+    /// Returns a count that grows with each write, and each read that uses a block of a table.
     fn operations(&self) -> u64 {
         let writes = [Total::Puts, Total::Deletes, Total::Merges, Total::RangeDeletes];
         let writes: u64 = writes.into_iter().map(|total| self.totals.get(total)).sum();
@@ -110,7 +112,7 @@ mod tests {
 
     const WORK: Duration = Duration::from_millis(6);
 
-    /// A database on a clock that moves when somebody sleeps, with a table.
+    /// Opens a database with a table, on a clock that moves only when a thread sleeps.
     fn open() -> (Db, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::default());
         let env = Env { clock: Arc::clone(&clock) as _, ..Env::in_memory(MemFs::new()) };
@@ -121,7 +123,7 @@ mod tests {
         (db, clock)
     }
 
-    /// How long it rests after `WORK` and what `meanwhile` does.
+    /// Returns how long the task rests after `WORK` and after `meanwhile` runs.
     fn rest_after(courtesy: &Courtesy<'_>, clock: &ManualClock, meanwhile: impl Fn()) -> Duration {
         meanwhile();
         clock.advance(WORK);

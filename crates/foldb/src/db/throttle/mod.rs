@@ -1,4 +1,4 @@
-//! What slows or orders writers.
+//! Stalls, slowdowns, and the order of writers.
 //!
 //! A write passes five gates, in this order. Each waits for one thing only:
 //!

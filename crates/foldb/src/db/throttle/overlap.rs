@@ -1,21 +1,21 @@
 //! The write buffer that is filled while another is flushed: what both may take.
 //!
-//! With a number of write buffers that is left automatic, large ones do not have to fit twice. They
-//! are sealed before they are full if they fill so fast that the rest will be needed while they are
-//! flushed; then what is filled and what is flushed take one write buffer together. Who writes
-//! slowly has every flush as large as it can be, and needs little beside it.
+//! An automatic number of write buffers does not reserve memory for two large ones. A memtable that
+//! fills fast is sealed before it is full, so that the rest takes the writes during its flush. The
+//! memtables being filled and flushed then share one write buffer. A memtable that fills slowly
+//! grows to its full size, and needs little memory beside its flush.
 //!
 //! ```text
 //! write buffer, filled as fast as it is flushed      filled at a quarter of that speed
 //! ├ flushed ──────────┼ filled meanwhile ─┤          ├ flushed ───────────────────────┼ filled ┤
 //! ```
 //!
-//! Where writers are faster than flushes, or faster than they were, half a write buffer more may be
-//! filled, towards the end of which they are slowed ([`crate::db::throttle::pace`]).
+//! If writes are faster than flushes, or suddenly faster than before, half a write buffer more may
+//! be filled. Writes are slowed towards its end ([`crate::db::throttle::pace`]).
 //!
-//! A record or batch may be larger than the write buffer. What it fills is sealed by the next
-//! write, and counts as one write buffer: it has its memory already, and holds back none of the
-//! small writes behind it.
+//! A record or batch may be larger than the write buffer. The next write seals the memtable that
+//! holds it. That memtable counts as one write buffer, because its memory is already taken. So it
+//! does not stall the small writes behind it.
 
 use std::time::Duration;
 
@@ -23,12 +23,12 @@ use crate::db::core::Core;
 use crate::db::state::buffers::Buffers;
 use crate::db::state::writer::WriterState;
 
-/// Least part of the write buffer that is sealed before it is full: smaller runs cost more merging
+/// The least part of the write buffer that is sealed early. Smaller runs would cost more compaction
 /// than the memory is worth.
 const LEAST_SEALED: f64 = 0.5;
 
-/// The part of a write buffer at which it is sealed if no flush is going on: with the rest as much
-/// can be filled as will be while it is flushed. Both times are per MiB.
+/// Returns the part of a write buffer at which it is sealed if no flush is running. The rest then
+/// fills while that part is flushed. Both times are per MiB.
 fn part_to_seal(fill: Duration, flush: Duration) -> f64 {
     let together = (fill + flush).as_secs_f64();
     if together == 0.0 {
@@ -38,13 +38,13 @@ fn part_to_seal(fill: Duration, flush: Duration) -> f64 {
 }
 
 impl Core {
-    /// Whether memtables must share their memory: they may take less than all write buffers would.
+    /// Returns whether all memtables together may take less than the full write buffers would.
     fn shares_write_buffers(&self) -> bool {
         let buffers = &self.settings.write_buffers;
         self.has_workers() && buffers.bytes < buffers.most * buffers.size
     }
 
-    /// Bytes that may be filled until they are sealed.
+    /// Returns the bytes that may be filled before a seal.
     pub(crate) fn fillable(&self) -> usize {
         let all = self.settings.write_buffers.size;
         if !self.shares_write_buffers() {
@@ -53,7 +53,8 @@ impl Core {
         all.min(self.settings.write_buffers.bytes.saturating_sub(self.sealed.bytes(all)))
     }
 
-    /// Write buffers filled and not in tables, of which the last one may be filled in part.
+    /// Returns how many write buffers are filled and not in tables. The last one may be partly
+    /// filled.
     pub(crate) fn filled(&self, buffers: &Buffers) -> f64 {
         if !self.shares_write_buffers() {
             return self.sealed.len() as f64 + buffers.used_share();
@@ -62,8 +63,8 @@ impl Core {
         (self.sealed.bytes(all) + buffers.used()) as f64 / all as f64
     }
 
-    /// Whether to seal what has room left: what is filled next fits beside it, or a large write has
-    /// filled more than the write buffer.
+    /// Returns whether to seal a memtable that still has room: the next one fits beside it now, or
+    /// a large write has filled more than the write buffer.
     pub(crate) fn should_seal_early(&self, writer: &WriterState) -> bool {
         let used = writer.buffers.used();
         if used > self.settings.write_buffers.size {

@@ -1,17 +1,17 @@
-//! Pacing: as compaction falls behind, writes are slowed a little at a time, so that they never
-//! have to stop at once.
+//! Pacing: as compaction falls behind, writes slow down little by little, so that they never have
+//! to stop at once.
 //!
-//! How much is one number a keyspace, the time that each MiB in its memtable costs. It is worked
-//! out when the tree changes, by whoever changed it, and merely loaded by writers. Runs in level 0
-//! and compaction debt count, whichever is worse; a keyspace that keeps up is not slowed for
-//! another's. Write buffers that wait for their flush are everybody's, and slow everybody, as they
-//! run out ([`crate::db::throttle::overlap`]).
+//! The pace is one number per keyspace: the time that each MiB written to its memtable costs. The
+//! thread that changes the tree computes it, and writers only load it. It follows from the runs in
+//! level 0 or from the compaction debt, whichever is worse. A keyspace that keeps up is not slowed
+//! for another one. Write buffers that wait for their flush are shared by all keyspaces, so they
+//! slow all of them as they run out ([`crate::db::throttle::overlap`]).
 //!
-//! A pause is paid for work that a worker does. What is full is sealed first, which starts its
-//! flush; only then is there a pace. A waiting writer is woken by each step of a worker and looks
-//! again: a pause and what is owed get less with the pace, and end with the backlog. A write pays
-//! for at most its own bytes, or [`LONGEST_PAUSE`]: a small write behind a very large one waits
-//! hardly at all.
+//! A pause buys time for work that a worker does. A full memtable is sealed first, which starts its
+//! flush; only then does a pace apply. Each step of a worker wakes the waiting writer, which looks
+//! again. The pause and the time owed shrink with the pace, and end with the backlog. A write pays
+//! for at most its own bytes, or [`LONGEST_PAUSE`]. So a small write behind a very large one hardly
+//! waits.
 //!
 //! ```text
 //!  time per MiB                    .│
@@ -22,8 +22,8 @@
 //!         0 └──────┴────────────────┴─ lag
 //! ```
 //!
-//! Debt alone never stops a writer: a snapshot let go, or a range deleted, can make much of it at
-//! once.
+//! Debt alone never stops a writer: the release of a snapshot, or a range delete, can make much
+//! debt at once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -32,23 +32,23 @@ use crate::faults::{Fault, planted};
 use crate::settings::Settings;
 
 const MIB: u64 = 1 << 20;
-/// Time per MiB half way between slowdown and stop, where compaction is behind.
+/// Time per MiB half way between slowdown and stop, if compaction is behind.
 const HALF_WAY: Duration = Duration::from_millis(32);
-/// The slowest pace, as a multiple of that half way: about 3 MiB a second go on.
+/// The slowest pace, as a multiple of the half-way pace: about 3 MiB per second still pass.
 const SLOWEST_TIMES: f64 = 10.0;
-/// What flushing a MiB is taken to need before one was flushed.
+/// Assumed time to flush a MiB before the first flush.
 const FIRST_FLUSH: Duration = Duration::from_millis(5);
 /// Bytes a memtable grows between two looks at the pace.
 const LOOK_BYTES: usize = 16 << 10;
-/// The most that one flush counts in the average of their speed.
+/// The largest weight of one flush in the average of their speed.
 const NEWEST_FLUSH: f64 = 0.5;
 /// Shorter pauses add up until they are worth a timer.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(100);
-/// Longer ones are cut in two, between which the pace is looked at again; and the longest time that
-/// a write is slowed for what others wrote.
+/// Longer pauses are split, with a look at the pace between the parts. It is also the longest time
+/// that a write is slowed for the bytes of others.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// How slow a keyspace's writes are to be. Stored by workers, loaded by writers.
+/// The pace of a keyspace's writes. Workers store it, writers load it.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     nanos_per_mib: AtomicU64,
@@ -59,7 +59,7 @@ impl Pace {
         Duration::from_nanos(self.nanos_per_mib.load(Ordering::Relaxed))
     }
 
-    /// No worker works anything off.
+    /// Removes the pace, because no worker reduces the backlog.
     pub(crate) fn clear(&self) {
         self.set(Duration::ZERO);
     }
@@ -69,7 +69,7 @@ impl Pace {
     }
 }
 
-/// How long flushes take. Stored by who flushes, loaded by writers.
+/// The time that flushes take. The flushing thread stores it, writers load it.
 #[derive(Debug)]
 pub(crate) struct FlushSpeed(Pace);
 
@@ -86,10 +86,9 @@ impl FlushSpeed {
         self.0.per_mib()
     }
 
-    /// Some memtables were flushed, of as many bytes as a write buffer or fewer. One flush at a
-    /// time.
+    /// Notes that memtables of at most one write buffer were flushed. Flushes run one at a time.
     ///
-    /// A flush of a few bytes takes as long as its syncs, which says nothing about a MiB: each
+    /// A flush of a few bytes takes as long as its syncs, which says nothing about a MiB. So each
     /// flush counts by its part of a write buffer.
     pub(crate) fn note(&self, bytes: usize, write_buffer: usize, took: Duration) {
         let lately = took.div_f64(bytes.max(1) as f64 / MIB as f64).min(FIRST_FLUSH * 100);
@@ -98,7 +97,7 @@ impl FlushSpeed {
     }
 }
 
-/// How far compaction of one keyspace is behind.
+/// How far compaction of a keyspace is behind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lag {
     pub(crate) level0_runs: usize,
@@ -107,7 +106,7 @@ pub(crate) struct Lag {
 }
 
 impl Lag {
-    /// 0 while nothing is to be slowed, 1 where the pace is the slowest.
+    /// Returns 0 below the slowdown thresholds and 1 at the slowest pace.
     fn share(self, settings: &Settings) -> f64 {
         let (slow, stop) =
             (settings.tree.level0_slowdown_trigger, settings.tree.level0_stop_trigger);
@@ -124,17 +123,16 @@ impl Lag {
     }
 }
 
-/// The pace at a share of the way from slowdown to stop, given that half way between them.
+/// Returns the pace at a share of the way from slowdown to stop; `half_way` is the pace at a half.
 fn at_share(share: f64, half_way: Duration) -> Duration {
     let share = share.clamp(0.0, 1.0);
     // At 1 the quotient is infinite, which `min` takes.
     half_way.mul_f64((share / (1.0 - share)).min(SLOWEST_TIMES))
 }
 
-/// The pace while flushes are behind: `filled` write buffers are not in tables, of which the last
-/// one may be filled in part. Slowed is from half way between what is flushed at once and all there
-/// may be; half way to the end they are filled as fast as they are flushed, by what flushes took
-/// lately.
+/// Returns the pace while flushes are behind. `filled` write buffers are not in tables; the last
+/// one may be partly filled. Slowing starts half way between the buffers of one flush and all
+/// buffers. Half way from there to the end, the pace equals the recent speed of flushes.
 pub(crate) fn while_flushing(filled: f64, settings: &Settings, flush: Duration) -> Duration {
     let buffers = &settings.write_buffers;
     let all = buffers.bytes as f64 / buffers.size as f64;
@@ -142,20 +140,20 @@ pub(crate) fn while_flushing(filled: f64, settings: &Settings, flush: Duration) 
     at_share((filled - slow) / (all - slow), flush)
 }
 
-/// Where the writers of one keyspace are in their pauses.
+/// The state of the pauses of a keyspace's writers.
 #[derive(Debug)]
 pub(crate) struct Pauses {
-    /// Bytes of the memtable at which the pace is looked at next.
+    /// Bytes of the memtable at which a writer next looks at the pace.
     next_look: usize,
     /// Bytes of the memtable at the last look.
     looked_at: usize,
     /// Bytes since the last look that memtables sealed meanwhile took.
     carried: usize,
-    /// Time not waited yet, at the pace of the last look.
+    /// Time still owed, at the pace of the last look.
     owed: Duration,
-    /// That pace.
+    /// The pace of the last look.
     owed_at: Duration,
-    /// Time waited too much, for timers are late.
+    /// Time waited beyond what was owed, because timers are late.
     ahead: Duration,
     /// The pause that holds all writers, if there is one.
     current: Option<Pause>,
@@ -166,7 +164,7 @@ pub(crate) struct Pauses {
 struct Pause {
     /// When writes go on.
     until: Duration,
-    /// The pace that it is paid at.
+    /// The pace at which it is paid.
     per_mib: Duration,
 }
 

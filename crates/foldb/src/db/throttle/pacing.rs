@@ -1,4 +1,4 @@
-//! When paces are worked out: at each change of a tree, and as write buffers run out.
+//! When paces are computed: at each change of a tree, and as write buffers run out.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use crate::db::state::tree::KeyspaceTree;
 use crate::db::throttle::pace::{Lag, while_flushing};
 
 impl Core {
-    /// Works out the pace of a keyspace whose tree changed. Where no worker compacts there is
-    /// nothing to wait for.
+    /// Computes the pace of a keyspace whose tree changed. Without automatic compaction there is
+    /// none.
     pub(crate) fn set_pace(&self, own: &KeyspaceTree) {
         if self.settings.disable_auto_compactions || !self.has_workers() {
             return;
@@ -26,7 +26,7 @@ impl Core {
         }
     }
 
-    /// The pace of all keyspaces while flushes are behind: none where no worker flushes.
+    /// Returns the pace of all keyspaces while flushes are behind; zero without workers.
     pub(crate) fn flush_pace(&self, buffers: &Buffers) -> Duration {
         let is_flushed = self.sealed.len() >= self.settings.write_buffers.flushed_together;
         if !is_flushed || !self.has_workers() || self.background.is_flush_failing() {

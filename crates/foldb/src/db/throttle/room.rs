@@ -1,15 +1,14 @@
-//! Making room: what a write waits for before it is begun, and for how long at most.
+//! Making room: what a write waits for before it begins, and for how long.
 //!
-//! A write needs memtables with space, a log that is not too long, and, where compaction is behind,
-//! a moment of patience ([`crate::db::throttle::pace`]). It waits without the writer lock, so that
-//! a stalled writer stands in nobody's way: who fits goes on, who gave a deadline is told in time
-//! that it has passed, and nobody else's flush, sync or new keyspace waits behind a stall. Once it
-//! holds the lock and there is room, it waits for nothing more; so a write that answers `Busy` has
-//! done nothing.
+//! A write needs space in memtables and a log below its limit. If compaction is behind it also
+//! pauses ([`crate::db::throttle::pace`]). It waits without the writer lock, so a stalled writer
+//! delays no other call: writes that fit go on, deadlines are kept, and flushes, syncs and new
+//! keyspaces do not wait behind a stall. A write that holds the lock and has room waits for nothing
+//! more. So a write that fails with `Busy` has done nothing.
 //!
-//! Invariant: what a write waits for, a worker works on. What is full is sealed before any pause,
-//! and whatever stops writers is a reason to flush or to compact. Builds with debug assertions
-//! check it (`assert_workers_are_at_it`).
+//! Invariant: a worker works on whatever a write waits for. A full memtable is sealed before any
+//! pause, and every reason to stop writers is a reason to flush or to compact. Builds with debug
+//! assertions check it (`assert_workers_are_at_it`).
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -32,15 +31,15 @@ use crate::options::WriteOptions;
 use crate::runtime::{Balance, Work};
 use crate::wal::LogWriter;
 
-/// How long a write may wait before it is begun.
+/// How long a write may wait before it begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
     /// By the environment's clock; `None`: as long as it takes.
     until: Option<Duration>,
 }
 
-/// How long a write whose patience has ended still waits for the writer lock. A deadline is about
-/// backlog, and the lock is held for one write; only a slow disk holds it for longer.
+/// How long a write past its deadline still waits for the writer lock. Deadlines limit waits for
+/// backlog. The lock is held for one write, and for longer only on a slow disk.
 const LOCK_HOLD: Duration = Duration::from_millis(100);
 
 impl Patience {
@@ -51,7 +50,7 @@ impl Patience {
         Patience { until: options.deadline.map(|deadline| clock.now().saturating_add(deadline)) }
     }
 
-    /// What is left of it; `None`: there is no end.
+    /// Returns the time that is left; `None`: no limit.
     pub(crate) fn left(self, clock: &dyn Clock) -> Option<Duration> {
         self.until.map(|until| until.saturating_sub(clock.now()))
     }
@@ -60,29 +59,30 @@ impl Patience {
         self.until.is_none_or(|until| moment <= until)
     }
 
-    /// No longer than until a moment.
+    /// Returns the patience, limited to a moment.
     fn up_to(self, moment: Duration) -> Patience {
         Patience { until: Some(self.until.map_or(moment, |until| until.min(moment))) }
     }
 }
 
-/// What a write has waited for so far.
+/// How long a write has waited so far.
 #[derive(Default)]
 struct Waited {
     /// Whether it has looked at memory.
     looked: bool,
-    /// How long it was slowed for the sake of flushes and compactions.
+    /// Time that flushes and compactions have slowed it.
     slowed: Duration,
 }
 
 /// Bytes written between two looks at memory.
 const LOOK_BYTES: u64 = 64 << 10;
-/// The same where several databases share it: until one says what it wrote.
+/// The same if several databases share a runtime. Until then, another database does not know of
+/// them.
 const SHARED_LOOK_BYTES: u64 = 4 << 10;
 /// Pause at each look while memtables of all databases take more than they may.
 const MEMORY_PAUSE: Duration = Duration::from_millis(10);
 
-/// How long a write waits in builds with debug assertions until it looks whether workers are at it.
+/// How long a write waits in builds with debug assertions before it checks that a worker is active.
 const LOOK_AT_WORKERS: Duration = Duration::from_secs(1);
 
 /// The work that ends a stall.
@@ -93,25 +93,25 @@ fn work_for(reason: StallReason) -> Work {
     }
 }
 
-/// The error of a write that would have to wait longer than it may.
+/// Returns the error of a write that would exceed its deadline.
 pub(crate) fn busy(because: &str) -> Error {
-    Error::new(ErrorKind::Busy, format!("nothing was written, for {because}; try again later"))
+    Error::new(ErrorKind::Busy, format!("nothing was written: {because}; try again later"))
 }
 
-/// What a write meets that wants room.
+/// The outcome of making room for a write.
 enum Room {
     Made,
-    /// Writes go on at a moment.
+    /// Writes go on at this moment.
     Paused(Duration, StallReason),
-    /// The write buffer has to be sealed and may not yet; these keyspaces have memtables.
+    /// The write buffer must be sealed but may not be yet. These keyspaces have memtables.
     Full(Vec<Arc<KeyspaceState>>),
 }
 
 impl Core {
-    /// The writer lock, with room for some writes.
+    /// Takes the writer lock with room for the writes.
     ///
     /// # Errors
-    /// `Busy` when patience ends before there is any.
+    /// `Busy` if patience ends first.
     #[inline]
     pub(crate) fn writer_with_room(
         &self,
@@ -145,7 +145,7 @@ impl Core {
     fn lock_writer_in_time(&self, patience: Patience) -> Result<MutexGuard<'_, WriterState>> {
         let left = patience.left(&*self.options.env.clock).unwrap_or(Duration::MAX);
         let locked = self.writer.try_lock_for(left, LOCK_HOLD);
-        locked.ok_or_else(|| busy("another call has held the writers' lock for long"))
+        locked.ok_or_else(|| busy("another call holds the writer lock for too long"))
     }
 
     #[cold]
@@ -177,8 +177,8 @@ impl Core {
         }
     }
 
-    /// Seals and begins memtables as some writes need them, unless they must wait. Memory is looked
-    /// at once: what readers hold on to may never come back, so nobody waits for all of it.
+    /// Seals and begins memtables as the writes need, unless they must wait. It looks at memory
+    /// once: readers may never release what they pin, so a write does not wait for all of it.
     fn make_room(
         &self,
         writer: &mut WriterState,
@@ -194,7 +194,7 @@ impl Core {
             }));
         }
         if let Writes::Batch(_) = writes {
-            // Their comparators may have failed since the batch was filled.
+            // The comparators may have failed since the batch was filled.
             needs.iter().try_for_each(|&(id, _)| writer.buffers.check_comparator(id))?;
         }
         let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
@@ -228,12 +228,12 @@ impl Core {
         Ok(Room::Made)
     }
 
-    /// Seals what is full or should not get fuller, which starts its flush. Answers what the write
-    /// has to wait for if that may not be done now.
+    /// Seals a memtable that is full or should not grow, which starts its flush. If a seal is not
+    /// allowed now, returns what the write must wait for.
     fn seal_if_due(&self, writer: &mut WriterState, needs: &Needs) -> Result<Option<Room>> {
         writer.buffers.limit(self.fillable());
         let is_full = !writer.buffers.admits(needs) && !writer.buffers.is_empty();
-        // A log whose writes were all to keyspaces dropped since must end too.
+        // A log ends even if all its writes went to keyspaces that were dropped since.
         let is_used = writer.log_used || !writer.buffers.is_empty();
         if is_full || is_used && self.log_is_long(writer) {
             let keyspaces = writer.buffers.written();
@@ -247,8 +247,8 @@ impl Core {
         Ok(None)
     }
 
-    /// The pause that is due while flushes or compactions are behind, for a write that was slowed
-    /// for so long already.
+    /// Returns the pause that is due while flushes or compactions are behind. `so_far` is the time
+    /// that the write was slowed already.
     fn slow_down(&self, writer: &mut WriterState, needs: &Needs, so_far: Duration) -> Option<Room> {
         let mut flush_pace = self.flush_pace(&writer.buffers);
         if planted(Fault::PauseBeforeSeal) {
@@ -262,8 +262,8 @@ impl Core {
         Some(Room::Paused(until.min(clock.now() + left), reason))
     }
 
-    /// Why memtables may not be sealed now: as many as may be are, or level 0 is too deep where
-    /// they go.
+    /// Returns why memtables may not be sealed now: the number of sealed ones is at its limit, or
+    /// level 0 of one of their keyspaces is at its stop trigger.
     pub(crate) fn lack_of_room(&self, keyspaces: &[Arc<KeyspaceState>]) -> Option<StallReason> {
         if self.sealed.len() + 1 >= self.settings.write_buffers.most {
             return Some(StallReason::Memtables);
@@ -280,7 +280,7 @@ impl Core {
         let Some(reason) = self.lack_of_room(keyspaces) else { return Ok(()) };
         if self.must_not_wait() {
             return Err(busy(
-                "it would wait for a flush or compaction, which waits for this callback",
+                "the write would wait for a flush or compaction, which waits for this callback",
             ));
         }
         let clock = &self.options.env.clock;
@@ -311,9 +311,9 @@ impl Core {
         outcome
     }
 
-    /// Panics if no worker works on what keeps some keyspaces from being sealed, nor will. Nothing
-    /// can change meanwhile: memtables are sealed under the writer lock, and trees are changed by
-    /// workers and by callers with jobs of their own.
+    /// Panics if no worker works on what prevents the seal of some keyspaces, and none will.
+    /// Nothing changes meanwhile: memtables are sealed under the writer lock, and only workers and
+    /// callers with jobs of their own change trees.
     #[cfg(debug_assertions)]
     fn assert_workers_are_at_it(&self, keyspaces: &[Arc<KeyspaceState>]) {
         let Some(_writer) = self.writer.try_lock() else { return };
@@ -323,15 +323,15 @@ impl Core {
             are_idle.then_some(reason)
         });
         if let Some(Some(reason)) = waits_in_vain {
-            panic!("a write waits for {reason:?}, and no worker works on that");
+            panic!("a write waits for {reason:?}, but no worker works on it");
         }
     }
 
-    /// Sits a pause out, or what patience leaves of it, or until a worker has done a step. Answers
-    /// how long that was.
+    /// Waits until a pause ends, patience ends or a worker finishes a step. Returns the time
+    /// waited.
     ///
     /// # Errors
-    /// `Busy` when patience ends first.
+    /// `Busy` if patience ends first.
     fn sit_out_pause(
         &self,
         until: Duration,
@@ -344,7 +344,7 @@ impl Core {
         if let Some(left) = end.checked_sub(start).filter(|left| !left.is_zero())
             && !self.background.wait_for_step(left)
         {
-            // The environment's clock may be behind the one that was waited by.
+            // The environment's clock may be behind the clock of the wait.
             clock.sleep(end.saturating_sub(clock.now()));
         }
         let now = clock.now();
@@ -360,7 +360,7 @@ impl Core {
     /// Waits until the memtables of all databases may grow a little.
     ///
     /// # Errors
-    /// `Busy` when patience ends first.
+    /// `Busy` if patience ends first.
     fn wait_for_memory(&self, until: Duration, patience: Patience) -> Result<()> {
         if !patience.covers(until) {
             return Err(busy("memtables of all databases take more memory than they may"));
@@ -378,13 +378,13 @@ impl Core {
         active > limit / 4 && active + self.background.sealed_log_bytes() > limit
     }
 
-    /// Seals all memtables that hold something, together, and begins a new log.
+    /// Seals all memtables that are not empty, together, and begins a new log.
     pub(crate) fn seal(&self, writer: &mut WriterState) -> Result<()> {
-        // The close may have come first: then the directory belongs to another open.
+        // A concurrent close may have come first: then the directory may belong to another open.
         self.check_open()?;
         let mut log = None;
         if writer.log_used {
-            // A frame of no acknowledged write would be taken for its last one.
+            // A later reader would take the frame of a failed write for the log's last one.
             writer.log.clear_attempt()?;
             let (next, defined) = self.next_log(&writer.log)?;
             writer.defined = defined;
@@ -408,17 +408,18 @@ impl Core {
         Ok(())
     }
 
-    /// Bytes written between two looks at memory.
+    /// Returns the bytes written between two looks at memory.
     #[inline]
     fn look_every(&self) -> u64 {
         if self.options.runtime.is_some() { SHARED_LOOK_BYTES } else { LOOK_BYTES }
     }
 
-    /// Does what memory asks for: seals where this database fills most of what several may fill,
-    /// asks another one to. When to go on, while memtables take more than they may.
+    /// Does what the memory ledger asks for: seals if this database holds most of the shared
+    /// memtables, or asks another database to. Returns when to go on while memtables exceed their
+    /// share.
     fn look_at_memory(&self, writer: &mut WriterState, is_full: bool) -> Result<Option<Duration>> {
         let bytes = std::mem::take(&mut writer.since_look);
-        // Where the write buffer is full, whoever's turn it is.
+        // A full write buffer makes a look due at once.
         if !self.runtime.ledger().wrote(bytes) && !is_full {
             return Ok(None);
         }
@@ -432,8 +433,8 @@ impl Core {
         Ok(is_slowed.then(|| self.options.env.clock.now() + MEMORY_PAUSE))
     }
 
-    /// Seals what is being filled, unless the writer would have to wait for that, and has it
-    /// flushed.
+    /// Seals the memtables being filled and starts their flush, unless the writer would have to
+    /// wait.
     pub(crate) fn seal_for_memory(&self, writer: &mut WriterState) -> Result<()> {
         let may_seal = self.sealed.len() + 1 < self.settings.write_buffers.most;
         if may_seal && !writer.buffers.is_empty() {
@@ -444,8 +445,8 @@ impl Core {
         Ok(())
     }
 
-    /// A new log behind `last`, with the operator definitions its records may need, and their
-    /// number.
+    /// Creates the log after `last`. It begins with the operator definitions that its records may
+    /// need; returns their number too.
     fn next_log(&self, last: &LogWriter) -> Result<(LogWriter, usize)> {
         let number = self.new_file_number();
         let path = self.names.log(number);
@@ -454,8 +455,8 @@ impl Core {
         let mut defined = 0;
         if let Err(error) = self.define_operators(&mut log, &mut defined) {
             drop(log);
-            // A full disk must not fill with attempts. What cannot be removed is a log without
-            // writes.
+            // A full disk must not fill with failed attempts. A file that cannot be removed is a
+            // log without writes.
             let _best_effort = fs.remove(&path);
             return Err(error);
         }
@@ -464,7 +465,7 @@ impl Core {
         Ok((log, defined))
     }
 
-    /// Keeps a new log until its writes are in tables.
+    /// Keeps a new log until tables hold its writes.
     pub(crate) fn note_log(&self, log: &LogWriter) {
         let entry = (log.number(), Some(Arc::clone(log.sync_handle())));
         self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(entry);

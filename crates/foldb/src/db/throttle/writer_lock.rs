@@ -42,13 +42,13 @@ pub(crate) type WriterGuard<'a, T> = MutexGuard<'a, T>;
 const TURN: Duration = Duration::from_micros(700);
 /// How often a thread may press. A thread that writes more often waits for its turns.
 const PRESS_EVERY: Duration = Duration::from_micros(100);
-/// Between two looks at the lock: a few writes.
+/// Time between two looks at the lock: a few writes.
 const LOOK_EVERY: Duration = Duration::from_nanos(400);
 /// How often a waiter looks so soon again. More looks are in vain: the holder has lost its
 /// processor, or waits for a disk.
 const QUICK_LOOKS: u32 = 32;
-/// Between two looks after those. A waiter that sleeps with a timer wakes where a processor is
-/// idle; a waiter that the holder has to wake often wakes on the holder's processor, behind it.
+/// Time between later looks. A waiter that sleeps with a timer wakes on an idle processor. A waiter
+/// that the holder wakes often wakes on the holder's processor, behind it.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
 thread_local! {
@@ -56,7 +56,8 @@ thread_local! {
     static LAST_WAIT: Cell<Option<(usize, Instant)>> = const { Cell::new(None) };
 }
 
-/// What tells threads apart. A thread that has ended may pass it on, which costs one turn at most.
+/// Returns a value that tells threads apart. A new thread may inherit that of an ended one, which
+/// costs it one turn at most.
 fn this_thread() -> usize {
     LAST_WAIT.with(|last| std::ptr::from_ref(last).addr())
 }
@@ -67,7 +68,7 @@ pub(crate) struct WriterLock<T> {
     waiting: Waiting,
 }
 
-/// What waiters tell each other and the owner; not on a cache line that the holder writes to.
+/// The state that waiters share with the owner, on a cache line that the holder does not write to.
 #[repr(align(128))]
 struct Waiting {
     /// Waiters that press.
@@ -114,7 +115,7 @@ impl Drop for Press<'_> {
     }
 }
 
-/// How long a waiter waits: until the lock is there, or until a moment.
+/// The end of a wait: when the lock is free, or at a moment.
 #[derive(Clone, Copy)]
 struct Limit(Option<Instant>);
 
@@ -155,8 +156,9 @@ impl<T> WriterLock<T> {
         self.mutex.try_lock()
     }
 
-    /// The lock, unless `queueing` passes in the queue and `holding` behind one holder. Turns of
-    /// others are no reason to refuse a write, so a waiter that has queued for long enough presses.
+    /// Takes the lock, unless `queueing` passes in the queue and then `holding` behind one holder.
+    /// Turns of others must not make a write fail, so a waiter that has queued for `queueing`
+    /// presses.
     pub(crate) fn try_lock_for(
         &self,
         queueing: Duration,
@@ -199,7 +201,7 @@ impl<T> WriterLock<T> {
         self.look_until(limit, || self.mutex.try_lock())
     }
 
-    /// Takes the lock back once those that press have written.
+    /// Takes the lock back once the pressing waiters have written.
     fn regain(&self, limit: Limit) -> Option<WriterGuard<'_, T>> {
         self.look_until(limit, || self.lock_unless_pressed())
     }
@@ -224,7 +226,7 @@ impl<T> WriterLock<T> {
         Some(guard)
     }
 
-    /// Looks at the lock until it is there: often at first, then now and then.
+    /// Looks at the lock until it is free: often at first, then more rarely.
     fn look_until<'a>(
         &'a self,
         limit: Limit,
@@ -260,7 +262,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::thread;
 
-    /// What each of some threads gets done that write all the time, and what was done in all.
+    /// Returns the writes of each of some threads that write without pause, and the total.
     fn rush(threads: usize, time: Duration) -> (Vec<u64>, u64) {
         let lock = WriterLock::new(0_u64);
         let start = Barrier::new(threads);
@@ -285,7 +287,7 @@ mod tests {
     fn h15_threads_that_write_all_the_time_take_turns_and_none_starves() {
         let (done, total) = rush(4, Duration::from_millis(300));
         assert_eq!(done.iter().sum::<u64>(), total, "one at a time");
-        // A hundred turns for four: each gets some, whatever else the machine does.
+        // Four threads get a hundred turns, so each gets some, whatever else the machine does.
         assert!(done.iter().all(|&done| done > 1000), "{done:?}");
     }
 
@@ -328,7 +330,8 @@ mod tests {
         let lock = WriterLock::new(());
         beside_busy_threads(&lock, |_| {
             for write in 0..100 {
-                // Now and then, then all the time: both get the lock, for its holders are quick.
+                // First with pauses, then without: both get the lock, because its holders are
+                // quick.
                 if write < 50 {
                     thread::sleep(Duration::from_millis(1));
                 }

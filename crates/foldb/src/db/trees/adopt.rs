@@ -1,20 +1,20 @@
-//! Adoption: a log whose bytes are mostly separated values becomes a value segment as it lies,
-//! instead of having the values copied into one. What is written to it once is written once.
+//! Adoption: a log of mostly separated values becomes a value segment, so the flush does not copy
+//! its values. Each of these values is written only once.
 //!
 //! ```text
 //! 000007.log  ─┐ link    tables refer to (7, 120), (7, 4300) ...    edit: segment 7 is a log    unlink
 //! 000007.seg  ─┘ sync                                                                       000007.log
 //! ```
 //!
-//! The log gets a second name and is made durable before anything refers to it. Before the edit it
-//! is still the log, and its second name a file of nobody; behind the edit it is a segment, and
-//! nobody needs its first name. What it holds beside values that are kept is dead from birth, and
-//! counts as dead: a log is adopted where that is no more than may be dead anyway.
+//! The log gets a second name and is durable before any table refers to it. Before the edit it is a
+//! log, and its second name is an orphan. After the edit it is a segment, and its first name is
+//! unlinked. Its other bytes are dead from the start and count as dead. A log is adopted if they
+//! stay within the bound for dead bytes.
 //!
-//! Values of a log lie in the order in which they came. Where that is not the order of their keys,
-//! walks over keys pay for it ever after; where its frames are more than a twentieth of it, a merge
-//! would copy it all the same, after a walk over the frames that is slower than one over hints.
-//! Such logs are copied unless [`LogAdoption::Always`] asks for the opposite.
+//! Values of a log lie in order of arrival. If that is not key order, every scan pays for it. If
+//! frames take more than a twentieth of the log, garbage collection would copy the log anyway, and
+//! walking frames is slower than walking hints. Such logs are copied, unless
+//! [`LogAdoption::Always`] is set.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -34,32 +34,32 @@ use crate::segment::AdoptedLog;
 use crate::settings::LogAdoption;
 use crate::wal::SealedLog;
 
-/// Most of a log that may be dead from birth, whatever of segments may be.
+/// The largest dead fraction of an adopted log, whatever the bound of dead bytes is.
 const MOST_DEAD: f64 = 0.5;
 
-/// The same by default: no more than merges on demand leave, so that none rewrites a log for the
-/// sake of what its frames add.
+/// The largest dead fraction by default. Garbage collection on demand leaves as much, so it does
+/// not rewrite a log only for its frames.
 const MOST_DEAD_BY_DEFAULT: f64 = 0.05;
 
-/// Smaller logs than this part of a full segment file are copied: files would get many.
+/// Logs below this part of a full segment file are copied, so that files do not become many.
 const LEAST_PART: u64 = 4;
 
-/// Values whose next one in key order must lie behind them in a log that is in key order: as parts
-/// of this, all but one.
+/// In a log in key order, all values but one of this many lie behind the one before them in key
+/// order.
 const IN_ORDER_PARTS: u64 = 8;
 
-/// A log that may be worth it, and its values that a keyspace keeps.
+/// A log that may be adopted, with the values that a keyspace keeps of it.
 struct Candidate<'a> {
     log: &'a SealedLog,
     kept: Kept,
 }
 
-/// Values of a log that a keyspace keeps, as they are met in key order.
+/// The values of a log that a keyspace keeps, met in key order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Kept {
     bytes: u64,
     values: u64,
-    /// How many lie behind the one that was met before.
+    /// Values that lie behind the one met before.
     in_order: u64,
     last_position: u64,
 }
@@ -78,8 +78,8 @@ impl Kept {
 }
 
 impl Core {
-    /// Makes durable the logs of sealed groups that are worth being segments, and gives them their
-    /// second names.
+    /// Picks the logs of sealed groups that are worth adopting, syncs them, and gives them a second
+    /// name.
     pub(crate) fn adopt_logs(
         &self,
         groups: &[Arc<SealedGroup>],
@@ -107,7 +107,7 @@ impl Core {
                 Err(error) if error.kind() == ErrorKind::ComparatorFailed => continue,
                 counted => counted?,
             }
-            // It is more than half of the log, so no other keyspace has as much.
+            // The kept values exceed half of the log, so no other keyspace has as many.
             let is_worth = |Candidate { log, kept }: &mut Candidate<'_>| {
                 self.is_worth_adopting(log, kept.bytes) && self.is_adopted_in_order_of(kept)
             };
@@ -118,7 +118,7 @@ impl Core {
         Ok(adopted)
     }
 
-    /// Whether a log is long enough and has few bytes beside so many of values.
+    /// Returns whether a log is long enough, and has few bytes beside the kept values.
     fn is_worth_adopting(&self, log: &SealedLog, kept: u64) -> bool {
         if planted(Fault::AdoptUnexamined) {
             return log.values.bytes() > 0;
@@ -140,12 +140,12 @@ impl Core {
         }
     }
 
-    /// `None` where files cannot have two names.
+    /// Returns `None` if the file system has no hard links.
     fn adopt(&self, keyspace: KeyspaceId, log: &SealedLog) -> Result<Option<AdoptedLog>> {
         let (from, to) = (self.names.log(log.number), self.names.segment(log.number));
         match self.options.env.fs.hard_link(&from, &to) {
             Ok(()) => {}
-            // What is left of a flush that failed: the number is the log's alone.
+            // A flush that failed left the name. File numbers are unique, so it is this log.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) if is_no_link(&error) => return Ok(None),
             Err(error) => return Err(Error::io(&from, "link the log", &error)),
@@ -157,8 +157,8 @@ impl Core {
     }
 }
 
-/// Counts the bytes of values in logs that a flush of these memtables keeps as they are. Values
-/// that only a snapshot keeps are left out.
+/// Counts the bytes of values in logs that a flush of these memtables would keep there. Values that
+/// only a snapshot keeps do not count.
 fn count_kept(
     keyspace: &KeyspaceState,
     memtables: &[Arc<Memtable>],

@@ -1,4 +1,4 @@
-//! Compaction from the database's side: which job next, and the installation of its slices.
+//! Compaction as the database sees it: the choice of the next job, and the installation of slices.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::limits;
 use crate::version::{Edit, KeyspaceEdit};
 
 impl Core {
-    /// Claims the job that the policy wants done next, unless somebody runs one alone.
+    /// Claims the job that the policy picks next, unless a caller runs its own jobs alone.
     pub(crate) fn begin_job(&self) -> Option<Claim> {
         let mut tree = self.lock_tree();
         if !self.background.may_begin_jobs() {
@@ -34,7 +34,7 @@ impl Core {
             .or_else(|| self.pick_revealing(&tree, is_idle));
         debug_assert!(
             claim.is_some() || self.stopped_for_nothing(&tree).is_none(),
-            "level 0 of keyspace {:?} stops writers, and the policy has no job",
+            "level 0 of keyspace {:?} stops writers, but the policy picks no job",
             self.stopped_for_nothing(&tree)
         );
         self.background.at_rest.store(claim.is_none() && is_idle, Ordering::Release);
@@ -43,11 +43,11 @@ impl Core {
         Some(claim)
     }
 
-    /// Gives up the claim of a job, if there is one.
+    /// Releases the claim of a job, if there is one.
     pub(crate) fn end_job(&self, claim: &mut Option<Claim>) {
         if let Some(Claim { keyspace, job }) = claim.take() {
             let output_run = job.output_run;
-            // It holds what it read. Who waits for its end then finds that thrown away.
+            // The job holds its inputs. A caller that waits for its end must find them removed.
             drop(job);
             if let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id) {
                 own.running.retain(|other| other.output_run != output_run);
@@ -57,8 +57,8 @@ impl Core {
         self.remove_unreferenced_tables();
     }
 
-    /// Does and installs the next slice of a job. `false` when it is done, or the keyspace was
-    /// dropped.
+    /// Runs and installs the next slice of a job. Returns `false` if the job is done or the
+    /// keyspace was dropped.
     pub(crate) fn job_step(&self, Claim { keyspace, job }: &Claim) -> Result<bool> {
         if self.stopping() || keyspace.has_failed() {
             return Ok(false);
@@ -126,11 +126,11 @@ impl Core {
         Ok(true)
     }
 
-    /// Makes a slice part of its keyspace's tree; `false` if that was dropped meanwhile.
+    /// Adds a slice to its keyspace's tree; `false` if the keyspace was dropped meanwhile.
     fn install_slice(&self, keyspace: &KeyspaceState, slice: Slice) -> Result<bool> {
         let mut tree = self.lock_tree();
         if !tree.keyspaces.contains_key(&keyspace.id) {
-            // A table that moved is the version's, and goes with it.
+            // A moved table belongs to the version and is removed with it.
             self.discard_tables(slice.new_tables());
             self.discard_segments(&tree, keyspace.id, &slice.segments.placed);
             return Ok(false);
@@ -151,7 +151,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Compacts a key range of a keyspace into the last level and waits for it.
+    /// Compacts a key range of a keyspace into the last level, and waits for it.
     pub(crate) fn compact(&self, keyspace: &KeyspaceState, range: KeyBounds<'_>) -> Result<()> {
         check_ends(range)?;
         keyspace.check_ends(range)?;
@@ -159,10 +159,11 @@ impl Core {
         self.compact_range(keyspace, widened(range, &*keyspace.comparator), 0, || Ok(()))
     }
 
-    /// Folds all that can be folded of a keyspace, operands that nothing else would touch included.
+    /// Folds everything in a keyspace that can be folded, including operands that no other rule
+    /// would fold.
     pub(crate) fn fold_all(&self, keyspace: &KeyspaceState) -> Result<()> {
         self.flush_sealed()?;
-        // Tables written from now on are as folded as they can be.
+        // Tables written from now on are folded already.
         self.compact_range(keyspace, ShapeRange::ALL, self.new_file_number(), || Ok(()))
     }
 
@@ -188,7 +189,8 @@ impl Core {
     }
 }
 
-/// Refuses a range whose ends are too long: edits of the tree store them.
+/// # Errors
+/// `InvalidArgument` for a range whose ends are too long: edits of the tree store them.
 fn check_ends((start, end): KeyBounds<'_>) -> Result<()> {
     let ends = [("the start of a range", start), ("the end of a range", end)];
     ends.into_iter().try_for_each(|(what, end)| match end {
@@ -198,7 +200,7 @@ fn check_ends((start, end): KeyBounds<'_>) -> Result<()> {
 }
 
 impl Tree {
-    /// Notes that a job is being done.
+    /// Registers a running job.
     fn claim(&mut self, Claim { keyspace, job }: &Claim) {
         self.next_run = self.next_run.max(job.output_run + 1);
         self.last_served = keyspace.id;
@@ -214,7 +216,7 @@ impl Tree {
     }
 }
 
-/// A range of the caller's as `[lo, hi)`, made larger where that cannot be said exactly.
+/// Returns a caller's range as `[lo, hi)`, widened if its ends cannot be expressed exactly.
 fn widened((start, end): KeyBounds<'_>, comparator: &dyn Comparator) -> ShapeRange {
     let lo = match start {
         Bound::Unbounded => None,
@@ -224,7 +226,7 @@ fn widened((start, end): KeyBounds<'_>, comparator: &dyn Comparator) -> ShapeRan
         Bound::Unbounded => None,
         Bound::Excluded(key) => Some(Arc::from(key)),
         Bound::Included(key) if comparator.bytewise_order() => {
-            // The first key behind it in the order of the bytes.
+            // The first key after it in byte order.
             let mut successor = key.to_vec();
             successor.push(0);
             Some(successor.into())

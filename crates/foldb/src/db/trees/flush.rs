@@ -1,9 +1,9 @@
-//! Flushing: sealed memtables become a run of level 0.
+//! Flush: sealed memtables become a run of level 0.
 //!
-//! Several sealed memtables are flushed together (hazard H19): they fold into each other on the way
-//! and level 0 gets fewer, larger runs. They are taken oldest first, so runs appear in the order in
-//! which memtables were sealed. What was sealed at one moment, of however many keyspaces, becomes
-//! part of the trees by one edit (H5).
+//! Several sealed memtables are flushed together (hazard H19): their records fold into each other,
+//! and level 0 gets fewer, larger runs. The oldest memtables go first, so runs appear in the order
+//! in which memtables were sealed. One edit adds everything that was sealed at one moment, of all
+//! keyspaces (H5).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -31,13 +31,13 @@ use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Version}
 /// Most groups flushed together.
 const MAX_TOGETHER: usize = 8;
 
-/// What was sealed of a keyspace, newest first.
+/// The sealed memtables of a keyspace, newest first.
 pub(crate) type Sealed = (Arc<KeyspaceState>, Vec<Arc<Memtable>>);
 
-/// The tables made of what was sealed of a keyspace.
+/// The tables that a flush wrote for a keyspace.
 pub(crate) type Flushed = (Arc<KeyspaceState>, Written);
 
-/// Tables, and the values that were separated from them.
+/// Tables, and the segments of the values that were separated from them.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     pub(crate) files: Vec<FileFacts>,
@@ -45,8 +45,8 @@ pub(crate) struct Written {
 }
 
 impl Core {
-    /// Flushes the oldest sealed memtables, as soon as there are enough of them or `eager`ly.
-    /// Whether there was anything to flush.
+    /// Flushes the oldest sealed memtables once there are enough of them, or at once if `eager`.
+    /// Returns whether there was anything to flush.
     pub(crate) fn flush_step(&self, eager: bool) -> Result<bool> {
         let _flushing = self.background.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         self.remove_unreferenced_tables();
@@ -55,7 +55,7 @@ impl Core {
         if sealed < wanted.max(1) {
             debug_assert!(
                 sealed + 1 < self.settings.write_buffers.most,
-                "{sealed} sealed memtables stop writers, and no worker flushes them"
+                "{sealed} sealed memtables stop writers, but no worker flushes them"
             );
             return Ok(false);
         }
@@ -68,7 +68,7 @@ impl Core {
         let flushed = self.write_groups(&groups)?;
         let next_log = match self.install_flushed(flushed, next_log, through) {
             Ok(next_log) => next_log,
-            // The next step does the same without that keyspace.
+            // The next step flushes the other keyspaces.
             Err(error) if error.kind() == ErrorKind::ComparatorFailed => return Ok(true),
             Err(error) => return Err(error),
         };
@@ -85,7 +85,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Writes what sealed groups, oldest first, hold of each keyspace that still exists.
+    /// Writes the tables of sealed groups, oldest first, for each keyspace that still exists.
     fn write_groups(&self, groups: &[Arc<SealedGroup>]) -> Result<Vec<Flushed>> {
         let mut memtables: BTreeMap<KeyspaceId, Sealed> = BTreeMap::new();
         for (keyspace, memtable) in groups.iter().rev().flat_map(|group| &group.memtables) {
@@ -111,7 +111,7 @@ impl Core {
             });
             match written {
                 Ok(()) => {}
-                // Its memtables stay in its view, and the logs that hold its writes are kept.
+                // Its memtables stay in its view, and the logs with its writes are kept.
                 Err(error) if error.kind() == ErrorKind::ComparatorFailed => {}
                 Err(error) => return Err(self.give_up(&flushed, error)),
             }
@@ -122,22 +122,21 @@ impl Core {
         }
     }
 
-    /// Removes tables that will not be installed: they are written anew when the flush is tried
-    /// again.
+    /// Removes tables that will not be installed. The next attempt writes them anew.
     pub(crate) fn give_up(&self, flushed: &[Flushed], error: Error) -> Error {
         let tree = self.lock_tree();
         flushed.iter().for_each(|flushed| self.discard(flushed, &tree));
         error
     }
 
-    /// Makes the tables of a flush durable.
+    /// Syncs the tables of a flush.
     pub(crate) fn sync_tables(&self, later: &LaterSyncs) -> Result<()> {
         later.sync_all(self.runtime.workers().threads())
     }
 
-    /// Makes tables part of the trees, in one edit that says which writes need no log any more.
-    /// Answers which log is the first that is needed. While a keyspace cannot be flushed it is the
-    /// same as before.
+    /// Adds tables to the trees in one edit, which says which writes need no log any more. Returns
+    /// the first log that is still needed. That number does not change while a keyspace cannot be
+    /// flushed.
     pub(crate) fn install_flushed(
         &self,
         flushed: Vec<Flushed>,
@@ -153,7 +152,7 @@ impl Core {
         for flushed in flushed {
             let (keyspace, Written { files, segments }) = &flushed;
             if !tree.keyspaces.contains_key(&keyspace.id) {
-                // It was dropped while its tables were written.
+                // The keyspace was dropped while its tables were written.
                 self.discard(&flushed, &tree);
                 continue;
             }
@@ -182,8 +181,8 @@ impl Core {
         self.discard_segments(tree, keyspace.id, &written.segments.placed);
     }
 
-    /// Folds memtables of a keyspace, newest first, into tables. Values that lie in these logs stay
-    /// there. The tables are durable with the later syncs.
+    /// Folds memtables of a keyspace, newest first, into tables. Values of adopted logs stay there.
+    /// The later syncs make the tables durable.
     pub(crate) fn write_memtables(
         &self,
         keyspace: &KeyspaceState,
@@ -254,7 +253,7 @@ impl Core {
     pub(crate) fn remove_logs_below(&self, needed: u64) {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         let done: Vec<_> = logs.extract_if(.., |(log, _)| *log < needed).collect();
-        // Unlinking a long log takes milliseconds, and whoever seals needs the list.
+        // Unlinking a long log takes milliseconds, and a seal needs the list meanwhile.
         drop(logs);
         for (log, sync) in &done {
             if let Some(sync) = sync {
@@ -269,7 +268,7 @@ impl Core {
     }
 }
 
-/// The edits that make tables the newest run of level 0.
+/// Returns the edits that make tables the newest run of level 0.
 pub(crate) fn new_level0_run(run: u64, written: Written) -> Vec<TreeEdit> {
     let mut edits = vec![TreeEdit::NewRun { level: 0, run, before: None }];
     edits.extend(written.segments.placed.into_iter().map(TreeEdit::Place));
@@ -282,7 +281,7 @@ pub(crate) fn new_level0_run(run: u64, written: Written) -> Vec<TreeEdit> {
     edits
 }
 
-/// The range tombstones of memtables, stripe by stripe.
+/// Returns the range tombstones of memtables, stripe by stripe.
 pub(crate) fn covers_of(
     keyspace: &KeyspaceState,
     memtables: &[Arc<Memtable>],
@@ -293,7 +292,7 @@ pub(crate) fn covers_of(
     Covers::new(sources, stripe_ends(snapshots), &keyspace.comparator)
 }
 
-/// The range tombstones that a flush writes. Leaves the records anywhere.
+/// Returns the range tombstones that a flush writes. Moves the cursor of `records`.
 fn tombstones_to_pass_on(
     keyspace: &KeyspaceState,
     folder: &Folder<'_>,

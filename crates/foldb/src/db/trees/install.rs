@@ -1,7 +1,8 @@
-//! Changing the tree: one manifest edit at a time.
+//! Changes of the tree, one manifest edit at a time.
 //!
-//! Order of an install: files synced, their directory synced, edit synced, view replaced, old files
-//! unlinked when their last reader lets go. A crash between any two leaves the old tree or the new.
+//! Order of an install: sync the files, sync their directory, sync the edit, replace the view. Old
+//! files are unlinked when their last reader drops them. A crash between any two steps leaves the
+//! old tree or the new one.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -16,15 +17,15 @@ use crate::faults::{Fault, planted};
 use crate::files::FileKind;
 use crate::version::{Edit, Manifest, TreeEdit, Version, check_order, check_structure};
 
-/// Keys in the tree up to which every install checks the order invariant key by key, in builds with
-/// debug assertions.
+/// In builds with debug assertions, the largest number of keys for which each install checks the
+/// order invariant key by key.
 const DEEP_CHECK_ENTRIES: u64 = 20_000;
 
 impl Core {
-    /// Makes an edit durable and its versions the current ones. All its keyspaces exist.
+    /// Makes an edit durable and its versions the current ones. All its keyspaces must exist.
     ///
     /// # Errors
-    /// Of the manifest: see [`Core::append_edit`]. Nothing changed for readers then.
+    /// See [`Core::append_edit`]. Readers then see no change.
     pub(crate) fn install(&self, tree: &mut Tree, mut edit: Edit) -> Result<()> {
         let mut versions = Vec::with_capacity(edit.keyspaces.len());
         for change in &mut edit.keyspaces {
@@ -75,18 +76,17 @@ impl Core {
         Ok(())
     }
 
-    /// Makes an edit durable.
+    /// Appends an edit to the manifest and syncs it.
     ///
     /// # Errors
-    /// If it could not be appended (a full disk, say) nothing happened, and it may be tried again;
-    /// if it could not be synced writes are refused from now on. `Closed`: the files may be
-    /// somebody else's.
+    /// If the append fails, for example on a full disk, nothing changed and the caller may retry.
+    /// If the sync fails, the database is poisoned. `Closed`: the files may belong to another open.
     pub(crate) fn append_edit(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
         self.append_unsynced(tree, edit)?;
         tree.manifest.sync().inspect_err(|error| self.poison(error))
     }
 
-    /// The same for an edit that the caller makes durable.
+    /// Does the same as [`Core::append_edit`] without the sync, which the caller does.
     pub(crate) fn append_unsynced(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
         self.check_lock()?;
         self.check_sound()?;
@@ -96,7 +96,7 @@ impl Core {
         Ok(())
     }
 
-    /// Refuses to touch files that may be those of another open by now.
+    /// Checks that the files still belong to this open.
     ///
     /// # Errors
     /// `Closed`.
@@ -108,15 +108,15 @@ impl Core {
                                open it after the fork";
                 Err(Error::new(ErrorKind::Closed, message))
             }
-            None => Err(Error::new(ErrorKind::Closed, "the database was closed meanwhile")),
+            None => Err(Error::new(ErrorKind::Closed, "the database was closed during this call")),
         }
     }
 
     /// Begins a new manifest that describes the current state, and removes the old one. If it
-    /// cannot be begun the old one stays in force, and the next edit tries again.
+    /// cannot be begun, the old one stays in force and the next edit tries again.
     ///
     /// # Errors
-    /// When it is unknown which of the two is in force: writes are refused.
+    /// If it is unknown which of the two is in force: the database is poisoned.
     fn roll_manifest(&self, tree: &mut Tree) -> Result<()> {
         let begun = self.begin_manifest(tree);
         if self.poison.get().is_some() { begun } else { Ok(()) }
@@ -125,8 +125,8 @@ impl Core {
     /// Begins a new manifest that describes the current state, and removes the old one.
     ///
     /// # Errors
-    /// If it could not be begun nothing happened; if it is unknown which of the two is in force
-    /// writes are refused from now on.
+    /// If it cannot be begun, nothing changed. If it is unknown which of the two is in force, the
+    /// database is poisoned.
     pub(crate) fn begin_manifest(&self, tree: &mut Tree) -> Result<()> {
         self.check_lock()?;
         let number = self.new_file_number();
@@ -136,12 +136,12 @@ impl Core {
         next.put_in_force(&**fs, &self.names).inspect_err(|error| self.poison(error))?;
         let old = std::mem::replace(&mut tree.manifest, next);
         self.totals.add(Total::BytesManifest, tree.manifest.len());
-        // An old manifest that stays is only a few bytes too many; the next open removes it.
+        // An old manifest that stays wastes only a few bytes; the next open removes it.
         let _best_effort = fs.remove(old.path());
         Ok(())
     }
 
-    /// One edit that describes everything.
+    /// Returns one edit that describes the whole state.
     pub(crate) fn describe(&self, tree: &Tree) -> Edit {
         Edit {
             database: Some(self.database),
@@ -162,7 +162,7 @@ impl Core {
         self.unlink(numbers.into_iter().map(FileKind::Table));
     }
 
-    /// Unlinks files, unless the lock was let go: then they are somebody else's.
+    /// Unlinks files, unless the lock is released: then they may belong to another open.
     fn unlink(&self, files: impl Iterator<Item = FileKind>) {
         let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if lock.is_some() {
@@ -170,7 +170,7 @@ impl Core {
         }
     }
 
-    /// The caller holds the database's lock, which is there.
+    /// Unlinks files. The caller has locked `self.lock`, which holds the directory's lock.
     fn unlink_locked(&self, files: impl Iterator<Item = FileKind>) {
         for file in files {
             let path = match file {
@@ -178,26 +178,27 @@ impl Core {
                 FileKind::Table(number) => self.names.table(number),
                 _ => continue,
             };
-            // What cannot be unlinked now is removed at the next open.
+            // A file that cannot be unlinked now is removed at the next open.
             let _best_effort = self.options.env.fs.remove(&path);
         }
     }
 
-    /// Unlinks tables that were to be installed and were not: they are written anew when the step
-    /// is tried again, and a full disk must not fill with them. After a failed sync they stay, for
-    /// the manifest may name them.
+    /// Unlinks tables that were not installed. The step writes them anew when it is tried again,
+    /// and a full disk must not fill with them. After a failed sync they stay, because the manifest
+    /// may name them.
     pub(crate) fn discard_uninstalled(&self, numbers: Vec<u64>) {
         if self.poison.get().is_none() {
             self.discard_tables(numbers);
         }
     }
 
-    /// Unlinks files that nobody refers to any more. After a failed sync they stay: an edit that
-    /// may be on the medium may refer to them.
-    /// When it returns they are gone, whoever unlinks them.
+    /// Unlinks files that no version and no reader refers to. When it returns they are gone,
+    /// whichever thread unlinked them. After a failed sync they stay: an edit that may be on the
+    /// medium may refer to them.
     pub(crate) fn remove_unreferenced_tables(&self) {
         let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        // In this order: who fails says so before he lets go of what he wrote.
+        // A step that fails poisons the database before it drops its files, so the trash is read
+        // first.
         let files = self.segment_files.trash().empty();
         if self.poison.get().is_none() && lock.is_some() {
             self.unlink_locked(files.into_iter());
@@ -210,7 +211,7 @@ fn check_invariants(keyspace: &KeyspaceState, version: &Version) -> Result<()> {
     if cfg!(debug_assertions) {
         let entries: u64 = version.tables().map(|table| table.file.entries).sum();
         let ranges: u64 = version.tables().map(|table| table.file.range_deletes).sum();
-        // Range tombstones are compared with everything.
+        // The check compares every key with every range tombstone.
         if (entries + ranges) * (1 + ranges / 32) <= DEEP_CHECK_ENTRIES {
             check_order(version, &keyspace.tables, &*keyspace.comparator)?;
         }
@@ -218,7 +219,7 @@ fn check_invariants(keyspace: &KeyspaceState, version: &Version) -> Result<()> {
     Ok(())
 }
 
-/// Whether the edit names files whose names may not be durable yet.
+/// Returns whether the edit names files whose names may not be durable yet.
 fn names_files(edit: &Edit) -> bool {
     let mut changes = edit.keyspaces.iter().flat_map(|keyspace| &keyspace.tree);
     edit.log.is_some()

@@ -1,4 +1,4 @@
-//! Background work on the trees: steps, the jobs behind them, and the install of what they made.
+//! Background work on the trees: its steps, its jobs, and the installation of their results.
 
 mod adopt;
 mod compact;

@@ -1,12 +1,12 @@
-//! Background work: what one step of it is, and who waits for it.
+//! Background work: its steps, and the callers that wait for them.
 //!
-//! There are two kinds of work that callers wait for, each a step that can be repeated until it
-//! answers "nothing to do": flushing sealed memtables and doing a slice of a compaction. The
-//! runtime's workers repeat them ([`crate::runtime`]); without threads, whoever needs the outcome
-//! steps on its own thread ([`crate::Db::step_background`]).
+//! Callers wait for two kinds of work: flushes of sealed memtables, and slices of compactions. Each
+//! is a step that can be repeated until there is nothing to do. The runtime's workers repeat them
+//! ([`crate::runtime`]). Without threads, the caller that needs the outcome runs the steps on its
+//! own thread ([`crate::Db::step_background`]).
 //!
-//! Who waits learns of errors of the work that he waits for, and of no other: a compaction that
-//! fails does not fail a write or a flush that can go on.
+//! A waiter sees only the errors of the work it waits for. A failed compaction never fails a write
+//! or a flush.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ use crate::faults::{Fault, planted};
 use crate::runtime::Work;
 
 impl Core {
-    /// Whether threads do the background work.
+    /// Returns whether threads do the background work.
     pub(crate) fn has_workers(&self) -> bool {
         self.runtime.workers().are_running()
     }
@@ -34,7 +34,8 @@ impl Core {
         self.runtime.workers().wake(self.member);
     }
 
-    /// Seals if somebody needs the memory, and flushes what is due or, if `eager`, all there is.
+    /// Seals the memtables if the memory ledger asked for it. Then flushes those that are due, or
+    /// all if `eager`.
     pub(crate) fn flush_work(&self, eager: bool) -> Result<bool> {
         if self.background.seal_requested.swap(false, Ordering::AcqRel)
             && let Some(mut writer) = self.writer.try_lock()
@@ -50,8 +51,8 @@ impl Core {
         Ok(flushed)
     }
 
-    /// Does one step of pending background work on this thread: flushes what is sealed, or else one
-    /// slice of a compaction. Whether there was any; where workers do it, there is none.
+    /// Runs one step of pending background work on this thread: a flush, or else a slice of a
+    /// compaction. Returns whether there was one. With workers there never is.
     pub(crate) fn step_background(&self) -> Result<bool> {
         if self.has_workers() || self.read_only {
             return Ok(false);
@@ -72,8 +73,8 @@ impl Core {
         outcome
     }
 
-    /// A slice of a compaction, or else a garbage collection of value segments. A compaction that
-    /// fails each time, over a damaged table say, keeps no merge from being done.
+    /// Runs a slice of a compaction, or else a garbage collection of value segments. A compaction
+    /// that fails each time, because of a damaged table for example, does not block the collection.
     pub(crate) fn compaction_work(&self) -> Result<bool> {
         match self.compaction_slice() {
             Ok(true) => Ok(true),
@@ -82,7 +83,7 @@ impl Core {
         }
     }
 
-    /// Goes on with a paused job, or begins one. Whether there was any.
+    /// Continues a paused job, or begins one. Returns whether there was one.
     pub(crate) fn compaction_slice(&self) -> Result<bool> {
         let _slice = SliceInHand::new(self);
         if self.closed.load(Ordering::Acquire) {
@@ -94,17 +95,17 @@ impl Core {
         let Some(job) = job.or_else(|| self.begin_job()) else { return Ok(false) };
         let mut job = ClaimGuard { core: self, job: Some(job) };
         match self.compaction_step(&mut job.job) {
-            // It concerns that keyspace alone, which is told of: others go on, and wait for
-            // nothing.
+            // The error concerns that keyspace alone and is reported to listeners. Other keyspaces
+            // go on.
             Err(error) if error.kind() == ErrorKind::ComparatorFailed => return Ok(true),
             stepped => stepped?,
         }
-        // Between two slices the job is nobody's: who is free next goes on, here or elsewhere.
+        // Between two slices no thread owns the job: the next free worker continues it.
         self.background.lock_paused_jobs().extend(job.job.take());
         Ok(true)
     }
 
-    /// Does the next slice of a job; when there is none, or it fails, the job is ended.
+    /// Runs the next slice of a job. Ends the job if there is none, or if it fails.
     fn compaction_step(&self, job: &mut Option<Claim>) -> Result<()> {
         let Some(current) = job else { return Ok(()) };
         match self.job_step(current) {
@@ -121,9 +122,9 @@ impl Core {
         Ok(())
     }
 
-    /// Runs jobs of the caller's to their end, alone, until there is no next one. `stepped` is
-    /// called after each slice; an error of it is the last of them, and what was done until then
-    /// stands.
+    /// Runs jobs of a caller to their end, without jobs of the policy, until `next` returns none.
+    /// Calls `stepped` after each slice. An error of `stepped` ends the jobs; finished slices stay
+    /// in effect.
     pub(crate) fn run_alone(
         &self,
         next: impl Fn(&Core) -> Option<Claim>,
@@ -157,7 +158,7 @@ impl Core {
                 false => Awaited::EndOfJobs,
             });
         }
-        // What is not paused is in the hand of another caller.
+        // A job that is not paused is running on another thread.
         while !are_none(self) {
             if !self.compaction_slice()? {
                 self.background.wait_for_slices();
@@ -167,16 +168,16 @@ impl Core {
         Ok(())
     }
 
-    /// Flushes everything written so far and waits for it.
+    /// Flushes everything written so far, and waits for it.
     ///
     /// # Errors
-    /// `ComparatorFailed` if that of some keyspace did: what was written to others is flushed.
+    /// `ComparatorFailed` if the comparator of a keyspace failed. The other keyspaces are flushed.
     pub(crate) fn flush(&self) -> Result<()> {
         self.flush_sealed()?;
         self.check_comparators()
     }
 
-    /// Flushes everything written so far, of the keyspaces whose comparators have not failed.
+    /// Flushes everything written so far in the keyspaces whose comparators have not failed.
     pub(crate) fn flush_sealed(&self) -> Result<()> {
         self.check_writable()?;
         self.check_may_wait()?;
@@ -188,15 +189,15 @@ impl Core {
         })
     }
 
-    /// Seals what was written so far, as soon as there are fewer memtables than there may be. While
-    /// flushes fail, calls would else pile up memtables and logs without end.
+    /// Seals the memtables once fewer than the limit exist. Otherwise calls would pile up memtables
+    /// and logs without end while flushes fail.
     fn seal_for_flush(&self) -> Result<()> {
         let written = self.published();
         let most = self.settings.write_buffers.most;
         loop {
             {
                 let mut writer = self.lock_writer();
-                // A writer may have sealed it meanwhile.
+                // A writer may have sealed them meanwhile.
                 let is_sealed = self.sealed.newest_through().is_some_and(|last| last >= written);
                 if is_sealed || writer.buffers.is_empty() {
                     return Ok(());
@@ -212,15 +213,14 @@ impl Core {
         }
     }
 
-    /// Waits until there is nothing left to flush or compact, of what is done when nobody writes
-    /// neither.
+    /// Waits until there is nothing left to flush or compact, including the work of idle databases.
     pub(crate) fn wait_for_background(&self) -> Result<()> {
         self.check_open()?;
         self.check_may_wait()?;
         if self.read_only {
             return Ok(());
         }
-        // While others write there is no rest to wait for.
+        // While other threads write, the database does not become idle.
         let written = self.published();
         self.background.lock().rest_waiters += 1;
         let _waiter = RestWaiter(self);
@@ -251,7 +251,7 @@ impl Core {
         self.all_keyspaces().iter().try_for_each(|keyspace| keyspace.check_comparator())
     }
 
-    /// Tells listeners of keyspaces whose comparators have failed. Called without locks.
+    /// Reports keyspaces whose comparators have failed to listeners. The caller holds no locks.
     pub(crate) fn tell_failed_comparators(&self) {
         for keyspace in self.all_keyspaces() {
             if let Some(error) = keyspace.take_untold_failure() {
@@ -268,24 +268,24 @@ impl Core {
         outcome
     }
 
-    /// Counts and tells how long a write was held back.
+    /// Counts and reports how long a write was stalled.
     pub(crate) fn note_stall(&self, reason: StallReason, duration: Duration) {
         self.totals.add(Total::StallMicros, duration.as_micros() as u64);
         self.events.tell(&Event::Stall { reason, duration });
     }
 
-    /// Waits, or steps where there are no workers, until nothing is awaited any more.
+    /// Waits until nothing is awaited any more. Without workers it runs the steps itself.
     ///
     /// # Errors
-    /// Of the work that is awaited; `Closed` when the database is closed meanwhile.
+    /// Those of the awaited work; `Closed` if the database is closed meanwhile.
     fn wait_until(&self, awaited: impl Fn(&Core) -> Awaited) -> Result<()> {
         self.wait_until_within(Patience::ENDLESS, awaited)
     }
 
-    /// [`Core::wait_until`], but no longer than patience lasts.
+    /// Waits as [`Core::wait_until`] does, but no longer than patience lasts.
     ///
     /// # Errors
-    /// `Busy` when it ends first.
+    /// `Busy` if patience ends first.
     pub(crate) fn wait_until_within(
         &self,
         patience: Patience,
@@ -300,12 +300,12 @@ impl Core {
             }
             let left = patience.left(&*self.options.env.clock);
             if is_over || left == Some(Duration::ZERO) {
-                return Err(busy("flushes and compactions have not caught up"));
+                return Err(busy("flushes and compactions are behind"));
             }
             if !self.has_workers() {
                 if !self.step_background()? {
                     let cannot = || {
-                        let message = "background work that is waited for cannot be done";
+                        let message = "the background work that this call waits for cannot run";
                         Error::new(ErrorKind::Io, message)
                     };
                     return match awaited(self) {
@@ -320,12 +320,15 @@ impl Core {
                 if let Some(error) = self.gc_error() {
                     return Err(error);
                 }
-                // No worker merges after a failed sync, and none says that it does not.
+                // After a failed sync no worker collects, and none reports it.
                 self.check_sound()?;
             }
             let mut state = self.background.lock();
             if state.shutdown {
-                return Err(Error::new(ErrorKind::Closed, "the database was closed meanwhile"));
+                return Err(Error::new(
+                    ErrorKind::Closed,
+                    "the database was closed during this call",
+                ));
             }
             if let Awaited::Work(work) = work
                 && let Some(Some(error)) = state.error(work)
@@ -346,13 +349,13 @@ impl Core {
         }
     }
 
-    /// Whether background work is being ended: a long step should end early.
+    /// Returns whether background work is ending: a long step should end early.
     pub(crate) fn stopping(&self) -> bool {
         self.closed.load(Ordering::Acquire) || self.has_workers() && self.background.shutting_down()
     }
 }
 
-/// A job in hand: its claim is given up when whoever has it does not come back.
+/// A job that a thread runs. If the thread unwinds, the guard releases the job's claim.
 struct ClaimGuard<'a> {
     core: &'a Core,
     job: Option<Claim>,
@@ -366,11 +369,11 @@ impl Drop for ClaimGuard<'_> {
     }
 }
 
-/// A thread is at a slice of a compaction.
+/// A thread runs a slice of a compaction.
 struct SliceInHand<'a>(&'a Core);
 
 impl SliceInHand<'_> {
-    /// A thread that then finds the database open is waited for by whoever closes it.
+    /// A close waits for a thread that finds the database open after this.
     fn new(core: &Core) -> SliceInHand<'_> {
         core.background.lock().slices += 1;
         SliceInHand(core)
@@ -384,7 +387,7 @@ impl Drop for SliceInHand<'_> {
     }
 }
 
-/// Somebody waits for rest.
+/// A caller waits until the database is idle.
 struct RestWaiter<'a>(&'a Core);
 
 impl Drop for RestWaiter<'_> {
@@ -393,12 +396,12 @@ impl Drop for RestWaiter<'_> {
     }
 }
 
-/// A caller runs jobs of its own: the policy's begin again when it is done.
+/// A caller runs jobs of its own. The policy's jobs begin again when it is done.
 struct Manual<'a>(&'a Core);
 
 impl Drop for Manual<'_> {
     fn drop(&mut self) {
-        // The workers are woken in the same moment: none of them has looked in vain in between.
+        // The workers are woken under the same lock, so none of them has looked in vain in between.
         let mut state = self.0.background.lock();
         state.manual -= 1;
         state.steps += 1;

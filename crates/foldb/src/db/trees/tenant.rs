@@ -1,4 +1,4 @@
-//! The database as a tenant of its runtime: what the workers ask of it, and how it comes and goes.
+//! The database as a tenant of its runtime: its steps of work, and how it joins and leaves.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -20,7 +20,7 @@ impl Tenant for Core {
 
     fn step_beside(&self, work: Work) -> Result<bool> {
         match work {
-            // A merge of segments may rest.
+            // A garbage collection may rest, so it does not run here.
             Work::Compaction => self.compaction_slice(),
             Work::Flush | Work::Order => self.step(work),
         }
@@ -34,7 +34,7 @@ impl Tenant for Core {
                 let slow = self.settings.tree.level0_slowdown_trigger;
                 let runs = |own: &Arc<KeyspaceState>| own.view.load().version.levels[0].runs.len();
                 let deepest = self.all_keyspaces().iter().map(runs).max().unwrap_or(0);
-                // What no writer feels is equally urgent everywhere.
+                // Databases whose writers are not slowed are equally urgent.
                 if deepest < slow {
                     0.0
                 } else {
@@ -46,7 +46,7 @@ impl Tenant for Core {
 
     fn stepped(&self, work: Work, outcome: &Result<bool>) {
         self.tell_failed_comparators();
-        // A step that a close cut short did not fail.
+        // A step that a close ended early did not fail.
         if let Err(error) = outcome
             && error.kind() != ErrorKind::Closed
         {
@@ -61,7 +61,7 @@ impl Tenant for Core {
             Work::Compaction => "a compaction",
             Work::Order => "sorting a memtable",
         };
-        // What it left in memory may be half done: nothing is built on it.
+        // The panic may leave memory half changed, so nothing may build on it.
         let error = Error::new(
             ErrorKind::Poisoned,
             format!("{doing} panicked ({message}); reopen the database"),
@@ -80,7 +80,8 @@ impl Tenant for Core {
 
     fn works_when_idle(&self, work: Work) -> bool {
         match work {
-            // Files that readers hold are removed when these are done; the last one pokes.
+            // A file that a reader holds is removed after the reader has dropped it. The reader
+            // pokes the worker.
             Work::Flush => self.segment_files.expects_trash(),
             Work::Order => false,
             Work::Compaction => !self.background.is_at_rest() || self.gc_error().is_some(),
@@ -106,7 +107,7 @@ impl Tenant for Core {
 }
 
 impl Core {
-    /// Has the runtime's workers work for this database.
+    /// Registers the database with the workers of its runtime.
     pub(crate) fn join_runtime(self: &Arc<Core>) -> Result<()> {
         let tenant: Arc<dyn Tenant> = Arc::clone(self) as Arc<dyn Tenant>;
         self.runtime.workers().add(self.member, tenant).map_err(|error| {
@@ -122,7 +123,7 @@ impl Core {
         Ok(())
     }
 
-    /// Ends all background work and takes nothing more from the runtime.
+    /// Ends all background work and leaves the runtime.
     pub(crate) fn leave_runtime(&self) {
         self.background.shut_down();
         self.runtime.workers().remove(self.member);

@@ -1,10 +1,11 @@
-//! Writing: make room, log, apply, publish.
+//! The commit of a write: make room, log, apply, publish.
 //!
-//! A write is logged before it is applied and applied before it is published, all under the writer
-//! lock. No thread waits while it holds that lock. A write that syncs waits after it has released
-//! it; a write without room waits before it takes it again ([`crate::db::throttle::room`]). Threads
-//! that write all the time take turns of 0.7 milliseconds, so that they do not pass the lock to and
-//! fro ([`crate::db::throttle::writer_lock`], H15).
+//! A write is logged before it is applied, and applied before it is published, all under the writer
+//! lock. No thread waits while it holds that lock. A synced write waits for its sync after it has
+//! released the lock. A write without room waits before it takes the lock again
+//! ([`crate::db::throttle::room`]). Threads that write without pause take turns of 0.7
+//! milliseconds, so that the lock does not bounce between them
+//! ([`crate::db::throttle::writer_lock`], H15).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,7 +31,7 @@ use crate::operation::{Operation, check_range, encode_range};
 use crate::options::WriteOptions;
 use crate::wal::{BatchHeader, LogMark, LogSync, is_one_frame, is_separable};
 
-/// Appends a record in which large values stand as in a segment, and notes where.
+/// Appends a record whose large values lie as in a segment, and notes their places.
 #[inline(never)]
 fn append_separable(
     writer: &mut WriterState,
@@ -59,7 +60,7 @@ fn append_separable(
         }
     }
     if !is_one_frame(frame) {
-        // In several frames the headers of these would lie in values.
+        // A record of several frames would have frame headers inside its values.
         separable.forget_behind(mark);
         let frame = log.begin();
         header.encode(frame);
@@ -70,8 +71,8 @@ fn append_separable(
     Ok(())
 }
 
-/// A write on its way from the log to its readers. Dropped by a panic, it takes the write back out
-/// of the log, and the database takes no more: the next one would get the same sequence number.
+/// A write between its log record and its publication. If a panic drops it, it removes the log
+/// record and poisons the database, because the next write would get the same sequence number.
 struct Unpublished<'a> {
     core: &'a Core,
     mark: LogMark,
@@ -85,9 +86,10 @@ impl Drop for Unpublished<'_> {
         }
         self.core.poison(&Error::new(
             ErrorKind::Poisoned,
-            "a write panicked half-way, so memory may not hold what it should; reopen the database",
+            "a write panicked half-way, so the memtables may be wrong; reopen the database",
         ));
-        // If it cannot be taken back the next open replays it: it was never acknowledged.
+        // If the record cannot be removed, the next open replays it. The write was never
+        // acknowledged.
         let _best_effort = self.writer.log.retract(self.mark);
     }
 }
@@ -114,7 +116,7 @@ impl Core {
         self.write_nothing(options)
     }
 
-    /// Merges into a keyspace, with a given operator or its default one.
+    /// Merges into a keyspace with the given operator or its default one.
     pub(crate) fn merge(
         &self,
         keyspace: &KeyspaceState,
@@ -125,7 +127,7 @@ impl Core {
     ) -> Result<()> {
         let operator = match operator {
             Some(operator) if !operator.belongs_to(&self.registry) => {
-                return Err(Error::invalid_argument("the operator is of another database"));
+                return Err(Error::invalid_argument("the operator belongs to another database"));
             }
             Some(operator) => operator,
             None => keyspace.default_operator()?,
@@ -145,7 +147,7 @@ impl Core {
         let operation = Operation { kind, keyspace: keyspace.id, operator, key, value };
         operation.check_limits()?;
         match kind {
-            // Its ends were checked with the range.
+            // The range check compared its ends already.
             Kind::DeleteRange => keyspace.check_comparator()?,
             _ => keyspace.check_key_to_write(key)?,
         }
@@ -157,7 +159,7 @@ impl Core {
         limits::check_batch(batch.memtable_bytes(), self.settings.write_buffers.size)?;
         for operation in batch.operations() {
             operation.check_limits()?;
-            // Of the others each was checked when it was added: their orders are their own.
+            // Keys of other keyspaces were checked when they were added to the batch.
             if operation.keyspace == DEFAULT_KEYSPACE {
                 match operation.kind {
                     Kind::DeleteRange => {
@@ -178,7 +180,7 @@ impl Core {
         self.commit(Writes::Batch(batch), default, options)
     }
 
-    /// A write of no operations. A caller who asks for a sync has earlier writes in mind too.
+    /// Handles a write of no operations. With a sync it makes earlier writes durable.
     fn write_nothing(&self, options: &WriteOptions) -> Result<()> {
         let syncs = options.sync && !options.disable_wal && !planted(Fault::EmptySyncSyncsNothing);
         if syncs { self.sync() } else { self.check_writable() }
@@ -207,14 +209,14 @@ impl Core {
             assert!(!planted(Fault::PanicBehindLog), "planted");
             if planted(Fault::PublishBeforeApply) {
                 self.pins.publish(last);
-                // Long enough for a reader on another thread to come by.
+                // Long enough for a reader on another thread to see the write too early.
                 self.options.env.clock.sleep(Duration::from_millis(1));
             }
             scheduling_point();
             self.apply_and_publish(unpublished.writer, writes, default, first);
             scheduling_point();
         }
-        // Nothing panicked.
+        // No panic: the write is published.
         std::mem::forget(unpublished);
         logged?;
         if !options.sync || options.disable_wal {
@@ -270,7 +272,8 @@ impl Core {
                 self.pins.publish(first);
             }
             Writes::Batch(batch) => {
-                // Half of a batch must not show: in place it changes only what is its own.
+                // Readers must not see half of a batch, so folds in place change only records of
+                // the batch.
                 let folding = Folding { floor: first - 1, operators };
                 for (mut operation, seqno) in batch.operations().zip(first..) {
                     if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
@@ -284,7 +287,7 @@ impl Core {
         }
     }
 
-    /// Answers how many bytes that were.
+    /// Applies one operation. Returns its bytes of key and value.
     #[inline]
     fn apply_one(
         &self,
@@ -306,7 +309,7 @@ impl Core {
         bytes
     }
 
-    /// Makes all writes so far durable.
+    /// Makes all earlier writes durable.
     pub(crate) fn sync(&self) -> Result<()> {
         self.check_writable()?;
         let (sync, frame) = {
@@ -316,7 +319,7 @@ impl Core {
         self.sync_through(&sync, frame)
     }
 
-    /// Makes a log durable up to a frame.
+    /// Syncs a log up to a frame. A failure poisons the database.
     fn sync_through(&self, log: &LogSync, frame: u64) -> Result<()> {
         self.syncs.fetch_add(1, Ordering::Relaxed);
         log.sync_through(frame).inspect_err(|error| self.poison(error))

@@ -1,4 +1,4 @@
-//! Writing: batches, and the commit of what one call writes.
+//! Writing: batches, and the commit of one call's writes.
 
 pub(crate) mod batch;
 mod commit;

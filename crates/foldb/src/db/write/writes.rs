@@ -1,4 +1,4 @@
-//! What one call writes: an operation, or a batch of them.
+//! The operations of one call: one operation, or a batch.
 
 use crate::db::state::buffers::{Buffers, Needs};
 use crate::db::state::keyspace::KeyspaceState;
@@ -8,8 +8,8 @@ use crate::memtable::bytes_needed;
 use crate::operation::Operation;
 use crate::wal::{LEAST_SEPARABLE, is_separable};
 
-/// What is written: one operation or a batch of them. A pointer either way: a copy of an operation
-/// is read back from the stack before its stores have gone through, which costs a tenth of a write.
+/// One operation or a batch of them, by pointer. A copy of an operation would be read back from the
+/// stack before its stores complete, which costs a tenth of a write.
 #[derive(Clone, Copy)]
 pub(crate) enum Writes<'a> {
     One(&'a KeyspaceState, &'a Operation<'a>),
@@ -24,7 +24,8 @@ impl Writes<'_> {
         }
     }
 
-    /// Upper bound of what the writes take of memtables, if all go to one keyspace.
+    /// Returns an upper bound of the memtable bytes that the writes take, if all go to one
+    /// keyspace.
     #[inline(always)]
     pub(crate) fn need(&self) -> Option<(KeyspaceId, usize)> {
         match self {
@@ -36,7 +37,7 @@ impl Writes<'_> {
         }
     }
 
-    /// The same, keyspace by keyspace.
+    /// Returns the same bound for each keyspace.
     pub(crate) fn needs(&self) -> Needs {
         if let Some(need) = self.need() {
             return Needs::from_elem(need, 1);
@@ -55,7 +56,7 @@ impl Writes<'_> {
 }
 
 impl Writes<'_> {
-    /// Whether a value may be written so that a flush can leave it in the log. Cheap where none is.
+    /// Returns whether a value may be logged so that a flush can adopt it. Cheap if no value may.
     #[inline(always)]
     pub(crate) fn may_be_separable(&self, buffers: &Buffers) -> bool {
         match self {
@@ -70,7 +71,7 @@ impl Writes<'_> {
         }
     }
 
-    /// Appends the operations as they are.
+    /// Appends the encoded operations.
     #[inline(always)]
     pub(crate) fn encode(&self, record: &mut Vec<u8>) {
         match self {

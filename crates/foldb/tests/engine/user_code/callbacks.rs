@@ -273,11 +273,11 @@ fn operators_are_refused_at_the_open_if_their_names_do_not_tell_them_apart() {
     };
     let named = |name| Named { name, ..Named::default() };
     for (operators, what) in [
-        (vec![named("")], "'' is no name for an operator of Options::operators: it is empty"),
+        (vec![named("")], "'' is not a valid operator name in Options::operators: it is empty"),
         (vec![named("uint64add")], "it is that of a built-in operator"),
         (vec![named("stringappend")], "it is that of a built-in operator"),
         (vec![named("counter")], "names without a dot are those of built-in operators"),
-        (vec![named("app:x")], "'app:x' is no name for an operator"),
+        (vec![named("app:x")], "'app:x' is not a valid operator name"),
         (vec![named("app.x:y")], "leave the colon out"),
         (vec![named("app.\n")], "control characters"),
         (

@@ -1,4 +1,4 @@
-//! What a database's directory holds, and what is missing in it.
+//! The files of a database's directory, and those that are missing.
 
 use std::collections::HashSet;
 
@@ -8,18 +8,19 @@ use crate::db::state::keyspace::KeyspaceParts;
 use crate::error::{Error, Result};
 use crate::files::{FileKind, FileNames};
 
-/// The files of a database's directory.
+/// Returns the files of a database's directory.
 pub(crate) fn list_files(fs: &dyn FileSystem, names: &FileNames) -> Result<Vec<FileKind>> {
     let directory = names.directory();
     let list = fs.list(directory).map_err(|error| Error::io(directory, "list", &error))?;
     Ok(list.iter().filter_map(|name| FileKind::parse(name)).collect())
 }
 
-/// What is said of a table that is not there.
+/// The error of a table that does not exist.
 pub(crate) const MISSING_TABLE: &str =
     "the table is missing; restore it from a copy, or run `foldb repair`";
 
-/// Refuses trees with a table missing.
+/// # Errors
+/// `Corruption` if a table of the trees does not exist.
 pub(crate) fn check_tables(
     keyspaces: &[KeyspaceParts],
     present: &[FileKind],
@@ -41,8 +42,9 @@ pub(crate) fn check_tables(
     }
 }
 
-/// Refuses a database without a log that its manifest, or a clean close, says is needed: it was
-/// there, if only empty, when that was said.
+/// # Errors
+/// `Corruption` if a log does not exist although the manifest or a clean close says that it is
+/// needed. Even an empty log existed when they said so.
 pub(crate) fn check_log(log: u64, present: &[FileKind], names: &FileNames) -> Result<()> {
     if present.contains(&FileKind::Log(log)) {
         return Ok(());
@@ -50,21 +52,21 @@ pub(crate) fn check_log(log: u64, present: &[FileKind], names: &FileNames) -> Re
     Err(missing_log(log, names))
 }
 
-/// What is said of a log that is not there.
+/// Returns the error of a log that does not exist.
 pub(crate) fn missing_log(log: u64, names: &FileNames) -> Error {
     let message = "the log is missing; restore it from a copy, or run `foldb repair`";
     Error::corruption(message).in_file(&names.log(log))
 }
 
-/// More files than a database makes between two edits of its manifest, by far.
+/// Far more files than a database creates between two edits of its manifest.
 const MOST_LEFTOVERS: u64 = 1 << 32;
 
-/// A number above that of every file, and at least `known`: the next one that the manifest knows
-/// of.
+/// Returns a number above that of every file, and at least `known`, which is the manifest's next
+/// number.
 ///
 /// # Errors
-/// `Corruption` for a file with a number far beyond `known`. No database wrote it, and counting on
-/// from it would bring numbers to their end.
+/// `Corruption` for a file with a number far above `known`. No database wrote it, and counting on
+/// from it would use up the numbers.
 pub(crate) fn next_number(present: &[FileKind], known: u64, names: &FileNames) -> Result<u64> {
     let numbered = present.iter().filter_map(|kind| Some((kind.number()?, *kind)));
     let Some((highest, kind)) = numbered.max_by_key(|(number, _)| *number) else {
@@ -83,7 +85,7 @@ pub(crate) fn next_number(present: &[FileKind], known: u64, names: &FileNames) -
     Ok(highest + 1)
 }
 
-/// Numbers of the logs, ascending.
+/// Returns the numbers of the logs, ascending.
 pub(crate) fn logs_in(present: &[FileKind]) -> Vec<u64> {
     let mut logs: Vec<u64> = present
         .iter()

@@ -1,16 +1,20 @@
-//! Opening: take the lock, read the manifest, replay the logs, begin anew.
+//! Opening a database: take the lock, read the manifest, replay the logs, begin a new manifest and
+//! log.
 //!
-//! Opening never repairs: what is missing or damaged is an error that names it. It never appends to
-//! a file that an earlier open created, either: what the logs hold goes into tables, which become
-//! part of the trees by the first edit of a new manifest; that edit also says that the old logs are
-//! not needed (H5), so that a crash at any moment replays them once or not at all.
+//! An open never repairs: a missing or damaged file is an error that names it. It never appends to
+//! a file that an earlier open created. The logged writes become tables, which the first edit of a
+//! new manifest adds to the trees. The same edit says that the old logs are no longer needed (H5).
+//! So a crash at any moment replays them once or not at all.
 //!
-//! An open that fails leaves nothing behind: a full disk must not fill with attempts.
+//! An open that fails removes its files, because a full disk must not fill with failed attempts.
 //!
-//! [`place`] is the directory and its lock, [`stored`] what the manifest says, [`files`] what the
-//! directory holds, [`opening`] makes a database of them; [`read_only`] makes one that is only
-//! looked at, also while another process writes to it; [`repair`] makes one of what is left,
-//! [`verify`] checks all there is.
+//! - [`place`]: the directory and its lock;
+//! - [`stored`]: the contents of the manifest;
+//! - [`files`]: the files of the directory;
+//! - [`opening`]: the database made of them;
+//! - [`read_only`]: a database for reading, also while another process writes to it;
+//! - [`repair`]: a database made of what is left;
+//! - [`verify`]: a check of every file.
 
 mod files;
 mod opening;

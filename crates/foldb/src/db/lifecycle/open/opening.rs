@@ -1,4 +1,4 @@
-//! Making a database of what is stored and what the logs hold.
+//! Makes a database of the manifest and the logs.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -41,7 +41,7 @@ use crate::table::{BlockCache, LaterSyncs};
 use crate::version::{CloseRecord, Edit, Manifest, OpenTables};
 use crate::wal::{LogWriter, Tail};
 
-/// An open in progress: the lock is held, the manifest read.
+/// An open in progress. The lock is held and the manifest was read.
 pub(crate) struct Opening<'a> {
     pub(crate) options: Options,
     pub(crate) names: FileNames,
@@ -49,7 +49,7 @@ pub(crate) struct Opening<'a> {
     /// Taken when the open succeeds.
     pub(crate) lock: &'a mut Option<Box<dyn FileLock>>,
     pub(crate) stored: Stored,
-    /// What a clean close said of the files.
+    /// The record of a clean close, if there is one.
     pub(crate) closed: Option<CloseRecord>,
     pub(crate) runtime: Runtime,
 }
@@ -66,9 +66,10 @@ impl Opening<'_> {
         if stored.fresh
             && present.iter().any(|kind| matches!(kind, FileKind::Table(_) | FileKind::Segment(_)))
         {
-            // A new database would remove them as leftovers of nobody.
+            // A new database would remove the tables as leftovers.
             return Err(Error::corruption(
-                "CURRENT is missing, but here are tables: run `foldb repair`, or destroy the database",
+                "CURRENT is missing, but there are tables: run `foldb repair`, or destroy \
+                 the database",
             )
             .in_file(&names.current()));
         }
@@ -96,11 +97,11 @@ impl Opening<'_> {
             next_keyspace: stored.next_keyspace,
         })?;
         if stored.fresh && replayed.last_seqno > 0 {
-            // No creation gets as far as to write: this is what is left of a database, or of a
-            // checkpoint that was never finished.
+            // A creation that failed has no logged writes, so these files belong to a damaged
+            // database or to an unfinished checkpoint.
             return Err(Error::corruption(
-                "CURRENT is missing, but here are logged writes: run `foldb repair`, or destroy the \
-                 database",
+                "CURRENT is missing, but there are logged writes: run `foldb repair`, or destroy \
+                 the database",
             )
             .in_file(&names.current()));
         }
@@ -124,8 +125,8 @@ impl Opening<'_> {
         let mut begun = BegunFiles { fs: Arc::clone(&fs), names: names.clone(), files, led: false };
         let settings = options.resolve();
         let trees = keyspace_trees(parts, &stored, &settings, &tables);
-        // The manifest begins with what the old one ended with; the replayed tables come as an edit
-        // of their own, together with the new log number.
+        // The manifest begins with the final state of the old one. An edit of their own adds the
+        // replayed tables, together with the new log number.
         let snapshot = Edit {
             database: Some(stored.database),
             log: Some(if stored.fresh { next_log } else { stored.log }),
@@ -144,7 +145,7 @@ impl Opening<'_> {
         begun.led = is_fresh;
         if let Err(error) = manifest.put_in_force(&*fs, &names) {
             if !is_fresh {
-                // Either of the two manifests may be the one that the next open reads.
+                // The next open may read either of the two manifests.
                 begun.files.pop();
             }
             return Err(error);
@@ -174,7 +175,7 @@ impl Opening<'_> {
         .into_core();
         if let Err(error) = core.take_over(&replayed, last_seqno, next_log) {
             if core.poison.get().is_some() && !is_fresh {
-                // The manifest that is on the medium may name any of them.
+                // The manifest on the medium may name any of them.
                 begun.files.clear();
             }
             *lock = core.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -188,7 +189,7 @@ impl Opening<'_> {
     }
 }
 
-/// Files that an open made or replaced: if it fails none of them is needed.
+/// Files that an open created or replaced. They are removed if it fails.
 struct BegunFiles {
     fs: Arc<dyn FileSystem>,
     names: FileNames,
@@ -198,7 +199,7 @@ struct BegunFiles {
 }
 
 impl BegunFiles {
-    /// Takes `CURRENT` away, durably, where it may lead to the files.
+    /// Removes `CURRENT`, durably, if it may lead to the files.
     fn forget_current(&self) -> io::Result<()> {
         if !self.led {
             return Ok(());
@@ -216,22 +217,22 @@ impl Drop for BegunFiles {
         if planted(Fault::LeaveAttempts) {
             return;
         }
-        // A crash must not leave a `CURRENT` that leads to nothing: that is no new database, and no
-        // old one.
+        // A crash must not leave a `CURRENT` that leads to no manifest: that is neither a new
+        // database nor the old one.
         if !self.files.is_empty() && self.forget_current().is_err() {
             return;
         }
         for file in &self.files {
-            // What cannot be removed now is removed by the next open that succeeds.
+            // The next successful open removes files that cannot be removed now.
             let _best_effort = self.fs.remove(file);
         }
     }
 }
 
-/// Removes what no crash can make needed again, before anything is written, for the disk may be
-/// full: tables and segments that no edit ever named (what a crash left of a compaction, say), and
-/// manifests that are not in force. What an edit named stays until the new manifest is durable:
-/// that edit may be the last one that is.
+/// Removes files that no crash can make needed again: manifests that are not in force, and tables
+/// and segments that no edit ever named, such as those of an interrupted compaction. It runs before
+/// the open writes anything, because the disk may be full. Files that an edit named stay until the
+/// new manifest is durable, because that edit may be the last durable one.
 fn remove_unneeded(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -244,7 +245,7 @@ fn remove_unneeded(
     };
     let others = present.iter().filter(is_other).count();
     if others > 0 {
-        // Which one is in force may not be durable yet.
+        // The choice of the manifest in force may not be durable yet.
         let directory = names.directory();
         let synced = fs.sync_dir(directory);
         synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
@@ -259,13 +260,13 @@ fn remove_unneeded(
             FileKind::Manifest(number) if is_other(&kind) => names.manifest(number),
             _ => continue,
         };
-        // What cannot be removed now is tried again at the end.
+        // The end of the open tries again.
         let _best_effort = fs.remove(&path);
     }
     Ok(())
 }
 
-/// All that a database is made of when it is opened.
+/// The parts of an opened database.
 pub(crate) struct Assembly {
     pub(crate) options: Options,
     pub(crate) settings: Settings,
@@ -274,19 +275,19 @@ pub(crate) struct Assembly {
     pub(crate) trees: BTreeMap<KeyspaceId, KeyspaceTree>,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) runtime: Runtime,
-    /// Tables that stay open however many are.
+    /// Tables that stay open, however many there are.
     pub(crate) held: Option<HeldFiles>,
     pub(crate) segment_files: Arc<SegmentFiles>,
     pub(crate) last_seqno: SeqNo,
-    /// The log and the manifest to write to.
+    /// The log and the manifest that take new writes.
     pub(crate) log: LogWriter,
     pub(crate) manifest: Manifest,
     pub(crate) next_file: u64,
-    /// Logs on disk from before.
+    /// Logs on disk from earlier opens.
     pub(crate) logs: Vec<u64>,
-    /// What was found behind the ends of manifest and logs.
+    /// The bytes behind the ends of manifest and logs.
     pub(crate) dropped: Vec<DroppedTail>,
-    /// `None`: to be read only.
+    /// `None` for a read-only database.
     pub(crate) lock: Option<Box<dyn FileLock>>,
 }
 
@@ -348,7 +349,7 @@ impl Assembly {
     }
 }
 
-/// What lay behind the ends of manifest and logs, for those who want to know.
+/// Returns the bytes dropped behind the ends of manifest and logs.
 pub(crate) fn dropped_tails(
     stored: &mut Stored,
     of_logs: &[(PathBuf, u64, Tail)],
@@ -361,7 +362,7 @@ pub(crate) fn dropped_tails(
     told.collect()
 }
 
-/// What each stored keyspace is begun with.
+/// Returns the initial parts of each stored keyspace.
 pub(crate) fn keyspace_parts(
     stored: &Stored,
     options: &Options,
@@ -406,8 +407,9 @@ pub(crate) fn keyspace_trees(
     trees.collect()
 }
 
-/// Refuses tables with operands that nobody can fold. Where every operator was given no table is
-/// opened for it.
+/// # Errors
+/// `UnknownOperator` if a table has operands of an unregistered operator. If every operator is
+/// registered, no table is opened for this check.
 pub(crate) fn check_operators(
     parts: &[KeyspaceParts],
     registry: &Registry,
@@ -430,7 +432,7 @@ pub(crate) fn check_operators(
     Ok(())
 }
 
-/// No memtables; the default keyspace is the first.
+/// Returns buffers without memtables. The default keyspace is the first.
 fn buffers_of(keyspaces: &[Arc<KeyspaceState>], options: &Options) -> Buffers {
     let (first, is_shared) = (Arc::clone(&keyspaces[0]), options.runtime.is_some());
     let mut buffers = Buffers::new(first, options.write_buffer_size, is_shared);
@@ -443,7 +445,7 @@ fn by_name(keyspaces: Vec<Arc<KeyspaceState>>) -> BTreeMap<Arc<str>, Arc<Keyspac
 }
 
 impl Core {
-    /// Makes what the logs held part of the trees, in one edit with the number of the new log.
+    /// Adds the logged writes to the trees as tables, in one edit with the number of the new log.
     fn take_over(&self, replayed: &Replayed, last_seqno: SeqNo, log: u64) -> Result<()> {
         {
             let mut writer = self.lock_writer();
@@ -495,7 +497,7 @@ impl Core {
                 }
                 _ => continue,
             };
-            // What cannot be removed now is tried again at the next open.
+            // The next open tries again to remove what cannot be removed now.
             let _best_effort = self.options.env.fs.remove(&path);
         }
     }

@@ -1,8 +1,8 @@
-//! The directory of a database being opened: created if that is wanted, locked, and left as it was
-//! found if the open fails.
+//! The directory of a database that is being opened: created if the options say so, locked, and
+//! restored if the open fails.
 //!
-//! A lock file may be unlinked only by a caller that holds its lock: a lock counts only while its
-//! file has the name (see [`FileSystem::lock`]), so a caller that waited for it looks again.
+//! Only a caller that holds the lock may unlink a lock file. A lock counts only while its file has
+//! the name (see [`FileSystem::lock`]), so a caller that waited for the lock checks again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,23 +13,23 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::files::FileNames;
 use crate::options::Options;
 
-/// How often a directory that another process removes meanwhile is created again.
+/// How often the open creates a directory that another process keeps removing.
 const ATTEMPTS: usize = 100;
 
 /// The directory of an open in progress.
 pub(crate) struct Place<'a> {
     fs: &'a dyn FileSystem,
     names: &'a FileNames,
-    /// Directories that were made for it, innermost first.
+    /// Directories that this open created, innermost first.
     made: Vec<PathBuf>,
     had_lock_file: bool,
     had_database: bool,
-    /// Taken by the open when it has succeeded.
+    /// Taken by the open when it succeeds.
     pub(crate) lock: Option<Box<dyn FileLock>>,
 }
 
 impl<'a> Place<'a> {
-    /// Takes the directory's lock, creating the directory if that is wanted.
+    /// Takes the directory's lock. Creates the directory first if the options say so.
     pub(crate) fn take(
         fs: &'a dyn FileSystem,
         names: &'a FileNames,
@@ -63,7 +63,7 @@ impl<'a> Place<'a> {
         let path = self.names.directory();
         for attempt in 1.. {
             match self.fs.create_dir_all(path) {
-                // It was removed while it was looked at.
+                // Another process removed it meanwhile.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -75,7 +75,7 @@ impl<'a> Place<'a> {
                 made => made.map_err(|error| Error::io(path, "create the directory", &error))?,
             }
             match self.fs.lock(&self.names.lock()) {
-                // The directory was removed in between.
+                // Another process removed the directory in between.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && attempt < ATTEMPTS => {}
                 outcome => {
                     let locked = outcome.map_err(|error| lock_error(self.names, &error))?;
@@ -90,10 +90,10 @@ impl<'a> Place<'a> {
         Ok(())
     }
 
-    /// Removes what was made for an open that failed, and lets go of the lock.
+    /// Removes the files of an open that failed, and releases the lock.
     pub(crate) fn leave_as_found(mut self) {
         if self.lock.is_some() && !self.had_database {
-            // Without CURRENT there is no database, whatever is left.
+            // Without CURRENT, remaining files are no database.
             for file in [self.names.current(), self.names.current_temporary()] {
                 let _best_effort = self.fs.remove(&file);
             }
@@ -103,7 +103,7 @@ impl<'a> Place<'a> {
         }
         self.lock = None;
         for directory in &self.made {
-            // One with something in it is in use by now.
+            // A directory that is not empty is in use by now.
             if self.fs.remove_dir(directory).is_err() {
                 break;
             }
@@ -111,18 +111,19 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Why no database is there, if none is.
+/// Returns why there is no database, or `None` if there is one.
 ///
 /// # Errors
-/// `InvalidArgument` for a file; `Io` where that cannot be told, for want of permission, say.
+/// `InvalidArgument` for a file; `Io` if the directory cannot be read, without permission for
+/// example.
 pub(crate) fn missing(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<&'static str>> {
     let path = names.directory();
-    let failed = |error| Error::io(path, "look into the directory", &error);
+    let failed = |error| Error::io(path, "read the directory", &error);
     match fs.len(path) {
         Ok(_) if !fs.is_dir(path) => {
             return Err(Error::invalid_argument("this is a file, not a database").in_file(path));
         }
-        // The way to it may be a link.
+        // The path may be a link to a directory.
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::IsADirectory => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -134,7 +135,7 @@ pub(crate) fn missing(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<&
     Ok((!is_there).then_some("the directory holds no database"))
 }
 
-/// Takes the lock of a directory that is there.
+/// Takes the lock of an existing directory.
 pub(crate) fn lock(fs: &dyn FileSystem, names: &FileNames) -> Result<Box<dyn FileLock>> {
     fs.lock(&names.lock()).map_err(|error| lock_error(names, &error))
 }
@@ -143,7 +144,7 @@ pub(crate) fn lock_error(names: &FileNames, error: &io::Error) -> Error {
     let path = names.lock();
     match error.kind() {
         io::ErrorKind::WouldBlock => {
-            Error::new(ErrorKind::Locked, "the database is open already; close it first")
+            Error::new(ErrorKind::Locked, "the database is already open; close it first")
                 .in_file(&path)
         }
         _ => Error::io(&path, "lock", error),

@@ -1,29 +1,28 @@
-//! Opening read-only: the database as it is at a moment, held in memory and open files, also while
-//! another process writes to it.
+//! Read-only opens: the database at one moment, held in memory and open files, also while another
+//! process writes to it.
 //!
-//! Nothing is locked and nothing written, so a writer may move on between any two looks. What is
-//! shown is a moment of it all the same, for the looks come in this order:
+//! A read-only open locks and writes nothing, so a writer may go on between any two of its steps.
+//! It still shows one moment, because it reads in this order:
 //!
-//! 1. *which keyspaces exist*;
-//! 2. *how far the logs go*: the last batch in them. Replay ends there, whatever comes later;
-//! 3. *the manifest*: its trees hold all that was flushed until now, and it knows every keyspace
-//!    and operator that the logs name up to there;
-//! 4. *its files*: all are opened, and stay open.
+//! 1. *the list of keyspaces*;
+//! 2. *the end of the logs*: the last batch in them. Replay ends there, whatever is logged later;
+//! 3. *the manifest*: its trees hold everything flushed so far, and it knows every keyspace and
+//!    operator that the logs name up to that batch;
+//! 4. *its files*: all of them are opened, and stay open.
 //!
-//! The manifest first and then the logs to their end would miss unlogged writes in between:
+//! Reading the manifest first and then the logs to their end would miss unlogged writes in between:
 //!
 //! ```text
-//! manifest read | a.PUT.50 (no log)  flush  b.PUT.51 (logged) | logs read: b without a
+//! manifest read | a.PUT.50 (no log)   flush   b.PUT.51 (logged) | logs read: b without a
 //! ```
 //!
-//! The logs first needs the first look: a keyspace that is dropped between 2 and 3 is gone in the
-//! manifest, but writes that came before the drop (copies of what was in it, say) may be logged
-//! behind 2 and left out. So looks 1 and 3 must find the same keyspaces.
+//! Reading the logs early requires step 1. A keyspace may be dropped between steps 2 and 3, so that
+//! the manifest lacks it. Writes before the drop, such as copies of its contents, may be logged
+//! after step 2 and would be left out. So steps 1 and 3 must find the same keyspaces.
 //!
-//! What the writer removed or was just writing when it was looked at is an error like any other,
-//! but one that does not come again in the same words: all begins anew then, keeping the tables
-//! that are open already, so that a tree of many tables is caught up with. An error that does come
-//! again is what it says it is.
+//! A file that the writer removes or is writing is an error like any other, but the same error does
+//! not come twice. After such an error all steps begin again. Tables that are open stay open, so
+//! that the steps catch up with a large tree. An error that comes again is reported.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -55,18 +54,18 @@ use crate::table::{BlockCache, TableReader};
 use crate::version::{CloseRecord, Manifest, OpenTables};
 use crate::wal::{LogReader, LogRecord, LogWriter};
 
-/// How often the looks begin anew. A writer would have to remove a file that is not open yet in the
-/// middle of each.
+/// How often the steps begin again. In each attempt a writer would have to remove a file that is
+/// not open yet.
 const ATTEMPTS: usize = 32;
 
-/// Opens a database to look at it.
+/// Opens a database for reading.
 pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<Arc<Core>> {
     options.validate()?;
-    // Whatever the engine might try, it has no way to change anything.
+    // The file system rejects every change, whatever the engine tries.
     options.env.fs = Arc::new(ReadOnlyFs::new(options.env.fs));
     let names = FileNames::new(path);
     if let Some(why) = missing(&*options.env.fs, &names)? {
-        let message = format!("{why}, and a read-only open creates none");
+        let message = format!("{why}, and a read-only open does not create one");
         return Err(Error::new(ErrorKind::DatabaseMissing, message).in_file(path));
     }
     if options.error_if_exists {
@@ -98,13 +97,14 @@ pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<Arc<Co
     Err(Error::new(
         ErrorKind::Locked,
         format!(
-            "a writer changed the database during {ATTEMPTS} looks at it, last: {before}; try again"
+            "a writer changed the database during {ATTEMPTS} attempts to read it, \
+             last: {before}; try again"
         ),
     )
     .in_file(path))
 }
 
-/// Whether a writer who moved on may be the reason.
+/// Returns whether a concurrent writer may have caused the error.
 fn may_be_of_the_moment(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corruption | ErrorKind::Io)
 }
@@ -115,7 +115,7 @@ struct Looking {
     names: FileNames,
     runtime: Runtime,
     cache: Arc<BlockCache>,
-    /// Tables opened so far, by file number, which is never reused.
+    /// Tables opened so far, by file number. Numbers are never reused.
     open: HashMap<u64, Arc<TableReader>>,
     /// Segment files opened so far.
     open_segments: HashMap<u64, Arc<OpenSegment>>,
@@ -143,7 +143,7 @@ impl Looking {
         let replayed_keyspaces = replayed_keyspaces(&stored, &parts);
         let trees = self.open_tables(parts, &stored)?;
 
-        // From here on all is in open files.
+        // From here on every file is open.
         let replayed = replay_logs(Replay {
             options: &options,
             names: &names,
@@ -166,21 +166,21 @@ impl Looking {
         Ok(self.assemble(stored, trees, segment_files, last_seqno, dropped))
     }
 
-    /// What is stored, and what a clean close said of it.
+    /// Returns the stored state, and the record of a clean close.
     fn stored(&self) -> Result<(Stored, Option<CloseRecord>)> {
         let fs = &*self.options.env.fs;
         let closed = CloseRecord::read(fs, &self.names)?;
         let recovered = Manifest::recover(fs, &self.names, closed.as_ref())?;
         let recovered = recovered.ok_or_else(|| {
-            // It was there when the open began.
-            Error::new(ErrorKind::DatabaseMissing, "the database was removed meanwhile")
+            // It existed when the open began.
+            Error::new(ErrorKind::DatabaseMissing, "the database was removed during the open")
                 .in_file(self.names.directory())
         })?;
         Ok((Stored::recover(recovered, &self.options, &self.names)?, closed))
     }
 
-    /// Makes the trees, with every table open. They count as the open tables they are, and none is
-    /// closed to keep to a number: it might be gone when it is wanted again.
+    /// Makes the trees, with every table open. The tables count as open tables. None is closed to
+    /// keep to the limit, because its file may be removed by then.
     fn open_tables(
         &mut self,
         parts: Vec<KeyspaceParts>,
@@ -191,7 +191,7 @@ impl Looking {
             self.names.clone(),
             Arc::clone(&self.options.comparator),
             Arc::clone(&self.cache),
-            // Of its own: no other database closes these.
+            // A pool of its own, so that no other database closes these files.
             self.runtime.ledger().blocks.file_pool(usize::MAX),
             stored.database,
         );
@@ -209,8 +209,9 @@ impl Looking {
                 }
                 match segments.get(own.keyspace.id, &file.file) {
                     Ok(open) => drop(self.open_segments.insert(number, open)),
-                    // Removed by a writer who moved on: his manifest says where they lie now. If it
-                    // says the same again they are lost, and reads of them alone fail.
+                    // A writer removed the file: its manifest now places the segments elsewhere. If
+                    // the next attempt finds the same place, the values are lost, and only reads of
+                    // them fail.
                     Err(error) if error.kind() != ErrorKind::Corruption => return Err(error),
                     Err(error) if self.lost.insert(number) => return Err(error),
                     Err(_) => {}
@@ -261,7 +262,7 @@ impl Looking {
         .into_core();
         for keyspace in core.all_keyspaces() {
             for memtable in keyspace.view.load().memtables() {
-                // Nothing is ever done to them: readers are all that keeps them.
+                // Nothing flushes or seals them; readers alone keep them.
                 memtable.release();
                 core.runtime.track(core.member, memtable);
             }
@@ -270,7 +271,7 @@ impl Looking {
     }
 }
 
-/// The last sequence number with which a batch in the logs begins; 0 where there is none.
+/// Returns the sequence number at which the last batch in the logs begins; 0 without one.
 fn last_logged(fs: &dyn FileSystem, names: &FileNames) -> Result<SeqNo> {
     for number in logs_in(&list_files(fs, names)?).into_iter().rev() {
         let path = names.log(number);
@@ -291,7 +292,9 @@ fn last_logged(fs: &dyn FileSystem, names: &FileNames) -> Result<SeqNo> {
     Ok(0)
 }
 
-/// Begins anew when keyspaces came or went between two looks at the manifest.
+/// # Errors
+/// An error that makes the steps begin again, if keyspaces were created or dropped between two
+/// reads of the manifest.
 fn refuse_other_keyspaces(before: &Stored, now: &Stored) -> Result<()> {
     if before.next_keyspace == now.next_keyspace && before.keyspaces.len() == now.keyspaces.len() {
         return Ok(());
@@ -299,7 +302,7 @@ fn refuse_other_keyspaces(before: &Stored, now: &Stored) -> Result<()> {
     Err(Error::new(
         ErrorKind::Io,
         format!(
-            "keyspaces were created or dropped meanwhile: {} of {} were left, then {} of {}",
+            "keyspaces were created or dropped during the open: there were {} of {}, then {} of {}",
             before.keyspaces.len(),
             before.next_keyspace,
             now.keyspaces.len(),
@@ -308,7 +311,8 @@ fn refuse_other_keyspaces(before: &Stored, now: &Stored) -> Result<()> {
     ))
 }
 
-/// An operator that the database does not have yet would have to be written to it.
+/// # Errors
+/// `ReadOnly` for an operator that would have to be registered in the database.
 fn refuse_new_operator(options: &Options, stored: &Stored) -> Result<()> {
     let Some(spec) = &options.merge_operator else { return Ok(()) };
     if stored.registry.id_of(&*stored.registry.parse(spec)?).is_some() {

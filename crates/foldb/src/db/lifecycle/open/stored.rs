@@ -1,4 +1,4 @@
-//! What the manifest says, edit by edit.
+//! The state that the edits of the manifest add up to.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -18,12 +18,12 @@ use crate::table::whole_samples;
 use crate::version::{Edit, KeyspaceEdit, Recovered, TreeEdit, Version};
 use crate::wal::Tail;
 
-/// What is stored of a database.
+/// The stored state of a database.
 pub(crate) struct Stored {
     pub(crate) fresh: bool,
-    /// Number of the manifest that said it.
+    /// Number of the manifest that holds it.
     pub(crate) manifest: Option<u64>,
-    /// What lay behind its end.
+    /// The bytes behind its end.
     pub(crate) tail: Option<(PathBuf, u64, Tail)>,
     pub(crate) database: u64,
     pub(crate) log: u64,
@@ -34,13 +34,13 @@ pub(crate) struct Stored {
     pub(crate) registry: Arc<Registry>,
     pub(crate) totals: Arc<Totals>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, StoredKeyspace>,
-    /// The names of those.
+    /// The names of these keyspaces.
     taken: HashSet<String>,
-    /// Numbers of all tables and segment files that some edit names, needed or not.
+    /// Numbers of all tables and segment files that any edit names, needed or not.
     pub(crate) named: HashSet<u64>,
 }
 
-/// What is stored of a keyspace.
+/// The stored state of a keyspace.
 pub(crate) struct StoredKeyspace {
     id: KeyspaceId,
     name: String,
@@ -54,7 +54,7 @@ pub(crate) struct StoredKeyspace {
 }
 
 impl Stored {
-    /// A database that is not there yet: the default keyspace, empty.
+    /// Returns the state of a new database: the default keyspace, empty.
     pub(crate) fn create(options: &Options) -> Stored {
         let default = StoredKeyspace::new(DEFAULT_KEYSPACE, DEFAULT_NAME.to_owned());
         Stored {
@@ -92,7 +92,7 @@ impl Stored {
         Ok(stored)
     }
 
-    /// The last sequence number given, with what the logs held.
+    /// Returns the last sequence number of the database, logged writes included.
     pub(crate) fn last_seqno_with(&self, replayed: &Replayed) -> SeqNo {
         let flushed = self.keyspaces.values().map(|own| own.flushed_through).max().unwrap_or(0);
         self.last_seqno.max(flushed).max(replayed.last_seqno)
@@ -125,7 +125,7 @@ impl Stored {
             let found = (id != DEFAULT_KEYSPACE).then(|| self.keyspaces.remove(&id)).flatten();
             let Some(dropped) = found else {
                 return Err(Error::corruption(format!(
-                    "expected the drop of a keyspace that is there, found one of {id}"
+                    "expected the drop of an existing keyspace, found {id}"
                 )));
             };
             self.taken.remove(&dropped.name);
@@ -133,7 +133,7 @@ impl Stored {
         Ok(())
     }
 
-    /// The keyspace that is changed; created if the change names it.
+    /// Returns the keyspace that an edit changes, and creates it if the edit names it.
     fn keyspace(&mut self, change: &KeyspaceEdit) -> Result<&mut StoredKeyspace> {
         let id = change.id;
         if let Some(name) = &change.name {
@@ -153,11 +153,11 @@ impl Stored {
         }
         self.keyspaces
             .get_mut(&id)
-            .ok_or_else(|| Error::corruption(format!("keyspace {id} is changed but not there")))
+            .ok_or_else(|| Error::corruption(format!("keyspace {id} is changed but is missing")))
     }
 }
 
-/// The file that a change makes part of a tree.
+/// Returns the file that a change adds to a tree.
 fn named_file(change: &TreeEdit) -> Option<u64> {
     match change {
         TreeEdit::Insert { file, .. } => Some(file.number),
@@ -193,11 +193,11 @@ impl StoredKeyspace {
         }
     }
 
-    /// What the keyspace is begun with.
+    /// Returns the initial parts of the keyspace.
     ///
     /// # Errors
-    /// `InvalidArgument` or `UnknownComparator` when the order it has was not given;
-    /// `ComparatorFailed` when what was given is another order; `Corruption`.
+    /// `InvalidArgument` or `UnknownComparator` if its comparator is not registered.
+    /// `ComparatorFailed` if the registered one orders the keys differently. `Corruption`.
     pub(crate) fn parts(
         &self,
         options: &Options,
@@ -212,11 +212,11 @@ impl StoredKeyspace {
                 "expected at most {MAX_LEVELS} levels, found {stored_levels}"
             )));
         }
-        // A tree may become deeper when it is opened, but not shallower than what is in it.
+        // An open may make a tree deeper, but not shallower than its tables.
         let levels = options.num_levels.max(stored_levels as usize);
         let edits = self.tree.iter().map(Vec::as_slice);
         let version = Version::empty(levels).apply_all(edits, &*comparator, segment_files)?;
-        // The default keyspace is as the options of each open say.
+        // The default keyspace follows the options of each open.
         let is_default = self.id == DEFAULT_KEYSPACE;
         let spec = options.merge_operator.as_deref().filter(|_| is_default);
         let settings = self.settings.filter(|_| !is_default);
@@ -234,8 +234,8 @@ impl StoredKeyspace {
         })
     }
 
-    /// Refuses an order that contradicts a stored table. Each open makes the tree anew from its
-    /// edits: in another order it would lose tables, and the open would make that durable.
+    /// Checks that the comparator agrees with the stored tables. Each open rebuilds the tree from
+    /// its edits. In a different order it would lose tables, and the open would make that durable.
     fn check_order(&self, comparator: &dyn Comparator) -> Result<()> {
         if comparator.bytewise_order() {
             return Ok(());
@@ -269,7 +269,7 @@ impl StoredKeyspace {
         Ok(())
     }
 
-    /// The order of the keyspace's keys, among those that the caller gave.
+    /// Returns the comparator of the keyspace, from those that the caller registered.
     fn find_comparator(&self, options: &Options) -> Result<Arc<dyn Comparator>> {
         let given = &options.comparator;
         let Some(name) = self.comparator.as_deref().filter(|name| *name != given.name()) else {
@@ -289,8 +289,8 @@ impl StoredKeyspace {
             Error::new(
                 ErrorKind::UnknownComparator,
                 format!(
-                    "keyspace '{}' is ordered by comparator '{name}', which was not given: add it \
-                     to Options::comparators",
+                    "keyspace '{}' is ordered by comparator '{name}', which is not registered: add \
+                     it to Options::comparators",
                     self.name
                 ),
             )
@@ -300,8 +300,8 @@ impl StoredKeyspace {
     }
 }
 
-/// The operator of merges that name none: the caller's, else the one of last time, which stays
-/// stored even if nobody gave its implementation.
+/// Returns the operator of merges that name none: the one of the options, or else that of the last
+/// open. The latter stays stored even if its implementation is not registered.
 fn choose_default_operator(
     spec: Option<&str>,
     stored: Option<OperatorId>,
@@ -321,7 +321,7 @@ fn choose_default_operator(
             Some((id, implementation))
         }
         (None, Some(id)) if registry.resolver().definition(id).is_none() => {
-            let message = format!("the default operator {id} is defined nowhere");
+            let message = format!("the default operator {id} has no definition");
             return Err(Error::corruption(message));
         }
         (None, stored) => stored.and_then(|id| registry.standing_for(id)),

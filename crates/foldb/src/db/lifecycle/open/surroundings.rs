@@ -1,4 +1,4 @@
-//! What every kind of open needs around it: a runtime, and a guard for the caller's comparators.
+//! The parts that every kind of open needs: a runtime, and a guard for comparators of the program.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::user_code::guarded;
 
-/// Does what shows stored keys to comparators of the caller's, which may panic over them.
+/// Runs work that passes stored keys to comparators of the program, which may panic over them.
 ///
 /// # Errors
-/// `ComparatorFailed`, and those of the work.
+/// `ComparatorFailed`, and the errors of the work.
 pub(crate) fn with_comparators<T>(
     options: &Options,
     doing: &str,
@@ -25,15 +25,15 @@ pub(crate) fn with_comparators<T>(
         Err(Error::new(
             ErrorKind::ComparatorFailed,
             format!(
-                "{doing} panicked ({panic}): a comparator ('{}') panics over stored keys, or is no \
-                 total order of them; give one that is",
+                "{doing} panicked ({panic}): a comparator ('{}') panics on stored keys, or is not \
+                 a total order of them; give one that is",
                 custom.join("', '")
             ),
         ))
     })
 }
 
-/// The runtime that the caller gave, or one of the database's own.
+/// Returns the runtime of the options, or a new one for this database.
 pub(crate) fn runtime_of(options: &Options) -> Runtime {
     match &options.runtime {
         Some(shared) => shared.clone(),

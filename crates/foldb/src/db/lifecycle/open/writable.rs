@@ -1,4 +1,4 @@
-//! Opening a database to write to it.
+//! Opens a database for reading and writing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::version::{CloseRecord, Manifest};
 
-/// Opens a database, with its workers not started yet.
+/// Opens a database without starting its workers.
 pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
     options.validate()?;
     let runtime = runtime_of(&options);
@@ -27,7 +27,8 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
     let names = FileNames::new(path);
     let fs = Arc::clone(&options.env.fs);
     if fs.exists(&names.current()) && !fs.exists(&names.lock()) {
-        // Whatever this is, it is no database that was ever open: leave no lock file in it.
+        // The files are not those of a database that was ever open, so no lock file is left in the
+        // directory.
         let recovered = Manifest::recover(&*fs, &names, None);
         if !fs.exists(&names.lock()) {
             recovered?;
@@ -41,7 +42,7 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
     opened
 }
 
-/// Opens the database of a directory that is locked.
+/// Opens the database of a locked directory.
 fn open_at(
     place: &mut Place<'_>,
     options: Options,

@@ -1,15 +1,15 @@
-//! What a tree hides: values that were overwritten or deleted, and are not known to be dead before
-//! it is compacted (H21).
+//! Hidden dead values: values that were overwritten or deleted, but are not known to be dead before
+//! a compaction meets their records (H21).
 
 use crate::db::state::tree::KeyspaceTree;
 
-/// What a tree hides of its values being dead.
+/// How much of its values a tree may hide as dead.
 struct Hidden {
     /// Bytes in segment files.
     used: u64,
-    /// Of those, bytes known to be dead.
+    /// Bytes in segment files that are known to be dead.
     dead: u64,
-    /// Bytes that may be dead and are not known to be: each record above the oldest run may hide
+    /// Bytes that may be dead but are not known to be: each record above the oldest run may hide
     /// one below it.
     at_most: f64,
     /// Bytes of the tables.
@@ -17,7 +17,7 @@ struct Hidden {
 }
 
 impl KeyspaceTree {
-    /// `None` where no values are separated.
+    /// Returns `None` if no values are separated.
     fn hidden(&self) -> Option<Hidden> {
         if self.version.segments.is_empty() {
             return None;
@@ -42,17 +42,19 @@ impl KeyspaceTree {
         Some(hidden)
     }
 
-    /// Whether the tree is to be compacted before a collection on demand: what it may hide
-    /// is more than may be left, and finding out is cheaper than rewriting values.
+    /// Returns whether to compact the tree before a collection on demand. It is worth it if the
+    /// tree may hide more dead bytes than may stay, and compacting it is cheaper than rewriting
+    /// values.
     pub(crate) fn is_worth_compacting_first(&self, fraction: f64) -> bool {
         self.hidden().is_some_and(|Hidden { used, dead, at_most, index }| {
             at_most > 0.0 && dead as f64 + at_most > fraction * used as f64 && index <= used
         })
     }
 
-    /// Whether more than a fraction of the values may be dead, though less is known to be, as far
-    /// as the tree's own merges teach. Only where the tree is small beside its values, so that
-    /// compacting it costs little, and if it hides more than `least` of them.
+    /// Returns whether more than a fraction of the values is probably dead, though less is known to
+    /// be. The estimate follows what the tree's own compactions found. The tree must be small
+    /// beside its values, so that compacting it costs little, and must hide more than `least` of
+    /// them.
     pub(crate) fn hides_dead_values(&self, fraction: f64, least: f64) -> bool {
         self.hidden().is_some_and(|Hidden { used, dead, at_most, index }| {
             let (bound, dead) = (fraction * used as f64, dead as f64);

@@ -1,9 +1,8 @@
-//! Collection in the background: when there is something to do, one step at a time, and no faster
-//! than it may read and write.
+//! Garbage collection in the background: one step at a time, within the I/O budget.
 //!
-//! A collection that rests has a worker all the same, and with a small `gc_io_budget` it may rest
-//! for hours. So that nothing waits for a rest, the worker compacts meanwhile where that is due,
-//! and a caller with a collection of its own ends the rest.
+//! A collection that rests occupies a worker, and with a small `gc_io_budget` it may rest for
+//! hours. So the worker runs due compactions meanwhile, and a caller with a collection of its own
+//! ends the rest.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, TryLockError};
@@ -22,20 +21,20 @@ use crate::gc::pick;
 use crate::options::Options;
 use crate::runtime::{Tenant, Work};
 
-/// Between two looks whether a rest is to end.
+/// Time between two checks whether a rest should end.
 const NAP: Duration = Duration::from_millis(50);
 
-/// How long a compaction that failed during a rest is left alone.
+/// How long after a failed compaction a resting collection starts none.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The time that so many bytes take at so many a second: a century at most.
+/// Returns the time that the bytes take at a rate per second: a century at most.
 fn time_at(bytes: u64, a_second: u64) -> Duration {
     const CENTURY: f64 = 100.0 * 365.0 * 86_400.0;
     Duration::from_secs_f64((bytes as f64 / a_second as f64).min(CENTURY))
 }
 
 impl Core {
-    /// Does one collection in the background. Answers whether there was one to do.
+    /// Runs one collection in the background. Returns whether there was one to run.
     pub(crate) fn gc_work(&self) -> Result<bool> {
         if !self.collects_by_itself() {
             return Ok(false);
@@ -58,7 +57,7 @@ impl Core {
         };
         for keyspace in self.all_keyspaces() {
             let turn = &keyspace.gc_turn;
-            // In this order: what changes after the first line is looked at the next time.
+            // Read before the check: a change after this line is checked the next time.
             let seen = turn.changes();
             if turn.is_settled() || !turn.may_try(start) || keyspace.has_failed() {
                 continue;
@@ -79,8 +78,7 @@ impl Core {
                 Err(_) if self.stopping() => return Ok(false),
                 Err(error) if self.check_writable().is_err() => return Err(error),
                 Err(error) => {
-                    // It stops nobody else: not the collections of other keyspaces, and nobody who
-                    // writes.
+                    // The failure stops neither the collections of other keyspaces nor writes.
                     turn.failed(error.clone(), self.options.env.clock.now());
                     self.events.tell(&Event::BackgroundError { error });
                 }
@@ -95,12 +93,12 @@ impl Core {
             && self.background.may_begin_jobs()
     }
 
-    /// Whether the background has a collection to do.
+    /// Returns whether a collection is due in the background.
     pub(crate) fn is_gc_due(&self) -> bool {
         let bound = self.gc_bound(self.settings.segments.max_dead_fraction);
         self.collects_by_itself()
             && self.all_keyspaces().iter().any(|keyspace| {
-                // No work is done for a keyspace whose comparator failed, this neither.
+                // The background does no work for a keyspace whose comparator failed.
                 !keyspace.has_failed() && !keyspace.gc_turn.is_settled() && {
                     let version = Arc::clone(&keyspace.view.load().version);
                     !pick(candidates(keyspace, &version), bound).is_empty()
@@ -108,14 +106,14 @@ impl Core {
             })
     }
 
-    /// Why a collection in the background failed that was not done since.
+    /// Returns why the last collection in the background failed, until one succeeds.
     pub(crate) fn gc_error(&self) -> Option<Error> {
         self.all_keyspaces().iter().find_map(|keyspace| keyspace.gc_turn.error())
     }
 
-    /// Waits until no more bytes were moved since `start` than the budget allows. Meanwhile the
-    /// worker compacts, and does what else the runtime has to do: a rest may take hours, and it
-    /// may be the only worker. The wait ends when a caller wants to collect.
+    /// Waits until the bytes moved since `start` are within the budget. Meanwhile this worker
+    /// compacts and does other work of the runtime: a rest may take hours, and this may be the only
+    /// worker. The wait ends when a caller wants to collect.
     fn keep_to_io_budget(&self, bytes: u64, start: Duration) {
         let budget = self.settings.segments.gc_io_budget;
         if budget == 0 {
@@ -140,7 +138,7 @@ impl Core {
         }
     }
 
-    /// One step of a compaction, on the worker that collects. Whether there was one to do.
+    /// Runs one step of a compaction on the worker that collects. Returns whether there was one.
     fn compact_beside(&self) -> Result<bool> {
         let outcome = self.compaction_slice();
         if !matches!(outcome, Ok(false)) {
@@ -151,7 +149,7 @@ impl Core {
 
     /// Compacts while level 0 of a keyspace slows or stops writers.
     pub(crate) fn compact_for_writers(&self) {
-        // A job that begins while the database closes ends at once, and level 0 stays as deep.
+        // While the database closes, a job ends as soon as it begins, and level 0 keeps its depth.
         while self.level0_is_deep()
             && !self.stopping()
             && !self.background.is_compaction_failing()
@@ -159,7 +157,7 @@ impl Core {
         {}
     }
 
-    /// Whether level 0 of a keyspace slows or stops writers.
+    /// Returns whether level 0 of a keyspace slows or stops writers.
     fn level0_is_deep(&self) -> bool {
         let Options { level0_slowdown_trigger, level0_stop_trigger, .. } = self.options;
         let most = level0_slowdown_trigger.min(level0_stop_trigger);
@@ -167,11 +165,11 @@ impl Core {
         self.all_keyspaces().iter().any(|own| !own.has_failed() && runs(own) >= most)
     }
 
-    /// A job that makes dead values known, where not knowing them is all that keeps the bound from
+    /// Returns a compaction that makes dead values known, if only hidden ones keep the bound from
     /// being met (H21).
     ///
-    /// While somebody writes a job must make many known, for each compacts all of the tree; once
-    /// nobody does the bound is met.
+    /// It compacts the whole tree. So while writes arrive it must reveal many dead values; on an
+    /// idle database it runs until the bound is met.
     pub(crate) fn pick_revealing(&self, tree: &Tree, is_idle: bool) -> Option<Claim> {
         let bound = self.settings.segments.max_dead_fraction;
         if bound >= 1.0 {

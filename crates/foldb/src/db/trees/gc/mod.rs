@@ -1,9 +1,9 @@
-//! Garbage collection of value segments, from the database's side: when it is due, its
-//! installation, and collection on demand. (NutsDB calls this its merge.)
+//! Garbage collection of value segments as the database sees it: when it is due, its installation,
+//! and collection on demand.
 //!
-//! A collection touches nothing else. It reads a version and writes a file that no version knows.
-//! Then one edit says where segments lie from now on. The edit moves only segments that still lie
-//! where the collection read them; what happened to the others meanwhile stands.
+//! A collection reads a version and writes a new file that no version knows. Then one edit says
+//! where segments lie from now on. The edit moves only segments that still lie where the collection
+//! read them. The others keep what happened to them meanwhile.
 
 mod hidden;
 mod in_background;

@@ -1,4 +1,4 @@
-//! Collection on demand: all keyspaces, step by step, until the bound holds.
+//! Garbage collection on demand: all keyspaces, step by step, until the bound holds.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
@@ -16,21 +16,21 @@ use crate::error::{Error, Result};
 use crate::gc::Bound;
 use crate::version::Version;
 
-/// Microseconds between looks whether readers have let go of replaced files.
+/// Microseconds between checks whether readers have dropped replaced files.
 const MOMENTS: [u64; 12] =
     [20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 30_000];
 
 impl Db {
-    /// Gives back the space of separated values that were overwritten or deleted, until the
-    /// options' bound holds in every keyspace. In the background this happens by itself
-    /// ([`crate::Options::max_dead_fraction`]); this is for less dead space, or a moment of one's
-    /// choosing. Reads, writes and snapshots go on meanwhile; while there are any it works a third
-    /// of the time, or a sixth beside writes that sync, so that they hardly notice. What is in
-    /// memtables is not flushed.
+    /// Reclaims the space of separated values that were overwritten or deleted, until the bound of
+    /// the options holds in every keyspace. The background does so by itself
+    /// ([`crate::Options::max_dead_fraction`]). This call serves a lower bound, or a time of the
+    /// program's choice. Reads, writes and snapshots go on. While foreground operations run, the
+    /// collection works one third of the time, or one sixth beside synced writes. It does not flush
+    /// memtables.
     ///
     /// # Errors
-    /// `InvalidArgument` for a fraction outside 0 to 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`. A
-    /// segment file that is found damaged is left alone, and told as an
+    /// `InvalidArgument` for a fraction outside 0 to 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`. The
+    /// collection skips a damaged segment file and reports it as an
     /// [`crate::Event::BackgroundError`].
     ///
     /// # Example
@@ -81,7 +81,7 @@ impl Core {
     }
 }
 
-/// A collection on demand.
+/// A garbage collection on demand.
 struct OnDemand<'a> {
     core: &'a Core,
     options: &'a GcOptions,
@@ -104,8 +104,7 @@ impl OnDemand<'_> {
         }
         let mut report = GcReport { bytes_before: self.bytes_before, ..GcReport::default() };
         {
-            // Waits for a collection in the background to end its step, which rests no more
-            // meanwhile.
+            // Waits until a collection in the background ends its step. It does not rest meanwhile.
             let _caller = GcCaller::new(core);
             let _collecting =
                 core.background.collecting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +122,7 @@ impl OnDemand<'_> {
         Ok(report)
     }
 
-    /// Rewrites files of a keyspace until its bound holds, or nothing helps any more.
+    /// Rewrites files of a keyspace until its bound holds, or no step helps any more.
     fn collect(&self, keyspace: &Arc<KeyspaceState>, report: &mut GcReport) -> Result<()> {
         let memory =
             self.options.memory_budget.unwrap_or(self.core.settings.segments.gc_memory_budget);
@@ -157,10 +156,10 @@ impl OnDemand<'_> {
         }
     }
 
-    /// Gives way to others.
+    /// Yields to foreground operations.
     ///
     /// # Errors
-    /// If it is not to go on.
+    /// If the collection must end.
     fn pause(&self) -> Result<()> {
         self.courtesy.give_way();
         if self.is_cancelled() { Err(stopped()) } else { self.core.check_open() }
@@ -171,7 +170,7 @@ impl OnDemand<'_> {
     }
 }
 
-/// A caller collects garbage, or waits until it may.
+/// A caller that collects garbage, or waits for its turn.
 struct GcCaller<'a>(&'a Core);
 
 impl<'a> GcCaller<'a> {
@@ -184,12 +183,12 @@ impl<'a> GcCaller<'a> {
 impl Drop for GcCaller<'_> {
     fn drop(&mut self) {
         self.0.background.gc_callers.fetch_sub(1, Ordering::AcqRel);
-        // A worker that found the collection taken has found nothing to do.
+        // A worker that found the collection lock taken has skipped its work.
         self.0.wake();
     }
 }
 
-/// Versions, and whose they are.
+/// Versions with their keyspaces.
 type Versions = [(Arc<KeyspaceState>, Weak<Version>)];
 
 impl Core {
@@ -199,12 +198,12 @@ impl Core {
         keyspaces.iter().map(|own| (Arc::clone(own), version(own))).collect()
     }
 
-    /// Removes the files of those versions that were replaced. Reads in progress let go of them
-    /// within moments, and only note it; longer ones, like iterators, are not waited for.
+    /// Removes the files of replaced versions. Reads in progress drop them within moments, and only
+    /// note it. The call does not wait for long readers such as iterators.
     fn remove_as_readers_let_go(&self, versions: &Versions) {
         for pause in MOMENTS.map(Duration::from_micros) {
             let is_over = versions.iter().all(|(own, version)| {
-                // What is in force is not replaced.
+                // The current version is not replaced.
                 let in_force = Arc::as_ptr(&own.view.load().version);
                 version.strong_count() == 0 || std::ptr::eq(version.as_ptr(), in_force)
             });
@@ -218,8 +217,8 @@ impl Core {
         self.remove_unreferenced_tables();
     }
 
-    /// The longest time since the last call that a lock was held in the way of readers or writers:
-    /// one that views are changed under, or the one on the list of open segment files.
+    /// Returns the longest time since the last call that a lock delayed readers or writers: the
+    /// lock of a view, or of the list of open segment files.
     fn take_longest_hold(&self) -> Hold {
         let of_files = self.runtime.ledger().tables.longest_segments_hold.take();
         let keyspaces = self.all_keyspaces();
@@ -227,8 +226,8 @@ impl Core {
         installs.fold(of_files, Hold::max)
     }
 
-    /// Compacts trees whose overwritten values are not known as dead yet, where that may matter. An
-    /// error of `between_slices` ends it.
+    /// Compacts trees that may hide enough dead values to matter. An error of `between_slices` ends
+    /// it.
     fn reveal_dead_values(
         &self,
         fraction: f64,

@@ -1,4 +1,4 @@
-//! How a garbage collection on demand works.
+//! Options of a garbage collection on demand.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,24 +7,26 @@ use std::sync::atomic::AtomicBool;
 /// Receives the progress of a garbage collection.
 pub type OnGcProgress = dyn Fn(&GcProgress) + Send + Sync;
 
-/// How [`Db::collect_garbage`](crate::Db::collect_garbage) works.
+/// Options of [`Db::collect_garbage`](crate::Db::collect_garbage).
 #[derive(Clone)]
 pub struct GcOptions {
-    /// Most bytes of value segments that may still be dead at the end, as a fraction. Default:
-    /// 0.05. More: less is rewritten. Less: more space comes back. 0: no byte that is known to be
-    /// dead stays.
+    /// Largest fraction of the bytes in value segments that may still be dead at the end. Default:
+    /// 0.05. More: less rewriting. Less: more space is reclaimed. At 0, every known dead value is
+    /// reclaimed.
     pub max_dead_fraction: f64,
-    /// Bytes of memory that the collection may take. Default: [`crate::Options::gc_memory_budget`].
-    /// It takes at least 64 KiB.
+    /// Bytes of memory that the collection may take, at least 64 KiB. Default:
+    /// [`crate::Options::gc_memory_budget`]. More: longer reads and writes at a time. Less: less
+    /// memory.
     pub memory_budget: Option<usize>,
-    /// Whether the tree is compacted first. Values that newer writes hide become known as dead only
-    /// then. It happens where the tree is small beside its values. Default: true.
+    /// Whether to compact a tree first that is small beside its values. Only a compaction makes
+    /// values known as dead that newer writes hide. Default: true. false: less rewriting, and
+    /// hidden dead values stay.
     pub compact_first: bool,
-    /// Called as values are moved, on the thread that collects; it must not collect garbage itself.
+    /// Receives the progress on the thread that collects. It must not collect garbage itself.
     /// Default: none.
     pub progress: Option<Arc<OnGcProgress>>,
-    /// Ends the collection soon once any thread sets it to true; a compaction ends with its slice.
-    /// What was done until then stands.
+    /// Cancels the collection soon after a thread sets it to true; a compaction ends with its
+    /// slice. Finished steps stay in effect. Default: none.
     pub cancel: Option<Arc<AtomicBool>>,
 }
 
@@ -50,14 +52,14 @@ impl fmt::Debug for GcOptions {
     }
 }
 
-/// How far a garbage collection is.
+/// The progress of a garbage collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GcProgress {
     /// Bytes of values read so far.
     pub bytes_read: u64,
-    /// Bytes of segment files given back so far.
+    /// Bytes of segment files reclaimed so far.
     pub bytes_reclaimed: u64,
-    /// Bytes that are known to be dead and still there.
+    /// Bytes that are known to be dead and not yet reclaimed.
     pub bytes_dead: u64,
 }

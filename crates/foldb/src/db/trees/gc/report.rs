@@ -1,50 +1,51 @@
-//! What a garbage collection on demand did.
+//! The report of a garbage collection on demand.
 
 use std::time::Duration;
 
 use crate::db::trees::gc::step::GcStep;
 
-/// What a garbage collection did.
+/// The figures of a garbage collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GcReport {
-    /// How long it took.
+    /// How long the collection took.
     pub duration: Duration,
-    /// Bytes of segment files before it.
+    /// Bytes of segment files before the collection.
     pub bytes_before: u64,
-    /// Bytes of segment files after it.
+    /// Bytes of segment files after the collection.
     pub bytes_after: u64,
     /// Bytes read from segments.
     pub bytes_read: u64,
     /// Bytes written to segments.
     pub bytes_written: u64,
-    /// Bytes of tables read to find which values are alive.
+    /// Bytes of tables read to find live values.
     pub references_read: u64,
-    /// Files that were rewritten.
+    /// Segment files rewritten.
     pub files_rewritten: u64,
     /// Most bytes held at once to find and move live values.
     pub peak_lookup_bytes: u64,
-    /// Edits that said where segments lie from then on.
+    /// Manifest edits that moved segments.
     pub commits: u64,
-    /// Longest time that one of them held the tree, its sync included. No read and no write waits
-    /// for that.
+    /// Longest time that one of these edits held the tree lock, its sync included. No read and no
+    /// write waits for that lock.
     pub longest_install: Duration,
-    /// Longest time that this or other background work held a lock for which a get, an iterator, a
-    /// write or a sync may wait.
+    /// Longest time that background work held a lock which a get, an iterator, a write or a sync
+    /// may wait for.
     pub longest_lock: Duration,
-    /// Longest processor time of a thread that held one; zero where the system does not tell.
+    /// Longest processor time of a thread that held such a lock; zero if the system does not report
+    /// it.
     pub longest_lock_cpu: Duration,
-    /// Whether it was ended by [`crate::GcOptions::cancel`].
+    /// Whether [`crate::GcOptions::cancel`] ended the collection.
     pub cancelled: bool,
 }
 
 impl GcReport {
-    /// Bytes of segment files that were given back.
+    /// Returns the bytes of segment files that were reclaimed.
     pub fn bytes_reclaimed(&self) -> u64 {
         self.bytes_before.saturating_sub(self.bytes_after)
     }
 
-    /// The same as a fraction of what there was; 0 where there was nothing.
+    /// Returns the reclaimed bytes as a fraction of the bytes before; 0 if there were none.
     pub fn reduction_ratio(&self) -> f64 {
         match self.bytes_before {
             0 => 0.0,

@@ -1,5 +1,5 @@
-//! One step: the files of a keyspace that are most dead are rewritten into one, and the new one is
-//! installed.
+//! One step of a collection: it rewrites the segment files of a keyspace with the most dead bytes
+//! into one, and installs that file.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -16,30 +16,30 @@ use crate::gc::{Bound, Rewrite, RewriteContext, Rewritten, pick};
 use crate::segment::{FileUse, WriterContext};
 use crate::version::{Edit, KeyspaceEdit, TreeEdit, Version};
 
-/// What came of a look for dead values to collect.
+/// The outcome of one step.
 pub(crate) enum Collected {
     /// The bound holds.
     Nothing,
     Rewritten(GcStep),
-    /// A file, or a table that refers to it, was found missing or damaged. It is left alone from
-    /// now on, and the others come next.
+    /// A file, or a table that refers to it, is missing or damaged. Later collections skip it and
+    /// go on with the others.
     LeftAlone,
 }
 
-/// One rewrite, installed.
+/// A rewrite and its installation.
 pub(crate) struct GcStep {
     pub(crate) rewritten: Rewritten,
     pub(crate) files: u64,
-    /// Bytes of the old files less those of the new one.
+    /// Bytes of the old files minus those of the new one.
     pub(crate) reclaimed: u64,
     pub(crate) install: Duration,
-    /// Whether anything was installed: nothing is of what died or was moved meanwhile.
+    /// Whether any segment was installed. Segments that died or moved meanwhile are not.
     pub(crate) installed: bool,
 }
 
 impl GcStep {
-    /// Whether there is less to do after it. A file of which no more is dead than was known is not
-    /// to be rewritten for ever.
+    /// Returns whether the step made progress. A file without further dead bytes must not be
+    /// rewritten for ever.
     pub(crate) fn helped(&self) -> bool {
         self.reclaimed > 0 || self.files > 1
     }
@@ -50,7 +50,7 @@ impl Core {
         Bound { dead_fraction, segment_size: self.settings.segments.size }
     }
 
-    /// Rewrites the files of a keyspace that are most dead into one, and installs it.
+    /// Rewrites the files of a keyspace with the most dead bytes into one, and installs it.
     pub(crate) fn gc_step(
         &self,
         keyspace: &Arc<KeyspaceState>,
@@ -66,7 +66,7 @@ impl Core {
             Arc::clone(&own.version)
         };
         let mut victims = pick(candidates(keyspace, &version), bound);
-        // Somebody may have begun to append to one meanwhile.
+        // A writer may have begun to append to one meanwhile.
         victims.retain(|victim| keyspace.growing.retire(&victim.file));
         if victims.is_empty() {
             return Ok(Collected::Nothing);
@@ -130,14 +130,15 @@ impl Core {
         Ok(Collected::Rewritten(GcStep { rewritten, files, reclaimed, install, installed }))
     }
 
-    /// Has collections leave alone what a rewrite of files failed for; whether the next one is
-    /// without any of them.
+    /// Marks the files that made a rewrite fail, so that collections skip them. Returns whether the
+    /// next collection goes without one of these victims.
     fn leaves_alone(&self, error: &Error, victims: &[FileUse], version: &Version) -> bool {
         let is_damaged = || victims.iter().any(|victim| victim.file.is_damaged());
         let is_of = |path: PathBuf| error.path() == Some(&*path);
         match error.kind() {
             ErrorKind::Corruption if !is_damaged() => {
-                // It is a table's: which values are alive is not known where it refers to.
+                // A table is damaged, so the live values of the segments that it refers to are
+                // unknown.
                 let mut tables = version.tables().map(|table| &table.file);
                 let table = tables.find(|file| is_of(self.names.table(file.number)));
                 let referred = table.iter().flat_map(|file| &*file.references);
@@ -157,8 +158,8 @@ impl Core {
         is_damaged()
     }
 
-    /// Says where rewritten segments lie. How long that held the tree, and whether there was
-    /// anything to say.
+    /// Installs the new places of rewritten segments. Returns how long that held the tree, and
+    /// whether any segment was installed.
     fn install_gc(
         &self,
         keyspace: &KeyspaceState,
@@ -183,13 +184,14 @@ impl Core {
         }
         let hold = clock.now() - start;
         let all: Vec<_> = rewritten.placed.iter().map(|(to, _)| *to).collect();
-        // All that was rewritten may have died meanwhile.
+        // All rewritten segments may have died meanwhile.
         self.discard_segments(&tree, keyspace.id, &all);
         Ok((hold, !placed.is_empty()))
     }
 }
 
-/// The files that a collection may take: nobody appends to them, and they are not damaged.
+/// Returns the files that a collection may take: no writer appends to them, and they are not
+/// damaged.
 pub(crate) fn candidates<'a>(
     keyspace: &'a KeyspaceState,
     version: &'a Version,
@@ -200,5 +202,5 @@ pub(crate) fn candidates<'a>(
 
 #[cold]
 pub(crate) fn stopped() -> Error {
-    Error::new(ErrorKind::Closed, "the collection was stopped")
+    Error::new(ErrorKind::Closed, "the garbage collection was stopped")
 }

@@ -1,5 +1,5 @@
-//! Callers and closes beside a collection of the background's that is due or under way. No worker
-//! serves these databases: what a worker would do is called here, so each race has one course.
+//! Callers and closes beside a background collection that is due or running. No worker serves these
+//! databases: the tests call the worker's steps, so each race has one outcome.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -10,10 +10,10 @@ use foldb_env::{Env, MemFs, SystemThreads};
 
 use crate::{Db, ErrorKind, Options, WriteOptions};
 
-/// What returns at all does so in a fraction of this.
+/// Every call that returns does so in a fraction of this time.
 const FOR_EVER: Duration = Duration::from_secs(60);
 
-/// A database whose runtime has workers that do not work for it.
+/// Opens a database whose runtime has workers that do not serve it.
 fn without_service(fs: &MemFs) -> Db {
     let env = Env { threads: Arc::new(SystemThreads), ..Env::in_memory(fs.clone()) };
     let db = Db::open(
@@ -44,14 +44,14 @@ fn fill(db: &Db, generation: u8) {
     assert!(core.flush_work(true).unwrap());
 }
 
-/// What `body` answers; it must not take for ever.
+/// Returns the result of `body`, which must return in bounded time.
 fn within_bounds<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || tell.send(body()));
-    told.recv_timeout(FOR_EVER).expect("it returns")
+    told.recv_timeout(FOR_EVER).expect("the call must return")
 }
 
-/// No worker collections after a failed sync, and none said so: the caller waited for ever.
+/// After a failed sync no worker collects and none reported it, so the caller waited for ever.
 #[test]
 fn a_caller_that_waits_for_a_merge_learns_that_a_sync_failed() {
     let fs = MemFs::new();
@@ -68,9 +68,9 @@ fn a_caller_that_waits_for_a_merge_learns_that_a_sync_failed() {
     assert_eq!(waited.unwrap_err().kind(), ErrorKind::Poisoned);
 }
 
-/// While a database closes each job ends as soon as it begins, and level 0 stays as deep. A
-/// collection that compacted for writers began one after the other, and the close waited for that
-/// merge.
+/// While a database closes, each job ends as soon as it begins, and level 0 keeps its depth. A
+/// collection that compacted for writers began one job after the other, and the close waited for
+/// it.
 #[test]
 fn a_merge_that_compacts_for_writers_ends_when_the_database_closes() {
     let fs = MemFs::new();

@@ -1,5 +1,5 @@
-//! Live and dead bytes after any program of operations: what the versions say is what their tables'
-//! records say, and once the tree hides nothing, what the keys and values say.
+//! Live and dead bytes after any sequence of operations. The versions must agree with the records
+//! of their tables. Once the tree hides nothing, they must agree with keys and values too.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -51,7 +51,7 @@ fn open(fs: &MemFs) -> Db {
     Db::open("db", options).unwrap()
 }
 
-/// What the records of each file refer to, added up, is what the version has of each segment.
+/// Adds up the references of each file's records, and compares the sums with those of the version.
 fn check_sums(db: &Db) {
     let keyspace = &db.core().default;
     let version = keyspace.view.load_full().version.clone();
@@ -78,7 +78,7 @@ fn check_sums(db: &Db) {
     assert_eq!(said, sums);
 }
 
-/// Once the tree hides nothing: inflow less outflow is what is dead.
+/// Checks, once the tree hides nothing, that inflow minus outflow is dead.
 fn check_dead(db: &Db, model: &BTreeMap<u8, Vec<u8>>) {
     let version = db.core().default.view.load_full().version.clone();
     let inflow: u64 = version.segments.iter().map(|segment| segment.placement.records_len).sum();
@@ -90,9 +90,9 @@ fn check_dead(db: &Db, model: &BTreeMap<u8, Vec<u8>>) {
             Address { segment: 0, position: 0, len, key_part: 0 }.record_len()
         })
         .sum();
-    assert_eq!(live, expected, "what is alive is what the keys have");
+    assert_eq!(live, expected, "live bytes are those of the keys' values");
     let files: u64 = version.segments.files().values().map(|file| file.dead()).sum();
-    assert_eq!(files == 0, inflow == live, "dead files are what is more than that");
+    assert_eq!(files == 0, inflow == live, "the rest of the files is dead");
 }
 
 proptest! {

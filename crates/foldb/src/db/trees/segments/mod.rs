@@ -1,4 +1,4 @@
-//! Value segments from the database's side: who writes to them, who reads them, and what there is.
+//! Value segments as the database sees them: writers, readers, statistics.
 
 #[cfg(test)]
 mod accounting;
@@ -16,12 +16,13 @@ use crate::segment::{Placement, Separation, ValueReader, ValueWriter, WriterCont
 use crate::stats::SegmentStats;
 use crate::version::Version;
 
-/// Bounds of the hints of one segment, in bytes: a collection holds those that it reads and those
+/// Bounds the hints of one segment, in bytes. A collection holds the hints that it reads and those
 /// that it writes.
 const MOST_HINTS: usize = 4 << 20;
 
 impl Core {
-    /// Takes the large values of a flush or slice; `None` in a keyspace that separates none.
+    /// Returns the writer of large values of a flush or slice; `None` if the keyspace separates
+    /// none.
     pub(crate) fn value_writer<'a>(
         &'a self,
         keyspace: &'a KeyspaceState,
@@ -50,8 +51,8 @@ impl Core {
         }
     }
 
-    /// Gives up segments that were to be installed and were not. After a failed sync they stay, for
-    /// the manifest may name them.
+    /// Discards segments that were not installed. After a failed sync they stay, because the
+    /// manifest may name them.
     pub(crate) fn discard_segments(&self, tree: &Tree, id: KeyspaceId, segments: &[Placement]) {
         if self.poison.get().is_some() {
             return;
@@ -63,12 +64,12 @@ impl Core {
             });
             let file = self.segment_files.get(placement.file);
             if is_used {
-                // What failed now may fail again: what it leaves behind must not add up.
+                // A step that failed may fail again, and its remains must not add up.
                 if let Some(own) = own {
                     own.keyspace.growing.retire(&file);
                 }
             } else {
-                // Who appends to it now, and installs that, makes it used again.
+                // A writer that appends to the file now and installs that makes it used again.
                 file.set_obsolete(true);
                 own.inspect(|own| own.keyspace.growing.remove_obsolete());
             }
@@ -92,7 +93,7 @@ impl Core {
 }
 
 impl KeyspaceState {
-    /// Puts the value that a chain stands on in place of its address, if it is separated.
+    /// Replaces the address that a chain stands on by its value, if the value is separated.
     #[inline]
     pub(crate) fn resolve(&self, version: &Version, key: &[u8], chain: &mut Chain) -> Result<()> {
         if chain.separated().is_some() { self.read_value(version, key, chain) } else { Ok(()) }
@@ -107,7 +108,7 @@ impl KeyspaceState {
         Ok(())
     }
 
-    /// Finds the values of a walk; `None` where none are separated.
+    /// Returns the reader of separated values for a walk; `None` if no value is separated.
     pub(crate) fn value_reader(&self, version: &Version) -> Option<ValueReader> {
         let map = &version.segments;
         (!map.is_empty()).then(|| ValueReader::new(self.tables.segments(), self.id, map))

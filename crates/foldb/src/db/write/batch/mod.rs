@@ -1,4 +1,4 @@
-//! Several writes that happen together or not at all.
+//! Batches: several writes that happen together or not at all.
 //!
 //! A batch holds its writes as the log stores them: see [`crate::operation`].
 
@@ -14,9 +14,9 @@ use crate::key::{AsKeyRange, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, Op
 use crate::memtable::bytes_needed;
 use crate::operation::{Operation, Operations, check_range, encode_range};
 
-/// Writes that are applied together or not at all, in the order they were added.
+/// Writes that happen together or not at all, in the order in which they were added.
 ///
-/// How large one may be is said in [`crate::limits`]; a larger one is refused when it is written.
+/// [`crate::limits`] gives the largest size; the write of a larger batch fails.
 ///
 /// # Example
 /// ```
@@ -30,7 +30,7 @@ use crate::operation::{Operation, Operations, check_range, encode_range};
 /// # Ok::<(), foldb::Error>(())
 /// ```
 ///
-/// Writes to several keyspaces are as atomic:
+/// Writes to several keyspaces are atomic too:
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
@@ -50,9 +50,9 @@ pub struct WriteBatch {
     largest_put: usize,
     /// See [`WriteBatch::memtable_bytes`].
     memtable_bytes: usize,
-    /// Who gave operators and keyspaces their ids, if any is named.
+    /// The registry whose ids the batch holds, if it names an operator or a keyspace.
     registry: Option<Arc<Registry>>,
-    /// The keyspaces named, by id, and what they are called.
+    /// The keyspaces that the batch names, by id.
     keyspaces: Vec<(KeyspaceId, Arc<str>)>,
     /// The first mistake made while filling the batch; the write reports it.
     mistake: Option<Error>,
@@ -61,23 +61,23 @@ pub struct WriteBatch {
 /// One write of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchOp<'a> {
-    /// The key gets this value.
+    /// Sets a key.
     Put {
         /// Name of the keyspace.
         keyspace: &'a str,
         /// The key.
         key: &'a [u8],
-        /// Its new value.
+        /// The new value.
         value: &'a [u8],
     },
-    /// The key goes.
+    /// Deletes a key.
     Delete {
         /// Name of the keyspace.
         keyspace: &'a str,
         /// The key.
         key: &'a [u8],
     },
-    /// The operand is merged into the key.
+    /// Merges an operand into a key.
     Merge {
         /// Name of the keyspace.
         keyspace: &'a str,
@@ -86,19 +86,19 @@ pub enum BatchOp<'a> {
         /// The operand.
         operand: &'a [u8],
     },
-    /// All keys of a range go.
+    /// Deletes all keys of a range.
     DeleteRange {
         /// Name of the keyspace.
         keyspace: &'a str,
-        /// Where the range starts.
+        /// The start of the range.
         start: Bound<&'a [u8]>,
-        /// Where it ends.
+        /// The end of the range.
         end: Bound<&'a [u8]>,
     },
 }
 
 impl WriteBatch {
-    /// An empty batch.
+    /// Returns an empty batch.
     pub fn new() -> WriteBatch {
         WriteBatch::default()
     }
@@ -119,12 +119,12 @@ impl WriteBatch {
         self.add(Kind::Put, keyspace, NO_OPERATOR, key.as_ref(), value.as_ref())
     }
 
-    /// Deletes a key; a missing one is no error.
+    /// Deletes a key. A missing key is no error.
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut Self {
         self.add(Kind::Delete, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), &[])
     }
 
-    /// Deletes a key of a keyspace; a missing one is no error.
+    /// Deletes a key of a keyspace. A missing key is no error.
     pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> &mut Self {
         let keyspace = self.name_keyspace_of(keyspace, key.as_ref());
         self.add(Kind::Delete, keyspace, NO_OPERATOR, key.as_ref(), &[])
@@ -164,7 +164,7 @@ impl WriteBatch {
         self.add(Kind::DeleteRange, keyspace, NO_OPERATOR, start, &value)
     }
 
-    /// Merges an operand with the default operator of the database it is written to.
+    /// Merges an operand with the default operator of the database that the batch is written to.
     pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> &mut Self {
         self.add(Kind::Merge, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), operand.as_ref())
     }
@@ -185,7 +185,7 @@ impl WriteBatch {
         }
     }
 
-    /// Merges an operand with an operator of [`crate::Db::operator`]. A malformed operand, or
+    /// Merges an operand with an operator from [`crate::Db::operator`]. A malformed operand, or
     /// operators of two databases in one batch, make the write of the batch fail.
     pub fn merge_with(
         &mut self,
@@ -196,7 +196,7 @@ impl WriteBatch {
         self.add_merge(operator, DEFAULT_KEYSPACE, key.as_ref(), operand.as_ref())
     }
 
-    /// Merges an operand into a key of a keyspace, as [`WriteBatch::merge_with`] does.
+    /// Merges an operand into a key of a keyspace; see [`WriteBatch::merge_with`].
     pub fn merge_with_in(
         &mut self,
         operator: &Operator,
@@ -222,7 +222,7 @@ impl WriteBatch {
         self.add(Kind::Merge, keyspace, operator.id, key, operand)
     }
 
-    /// Notes that the batch writes to a key of a keyspace, and whether that can be one there.
+    /// Notes that the batch writes to a key of a keyspace, and checks the key.
     fn name_keyspace_of(&mut self, keyspace: &Keyspace, key: &[u8]) -> KeyspaceId {
         if let Err(error) = keyspace.state().check_key_to_write(key) {
             self.mistake.get_or_insert(error);
@@ -246,29 +246,29 @@ impl WriteBatch {
         self.keyspaces.binary_search_by_key(&id, |keyspace| keyspace.0)
     }
 
-    /// Whether there are writes to other keyspaces than the default one.
+    /// Returns whether the batch writes to keyspaces other than the default one.
     #[inline]
     pub(crate) fn names_keyspaces(&self) -> bool {
         !self.keyspaces.is_empty()
     }
 
-    /// Bytes of the largest value put.
+    /// Returns the bytes of the largest value put.
     #[inline]
     pub(crate) fn largest_put(&self) -> usize {
         self.largest_put
     }
 
-    /// The keyspaces that are written to, but for the default one, which may be.
+    /// Returns the keyspaces that the batch names. It may also write to the default one.
     pub(crate) fn named_keyspaces(&self) -> impl Iterator<Item = KeyspaceId> {
         self.keyspaces.iter().map(|(id, _)| *id)
     }
 
-    /// What a keyspace of the batch is called.
+    /// Returns the name of a keyspace of the batch.
     pub(crate) fn keyspace_name(&self, id: KeyspaceId) -> &str {
         self.find_keyspace(id).map_or(DEFAULT_NAME, |at| &self.keyspaces[at].1)
     }
 
-    /// Notes whose ids the batch holds: all must be of one database.
+    /// Notes the registry of the ids in the batch. All must come from one database.
     fn is_for(&mut self, registry: &Arc<Registry>, what: &str) {
         let own = self.registry.get_or_insert_with(|| Arc::clone(registry));
         if !Arc::ptr_eq(own, registry) {
@@ -278,7 +278,7 @@ impl WriteBatch {
         }
     }
 
-    /// Forgets everything, keeping memory.
+    /// Removes all writes and keeps the memory.
     pub fn clear(&mut self) {
         self.encoded.clear();
         self.len = 0;
@@ -289,23 +289,24 @@ impl WriteBatch {
         self.mistake = None;
     }
 
-    /// Number of writes.
+    /// Returns the number of writes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether the batch has no writes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes of keys, values and framing so far.
+    /// Returns the bytes of keys, values and framing so far.
     pub fn byte_len(&self) -> usize {
         self.encoded.len()
     }
 
-    /// Bytes of memtables that the writes so far take at most: 64 a write, and its key and value
-    /// where they are longer than 32 bytes together. [`crate::limits::max_batch_bytes`] bounds it.
+    /// Returns the most bytes of memtables that the writes so far take. A write takes 64 bytes,
+    /// plus its key and value if they exceed 32 bytes together. [`crate::limits::max_batch_bytes`]
+    /// bounds it.
     ///
     /// # Example
     /// ```
@@ -317,7 +318,7 @@ impl WriteBatch {
         self.memtable_bytes
     }
 
-    /// The writes, in order.
+    /// Returns the writes, in order.
     ///
     /// # Example
     /// ```
@@ -347,12 +348,14 @@ impl WriteBatch {
         Operations { bytes: ByteReader::new(&self.encoded) }
     }
 
-    /// The operations as the log stores them.
+    /// Returns the operations as the log stores them.
     pub(crate) fn encoded(&self) -> &[u8] {
         &self.encoded
     }
 
-    /// Refuses a batch that was filled wrongly or for another database.
+    /// # Errors
+    /// The first mistake made while filling the batch; `InvalidArgument` for a batch of another
+    /// database.
     pub(crate) fn check(&self, registry: &Arc<Registry>) -> Result<()> {
         if let Some(mistake) = &self.mistake {
             return Err(mistake.clone());
@@ -384,7 +387,7 @@ impl WriteBatch {
     }
 }
 
-/// Puts, in the order of the iterator.
+/// Collects puts, in the order of the iterator.
 ///
 /// ```
 /// let batch: foldb::WriteBatch = [("a", "1"), ("b", "2")].into_iter().collect();

@@ -1,11 +1,11 @@
-//! Batches: what is put in comes out, and mistakes come out at the write.
+//! Batches: they hold what was added, and report mistakes at the write.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::error::ErrorKind;
 
-/// An operator of a registry, as a database would hand it out.
+/// Returns an operator of a registry, as a database would.
 fn operator(registry: &Arc<Registry>, spec: &str) -> Operator {
     let implementation = registry.parse(spec).unwrap();
     let id = registry.id_of(&*implementation).unwrap();

@@ -1,8 +1,9 @@
-//! A copy of a damaged database, to be repaired in its place.
+//! A copy of a damaged database, which is repaired in its place.
 //!
-//! Tables and segment files are hard links where that can be: none changes once it is closed, and
-//! an open never appends to a file that it did not create (H12). What is written to later (logs,
-//! manifests, `CURRENT`) is copied. The database is locked meanwhile; nothing in it is changed.
+//! Tables and segment files become hard links if the file system has them. None changes once it is
+//! closed, and an open never appends to a file that it did not create (H12). Files that are written
+//! to later (logs, manifests, `CURRENT`) are copied. The original database is locked meanwhile and
+//! does not change.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,22 +16,20 @@ use crate::db::lifecycle::open::lock;
 use crate::error::{Error, Result};
 use crate::files::{FileKind, FileNames};
 
-/// A copy in the making. Dropped before it is kept, it is removed.
+/// A copy in progress. Dropping it before [`Copy::keep`] removes it.
 pub(crate) struct Copy {
     fs: Arc<dyn FileSystem>,
     directory: PathBuf,
     is_new: bool,
     is_kept: bool,
-    /// Of what is copied.
+    /// The lock of the original database.
     _lock: Option<Box<dyn FileLock>>,
 }
 
 impl Copy {
     /// Copies all files of the database at `from`.
     ///
-    /// # Errors
-    /// `Locked`; `DatabaseExists` or `InvalidArgument` for a directory that has something in it;
-    /// `Io`.
+    /// `Locked`; `DatabaseExists` or `InvalidArgument` for a directory that is not empty; `Io`.
     pub(crate) fn make(fs: &Arc<dyn FileSystem>, from: &Path, to: &Path) -> Result<Copy> {
         let names = FileNames::new(from);
         let present = list_files(&**fs, &names)?;
@@ -79,7 +78,7 @@ impl Copy {
         copy_file(&*self.fs, from, to, len)
     }
 
-    /// The copy is worth keeping.
+    /// Keeps the copy.
     pub(crate) fn keep(mut self) {
         self.is_kept = true;
     }

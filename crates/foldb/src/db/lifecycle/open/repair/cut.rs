@@ -1,11 +1,11 @@
-//! A log that is damaged before its end, cut where the caller says.
+//! Cuts a log that is damaged before its end where the caller says.
 //!
 //! ```text
 //! 7.log: 1 2 x 4 5    8.log: 6 7        7.log: 1 2    7.log.damaged: 1 2 x 4 5    8.log.cut: 6 7
 //! ```
 //!
-//! What was written later goes too, so that what survives is a prefix of the writes (H11); it stays
-//! under other names. The log is replaced by one rename: at every moment there is one of its name.
+//! Later logs go too, so that a prefix of the writes survives (H11); they stay under other names.
+//! One rename replaces the log, so a log of this name exists at every moment.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use crate::db::lifecycle::open::repair::{CutLog, LogCut};
 use crate::error::{Error, Result};
 use crate::files::{FileKind, FileNames};
 
-/// Cuts a log and puts later ones aside.
+/// Cuts a log and renames later ones.
 ///
 /// # Errors
-/// `InvalidArgument` where no such log is, or it is shorter; `Io`.
+/// `InvalidArgument` if there is no such log, or if it is shorter; `Io`.
 pub(crate) fn cut_log(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -40,7 +40,7 @@ pub(crate) fn cut_log(
     };
     let len = fs.len(&path).map_err(io("look at"))?;
     if cut.offset > len {
-        let message = format!("the log has {len} bytes, it cannot be cut at {}", cut.offset);
+        let message = format!("the log has {len} bytes and cannot be cut at {}", cut.offset);
         return Err(Error::invalid_argument(message).in_file(&path));
     }
     let (short, whole) = (with_ending(&path, "short"), with_ending(&path, "damaged"));
@@ -71,7 +71,7 @@ pub(crate) fn cut_log(
     })
 }
 
-/// A name that no open knows.
+/// Returns a name that opens ignore.
 pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name: OsString = path.to_owned().into_os_string();
     name.push(format!(".{ending}"));

@@ -1,15 +1,14 @@
-//! What logs tell where there is no manifest: whose they are, which keyspaces there must be, and
-//! which operators.
+//! What logs reveal without a manifest: the identity of the database, its keyspaces, its operators.
 //!
-//! A keyspace that was never flushed is in logs only; what was written to it is replayed into one
-//! of that id:
+//! A keyspace that was never flushed exists in logs only. Its writes are replayed into a keyspace
+//! of the same id:
 //!
 //! ```text
 //! tables: of keyspace 2     log: 0.PUT.7  3.PUT.8     there are 0, 2 and 3
 //! ```
 //!
-//! One that was dropped may come back, for as long as a log names it. Damage in a log is its
-//! replay's to tell: here it only ends what the log tells.
+//! A dropped keyspace may come back while a log names it. Damage in a log only ends the reading
+//! here; the replay reports it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,21 +22,21 @@ use crate::key::{KeyspaceId, OperatorId, SeqNo};
 use crate::operation::Operation;
 use crate::wal::{LogReader, LogRecord};
 
-/// What all logs tell.
+/// The facts that all logs reveal.
 #[derive(Debug, Default)]
 pub(crate) struct LogsTell {
-    /// That of the oldest one that can be read.
+    /// The identity in the oldest readable log.
     pub(crate) database: Option<u64>,
-    /// Keyspaces that were written to.
+    /// The keyspaces that the logs write to.
     pub(crate) keyspaces: BTreeSet<KeyspaceId>,
-    /// The first of their writes to each that is not in tables.
+    /// The first write to each keyspace that is not in tables.
     pub(crate) unflushed: BTreeMap<KeyspaceId, SeqNo>,
-    /// Operators that they define, by id.
+    /// Operators that the logs define, by id.
     pub(crate) operators: BTreeMap<OperatorId, Definition>,
 }
 
 impl LogsTell {
-    /// Reads the logs of these numbers. Tables say through which write each keyspace is flushed.
+    /// Reads the logs with these numbers. Tables say through which write each keyspace is flushed.
     ///
     /// # Errors
     /// `Io`.

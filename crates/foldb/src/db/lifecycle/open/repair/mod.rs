@@ -1,28 +1,27 @@
-//! Repair: what is left of a database with files missing or damaged becomes one that opens.
+//! Repair: makes a database that opens from one with missing or damaged files.
 //!
-//! Nothing that an open would read is given up: a repair of a database that opens changes nothing
-//! but the number of its manifest. What is gone is reported, never guessed:
+//! A repair keeps everything that an open would read. A database that opens changes only the number
+//! of its manifest. Lost data is reported, never guessed:
 //!
-//! - The manifest is the one that `CURRENT` names; if that cannot be read, the newest that can; if
-//!   none can, or tables are newer than all it knows of, one is made of what the tables tell
-//!   ([`rebuild`]). What such a one does not know of is put aside instead of being removed as a
-//!   leftover.
-//! - What can be read of a damaged table is written anew and takes its place ([`tables`]). Of the
-//!   keys that are lost with the rest, or with a missing table, are found again the separated
-//!   values whose segments it referred to, the newest of each key ([`values`]); what else it held
-//!   of them (other values, operands, deletes) is not known, so an older value may show.
-//! - A log that is missing is passed over. What it held is lost; what stands in later ones is kept.
-//!   Without a manifest nobody knows which tables are lost: where none is left, or a damaged one
-//!   may be anybody's, all that segments hold is looked at.
-//! - Segments need nothing: reads of values that are lost say so. One that nothing refers to any
-//!   more because a table is lost is put aside, for it may hold more of the table than could be
-//!   read.
+//! - *Manifest.* The repair reads the manifest that `CURRENT` names, or else the newest readable
+//!   one. If none is readable, or tables are newer than all it knows, the repair builds one from
+//!   the tables ([`rebuild`]). Files that such a manifest does not know are renamed instead of
+//!   removed.
+//! - *Tables.* The readable part of a damaged table is written anew and takes its place
+//!   ([`tables`]). For the lost keys of damaged and missing tables, the repair recovers the newest
+//!   separated values from the segments that these tables referred to ([`values`]). Other values,
+//!   operands and deletes of these keys are lost, so an older value may show.
+//! - *Logs.* A missing log is skipped. Its writes are lost; those of later logs are kept.
+//! - *No manifest.* It is unknown which tables are lost. If a keyspace has no table, or a damaged
+//!   table may belong to any keyspace, the repair searches all of its segments.
+//! - *Segments.* They need no repair: reads of lost values report it. A segment that only lost
+//!   tables referred to is renamed, because it may hold more of a table than could be read.
 //!
-//! A repair can work on a copy ([`copy`]), in memory only (a dry run), and cut a damaged log
+//! A repair can work on a copy ([`copy`]), run in memory only (a dry run), and cut a damaged log
 //! ([`cut`]).
 //!
-//! The new manifest takes effect as every manifest does, by `CURRENT`; until then the database is
-//! as it was. Damaged tables are put aside under another name, for whoever can do more with them.
+//! The new manifest takes effect by `CURRENT`, like every manifest. Until then the database is
+//! unchanged. Damaged tables are kept under another name.
 
 mod copy;
 mod cut;
@@ -67,7 +66,7 @@ use crate::version::{
 };
 use crate::wal::{Extent, LogReader, LogWriter};
 
-/// Repairs the database at `path`, or a copy of it, and opens it once to see that it does.
+/// Repairs the database at `path`, or a copy of it, and opens it once as a check.
 pub(crate) fn repair(
     path: &Path,
     mut options: Options,
@@ -86,10 +85,10 @@ pub(crate) fn repair(
     Ok(report)
 }
 
-/// The files of the database that is at `path`, or what is left of one.
+/// Returns the files of the database at `path`, or of its remains.
 pub(crate) fn check_is_database(fs: &dyn FileSystem, path: &Path) -> Result<Vec<FileKind>> {
     let missing = |why: &str| Error::new(ErrorKind::DatabaseMissing, why).in_file(path);
-    let failed = |error| Error::io(path, "look into the directory", &error);
+    let failed = |error| Error::io(path, "read the directory", &error);
     if !fs.try_exists(path).map_err(failed)? || !fs.is_dir(path) {
         return Err(missing("there is no such directory"));
     }
@@ -142,8 +141,7 @@ fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result
     Ok(report)
 }
 
-/// What a clean close said of the files, as far as it can be believed; what is not as it said is
-/// noted.
+/// Returns the trustworthy part of a clean close's record. Notes the files that differ from it.
 fn closed(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -165,7 +163,8 @@ fn closed(
     Ok(closed)
 }
 
-/// Refuses a log that is not as it was when the database was closed.
+/// # Errors
+/// `Corruption` if a log differs from its state at the close.
 fn check_closed_log(fs: &dyn FileSystem, names: &FileNames, closed: &Extent) -> Result<()> {
     let path = names.log(closed.number);
     if !fs.exists(&path) {
@@ -177,7 +176,7 @@ fn check_closed_log(fs: &dyn FileSystem, names: &FileNames, closed: &Extent) -> 
     log.end_as(Some(closed)).map(drop)
 }
 
-/// [`manifest`], or what is left of it. What a clean close said and it does not hold is noted.
+/// Returns [`manifest`], or its readable part. Notes what it lacks compared with a clean close.
 fn manifest_or_cut(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -194,7 +193,7 @@ fn manifest_or_cut(
     }
 }
 
-/// The manifest in force, as a clean close left it if there was one.
+/// Returns the manifest in force, as a clean close left it if there was one.
 pub(crate) fn manifest(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -208,7 +207,7 @@ pub(crate) fn manifest(
     Manifest::read(fs, names, number, closed.map(|closed| &closed.manifest))
 }
 
-/// The newest manifest that can be read, unless one made of the other files knows more.
+/// Returns the newest readable manifest, unless one built from the other files knows more.
 fn older_or_rebuilt(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -243,7 +242,7 @@ struct Repair<'a> {
     fs: Arc<dyn FileSystem>,
     present: Vec<FileKind>,
     stored: Stored,
-    /// Segments to be searched for all there is.
+    /// Segments to search completely.
     unclaimed: BTreeMap<KeyspaceId, Vec<Placement>>,
     report: &'a mut RepairReport,
 }
@@ -301,7 +300,7 @@ impl Repair<'_> {
         self.stored.next_file - 1
     }
 
-    /// The replay begins with the first log that is there.
+    /// Begins the replay with the first log that exists.
     fn pass_over_missing_logs(&mut self) -> Result<()> {
         let needed = self.stored.log;
         if self.present.contains(&FileKind::Log(needed)) {
@@ -339,7 +338,7 @@ impl Repair<'_> {
         )
     }
 
-    /// The version of a keyspace without tables that are gone, with what was found again of them.
+    /// Returns the version of a keyspace without its lost tables, with what was recovered of them.
     fn repair_keyspace(
         &mut self,
         own: &KeyspaceParts,
@@ -399,12 +398,13 @@ impl Repair<'_> {
         self.stored.next_run += 1;
         edits.push(TreeEdit::NewRun { level: 0, run, before: None });
         edits.extend(files.into_iter().map(|file| whole_file(run, file)));
-        // From the beginning: the segments that only lost tables referred to are still there.
+        // Applied to the original version, where segments that only lost tables referred to still
+        // exist.
         before.apply(&edits, comparator, segment_files)
     }
 
-    /// Reads all of a table. Only what cannot be read for good is wrong: a table that merely cannot
-    /// be opened now must not be given up.
+    /// Reads a whole table and returns its damage. A table that merely cannot be opened now must
+    /// not be given up, so other errors end the repair.
     fn what_is_wrong(&self, table: &TableRef, tables: &OpenTables) -> Result<Option<Error>> {
         let number = table.file.number;
         if !self.present.contains(&FileKind::Table(number)) {
@@ -417,7 +417,7 @@ impl Repair<'_> {
         }
     }
 
-    /// Gives a file that is there a name of its own, which no open removes.
+    /// Renames an existing file so that no open removes it.
     fn put_aside(&self, file: &Path, why: &str) -> Result<()> {
         if !self.fs.exists(file) {
             return Ok(());
@@ -426,7 +426,7 @@ impl Repair<'_> {
         renamed.map_err(|error| Error::io(file, "put aside", &error))
     }
 
-    /// An older manifest than the one in force may not know of files that are worth something.
+    /// Renames files that an older manifest does not know. They may hold data.
     fn put_unknown_aside(&self, trees: &BTreeMap<KeyspaceId, KeyspaceTree>) -> Result<()> {
         let versions = || trees.values().map(|own| &own.version);
         let tables: HashSet<u64> = versions()
@@ -449,12 +449,12 @@ impl Repair<'_> {
     }
 }
 
-/// Numbers of the files that a version has segments in.
+/// Returns the numbers of the files that hold segments of a version.
 fn segment_files_of(version: &Version) -> impl Iterator<Item = u64> {
     version.segments.iter().map(|segment| segment.placement.file)
 }
 
-/// The edit that shows all of a file in a run.
+/// Returns the edit that adds a whole file to a run.
 fn whole_file(run: u64, file: FileFacts) -> TreeEdit {
     TreeEdit::Insert { run, lo: Arc::clone(&file.smallest), hi: file.end.clone(), file }
 }

@@ -1,8 +1,8 @@
-//! How a database is to be repaired.
+//! Options of a repair.
 
 use std::path::PathBuf;
 
-/// How a database is to be repaired. By default in place.
+/// Options of a repair. By default it repairs in place.
 ///
 /// # Example
 /// ```
@@ -17,25 +17,24 @@ use std::path::PathBuf;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct RepairOptions {
-    /// Leave the database as it is, and repair a copy of it in this directory, which must not exist
-    /// or be empty. Default: the database itself is repaired. Tables and value segments never
-    /// change once they are closed, so they become hard links where the file system can: the copy
-    /// takes the space of logs and manifests, and of what the repair writes. If the repair fails
-    /// nothing is left of the copy.
+    /// Directory of a copy to repair instead; the database itself stays as it is. The directory
+    /// must be empty or not exist. Default: none, which repairs in place. Tables and value segments
+    /// become hard links if the file system has them. So the copy takes space only for logs,
+    /// manifests and new files. If the repair fails, it removes the copy.
     pub copy_to: Option<PathBuf>,
-    /// Change nothing, and report what a repair would. Default: false. What it would write is kept
-    /// in memory until it ends: what is salvaged of damaged tables, and what the logs hold.
+    /// Whether to change nothing and only report. Default: false. The files that a repair would
+    /// write stay in memory until it ends: salvaged tables and logged writes.
     pub dry_run: bool,
-    /// Give up the end of a log that is damaged before its end. Default: such a log is
+    /// Where to cut a log that is damaged before its end. Default: none, and such a log is
     /// `Corruption`.
     pub cut_log: Option<LogCut>,
 }
 
-/// Where to cut a log. Errors about damaged logs name both.
+/// A place to cut a log. Errors about damaged logs name file and offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogCut {
-    /// The log's file; its directory is not looked at.
+    /// The log's file; its directory is ignored.
     pub file: PathBuf,
-    /// What is kept, in bytes. Of a frame that is not whole nothing is.
+    /// Bytes to keep. A partial frame at their end is dropped too.
     pub offset: u64,
 }

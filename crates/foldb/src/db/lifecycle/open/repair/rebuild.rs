@@ -1,16 +1,15 @@
-//! A manifest made of nothing but the other files.
+//! Builds a manifest from all other files.
 //!
-//! Each table tells whose it is and what its records are. The last table of each flush and slice
-//! tells of the tree around it as well ([`Surroundings`]): how much of which files was shown then,
-//! and up to which write everything is in tables. What is shown only gets less, so what all of them
-//! say together is what was shown at the end: a record that was folded into another is not counted
-//! twice, and neither is a write of the logs (H1, H5).
+//! Each table names its keyspace and describes its records. The last table of each flush and slice
+//! also describes the tree around it ([`Surroundings`]): the visible parts of its files, and the
+//! last write that tables hold. Visible parts only shrink, so all descriptions together give the
+//! final ones. So no folded record and no logged write counts twice (H1, H5).
 //!
-//! Tables that show keys of each other go into runs by their age. Not told anywhere, and lost, are
-//! the names and options of keyspaces, and what was trimmed by slices that left nothing.
+//! Tables whose visible keys overlap go into runs by age. Two things are lost: the names and
+//! options of keyspaces, and the trims of slices that wrote no table.
 //!
-//! A segment that tables refer to and no file has whole is placed in a file that is not there, so
-//! that reads of its values say that they are lost, and all else goes on.
+//! A segment that tables refer to but no file holds whole is placed in a file that does not exist.
+//! Reads of its values then report the loss, and all other reads work.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +34,7 @@ use crate::version::{
 };
 use crate::wal::{LogReader, LogRecord, Tail};
 
-/// A table, as it tells of itself.
+/// A table and its description of itself.
 struct Told {
     keyspace: KeyspaceId,
     facts: FileFacts,
@@ -44,26 +43,26 @@ struct Told {
     references: References,
 }
 
-/// The whole sections of each segment, by keyspace; those in later files behind the others.
+/// The whole sections of each segment, by keyspace; sections of later files come last.
 type Sections = BTreeMap<KeyspaceId, BTreeMap<SegmentId, Vec<FoundSection>>>;
 
-/// A manifest, and what it does without.
+/// A rebuilt manifest, with the segments that no table claims.
 pub(crate) struct Rebuilt {
     pub(crate) recovered: Recovered,
-    /// Of each keyspace of which tables are lost that nobody knows any more, the segments that are
-    /// there: they tell whose the values are.
+    /// The existing segments of each keyspace that may have lost unknown tables. They show which
+    /// keyspace the values belong to.
     pub(crate) unclaimed: BTreeMap<KeyspaceId, Vec<Placement>>,
 }
 
-/// The definitions that tables and logs tell, in the order of ids. Ids are given one after the
-/// other, and an operator without operands in a table is told by a log at most. Its id gets a
-/// definition of no operator, so that no other operator gets it.
+/// Returns the definitions of tables and logs, in the order of ids. Ids are consecutive, but an
+/// operator without operands in tables is defined in logs at most. A missing id gets a definition
+/// without an operator, so that no other operator takes it.
 fn without_gaps(
     tables: BTreeMap<OperatorId, Definition>,
     logs: &BTreeMap<OperatorId, Definition>,
 ) -> Vec<Definition> {
     let last = tables.keys().chain(logs.keys()).max().copied();
-    // A number that no database gets to is refused when the definitions are taken in.
+    // A number that no database reaches is rejected when the definitions are registered.
     let last = last.map_or(FIRST_DYNAMIC_ID, |last| last.min(MOST_OPERATORS).saturating_add(1));
     let ids = FIRST_DYNAMIC_ID..last;
     let unknown = |id: OperatorId| Definition {
@@ -80,7 +79,7 @@ fn without_gaps(
 /// More ids than a program registers.
 const MOST_OPERATORS: OperatorId = 1 << 16;
 
-/// What all files but manifests tell.
+/// The descriptions in all files except manifests.
 pub(crate) struct Survey<'a> {
     fs: &'a Arc<dyn FileSystem>,
     names: &'a FileNames,
@@ -92,7 +91,7 @@ pub(crate) struct Survey<'a> {
     told: Vec<Told>,
     sections: Sections,
     logs: LogsTell,
-    /// Tables that are damaged.
+    /// Damaged tables.
     pub(crate) damaged: Vec<(PathBuf, Error)>,
 }
 
@@ -141,7 +140,7 @@ impl<'a> Survey<'a> {
         Ok(survey)
     }
 
-    /// Through which write each keyspace is in tables.
+    /// Returns the last write of each keyspace that is in tables.
     fn flushed(&self) -> BTreeMap<KeyspaceId, SeqNo> {
         let mut flushed = BTreeMap::new();
         for Told { keyspace, surroundings, .. } in &self.told {
@@ -152,8 +151,8 @@ impl<'a> Survey<'a> {
         flushed
     }
 
-    /// Forgets the first tables of flushes that a stop kept from their last one. Their records are
-    /// in the logs, and merges would count twice.
+    /// Drops the first tables of flushes that a crash interrupted. Their records are in the logs,
+    /// and merges would count twice.
     fn pass_over_unfinished_flushes(&mut self, flushed: &BTreeMap<KeyspaceId, SeqNo>) {
         let unflushed = &self.logs.unflushed;
         self.told.retain(|told| {
@@ -166,11 +165,12 @@ impl<'a> Survey<'a> {
         });
     }
 
-    /// A number above that of every file and segment: they are counted by the same counter, and a
-    /// segment names no file. An id that is given twice would have one read in place of the other.
+    /// Returns a number above that of every file and segment. One counter numbers both, and
+    /// segments are not named after files. A reused segment id would make reads find the wrong
+    /// segment.
     ///
     /// # Errors
-    /// As [`next_number`].
+    /// See [`next_number`].
     pub(crate) fn next_number(&self) -> Result<u64> {
         let sections = self.sections.values().flat_map(BTreeMap::keys).copied();
         let references = self.told.iter().flat_map(|told| &*told.facts.references);
@@ -178,8 +178,8 @@ impl<'a> Survey<'a> {
         next_number(self.present, segments.saturating_add(1), self.names)
     }
 
-    /// Whether a flush or slice was finished since a manifest said that this is the next number, or
-    /// a merge moved a segment that lies nowhere else now.
+    /// Returns whether a flush or slice finished after a manifest with this next number. Also
+    /// returns true if garbage collection moved a segment that exists nowhere else now.
     pub(crate) fn has_work_since(&self, next_file: u64) -> bool {
         let mut finished = self.told.iter().filter(|told| told.surroundings.is_some());
         let mut segments = self.sections.values().flatten();
@@ -190,7 +190,7 @@ impl<'a> Survey<'a> {
             })
     }
 
-    /// Reads what a table tells.
+    /// Reads the description of a table.
     fn look_at(&mut self, number: u64) -> Result<()> {
         let path = self.names.table(number);
         let file =
@@ -198,7 +198,7 @@ impl<'a> Survey<'a> {
         let order = Arc::clone(&self.options.comparator);
         let table = TableReader::open(file, &path, number, order, Arc::clone(&self.cache))?;
         match table.verify() {
-            // What can be read of it is salvaged when the tree is known.
+            // The readable part is salvaged once the tree is known.
             Err(error) if error.kind() == ErrorKind::Corruption => {}
             verified => drop(verified?),
         }
@@ -238,14 +238,13 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// What a manifest would say.
+    /// Builds the contents of a manifest.
     ///
     /// # Errors
-    /// `Corruption` where there is no file to tell whose files these are, and where tables
-    /// contradict each other.
+    /// `Corruption` if no file names the database, and if tables contradict each other.
     pub(crate) fn rebuild(mut self) -> Result<Rebuilt> {
         let database = self.database.ok_or_else(|| {
-            let message = "no manifest, table, log or value segment that can be read is left";
+            let message = "no manifest, table, log or value segment is readable";
             let error = Error::corruption(message);
             error.in_file(self.names.directory())
         })?;
@@ -267,7 +266,7 @@ impl<'a> Survey<'a> {
             last_seqno = largest.max(flushed_through).max(last_seqno);
             let placements = self.placements(id, &sections);
             if self.lacks_tables(id) {
-                // Those that are there: others are placed where tables look for them in vain.
+                // Existing segments only. Others were placed in files that do not exist.
                 let there = sections.get(&id).into_iter().flat_map(BTreeMap::keys);
                 let there = there.filter_map(|segment| placements.get(segment));
                 unclaimed.insert(id, there.copied().collect());
@@ -298,7 +297,7 @@ impl<'a> Survey<'a> {
         Ok(Rebuilt { recovered, unclaimed })
     }
 
-    /// Whose segment files these are, if the header of one can be read.
+    /// Returns the identity of the database in the header of a readable segment file.
     fn database_of_segments(&self) -> Result<Option<u64>> {
         for kind in self.present {
             let FileKind::Segment(number) = *kind else { continue };
@@ -311,7 +310,7 @@ impl<'a> Survey<'a> {
                 if let Ok(header) = SegmentHeader::decode(&header) {
                     return Ok(Some(header.database));
                 }
-                // Or is it a log that became one?
+                // The file may be a log that was adopted as a segment.
                 let mut record = Vec::new();
                 let is_read = LogReader::open(&**self.fs, &path, number)?.next(&mut record);
                 if let Ok(true) = is_read
@@ -324,8 +323,8 @@ impl<'a> Survey<'a> {
         Ok(None)
     }
 
-    /// Whether tables of a keyspace are lost: none is left, or there are damaged ones, which may be
-    /// anybody's.
+    /// Returns whether tables of a keyspace are lost: it has none, or some tables are damaged and
+    /// may belong to any keyspace.
     fn lacks_tables(&self, id: KeyspaceId) -> bool {
         !self.damaged.is_empty() || self.told.iter().all(|told| told.keyspace != id)
     }
@@ -372,9 +371,9 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Where the segments of a keyspace lie. Of several whole sections the one that has most of
-    /// what tables refer to: what a merge was just writing, or has moved away, may lack what was
-    /// written since, or what a table still shows. Of equals the later.
+    /// Returns the places of a keyspace's segments. If a segment has several whole sections, the
+    /// one with most of the referenced bytes wins; of equal ones, the later. A section that garbage
+    /// collection was writing, or has copied from, may lack values that tables refer to.
     fn placements(&self, id: KeyspaceId, sections: &Sections) -> BTreeMap<SegmentId, Placement> {
         let own = || self.told.iter().filter(|told| told.keyspace == id);
         let mut placements = BTreeMap::new();
@@ -399,7 +398,7 @@ impl<'a> Survey<'a> {
         placements
     }
 
-    /// The tree of a keyspace.
+    /// Returns the edits that make the tree of a keyspace.
     fn tree(
         &self,
         id: KeyspaceId,
@@ -408,7 +407,7 @@ impl<'a> Survey<'a> {
     ) -> Result<Vec<TreeEdit>> {
         let comparator = &*self.options.comparator;
         let own: Vec<&Told> = self.told.iter().filter(|told| told.keyspace == id).collect();
-        // A run for each table first, of which what is not shown is carved out.
+        // Each table first gets a run, from which invisible parts are carved.
         let mut edits: Vec<TreeEdit> = placements.into_values().map(TreeEdit::Place).collect();
         for told in &own {
             let run = told.facts.number;
@@ -431,7 +430,7 @@ impl<'a> Survey<'a> {
                 edits.push(TreeEdit::Carve { run: *file, range: KeyRange { lo, hi } });
                 lo = Some(piece.hi[..].into());
                 if piece.hi_included {
-                    // The file's own end: nothing lies behind.
+                    // The end of the file: no keys follow.
                     lo = None;
                     break;
                 }
@@ -481,7 +480,7 @@ fn overlap(a: &TableRef, b: &TableRef, comparator: &dyn Comparator) -> bool {
     range.overlaps(comparator, &b.lo, &b.hi)
 }
 
-/// Where the records and range tombstones of a table begin and end.
+/// Returns the first and the last key of the records and range tombstones of a table.
 pub(crate) fn bounds(table: &TableReader, comparator: &dyn Comparator) -> (Key, Upper) {
     let properties = table.properties();
     let mut bounds: Option<(Key, Upper)> = (properties.entries > 0)

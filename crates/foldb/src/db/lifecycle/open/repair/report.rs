@@ -1,47 +1,46 @@
-//! What a repair says: what was wrong, and what is lost for good.
+//! The report of a repair: what was damaged, and what is lost.
 
 use std::path::PathBuf;
 
 use crate::error::Error;
 
-/// What a repair found and did.
+/// The findings and results of a repair.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// Why the manifest that was in force could not be read, if it could not; an older one was
-    /// then.
+    /// Why the manifest in force could not be read. An older one was read then. `None` if it was
+    /// readable.
     pub manifest: Option<Error>,
-    /// What is not as it was when the database was closed: a manifest or log that is shorter,
-    /// another one, or the record of the close itself. What is missing there is lost.
+    /// Files that differ from their state at the close: a shorter manifest or log, a different one,
+    /// or a damaged close record. Their missing parts are lost.
     pub cut: Vec<Error>,
-    /// Whether no manifest could be read that knows of all tables, and one was made of what they
-    /// tell.
+    /// Whether the repair built a manifest from the tables, because no readable one knew all of
+    /// them.
     pub rebuilt: bool,
-    /// Tables that are whole.
+    /// Sound tables.
     pub tables: u64,
-    /// Tables that are missing or damaged. Without a manifest only the damaged ones are known.
-    /// What could be read of a damaged one was written anew: see [`LostTable::lost`].
+    /// Missing and damaged tables. Without a manifest only the damaged ones are known. The readable
+    /// part of a damaged table was written anew: see [`LostTable::lost`].
     pub lost_tables: Vec<LostTable>,
-    /// Without a manifest: keyspaces of which values were found again though no table may be left
-    /// that shows them. Of all their keys deletes, operands and values that were not separated are
-    /// unknown as far as only lost tables held them.
+    /// Keyspaces with recovered values and perhaps unknown lost tables, if there was no manifest.
+    /// The deletes, operands and inline values that only those tables held are lost.
     pub incomplete_keyspaces: Vec<String>,
-    /// Whether keyspaces lost their names and options, because a manifest had to be made.
+    /// Whether keyspaces lost their names and options, because the manifest was rebuilt.
     pub lost_keyspace_names: bool,
-    /// Logs that are missing.
+    /// Missing logs.
     pub lost_logs: Vec<PathBuf>,
-    /// Files of value segments that are missing, or could not be read where that was needed.
+    /// Files of value segments that are missing, or that the repair needed and could not read.
     pub lost_segments: Vec<PathBuf>,
-    /// Separated values that were found again.
+    /// Separated values that were recovered.
     pub values_recovered: u64,
-    /// The log that was cut because [`crate::RepairOptions::cut_log`] said so.
+    /// The log that [`crate::RepairOptions::cut_log`] cut.
     pub cut_log: Option<CutLog>,
-    /// Where the repaired copy is, if the database itself was left as it was.
+    /// The directory of the repaired copy, if the repair worked on one.
     pub copy: Option<PathBuf>,
 }
 
 impl RepairReport {
-    /// Whether nothing was missing or damaged.
+    /// Returns whether nothing was missing or damaged.
     pub fn found_nothing(&self) -> bool {
         self.manifest.is_none()
             && self.cut.is_empty()
@@ -51,8 +50,8 @@ impl RepairReport {
             && self.cut_log.is_none()
     }
 
-    /// Whether all that the database held is still there: what was damaged could be had from
-    /// elsewhere. Names and options of keyspaces count too, which are nowhere but in the manifest.
+    /// Returns whether the database still holds everything: all damaged data was recovered
+    /// elsewhere. Names and options of keyspaces count too; only the manifest has them.
     pub fn lost_nothing(&self) -> bool {
         !self.lost_keyspace_names
             && self.lost_tables.iter().all(LostTable::lost_nothing)
@@ -64,7 +63,7 @@ impl RepairReport {
     }
 }
 
-/// Whether it is the record of the close that is damaged, and not what it tells of.
+/// Returns whether the close record itself is damaged, and not a file that it describes.
 fn is_of_the_record(error: &Error) -> bool {
     error.path().is_some_and(|path| path.ends_with("CLOSED"))
 }
@@ -75,51 +74,50 @@ fn is_of_the_record(error: &Error) -> bool {
 pub struct CutLog {
     /// The log's file.
     pub file: PathBuf,
-    /// Where it ends now, in bytes.
+    /// The new end of the log, in bytes.
     pub offset: u64,
-    /// Bytes behind that. Space that was only reserved counts, too.
+    /// Bytes behind the new end. Reserved space counts too.
     pub bytes: u64,
-    /// Later logs, which are not applied: what they hold was written after what was cut.
+    /// Later logs, which are not applied: their writes came after the cut.
     pub later_logs: Vec<PathBuf>,
 }
 
-/// A table that is missing or damaged. What could be read of it was written anew. Of the keys in
-/// `lost` deletes, operands and values that were not separated are unknown as far as only this
-/// table held them: an older value may show.
+/// A missing or damaged table. Its readable part was written anew. Deletes, operands and inline
+/// values of the keys in `lost` that only this table held are gone: an older value may show.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LostTable {
-    /// Name of the keyspace; empty if there is no telling.
+    /// Name of the keyspace; empty if it is unknown.
     pub keyspace: String,
     /// The table's file.
     pub file: PathBuf,
-    /// What is wrong with it.
+    /// The damage.
     pub error: Error,
-    /// First key of what it showed.
+    /// First visible key of the table.
     pub first_key: Vec<u8>,
-    /// Where that ends; the key itself may not be part of it.
+    /// End of the visible keys; it may be exclusive.
     pub last_key: Vec<u8>,
     /// Records that were read and written anew.
     pub records_salvaged: u64,
-    /// The ranges of keys of which records are lost, in order.
+    /// Key ranges with lost records, in order.
     pub lost: Vec<LostRange>,
-    /// Whether range deletes are lost, or may be: keys from `first_key` to `last_key` that one
-    /// deleted may show again.
+    /// Whether range deletes are lost, or may be. Keys between `first_key` and `last_key` that one
+    /// of them deleted may show again.
     pub lost_range_deletes: bool,
 }
 
-/// Keys of which records are lost; both ends are among them.
+/// A range of keys with lost records; both ends belong to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LostRange {
-    /// The first of them.
+    /// The first key.
     pub first_key: Vec<u8>,
-    /// The last of them.
+    /// The last key.
     pub last_key: Vec<u8>,
 }
 
 impl LostTable {
-    /// One of which nothing tells what it held.
+    /// Returns the report of a table whose contents are unknown.
     pub(crate) fn unknown((file, error): (PathBuf, Error)) -> LostTable {
         LostTable {
             keyspace: String::new(),
@@ -133,7 +131,7 @@ impl LostTable {
         }
     }
 
-    /// Whether every record and range delete of it was written anew.
+    /// Returns whether every record and range delete was written anew.
     pub fn lost_nothing(&self) -> bool {
         self.lost.is_empty() && !self.lost_range_deletes
     }

@@ -1,13 +1,13 @@
-//! Damaged tables: what can be read of one is written anew, in its place.
+//! Damaged tables: the readable part is written anew, in the place of the table.
 //!
 //! ```text
 //! run 4:  t [a, m)  u [m, z)        t is damaged between d and g
 //! run 4:  v [a, m)  u [m, z)        v has what t showed, but for some of d to g
 //! ```
 //!
-//! Invariant: of a key nothing is moved. What is salvaged keeps its numbers, its run and the bounds
-//! in which it was shown (H1), so order and counts are as they were. Where records are lost an
-//! older value may show, and the report has the range (H26).
+//! Invariant: a salvaged record keeps its sequence number, its run, and the bounds in which it was
+//! visible (H1). So order and counts do not change. In the lost ranges an older value may show; the
+//! report has these ranges (H26).
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -28,10 +28,10 @@ use crate::settings::Compression;
 use crate::table::{Gap, Surroundings, TableBuilderOptions, salvage};
 use crate::version::{FileFacts, KeyRange, TableRef, Upper, Version};
 
-/// What became of a damaged table.
+/// The result of salvaging a table.
 #[derive(Default)]
 pub(crate) struct TableSalvage {
-    /// Where it is now.
+    /// The new tables.
     pub(crate) files: Vec<FileFacts>,
     pub(crate) records: u64,
     pub(crate) lost: Vec<LostRange>,
@@ -39,7 +39,7 @@ pub(crate) struct TableSalvage {
 }
 
 impl Repair<'_> {
-    /// Writes what can be read of a table, inside its bounds, to new ones.
+    /// Writes the readable visible part of a table to new tables.
     pub(crate) fn salvage_table(
         &mut self,
         own: &KeyspaceParts,
@@ -74,7 +74,7 @@ impl Repair<'_> {
             let nothing = Version::empty(0);
             let older = OlderTables::below(&nothing, &[], &KeyRange::all(), &comparator);
             output.set_tombstones(PassedOn { tombstones, kept_apart }, &older);
-            // If the table had none that could not be read there is nothing to lose.
+            // Without range tombstones in the table there is nothing to lose.
             done.lost_range_deletes = found.lost_tombstones && table.has_range_tombstones();
             if found.records != table.file.entries {
                 let gaps = found.gaps.iter();
@@ -85,7 +85,7 @@ impl Repair<'_> {
         Ok(done)
     }
 
-    /// Writes tables of the newest level, durable but for their names.
+    /// Writes tables of the newest level and syncs them. Their names are not durable yet.
     pub(crate) fn write_tables(
         &mut self,
         own: &KeyspaceParts,
@@ -121,7 +121,7 @@ fn whole(table: &TableRef) -> LostRange {
     LostRange { first_key: table.lo.to_vec(), last_key: table.hi.key().to_vec() }
 }
 
-/// What of a gap lies where the table is shown.
+/// Returns the part of a gap within the visible bounds of the table.
 fn shown_part(gap: &Gap, table: &TableRef, comparator: &dyn Comparator) -> Option<LostRange> {
     let whole = whole(table);
     let is_before = |a: &[u8], b: &[u8]| comparator.compare(a, b).is_lt();

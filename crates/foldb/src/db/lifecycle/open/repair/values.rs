@@ -1,16 +1,15 @@
-//! Separated values of keys whose tables are gone, found again by what their segments say of
-//! themselves.
+//! Recovers separated values of keys whose tables are lost, from the keys in their segments.
 //!
 //! ```text
 //! lost: L1.t [a, m), which referred to segment 7        7: a.PUT.5  b.PUT.9  n.PUT.6
 //! left: L2   b.PUT.12                                   found: a.PUT.5
 //! ```
 //!
-//! Where no manifest is left to tell of lost tables ([`Sought::All`]), all that segments hold is
-//! looked at: as far as tables are left that show it, or something newer, it is hidden.
+//! Without a manifest, the lost tables are unknown ([`Sought::All`]). Then all segments are
+//! searched, and values that existing tables refer to or have replaced are left out.
 //!
-//! `n` lay outside, and `b` is hidden by something newer. Whether `a` was deleted since, by a
-//! record of the lost table, is not known: it shows (H26).
+//! `n` lies outside of the lost range, and a newer value hides `b`. The lost table may have deleted
+//! `a`; that is unknown, so `a` shows (H26).
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -28,22 +27,22 @@ use crate::version::{FileFacts, OpenTables, TableRef, Version};
 
 use std::sync::Arc;
 
-/// A value and whose it is.
+/// A value with its key.
 pub(crate) struct Found {
     key: Vec<u8>,
     seqno: SeqNo,
     address: Address,
 }
 
-/// Where to look for values, and of which keys.
+/// The segments and keys to search.
 pub(crate) enum Sought<'a> {
-    /// Of these parts of tables, in the segments that the tables referred to.
+    /// The keys of these parts of tables, in the segments that the tables referred to.
     Of(&'a [LostPart]),
-    /// Of all keys: which tables there were is not known.
+    /// All keys, because the lost tables are unknown.
     All(&'a [Placement]),
 }
 
-/// The part of a table that is lost.
+/// The lost part of a table.
 pub(crate) struct LostPart {
     pub(crate) table: TableRef,
     pub(crate) ranges: Vec<LostRange>,
@@ -84,8 +83,8 @@ impl Sought<'_> {
 }
 
 impl Repair<'_> {
-    /// The newest separated value of each key that is sought, where nothing that is left
-    /// is newer; in the order of the keys.
+    /// Returns the newest separated value of each sought key, in key order. Values older than an
+    /// existing record are left out.
     pub(crate) fn find_values(
         &mut self,
         own: &KeyspaceParts,
@@ -112,7 +111,8 @@ impl Repair<'_> {
                 visited => visited?,
             }
         }
-        // The newest of each key first. Two of one number are one write, separated again later.
+        // The newest of each key comes first. Two of one number are one write that was separated
+        // twice.
         found.sort_by(|a, b| {
             let by_age = (b.seqno, b.address.segment).cmp(&(a.seqno, a.address.segment));
             comparator.compare(&a.key, &b.key).then(by_age)
@@ -124,13 +124,13 @@ impl Repair<'_> {
                 newest.push(value);
             }
         }
-        // Readers see what is not above the last number of all.
+        // Readers see only records up to the last number of the database.
         let last = newest.iter().map(|value| value.seqno).max().unwrap_or(0);
         self.stored.last_seqno = self.stored.last_seqno.max(last);
         Ok(newest)
     }
 
-    /// Writes what was found into tables, which are durable but for their names.
+    /// Writes the recovered values to tables and syncs them. Their names are not durable yet.
     pub(crate) fn write_found(
         &mut self,
         own: &KeyspaceParts,
@@ -154,8 +154,8 @@ impl Repair<'_> {
     }
 }
 
-/// Whether something that is left is newer. Records of the bottom have lost their sequence numbers;
-/// such a one is older than what was separated after its table was begun.
+/// Returns whether an existing record is newer. Records of the last level have no sequence numbers.
+/// Such a record is older than a value that was separated after its table was begun.
 fn is_hidden(
     value: &Found,
     own: &KeyspaceParts,

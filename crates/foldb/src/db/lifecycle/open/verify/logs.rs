@@ -1,4 +1,4 @@
-//! Logs: every frame and operation, then all of them as an open would replay them.
+//! Verification of logs: every frame and operation, then all logs as an open would replay them.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::operation::Operation;
 use crate::wal::{LogReader, LogRecord};
 
 impl Verification<'_> {
-    /// Checks the logs that are needed; without a manifest all of them.
+    /// Checks the needed logs; without a manifest, all logs.
     pub(crate) fn logs(&mut self, told: Option<&Told>) {
         let first = told.map_or(0, |told| told.stored.log);
         let before = self.report.faults.len();
@@ -87,8 +87,8 @@ impl Verification<'_> {
         Ok(())
     }
 
-    /// What an open would find: whether each log follows the one before, and nothing synced is
-    /// missing.
+    /// Replays the logs as an open would: each must follow the one before, and no synced write may
+    /// be missing.
     fn replay(&self, told: &Told) -> Result<()> {
         let stored = &told.stored;
         check_log(stored.log, &self.present, &self.names)?;

@@ -1,12 +1,12 @@
-//! Verification of a database that is closed: every checksum of every file, and what files say of
-//! each other. It needs no database that opens, changes nothing, and goes on behind what it finds:
+//! Verification of a closed database: every checksum of every file, and the agreement of the files.
+//! The database need not open. Verification changes nothing and goes on after a fault:
 //!
 //! - the manifest that `CURRENT` names, and the trees that its edits come to ([`tables`]);
 //! - each table against itself, the manifest, its segments and the operators of its operands;
 //! - each value segment, record by record ([`segments`]);
 //! - each log that is needed, then all of them as an open would replay them ([`logs`]).
 //!
-//! Without a manifest that can be read each file is checked for itself alone.
+//! Without a readable manifest each file is checked on its own.
 
 mod logs;
 mod report;
@@ -44,7 +44,7 @@ pub(crate) fn verify(
     options.validate()?;
     let names = FileNames::new(path);
     let present = check_is_database(&*options.env.fs, path)?;
-    // Where nothing may be written there is no lock to be had, and no writer.
+    // A directory without write permission may have no lock file, and then has no writer.
     let _locked = match present.contains(&FileKind::Lock) {
         true => match lock(&*options.env.fs, &names) {
             Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
@@ -73,24 +73,24 @@ pub(crate) fn verify(
 struct Verification<'a> {
     options: Options,
     names: FileNames,
-    /// Takes no writes.
+    /// Rejects writes.
     fs: Arc<dyn FileSystem>,
     runtime: Runtime,
     present: Vec<FileKind>,
-    /// What a clean close said of manifest and logs.
+    /// The record of a clean close, if there is one.
     closed: Option<CloseRecord>,
     report: VerifyReport,
     done: VerifyProgress,
     progress: &'a mut dyn FnMut(VerifyProgress),
 }
 
-/// Bytes and records of a file that is as it should be.
+/// Bytes and records of a sound file.
 struct Checked {
     bytes: u64,
     records: u64,
 }
 
-/// What the manifest says.
+/// The contents of the manifest.
 struct Told {
     stored: Stored,
     parts: Vec<KeyspaceParts>,
@@ -116,7 +116,7 @@ impl Verification<'_> {
         self.leftovers(told.as_ref());
     }
 
-    /// Reads the record of a clean close, if there was one.
+    /// Reads the record of a clean close, if there is one.
     fn record_of_the_close(&mut self) {
         let path = self.names.closed();
         match CloseRecord::read(&*self.fs, &self.names) {
@@ -130,13 +130,13 @@ impl Verification<'_> {
         }
     }
 
-    /// Reads the manifest in force and makes the trees of it.
+    /// Reads the manifest in force and builds its trees.
     fn manifest(&mut self) -> Option<Told> {
         let mut recovered = manifest(&*self.fs, &self.names, self.closed.as_ref());
         if let Err(error) = &recovered
             && self.closed.is_some()
         {
-            // What there is of it leads to the other files all the same.
+            // The readable part of the manifest still leads to the other files.
             self.fault(error.clone());
             recovered = manifest(&*self.fs, &self.names, None);
         }
@@ -182,7 +182,7 @@ impl Verification<'_> {
         )
     }
 
-    /// Notes what became of a file.
+    /// Notes the result of a file.
     fn finished(&mut self, file: PathBuf, len: u64, checked: Result<Checked>) {
         match checked {
             Ok(Checked { bytes, records }) => {
@@ -234,7 +234,7 @@ impl Verification<'_> {
     }
 }
 
-/// Whether a database needs a file of its own.
+/// Returns whether a database needs one of its files.
 fn needs(told: &Told, kind: FileKind) -> bool {
     let mut versions = told.parts.iter().map(|own| &own.version);
     match kind {

@@ -1,4 +1,4 @@
-//! Value segments, section by section.
+//! Verification of value segments, section by section.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,7 +41,7 @@ impl Verification<'_> {
         }
     }
 
-    /// Checks all files for themselves.
+    /// Checks all files on their own.
     pub(crate) fn files_alone(&mut self) {
         self.tables_alone();
         let cache = BlockCache::sharing(&Arc::new(BlockStore::new(1 << 20)));
@@ -91,7 +91,7 @@ impl Verification<'_> {
                 (segments, header.keyspace, found)
             }
             Err(error) => {
-                // Or is it a log that became one?
+                // The file may be a log that was adopted as a segment.
                 let segments = segments(0);
                 match segments.adopted_log(&file, len)? {
                     Some((keyspace, log)) => (segments, keyspace, vec![log]),

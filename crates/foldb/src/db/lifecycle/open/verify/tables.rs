@@ -1,5 +1,5 @@
-//! Tables: each against itself, what the manifest says of it, its segments and its operands'
-//! operators.
+//! Verification of tables: each against itself, the manifest, its segments and the operators of its
+//! operands.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -92,7 +92,7 @@ impl Verification<'_> {
         Ok(Checked { bytes: checked.bytes, records: checked.entries })
     }
 
-    /// Checks all tables that are there, each for itself.
+    /// Checks all existing tables, each on its own.
     pub(crate) fn tables_alone(&mut self) {
         let cache = Arc::new(BlockCache::sharing(&Arc::new(BlockStore::new(1 << 20))));
         for kind in self.present.clone() {
@@ -105,7 +105,7 @@ impl Verification<'_> {
         }
     }
 
-    /// Opens a table by the comparator that it names, of those that were given.
+    /// Opens a table with the comparator that it names, if the caller registered it.
     fn open_alone(
         &self,
         path: &Path,
@@ -126,7 +126,7 @@ impl Verification<'_> {
     }
 }
 
-/// Tables of a run must be in order, inside their files, and not overlap.
+/// Checks that the tables of a run are in order, inside their files, and do not overlap.
 fn check_run(run: &Run, comparator: &dyn Comparator) -> Result<()> {
     let is_inside = |table: &TableRef| {
         let (lo, hi) = (&table.lo, &table.hi);
@@ -139,7 +139,7 @@ fn check_run(run: &Run, comparator: &dyn Comparator) -> Result<()> {
     };
     if let Some(table) = run.tables.iter().find(|table| !is_inside(table)) {
         let number = table.file.number;
-        let message = format!("run {}: table {number} is shown beyond its bounds", run.id);
+        let message = format!("run {}: table {number} is visible beyond its bounds", run.id);
         return Err(Error::corruption(message));
     }
     let overlap = |pair: &&[TableRef]| pair[0].hi.admits(comparator, &pair[1].lo);
@@ -152,10 +152,10 @@ fn check_run(run: &Run, comparator: &dyn Comparator) -> Result<()> {
     }
 }
 
-/// Checks operands by their operators.
+/// Checks operands with their operators.
 pub(crate) struct Operands<'a> {
     pub(crate) registry: &'a Registry,
-    /// Those of operators that nothing implements.
+    /// Operands whose operators are not registered.
     pub(crate) unchecked: u64,
 }
 
@@ -168,7 +168,7 @@ impl Operands<'_> {
         let id = header.operator;
         if resolver.definition(id).is_none() {
             return Err(Error::corruption(format!(
-                "key \"{}\": operator {id} is defined nowhere",
+                "key \"{}\": operator {id} has no definition",
                 key.escape_ascii()
             )));
         }
@@ -178,7 +178,7 @@ impl Operands<'_> {
         };
         operator.check_operand(operand).map_err(|expected| {
             Error::corruption(format!(
-                "key \"{}\": {} does not take its operand: it expects {expected}",
+                "key \"{}\": {} rejects its operand: it expects {expected}",
                 key.escape_ascii(),
                 resolver.name(id)
             ))
