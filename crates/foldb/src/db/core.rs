@@ -1,17 +1,18 @@
-//! The database's state, shared by its keyspaces, handles, iterators and workers.
+//! The state of a database, which its keyspaces, handles, iterators and workers share.
 //!
-//! Locks, in the order in which they may be taken:
+//! Locks, in the order in which a thread may take them:
 //!
-//! 1. `writer`: held while a write is logged, applied and published; never while waiting for
-//!    room, nor for a disk except to append to the log, to begin the next one and to change the
-//!    list of keyspaces or operators.
+//! 1. `writer`: held while a write is logged, applied and published. It is never held during a
+//!    stall. Under it a thread uses the disk only to append to the log, to begin the next log, and
+//!    to change the list of keyspaces or operators.
 //! 2. `background.flushing`: held while sealed memtables are flushed.
-//! 3. `tree`: held while the manifest is written and the next version made.
-//! 4. the views' own locks, the list of keyspaces, that of sealed memtables, and the background's
-//!    state: held for a pointer's worth of work.
+//! 3. `tree`: held while the manifest is written and the next version is made.
+//! 4. the locks of the views, the list of keyspaces, the sealed memtables and the background state:
+//!    held for a few instructions.
 //!
-//! Before all of these `background.alone` and `background.collecting` are taken, by who compacts on
-//! a thread of his own and by who merges segments. Readers take none of them.
+//! Before all of these come `background.alone`, for a caller that compacts on its own thread, and
+//! `background.collecting`, for garbage collection of value segments. Readers take none of these
+//! locks.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -44,58 +45,58 @@ use crate::settings::{Compression, Settings};
 use crate::table::{BlockCache, TableBuilderOptions};
 use crate::wal::LogSync;
 
-/// Everything a database is made of.
+/// The state of one database.
 pub(crate) struct Core {
-    /// What the caller gave: its handles, and what it said.
+    /// The options of the caller, with its components.
     pub(crate) options: Options,
-    /// What the engine works by.
+    /// The settings that the engine works with.
     pub(crate) settings: Settings,
     pub(crate) names: FileNames,
-    /// Identity of the database, in all its files.
+    /// The identity of the database, which all its files carry.
     pub(crate) database: u64,
     pub(crate) registry: Arc<Registry>,
 
-    /// The keyspace that needs no name.
+    /// The default keyspace.
     pub(crate) default: Arc<KeyspaceState>,
-    /// All that exist, the default one included, by name.
+    /// All existing keyspaces by name, the default one included.
     pub(crate) keyspaces: RwLock<BTreeMap<Arc<str>, Arc<KeyspaceState>>>,
 
     pub(crate) writer: WriterLock<WriterState>,
-    /// Last sequence number that reads may see, and how far readers hold on to it.
+    /// The last sequence number that reads may see, and the numbers that readers have pinned.
     pub(crate) pins: Pins,
     pub(crate) sealed: SealedGroups,
     pub(crate) snapshots: SnapshotList,
     pub(crate) tree: Mutex<Tree>,
     pub(crate) next_file: AtomicU64,
-    /// The logs on disk, and of those begun since the open what syncs them.
+    /// The logs on disk. Those begun since the open come with the half that syncs them.
     pub(crate) logs: Mutex<Vec<(u64, Option<Arc<LogSync>>)>>,
 
     pub(crate) cache: Arc<BlockCache>,
-    /// What it shares with other databases.
+    /// The runtime, which other databases may share.
     pub(crate) runtime: Runtime,
-    /// Its number there.
+    /// The number of this database in the runtime.
     pub(crate) member: u64,
-    /// Of a read-only open: its tables and segment files, which stay open.
+    /// The tables and segment files of a read-only open, which stay open.
     pub(crate) _held: Option<HeldFiles>,
     pub(crate) segment_files: Arc<SegmentFiles>,
     pub(crate) background: Background,
     pub(crate) totals: Arc<Totals>,
     pub(crate) events: Events,
     pub(crate) read_folds: ReadFolds,
-    /// How often somebody waited for a log to be durable.
+    /// How often a thread waited for a log to be durable.
     pub(crate) syncs: AtomicU64,
 
-    /// Whether it was opened by [`crate::Db::open_read_only`]: nothing is written then, and
-    /// `env.fs` could not.
+    /// Whether [`crate::Db::open_read_only`] opened it. Then nothing is written, and `env.fs`
+    /// rejects writes.
     pub(crate) read_only: bool,
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,
     pub(crate) closed: AtomicBool,
-    /// What the close came to, once it is done; held while it is under way.
+    /// The outcome of the close, once it is done. Held while the close runs.
     pub(crate) close_outcome: Mutex<Option<Result<()>>>,
-    /// What the open found behind the ends of manifest and logs, and left out.
+    /// The bytes behind the ends of manifest and logs that the open dropped.
     pub(crate) dropped: Vec<DroppedTail>,
-    /// The directory's; let go at the end of the close, with the tree locked.
+    /// The directory's lock. The close releases it at its end, with the tree locked.
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
 }
 
@@ -130,17 +131,16 @@ impl Core {
     pub(crate) fn check_sound(&self) -> Result<()> {
         match self.poison.get() {
             None => Ok(()),
-            // Of a panic: it says all there is to say.
+            // A panic's error already says what to do.
             Some(cause) if cause.kind() == ErrorKind::Poisoned => Err(cause.clone()),
             Some(cause) => Err(Error::new(
                 ErrorKind::Poisoned,
-                format!("what is durable is unknown since a sync failed ({cause}); reopen"),
+                format!("a sync failed ({cause}), so durability is unknown; reopen the database"),
             )),
         }
     }
 
-    /// Refuses writes from now on: something that had to be durable may not be, or what is in
-    /// memory may not be what it should.
+    /// Makes all later writes fail: data that had to be durable may not be, or memory may be wrong.
     pub(crate) fn poison(&self, cause: &Error) {
         let _already_poisoned = self.poison.set(cause.clone());
     }
@@ -159,13 +159,13 @@ impl Core {
         self.next_file.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// All keyspaces that exist, by name.
+    /// Returns all existing keyspaces, by name.
     pub(crate) fn all_keyspaces(&self) -> Vec<Arc<KeyspaceState>> {
         let keyspaces = self.keyspaces.read().unwrap_or_else(PoisonError::into_inner);
         keyspaces.values().cloned().collect()
     }
 
-    /// How tables of a level of a keyspace are built.
+    /// Returns how to build tables for a level of a keyspace.
     pub(crate) fn table_options(
         &self,
         keyspace: &KeyspaceState,
@@ -186,12 +186,12 @@ impl Core {
         }
     }
 
-    /// What one step of background work may take in memory.
+    /// Returns the memory that one step of background work may take.
     pub(crate) fn work_memory(&self) -> WorkMemory {
         self.runtime.work_memory()
     }
 
-    /// Last sequence number applied and published.
+    /// Returns the last sequence number that was applied and published.
     pub(crate) fn published(&self) -> SeqNo {
         self.pins.published()
     }

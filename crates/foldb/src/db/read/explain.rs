@@ -248,7 +248,7 @@ impl Core {
     }
 }
 
-/// A range delete of a place stands between the records of that place as its sequence number says.
+/// Inserts a range delete between the records of its place, by its sequence number.
 fn insert_cover(found: &mut Vec<Found>, from: usize, place: Place, cover: SeqNo) {
     if cover == 0 {
         return;
@@ -267,7 +267,7 @@ fn kind_of(kind: Kind) -> RecordKind {
     }
 }
 
-/// The first of these records, with regard to those below it.
+/// Explains the first of these records, given those below it.
 fn explain_record(
     records: &[Found],
     snapshots: &[SeqNo],

@@ -1,7 +1,7 @@
-//! The state of background work: what is to be done, and which callers wait for it.
+//! The state of background work: pending work, and the callers that wait for it.
 //!
-//! A waiter sees only the errors of its own kind of work: a compaction that fails does not fail a
-//! write or a flush that can go on.
+//! A waiter sees only the errors of the work it waits for: a failed compaction never fails a write
+//! or a flush.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use crate::runtime::Work;
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     state: Mutex<State>,
-    /// Signalled when a step was done, or failed.
+    /// Signalled after each step, also a failed one.
     pub(crate) progress: Condvar,
     /// Bytes of the logs of sealed memtables.
     sealed_log_bytes: AtomicU64,
@@ -27,54 +27,54 @@ pub(crate) struct Background {
     pub(crate) flushes: FlushSpeed,
     /// Jobs between two of their slices.
     paused_jobs: Mutex<Vec<Claim>>,
-    /// Whether somebody needs the memory of this database's memtables.
+    /// Whether the memory ledger asked this database to seal its memtables.
     pub(crate) seal_requested: AtomicBool,
-    /// Whether sealed memtables are to be flushed even if they are few.
+    /// Whether to flush sealed memtables even if they are few.
     pub(crate) is_flush_due: AtomicBool,
-    /// Whether a memtable is worth a worker's sorting.
+    /// Whether a worker should sort a memtable.
     pub(crate) order_wanted: AtomicBool,
-    /// How long ago an iterator was made.
+    /// How many seals ago the last iterator was made.
     pub(crate) scans: RecentScans,
-    /// Whether nothing was left to do, not even what waits until nobody writes, and nothing
+    /// Whether there was nothing left to do, not even work for an idle database, and nothing has
     /// happened since.
     pub(crate) at_rest: AtomicBool,
-    /// Set when a file was let go of.
+    /// Set when a reader drops a file that waits for its removal.
     pub(crate) poke: Arc<AtomicBool>,
-    /// Held by who flushes: the same memtables flushed twice would be merged twice.
+    /// Held during a flush. Two flushes of one memtable would apply its operands twice.
     pub(crate) flushing: Mutex<()>,
-    /// Held by who collects the garbage of value segments.
+    /// Held during garbage collection of value segments.
     pub(crate) collecting: Mutex<()>,
-    /// Callers that want to collect the garbage of value segments: a merge in the background does
-    /// not rest meanwhile.
+    /// Callers that want to collect garbage. A collection in the background does not rest
+    /// meanwhile.
     pub(crate) gc_callers: AtomicUsize,
-    /// Held by who runs a job of its own, which shares the tree with no other.
+    /// Held by a caller that runs its own jobs, during which no other job runs.
     pub(crate) alone: Mutex<()>,
 }
 
-/// What the lock of background work guards.
+/// The state that the lock guards.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) shutdown: bool,
-    /// Why the last flush failed; cleared by one that does not.
+    /// Why the last flush failed; a flush that succeeds clears it.
     pub(crate) flush_error: Option<Error>,
-    /// Why the last slice failed; cleared by one that does not.
+    /// Why the last slice failed; a slice that succeeds clears it.
     pub(crate) compaction_error: Option<Error>,
-    /// Callers that wait for a flush: while there are any, sealed memtables are flushed even if
+    /// Callers that wait for a flush. While there are any, sealed memtables are flushed even if
     /// they are few.
     pub(crate) flush_waiters: usize,
-    /// Callers that wait for rest: while there are any, what is done when nobody writes is done at
-    /// once.
+    /// Callers that wait until the database is idle. While there are any, work for an idle database
+    /// runs at once.
     pub(crate) rest_waiters: usize,
-    /// Callers of `compact`: no job is begun while there are any.
+    /// Callers of `compact`. While there are any, no job of the policy begins.
     pub(crate) manual: usize,
-    /// Slices that threads are at: a close waits for them, for they number files.
+    /// Slices that threads run. A close waits for them, because they take file numbers.
     pub(crate) slices: usize,
-    /// Steps done so far, so that nobody sleeps through one.
+    /// Steps done so far, so that no waiter sleeps through one.
     pub(crate) steps: u64,
 }
 
 impl State {
-    /// The error of work that callers wait for.
+    /// Returns the last error of a kind of work that callers wait for.
     pub(crate) fn error(&mut self, work: Work) -> Option<&mut Option<Error>> {
         match work {
             Work::Flush => Some(&mut self.flush_error),
@@ -84,14 +84,14 @@ impl State {
     }
 }
 
-/// What somebody waits for.
+/// The work that a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaited {
     /// Nothing any more.
     Nothing,
-    /// This work: when it fails there is no use in waiting.
+    /// This kind of work. If it fails, the wait ends.
     Work(Work),
-    /// That jobs end, be it because they fail.
+    /// The end of all jobs, failed ones included.
     EndOfJobs,
     /// Garbage collections of value segments.
     Gc,
@@ -111,38 +111,38 @@ impl Background {
         self.sealed_log_bytes.load(Ordering::Relaxed)
     }
 
-    /// Memtables were sealed, and `log_bytes` of log with them.
+    /// Notes that memtables were sealed, with `log_bytes` of log.
     pub(crate) fn memtables_sealed(&self, log_bytes: u64) {
         self.sealed_log_bytes.fetch_add(log_bytes, Ordering::Relaxed);
     }
 
-    /// Memtables were flushed, and `log_bytes` of log are not needed any more.
+    /// Notes that memtables were flushed, so that `log_bytes` of log are no longer needed.
     pub(crate) fn memtables_flushed(&self, log_bytes: u64) {
         self.sealed_log_bytes.fetch_sub(log_bytes, Ordering::Relaxed);
     }
 
-    /// Somebody needs the memory of this database's memtables.
+    /// Asks the database to seal its memtables.
     pub(crate) fn request_seal(&self) {
         self.seal_requested.store(true, Ordering::Release);
     }
 
-    /// Nothing is begun any more, and nobody waits any more.
+    /// Prevents further work, and wakes all waiters.
     pub(crate) fn shut_down(&self) {
         self.lock().shutdown = true;
         self.progress.notify_all();
     }
 
-    /// Takes the jobs that nobody goes on with.
+    /// Takes the paused jobs.
     pub(crate) fn take_paused_jobs(&self) -> Vec<Claim> {
         std::mem::take(&mut *self.lock_paused_jobs())
     }
 
-    /// Wants what is sealed flushed, however little it is.
+    /// Asks for a flush of everything sealed, however little it is.
     pub(crate) fn flush_soon(&self) {
         self.is_flush_due.store(true, Ordering::Release);
     }
 
-    /// A step was done: who waits may go on.
+    /// Notes a step, and wakes the waiters.
     pub(crate) fn stepped(&self, work: Work, outcome: &Result<bool>) {
         let mut state = self.lock();
         let Some(last) = state.error(work) else { return };
@@ -155,13 +155,13 @@ impl Background {
         self.progress.notify_all();
     }
 
-    /// Whether jobs of the policy's may begin now. Asked with the tree locked, so that who
-    /// announces a job of its own and then sees none running knows that none will be.
+    /// Returns whether jobs of the policy may begin now. The caller holds the tree lock. So a
+    /// caller that announces its own job, and then sees no job running, knows that none will begin.
     pub(crate) fn may_begin_jobs(&self) -> bool {
         self.lock().manual == 0
     }
 
-    /// Whether somebody waits for what is done when nobody writes.
+    /// Returns whether a caller waits until the database is idle.
     pub(crate) fn is_rest_awaited(&self) -> bool {
         self.lock().rest_waiters > 0
     }
@@ -170,17 +170,17 @@ impl Background {
         self.at_rest.load(Ordering::Acquire)
     }
 
-    /// Whether the last flush failed: until it is tried again no worker flushes.
+    /// Returns whether the last flush failed. Workers flush again only at the next attempt.
     pub(crate) fn is_flush_failing(&self) -> bool {
         self.lock().flush_error.is_some()
     }
 
-    /// Whether the last slice of a compaction failed.
+    /// Returns whether the last slice of a compaction failed.
     pub(crate) fn is_compaction_failing(&self) -> bool {
         self.lock().compaction_error.is_some()
     }
 
-    /// Waits for a step of a worker. `false` when none was done in time.
+    /// Waits for a step of a worker. Returns `false` if none ended in time.
     pub(crate) fn wait_for_step(&self, at_most: Duration) -> bool {
         let state = self.lock();
         if state.shutdown {
@@ -190,14 +190,15 @@ impl Background {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Waits until no thread is at a slice of a compaction.
+    /// Waits until no thread runs a slice of a compaction.
     pub(crate) fn wait_for_slices(&self) {
         let are_any = |state: &mut State| state.slices > 0;
         let waited = self.progress.wait_while(self.lock(), are_any);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Calls `look` with the callers' jobs kept as they are; not while there are any.
+    /// Calls `look` while no caller can announce jobs. Returns `None` if there already are such
+    /// callers.
     #[cfg(debug_assertions)]
     pub(crate) fn without_callers<T>(&self, look: impl FnOnce() -> T) -> Option<T> {
         let state = self.lock();

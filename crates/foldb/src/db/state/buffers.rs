@@ -1,8 +1,8 @@
-//! The memtables being filled: one a keyspace that is written to, and one budget over all of them.
+//! The memtables being filled: one for each written keyspace, with one budget over all of them.
 //!
-//! All of them are sealed at one moment, between two writes, and what is sealed together is flushed
-//! by one edit (H5): a batch is in tables whole or not at all, also where it was not logged, and
-//! no keyspace keeps the log from being let go because nobody writes to it.
+//! All of them are sealed at one moment, between two writes. One edit then adds what was sealed
+//! together to the trees (H5). So a batch is in tables whole or not at all, even an unlogged one.
+//! And a keyspace without writes does not keep the log from being removed.
 //!
 //! ```text
 //! default:  ████████    ███           ┊  the budget is used up: all three are sealed, the log
@@ -10,9 +10,9 @@
 //! idle:                               ┊  nothing written: no memtable, nothing to seal
 //! ```
 //!
-//! A memtable is begun by the first write and reserves twice its capacity in addresses, of which it
-//! touches at first 32 KiB. A keyspace beside the default one begins with a sixteenth of the budget
-//! and doubles what it asks for while it fills more than half of it.
+//! The first write begins a memtable. It reserves addresses for twice its capacity, and touches 32
+//! KiB of them at first. Keyspaces other than the default one begin with a sixteenth of the budget.
+//! The next memtable of a keyspace is twice as large if the last one was more than half full.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,13 +32,13 @@ use crate::wal::SealedLog;
 
 const READY: &str = "the caller made room";
 
-/// Bytes that a write needs, keyspace by keyspace.
+/// The bytes that a write needs in each keyspace.
 pub(crate) type Needs = SmallVec<[(KeyspaceId, usize); 4]>;
 
-/// A write that is slowed.
+/// The slowdown of a write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slowed {
-    /// When it may be applied.
+    /// When the write may be applied.
     pub(crate) until: Duration,
     /// The longest time that all its pauses may take.
     pub(crate) most: Duration,
@@ -64,15 +64,15 @@ pub(crate) struct Buffers {
     default: Buffer,
     /// Of the other keyspaces, by id.
     others: Vec<Buffer>,
-    /// Those of them that have a memtable, in no order: many keyspaces may be idle.
+    /// Ids of the other keyspaces with a memtable, unordered. Many keyspaces may be idle.
     begun: Vec<KeyspaceId>,
-    /// What those of the other keyspaces take.
+    /// Bytes that the memtables of the other keyspaces take.
     elsewhere: usize,
-    /// What all may take together: the write buffer, or more for a batch that is larger.
+    /// Bytes that all may take together: the write buffer, or more for a larger batch.
     budget: usize,
     write_buffer: usize,
-    /// Whether the default keyspace's memtable begins small too: one of many databases may hold
-    /// little.
+    /// Whether the default keyspace's memtable begins small too, because one of many databases may
+    /// hold little.
     small_first: bool,
 }
 
@@ -89,14 +89,14 @@ impl Buffers {
         Buffers { default, others, begun, elsewhere, budget, write_buffer, small_first }
     }
 
-    /// Takes a keyspace in.
+    /// Adds a keyspace.
     pub(crate) fn add(&mut self, keyspace: Arc<KeyspaceState>) {
         let at = self.others.partition_point(|buffer| buffer.keyspace.id < keyspace.id);
         let capacity = first_capacity(self.write_buffer);
         self.others.insert(at, Buffer::new(keyspace, capacity));
     }
 
-    /// Lets a keyspace go, with what was written to it and not sealed.
+    /// Removes a keyspace with its unsealed writes.
     pub(crate) fn remove(&mut self, id: KeyspaceId) {
         if let Ok(at) = self.find(id) {
             let buffer = self.others.remove(at);
@@ -126,23 +126,23 @@ impl Buffers {
         self.find(id).ok().map(|at| &mut self.others[at])
     }
 
-    /// See [`KeyspaceState::separable_from`].
+    /// Returns [`KeyspaceState::separable_from`] of a keyspace.
     pub(crate) fn separable_from(&self, id: KeyspaceId) -> usize {
         self.get(id).map_or(usize::MAX, |buffer| buffer.keyspace.separable_from)
     }
 
-    /// Whether a keyspace can be written to.
+    /// Returns whether a keyspace can be written to.
     pub(crate) fn contains(&self, id: KeyspaceId) -> bool {
         self.get(id).is_some()
     }
 
     /// # Errors
-    /// `ComparatorFailed` after that of the keyspace did.
+    /// `ComparatorFailed` if the comparator of the keyspace has failed.
     pub(crate) fn check_comparator(&self, id: KeyspaceId) -> Result<()> {
         self.get(id).map_or(Ok(()), |buffer| buffer.keyspace.check_comparator())
     }
 
-    /// Whether a write to one keyspace can be applied as things stand, and now.
+    /// Returns whether a write to one keyspace can be applied at once.
     #[inline]
     pub(crate) fn is_ready(&self, id: KeyspaceId, bytes: usize) -> bool {
         let Some(Buffer { memtable: Some(memtable), pauses, .. }) = self.get(id) else {
@@ -153,8 +153,8 @@ impl Buffers {
             && !pauses.look_is_due(memtable.grown())
     }
 
-    /// Looks at the pace of the keyspaces that a write goes to, where that is due. When it may be
-    /// applied, if that is later than now.
+    /// Looks at the pace of the keyspaces that a write goes to, if a look is due. Returns when the
+    /// write may be applied, if that is later than now.
     pub(crate) fn pause(
         &mut self,
         needs: &Needs,
@@ -180,13 +180,13 @@ impl Buffers {
         longest
     }
 
-    /// Whether the memtables of these keyspaces have many keys that are not in order.
+    /// Returns whether the memtables of these keyspaces have many unsorted keys.
     pub(crate) fn want_order(&self, needs: &Needs) -> bool {
         let memtable = |&(id, _): &(KeyspaceId, usize)| self.get(id)?.memtable.as_ref();
         needs.iter().filter_map(memtable).any(|writer| writer.memtable.wants_order())
     }
 
-    /// Whether a write can be applied once memtables are begun where there are none.
+    /// Returns whether a write fits once missing memtables are begun.
     pub(crate) fn admits(&self, needs: &Needs) -> bool {
         let has_space = |&(id, bytes): &(KeyspaceId, usize)| {
             let memtable = self.get(id).and_then(|buffer| buffer.memtable.as_ref());
@@ -195,32 +195,32 @@ impl Buffers {
         self.used() + total(needs) <= self.budget && needs.iter().all(has_space)
     }
 
-    /// Bytes that all memtables take, their indexes as far as they grew included.
+    /// Returns the bytes that all memtables take, with their indexes as far as they grew.
     #[inline]
     pub(crate) fn used(&self) -> usize {
         self.default.memtable.as_ref().map_or(0, MemtableWriter::grown) + self.elsewhere
     }
 
-    /// What is taken of the budget, 0 to 1.
+    /// Returns the used share of the budget, 0 to 1.
     pub(crate) fn used_share(&self) -> f64 {
         self.used() as f64 / self.budget.max(1) as f64
     }
 
-    /// Lets memtables take `most` bytes together, less than the write buffer or all of it; but what
-    /// a large batch was promised stays.
+    /// Limits all memtables to `most` bytes together, at most the write buffer. A larger budget for
+    /// a large batch stays.
     pub(crate) fn limit(&mut self, most: usize) {
         if self.budget <= self.write_buffer {
             self.budget = most;
         }
     }
 
-    /// Whether nothing was written since the last seal.
+    /// Returns whether nothing was written since the last seal.
     pub(crate) fn is_empty(&self) -> bool {
         self.used() == 0
     }
 
-    /// Begins the memtables that a write needs and that are not there, or are empty and too small,
-    /// and shows them to `track`.
+    /// Begins the memtables that a write needs if they are missing, or empty and too small. Passes
+    /// them to `track`.
     pub(crate) fn begin(
         &mut self,
         needs: &Needs,
@@ -250,7 +250,7 @@ impl Buffers {
     /// Applies one write.
     ///
     /// # Panics
-    /// When its memtable was not made ready.
+    /// If its memtable is not ready.
     #[inline]
     pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, folding: Folding<'_>) {
         if operation.keyspace == DEFAULT_KEYSPACE {
@@ -268,14 +268,14 @@ impl Buffers {
         self.elsewhere += memtable.grown() - before;
     }
 
-    /// Keeps room in a memtable for what a batch writes to it.
+    /// Reserves space in a memtable for the writes of a batch.
     pub(crate) fn reserve(&mut self, id: KeyspaceId, bytes: usize) {
         if let Some(Buffer { memtable: Some(memtable), .. }) = self.get_mut(id) {
             memtable.reserve(bytes);
         }
     }
 
-    /// Seals all memtables that hold something, at `through`, the last sequence number applied.
+    /// Seals all memtables that are not empty, at `through`, the last sequence number applied.
     pub(crate) fn seal(&mut self, through: SeqNo) -> Vec<(Arc<KeyspaceState>, Arc<Memtable>)> {
         let mut sealed = Vec::new();
         let (most, small_first) = (self.write_buffer, self.small_first);
@@ -303,7 +303,7 @@ impl Buffers {
         sealed
     }
 
-    /// The keyspaces that have a memtable: their level 0 is what the next flush adds to.
+    /// Returns the keyspaces that have a memtable. The next flush adds to their level 0.
     pub(crate) fn written(&self) -> Vec<Arc<KeyspaceState>> {
         let begun = self.begun.iter().filter_map(|id| self.get(*id));
         let buffers = std::iter::once(&self.default).chain(begun);
@@ -316,12 +316,12 @@ fn total(needs: &Needs) -> usize {
     needs.iter().map(|(_, bytes)| bytes).sum()
 }
 
-/// What the first memtable of a keyspace beside the default one is made for.
+/// Returns the capacity of the first memtable of a keyspace other than the default one.
 pub(crate) fn first_capacity(write_buffer: usize) -> usize {
     (write_buffer / 16).max(SMALLEST.min(write_buffer))
 }
 
-/// What the memtable after one of `capacity` is made for, of which `grown` bytes were taken.
+/// Returns the capacity of the memtable after one of `capacity`, of which `grown` bytes were used.
 pub(crate) fn next_capacity(capacity: usize, grown: usize, write_buffer: usize) -> usize {
     if grown > capacity / 2 {
         (2 * capacity).min(write_buffer)
@@ -332,28 +332,28 @@ pub(crate) fn next_capacity(capacity: usize, grown: usize, write_buffer: usize) 
     }
 }
 
-/// Smaller memtables would be all index.
+/// Smaller memtables would be mostly index.
 const SMALLEST: usize = 64 << 10;
 
 /// Memtables that were sealed at one moment.
 #[derive(Debug)]
 pub(crate) struct SealedGroup {
-    /// Last sequence number applied before.
+    /// Last sequence number applied before the seal.
     pub(crate) through: SeqNo,
-    /// Bytes that its memtables took of the write buffer.
+    /// Bytes that its memtables used of the write buffer.
     pub(crate) bytes: usize,
     /// Bytes of log that only this group still needs.
     pub(crate) log_bytes: u64,
-    /// The first log that holds writes behind this group.
+    /// The first log with later writes.
     pub(crate) next_log: u64,
     /// Whether some of its writes are in no log.
     pub(crate) unlogged: bool,
-    /// The log that holds the others, if there are any.
+    /// The log that holds its logged writes, if there are any.
     pub(crate) log: Option<SealedLog>,
     pub(crate) memtables: Vec<(Arc<KeyspaceState>, Arc<Memtable>)>,
 }
 
-/// The groups that are not flushed yet, oldest first.
+/// The unflushed groups, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct SealedGroups(Mutex<VecDeque<Arc<SealedGroup>>>);
 
@@ -370,32 +370,32 @@ impl SealedGroups {
         self.lock().len()
     }
 
-    /// Bytes that they took of the write buffer, each `most` at most.
+    /// Returns the bytes that they use of the write buffer, each counted up to `most`.
     pub(crate) fn bytes(&self, most: usize) -> usize {
         self.lock().iter().map(|group| group.bytes.min(most)).sum()
     }
 
-    /// The oldest ones.
+    /// Returns the oldest groups.
     pub(crate) fn oldest(&self, at_most: usize) -> Vec<Arc<SealedGroup>> {
         self.lock().iter().take(at_most).cloned().collect()
     }
 
-    /// Whether some of the writes are in no log.
+    /// Returns whether some of the writes are in no log.
     pub(crate) fn any_unlogged(&self) -> bool {
         self.lock().iter().any(|group| group.unlogged)
     }
 
-    /// Where the newest one was sealed.
+    /// Returns the sequence number at which the newest group was sealed.
     pub(crate) fn newest_through(&self) -> Option<SeqNo> {
         self.lock().back().map(|group| group.through)
     }
 
-    /// Whether all that was sealed at `through` and before is flushed.
+    /// Returns whether everything sealed at `through` and before is flushed.
     pub(crate) fn are_flushed(&self, through: SeqNo) -> bool {
         self.lock().front().is_none_or(|group| group.through > through)
     }
 
-    /// Forgets the oldest ones: they were flushed.
+    /// Removes the oldest groups after their flush.
     pub(crate) fn flushed(&self, count: usize) {
         for group in self.lock().drain(..count) {
             group.memtables.iter().for_each(|(_, memtable)| memtable.release());

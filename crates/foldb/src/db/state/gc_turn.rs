@@ -1,5 +1,5 @@
-//! When a keyspace's value segments are looked at for a collection again: once something changed
-//! since there was last nothing to do, and not while what failed before is left in peace.
+//! When to look at a keyspace's value segments again: once something changed since there was
+//! nothing to collect, and not too soon after a failure.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,28 +7,28 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-/// How long a collection that failed is left alone, at first and at most.
+/// How long a failed collection is left alone, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(64);
 
-/// A count of installs tells of each of them: a flag that a collection sets when it is done would
-/// hide a flush that was installed meanwhile.
+/// Counts installs, so that none is missed. A flag that a collection sets at its end would hide a
+/// flush that was installed meanwhile.
 #[derive(Debug)]
 pub(crate) struct GcTurn {
     /// Installs so far.
     changes: AtomicU64,
-    /// After how many of them there was last nothing to do.
+    /// The number of installs after which there was last nothing to do.
     settled_at: AtomicU64,
     failing: Mutex<Failing>,
 }
 
 #[derive(Debug, Default)]
 struct Failing {
-    /// Collections in a row that failed.
+    /// Failed collections in a row.
     times: u32,
-    /// Why the last one did.
+    /// Why the last one failed.
     error: Option<Error>,
-    /// By the environment's clock.
+    /// No attempt before this moment of the environment's clock.
     not_before: Duration,
 }
 
@@ -44,17 +44,17 @@ impl GcTurn {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something was installed.
+    /// Notes an install.
     pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// To be asked for before a look.
+    /// Returns the number of installs. The caller reads it before it looks for work.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// There was nothing to do after so many changes.
+    /// Notes that there was nothing to do after this number of installs.
     pub(crate) fn settle_at(&self, changes: u64) {
         self.settled_at.store(changes, Ordering::Release);
     }
@@ -75,12 +75,12 @@ impl GcTurn {
         *self.failing() = Failing::default();
     }
 
-    /// Why the last collection failed, if it did.
+    /// Returns why the last collection failed, if it did.
     pub(crate) fn error(&self) -> Option<Error> {
         self.failing().error.clone()
     }
 
-    /// Whether what failed before was left alone for long enough.
+    /// Returns whether the pause after the last failure is over.
     pub(crate) fn may_try(&self, now: Duration) -> bool {
         self.failing().not_before <= now
     }
@@ -93,16 +93,16 @@ mod tests {
     #[test]
     fn an_install_during_a_collection_that_helped_nothing_is_not_slept_through() {
         let turn = GcTurn::default();
-        assert!(!turn.is_settled(), "nobody looked yet");
+        assert!(!turn.is_settled(), "no collection has looked yet");
         let seen = turn.changes();
         turn.changed();
         turn.settle_at(seen + 1);
-        assert!(turn.is_settled(), "that was the collection's own");
+        assert!(turn.is_settled(), "the only install was the collection's own");
         let seen = turn.changes();
         turn.changed();
         turn.changed();
         turn.settle_at(seen + 1);
-        assert!(!turn.is_settled(), "a flush's was among them");
+        assert!(!turn.is_settled(), "one install was a flush's");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What one keyspace is made of: its order, its settings, and what readers look at.
+//! The state of one keyspace: its order, its settings, and the view that readers load.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,24 +27,24 @@ pub(crate) const DEFAULT_NAME: &str = "default";
 /// Longest name of a keyspace, in bytes.
 const MAX_NAME: usize = 255;
 
-/// One keyspace, shared by its handles and the database.
+/// One keyspace. Its handles and the database share it.
 pub(crate) struct KeyspaceState {
     pub(crate) id: KeyspaceId,
     pub(crate) name: Arc<str>,
     pub(crate) comparator: Arc<dyn Comparator>,
-    /// Whether the order is another than that of the bytes: keys are checked then.
+    /// Whether its order differs from byte order. Keys are checked then.
     pub(crate) custom_order: bool,
-    /// The database's operators; also what tells whose keyspace this is.
+    /// The database's operators. It also identifies the database.
     pub(crate) registry: Arc<Registry>,
-    /// The operator of merges that name none, as the keyspace was begun with it.
+    /// The operator of merges that name none, as of the open or the creation.
     default_operator: Option<Operator>,
-    /// Its id, known even where the caller of the open did not give the operator.
+    /// The id of that operator, known even if its implementation is not registered.
     default_id: Option<OperatorId>,
-    /// Whether it was unset since.
+    /// Whether the operator was unset since.
     operator_unset: AtomicBool,
     pub(crate) settings: KeyspaceSettings,
-    /// Bytes from which a value may be logged so that a flush can leave it in the log;
-    /// `usize::MAX`: none may.
+    /// Bytes from which a value may be logged so that a flush can adopt it; `usize::MAX`: no value
+    /// may.
     pub(crate) separable_from: usize,
     pub(crate) num_levels: usize,
     pub(crate) policy: Policy,
@@ -52,22 +52,22 @@ pub(crate) struct KeyspaceState {
     pub(crate) view: ViewCell,
     /// Files that flushes and compactions append value segments to.
     pub(crate) growing: GrowingFiles,
-    /// When its segments are looked at for a merge again.
+    /// When garbage collection looks at its segments again.
     pub(crate) gc_turn: GcTurn,
-    /// How slow its writes are to be.
+    /// The pace of its writes.
     pub(crate) pace: Pace,
-    /// What its reads paid for meeting several runs.
+    /// The credit of reads that met several runs.
     pub(crate) read_credit: ReadCredit,
-    /// What its scans paid for passing keys that are gone.
+    /// The credit of scans that passed deleted keys.
     pub(crate) gone_credit: ReadCredit,
     dropped: AtomicBool,
-    /// Why its comparator is not trusted any more.
+    /// Why its comparator is no longer trusted.
     failure: OnceLock<Error>,
     /// Whether listeners know of the failure.
     failure_told: AtomicBool,
 }
 
-/// What a keyspace is begun with.
+/// The initial parts of a keyspace.
 pub(crate) struct KeyspaceParts {
     pub(crate) id: KeyspaceId,
     pub(crate) name: Arc<str>,
@@ -80,7 +80,7 @@ pub(crate) struct KeyspaceParts {
 }
 
 impl KeyspaceState {
-    /// A keyspace whose tables are found as `tables` finds those of another.
+    /// Makes a keyspace whose tables are opened through `tables`.
     pub(crate) fn new(
         parts: KeyspaceParts,
         settings: &Settings,
@@ -122,8 +122,8 @@ impl KeyspaceState {
         })
     }
 
-    /// Refuses what is done through a handle of a dropped keyspace. Asked *after* the view was
-    /// loaded: who saw it emptied by the drop is told so.
+    /// Checks that the keyspace was not dropped. The caller loads the view *before*: so a reader of
+    /// a view that the drop emptied gets the error.
     ///
     /// # Errors
     /// `KeyspaceDropped`.
@@ -132,8 +132,8 @@ impl KeyspaceState {
         if self.is_dropped() { Err(dropped(&self.name)) } else { Ok(()) }
     }
 
-    /// Refuses a key of the caller's that the comparator cannot compare. Every key is one in the
-    /// order of the bytes.
+    /// Checks that the comparator can compare a key of the caller. Byte order can compare every
+    /// key.
     ///
     /// # Errors
     /// `InvalidArgument`.
@@ -142,7 +142,8 @@ impl KeyspaceState {
         if self.custom_order { check_key(&*self.comparator, key) } else { Ok(()) }
     }
 
-    /// [`KeyspaceState::check_key`] for a write, which a keyspace whose comparator failed refuses.
+    /// Does the same as [`KeyspaceState::check_key`] for a write, and fails if the comparator has
+    /// failed.
     ///
     /// # Errors
     /// `InvalidArgument`; `ComparatorFailed`.
@@ -159,24 +160,24 @@ impl KeyspaceState {
     }
 
     /// # Errors
-    /// `ComparatorFailed` after it did.
+    /// `ComparatorFailed` if the comparator has failed.
     #[inline(never)]
     pub(crate) fn check_comparator(&self) -> Result<()> {
         self.failure.get().map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
-    /// Whether its comparator failed: no background work is done for it any more.
+    /// Returns whether its comparator has failed. Then it gets no more background work.
     #[inline]
     pub(crate) fn has_failed(&self) -> bool {
         self.failure.get().is_some()
     }
 
-    /// Does work that may meet a comparator which panics or contradicts itself, so that assertions
-    /// of the engine fail. Such a failure is the keyspace's alone. In the order of the bytes a
-    /// panic is the engine's own and goes on.
+    /// Runs work that may meet a comparator which panics, or which contradicts itself so that
+    /// assertions of the engine fail. Such a failure affects only this keyspace. In byte order a
+    /// panic is a bug of the engine and goes on.
     ///
     /// # Errors
-    /// `ComparatorFailed`, and that of the work.
+    /// `ComparatorFailed`, and the errors of the work.
     pub(crate) fn guarded<T>(&self, doing: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         if !self.custom_order {
             return work();
@@ -190,22 +191,22 @@ impl KeyspaceState {
         let failure = Error::new(
             ErrorKind::ComparatorFailed,
             format!(
-                "{doing} of keyspace '{}' failed: {what}; its comparator '{name}' panics or is no \
-                 total order. The keyspace takes no writes now, others do; reopen the database with \
-                 a comparator that is one",
+                "{doing} of keyspace '{}' failed: {what}; its comparator '{name}' panics or is \
+                 not a total order. This keyspace takes no more writes, the others do; reopen the \
+                 database with a total order",
                 self.name
             ),
         );
         Err(self.failure.get_or_init(|| failure).clone())
     }
 
-    /// The failure of its comparator, the first time that this is asked after it.
+    /// Returns the failure of its comparator, at the first call after the failure.
     pub(crate) fn take_untold_failure(&self) -> Option<Error> {
         let failure = self.failure.get()?;
         (!self.failure_told.swap(true, Ordering::AcqRel)).then(|| failure.clone())
     }
 
-    /// The same of the ends of a range.
+    /// Checks the ends of a range as [`KeyspaceState::check_key`] does.
     ///
     /// # Errors
     /// `InvalidArgument`.
@@ -218,25 +219,26 @@ impl KeyspaceState {
         self.dropped.load(Ordering::Acquire)
     }
 
-    /// The keyspace exists no longer. Readers that have a view keep it; nobody gets a new one.
+    /// Marks the keyspace as dropped. Readers keep the views that they have; later ones get an
+    /// empty view.
     pub(crate) fn mark_dropped(&self) {
         self.dropped.store(true, Ordering::Release);
         self.view.clear();
     }
 
-    /// The operator of merges that name none, if there is one.
+    /// Returns the operator of merges that name none, if there is one.
     #[inline]
     pub(crate) fn merge_operator(&self) -> Option<&Operator> {
         let is_set = !self.operator_unset.load(Ordering::Relaxed);
         self.default_operator.as_ref().filter(|_| is_set)
     }
 
-    /// Takes the operator away, or gives it back; answers whether it was away before.
+    /// Unsets the operator, or restores it. Returns whether it was unset before.
     pub(crate) fn unset_operator(&self, unset: bool) -> bool {
         self.operator_unset.swap(unset, Ordering::Relaxed)
     }
 
-    /// The same as text, known even where the caller of the open did not give the operator.
+    /// Returns the spec of that operator, known even if its implementation is not registered.
     pub(crate) fn operator_spec(&self) -> Option<String> {
         self.default_id().map(|id| self.registry.resolver().name(id))
     }
@@ -246,10 +248,10 @@ impl KeyspaceState {
         self.default_id.filter(|_| is_set)
     }
 
-    /// The operator of merges that name none.
+    /// Returns the operator of merges that name none.
     ///
     /// # Errors
-    /// `InvalidArgument` where there is none, `UnknownOperator` where nobody gave it.
+    /// `InvalidArgument` if there is none, `UnknownOperator` if it is not registered.
     #[inline]
     pub(crate) fn default_operator(&self) -> Result<&Operator> {
         self.merge_operator().ok_or_else(|| self.no_default_operator())
@@ -271,12 +273,12 @@ impl KeyspaceState {
         Error::invalid_argument(message)
     }
 
-    /// What never changes of the keyspace, as the manifest keeps it.
+    /// Returns the edit of the keyspace's fixed parts, as the manifest stores it.
     pub(crate) fn describe(&self) -> KeyspaceEdit {
         let is_default = self.id == DEFAULT_KEYSPACE;
         KeyspaceEdit {
             id: self.id,
-            // The default one exists from the beginning and is as the options of each open say.
+            // The default keyspace always exists and follows the options of each open.
             name: (!is_default).then(|| String::from(&*self.name)),
             settings: (!is_default).then_some(self.settings),
             comparator: Some(self.comparator.name().to_owned()),
@@ -293,10 +295,8 @@ impl fmt::Debug for KeyspaceState {
     }
 }
 
-/// Whose name is no name.
-///
 /// # Errors
-/// `InvalidArgument`, saying what a name must be.
+/// `InvalidArgument` for a name that is not allowed; the message has the rule.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     if (1..=MAX_NAME).contains(&name.len()) && !name.chars().any(char::is_control) {
         return Ok(());
@@ -307,7 +307,7 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     )))
 }
 
-/// The error of who asks for a keyspace that is not there any more.
+/// Returns the error of a call on a dropped keyspace.
 #[cold]
 pub(crate) fn dropped(name: &str) -> Error {
     Error::new(

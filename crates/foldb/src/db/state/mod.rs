@@ -1,7 +1,7 @@
-//! What a database keeps in memory: each part owns the fields that one lock guards.
+//! The in-memory state of a database: each type owns the data that one lock guards.
 //!
-//! Nothing here knows the database as a whole: a part is changed by its own methods, and by the
-//! rooms above that hold its lock.
+//! No type here knows the whole database. Its own methods change it, and so do the modules above
+//! that hold its lock.
 
 pub(crate) mod background;
 pub(crate) mod buffers;

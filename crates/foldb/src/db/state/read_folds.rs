@@ -1,23 +1,23 @@
-//! What reads paid for folding the chains of single keys.
+//! The credit of reads that folded the chains of single keys.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::key::KeyspaceId;
 
-/// Bytes that an operand on the way of a read is worth.
+/// Bytes that one folded operand adds to the credit.
 const BYTES_PER_OPERAND: u64 = 64;
 
-/// A rewrite must be paid to this part.
+/// A rewrite runs once the credit reaches this part of its bytes.
 const SHARE: u64 = 8;
 
-/// Keys whose payments are remembered.
+/// Keys whose credit is kept.
 const MOST_KEYS: usize = 64;
 
-/// What reads have paid.
+/// The credit of reads, by key.
 #[derive(Debug, Default)]
 pub(crate) struct ReadFolds {
-    /// Whether there are any accounts, so that nobody takes the lock to find none.
+    /// Whether there are any accounts, so that no thread takes the lock in vain.
     any: AtomicBool,
     accounts: Mutex<Vec<Account>>,
 }
@@ -27,9 +27,9 @@ struct Account {
     keyspace: KeyspaceId,
     key: Arc<[u8]>,
     operands: u64,
-    /// What the rewrite cost when it was last asked for, in bytes.
+    /// The bytes of the rewrite at the last query, which are its price.
     price: u64,
-    /// Where the tree was when there was nothing to buy: until it changes there is not.
+    /// The state of the tree when there was nothing to rewrite. Until it changes, there is nothing.
     nothing_at: Option<u64>,
 }
 
@@ -44,8 +44,8 @@ impl ReadFolds {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A read of the key folded so many operands, with the tree at `tree`. Whether it is worth
-    /// asking for the price.
+    /// Notes that a read of the key folded this many operands, with the tree at `tree`. Returns
+    /// whether to ask for the price.
     pub(crate) fn pay(&self, keyspace: KeyspaceId, key: &[u8], operands: usize, tree: u64) -> bool {
         let mut accounts = self.lock();
         let own = accounts.iter_mut().find(|own| own.keyspace == keyspace && *own.key == *key);
@@ -54,7 +54,7 @@ impl ReadFolds {
             return own.nothing_at != Some(tree) && own.can_pay();
         }
         if accounts.len() == MOST_KEYS {
-            // The poorest makes room.
+            // The account with the least credit makes room.
             accounts.sort_by_key(|own| std::cmp::Reverse(own.operands));
             accounts.pop();
         }
@@ -64,8 +64,8 @@ impl ReadFolds {
         true
     }
 
-    /// Closes the richest account that can pay what `price` asks for its key, with the tree at
-    /// `tree`. The accounts are not locked meanwhile: readers pay into them.
+    /// Closes the account with the most credit that can pay the `price` of its key, with the tree
+    /// at `tree`. The accounts are not locked meanwhile, because reads pay into them.
     pub(crate) fn spend<T>(
         &self,
         tree: u64,
@@ -97,7 +97,7 @@ impl ReadFolds {
         None
     }
 
-    /// Notes what was found out about an account, if it is still there.
+    /// Notes facts about an account, if it still exists.
     fn note(&self, known: Account) {
         let mut accounts = self.lock();
         let is_same = |own: &&mut Account| own.keyspace == known.keyspace && own.key == known.key;
@@ -129,7 +129,7 @@ mod tests {
         for n in 0..10 {
             assert_eq!(spend(&folds, 1000 * BYTES_PER_OPERAND * SHARE), None);
             let asks = folds.pay(0, b"a", 100, 1);
-            assert_eq!(asks, n == 0 || n == 9, "worth a look when new, and when it can pay");
+            assert_eq!(asks, n == 0 || n == 9, "new, or able to pay");
         }
         folds.pay(0, b"b", 999, 1);
         assert_eq!(spend(&folds, 1000 * BYTES_PER_OPERAND * SHARE), Some(b"a".to_vec()));
@@ -138,7 +138,8 @@ mod tests {
         assert_eq!(spend(&folds, 1000 * BYTES_PER_OPERAND * SHARE), Some(b"b".to_vec()));
     }
 
-    /// A wall that nothing can fold is not looked at again at each read, but when the tree changed.
+    /// A key that cannot be folded is looked at again only after the tree changed, not at each
+    /// read.
     #[test]
     fn nothing_to_buy_is_remembered_until_the_tree_changes() {
         let folds = ReadFolds::default();
@@ -149,8 +150,8 @@ mod tests {
         assert!(folds.pay(0, b"wall", 100, 8));
     }
 
-    /// Where nothing compacts by itself each long read once took two locks of the database, and
-    /// woke workers with nothing to do.
+    /// Without automatic compaction each long read once took two locks of the database, and woke
+    /// workers without work.
     #[test]
     fn without_automatic_compaction_reads_pay_for_nothing() {
         for disable_auto_compactions in [false, true] {

@@ -1,4 +1,4 @@
-//! Whether a program scans: memtables are sorted ahead only for programs that do.
+//! Whether a program scans. Workers sort memtables ahead only for programs that do.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[derive(Debug)]
 pub(crate) struct RecentScans(AtomicU32);
 
-/// Seals after which a program counts as one that writes only.
+/// Seals after which a program counts as one that only writes.
 const SEALS_WITHOUT_SCAN: u32 = 2;
 
 impl Default for RecentScans {
@@ -16,20 +16,20 @@ impl Default for RecentScans {
 }
 
 impl RecentScans {
-    /// An iterator was made. Stores only where that is news, for many threads may scan.
+    /// Notes that an iterator was made. It stores only a change, because many threads may scan.
     pub(crate) fn note_scan(&self) {
         if self.0.load(Ordering::Relaxed) != 0 {
             self.0.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Memtables were sealed; the caller holds the writer lock.
+    /// Notes that memtables were sealed. The caller holds the writer lock.
     pub(crate) fn note_seal(&self) {
         let seals = self.0.load(Ordering::Relaxed);
         self.0.store(seals.saturating_add(1).min(SEALS_WITHOUT_SCAN), Ordering::Relaxed);
     }
 
-    /// Whether an iterator was made lately.
+    /// Returns whether an iterator was made recently.
     pub(crate) fn any(&self) -> bool {
         self.0.load(Ordering::Relaxed) < SEALS_WITHOUT_SCAN
     }

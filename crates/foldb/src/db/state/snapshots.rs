@@ -1,9 +1,9 @@
-//! Snapshots: moments of the database that are kept readable.
+//! Snapshots: moments of the database that stay readable.
 //!
-//! Invariant: a sequence number is taken and registered in one step, under the lock that
-//! compactions take to ask which snapshots are live. Whoever asked before sees records that are all
-//! older than any snapshot registered later, so folding them hides nothing from it. The number is
-//! pinned, so the memtable changes nothing in place at or below it.
+//! Invariant: a snapshot takes its sequence number and registers it in one step, under the lock
+//! that compactions take to list the live snapshots. A compaction that listed them before meets
+//! only records older than any later snapshot, so its folds hide nothing from that snapshot. The
+//! number is pinned: the memtable changes no record at or below it in place.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,14 +18,14 @@ use crate::key::SeqNo;
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotList {
     live: Mutex<BTreeMap<SeqNo, Held>>,
-    /// Whether one is gone that kept records of tables apart, and nobody has looked since.
+    /// Whether a released snapshot had kept records of tables unfolded, since the last check.
     released: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Held {
     count: usize,
-    /// Whether tables wait for it.
+    /// Whether tables wait for its release.
     keeps_apart: bool,
 }
 
@@ -42,7 +42,7 @@ impl SnapshotList {
         seqno
     }
 
-    /// Lets go of a snapshot. Whether tables waited for that.
+    /// Releases a snapshot. Returns whether tables waited for that.
     pub(crate) fn release(&self, seqno: SeqNo) -> bool {
         let mut live = self.lock();
         let Some(held) = live.get_mut(&seqno) else { return false };
@@ -58,21 +58,21 @@ impl SnapshotList {
         keeps_apart
     }
 
-    /// A table was written whose records a snapshot keeps apart.
+    /// Notes a table whose records a snapshot keeps unfolded.
     pub(crate) fn note_kept_apart(&self, seqno: SeqNo) {
         match self.lock().get_mut(&seqno) {
             Some(held) => held.keeps_apart = true,
-            // It is gone already.
+            // The snapshot was released meanwhile.
             None => self.released.store(true, Ordering::Release),
         }
     }
 
-    /// Whether a snapshot that tables waited for has gone since this was last asked.
+    /// Returns whether a snapshot that tables waited for was released since the last call.
     pub(crate) fn take_released(&self) -> bool {
         self.released.load(Ordering::Relaxed) && self.released.swap(false, Ordering::AcqRel)
     }
 
-    /// Sequence numbers of the live snapshots, oldest first.
+    /// Returns the sequence numbers of the live snapshots, oldest first.
     pub(crate) fn live(&self) -> Vec<SeqNo> {
         self.lock().keys().copied().collect()
     }

@@ -1,5 +1,4 @@
-//! What the tree's lock guards: the newest versions of all keyspaces, and what is being done to
-//! them.
+//! The data that the tree lock guards: the current versions of all keyspaces, and the jobs on them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,19 +10,18 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::key::{KeyspaceId, SeqNo};
 use crate::version::{KeyspaceEdit, Manifest, RunId, Version};
 
-/// The newest versions of all keyspaces, and what is being done to them.
+/// The current versions of all keyspaces, and the jobs on them.
 pub(crate) struct Tree {
     pub(crate) manifest: Manifest,
     pub(crate) next_run: RunId,
-    /// Id of the keyspace that is created next.
+    /// Id of the next keyspace to be created.
     pub(crate) next_keyspace: KeyspaceId,
-    /// First log that is needed after a crash.
+    /// The first log that a crash would need.
     pub(crate) log: u64,
-    /// The last sequence number when it was last found to be another than before, and when that
-    /// was.
+    /// The last sequence number at the last check that found a new one, and the time of that check.
     pub(crate) unwritten_since: Option<(SeqNo, Duration)>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, KeyspaceTree>,
-    /// The keyspace whose job was begun last: of equally urgent ones it is not the next again.
+    /// The keyspace whose job began last. Of equally urgent keyspaces, another one is next.
     pub(crate) last_served: KeyspaceId,
 }
 
@@ -31,13 +29,13 @@ pub(crate) struct Tree {
 pub(crate) struct KeyspaceTree {
     pub(crate) keyspace: Arc<KeyspaceState>,
     pub(crate) version: Arc<Version>,
-    /// Jobs whose slices are being made, so that no two share a run.
+    /// Running jobs. No two of them share a run.
     pub(crate) running: Vec<Job>,
-    /// Writes up to here need no log.
+    /// Writes up to this number need no log.
     pub(crate) flushed_through: SeqNo,
-    /// How much of what reached the oldest data was dead weight there.
+    /// The fraction of dead bytes among those that reached the oldest data.
     pub(crate) dead_share: DeadShare,
-    /// Whether the policy wanted nothing when it was last asked, and nothing changed since.
+    /// Whether the policy picked nothing at the last check, and nothing has changed since.
     pub(crate) settled: bool,
 }
 
@@ -52,7 +50,7 @@ impl KeyspaceTree {
         KeyspaceTree { keyspace, version, running, flushed_through, dead_share, settled }
     }
 
-    /// What the manifest keeps of it.
+    /// Returns the edit of the tree's state, as the manifest stores it.
     pub(crate) fn describe(&self) -> KeyspaceEdit {
         KeyspaceEdit {
             flushed_through: Some(self.flushed_through),

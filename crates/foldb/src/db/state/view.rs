@@ -1,7 +1,7 @@
-//! What readers of a keyspace look at: its memtables and its version, together, at one moment.
+//! The view of a keyspace: its memtables and its version together, at one moment.
 //!
-//! Every read loads the view first and its sequence number second (H3). The other way round a
-//! compaction could fold what the reader may see into what it may not:
+//! Every read loads the view first and its sequence number second (H3). In the other order a
+//! compaction could fold a record that the reader may see into one that it may not:
 //!
 //! ```text
 //! read at 100 | a.MERGE.90 and a.MERGE.110 fold into a.MERGE.110 | load the view: 90 is gone
@@ -17,10 +17,10 @@ use crate::key::SeqNo;
 use crate::memtable::Memtable;
 use crate::version::Version;
 
-/// Memtables and version of a keyspace. Immutable.
+/// The memtables and the version of a keyspace. Immutable.
 #[derive(Debug)]
 pub(crate) struct View {
-    /// The memtable being filled; none while nothing was written since the last one was sealed.
+    /// The memtable being filled; `None` if there was no write since the last seal.
     pub(crate) active: Option<Arc<Memtable>>,
     /// Sealed memtables, newest first.
     pub(crate) sealed: Vec<Arc<Memtable>>,
@@ -28,24 +28,24 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// A version without memtables.
+    /// Returns a view of a version without memtables.
     pub(crate) fn of(version: Arc<Version>) -> View {
         View { active: None, sealed: Vec::new(), version }
     }
 
-    /// All memtables, newest first.
+    /// Returns all memtables, newest first.
     pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
         self.active.iter().chain(&self.sealed)
     }
 }
 
-/// The view in force. Readers load it without a lock; who changes it replaces it.
+/// The current view. Readers load it without a lock; a change replaces it.
 #[derive(Debug)]
 pub(crate) struct ViewCell {
     view: ArcSwap<View>,
-    /// Held while the next view is made of the last one; never across I/O.
+    /// Held while the next view is made of the current one; never across I/O.
     change: Mutex<()>,
-    /// How long background work has held `change`. Writers wait for it when they begin or seal a
+    /// How long background work held `change`. Writers wait for it when they begin or seal a
     /// memtable.
     pub(crate) longest_install: LongestHold,
 }
@@ -68,8 +68,8 @@ impl ViewCell {
         self.view.load_full()
     }
 
-    /// Shows a memtable to be filled, in place of an empty one or none. Before anything in it is
-    /// published: who then asks for the last sequence number sees the memtable too.
+    /// Adds a memtable to be filled, in place of an empty one or none. It comes before any of its
+    /// writes is published, so a reader that sees their sequence numbers sees the memtable too.
     pub(crate) fn begin(&self, memtable: Arc<Memtable>) {
         self.replace(|view| View {
             active: Some(memtable),
@@ -78,13 +78,12 @@ impl ViewCell {
         });
     }
 
-    /// Shows sealed memtables, newest first, in front of the version: what the logs of a database
-    /// that is open read-only held.
+    /// Adds sealed memtables, newest first: the logged writes of a read-only database.
     pub(crate) fn hold(&self, sealed: Vec<Arc<Memtable>>) {
         self.replace(|view| View { active: None, sealed, version: Arc::clone(&view.version) });
     }
 
-    /// The memtable being filled is sealed; another is begun when somebody writes.
+    /// Seals the memtable being filled. The next write begins another one.
     pub(crate) fn seal(&self) {
         self.replace(|view| View {
             active: None,
@@ -93,7 +92,7 @@ impl ViewCell {
         });
     }
 
-    /// Shows another version, without the sealed memtables that it contains: those sealed at
+    /// Replaces the version. Drops the sealed memtables that it contains: those sealed at
     /// `flushed_through` and before.
     pub(crate) fn install(&self, version: Arc<Version>, flushed_through: SeqNo) {
         let _changing = self.lock();
@@ -105,7 +104,7 @@ impl ViewCell {
         self.longest_install.measure(|| self.change_to(next));
     }
 
-    /// Shows nothing any more.
+    /// Replaces the view by an empty one.
     pub(crate) fn clear(&self) {
         self.replace(|view| View::of(Arc::new(Version::empty(view.version.levels.len()))));
     }
@@ -120,7 +119,7 @@ impl ViewCell {
         self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The caller holds the lock.
+    /// Replaces the view. The caller holds the lock.
     fn change_to(&self, next: impl FnOnce(&View) -> View) {
         let next = next(&self.view.load());
         self.view.store(Arc::new(next));

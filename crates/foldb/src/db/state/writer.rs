@@ -1,4 +1,4 @@
-//! What the writers' lock guards: the memtables being filled, the log, and what is known of both.
+//! The data that the writer lock guards: the memtables being filled, the log, and facts about both.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use crate::db::state::buffers::Buffers;
 use crate::fold::CachedResolver;
 use crate::wal::{LogWriter, SeparableValues};
 
-/// What the one who writes has in hand. Not on a cache line with the lock around it, which those
-/// who wait for it look at.
+/// State that only the current writer touches. It lies on another cache line than the lock around
+/// it, which waiters look at.
 #[repr(align(128))]
 pub(crate) struct WriterState {
     pub(crate) buffers: Buffers,
     pub(crate) log: LogWriter,
     /// Whether the log holds a batch.
     pub(crate) log_used: bool,
-    /// Where in the log values lie that a flush may leave there.
+    /// Where values lie in the log that a flush may adopt.
     pub(crate) separable: SeparableValues,
     /// Whether the memtables hold writes that are in no log.
     pub(crate) unlogged: bool,
     /// When the first memtable was begun after the last seal.
     pub(crate) filling_since: Option<Duration>,
-    /// Bytes applied since memory was last looked at.
+    /// Bytes applied since the last look at memory.
     pub(crate) since_look: u64,
-    /// How many of the operators that are not built in are defined in the log.
+    /// How many operators that are not built in the log defines.
     pub(crate) defined: usize,
     pub(crate) operators: CachedResolver,
 }

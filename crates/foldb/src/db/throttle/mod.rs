@@ -18,14 +18,14 @@
 //!   buffer ready, log short, no look due? ── yes ─► write│ or at the end of the pause
 //!            │ no                                        │
 //!            ▼                                           │
-//!   look: memory ► pause ─────────────────────────────► let go of the lock, wait
+//!   look: memory ► pause ─────────────────────────────► release the lock, wait
 //!         full   ► seal, or wait for a flush ──────────► ┤
 //!         pace   ► pause ──────────────────────────────► ┘
 //! ```
 //!
-//! A writer lets go of the lock before it waits, so a stalled writer holds up no other writer. A
-//! `deadline` ends the wait at every gate with `Busy`; nothing was written then. [`give_way`] is the
-//! reverse: there a garbage collection of value segments lets reads and writes pass.
+//! A writer releases the lock before it waits, so a stalled writer holds up no other writer. A
+//! `deadline` ends the wait at every gate with `Busy`, and nothing was written. In [`give_way`] the
+//! roles are reversed: garbage collection of value segments waits for reads and writes.
 
 pub(crate) mod give_way;
 pub(crate) mod overlap;

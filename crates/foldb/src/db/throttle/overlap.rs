@@ -1,4 +1,4 @@
-//! The write buffer that is filled while another is flushed: what both may take.
+//! The memory of a write buffer that is filled while another is flushed.
 //!
 //! An automatic number of write buffers does not reserve memory for two large ones. A memtable that
 //! fills fast is sealed before it is full, so that the rest takes the writes during its flush. The

@@ -176,17 +176,17 @@ impl Default for Pauses {
     }
 }
 
-/// What writing so many bytes takes at a pace.
+/// Returns the time that writing these bytes takes at a pace.
 fn time_of(bytes: usize, per_mib: Duration) -> Duration {
     per_mib.mul_f64(bytes as f64 / MIB as f64)
 }
 
-/// What is left of a time at one pace when the pace is another now: no more than it was.
+/// Returns the factor by which time owed shrinks when the pace changes; at most 1.
 fn fall(before: Duration, now: Duration) -> f64 {
     if now >= before { 1.0 } else { now.as_secs_f64() / before.as_secs_f64() }
 }
 
-/// The longest time that a write of so many bytes is slowed.
+/// Returns the longest time that a write of these bytes is slowed.
 pub(crate) fn most_slowed(bytes: usize, per_mib: Duration) -> Duration {
     if planted(Fault::PauseBeforeSeal) {
         return Duration::from_secs(3600);
@@ -195,13 +195,13 @@ pub(crate) fn most_slowed(bytes: usize, per_mib: Duration) -> Duration {
 }
 
 impl Pauses {
-    /// Whether to look at the pace before more is written to a memtable of so many bytes.
+    /// Returns whether a write to a memtable of `grown` bytes must look at the pace first.
     #[inline]
     pub(crate) fn look_is_due(&self, grown: usize) -> bool {
         grown >= self.next_look
     }
 
-    /// The memtable was sealed with so many bytes; the next one begins with none.
+    /// Notes that the memtable was sealed with `grown` bytes. The next one begins with none.
     pub(crate) fn sealed(&mut self, grown: usize) {
         self.carried += grown - self.looked_at;
         self.looked_at = 0;
@@ -209,13 +209,13 @@ impl Pauses {
         self.next_look = if self.current.is_some() { 0 } else { left };
     }
 
-    /// What was written so far was written while no worker was behind: it is not waited for.
+    /// Cancels what is owed: no worker is behind any more.
     fn forgive(&mut self, grown: usize) {
         (self.owed, self.ahead, self.current) = (Duration::ZERO, Duration::ZERO, None);
         self.looked(grown);
     }
 
-    /// Looks at the pace. When writes may go on, if that is later than `now`.
+    /// Looks at the pace. Returns when writes may go on, if that is later than `now`.
     pub(crate) fn pause(
         &mut self,
         grown: usize,
@@ -251,7 +251,7 @@ impl Pauses {
             false => self.owed.min(LONGEST_PAUSE),
         };
         self.owed -= length;
-        // Until the pause is over every writer looks.
+        // During the pause every writer looks.
         self.next_look = 0;
         self.current = Some(Pause { until: now + length, per_mib });
         Some(now + length)
@@ -370,7 +370,7 @@ mod tests {
         let second = Duration::from_secs(1);
         let at = pauses.pause(LOOK_BYTES, SLOWEST, second).expect("a pause");
         assert_eq!(at, second + Duration::from_millis(5));
-        // Every writer that comes meanwhile.
+        // Every writer that arrives during the pause looks.
         assert!(pauses.look_is_due(LOOK_BYTES));
         assert_eq!(pauses.pause(LOOK_BYTES, SLOWEST, second), Some(at));
         assert_eq!(pauses.pause(LOOK_BYTES, SLOWEST, at), None);
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(fifth, Some(second + LONGEST_PAUSE / 5));
         assert_eq!(pauses.pause(large, SLOWEST, second), fifth, "never longer");
         assert_eq!(pauses.pause(large, Duration::ZERO, second), None);
-        assert_eq!(pauses.pause(large, SLOWEST, second), None, "nothing is owed any more");
+        assert_eq!(pauses.pause(large, SLOWEST, second), None, "no time is owed any more");
     }
 
     #[test]
@@ -397,7 +397,7 @@ mod tests {
         assert_eq!(most_slowed(10 << 20, SLOWEST), SLOWEST * 10);
     }
 
-    /// The flush of one key takes a few milliseconds, which was once taken for seconds a MiB.
+    /// The flush of one key takes a few milliseconds, which once counted as seconds per MiB.
     #[test]
     fn the_flush_of_a_tiny_memtable_says_nothing_about_a_large_one() {
         let (millis, buffer) = (Duration::from_millis, 64 << 20);
@@ -405,6 +405,6 @@ mod tests {
         (0..100).for_each(|_| speed.note(1000, buffer, millis(20)));
         assert!(speed.per_mib() < FIRST_FLUSH * 11 / 10, "{:?}", speed.per_mib());
         (0..10).for_each(|_| speed.note(buffer, buffer, millis(64 * 40)));
-        assert!(speed.per_mib() > millis(39), "what is large counts: {:?}", speed.per_mib());
+        assert!(speed.per_mib() > millis(39), "a large memtable counts: {:?}", speed.per_mib());
     }
 }

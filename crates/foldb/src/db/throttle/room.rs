@@ -85,7 +85,7 @@ const MEMORY_PAUSE: Duration = Duration::from_millis(10);
 /// How long a write waits in builds with debug assertions before it checks that a worker is active.
 const LOOK_AT_WORKERS: Duration = Duration::from_secs(1);
 
-/// The work that ends a stall.
+/// Returns the work that ends a stall.
 fn work_for(reason: StallReason) -> Work {
     match reason {
         StallReason::CompactionDebt => Work::Compaction,

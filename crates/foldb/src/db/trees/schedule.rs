@@ -1,4 +1,4 @@
-//! Which job next: the trees as the policy sees them, and the policy's pick as a job.
+//! The choice of the next job: the trees as the policy sees them, and its pick as a job.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::key::{Comparator, KeyspaceId, SeqNo};
 use crate::runtime::IDLE;
 use crate::version::{FileFacts, KeyRange, Run, RunId, TableRef, Upper};
 
-/// Which tables are worth writing anew where they stand, because more of them may fold now.
+/// The tables worth rewriting in place, because more of their records may fold now.
 pub(crate) struct Refold {
     /// The live snapshots, oldest first.
     snapshots: Vec<SeqNo>,
-    /// Files below this number are, if they hold operands.
+    /// Tables with operands are worth it if their file number is below this.
     operands_below: u64,
 }
 
@@ -38,10 +38,10 @@ impl Core {
         Refold { snapshots: self.snapshots.live(), operands_below: 0 }
     }
 
-    /// The job that is most urgent over the trees of all keyspaces, if any needs one. Of equally
-    /// urgent ones the keyspace behind the last one served is next, so that none waits for ever.
+    /// Returns the most urgent job over the trees of all keyspaces. Of equally urgent keyspaces,
+    /// the one after the last one served is next, so that none waits for ever.
     pub(crate) fn pick(&self, tree: &mut Tree) -> Option<Claim> {
-        // In this order: who is released after the second line is noticed the next time.
+        // In this order: a snapshot released after the second line is noticed the next time.
         if self.snapshots.take_released() {
             tree.keyspaces.values_mut().for_each(|own| own.settled = false);
         }
@@ -58,7 +58,7 @@ impl Core {
                 None => {
                     own.settled = true;
                     if own.running.is_empty() {
-                        // No worker works off what its writers are slowed for.
+                        // No worker reduces the backlog that slows its writers.
                         own.keyspace.pace.clear();
                     }
                 }
@@ -73,8 +73,9 @@ impl Core {
         Some(self.claim_of(id, &pick, tree))
     }
 
-    /// Whether nothing was written for a while, and what was is in tables. Who is stalled has not
-    /// written either, but is not waited for so long, or has sealed what he wrote.
+    /// Returns whether nothing was written for a while, and everything written is in tables. A
+    /// stalled writer does not write either, but it does not wait for so long, or its memtables are
+    /// sealed.
     pub(crate) fn is_idle(&self, tree: &mut Tree) -> bool {
         let (written, now) = (self.published(), self.options.env.clock.now());
         match tree.unwritten_since {
@@ -88,8 +89,8 @@ impl Core {
         }
     }
 
-    /// A job for a database that nobody writes to: of the tree that is not at rest, or one that
-    /// makes reads meet fewer runs.
+    /// Returns a job for an idle database: for a tree that has work left, or one that makes reads
+    /// meet fewer runs.
     pub(crate) fn pick_when_idle(&self, tree: &Tree) -> Option<Claim> {
         let refold = self.refold();
         let (id, pick) = in_turn(tree).find_map(|id| {
@@ -106,9 +107,9 @@ impl Core {
         Some(self.claim_of(id, &pick, tree))
     }
 
-    /// The next job on the way of a range into one run of the deepest level; `None` at its end, and
-    /// when the keyspace was dropped. In the end, tables with operands are written anew, too, if
-    /// their numbers lie below `operands_below`.
+    /// Returns the next job that compacts a range into one run of the deepest level. `None` at its
+    /// end, and if the keyspace was dropped. The last jobs also rewrite tables with operands whose
+    /// numbers are below `operands_below`.
     pub(crate) fn pick_manual(
         &self,
         tree: &Tree,
@@ -117,8 +118,8 @@ impl Core {
         operands_below: u64,
     ) -> Option<Claim> {
         let own = tree.keyspaces.get(&keyspace)?;
-        // Nothing else runs meanwhile, so there is never a job to wait for.
-        debug_assert!(own.running.is_empty(), "jobs of the policy's wait for those of callers");
+        // No other job runs meanwhile, so there is none to wait for.
+        debug_assert!(own.running.is_empty(), "jobs of the policy must wait for those of callers");
         self.step_of(
             own.manual(range, &Refold { operands_below, ..self.refold() })?,
             keyspace,
@@ -127,8 +128,8 @@ impl Core {
         .map(|(_, claim)| claim)
     }
 
-    /// The next job that brings together what the runs hold of one key, and the bytes it rewrites;
-    /// `None` when there is nothing to do, or others are in the way.
+    /// Returns the next job that brings the records of one key together, and the bytes it rewrites.
+    /// `None` if there is nothing to do, or if other jobs are in the way.
     pub(crate) fn pick_key(
         &self,
         tree: &Tree,
@@ -137,7 +138,7 @@ impl Core {
     ) -> Option<(u64, Claim)> {
         let own = tree.keyspaces.get(&keyspace)?;
         if !own.keyspace.comparator.bytewise_order() {
-            // There is no telling where the next key begins.
+            // In another order the successor of a key is unknown.
             return None;
         }
         let mut behind = key.to_vec();
@@ -153,7 +154,7 @@ impl Core {
         Some((pick.bytes, claim))
     }
 
-    /// A keyspace whose level 0 stops writers though no job of it is being done, if there is one.
+    /// Returns a keyspace whose level 0 stops writers although no job of it runs, if there is one.
     pub(crate) fn stopped_for_nothing(&self, tree: &Tree) -> Option<KeyspaceId> {
         let stop = self.settings.tree.level0_stop_trigger;
         let is_stopped = |own: &&KeyspaceTree| {
@@ -164,7 +165,7 @@ impl Core {
         (!self.settings.disable_auto_compactions).then_some(stopped.keyspace.id)
     }
 
-    /// Bytes that must be compacted until the trees have their shape.
+    /// Returns the compaction debt: the bytes to be compacted until the trees have their shape.
     pub(crate) fn debt(&self, tree: &Tree) -> u64 {
         let refold = self.refold();
         tree.keyspaces.values().map(|own| own.debt(&refold)).sum()
@@ -197,7 +198,7 @@ impl Core {
     }
 }
 
-/// All keyspaces, those behind the last one served first.
+/// Returns all keyspaces, beginning after the last one served.
 pub(crate) fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
     let behind = (Bound::Excluded(tree.last_served), Bound::Unbounded);
     let ids: Vec<KeyspaceId> = tree
@@ -210,7 +211,7 @@ pub(crate) fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
 }
 
 impl KeyspaceTree {
-    /// What the policy says of this tree. Nothing where its comparator has failed, or does so now.
+    /// Asks the policy about this tree. Returns `None` if its comparator has failed, or fails now.
     pub(crate) fn ask<T>(
         &self,
         question: impl FnOnce(&Policy, &dyn Comparator) -> Option<T>,
@@ -231,7 +232,7 @@ impl KeyspaceTree {
         })
     }
 
-    /// Bytes that must be compacted until the tree has its shape.
+    /// Returns the bytes to be compacted until the tree has its shape.
     pub(crate) fn debt(&self, refold: &Refold) -> u64 {
         let debt = self.ask(|policy, comparator| {
             Some(policy.debt(&self.shape(refold), &self.running_jobs(), comparator))
@@ -258,7 +259,7 @@ impl KeyspaceTree {
     fn table_shape(&self, table: &TableRef, refold: &Refold) -> TableShape {
         let bytes = table.bytes(&*self.keyspace.comparator);
         let file = &table.file;
-        // What holds for all of the file is taken to hold for the part of it that exists.
+        // The visible part of a file is assumed to have its share of everything.
         let share = |whole: u64| (whole as u128 * bytes as u128 / file.len.max(1) as u128) as u64;
         TableShape {
             lo: Arc::clone(&table.lo),
@@ -266,7 +267,7 @@ impl KeyspaceTree {
             hi_included: matches!(table.hi, Upper::Included(_)),
             bytes,
             samples: Arc::clone(&file.samples),
-            // What range tombstones delete counts as if each record had been deleted by itself.
+            // Records that range tombstones delete count as deleted one by one.
             deletes: share(file.deletes + file.range_deleted).max(file.range_deletes.min(1)),
             entries: share(file.entries + file.range_deleted).max(file.range_deletes.min(1)),
             released: refold.is_due(file),

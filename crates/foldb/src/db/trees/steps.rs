@@ -373,7 +373,7 @@ impl Drop for ClaimGuard<'_> {
 struct SliceInHand<'a>(&'a Core);
 
 impl SliceInHand<'_> {
-    /// A close waits for a thread that finds the database open after this.
+    /// Registers the slice. A close waits for a thread that finds the database open after this.
     fn new(core: &Core) -> SliceInHand<'_> {
         core.background.lock().slices += 1;
         SliceInHand(core)

@@ -69,9 +69,11 @@ pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<Arc<Co
         return Err(Error::new(ErrorKind::DatabaseMissing, message).in_file(path));
     }
     if options.error_if_exists {
-        return Err(
-            Error::new(ErrorKind::DatabaseExists, "a database is already here").in_file(path)
-        );
+        return Err(Error::new(
+            ErrorKind::DatabaseExists,
+            "the directory already holds a database",
+        )
+        .in_file(path));
     }
     let runtime = runtime_of(&options);
     let options = options.fitted(&runtime.ledger().shares);

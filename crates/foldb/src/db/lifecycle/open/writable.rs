@@ -53,7 +53,8 @@ fn open_at(
     let closed = CloseRecord::read(&**fs, names)?;
     let stored = match Manifest::recover(&**fs, names, closed.as_ref())? {
         Some(_) if options.error_if_exists => {
-            let error = Error::new(ErrorKind::DatabaseExists, "a database is already here");
+            let error =
+                Error::new(ErrorKind::DatabaseExists, "the directory already holds a database");
             return Err(error.in_file(names.directory()));
         }
         Some(recovered) => Stored::recover(recovered, &options, names)?,
