@@ -12,8 +12,8 @@ use foldb_chains::Chains;
 /// The memory use of a [`crate::Runtime`], in bytes: of one database, or of all that share the
 /// runtime. The sum stays within [`MemoryUsage::budget`], except for memory that readers pin.
 ///
-/// It excludes memory of the caller (batches, values that were copied out), the heads of files
-/// (about 2 KiB a table), and what the allocator keeps for itself.
+/// It excludes memory of the caller (batches, copied values), the heads of files (about 2 KiB a
+/// table), and memory that the allocator keeps for itself.
 ///
 /// # Example
 /// ```

@@ -33,11 +33,11 @@ pub enum LogAdoption {
     /// log as in a segment, and garbage collection has no reason to copy it.
     #[default]
     InKeyOrder,
-    /// Adopts logs in any order of arrival, if the values are large compared with what a log adds
-    /// to them (about 64 bytes and the key). This gives the least write amplification. Scans of
-    /// values that arrived in another order take about twice as long. Garbage
-    /// collection of values of a few hundred bytes takes several times as long, because it copies
-    /// these logs once to drop the rest.
+    /// Adopts logs in any order of arrival, if the values are large compared with the bytes that a
+    /// log adds (about 64 bytes and the key). This gives the least write amplification. Scans of
+    /// values that arrived in another order take about twice as long. Garbage collection of values
+    /// of a few hundred bytes takes several times as long, because it copies these logs once to
+    /// drop the rest.
     Always,
 }
 

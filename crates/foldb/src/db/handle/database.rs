@@ -222,8 +222,8 @@ impl Db {
         Db::repair_with(path, options, &RepairOptions::default())
     }
 
-    /// Does the same as [`Db::repair`] with options: on a copy, without changing anything, or
-    /// cutting the end of a damaged log off.
+    /// Repairs as [`Db::repair`] does, with options: on a copy, as a dry run, or with a cut of a
+    /// damaged log.
     ///
     /// # Errors
     /// As [`Db::repair`]. `DatabaseExists` or `InvalidArgument` for a directory of a copy that is

@@ -270,7 +270,7 @@ fn a_directory_that_is_used_is_refused_and_left_alone() {
     db.checkpoint(COPY).unwrap();
     let before = files(&fs, COPY);
     let error = assert_error(db.checkpoint(COPY), ErrorKind::DatabaseExists, Some(COPY));
-    assert!(error.to_string().contains("empty or not there"), "{error}");
+    assert!(error.to_string().contains("empty or not exist"), "{error}");
     assert_error(db.checkpoint(PATH), ErrorKind::DatabaseExists, Some(PATH));
     assert_eq!(files(&fs, COPY), before);
     fs.create_dir_all(Path::new("mine")).unwrap();

@@ -324,7 +324,7 @@ fn h11_a_torn_log_is_shown_as_far_as_it_goes_and_damage_is_told() {
 fn options_hold_as_far_as_they_make_sense() {
     let fs = MemFs::new();
     let error = assert_error(look(&fs), ErrorKind::DatabaseMissing, None);
-    assert!(error.to_string().contains("creates none"), "{error}");
+    assert!(error.to_string().contains("does not create one"), "{error}");
     assert_eq!(fs.counts().mutations(), 0);
     fs.create_dir_all(Path::new(PATH)).unwrap();
     assert_error(look(&fs), ErrorKind::DatabaseMissing, None);

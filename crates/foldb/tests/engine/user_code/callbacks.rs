@@ -274,9 +274,9 @@ fn operators_are_refused_at_the_open_if_their_names_do_not_tell_them_apart() {
     let named = |name| Named { name, ..Named::default() };
     for (operators, what) in [
         (vec![named("")], "'' is not a valid operator name in Options::operators: it is empty"),
-        (vec![named("uint64add")], "it is that of a built-in operator"),
-        (vec![named("stringappend")], "it is that of a built-in operator"),
-        (vec![named("counter")], "names without a dot are those of built-in operators"),
+        (vec![named("uint64add")], "a built-in operator has this name"),
+        (vec![named("stringappend")], "a built-in operator has this name"),
+        (vec![named("counter")], "names without a dot are kept for built-in operators"),
         (vec![named("app:x")], "'app:x' is not a valid operator name"),
         (vec![named("app.x:y")], "leave the colon out"),
         (vec![named("app.\n")], "control characters"),

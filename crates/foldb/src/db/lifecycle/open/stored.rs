@@ -254,9 +254,9 @@ impl StoredKeyspace {
                 return Err(Error::new(
                     ErrorKind::ComparatorFailed,
                     format!(
-                        "comparator '{}' of keyspace '{}' is not the order that its tables have: in \
-                         table {} the key '{}' comes before '{}'; nothing was changed, open it with \
-                         the comparator that wrote it",
+                        "comparator '{}' of keyspace '{}' contradicts the order of its tables: in \
+                         table {} the key '{}' comes before '{}'; nothing was changed, open it \
+                         with the comparator that wrote it",
                         comparator.name(),
                         self.name,
                         file.number,
