@@ -27,7 +27,6 @@ use crate::counters::Totals;
 use crate::db::state::background::Background;
 use crate::db::state::buffers::SealedGroups;
 use crate::db::state::keyspace::KeyspaceState;
-use crate::db::state::read_folds::ReadFolds;
 use crate::db::state::snapshots::SnapshotList;
 use crate::db::state::tree::Tree;
 use crate::db::state::writer::WriterState;
@@ -82,7 +81,6 @@ pub(crate) struct Core {
     pub(crate) background: Background,
     pub(crate) totals: Arc<Totals>,
     pub(crate) events: Events,
-    pub(crate) read_folds: ReadFolds,
     /// How often a thread waited for a log to be durable.
     pub(crate) syncs: AtomicU64,
 

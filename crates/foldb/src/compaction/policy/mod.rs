@@ -1,9 +1,8 @@
 //! The policy of compaction: a pure function from the shape of the tree to the next job.
 //!
-//! It opens no file, reads no clock and takes no lock; the same tree, jobs and settings give the
-//! same decision. Whoever runs jobs summarises the version as a [`TreeShape`], asks
-//! [`Policy::most_urgent`], runs the job, installs its result, and asks again until the answer is
-//! `None`.
+//! It opens no file, reads no clock and takes no lock; the same tree, signals and settings give the
+//! same decision. The database summarises the version as a [`TreeShape`], asks
+//! [`Policy::choose`], runs the job, installs its result, and asks again until the tree is at rest.
 //!
 //! Three presets are three ways to say what each level is ([`LevelKind`]); the rules are the same:
 //!
@@ -20,6 +19,7 @@
 //! Sources: leveled as in LevelDB; tiered as in RocksDB's universal compaction; lazy leveled as in
 //! Dayan and Idreos, "Dostoevsky" (SIGMOD 2018), with the last level fed slice by slice.
 
+mod choose;
 mod dead_share;
 mod decision;
 mod estimate;
@@ -41,38 +41,20 @@ mod whole;
 use crate::key::Comparator;
 use crate::settings::CompactionPreset;
 
+pub use choose::{Payment, Signals, Urgency, Verdict, Wish};
 pub use dead_share::DeadShare;
 pub use decision::{JobKind, OutputRun, Pick};
 pub use reads::BYTES_PER_GONE;
 pub use settings::Policy;
 pub use shape::{KeyRange, RunShape, RunningJob, TableShape, TreeShape};
-pub use whole::ManualStep;
 
 use decision::{Need, View};
 use settings::LevelKind;
 
 impl Policy {
-    /// [`Policy::most_urgent`], its urgency aside.
-    #[cfg(test)]
-    pub fn pick(
-        &self,
-        tree: &TreeShape,
-        jobs: &[RunningJob],
-        cmp: &dyn Comparator,
-    ) -> Option<Pick> {
-        self.most_urgent(tree, jobs, cmp).map(|(_, pick)| pick)
-    }
-
-    /// The next job and how urgent it is (1 is "just", whatever the tree's size), or `None` when
-    /// the tree has its shape, or running jobs are in the way of all that is left to do.
-    pub fn most_urgent(
-        &self,
-        tree: &TreeShape,
-        jobs: &[RunningJob],
-        cmp: &dyn Comparator,
-    ) -> Option<(f64, Pick)> {
-        let view = self.view(tree, jobs, cmp);
-        let mut needs = self.needs(&view);
+    /// The most urgent job that the tree needs and that can run now, and its urgency.
+    fn most_urgent(&self, view: &View) -> Option<(f64, Pick)> {
+        let mut needs = self.needs(view);
         needs.sort_by(|a, b| b.urgency.total_cmp(&a.urgency));
         needs.iter().find_map(|need| {
             let pick = need.drafts.iter().find_map(|draft| view.decide(draft))?;
@@ -85,64 +67,6 @@ impl Policy {
         let needs = self.needs(&self.view(tree, jobs, cmp));
         let running: u64 = jobs.iter().map(|job| job.remaining_bytes).sum();
         running + needs.iter().map(|need| need.debt).sum::<u64>()
-    }
-
-    /// The next step of compacting all keys of a range into one run, down to the last level.
-    /// Steps cover whole tables, so they may reach a little over the range.
-    pub fn manual(
-        &self,
-        tree: &TreeShape,
-        jobs: &[RunningJob],
-        range: &KeyRange,
-        cmp: &dyn Comparator,
-    ) -> ManualStep {
-        whole::manual(&self.view(tree, jobs, cmp), range)
-    }
-
-    /// A job for a tree that nobody writes to and that wants nothing else: what lies over a slice
-    /// of the last level goes into it where it is a good part of it. `None` when the tree is at
-    /// rest.
-    pub fn at_rest(
-        &self,
-        tree: &TreeShape,
-        jobs: &[RunningJob],
-        cmp: &dyn Comparator,
-    ) -> Option<Pick> {
-        rest::at_rest(&self.view(tree, jobs, cmp))
-    }
-
-    /// The job that is worth most for reads, and what they must have paid for it, in bytes that
-    /// could be merged in the time they lost. `None` where there is none.
-    pub fn for_reads(
-        &self,
-        tree: &TreeShape,
-        jobs: &[RunningJob],
-        cmp: &dyn Comparator,
-    ) -> Option<(u64, Pick)> {
-        reads::best(&self.view(tree, jobs, cmp))
-    }
-
-    /// The job that is worth most for scans over keys that are gone, and what they must have paid
-    /// for it, in the same coin. `None` where there is none.
-    pub fn for_scans(
-        &self,
-        tree: &TreeShape,
-        jobs: &[RunningJob],
-        cmp: &dyn Comparator,
-    ) -> Option<(u64, Pick)> {
-        reads::of_gone(&self.view(tree, jobs, cmp))
-    }
-
-    /// A job for idle time, which makes reads meet fewer runs; `None` when no more than
-    /// `target_depth` (at least 2) lie over any key.
-    pub fn idle(
-        &self,
-        tree: &TreeShape,
-        jobs: &[RunningJob],
-        target_depth: usize,
-        cmp: &dyn Comparator,
-    ) -> Option<Pick> {
-        whole::idle(&self.view(tree, jobs, cmp), target_depth)
     }
 
     fn view<'a>(

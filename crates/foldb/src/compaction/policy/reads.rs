@@ -18,10 +18,12 @@
 //! Invariant: each job leaves one run fewer over its slice, and no tombstone above it, so reads
 //! find nothing to buy when each key lies in one run.
 
+use crate::compaction::policy::choose::Verdict;
 use crate::compaction::policy::decision::{Draft, OutputRun, Pick, Reason, View};
 use crate::compaction::policy::rest::to_bottom;
-use crate::compaction::policy::shape::RunShape;
+use crate::compaction::policy::shape::{KeyRange, RunShape};
 use crate::compaction::policy::slices::{Cells, Slice};
+use crate::compaction::policy::whole;
 use crate::settings::CompactionPreset;
 
 /// Bytes whose merging takes as long as a record does, whatever its size: 130 ns at 2 ns a byte.
@@ -29,6 +31,10 @@ const BYTES_PER_RECORD: u64 = 64;
 
 /// Reads must have paid this part of the work: those that come are expected to be as many.
 const SHARE: u64 = 2;
+
+/// The same of a job that folds the chain of one key: few other reads gain from it, but each read
+/// of that key gains all of it.
+const SHARE_OF_KEY: u64 = 8;
 
 /// What a scan pays for a key that it passes because the key is gone: 0.37 µs, at 2 ns a byte.
 pub const BYTES_PER_GONE: u64 = 185;
@@ -39,7 +45,7 @@ const LEAST_SCAN: u64 = 16;
 /// The job that is worth most for scans over keys that are gone, and its price: all that lies over
 /// the slice with most tombstones for its bytes goes into the oldest data, where they end. `None`
 /// where the tree has no slice with many.
-pub fn of_gone(view: &View) -> Option<(u64, Pick)> {
+pub fn fewer_tombstones(view: &View) -> Option<(u64, Pick)> {
     let bottom = match view.policy.preset {
         CompactionPreset::LazyLeveled => view.policy.num_levels - 1,
         // What lies in level 0 alone goes below it.
@@ -60,7 +66,7 @@ pub fn of_gone(view: &View) -> Option<(u64, Pick)> {
 
 /// The job that is worth most for reads, and its price. `None` where reads meet no run too many,
 /// and for `tiered`, which was chosen for writing little.
-pub fn best(view: &View) -> Option<(u64, Pick)> {
+pub fn fewer_runs(view: &View) -> Option<(u64, Pick)> {
     let draft = match view.policy.preset {
         CompactionPreset::LazyLeveled => lazy(view),
         CompactionPreset::Leveled => gathered(view, 1),
@@ -68,6 +74,15 @@ pub fn best(view: &View) -> Option<(u64, Pick)> {
     }?;
     let pick = view.decide(&draft)?;
     Some((work(view, &pick) / SHARE, pick))
+}
+
+/// Returns the job that brings together what the runs hold of one key, and its price. `range` holds
+/// that key alone.
+pub fn folded_key(view: &View, range: &KeyRange) -> Option<(u64, Pick)> {
+    match whole::into_one_run(view, range) {
+        Verdict::Run(_, pick) => Some((pick.bytes / SHARE_OF_KEY, pick)),
+        Verdict::Wait | Verdict::Rest => None,
+    }
 }
 
 /// Upper runs first while they are lighter than the last level, then all of them into it.

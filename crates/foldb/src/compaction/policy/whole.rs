@@ -1,22 +1,12 @@
 //! Jobs over the whole depth of the tree: tiered's space bound, manual compaction, idle time.
 
+use crate::compaction::policy::choose::{Urgency, Verdict};
 use crate::compaction::policy::decision::{Draft, Need, OutputRun, Pick, Reason, View};
 use crate::compaction::policy::released;
 use crate::compaction::policy::rest::to_bottom;
 use crate::compaction::policy::shape::{KeyRange, RunShape, depth};
 use crate::compaction::policy::slices::Cells;
 use crate::settings::CompactionPreset;
-
-/// What a manual compaction does next.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ManualStep {
-    /// Run this job, then ask again.
-    Run(Pick),
-    /// Ask again when the running job that is in the way has ended.
-    Wait,
-    /// Stop: the range is one run.
-    Done,
-}
 
 /// Tiered: makes everything one run when newer runs could have replaced all of the oldest one.
 pub fn space_amplification(view: &View) -> Option<Need> {
@@ -42,9 +32,10 @@ pub fn space_amplification(view: &View) -> Option<Need> {
     Some(Need { urgency: dead / (oldest as f64).max(1.0), debt: all, drafts: vec![draft] })
 }
 
-/// Returns the next slice of a manual compaction.
-pub fn manual(view: &View, range: &KeyRange) -> ManualStep {
-    let Some(bottom) = manual_bottom(view) else { return ManualStep::Done };
+/// Returns the next slice of compacting all keys of a range into one run, down to the last level.
+/// Steps cover whole tables, so they may reach a little over the range.
+pub fn into_one_run(view: &View, range: &KeyRange) -> Verdict {
+    let Some(bottom) = bottom_of_one_run(view) else { return Verdict::Rest };
     let holds = |run: &RunShape| !run.tables_in(range, view.cmp).is_empty();
     let below = view.runs(bottom);
     let (oldest, several) = match below.split_last() {
@@ -55,23 +46,27 @@ pub fn manual(view: &View, range: &KeyRange) -> ManualStep {
     let newer: Vec<&RunShape> = upper.chain(several).filter(|run| holds(run)).collect();
     let cells = Cells::new(view, oldest, newer.iter().copied());
     let next = cells.first_in(range, view.policy.slice_bytes(), view.cmp);
-    let Some(slice) = next else { return manual_refold(view, bottom, range) };
+    let Some(slice) = next else { return refold(view, bottom, range) };
     let draft = to_bottom(view, bottom, &slice.range, Reason::Manual);
-    view.decide(&draft).map_or(ManualStep::Wait, ManualStep::Run)
+    run_or_wait(view, &draft)
+}
+
+fn run_or_wait(view: &View, draft: &Draft) -> Verdict {
+    view.decide(draft).map_or(Verdict::Wait, |pick| Verdict::Run(Urgency::Called, pick))
 }
 
 /// Continues when the range is one run: folds what a snapshot kept apart there.
-fn manual_refold(view: &View, bottom: usize, range: &KeyRange) -> ManualStep {
+fn refold(view: &View, bottom: usize, range: &KeyRange) -> Verdict {
     let mut runs = 0..view.runs(bottom).len();
     match runs.find_map(|at| released::first_in(view, bottom, at, range)) {
-        None => ManualStep::Done,
-        Some(draft) => view.decide(&draft).map_or(ManualStep::Wait, ManualStep::Run),
+        None => Verdict::Rest,
+        Some(draft) => run_or_wait(view, &draft),
     }
 }
 
 /// Returns the level where a manual compaction ends. Lazy leveled has one last level; the other
 /// shapes end at the deepest level that holds data.
-fn manual_bottom(view: &View) -> Option<usize> {
+fn bottom_of_one_run(view: &View) -> Option<usize> {
     let deepest = view.tree.deepest_level()?;
     match view.policy.preset {
         CompactionPreset::LazyLeveled => Some(view.policy.num_levels - 1),
@@ -81,7 +76,7 @@ fn manual_bottom(view: &View) -> Option<usize> {
 
 /// Makes one run of all that lies above the oldest data, when no other job is needed and more than
 /// `target_depth` runs lie over a key.
-pub fn idle(view: &View, target_depth: usize) -> Option<Pick> {
+pub fn fewer_runs_when_idle(view: &View, target_depth: usize) -> Option<Pick> {
     if depth(view.tree, view.cmp) <= target_depth.max(2) {
         return None;
     }

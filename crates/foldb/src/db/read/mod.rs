@@ -1,9 +1,8 @@
 //! Reading: values, ranges, operands, explanations, counts; and the credit that reads pay.
 
 pub(crate) mod approximate;
-pub(crate) mod credit;
 pub(crate) mod explain;
-pub(crate) mod folds;
 pub(crate) mod get;
 mod multi_get;
 pub(crate) mod operands;
+pub(crate) mod payments;

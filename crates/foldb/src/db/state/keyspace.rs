@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::compaction::policy::Policy;
 use crate::db::state::gc_turn::GcTurn;
-use crate::db::state::read_credit::ReadCredit;
+use crate::db::state::read_account::ReadAccount;
 use crate::db::state::view::{View, ViewCell};
 use crate::db::throttle::pace::Pace;
 use crate::error::{Error, ErrorKind, Result};
@@ -56,10 +56,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) gc_turn: GcTurn,
     /// The pace of its writes.
     pub(crate) pace: Pace,
-    /// The credit of reads that met several runs.
-    pub(crate) read_credit: ReadCredit,
-    /// The credit of scans that passed deleted keys.
-    pub(crate) gone_credit: ReadCredit,
+    /// What its reads paid for jobs that would make them cheaper.
+    pub(crate) read_account: ReadAccount,
     dropped: AtomicBool,
     /// Why its comparator is no longer trusted.
     failure: OnceLock<Error>,
@@ -114,8 +112,7 @@ impl KeyspaceState {
             growing: GrowingFiles::default(),
             gc_turn: GcTurn::default(),
             pace: Pace::default(),
-            read_credit: ReadCredit::default(),
-            gone_credit: ReadCredit::default(),
+            read_account: ReadAccount::default(),
             dropped: AtomicBool::new(false),
             failure: OnceLock::new(),
             failure_told: AtomicBool::new(false),

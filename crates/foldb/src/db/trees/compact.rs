@@ -11,6 +11,7 @@ use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Claim;
 use crate::db::state::tree::Tree;
+use crate::db::trees::schedule::Asks;
 use crate::error::Result;
 use crate::events::Event;
 use crate::key::{Comparator, KeyBounds};
@@ -25,13 +26,8 @@ impl Core {
             return None;
         }
         let is_idle = self.is_idle(&mut tree);
-        let idle = is_idle || self.background.is_rest_awaited();
-        let claim = self
-            .pick(&mut tree)
-            .or_else(|| self.pick_read_fold(&tree))
-            .or_else(|| self.pick_for_reads(&tree))
-            .or_else(|| if idle { self.pick_when_idle(&tree) } else { None })
-            .or_else(|| self.pick_revealing(&tree, is_idle));
+        let asks = Asks { for_reads: true, is_idle: is_idle || self.background.is_rest_awaited() };
+        let claim = self.pick(&mut tree, asks).or_else(|| self.pick_revealing(&tree, is_idle));
         debug_assert!(
             claim.is_some() || self.stopped_for_nothing(&tree).is_none(),
             "level 0 of keyspace {:?} stops writers, but the policy picks no job",

@@ -66,8 +66,7 @@ impl Core {
             old.mark_obsolete_files(&version);
             own.keyspace.growing.remove_obsolete();
             own.keyspace.gc_turn.changed();
-            own.keyspace.read_credit.tree_changed();
-            own.keyspace.gone_credit.tree_changed();
+            own.keyspace.read_account.tree_changed();
             self.set_pace(own);
         }
         if tree.manifest.is_long() {

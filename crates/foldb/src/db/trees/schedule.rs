@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::compaction::job::Job;
 use crate::compaction::policy::{
-    self, KeyRange as ShapeRange, ManualStep, OutputRun, Pick, Policy, RunShape, RunningJob,
-    TableShape, TreeShape,
+    JobKind, KeyRange as ShapeRange, OutputRun, Payment, Pick, Policy, RunShape, RunningJob,
+    Signals, TableShape, TreeShape, Urgency, Verdict, Wish,
 };
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
@@ -33,6 +33,32 @@ impl Refold {
     }
 }
 
+/// What a caller of [`Core::pick`] wants to hear of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asks {
+    /// Jobs that reads have paid for.
+    pub(crate) for_reads: bool,
+    /// Jobs for a database that no write comes to.
+    pub(crate) is_idle: bool,
+}
+
+/// The job that the policy chose for a keyspace.
+struct Choice {
+    keyspace: KeyspaceId,
+    urgency: Urgency,
+    pick: Pick,
+    /// What reads paid for, and its price.
+    bought: Option<(Wish, u64)>,
+}
+
+impl Choice {
+    /// Whether no table may be moved as it is: the job is there to fold what tables hold.
+    fn rewrites_all(&self) -> bool {
+        let folds_a_key = matches!(self.bought, Some((Wish::FoldedKey(_), _)));
+        self.urgency == Urgency::Called || folds_a_key
+    }
+}
+
 impl Core {
     pub(crate) fn refold(&self) -> Refold {
         Refold { snapshots: self.snapshots.live(), operands_below: 0 }
@@ -40,37 +66,47 @@ impl Core {
 
     /// Returns the most urgent job over the trees of all keyspaces. Of equally urgent keyspaces,
     /// the one after the last one served is next, so that none waits for ever.
-    pub(crate) fn pick(&self, tree: &mut Tree) -> Option<Claim> {
+    pub(crate) fn pick(&self, tree: &mut Tree, asks: Asks) -> Option<Claim> {
         // In this order: a snapshot released after the second line is noticed the next time.
         if self.snapshots.take_released() {
             tree.keyspaces.values_mut().for_each(|own| own.settled = false);
         }
         let refold = self.refold();
-        let mut best: Option<(f64, KeyspaceId, Pick)> = None;
+        let writers_are_slow = self.holds_writers_back(tree);
+        let mut best: Option<Choice> = None;
         for id in in_turn(tree) {
-            let Some(own) = tree.keyspaces.get_mut(&id).filter(|own| !own.settled) else {
+            let Some(own) = tree.keyspaces.get_mut(&id) else { continue };
+            let account = &own.keyspace.read_account;
+            let payments =
+                if asks.for_reads { account.payments(writers_are_slow) } else { Vec::new() };
+            if own.settled && payments.is_empty() && !asks.is_idle {
                 continue;
-            };
-            let urgent = own.ask(|policy, comparator| {
-                policy.most_urgent(&own.shape(&refold), &own.running_jobs(), comparator)
-            });
-            match urgent {
-                None => {
-                    own.settled = true;
-                    if own.running.is_empty() {
-                        // No worker reduces the backlog that slows its writers.
-                        own.keyspace.pace.clear();
-                    }
-                }
-                Some((urgency, pick)) => {
-                    if best.as_ref().is_none_or(|best| urgency > best.0) {
-                        best = Some((urgency, id, pick));
-                    }
+            }
+            let choice = own.choose(&refold, payments, asks.is_idle);
+            if !choice.as_ref().is_some_and(|choice| choice.urgency > Urgency::Paid) {
+                own.settled = true;
+                if own.running.is_empty() {
+                    // No worker reduces the backlog that slows its writers.
+                    own.keyspace.pace.clear();
                 }
             }
+            if let Some(choice) = choice
+                && best.as_ref().is_none_or(|best| choice.urgency > best.urgency)
+            {
+                best = Some(choice);
+            }
         }
-        let (_, id, pick) = best?;
-        Some(self.claim_of(id, &pick, tree))
+        let best = best?;
+        if let Some((wish, price)) = &best.bought {
+            tree.keyspaces[&best.keyspace].keyspace.read_account.spend(wish, *price);
+        }
+        Some(self.claim_of(&best, tree))
+    }
+
+    /// Whether writes are slowed, or would soon be.
+    fn holds_writers_back(&self, tree: &Tree) -> bool {
+        let is_slowed = tree.keyspaces.values().any(|own| !own.keyspace.pace.per_mib().is_zero());
+        is_slowed || 2 * self.sealed.len() > self.settings.write_buffers.most
     }
 
     /// Returns whether nothing was written for a while, and everything written is in tables. A
@@ -89,24 +125,6 @@ impl Core {
         }
     }
 
-    /// Returns a job for an idle database: for a tree that has work left, or one that makes reads
-    /// meet fewer runs.
-    pub(crate) fn pick_when_idle(&self, tree: &Tree) -> Option<Claim> {
-        let refold = self.refold();
-        let (id, pick) = in_turn(tree).find_map(|id| {
-            let own = &tree.keyspaces[&id];
-            let pick = own.ask(|policy, comparator| {
-                let (shape, jobs) = (own.shape(&refold), own.running_jobs());
-                policy.at_rest(&shape, &jobs, comparator).or_else(|| {
-                    let runs = self.settings.tree.idle_runs;
-                    (runs > 0).then(|| policy.idle(&shape, &jobs, runs, comparator)).flatten()
-                })
-            })?;
-            Some((id, pick))
-        })?;
-        Some(self.claim_of(id, &pick, tree))
-    }
-
     /// Returns the next job that compacts a range into one run of the deepest level. `None` at its
     /// end, and if the keyspace was dropped. The last jobs also rewrite tables with operands whose
     /// numbers are below `operands_below`.
@@ -118,40 +136,10 @@ impl Core {
         operands_below: u64,
     ) -> Option<Claim> {
         let own = tree.keyspaces.get(&keyspace)?;
-        // No other job runs meanwhile, so there is none to wait for.
-        debug_assert!(own.running.is_empty(), "jobs of the policy must wait for those of callers");
-        self.step_of(
-            own.manual(range, &Refold { operands_below, ..self.refold() })?,
-            keyspace,
-            tree,
-        )
-        .map(|(_, claim)| claim)
-    }
-
-    /// Returns the next job that brings the records of one key together, and the bytes it rewrites.
-    /// `None` if there is nothing to do, or if other jobs are in the way.
-    pub(crate) fn pick_key(
-        &self,
-        tree: &Tree,
-        keyspace: KeyspaceId,
-        key: &Arc<[u8]>,
-    ) -> Option<(u64, Claim)> {
-        let own = tree.keyspaces.get(&keyspace)?;
-        if !own.keyspace.comparator.bytewise_order() {
-            // In another order the successor of a key is unknown.
-            return None;
-        }
-        let mut behind = key.to_vec();
-        behind.push(0);
-        let range = ShapeRange { lo: Some(Arc::clone(key)), hi: Some(behind.into()) };
-        self.step_of(own.manual(&range, &self.refold())?, keyspace, tree)
-    }
-
-    fn step_of(&self, step: ManualStep, id: KeyspaceId, tree: &Tree) -> Option<(u64, Claim)> {
-        let ManualStep::Run(pick) = step else { return None };
-        let mut claim = self.claim_of(id, &pick, tree);
-        claim.job.move_from = u64::MAX;
-        Some((pick.bytes, claim))
+        // No other job runs meanwhile, so there is never one to wait for.
+        debug_assert!(own.running.is_empty(), "a job of the policy runs beside that of a caller");
+        let choice = own.choose_for_caller(range, &Refold { operands_below, ..self.refold() })?;
+        Some(self.claim_of(&choice, tree))
     }
 
     /// Returns a keyspace whose level 0 stops writers although no job of it runs, if there is one.
@@ -171,9 +159,13 @@ impl Core {
         tree.keyspaces.values().map(|own| own.debt(&refold)).sum()
     }
 
-    pub(crate) fn claim_of(&self, id: KeyspaceId, pick: &Pick, tree: &Tree) -> Claim {
-        let keyspace = Arc::clone(&tree.keyspaces[&id].keyspace);
-        Claim { keyspace, job: self.job_of(pick, tree.next_run) }
+    fn claim_of(&self, choice: &Choice, tree: &Tree) -> Claim {
+        let keyspace = Arc::clone(&tree.keyspaces[&choice.keyspace].keyspace);
+        let mut job = self.job_of(&choice.pick, tree.next_run);
+        if choice.rewrites_all() {
+            job.move_from = u64::MAX;
+        }
+        Claim { keyspace, job }
     }
 
     fn job_of(&self, pick: &Pick, next_run: RunId) -> Job {
@@ -188,8 +180,8 @@ impl Core {
             OutputRun::Existing(run) => (run, None),
         };
         let move_from = match pick.kind {
-            policy::JobKind::Move => 0,
-            policy::JobKind::Merge => self.settings.tree.target_file_size / 2,
+            JobKind::Move => 0,
+            JobKind::Merge => self.settings.tree.target_file_size / 2,
         };
         let range =
             KeyRange { lo: pick.range.lo.clone(), hi: pick.range.hi.clone().map(Upper::Excluded) };
@@ -226,10 +218,36 @@ impl KeyspaceTree {
         answer.unwrap_or_default()
     }
 
-    fn manual(&self, range: &ShapeRange, refold: &Refold) -> Option<ManualStep> {
-        self.ask(|policy, comparator| {
-            Some(policy.manual(&self.shape(refold), &self.running_jobs(), range, comparator))
-        })
+    /// Returns the policy's job, and notes the prices that it names.
+    fn choose(&self, refold: &Refold, payments: Vec<Payment>, is_idle: bool) -> Option<Choice> {
+        let jobs = self.running_jobs();
+        let signals = Signals { jobs: &jobs, caller: None, payments: &payments, is_idle };
+        let decision = self.ask(|policy, comparator| {
+            Some(policy.choose(&self.shape(refold), &signals, comparator))
+        })?;
+        let account = &self.keyspace.read_account;
+        for (payment, &price) in payments.iter().zip(&decision.prices) {
+            account.note_price(&payment.wish, price);
+        }
+        let Verdict::Run(urgency, pick) = decision.verdict else { return None };
+        let bought = match (urgency, decision.prices.last()) {
+            (Urgency::Paid, Some(&Some(price))) => {
+                payments.into_iter().nth(decision.prices.len() - 1).map(|paid| (paid.wish, price))
+            }
+            _ => None,
+        };
+        Some(Choice { keyspace: self.keyspace.id, urgency, pick, bought })
+    }
+
+    /// Returns the next job on the way of a range into one run.
+    fn choose_for_caller(&self, range: &ShapeRange, refold: &Refold) -> Option<Choice> {
+        let jobs = self.running_jobs();
+        let signals = Signals { jobs: &jobs, caller: Some(range), ..Signals::default() };
+        let decision = self.ask(|policy, comparator| {
+            Some(policy.choose(&self.shape(refold), &signals, comparator))
+        })?;
+        let Verdict::Run(urgency, pick) = decision.verdict else { return None };
+        Some(Choice { keyspace: self.keyspace.id, urgency, pick, bought: None })
     }
 
     /// Returns the bytes to be compacted until the tree has its shape.

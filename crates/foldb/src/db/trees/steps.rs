@@ -17,6 +17,7 @@ use crate::db::core::Core;
 use crate::db::state::background::Awaited;
 use crate::db::state::tree::Claim;
 use crate::db::throttle::room::{Patience, busy};
+use crate::db::trees::schedule::Asks;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Event, StallReason};
 use crate::faults::{Fault, planted};
@@ -220,7 +221,6 @@ impl Core {
         if self.read_only {
             return Ok(());
         }
-        // While other threads write, the database does not become idle.
         let written = self.published();
         self.background.lock().rest_waiters += 1;
         let _waiter = RestWaiter(self);
@@ -229,11 +229,12 @@ impl Core {
                 return Awaited::Work(Work::Flush);
             }
             let mut tree = core.lock_tree();
+            // While other callers write there is no rest to wait for.
+            let rest = Asks { for_reads: false, is_idle: core.published() == written };
             let is_idle = tree.keyspaces.values().all(|own| own.running.is_empty());
             let is_compacted = is_idle
                 && (core.settings.disable_auto_compactions
-                    || (core.pick(&mut tree).is_none()
-                        && (core.published() != written || core.pick_when_idle(&tree).is_none())
+                    || (core.pick(&mut tree, rest).is_none()
                         && core.pick_revealing(&tree, false).is_none()));
             match (is_compacted, core.is_gc_due()) {
                 (true, false) => Awaited::Nothing,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::compaction::policy::shape::Key;
 use crate::compaction::policy::{
-    JobKind, KeyRange, ManualStep, OutputRun, Pick, RunShape, RunningJob, TableShape, TreeShape,
+    JobKind, KeyRange, OutputRun, Pick, RunShape, RunningJob, TableShape, TreeShape, Verdict,
 };
 
 const MIB: f64 = (1 << 20) as f64;
@@ -125,11 +125,11 @@ pub fn draw_pick(pick: &Pick) -> String {
     line
 }
 
-pub fn draw_step(step: &ManualStep) -> String {
-    match step {
-        ManualStep::Run(pick) => draw_pick(pick),
-        ManualStep::Wait => "wait".to_owned(),
-        ManualStep::Done => "done".to_owned(),
+pub fn draw_verdict(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Run(_, pick) => draw_pick(pick),
+        Verdict::Wait => "wait".to_owned(),
+        Verdict::Rest => "rest".to_owned(),
     }
 }
 

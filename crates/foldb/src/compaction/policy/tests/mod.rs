@@ -1,5 +1,6 @@
 //! Tests of the policy: drawn trees, random trees, and a model of a whole load.
 
+mod choice;
 mod drawing;
 mod order;
 mod properties;
@@ -7,7 +8,8 @@ mod scenarios;
 mod sim_tree;
 mod simulator;
 
-use crate::compaction::policy::Policy;
+use crate::compaction::policy::{Pick, Policy, RunningJob, Signals, TreeShape, Verdict};
+use crate::key::Comparator;
 use crate::settings::CompactionPreset;
 
 const MIB: u64 = 1 << 20;
@@ -29,5 +31,16 @@ fn policy(preset: CompactionPreset, write_buffer: u64) -> Policy {
         level_multiplier: 10.0,
         target_file_size: write_buffer.clamp(8 * MIB, 64 * MIB),
         flush_bytes: write_buffer * (buffers - 1),
+        idle_runs: 0,
+    }
+}
+
+impl Policy {
+    /// Returns the job that the tree needs, if any.
+    fn pick(&self, tree: &TreeShape, jobs: &[RunningJob], cmp: &dyn Comparator) -> Option<Pick> {
+        match self.choose(tree, &Signals { jobs, ..Signals::default() }, cmp).verdict {
+            Verdict::Run(_, pick) => Some(pick),
+            Verdict::Wait | Verdict::Rest => None,
+        }
     }
 }

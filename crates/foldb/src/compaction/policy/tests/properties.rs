@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::compaction::policy::shape::depth;
 use crate::compaction::policy::tests::order::{assert_apart, assert_keeps_order, mark_busy};
 use crate::compaction::policy::tests::sim_tree::{Record, SimTree, key};
-use crate::compaction::policy::{KeyRange, ManualStep, Pick, Policy, RunningJob};
+use crate::compaction::policy::{KeyRange, Pick, Policy, RunningJob, Verdict, reads, rest, whole};
 use crate::key::BytewiseComparator;
 use crate::settings::CompactionPreset;
 
@@ -271,13 +271,13 @@ proptest! {
         };
         for _ in 0..MANY {
             let shape = history.tree.shape();
-            match history.policy.manual(&shape, &[], &range, CMP) {
-                ManualStep::Run(pick) => {
+            match whole::into_one_run(&history.policy.view(&shape, &[], CMP), &range) {
+                Verdict::Run(_, pick) => {
                     assert_keeps_order(&shape, &pick);
                     history.apply(&pick);
                 }
-                ManualStep::Wait => prop_assert!(false, "no job runs that it could wait for"),
-                ManualStep::Done => {
+                Verdict::Wait => prop_assert!(false, "no job runs that it could wait for"),
+                Verdict::Rest => {
                     let here = |run: &&crate::compaction::policy::RunShape| {
                         !run.tables_in(&range, CMP).is_empty()
                     };
@@ -303,7 +303,7 @@ proptest! {
         for _ in 0..MANY {
             history.come_to_rest();
             let shape = history.tree.shape();
-            let Some(pick) = history.policy.at_rest(&shape, &[], CMP) else {
+            let Some(pick) = rest::at_rest(&history.policy.view(&shape, &[], CMP)) else {
                 if history.policy.preset == CompactionPreset::LazyLeveled {
                     let last = shape.level_bytes(levels - 1) as f64;
                     let all: f64 = (0..levels).map(|level| shape.level_bytes(level) as f64).sum();
@@ -335,7 +335,7 @@ proptest! {
         for _ in 0..MANY {
             history.come_to_rest();
             let shape = history.tree.shape();
-            let Some((price, pick)) = history.policy.for_reads(&shape, &[], CMP) else {
+            let Some((price, pick)) = reads::fewer_runs(&history.policy.view(&shape, &[], CMP)) else {
                 if history.policy.preset == CompactionPreset::LazyLeveled {
                     let mut filled = shape;
                     // Some references keep only their bounds.
@@ -365,7 +365,7 @@ proptest! {
         for _ in 0..MANY {
             history.come_to_rest();
             let shape = history.tree.shape();
-            let Some((price, pick)) = history.policy.for_scans(&shape, &[], CMP) else {
+            let Some((price, pick)) = reads::fewer_tombstones(&history.policy.view(&shape, &[], CMP)) else {
                 return Ok(());
             };
             prop_assert!(2 * price >= pick.bytes, "{price} for {pick:?}");
@@ -387,7 +387,7 @@ proptest! {
         history.come_to_rest();
         for _ in 0..MANY {
             let shape = history.tree.shape();
-            let Some(pick) = history.policy.idle(&shape, &[], target, CMP) else {
+            let Some(pick) = whole::fewer_runs_when_idle(&history.policy.view(&shape, &[], CMP), target) else {
                 prop_assert!(depth(&shape, CMP) <= target);
                 return Ok(());
             };

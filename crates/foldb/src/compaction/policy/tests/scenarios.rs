@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use crate::compaction::policy::Policy;
 use crate::compaction::policy::shape::depth;
-use crate::compaction::policy::tests::drawing::{Drawing, draw_pick, draw_step, parse_range};
+use crate::compaction::policy::tests::drawing::{Drawing, draw_pick, draw_verdict, parse_range};
+use crate::compaction::policy::{Pick, Policy, Signals, reads, rest, whole};
 use crate::key::BytewiseComparator;
 use crate::settings::CompactionPreset;
 
@@ -91,31 +91,36 @@ fn answer(scenario: &str) -> String {
 
 fn run(policy: &Policy, drawing: &Drawing, command: &str) -> String {
     let Drawing { tree, jobs } = drawing;
+    let view = policy.view(tree, jobs, CMP);
+    let choose = |policy: &Policy, signals: Signals| policy.choose(tree, &signals, CMP).verdict;
     let mut words = command.split(' ');
     match words.next() {
-        Some("pick") => policy.pick(tree, jobs, CMP).as_ref().map_or("rest".to_owned(), draw_pick),
+        Some("pick") => draw_verdict(&choose(policy, Signals { jobs, ..Signals::default() })),
         Some("depth") => depth(tree, CMP).to_string(),
         Some("debt") => {
             format!("{:.1} MiB", policy.debt(tree, jobs, CMP) as f64 / f64::from(1 << 20))
         }
         Some("manual") => {
             let range = parse_range(words.next().expect("a range"));
-            draw_step(&policy.manual(tree, jobs, &range, CMP))
+            let caller = Some(&range);
+            draw_verdict(&choose(policy, Signals { jobs, caller, ..Signals::default() }))
         }
-        Some("rest") => {
-            policy.at_rest(tree, jobs, CMP).as_ref().map_or("rest".to_owned(), draw_pick)
-        }
-        Some("reads") => draw_offer(policy.for_reads(tree, jobs, CMP)),
-        Some("scans") => draw_offer(policy.for_scans(tree, jobs, CMP)),
+        Some("rest") => draw_or_rest(rest::at_rest(&view)),
+        Some("reads") => draw_offer(reads::fewer_runs(&view)),
+        Some("scans") => draw_offer(reads::fewer_tombstones(&view)),
         Some("idle") => {
             let target = words.next().and_then(|n| n.parse().ok()).expect("a depth");
-            policy.idle(tree, jobs, target, CMP).as_ref().map_or("rest".to_owned(), draw_pick)
+            draw_or_rest(whole::fewer_runs_when_idle(&view, target))
         }
         _ => panic!("unknown command: {command}"),
     }
 }
 
-fn draw_offer(offer: Option<(u64, crate::compaction::policy::Pick)>) -> String {
+fn draw_or_rest(pick: Option<Pick>) -> String {
+    pick.as_ref().map_or("rest".to_owned(), draw_pick)
+}
+
+fn draw_offer(offer: Option<(u64, Pick)>) -> String {
     offer.map_or("nothing".to_owned(), |(price, pick)| {
         format!("{}, for {:.1} MiB", draw_pick(&pick), price as f64 / f64::from(1 << 20))
     })

@@ -4,9 +4,9 @@
 //! cargo test -p foldb --lib policy::tests::simulator -- --ignored --nocapture
 //! ```
 
-use crate::compaction::policy::Policy;
 use crate::compaction::policy::shape::depth;
 use crate::compaction::policy::tests::sim_tree::{Record, SimTree};
+use crate::compaction::policy::{Policy, Signals, Verdict};
 use crate::key::BytewiseComparator;
 use crate::settings::CompactionPreset;
 
@@ -116,9 +116,9 @@ impl<'l> Simulation<'l> {
         let mut written = 0;
         loop {
             let shape = tree.shape();
-            let pick = self.policy.pick(&shape, &[], &BytewiseComparator);
-            let next = pick.or_else(|| self.policy.at_rest(&shape, &[], &BytewiseComparator));
-            let Some(pick) = next else { break };
+            let signals = Signals { is_idle: true, ..Signals::default() };
+            let decision = self.policy.choose(&shape, &signals, &BytewiseComparator);
+            let Verdict::Run(_, pick) = decision.verdict else { break };
             written += tree.apply(&pick).written;
         }
         Rest {

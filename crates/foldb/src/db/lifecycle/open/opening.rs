@@ -22,7 +22,6 @@ use crate::db::lifecycle::replay::{Replay, ReplayKeyspace, Replayed, needed_logs
 use crate::db::state::background::Background;
 use crate::db::state::buffers::{Buffers, SealedGroups};
 use crate::db::state::keyspace::{KeyspaceParts, KeyspaceState};
-use crate::db::state::read_folds::ReadFolds;
 use crate::db::state::snapshots::SnapshotList;
 use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::db::state::writer::WriterState;
@@ -330,7 +329,6 @@ impl Assembly {
             segment_files: self.segment_files,
             background: Background::default(),
             totals: stored.totals,
-            read_folds: ReadFolds::default(),
             syncs: AtomicU64::new(0),
             events: Events::new(options.listeners.clone()),
             read_only: self.lock.is_none(),

@@ -1,0 +1,135 @@
+//! The one question to the policy: which job should this tree run next?
+//!
+//! Four parties want jobs. The policy hears them in this order:
+//!
+//! ```text
+//! a caller      wants a range to be one run; no job of the policy runs meanwhile
+//! the tree      is out of its shape; the most urgent need comes first
+//! reads         have paid for a job that makes them cheaper
+//! idle time     no write has come for a while
+//! ```
+//!
+//! Invariant: `choose` has no state. The same tree and signals give the same decision.
+
+use crate::compaction::policy::decision::{Pick, View};
+use crate::compaction::policy::settings::Policy;
+use crate::compaction::policy::shape::{KeyRange, RunningJob, TreeShape};
+use crate::compaction::policy::{reads, rest, whole};
+use crate::key::Comparator;
+
+/// What the policy hears besides the tree's shape.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Signals<'a> {
+    /// Jobs under way.
+    pub jobs: &'a [RunningJob],
+    /// The range that a caller wants to be one run.
+    pub caller: Option<&'a KeyRange>,
+    /// What reads have paid, the account that is asked first at the front.
+    pub payments: &'a [Payment],
+    /// Whether no write has come for a while.
+    pub is_idle: bool,
+}
+
+/// What reads have paid for one kind of job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Payment {
+    /// The kind of job.
+    pub wish: Wish,
+    /// Bytes that a merge could have read in the time that the reads lost.
+    pub bytes: u64,
+}
+
+/// What reads pay for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wish {
+    /// Operands and base of one key, which is all of this range, in one run.
+    FoldedKey(KeyRange),
+    /// Fewer runs over a slice of the tree.
+    FewerRuns,
+    /// Fewer tombstones over a slice of the tree.
+    FewerTombstones,
+}
+
+/// What the tree should do next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// The job, if any.
+    pub verdict: Verdict,
+    /// What the payments could buy, in their order: the price of the job in bytes, or `None` where
+    /// there is no such job. Shorter than the payments where the policy did not look: a job that is
+    /// bought is that of the last price.
+    pub prices: Vec<Option<u64>>,
+}
+
+/// The next job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// Run this job, then ask again.
+    Run(Urgency, Pick),
+    /// A running job is in the way of what the caller wants. Ask again when it has ended.
+    Wait,
+    /// There is nothing to do.
+    Rest,
+}
+
+/// How urgent a job is among those of other trees.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub enum Urgency {
+    /// No write comes.
+    Idle,
+    /// Reads have paid for it.
+    Paid,
+    /// The tree is out of its shape; 1 is "just", whatever its size.
+    Needed(f64),
+    /// A caller waits for it.
+    Called,
+}
+
+impl Policy {
+    /// Returns what the tree should do next.
+    pub fn choose(
+        &self,
+        tree: &TreeShape,
+        signals: &Signals<'_>,
+        cmp: &dyn Comparator,
+    ) -> Decision {
+        let view = self.view(tree, signals.jobs, cmp);
+        if let Some(range) = signals.caller {
+            let verdict = whole::into_one_run(&view, range);
+            return Decision { verdict, prices: Vec::new() };
+        }
+        if let Some((urgency, pick)) = self.most_urgent(&view) {
+            let verdict = Verdict::Run(Urgency::Needed(urgency), pick);
+            return Decision { verdict, prices: Vec::new() };
+        }
+        let mut prices = Vec::new();
+        for payment in signals.payments {
+            let offer = offer(&view, &payment.wish);
+            prices.push(offer.as_ref().map(|(price, _)| *price));
+            if let Some((price, pick)) = offer
+                && payment.bytes >= price
+            {
+                return Decision { verdict: Verdict::Run(Urgency::Paid, pick), prices };
+            }
+        }
+        let idle = if signals.is_idle { when_idle(&view) } else { None };
+        let verdict = idle.map_or(Verdict::Rest, |pick| Verdict::Run(Urgency::Idle, pick));
+        Decision { verdict, prices }
+    }
+}
+
+/// The job that grants a wish, and what reads must have paid for it.
+fn offer(view: &View, wish: &Wish) -> Option<(u64, Pick)> {
+    match wish {
+        Wish::FoldedKey(range) => reads::folded_key(view, range),
+        Wish::FewerRuns => reads::fewer_runs(view),
+        Wish::FewerTombstones => reads::fewer_tombstones(view),
+    }
+}
+
+/// The job of a tree that nothing is written to.
+fn when_idle(view: &View) -> Option<Pick> {
+    let runs = view.policy.idle_runs;
+    rest::at_rest(view)
+        .or_else(|| if runs > 0 { whole::fewer_runs_when_idle(view, runs) } else { None })
+}

@@ -1,0 +1,110 @@
+//! Which of those that want a job is heard first.
+
+use std::sync::Arc;
+
+use crate::compaction::policy::choose::Decision;
+use crate::compaction::policy::tests::drawing::Drawing;
+use crate::compaction::policy::tests::policy;
+use crate::compaction::policy::{KeyRange, Payment, Policy, Signals, Urgency, Verdict, Wish};
+use crate::key::BytewiseComparator;
+use crate::settings::CompactionPreset;
+
+/// A tree of these lines, under lazy leveled with five levels.
+fn tree(lines: &[&str]) -> (Policy, Drawing) {
+    let mut policy = policy(CompactionPreset::LazyLeveled, 2 << 20);
+    policy.num_levels = 5;
+    let mut drawing = Drawing::new(5);
+    for line in lines {
+        assert!(drawing.line(line), "{line}");
+    }
+    (policy, drawing)
+}
+
+/// Its shape is right, reads meet three runs, and rest would merge them.
+fn three_runs() -> (Policy, Drawing) {
+    let mut drawn =
+        tree(&["L3: 3[a-z 10] 2[a-z 10]", "L4: 1[a-c 40, d-f 40, g-i 40, j-l 40, m-z 40]"]);
+    drawn.0.idle_runs = 2;
+    drawn
+}
+
+fn choose((policy, drawing): &(Policy, Drawing), signals: Signals) -> Decision {
+    policy.choose(&drawing.tree, &signals, &BytewiseComparator)
+}
+
+fn urgency(decision: &Decision) -> Option<Urgency> {
+    match decision.verdict {
+        Verdict::Run(urgency, _) => Some(urgency),
+        Verdict::Wait | Verdict::Rest => None,
+    }
+}
+
+fn paid(wish: Wish, bytes: u64) -> Payment {
+    Payment { wish, bytes }
+}
+
+#[test]
+fn a_tree_in_its_shape_rests_until_something_asks() {
+    let drawn = three_runs();
+    assert_eq!(choose(&drawn, Signals::default()).verdict, Verdict::Rest);
+    let idle = choose(&drawn, Signals { is_idle: true, ..Signals::default() });
+    assert_eq!(urgency(&idle), Some(Urgency::Idle));
+}
+
+#[test]
+fn reads_come_before_idle_time_and_learn_the_price_if_they_paid_too_little() {
+    let drawn = three_runs();
+    let poor = [paid(Wish::FewerRuns, 1), paid(Wish::FewerTombstones, 1)];
+    let decision = choose(&drawn, Signals { payments: &poor, ..Signals::default() });
+    assert_eq!(decision.verdict, Verdict::Rest);
+    let price = decision.prices[0].expect("two runs lie above the last level");
+    assert!(price > 1);
+    assert_eq!(decision.prices[1], None, "there are no tombstones to be rid of");
+
+    let rich = [paid(Wish::FewerRuns, price)];
+    let decision = choose(&drawn, Signals { payments: &rich, is_idle: true, ..Signals::default() });
+    assert_eq!(urgency(&decision), Some(Urgency::Paid));
+    assert_eq!(decision.prices, [Some(price)]);
+}
+
+#[test]
+fn a_payment_that_suffices_is_the_last_one_looked_at() {
+    let drawn = three_runs();
+    let only_b = KeyRange { lo: Some(Arc::from(*b"b")), hi: Some(Arc::from(*b"b\0")) };
+    let payments = [
+        paid(Wish::FewerTombstones, 1),
+        paid(Wish::FoldedKey(only_b), u64::MAX),
+        paid(Wish::FewerRuns, u64::MAX),
+    ];
+    let decision = choose(&drawn, Signals { payments: &payments, ..Signals::default() });
+    assert_eq!(urgency(&decision), Some(Urgency::Paid));
+    assert_eq!(decision.prices.len(), 2, "fewer runs were not looked at");
+    let Verdict::Run(_, pick) = decision.verdict else { panic!("a job was bought") };
+    assert_eq!(decision.prices[1], Some(pick.bytes / 8), "an eighth of the bytes");
+}
+
+#[test]
+fn the_trees_own_need_comes_before_reads_and_a_caller_before_all() {
+    let drawn =
+        tree(&["L0: 9[a-z 2] 8[a-z 2] 7[a-z 2] 6[a-z 2] 5[a-z 2] 4[a-z 2]", "L4: 1[a-z 90]"]);
+    let payments = [paid(Wish::FewerRuns, u64::MAX)];
+    let signals = Signals { payments: &payments, is_idle: true, ..Signals::default() };
+    let decision = choose(&drawn, signals);
+    assert!(matches!(urgency(&decision), Some(Urgency::Needed(_))), "{decision:?}");
+    assert!(decision.prices.is_empty(), "no price was looked for");
+    let decision = choose(&drawn, Signals { caller: Some(&KeyRange::ALL), ..signals });
+    assert_eq!(urgency(&decision), Some(Urgency::Called));
+}
+
+#[test]
+fn urgencies_are_in_the_order_in_which_trees_are_heard() {
+    let order = [
+        Urgency::Idle,
+        Urgency::Paid,
+        Urgency::Needed(0.1),
+        Urgency::Needed(1.0),
+        Urgency::Needed(40.0),
+        Urgency::Called,
+    ];
+    assert!(order.is_sorted_by(|a, b| a < b));
+}

@@ -1,0 +1,128 @@
+//! What reads pay for jobs that would make them cheaper.
+//!
+//! A seek positions a cursor in each run, each step of a scan plays a match more the more runs
+//! there are, and a point read that no filter stops looks into one run after the other. A tree of
+//! one run would spare them all but the first. The keyspace's account counts what they lose in
+//! bytes, those that a merge could have read in that time
+//! ([`ReadAccount`](crate::db::state::read_account::ReadAccount)):
+//!
+//! ```text
+//! 5 runs, 100 000 seeks    4 runs too many x 512 B each    200 MB paid
+//! 82 MB of 5 M records     82 MB and 64 B a record         402 MB of work, done for half of it
+//! ```
+//!
+//! A scan over keys that were deleted one by one looks at each of them. It pays for carrying the
+//! tombstones to the oldest data, where they end:
+//!
+//! ```text
+//! 1 scan over 1 M of them    185 B each               185 MB paid
+//! 1 M tombstones, 1 M puts   50 MB and 64 B a record  178 MB of work, done for half of it
+//! ```
+//!
+//! Flushes and compactions fold what lies together, so a chain grows long only where its operator
+//! cannot fold operands among themselves and the base lies deeper. Bringing operands and base
+//! together rewrites the tables around the key. The reads of that key pay for it:
+//!
+//! ```text
+//! a.MERGE x 100 over 4 MiB of tables     82 reads of 100 operands x 64 B = 512 KiB = 4 MiB / 8
+//! ```
+//!
+//! The policy has these jobs done when the tree needs no other. An iterator pays when it is dropped,
+//! and every thousand seeks; nothing shared is touched in between, nor ever where there is one run
+//! and no tombstone.
+
+use crate::compaction::policy::BYTES_PER_GONE;
+use crate::db::core::Core;
+use crate::db::handle::keyspace::Keyspace;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::view::View;
+use crate::iterator::{Effort, Payee};
+
+/// What a run too many costs a seek or a point read: 1 µs, at 2 ns a byte.
+const BYTES_PER_RUN: u64 = 512;
+
+/// What it costs a step of a scan: about 4 ns.
+const BYTES_PER_STEP: u64 = 2;
+
+/// What an operand on the way of a read costs it.
+const BYTES_PER_OPERAND: u64 = 64;
+
+/// Operands from which a chain in tables is long: more than the runs of a well-kept tree.
+pub(crate) const LONG_CHAIN: usize = 64;
+
+/// What an iterator keeps alive, and whose account it pays into.
+pub(crate) struct Reader {
+    pub(crate) keyspace: Keyspace,
+    pub(crate) view: std::sync::Arc<View>,
+}
+
+impl Payee for Reader {
+    #[cold]
+    fn pay(&self, effort: Effort) {
+        let runs = self.view.version.runs().count() as u64;
+        let too_many = runs.saturating_sub(1);
+        let bytes = too_many * (effort.seeks * BYTES_PER_RUN + effort.steps * BYTES_PER_STEP);
+        let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
+        let account = &keyspace.read_account;
+        core.reads_paid(bytes, |bytes| account.fewer_runs.pay(bytes));
+        let bytes = effort.gone * BYTES_PER_GONE;
+        core.reads_paid(bytes, |bytes| account.fewer_tombstones.pay(bytes));
+    }
+}
+
+impl Core {
+    /// Notes that a point read looked into `runs` more runs after the first.
+    #[cold]
+    pub(crate) fn looked_into_more_runs(&self, keyspace: &KeyspaceState, runs: u64) {
+        let account = &keyspace.read_account;
+        self.reads_paid(runs * BYTES_PER_RUN, |bytes| account.fewer_runs.pay(bytes));
+    }
+
+    /// Notes that a read had to fold a long chain.
+    #[cold]
+    pub(crate) fn note_long_chain(&self, keyspace: &KeyspaceState, key: &[u8], operands: usize) {
+        // Where bytes do not order keys there is no telling where the next key begins.
+        if keyspace.comparator.bytewise_order() {
+            let account = &keyspace.read_account;
+            let bytes = operands as u64 * BYTES_PER_OPERAND;
+            self.reads_paid(bytes, |bytes| account.pay_for_key(key, bytes));
+        }
+    }
+
+    /// Pays, and wakes a worker if that suffices for a job. Where no worker compacts, reads pay
+    /// nothing.
+    fn reads_paid(&self, bytes: u64, pay: impl FnOnce(u64) -> bool) {
+        let is_compacted = !self.read_only && !self.settings.disable_auto_compactions;
+        if bytes > 0 && is_compacted && pay(bytes) {
+            self.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LONG_CHAIN;
+
+    /// Where nothing compacts by itself each long read once took two locks of the database, and
+    /// woke workers with nothing to do.
+    #[test]
+    fn without_automatic_compaction_reads_pay_for_nothing() {
+        for disable_auto_compactions in [false, true] {
+            let options = crate::Options {
+                create_if_missing: true,
+                merge_operator: Some("float64add".to_owned()),
+                disable_auto_compactions,
+                env: foldb_env::Env::in_memory(foldb_env::MemFs::new()),
+                ..crate::Options::default()
+            };
+            let db = crate::Db::open("db", options).unwrap();
+            db.put("key", 0f64.to_le_bytes()).unwrap();
+            db.flush().unwrap();
+            (0..2 * LONG_CHAIN).for_each(|_| db.merge("key", 1f64.to_le_bytes()).unwrap());
+            db.flush().unwrap();
+            assert!(db.get("key").unwrap().is_some());
+            let has_paid = db.core().default.read_account.has_keys();
+            assert_eq!(has_paid, !disable_auto_compactions);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The account of a keyspace's reads: what they paid for jobs that would make them cheaper, and
+//! what those jobs cost.
+//!
+//! It has an entry for fewer runs, one for fewer tombstones, and one for each key whose chain was
+//! long to fold. All are kept in one coin: bytes that a merge could have read in the time that the
+//! reads lost. The policy names prices ([`Wish`]); a job that is begun is taken off its entry, so
+//! what is rewritten for reads stays in proportion to them.
+//!
+//! Invariant: readers only add to an entry. Whoever spends from it holds the tree's lock.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::compaction::policy::{KeyRange, Payment, Wish};
+
+/// The price where there is nothing to buy.
+const NOTHING_TO_BUY: u64 = u64::MAX;
+
+/// Keys that have an entry at most.
+const MOST_KEYS: usize = 64;
+
+/// What the reads of a keyspace have paid.
+#[derive(Debug, Default)]
+pub(crate) struct ReadAccount {
+    /// For meeting several runs.
+    pub(crate) fewer_runs: Entry,
+    /// For passing keys that are gone.
+    pub(crate) fewer_tombstones: Entry,
+    /// For folding the chains of single keys.
+    keys: Mutex<Vec<(Arc<[u8]>, Entry)>>,
+    /// Whether there are any, so that finding none takes no lock.
+    has_keys: AtomicBool,
+}
+
+impl ReadAccount {
+    /// Adds what a read of `key` paid for folding its chain. Returns whether it is worth asking the
+    /// policy for a job now.
+    pub(crate) fn pay_for_key(&self, key: &[u8], bytes: u64) -> bool {
+        let mut keys = self.lock_keys();
+        if let Some((_, entry)) = keys.iter().find(|(of, _)| **of == *key) {
+            return entry.pay(bytes);
+        }
+        if keys.len() == MOST_KEYS {
+            // The poorest makes room.
+            keys.sort_by_key(|(_, entry)| std::cmp::Reverse(entry.paid()));
+            keys.pop();
+        }
+        let entry = Entry::default();
+        let asks = entry.pay(bytes);
+        keys.push((key.into(), entry));
+        self.has_keys.store(true, Ordering::Release);
+        asks
+    }
+
+    /// Returns the payments that may suffice for a job: of keys first, the richest before others.
+    /// With `writers_are_slow` of keys only: their jobs are small.
+    pub(crate) fn payments(&self, writers_are_slow: bool) -> Vec<Payment> {
+        let mut payments = Vec::new();
+        if self.has_keys.load(Ordering::Acquire) {
+            let keys = self.lock_keys();
+            let asking = keys.iter().filter(|(_, entry)| entry.may_buy());
+            payments.extend(asking.map(|(key, entry)| Payment {
+                wish: Wish::FoldedKey(only(key)),
+                bytes: entry.paid(),
+            }));
+            payments.sort_by_key(|payment| std::cmp::Reverse(payment.bytes));
+        }
+        let of_tree =
+            [(Wish::FewerRuns, &self.fewer_runs), (Wish::FewerTombstones, &self.fewer_tombstones)];
+        let asking = of_tree.into_iter().filter(|(_, entry)| !writers_are_slow && entry.may_buy());
+        payments.extend(asking.map(|(wish, entry)| Payment { wish, bytes: entry.paid() }));
+        payments
+    }
+
+    /// Notes what the job of a wish costs; `None` where there is none.
+    pub(crate) fn note_price(&self, wish: &Wish, price: Option<u64>) {
+        self.with_entry(wish, |entry| entry.note_price(price));
+    }
+
+    /// Takes the price of a job that was begun off the account.
+    pub(crate) fn spend(&self, wish: &Wish, price: u64) {
+        self.with_entry(wish, |entry| entry.spend(price));
+        if let Wish::FoldedKey(range) = wish {
+            let mut keys = self.lock_keys();
+            keys.retain(|(key, _)| Some(key) != range.lo.as_ref());
+            self.has_keys.store(!keys.is_empty(), Ordering::Release);
+        }
+    }
+
+    /// Notes that the tree changed: there may be something to buy where there was nothing, and
+    /// another job may be worth more.
+    pub(crate) fn tree_changed(&self) {
+        self.fewer_runs.forget_price();
+        self.fewer_tombstones.forget_price();
+        if self.has_keys.load(Ordering::Acquire) {
+            // Jobs of keys keep their prices: looking at each again would cost every flush.
+            self.lock_keys().iter().for_each(|(_, entry)| entry.forget_that_nothing_is_there());
+        }
+    }
+
+    fn with_entry(&self, wish: &Wish, then: impl FnOnce(&Entry)) {
+        match wish {
+            Wish::FewerRuns => then(&self.fewer_runs),
+            Wish::FewerTombstones => then(&self.fewer_tombstones),
+            Wish::FoldedKey(range) => {
+                let keys = self.lock_keys();
+                if let Some((_, entry)) =
+                    keys.iter().find(|(key, _)| Some(key) == range.lo.as_ref())
+                {
+                    then(entry);
+                }
+            }
+        }
+    }
+
+    fn lock_keys(&self) -> MutexGuard<'_, Vec<(Arc<[u8]>, Entry)>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether reads of any key paid.
+    #[cfg(test)]
+    pub(crate) fn has_keys(&self) -> bool {
+        self.has_keys.load(Ordering::Relaxed)
+    }
+}
+
+/// The range that holds this key alone, in the order of bytes.
+fn only(key: &Arc<[u8]>) -> KeyRange {
+    let mut behind = key.to_vec();
+    behind.push(0);
+    KeyRange { lo: Some(Arc::clone(key)), hi: Some(behind.into()) }
+}
+
+/// What was paid for one kind of job, and its price. Alone on a cache line: readers write to it.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Entry {
+    paid: AtomicU64,
+    /// What the job costs, as far as known; 0 where the policy has not been asked.
+    price: AtomicU64,
+}
+
+impl Entry {
+    /// Adds a payment. Returns whether the job is paid for with this one.
+    pub(crate) fn pay(&self, bytes: u64) -> bool {
+        let before = self.paid.fetch_add(bytes, Ordering::Relaxed);
+        let price = self.price.load(Ordering::Relaxed).max(1);
+        before < price && before.saturating_add(bytes) >= price
+    }
+
+    fn paid(&self) -> u64 {
+        self.paid.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is worth asking what there is to buy.
+    fn may_buy(&self) -> bool {
+        let paid = self.paid();
+        paid > 0 && paid >= self.price.load(Ordering::Relaxed)
+    }
+
+    fn note_price(&self, price: Option<u64>) {
+        self.price.store(price.unwrap_or(NOTHING_TO_BUY), Ordering::Relaxed);
+    }
+
+    fn spend(&self, price: u64) {
+        let taken = |paid: u64| Some(paid.saturating_sub(price));
+        let _always_taken = self.paid.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken);
+    }
+
+    fn forget_price(&self) {
+        self.forget_that_nothing_is_there();
+        self.price.store(0, Ordering::Relaxed);
+    }
+
+    /// What was paid where there was nothing to buy was not worth anything.
+    fn forget_that_nothing_is_there(&self) {
+        if self.price.load(Ordering::Relaxed) == NOTHING_TO_BUY {
+            self.paid.store(0, Ordering::Relaxed);
+            self.price.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asks for the job of the only payment, which costs `price`. Returns whether it is begun.
+    fn buy(account: &ReadAccount, price: Option<u64>) -> bool {
+        let payments = account.payments(false);
+        let Some(payment) = payments.first() else { return false };
+        account.note_price(&payment.wish, price);
+        let Some(price) = price.filter(|price| payment.bytes >= *price) else { return false };
+        account.spend(&payment.wish, price);
+        true
+    }
+
+    #[test]
+    fn a_job_is_done_when_reads_have_paid_for_it_and_paid_for_once() {
+        let account = ReadAccount::default();
+        assert!(account.payments(false).is_empty(), "no read paid");
+        assert!(account.fewer_runs.pay(10), "the first payment asks for the price");
+        assert!(!buy(&account, Some(100)));
+        assert!(!account.fewer_runs.pay(80) && account.payments(false).is_empty());
+        assert!(account.fewer_runs.pay(30), "and the one that completes it");
+        assert!(buy(&account, Some(100)));
+        assert!(!buy(&account, Some(100)), "paid for once: 20 are left");
+    }
+
+    #[test]
+    fn what_was_paid_where_there_was_nothing_to_buy_is_gone_when_the_tree_changes() {
+        let account = ReadAccount::default();
+        account.fewer_tombstones.pay(10);
+        assert!(!buy(&account, None));
+        assert!(!account.fewer_tombstones.pay(1 << 40), "the price is not asked for again");
+        assert!(account.payments(false).is_empty());
+        account.tree_changed();
+        assert!(account.payments(false).is_empty());
+        assert!(account.fewer_tombstones.pay(10), "but for what is paid now");
+    }
+
+    #[test]
+    fn a_key_is_folded_when_its_reads_have_paid_for_it() {
+        let account = ReadAccount::default();
+        for n in 0..10 {
+            let asks = account.pay_for_key(b"a", 100);
+            assert_eq!(asks, n == 0 || n == 9, "worth a look when new, and when it can pay");
+            assert_eq!(buy(&account, Some(1000)), n == 9);
+        }
+        assert!(account.payments(false).is_empty() && !account.has_keys(), "spent");
+        account.pay_for_key(b"b", 999);
+        assert!(!buy(&account, Some(1000)));
+        account.pay_for_key(b"b", 1);
+        assert!(buy(&account, Some(1000)));
+    }
+
+    /// A wall that no operator folds is not looked at again at each read, only when the tree has
+    /// changed.
+    #[test]
+    fn a_key_with_nothing_to_fold_is_remembered_until_the_tree_changes() {
+        let account = ReadAccount::default();
+        assert!(account.pay_for_key(b"wall", 100));
+        assert!(!buy(&account, None));
+        assert!(!account.pay_for_key(b"wall", 100) && account.payments(false).is_empty());
+        account.tree_changed();
+        assert!(account.pay_for_key(b"wall", 100));
+    }
+
+    #[test]
+    fn keys_come_first_the_richest_before_others_and_alone_while_writers_are_slow() {
+        let account = ReadAccount::default();
+        account.fewer_tombstones.pay(1);
+        account.fewer_runs.pay(1);
+        account.pay_for_key(b"poor", 1);
+        account.pay_for_key(b"rich", 2);
+        let wishes = |slow| -> Vec<Wish> {
+            account.payments(slow).into_iter().map(|payment| payment.wish).collect()
+        };
+        let key = |key: &[u8]| Wish::FoldedKey(only(&key.into()));
+        let keys = [key(b"rich"), key(b"poor")];
+        assert_eq!(wishes(true), keys);
+        let all = [&keys[..], &[Wish::FewerRuns, Wish::FewerTombstones]].concat();
+        assert_eq!(wishes(false), all);
+    }
+
+    #[test]
+    fn keys_are_few() {
+        let account = ReadAccount::default();
+        for n in 0..1000u32 {
+            account.pay_for_key(&n.to_be_bytes(), u64::from(n) + 1);
+        }
+        assert_eq!(account.lock_keys().len(), MOST_KEYS);
+    }
+}
