@@ -108,10 +108,17 @@ mod tests {
     #[test]
     fn without_automatic_compaction_reads_pay_for_nothing() {
         for disable_auto_compactions in [false, true] {
+            let runtime = crate::Runtime::new(crate::RuntimeOptions {
+                threads: std::sync::Arc::new(foldb_env::Stepped),
+                ..crate::RuntimeOptions::default()
+            });
+            let runtime = runtime.unwrap();
             let options = crate::Options {
                 create_if_missing: true,
                 merge_operator: Some("float64add".to_owned()),
                 disable_auto_compactions,
+                // No worker spends what was paid before the test looks.
+                runtime: Some(runtime),
                 env: foldb_env::Env::in_memory(foldb_env::MemFs::new()),
                 ..crate::Options::default()
             };
