@@ -29,7 +29,7 @@ pub struct Stats {
     pub deletes: u64,
     /// Range deletes accepted.
     pub range_deletes: u64,
-    /// Merges accepted: operands in.
+    /// Merges accepted: one operand each.
     pub merges: u64,
     /// Bytes of keys and values accepted.
     pub bytes_user: u64,

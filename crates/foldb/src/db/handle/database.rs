@@ -553,7 +553,8 @@ impl Db {
     /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
     /// # let db = foldb::Db::open(dir.path(), options)?;
     /// for option in db.explain_options() {
-    ///     println!("{} = {} {} ({}): {}", option.name, option.value, option.unit, option.source, option.cost);
+    ///     let foldb::ExplainedOption { name, value, unit, source, cost, .. } = option;
+    ///     println!("{name} = {value} {unit} ({source}): {cost}");
     /// }
     /// # Ok::<(), foldb::Error>(())
     /// ```

@@ -8,7 +8,7 @@
 //! The moment is noted with the tree locked, the ends of the logs first and the tree second:
 //!
 //! ```text
-//! logs end at frame 7 | what the tree holds, which keyspaces and operators there are
+//! logs end at frame 7 | the tree, the keyspaces, the operators
 //! ```
 //!
 //! So the manifest knows every keyspace and operator that the logs name, and no table is newer than
@@ -256,8 +256,8 @@ impl Target {
                 let (from, to) = (from.segment(number), self.names.segment(number));
                 if !self.fs.exists(&from) {
                     return Err(Error::corruption(
-                        "the value segment is missing: restore it from a copy, or have `foldb repair` tell \
-                         what is lost, and delete or overwrite it",
+                        "the value segment is missing: restore it from a copy, or have `foldb \
+                         repair` report what is lost, and delete or overwrite it",
                     )
                     .in_file(&from));
                 }

@@ -62,7 +62,7 @@ impl Buffer {
 /// The memtables of all keyspaces.
 pub(crate) struct Buffers {
     default: Buffer,
-    /// Of the other keyspaces, by id.
+    /// The memtables of the other keyspaces, by id.
     others: Vec<Buffer>,
     /// Ids of the other keyspaces with a memtable, unordered. Many keyspaces may be idle.
     begun: Vec<KeyspaceId>,

@@ -299,7 +299,8 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid_argument(format!(
-        "the name of a keyspace must have 1 to {MAX_NAME} bytes and no control characters, not '{}'",
+        "the name of a keyspace must have 1 to {MAX_NAME} bytes and no control characters, not \
+         '{}'",
         name.escape_debug().take(80).collect::<String>()
     )))
 }

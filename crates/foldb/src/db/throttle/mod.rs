@@ -8,7 +8,7 @@
 //!  room          full: seal, wait      a flush has made a buffer free     writers of full buffers
 //!  overlap       seal early            the next buffer fits beside it     none: it begins a flush
 //!  pace          pause                 its time is over, or the pace fell writers of one keyspace,
-//!                                                                         all where flushes are late
+//!                                                                         all if flushes are late
 //!  memory        pause (the ledger)    other databases have flushed       writers of this database
 //! ```
 //!

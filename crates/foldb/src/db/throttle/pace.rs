@@ -16,9 +16,9 @@
 //! ```text
 //!  time per MiB                    .│
 //!    0.32 s ├┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄: │
-//!           │                    .  │      runs:  from level0_slowdown_trigger to level0_stop_trigger
-//!           │               ..      │      debt:  from level 0 at its slowdown trigger and the tree
-//!           │      ....             │             once more, to twice that
+//!           │                    .  │    runs:  from level0_slowdown_trigger to level0_stop_trigger
+//!           │               ..      │    debt:  from the bytes of level 0 at its slowdown trigger
+//!           │      ....             │           plus those of the tree, to twice that
 //!         0 └──────┴────────────────┴─ lag
 //! ```
 //!
@@ -327,8 +327,8 @@ mod tests {
         Lag { level0_runs: 0, debt: 9, tree_bytes: 0 }.per_mib(&none.resolve());
     }
 
-    /// What is waited in all is the pace, whatever the sizes of writes, memtables and timers'
-    /// delays.
+    /// All waits together follow the pace, whatever the sizes of writes and memtables and the
+    /// timers' delays.
     #[test]
     fn pauses_add_up_to_the_pace() {
         const TOTAL: usize = 64 << 20;
@@ -354,7 +354,7 @@ mod tests {
                 }
                 let expected = Duration::from_millis(millis) * (TOTAL as u32 >> 20);
                 let ratio = now.as_secs_f64() / expected.as_secs_f64();
-                // The last write is not waited for.
+                // No pause follows the last write.
                 let least = 0.99 - step as f64 / TOTAL as f64;
                 assert!(
                     (least..1.02).contains(&ratio),
@@ -377,7 +377,7 @@ mod tests {
         assert!(!pauses.look_is_due(LOOK_BYTES));
     }
 
-    /// Pauses were once timers set at the pace of their beginning, and outlived the backlog by far.
+    /// Pauses were once timers set at their first pace, and outlived the backlog by far.
     #[test]
     fn a_pause_gets_shorter_with_the_pace_and_ends_with_the_backlog() {
         let second = Duration::from_secs(1);

@@ -2,8 +2,8 @@
 //! its values. Each of these values is written only once.
 //!
 //! ```text
-//! 000007.log  ─┐ link    tables refer to (7, 120), (7, 4300) ...    edit: segment 7 is a log    unlink
-//! 000007.seg  ─┘ sync                                                                       000007.log
+//! 000007.log  ─┐ link    tables refer to (7, 120), (7, 4300) ...   edit: segment 7 is a log  unlink
+//! 000007.seg  ─┘ sync                                                                    000007.log
 //! ```
 //!
 //! The log gets a second name and is durable before any table refers to it. Before the edit it is a

@@ -1,4 +1,4 @@
-//! Memtables are put in order while they fill, by the runtime's workers.
+//! Sorting memtables while they fill, by the runtime's workers.
 //!
 //! A memtable keeps its keys in the order they came, and a flush or an iterator wants them sorted.
 //! If the iterator did all of that, the first one over a million keys would take 100 ms. So a

@@ -53,7 +53,7 @@ fn within_bounds<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -
 
 /// After a failed sync no worker collects and none reported it, so the caller waited for ever.
 #[test]
-fn a_caller_that_waits_for_a_merge_learns_that_a_sync_failed() {
+fn a_caller_that_waits_for_a_collection_learns_that_a_sync_failed() {
     let fs = MemFs::new();
     let db = without_service(&fs);
     (0..2).for_each(|generation| fill(&db, generation));
@@ -72,7 +72,7 @@ fn a_caller_that_waits_for_a_merge_learns_that_a_sync_failed() {
 /// collection that compacted for writers began one job after the other, and the close waited for
 /// it.
 #[test]
-fn a_merge_that_compacts_for_writers_ends_when_the_database_closes() {
+fn a_collection_that_compacts_for_writers_ends_when_the_database_closes() {
     let fs = MemFs::new();
     let db = without_service(&fs);
     (0..6).for_each(|generation| fill(&db, generation));

@@ -139,7 +139,7 @@ impl WriteBatch {
     /// # let db = foldb::Db::open(dir.path(), options)?;
     /// db.put("log/0001", "old")?;
     /// let mut batch = foldb::WriteBatch::new();
-    /// // In the order in which they were added: what is put afterwards stays.
+    /// // Writes apply in the order in which they were added, so a later put stays.
     /// batch.delete_range("log/".."log0").put("log/0002", "new");
     /// db.write(&batch)?;
     /// assert_eq!(db.get("log/0001")?, None);

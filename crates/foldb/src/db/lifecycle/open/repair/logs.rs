@@ -4,7 +4,7 @@
 //! of the same id:
 //!
 //! ```text
-//! tables: of keyspace 2     log: 0.PUT.7  3.PUT.8     there are 0, 2 and 3
+//! tables: of keyspace 2     log: 0.PUT.7  3.PUT.8     found: keyspaces 0, 2 and 3
 //! ```
 //!
 //! A dropped keyspace may come back while a log names it. Damage in a log only ends the reading

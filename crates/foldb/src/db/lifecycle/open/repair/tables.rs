@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! run 4:  t [a, m)  u [m, z)        t is damaged between d and g
-//! run 4:  v [a, m)  u [m, z)        v has what t showed, but for some of d to g
+//! run 4:  v [a, m)  u [m, z)        v has the visible records of t, except some of d to g
 //! ```
 //!
 //! Invariant: a salvaged record keeps its sequence number, its run, and the bounds in which it was
