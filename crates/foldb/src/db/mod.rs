@@ -4,7 +4,7 @@
 //!   handle      Db, Keyspace, Snapshot: what a program holds
 //!   lifecycle   open, replay, close, checkpoint, repair, verify; keyspaces and operators
 //!   trees       background work: flush, compaction, garbage collection, installing their results
-//!   read        point reads, iterators, operands; the credit that reads pay
+//!   read        point reads, iterators, operands; the payments of reads
 //!   write       log, apply, publish
 //!   throttle    stalls, slowdowns, and the order of writers
 //!   core        the state of a database

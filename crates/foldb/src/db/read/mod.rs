@@ -1,4 +1,4 @@
-//! Reading: values, ranges, operands, explanations, counts; and the credit that reads pay.
+//! Reading: values, ranges, operands, explanations, counts; and the payments of reads.
 
 pub(crate) mod approximate;
 pub(crate) mod explain;

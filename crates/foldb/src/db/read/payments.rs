@@ -1,35 +1,34 @@
-//! What reads pay for jobs that would make them cheaper.
+//! Payments of reads for compactions that make them cheaper.
 //!
-//! A seek positions a cursor in each run, each step of a scan plays a match more the more runs
-//! there are, and a point read that no filter stops looks into one run after the other. A tree of
-//! one run would spare them all but the first. The keyspace's account counts what they lose in
-//! bytes, those that a merge could have read in that time
-//! ([`ReadAccount`](crate::db::state::read_account::ReadAccount)):
+//! A seek positions a cursor in each run. Each step of a scan costs more the more runs there are. A
+//! point read that no filter stops searches one run after the other. In a tree of one run they
+//! would search only one. The keyspace's account counts the lost time in bytes that a compaction
+//! could have read in that time ([`ReadAccount`](crate::db::state::read_account::ReadAccount)):
 //!
 //! ```text
 //! 5 runs, 100 000 seeks    4 runs too many x 512 B each    200 MB paid
-//! 82 MB of 5 M records     82 MB and 64 B a record         402 MB of work, done for half of it
+//! 82 MB of 5 M records     82 MB and 64 B a record         402 MB of work, done at half
 //! ```
 //!
-//! A scan over keys that were deleted one by one looks at each of them. It pays for carrying the
-//! tombstones to the oldest data, where they end:
+//! A scan over keys that were deleted one by one visits each tombstone. It pays for compactions
+//! that carry the tombstones down to the oldest data, where they are dropped:
 //!
 //! ```text
 //! 1 scan over 1 M of them    185 B each               185 MB paid
-//! 1 M tombstones, 1 M puts   50 MB and 64 B a record  178 MB of work, done for half of it
+//! 1 M tombstones, 1 M puts   50 MB and 64 B a record  178 MB of work, done at half
 //! ```
 //!
-//! Flushes and compactions fold what lies together, so a chain grows long only where its operator
-//! cannot fold operands among themselves and the base lies deeper. Bringing operands and base
-//! together rewrites the tables around the key. The reads of that key pay for it:
+//! Flushes and compactions fold the records that lie together. So a chain grows long only if its
+//! operator cannot fold operands among themselves and the base lies deeper. Moving operands and
+//! base together rewrites the tables around the key. The reads of that key pay for it:
 //!
 //! ```text
 //! a.MERGE x 100 over 4 MiB of tables     82 reads of 100 operands x 64 B = 512 KiB = 4 MiB / 8
 //! ```
 //!
-//! The policy has these jobs done when the tree needs no other. An iterator pays when it is dropped,
-//! and every thousand seeks; nothing shared is touched in between, nor ever where there is one run
-//! and no tombstone.
+//! The policy picks these compactions if the tree needs no other. An iterator pays when it is
+//! dropped, and every thousand seeks. Between payments it touches nothing shared. A tree of one run
+//! without tombstones costs reads nothing.
 
 use crate::compaction::policy::BYTES_PER_GONE;
 use crate::db::core::Core;
@@ -38,19 +37,19 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
 use crate::iterator::{Effort, Payee};
 
-/// What a run too many costs a seek or a point read: 1 µs, at 2 ns a byte.
+/// The cost of each further run to a seek or a point read: 1 µs, at 2 ns a byte.
 const BYTES_PER_RUN: u64 = 512;
 
-/// What it costs a step of a scan: about 4 ns.
+/// The cost of each further run to a step of a scan: about 4 ns.
 const BYTES_PER_STEP: u64 = 2;
 
-/// What an operand on the way of a read costs it.
+/// The cost of each folded operand to a read.
 const BYTES_PER_OPERAND: u64 = 64;
 
-/// Operands from which a chain in tables is long: more than the runs of a well-kept tree.
+/// Operands from which a chain in tables is long: more than a tree in shape has runs.
 pub(crate) const LONG_CHAIN: usize = 64;
 
-/// What an iterator keeps alive, and whose account it pays into.
+/// The data that an iterator keeps alive, and the keyspace whose account it pays into.
 pub(crate) struct Reader {
     pub(crate) keyspace: Keyspace,
     pub(crate) view: std::sync::Arc<View>,
@@ -71,17 +70,17 @@ impl Payee for Reader {
 }
 
 impl Core {
-    /// Notes that a point read looked into `runs` more runs after the first.
+    /// Notes that a point read searched `runs` runs after the first.
     #[cold]
     pub(crate) fn looked_into_more_runs(&self, keyspace: &KeyspaceState, runs: u64) {
         let account = &keyspace.read_account;
         self.reads_paid(runs * BYTES_PER_RUN, |bytes| account.fewer_runs.pay(bytes));
     }
 
-    /// Notes that a read had to fold a long chain.
+    /// Notes that a read folded a long chain.
     #[cold]
     pub(crate) fn note_long_chain(&self, keyspace: &KeyspaceState, key: &[u8], operands: usize) {
-        // Where bytes do not order keys there is no telling where the next key begins.
+        // In another order than byte order the successor of a key is unknown.
         if keyspace.comparator.bytewise_order() {
             let account = &keyspace.read_account;
             let bytes = operands as u64 * BYTES_PER_OPERAND;
@@ -89,8 +88,8 @@ impl Core {
         }
     }
 
-    /// Pays, and wakes a worker if that suffices for a job. Where no worker compacts, reads pay
-    /// nothing.
+    /// Pays, and wakes a worker if the payment completes a price. Without automatic compaction,
+    /// reads pay nothing.
     fn reads_paid(&self, bytes: u64, pay: impl FnOnce(u64) -> bool) {
         let is_compacted = !self.read_only && !self.settings.disable_auto_compactions;
         if bytes > 0 && is_compacted && pay(bytes) {
@@ -103,8 +102,8 @@ impl Core {
 mod tests {
     use super::LONG_CHAIN;
 
-    /// Where nothing compacts by itself each long read once took two locks of the database, and
-    /// woke workers with nothing to do.
+    /// Without automatic compaction each long read once took two locks of the database, and woke
+    /// workers without work.
     #[test]
     fn without_automatic_compaction_reads_pay_for_nothing() {
         for disable_auto_compactions in [false, true] {
@@ -117,7 +116,7 @@ mod tests {
                 create_if_missing: true,
                 merge_operator: Some("float64add".to_owned()),
                 disable_auto_compactions,
-                // No worker spends what was paid before the test looks.
+                // No worker spends the payments before the test looks.
                 runtime: Some(runtime),
                 env: foldb_env::Env::in_memory(foldb_env::MemFs::new()),
                 ..crate::Options::default()

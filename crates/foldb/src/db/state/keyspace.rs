@@ -56,7 +56,7 @@ pub(crate) struct KeyspaceState {
     pub(crate) gc_turn: GcTurn,
     /// The pace of its writes.
     pub(crate) pace: Pace,
-    /// What its reads paid for jobs that would make them cheaper.
+    /// The payments of its reads for compactions that make them cheaper.
     pub(crate) read_account: ReadAccount,
     dropped: AtomicBool,
     /// Why its comparator is no longer trusted.

@@ -1,47 +1,47 @@
-//! The account of a keyspace's reads: what they paid for jobs that would make them cheaper, and
-//! what those jobs cost.
+//! The account of a keyspace's reads: their payments for compactions that make them cheaper, and
+//! the prices of these compactions.
 //!
 //! It has an entry for fewer runs, one for fewer tombstones, and one for each key whose chain was
-//! long to fold. All are kept in one coin: bytes that a merge could have read in the time that the
-//! reads lost. The policy names prices ([`Wish`]); a job that is begun is taken off its entry, so
-//! what is rewritten for reads stays in proportion to them.
+//! long to fold. Each counts bytes that a compaction could have read in the time that the reads
+//! lost. The policy names the prices ([`Wish`]). The price of a job that begins is taken off its
+//! entry, so the bytes rewritten for reads stay in proportion to them.
 //!
-//! Invariant: readers only add to an entry. Whoever spends from it holds the tree's lock.
+//! Invariant: readers only add to an entry. A thread that spends from one holds the tree lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::compaction::policy::{KeyRange, Payment, Wish};
 
-/// The price where there is nothing to buy.
+/// The price if there is nothing to compact.
 const NOTHING_TO_BUY: u64 = u64::MAX;
 
-/// Keys that have an entry at most.
+/// The most keys with an entry.
 const MOST_KEYS: usize = 64;
 
-/// What the reads of a keyspace have paid.
+/// The payments of a keyspace's reads.
 #[derive(Debug, Default)]
 pub(crate) struct ReadAccount {
-    /// For meeting several runs.
+    /// Payments of reads that met several runs.
     pub(crate) fewer_runs: Entry,
-    /// For passing keys that are gone.
+    /// Payments of scans that passed deleted keys.
     pub(crate) fewer_tombstones: Entry,
-    /// For folding the chains of single keys.
+    /// Payments of reads that folded the chains of single keys.
     keys: Mutex<Vec<(Arc<[u8]>, Entry)>>,
-    /// Whether there are any, so that finding none takes no lock.
+    /// Whether there are such keys, so that no thread takes the lock in vain.
     has_keys: AtomicBool,
 }
 
 impl ReadAccount {
-    /// Adds what a read of `key` paid for folding its chain. Returns whether it is worth asking the
-    /// policy for a job now.
+    /// Adds the payment of a read that folded the chain of `key`. Returns whether to ask the policy
+    /// for a job now.
     pub(crate) fn pay_for_key(&self, key: &[u8], bytes: u64) -> bool {
         let mut keys = self.lock_keys();
         if let Some((_, entry)) = keys.iter().find(|(of, _)| **of == *key) {
             return entry.pay(bytes);
         }
         if keys.len() == MOST_KEYS {
-            // The poorest makes room.
+            // The entry with the smallest payment makes room.
             keys.sort_by_key(|(_, entry)| std::cmp::Reverse(entry.paid()));
             keys.pop();
         }
@@ -52,8 +52,8 @@ impl ReadAccount {
         asks
     }
 
-    /// Returns the payments that may suffice for a job: of keys first, the richest before others.
-    /// With `writers_are_slow` of keys only: their jobs are small.
+    /// Returns the payments that may suffice for a job: those of keys first, the largest before
+    /// others. With `writers_are_slow` only those of keys: their jobs are small.
     pub(crate) fn payments(&self, writers_are_slow: bool) -> Vec<Payment> {
         let mut payments = Vec::new();
         if self.has_keys.load(Ordering::Acquire) {
@@ -72,12 +72,12 @@ impl ReadAccount {
         payments
     }
 
-    /// Notes what the job of a wish costs; `None` where there is none.
+    /// Notes the price of a wish's job; `None` if there is no job.
     pub(crate) fn note_price(&self, wish: &Wish, price: Option<u64>) {
         self.with_entry(wish, |entry| entry.note_price(price));
     }
 
-    /// Takes the price of a job that was begun off the account.
+    /// Takes the price of a job that has begun off the account.
     pub(crate) fn spend(&self, wish: &Wish, price: u64) {
         self.with_entry(wish, |entry| entry.spend(price));
         if let Wish::FoldedKey(range) = wish {
@@ -87,13 +87,13 @@ impl ReadAccount {
         }
     }
 
-    /// Notes that the tree changed: there may be something to buy where there was nothing, and
-    /// another job may be worth more.
+    /// Notes that the tree changed: there may be a job where there was none, and prices may differ.
+    /// Payments without a job are dropped.
     pub(crate) fn tree_changed(&self) {
         self.fewer_runs.forget_price();
         self.fewer_tombstones.forget_price();
         if self.has_keys.load(Ordering::Acquire) {
-            // Jobs of keys keep their prices: looking at each again would cost every flush.
+            // Jobs of keys keep their prices: a new look at each would slow every flush.
             self.lock_keys().iter().for_each(|(_, entry)| entry.forget_that_nothing_is_there());
         }
     }
@@ -117,31 +117,32 @@ impl ReadAccount {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether reads of any key paid.
+    /// Returns whether reads of any key have paid.
     #[cfg(test)]
     pub(crate) fn has_keys(&self) -> bool {
         self.has_keys.load(Ordering::Relaxed)
     }
 }
 
-/// The range that holds this key alone, in the order of bytes.
+/// Returns the range that holds this key alone, in byte order.
 fn only(key: &Arc<[u8]>) -> KeyRange {
     let mut behind = key.to_vec();
     behind.push(0);
     KeyRange { lo: Some(Arc::clone(key)), hi: Some(behind.into()) }
 }
 
-/// What was paid for one kind of job, and its price. Alone on a cache line: readers write to it.
+/// The payments for one kind of job, and its price. It has a cache line of its own, because
+/// readers write to it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Entry {
     paid: AtomicU64,
-    /// What the job costs, as far as known; 0 where the policy has not been asked.
+    /// The known price of the job; 0 before the policy was asked.
     price: AtomicU64,
 }
 
 impl Entry {
-    /// Adds a payment. Returns whether the job is paid for with this one.
+    /// Adds a payment. Returns whether it completes the price.
     pub(crate) fn pay(&self, bytes: u64) -> bool {
         let before = self.paid.fetch_add(bytes, Ordering::Relaxed);
         let price = self.price.load(Ordering::Relaxed).max(1);
@@ -152,7 +153,7 @@ impl Entry {
         self.paid.load(Ordering::Relaxed)
     }
 
-    /// Whether it is worth asking what there is to buy.
+    /// Returns whether to ask the policy for a job.
     fn may_buy(&self) -> bool {
         let paid = self.paid();
         paid > 0 && paid >= self.price.load(Ordering::Relaxed)
@@ -172,7 +173,7 @@ impl Entry {
         self.price.store(0, Ordering::Relaxed);
     }
 
-    /// What was paid where there was nothing to buy was not worth anything.
+    /// Drops payments that were made while there was no job.
     fn forget_that_nothing_is_there(&self) {
         if self.price.load(Ordering::Relaxed) == NOTHING_TO_BUY {
             self.paid.store(0, Ordering::Relaxed);
@@ -198,11 +199,11 @@ mod tests {
     #[test]
     fn a_job_is_done_when_reads_have_paid_for_it_and_paid_for_once() {
         let account = ReadAccount::default();
-        assert!(account.payments(false).is_empty(), "no read paid");
+        assert!(account.payments(false).is_empty(), "no read has paid");
         assert!(account.fewer_runs.pay(10), "the first payment asks for the price");
         assert!(!buy(&account, Some(100)));
         assert!(!account.fewer_runs.pay(80) && account.payments(false).is_empty());
-        assert!(account.fewer_runs.pay(30), "and the one that completes it");
+        assert!(account.fewer_runs.pay(30), "so does the payment that completes it");
         assert!(buy(&account, Some(100)));
         assert!(!buy(&account, Some(100)), "paid for once: 20 are left");
     }
@@ -216,7 +217,7 @@ mod tests {
         assert!(account.payments(false).is_empty());
         account.tree_changed();
         assert!(account.payments(false).is_empty());
-        assert!(account.fewer_tombstones.pay(10), "but for what is paid now");
+        assert!(account.fewer_tombstones.pay(10), "only new payments count");
     }
 
     #[test]
@@ -224,7 +225,7 @@ mod tests {
         let account = ReadAccount::default();
         for n in 0..10 {
             let asks = account.pay_for_key(b"a", 100);
-            assert_eq!(asks, n == 0 || n == 9, "worth a look when new, and when it can pay");
+            assert_eq!(asks, n == 0 || n == 9, "new, or able to pay");
             assert_eq!(buy(&account, Some(1000)), n == 9);
         }
         assert!(account.payments(false).is_empty() && !account.has_keys(), "spent");
@@ -234,8 +235,8 @@ mod tests {
         assert!(buy(&account, Some(1000)));
     }
 
-    /// A wall that no operator folds is not looked at again at each read, only when the tree has
-    /// changed.
+    /// A wall that no operator folds is looked at again only after the tree changed, not at each
+    /// read.
     #[test]
     fn a_key_with_nothing_to_fold_is_remembered_until_the_tree_changes() {
         let account = ReadAccount::default();

@@ -33,12 +33,12 @@ impl Refold {
     }
 }
 
-/// What a caller of [`Core::pick`] wants to hear of.
+/// The optional jobs that a caller of [`Core::pick`] accepts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asks {
     /// Jobs that reads have paid for.
     pub(crate) for_reads: bool,
-    /// Jobs for a database that no write comes to.
+    /// Jobs for an idle database.
     pub(crate) is_idle: bool,
 }
 
@@ -47,12 +47,12 @@ struct Choice {
     keyspace: KeyspaceId,
     urgency: Urgency,
     pick: Pick,
-    /// What reads paid for, and its price.
+    /// The wish that reads have paid for, and its price.
     bought: Option<(Wish, u64)>,
 }
 
 impl Choice {
-    /// Whether no table may be moved as it is: the job is there to fold what tables hold.
+    /// Returns whether the job must rewrite every table, because its purpose is to fold records.
     fn rewrites_all(&self) -> bool {
         let folds_a_key = matches!(self.bought, Some((Wish::FoldedKey(_), _)));
         self.urgency == Urgency::Called || folds_a_key
@@ -103,7 +103,7 @@ impl Core {
         Some(self.claim_of(&best, tree))
     }
 
-    /// Whether writes are slowed, or would soon be.
+    /// Returns whether writes are slowed, or soon would be.
     fn holds_writers_back(&self, tree: &Tree) -> bool {
         let is_slowed = tree.keyspaces.values().any(|own| !own.keyspace.pace.per_mib().is_zero());
         is_slowed || 2 * self.sealed.len() > self.settings.write_buffers.most
@@ -239,7 +239,7 @@ impl KeyspaceTree {
         Some(Choice { keyspace: self.keyspace.id, urgency, pick, bought })
     }
 
-    /// Returns the next job on the way of a range into one run.
+    /// Returns the next job that compacts a range into one run.
     fn choose_for_caller(&self, range: &ShapeRange, refold: &Refold) -> Option<Choice> {
         let jobs = self.running_jobs();
         let signals = Signals { jobs: &jobs, caller: Some(range), ..Signals::default() };

@@ -229,7 +229,7 @@ impl Core {
                 return Awaited::Work(Work::Flush);
             }
             let mut tree = core.lock_tree();
-            // While other callers write there is no rest to wait for.
+            // While other threads write, the database does not become idle.
             let rest = Asks { for_reads: false, is_idle: core.published() == written };
             let is_idle = tree.keyspaces.values().all(|own| own.running.is_empty());
             let is_compacted = is_idle
