@@ -17,9 +17,10 @@ use crate::form::escape::quoted;
 
 /// The file that makes a directory a database.
 const CURRENT: &str = "CURRENT";
-/// The magic bytes of every log and manifest of foldb, and their offset (`docs/format/log.md`).
-const LOG_MAGIC: &[u8] = b"foldblog";
-const LOG_MAGIC_AT: usize = 33;
+/// The magic bytes of every log and of every manifest, and their offset (`docs/format/log.md`).
+const LOG_MAGIC: &[u8] = b"log/fold";
+const MANIFEST_MAGIC: &[u8] = b"man/fold";
+const MAGIC_AT: usize = 33;
 /// Length of the header of a log.
 const LOG_HEADER_LEN: u64 = 85;
 
@@ -83,7 +84,7 @@ fn has_a_manifest(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let is_one = entry.file_name().as_encoded_bytes().starts_with(b"MANIFEST-");
-        if is_one && begins_with_magic(&mut File::open(entry.path())?)? {
+        if is_one && has_magic(&header_of(&mut File::open(entry.path())?)?, MANIFEST_MAGIC) {
             return Ok(true);
         }
     }
@@ -104,7 +105,9 @@ fn left_by_a_creation(entry: &DirEntry) -> io::Result<bool> {
         b"LOCK" => Ok(found.len() == 0),
         b"CURRENT.tmp" => Ok(found.len() <= "MANIFEST-000002\n".len() as u64),
         _ if name.ends_with(b".log") => is_empty_log(&entry.path()),
-        _ if name.starts_with(b"MANIFEST-") => begins_as_log(&mut File::open(entry.path())?),
+        _ if name.starts_with(b"MANIFEST-") => {
+            begins_as(MANIFEST_MAGIC, &mut File::open(entry.path())?)
+        }
         _ => Ok(false),
     }
 }
@@ -113,18 +116,14 @@ fn left_by_a_creation(entry: &DirEntry) -> io::Result<bool> {
 /// process did not give back.
 fn is_empty_log(path: &Path) -> io::Result<bool> {
     let mut log = BufReader::new(File::open(path)?);
-    Ok(begins_as_log(&mut log)? && is_zero_to_the_end(&mut log)?)
+    Ok(begins_as(LOG_MAGIC, &mut log)? && is_zero_to_the_end(&mut log)?)
 }
 
-/// Whether a file begins like a log or manifest of foldb, or its first bytes were never written.
-/// Reads the header.
-fn begins_as_log(log: &mut impl Read) -> io::Result<bool> {
+/// Whether a file begins with a header of this magic, or its first bytes were never written. Reads
+/// the header.
+fn begins_as(magic: &[u8], log: &mut impl Read) -> io::Result<bool> {
     let header = header_of(log)?;
-    Ok(has_magic(&header) || header.iter().all(|&byte| byte == 0))
-}
-
-fn begins_with_magic(log: &mut impl Read) -> io::Result<bool> {
-    Ok(has_magic(&header_of(log)?))
+    Ok(has_magic(&header, magic) || header.iter().all(|&byte| byte == 0))
 }
 
 fn header_of(log: &mut impl Read) -> io::Result<Vec<u8>> {
@@ -133,8 +132,8 @@ fn header_of(log: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(header)
 }
 
-fn has_magic(header: &[u8]) -> bool {
-    header.get(LOG_MAGIC_AT..LOG_MAGIC_AT + LOG_MAGIC.len()) == Some(LOG_MAGIC)
+fn has_magic(header: &[u8], magic: &[u8]) -> bool {
+    header.get(MAGIC_AT..MAGIC_AT + magic.len()) == Some(magic)
 }
 
 fn is_zero_to_the_end(log: &mut impl BufRead) -> io::Result<bool> {

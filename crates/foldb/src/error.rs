@@ -47,8 +47,9 @@ pub enum ErrorKind {
     ComparatorFailed,
     /// Bytes on disk are not the bytes that were written. Restore from a copy, or repair.
     Corruption,
-    /// This version or build does not know the format of a file, or a requested codec. Use a newer
-    /// foldb, or a build with the cargo feature that the message names.
+    /// This version or build does not know the format of a file, or a requested codec. The file
+    /// stays as it is. Use the foldb that wrote it, or a build with the cargo feature that the
+    /// message names.
     Unsupported,
     /// The disk is full. Free some space; the database then resumes by itself.
     NoSpace,

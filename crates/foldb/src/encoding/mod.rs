@@ -5,6 +5,7 @@
 
 mod byte_reader;
 mod checksum;
+pub mod format;
 mod hash;
 mod short_bytes;
 mod varint;

@@ -3,7 +3,7 @@
 //! ```text
 //! file:     header | section | section | ...            a section is one segment
 //!
-//! header:   magic "foldbseg" | version u32 | keyspace u32 | file number u64 | database u64 |
+//! header:   magic "seg/fold" | version u32 | keyspace u32 | file number u64 | database u64 |
 //!           checksum u64, seeded with the file number
 //!
 //! section:  magic "sect" | flags u32 | segment u64 | checksum u64, seeded with the segment
@@ -34,16 +34,13 @@
 //! are. Sections stand on their own, so a file may grow by one at each flush until it has
 //! `segment_size` bytes; what lies behind the last section that the manifest knows does not exist.
 
+use crate::encoding::format::{FORMAT_VERSION, MAGIC_LEN, SEGMENT};
 use crate::encoding::{ByteReader, checksum, checksum_seed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::KeyspaceId;
 use crate::separated::address::SegmentId;
 use crate::separated::record::check_sum;
 
-/// Version of the format this code writes, and the newest it reads.
-pub(crate) const FORMAT_VERSION: u32 = 1;
-
-const FILE_MAGIC: [u8; 8] = *b"foldbseg";
 pub(crate) const SECTION_MAGIC: [u8; 4] = *b"sect";
 
 /// Bytes of a file's header.
@@ -75,7 +72,7 @@ pub(crate) struct FileHeader {
 impl FileHeader {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
-        out.extend_from_slice(&FILE_MAGIC);
+        out.extend_from_slice(SEGMENT.magic());
         out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
         out.extend_from_slice(&self.keyspace.to_le_bytes());
         out.extend_from_slice(&self.file.to_le_bytes());
@@ -85,28 +82,16 @@ impl FileHeader {
     }
 
     /// # Errors
-    /// `Corruption`; `Unsupported` for a later format.
+    /// `Corruption`; `Unsupported` for another format version.
     pub(crate) fn decode(bytes: &[u8]) -> Result<FileHeader> {
         let mut reader = ByteReader::new(bytes);
-        let magic = reader.take(FILE_MAGIC.len(), "magic")?;
-        if magic != FILE_MAGIC {
-            return Err(Error::corruption(format!(
-                "not a value segment of foldb: expected it to begin with \"{}\", found \"{}\"",
-                FILE_MAGIC.escape_ascii(),
-                magic.escape_ascii()
-            )));
-        }
+        SEGMENT.check_magic(reader.take(MAGIC_LEN, "magic")?)?;
         let version = reader.u32("format version")?;
         let keyspace = reader.u32("keyspace")?;
         let (file, database) = (reader.u64("file number")?, reader.u64("database")?);
         let found = checksum(checksum_seed(file, 0), &bytes[..reader.position()]);
         check_sum("header", reader.u64("checksum")?, found)?;
-        if version > FORMAT_VERSION {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                format!("value segment of format version {version}: use a newer foldb to read it"),
-            ));
-        }
+        SEGMENT.check_version(version)?;
         Ok(FileHeader { file, database, keyspace })
     }
 }
@@ -132,7 +117,7 @@ pub(crate) fn parse_section_header(bytes: &[u8]) -> Option<(SegmentId, u32)> {
 /// Checks a section's header against what the manifest says of it.
 ///
 /// # Errors
-/// `Corruption`; `Unsupported` for a flag of a newer foldb.
+/// `Corruption`; `Unsupported` for an unknown flag.
 pub(crate) fn check_section_header(bytes: &[u8], segment: SegmentId, flags: u32) -> Result<()> {
     let mut expected = Vec::new();
     put_section_header(&mut expected, segment, flags);
@@ -142,7 +127,7 @@ pub(crate) fn check_section_header(bytes: &[u8], segment: SegmentId, flags: u32)
     if bytes == expected {
         return Err(Error::new(
             ErrorKind::Unsupported,
-            format!("value segment with flags {flags:#x}: use a newer foldb to read it"),
+            format!("value segment with flags {flags:#x}: use the foldb that wrote it"),
         ));
     }
     Err(Error::corruption(format!(

@@ -13,6 +13,7 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::encoding::format::LOG;
 use crate::encoding::{checksum_seed, decode_varint};
 use crate::error::{Error, Result};
 use crate::key::{KeyspaceId, Kind, SeqNo};
@@ -23,7 +24,7 @@ use crate::separated::address::Address;
 use crate::separated::record::CHECKSUM_LEN;
 use crate::separated::record::{check_sum, record_seed};
 use crate::wal::format::{FrameHeader, HEADER_LEN, Part};
-use crate::wal::{BatchHeader, LOG_FORMAT, LogHeader, LogRecord, SEPARABLE_PUT};
+use crate::wal::{BatchHeader, LogHeader, SEPARABLE_PUT};
 
 /// Most bytes read at once.
 const MOST_STEP: usize = 256 << 10;
@@ -37,7 +38,6 @@ const MOST_HEAD: u64 = 10;
 /// `Corruption` naming the file; `Unsupported`; `Io`.
 pub(crate) fn check_header(file: &OpenFile, log: u64, database: u64) -> Result<()> {
     let header = log_header(file, log)?;
-    header.check_format("log", LOG_FORMAT).map_err(|error| error.at(file.path(), 0))?;
     if (header.log, header.database) == (log, database) {
         return Ok(());
     }
@@ -56,14 +56,14 @@ fn log_header(file: &OpenFile, log: u64) -> Result<LogHeader> {
     let is_whole = parsed.is_some_and(|(header, length)| {
         length == LogHeader::LEN && header.log == log && header.verify(&frame, 0)
     });
-    let record = is_whole.then(|| LogRecord::decode(&frame[HEADER_LEN..])).transpose();
-    match record.map_err(|error| error.at(file.path(), 0))? {
-        Some(LogRecord::Header(header)) => Ok(header),
-        _ => {
+    let header = match is_whole {
+        true => LogHeader::of_record(&frame[HEADER_LEN..], &LOG),
+        false => {
             let message = format!("expected the header of log {log}, found other bytes");
-            Err(Error::corruption(message).at(file.path(), 0))
+            Err(Error::corruption(message))
         }
-    }
+    };
+    header.map_err(|error| error.at(file.path(), 0))
 }
 
 /// A value of a log, and whose it is.

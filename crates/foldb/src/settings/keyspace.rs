@@ -52,7 +52,7 @@ impl KeyspaceSettings {
         let compaction = CompactionPreset::from_u8(compaction).ok_or_else(|| {
             Error::new(
                 ErrorKind::Unsupported,
-                format!("unknown compaction preset {compaction}: use a newer foldb"),
+                format!("unknown compaction preset {compaction}: use the foldb that wrote it"),
             )
         })?;
         let value_separation_min = match body.is_empty() {

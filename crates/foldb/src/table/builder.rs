@@ -25,7 +25,7 @@ use crate::separated::{Address, ReferencesBuilder};
 use crate::settings::Compression;
 use crate::table::block_builder::BlockBuilder;
 use crate::table::filter::{filter_len, write_filter};
-use crate::table::footer::{FORMAT_VERSION, Footer};
+use crate::table::footer::Footer;
 use crate::table::frame::Handle;
 use crate::table::frame_writer::FrameWriter;
 use crate::table::hash_list::HashList;
@@ -292,7 +292,6 @@ impl TableBuilder {
             filter: self.write_filter()?,
             properties: self.write_frame(&properties.encode())?,
             index: self.write_top_index()?,
-            separated: properties.references.is_some(),
         };
         let footer = footer.encode(self.options.file_number, self.writer.offset());
         self.writer.put(&footer);
@@ -422,7 +421,6 @@ impl TableBuilder {
     fn properties(&mut self, references: Option<Handle>) -> Result<Properties> {
         let empty = self.counts.entries() == 0;
         Ok(Properties {
-            format_version: FORMAT_VERSION,
             database_id: self.options.database_id,
             keyspace: self.options.keyspace,
             file_number: self.options.file_number,

@@ -68,7 +68,7 @@ impl EntryFault {
             EntryFault::Kind(kind) => corrupt(&format!("expected kind 0, 1 or 2, found {kind}")),
             EntryFault::Flags(flags) => Error::new(
                 ErrorKind::Unsupported,
-                format!("record at {at}: flags {flags:#04x} need a newer foldb"),
+                format!("record at {at}: flags {flags:#04x}: use the foldb that wrote it"),
             ),
             EntryFault::Shared => corrupt("shares more bytes than the key before it has"),
         }

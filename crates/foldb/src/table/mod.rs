@@ -62,6 +62,5 @@ pub(crate) use properties::{Piece, Surroundings};
 pub use reader::TableReader;
 pub(crate) use references::ReferencesReader;
 pub(crate) use salvage::{Gap, salvage};
-pub(crate) use samples::whole_samples;
 pub use sorted_reads::SortedReads;
 pub use source::{LARGE_BLOCK, READAHEAD};

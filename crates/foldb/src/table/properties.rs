@@ -33,18 +33,18 @@ mod tag {
     pub const OPERATOR: u64 = 14;
     pub const COMPRESSION: u64 = 15;
     pub const FILTER_BITS: u64 = 16;
-    pub const FORMAT_VERSION: u64 = 17;
-    pub const RANGE_DELETES: u64 = 18;
-    pub const REFERENCES: u64 = 19;
-    pub const SURROUNDINGS: u64 = 20;
-    pub const FLUSHED_WITH: u64 = 21;
+    pub const RANGE_DELETES: u64 = 17;
+    pub const REFERENCES: u64 = 18;
+    pub const SURROUNDINGS: u64 = 19;
+    pub const FLUSHED_WITH: u64 = 20;
+
+    /// The tags of numbers that every table has are below this one.
+    pub const NUMBERS: usize = RANGE_DELETES as usize + 1;
 }
 
 /// A table's properties. Sizes are bytes, before compression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {
-    /// Version of the format in which it was written.
-    pub format_version: u32,
     /// The database that wrote it.
     pub database_id: u64,
     /// The keyspace its records belong to.
@@ -59,7 +59,7 @@ pub struct Properties {
     pub deletes: u64,
     /// Number of records that are merges.
     pub merges: u64,
-    /// Number of range tombstones. Stored if there are any.
+    /// Number of range tombstones.
     pub range_deletes: u64,
     /// The place of its references to value segments. Stored if there are any.
     pub references: Option<Handle>,
@@ -157,7 +157,6 @@ impl Properties {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let numbers = [
-            (tag::FORMAT_VERSION, u64::from(self.format_version)),
             (tag::DATABASE_ID, self.database_id),
             (tag::KEYSPACE, u64::from(self.keyspace)),
             (tag::FILE_NUMBER, self.file_number),
@@ -170,17 +169,13 @@ impl Properties {
             (tag::LARGEST_SEQNO, self.largest_seqno),
             (tag::COMPRESSION, u64::from(self.compression as u8)),
             (tag::FILTER_BITS, u64::from(self.filter_bits)),
+            (tag::RANGE_DELETES, self.range_deletes),
         ];
         let mut number_bytes = Vec::new();
         for (tag, number) in numbers {
             number_bytes.clear();
             put_varint(&mut number_bytes, number);
             put_field(&mut out, tag, &number_bytes);
-        }
-        if self.range_deletes > 0 {
-            number_bytes.clear();
-            put_varint(&mut number_bytes, self.range_deletes);
-            put_field(&mut out, tag::RANGE_DELETES, &number_bytes);
         }
         if let Some(Handle { offset, len }) = self.references {
             number_bytes.clear();
@@ -213,7 +208,7 @@ impl Properties {
     /// `Corruption` for malformed or missing fields; `Unsupported` for a codec this version does
     /// not know.
     pub fn decode(payload: &[u8]) -> Result<Properties> {
-        let mut numbers = [None; 19];
+        let mut numbers = [None; tag::NUMBERS];
         let (mut comparator, mut smallest, mut largest) = (None, None, None);
         let (mut operators, mut references) = (Vec::new(), None);
         let (mut surroundings, mut flushed_with) = (None, None);
@@ -234,8 +229,11 @@ impl Properties {
                 }
                 tag::SURROUNDINGS => surroundings = Some(Surroundings::decode(value)?),
                 tag::FLUSHED_WITH => flushed_with = Some(number(value)?),
-                known @ ..19 => numbers[known as usize] = Some(number(value)?),
-                _ => {}
+                tag => {
+                    if let Some(known) = numbers.get_mut(tag as usize) {
+                        *known = Some(number(value)?);
+                    }
+                }
             }
         }
         let missing =
@@ -248,7 +246,6 @@ impl Properties {
         };
         let codec = u8::try_from(number(tag::COMPRESSION)?).unwrap_or(u8::MAX);
         Ok(Properties {
-            format_version: narrow(tag::FORMAT_VERSION)?,
             database_id: number(tag::DATABASE_ID)?,
             keyspace: narrow(tag::KEYSPACE)?,
             file_number: number(tag::FILE_NUMBER)?,
@@ -256,7 +253,7 @@ impl Properties {
             entries: number(tag::ENTRIES)?,
             deletes: number(tag::DELETES)?,
             merges: number(tag::MERGES)?,
-            range_deletes: numbers[tag::RANGE_DELETES as usize].unwrap_or(0),
+            range_deletes: number(tag::RANGE_DELETES)?,
             references,
             surroundings,
             flushed_with,

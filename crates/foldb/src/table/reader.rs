@@ -84,7 +84,7 @@ impl TableReader {
     ///
     /// # Errors
     /// `Corruption` if footer, index, range tombstones or properties are damaged or another
-    /// table's; `Unsupported` if a newer version wrote it; `InvalidArgument` if another comparator
+    /// table's; `Unsupported` for another format version; `InvalidArgument` if another comparator
     /// orders it.
     pub fn open(
         file: Arc<dyn RandomAccessFile>,

@@ -63,7 +63,7 @@ pub(crate) type Take<'a> = dyn FnMut(&[u8], RecordHeader, &[u8]) -> Result<()> +
 /// Reads what is readable of the table in `file`, and passes its records on in order.
 ///
 /// # Errors
-/// `Unsupported` if a newer foldb wrote it; `Io`; those of `take`. Damage is not an error.
+/// `Unsupported` for another format version; `Io`; those of `take`. Damage is not an error.
 pub(crate) fn salvage(
     file: Arc<dyn RandomAccessFile>,
     path: &Path,

@@ -85,19 +85,6 @@ impl Sampler {
     }
 }
 
-/// Returns the samples of a stored table that a caller's comparator may see.
-///
-/// Programs up to format 1 cut samples to [`SAMPLE_LEN`] bytes in every order. A sample of this
-/// length may be the start of a longer key, unless the table's keys have this length themselves.
-pub fn whole_samples(samples: &Arc<[Arc<[u8]>]>, first: &[u8], last: &[u8]) -> Arc<[Arc<[u8]>]> {
-    let may_be_cut = |key: &Arc<[u8]>| key.len() == SAMPLE_LEN;
-    let fixed = first.len() == SAMPLE_LEN && last.len() == SAMPLE_LEN;
-    if fixed || planted(Fault::CutSamples) || !samples.iter().any(may_be_cut) {
-        return Arc::clone(samples);
-    }
-    samples.iter().filter(|key| !may_be_cut(key)).cloned().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,14 +124,5 @@ mod tests {
                 );
             }
         }
-    }
-
-    #[test]
-    fn samples_that_an_older_program_may_have_cut_are_not_shown_to_comparators() {
-        let key = |len: usize| -> Arc<[u8]> { vec![b'k'; len].into() };
-        let stored: Arc<[Arc<[u8]>]> = Arc::new([key(9), key(SAMPLE_LEN), key(40)]);
-        assert_eq!(*whole_samples(&stored, &key(4), &key(60)), [key(9), key(40)]);
-        // Keys of exactly this length are not cut ones.
-        assert_eq!(whole_samples(&stored, &key(SAMPLE_LEN), &key(SAMPLE_LEN)), stored);
     }
 }

@@ -7,10 +7,10 @@ use crate::error::{Error, Result};
 use crate::key::{Comparator, SeqNo};
 use crate::segment::SegmentFiles;
 use crate::separated::SegmentId;
-use crate::table::{Piece, Surroundings, whole_samples};
+use crate::table::{Piece, Surroundings};
 use crate::version::bounds::{KeyRange, Upper};
 use crate::version::edit::TreeEdit;
-use crate::version::file::{FileFacts, FileMeta};
+use crate::version::file::FileMeta;
 use crate::version::level::{Run, RunId, TableRef, Version};
 
 impl Version {
@@ -66,9 +66,9 @@ impl Version {
         match change {
             TreeEdit::NewRun { level, run, before } => self.create_run(*level, *run, *before),
             TreeEdit::Insert { run, file, lo, hi } => {
-                let file = files
-                    .entry(file.number)
-                    .or_insert_with(|| new_file(file, comparator, segment_files));
+                let file = files.entry(file.number).or_insert_with(|| {
+                    Arc::new(FileMeta::new(file.clone(), segment_files.trash()))
+                });
                 let table = TableRef { file: Arc::clone(file), lo: Arc::clone(lo), hi: hi.clone() };
                 Arc::make_mut(self.run_mut(*run)?).insert(comparator, table);
                 Ok(())
@@ -237,16 +237,4 @@ impl Version {
 struct AtStake {
     references: Arc<[(SegmentId, u64)]>,
     was_there: bool,
-}
-
-fn new_file(
-    facts: &FileFacts,
-    comparator: &dyn Comparator,
-    segment_files: &Arc<SegmentFiles>,
-) -> Arc<FileMeta> {
-    let mut facts = facts.clone();
-    if !comparator.bytewise_order() {
-        facts.samples = whole_samples(&facts.samples, &facts.smallest, facts.end.key());
-    }
-    Arc::new(FileMeta::new(facts, segment_files.trash()))
 }

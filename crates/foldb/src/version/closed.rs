@@ -1,7 +1,7 @@
 //! The record of a clean close: what the manifest and the needed logs hold, frame for frame.
 //!
 //! ```text
-//! CLOSED: magic u64 | version u32 | database u64 | manifest (extent) | logs u32 | extents | checksum u64
+//! CLOSED: magic "end/fold" | version u32 | database u64 | manifest (extent) | logs u32 | extents | checksum u64
 //! extent: number u64 | length u64 | frames u64 | digest u64
 //!   digest:   of the frames' checksums, see `wal::format::digest_with`
 //!   logs:     ascending; all that hold writes which are in no table, and no other
@@ -16,14 +16,11 @@
 
 use foldb_env::FileSystem;
 
+use crate::encoding::format::{CLOSED, FORMAT_VERSION, MAGIC_LEN};
 use crate::encoding::{ByteReader, checksum};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::FileNames;
 use crate::wal::Extent;
-
-const MAGIC: u64 = u64::from_le_bytes(*b"foldbend");
-/// Version of the format.
-const FORMAT: u32 = 0;
 
 /// Where the manifest's extent begins.
 const MANIFEST_AT: u64 = 20;
@@ -116,8 +113,8 @@ impl CloseRecord {
 
     fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        out.extend_from_slice(&MAGIC.to_le_bytes());
-        out.extend_from_slice(&FORMAT.to_le_bytes());
+        out.extend_from_slice(CLOSED.magic());
+        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
         out.extend_from_slice(&self.database.to_le_bytes());
         debug_assert_eq!(out.len() as u64, MANIFEST_AT);
         put_extent(&self.manifest, &mut out);
@@ -129,10 +126,7 @@ impl CloseRecord {
 
     fn decode(content: &[u8]) -> Result<CloseRecord> {
         let mut bytes = ByteReader::new(content);
-        let magic = bytes.u64("magic")?;
-        if magic != MAGIC {
-            return Err(Error::corruption(format!("magic: expected {MAGIC:x}, found {magic:x}")));
-        }
+        CLOSED.check_magic(bytes.take(MAGIC_LEN, "magic")?)?;
         let sum_at = content.len().saturating_sub(size_of::<u64>());
         let found = ByteReader::new(&content[sum_at..]).u64("checksum")?;
         let expected = checksum(0, &content[..sum_at]);
@@ -141,13 +135,7 @@ impl CloseRecord {
                 "checksum of the record of the close: expected {expected:016x}, found {found:016x}"
             )));
         }
-        let format = bytes.u32("format version")?;
-        if format > FORMAT {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                format!("the record of a close has format {format}: use a newer foldb to read it"),
-            ));
-        }
+        CLOSED.check_version(bytes.u32("format version")?)?;
         let database = bytes.u64("database")?;
         let manifest = extent(&mut bytes)?;
         let count = bytes.u32("number of logs")?;

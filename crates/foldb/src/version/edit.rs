@@ -3,41 +3,40 @@
 //! ```text
 //! edit: fields, each  tag varint | length varint | body
 //!   of the database:
-//!   2 database          u64
-//!   3 log               varint: logs below this number are not needed
-//!   4 next file         varint
-//!   5 next run          varint
-//!   6 last seqno        varint
-//!   8 operator          definition, as in the log
-//!  13 statistics        varints, see `stats`
-//!  19 dropped           keyspace varint: it exists no longer
-//!  20 next keyspace     varint: the id of the next one; those below are never given again
+//!   1 database          u64
+//!   2 log               varint: logs below this number are not needed
+//!   3 next file         varint
+//!   4 next run          varint
+//!   5 last seqno        varint
+//!   6 next keyspace     varint: the id of the next one; those below are never given again
+//!   7 operator          definition, as in the log
+//!   8 statistics        varints, see `counters`
+//!   9 dropped           keyspace varint: it exists no longer
 //!
-//!   of a keyspace:
-//!  16 keyspace          varint: whose the fields behind it are; 0 before the first
-//!  17 name              UTF-8: the keyspace is created
-//!   1 comparator        name
-//!   9 default operator  id varint
-//!  14 levels            varint
-//!  18 settings          compression u8 | filter bits varint | compaction preset u8
-//!   7 flushed through   keyspace varint | seqno varint
-//!  10 new run           level varint | run varint | what follows varint: 0 it is the newest, else
+//!  10 keyspace          varint: whose the fields behind it are
+//!  11 name              UTF-8: the keyspace is created
+//!  12 comparator        name
+//!  13 levels            varint
+//!  14 default operator  id varint
+//!  15 settings          compression u8 | filter bits varint | compaction preset u8 |
+//!                       [least bytes of a separated value varint]
+//!  16 flushed through   seqno varint
+//!  17 new run           level varint | run varint | what follows varint: 0 it is the newest, else
 //!                       the run it stands directly before, plus one
-//!  11 new table         run varint | file facts | lo | upper
-//!  12 carve             run varint | lo option | hi option: what lies inside exists no longer
-//!  15 dead share        IEEE 754 double, in 0..=1: see `compaction::policy::DeadShare`
-//!  21 new table with range tombstones
-//!                       run varint | range tombstones varint | about how many older records they
-//!                       delete varint | file facts, of which the largest key is an upper | lo | upper
-//!  22 kept apart       seqno varint: of the table that stands before it, see `FileFacts::kept_apart`
-//!  23 references       of the table that stands before it: per value segment that it refers to
-//!                       segment varint | bytes of the records there varint
-//!  24 segment          a value segment lies here: segment varint | file varint | offset varint |
+//!  18 new table         run varint | file facts | lo | upper
+//!  19 carve             run varint | lo option | hi option: what lies inside exists no longer
+//!  20 segment           a value segment lies here: segment varint | file varint | offset varint |
 //!                       length varint | bytes of its records varint | values varint | flags varint
-//!  25 adopted log      the same of a segment that is a log: an older program would not know its file
+//!  21 dead share        IEEE 754 double, in 0..=1: see `compaction::policy::DeadShare`
+//!
+//! file facts: ten varints (file, length, records, deletes, merges, range tombstones, older records
+//!             that these delete, smallest and largest seqno, kept apart: see `FileFacts`) |
+//!             smallest key | upper | count varint, samples | count varint, references
+//! reference:  segment varint | bytes of its records that the table refers to varint
+//! key:        length varint | bytes                  upper: 1 included or 2 excluded u8 | key
 //! ```
 //!
-//! Unknown tags are refused: an older program must not lose what it does not understand.
+//! An edit with an unknown tag is refused: what is not understood must not be lost.
 //! A carve and the tables that take its place stand in one edit, so that a crash leaves the old or
 //! the new, never both and never neither. For the same reason a flush of several keyspaces is one.
 
@@ -47,7 +46,7 @@ use crate::encoding::ByteReader;
 use crate::encoding::put_varint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Definition;
-use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
+use crate::key::{KeyspaceId, SeqNo};
 use crate::segment::Placement;
 use crate::version::bounds::{Key, KeyRange, Upper};
 use crate::version::file::FileFacts;
@@ -87,31 +86,27 @@ pub(crate) enum TreeEdit {
 }
 
 pub(super) mod tag {
-    pub(crate) const COMPARATOR: u64 = 1;
-    pub(crate) const DATABASE: u64 = 2;
-    pub(crate) const LOG: u64 = 3;
-    pub(crate) const NEXT_FILE: u64 = 4;
-    pub(crate) const NEXT_RUN: u64 = 5;
-    pub(crate) const LAST_SEQNO: u64 = 6;
-    pub(crate) const FLUSHED_THROUGH: u64 = 7;
-    pub(crate) const OPERATOR: u64 = 8;
-    pub(crate) const DEFAULT_OPERATOR: u64 = 9;
-    pub(crate) const NEW_RUN: u64 = 10;
-    pub(crate) const INSERT: u64 = 11;
-    pub(crate) const CARVE: u64 = 12;
-    pub(crate) const TOTALS: u64 = 13;
-    pub(crate) const NUM_LEVELS: u64 = 14;
-    pub(crate) const DEAD_SHARE: u64 = 15;
-    pub(crate) const KEYSPACE: u64 = 16;
-    pub(crate) const NAME: u64 = 17;
-    pub(crate) const SETTINGS: u64 = 18;
-    pub(crate) const DROPPED: u64 = 19;
-    pub(crate) const NEXT_KEYSPACE: u64 = 20;
-    pub(crate) const INSERT_WITH_RANGES: u64 = 21;
-    pub(crate) const KEPT_APART: u64 = 22;
-    pub(crate) const REFERENCES: u64 = 23;
-    pub(crate) const SEGMENT: u64 = 24;
-    pub(crate) const ADOPTED_LOG: u64 = 25;
+    pub(crate) const DATABASE: u64 = 1;
+    pub(crate) const LOG: u64 = 2;
+    pub(crate) const NEXT_FILE: u64 = 3;
+    pub(crate) const NEXT_RUN: u64 = 4;
+    pub(crate) const LAST_SEQNO: u64 = 5;
+    pub(crate) const NEXT_KEYSPACE: u64 = 6;
+    pub(crate) const OPERATOR: u64 = 7;
+    pub(crate) const TOTALS: u64 = 8;
+    pub(crate) const DROPPED: u64 = 9;
+    pub(crate) const KEYSPACE: u64 = 10;
+    pub(crate) const NAME: u64 = 11;
+    pub(crate) const COMPARATOR: u64 = 12;
+    pub(crate) const NUM_LEVELS: u64 = 13;
+    pub(crate) const DEFAULT_OPERATOR: u64 = 14;
+    pub(crate) const SETTINGS: u64 = 15;
+    pub(crate) const FLUSHED_THROUGH: u64 = 16;
+    pub(crate) const NEW_RUN: u64 = 17;
+    pub(crate) const INSERT: u64 = 18;
+    pub(crate) const CARVE: u64 = 19;
+    pub(crate) const SEGMENT: u64 = 20;
+    pub(crate) const DEAD_SHARE: u64 = 21;
 }
 
 impl Edit {
@@ -155,7 +150,7 @@ impl Edit {
     /// Reads an edit.
     ///
     /// # Errors
-    /// `Corruption`, or `Unsupported` for a field of a later version.
+    /// `Corruption`, or `Unsupported` for an unknown field.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Edit> {
         let mut edit = Edit::default();
         let mut bytes = ByteReader::new(bytes);
@@ -201,21 +196,18 @@ impl Edit {
         Ok(true)
     }
 
-    /// Reads a field of the keyspace whose section it stands in: the default one before the first.
+    /// Reads a field of the keyspace whose section it stands in.
     fn decode_keyspace_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<()> {
-        let mut first = KeyspaceEdit { id: DEFAULT_KEYSPACE, ..KeyspaceEdit::default() };
-        let is_first = self.keyspaces.is_empty();
-        let section = self.keyspaces.last_mut().unwrap_or(&mut first);
-        if !section.decode_field(tag, body)? {
+        if !(tag::NAME..=tag::DEAD_SHARE).contains(&tag) {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                format!("manifest field {tag} is of a newer foldb"),
+                format!("unknown manifest field {tag}: use the foldb that wrote it"),
             ));
         }
-        if is_first {
-            self.keyspaces.push(first);
+        match self.keyspaces.last_mut() {
+            Some(section) => section.decode_field(tag, body),
+            None => Err(Error::corruption(format!("field {tag} stands before any keyspace"))),
         }
-        Ok(())
     }
 }
 
@@ -228,28 +220,15 @@ impl TreeEdit {
                 put_varint(body, before.map_or(0, |before| before + 1));
             }),
             TreeEdit::Insert { run, file, lo, hi } => {
-                fields.add(file.insert_tag(), |body| {
+                fields.add(tag::INSERT, |body| {
                     put_varint(body, *run);
                     file.encode(body);
                     write_key(body, lo);
                     write_upper(body, hi);
                 });
-                if file.kept_apart > 0 {
-                    fields.add(tag::KEPT_APART, |body| put_varint(body, file.kept_apart));
-                }
-                if !file.references.is_empty() {
-                    fields.add(tag::REFERENCES, |body| {
-                        for &(segment, bytes) in &*file.references {
-                            put_varint(body, segment);
-                            put_varint(body, bytes);
-                        }
-                    });
-                }
             }
             TreeEdit::Place(placement) => {
-                let is_log = placement.is_adopted();
-                let tag = if is_log { tag::ADOPTED_LOG } else { tag::SEGMENT };
-                fields.add(tag, |body| placement.encode(body));
+                fields.add(tag::SEGMENT, |body| placement.encode(body));
             }
             TreeEdit::Carve { run, range } => fields.add(tag::CARVE, |body| {
                 put_varint(body, *run);
@@ -275,20 +254,14 @@ impl TreeEdit {
                 run: body.varint("run")?,
                 before: body.varint("next run in the level")?.checked_sub(1),
             }),
-            tag::INSERT | tag::INSERT_WITH_RANGES => Ok(TreeEdit::Insert {
+            tag::INSERT => Ok(TreeEdit::Insert {
                 run: body.varint("run")?,
-                file: FileFacts::decode(tag == tag::INSERT_WITH_RANGES, body)?,
+                file: FileFacts::decode(body)?,
                 lo: body.length_delimited("lower bound")?.into(),
                 hi: read_upper(body)?
                     .ok_or_else(|| Error::corruption("a table without an upper bound"))?,
             }),
-            tag::SEGMENT | tag::ADOPTED_LOG => {
-                let placement = Placement::decode(body)?;
-                if placement.is_adopted() == (tag == tag::ADOPTED_LOG) {
-                    return Ok(TreeEdit::Place(placement));
-                }
-                Err(Error::corruption(format!("segment of flags {:#x}", placement.flags)))
-            }
+            tag::SEGMENT => Placement::decode(body).map(TreeEdit::Place),
             _ => {
                 let run = body.varint("run")?;
                 let lo = match body.u8("lower bound")? {
@@ -303,69 +276,59 @@ impl TreeEdit {
 }
 
 impl FileFacts {
-    /// Programs that know nothing of range tombstones must not read a table without them.
-    fn insert_tag(&self) -> u64 {
-        if self.range_deletes == 0 { tag::INSERT } else { tag::INSERT_WITH_RANGES }
-    }
-
     fn encode(&self, out: &mut Vec<u8>) {
-        if self.range_deletes > 0 {
-            put_varint(out, self.range_deletes);
-            put_varint(out, self.range_deleted);
-        }
         for number in [
             self.number,
             self.len,
             self.entries,
             self.deletes,
             self.merges,
+            self.range_deletes,
+            self.range_deleted,
             self.smallest_seqno,
             self.largest_seqno,
+            self.kept_apart,
         ] {
             put_varint(out, number);
         }
         write_key(out, &self.smallest);
-        if self.range_deletes > 0 {
-            write_upper(out, &self.end);
-        } else {
-            write_key(out, self.end.key());
-        }
+        write_upper(out, &self.end);
         put_varint(out, self.samples.len() as u64);
         self.samples.iter().for_each(|sample| write_key(out, sample));
+        put_varint(out, self.references.len() as u64);
+        for &(segment, bytes) in &*self.references {
+            put_varint(out, segment);
+            put_varint(out, bytes);
+        }
     }
 
-    fn decode(with_ranges: bool, body: &mut ByteReader<'_>) -> Result<FileFacts> {
-        let (mut range_deletes, mut range_deleted) = (0, 0);
-        if with_ranges {
-            range_deletes = body.varint("range tombstones")?;
-            range_deleted = body.varint("records that range tombstones delete")?;
-        }
+    fn decode(body: &mut ByteReader<'_>) -> Result<FileFacts> {
         let mut facts = FileFacts {
-            range_deletes,
-            range_deleted,
             number: body.varint("file number")?,
             len: body.varint("file length")?,
             entries: body.varint("entries")?,
             deletes: body.varint("deletes")?,
             merges: body.varint("merges")?,
+            range_deletes: body.varint("range tombstones")?,
+            range_deleted: body.varint("records that range tombstones delete")?,
             smallest_seqno: body.varint("smallest seqno")?,
             largest_seqno: body.varint("largest seqno")?,
+            kept_apart: body.varint("snapshot that kept records apart")?,
             smallest: body.length_delimited("smallest key")?.into(),
-            end: if with_ranges {
-                read_upper(body)?.ok_or_else(|| Error::corruption("a table without an end"))?
-            } else {
-                Upper::Included(body.length_delimited("largest key")?.into())
-            },
-            // In fields of their own.
-            kept_apart: 0,
-            references: Arc::default(),
+            end: read_upper(body)?.ok_or_else(|| Error::corruption("a table without an end"))?,
             samples: Arc::default(),
+            references: Arc::default(),
         };
         let mut samples: Vec<Key> = Vec::new();
         for _ in 0..body.varint("number of samples")? {
             samples.push(body.length_delimited("sample")?.into());
         }
         facts.samples = samples.into();
+        let mut references = Vec::new();
+        for _ in 0..body.varint("number of references")? {
+            references.push((body.varint("segment")?, body.varint("bytes")?));
+        }
+        facts.references = references.into();
         Ok(facts)
     }
 }

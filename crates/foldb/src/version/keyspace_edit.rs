@@ -49,10 +49,7 @@ impl KeyspaceEdit {
             fields.add(tag::SETTINGS, |body| settings.encode(body));
         }
         if let Some(seqno) = self.flushed_through {
-            fields.add(tag::FLUSHED_THROUGH, |body| {
-                put_varint(body, u64::from(self.id));
-                put_varint(body, seqno);
-            });
+            fields.add(tag::FLUSHED_THROUGH, |body| put_varint(body, seqno));
         }
         for change in &self.tree {
             change.encode(fields);
@@ -62,8 +59,8 @@ impl KeyspaceEdit {
         }
     }
 
-    /// Reads a field of the section; `false` if it is of no keyspace.
-    pub(super) fn decode_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<bool> {
+    /// Reads a field of the section.
+    pub(super) fn decode_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<()> {
         match tag {
             tag::NAME => {
                 let name = body.take(body.remaining(), "keyspace name")?;
@@ -80,41 +77,7 @@ impl KeyspaceEdit {
                 self.default_operator = Some(body.varint32("default operator")?);
             }
             tag::SETTINGS => self.settings = Some(KeyspaceSettings::decode(body)?),
-            tag::FLUSHED_THROUGH => {
-                let id = body.varint32("keyspace")?;
-                if id != self.id {
-                    return Err(Error::corruption(format!(
-                        "expected a seqno of keyspace {}, found one of {id}",
-                        self.id
-                    )));
-                }
-                self.flushed_through = Some(body.varint("flushed through")?);
-            }
-            tag::NEW_RUN
-            | tag::INSERT
-            | tag::INSERT_WITH_RANGES
-            | tag::CARVE
-            | tag::SEGMENT
-            | tag::ADOPTED_LOG => {
-                self.tree.push(TreeEdit::decode(tag, body)?);
-            }
-            tag::KEPT_APART => {
-                let seqno = body.varint("snapshot that kept records apart")?;
-                let Some(TreeEdit::Insert { file, .. }) = self.tree.last_mut() else {
-                    return Err(Error::corruption("records kept apart, but in no table"));
-                };
-                file.kept_apart = seqno;
-            }
-            tag::REFERENCES => {
-                let mut references = Vec::new();
-                while !body.is_empty() {
-                    references.push((body.varint("segment")?, body.varint("bytes")?));
-                }
-                let Some(TreeEdit::Insert { file, .. }) = self.tree.last_mut() else {
-                    return Err(Error::corruption("references to segments, but of no table"));
-                };
-                file.references = references.into();
-            }
+            tag::FLUSHED_THROUGH => self.flushed_through = Some(body.varint("flushed through")?),
             tag::DEAD_SHARE => {
                 let share = f64::from_bits(body.u64("dead share")?);
                 if !(0.0..=1.0).contains(&share) {
@@ -122,8 +85,8 @@ impl KeyspaceEdit {
                 }
                 self.dead_share = Some(share);
             }
-            _ => return Ok(false),
+            _ => self.tree.push(TreeEdit::decode(tag, body)?),
         }
-        Ok(true)
+        Ok(())
     }
 }

@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
+use crate::encoding::format::MANIFEST;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::files::{FileKind, FileNames, MAX_FILE_NUMBER, manifest_name};
 use crate::version::closed::CloseRecord;
 use crate::version::edit::Edit;
-use crate::wal::{Extent, LogReader, LogRecord, LogWriter, Tail};
+use crate::wal::{Extent, LogHeader, LogReader, LogWriter, Tail};
 
 /// The manifest open for appending.
 #[derive(Debug)]
@@ -35,10 +36,6 @@ pub(crate) struct Recovered {
     pub(crate) end: u64,
     pub(crate) tail: Tail,
 }
-
-/// Version of the manifest's format. 1: edits have sections, one a keyspace. 2: a clean close
-/// leaves a record, which older versions would not remove.
-pub(crate) const FORMAT: u32 = 2;
 
 /// A manifest is begun anew when it has grown to this many bytes beyond its first edit's.
 const ROLL_LEN: u64 = 16 << 20;
@@ -73,7 +70,7 @@ impl Manifest {
         snapshot: &Edit,
     ) -> Result<Manifest> {
         let path = names.manifest(number);
-        let mut log = LogWriter::create_in_format(FORMAT, fs, &path, number, database, None)?;
+        let mut log = LogWriter::create_in_format(&MANIFEST, fs, &path, number, database, None)?;
         snapshot.encode(log.begin());
         let written = log.append().and_then(|()| log.sync_handle().sync_bytes());
         if let Err(error) = written.and_then(|()| write_next_current(&**fs, names, number)) {
@@ -198,7 +195,7 @@ impl Manifest {
         let mut offset = 0;
         while reader.next(&mut record)? {
             if offset == 0 {
-                check_header(&record).map_err(|error| error.at(&path, 0))?;
+                LogHeader::of_record(&record, &MANIFEST).map_err(|error| error.at(&path, 0))?;
             } else {
                 edits.push(Edit::decode(&record).map_err(|error| error.at(&path, offset))?);
             }
@@ -237,14 +234,6 @@ pub(crate) fn manifest_in_force(fs: &dyn FileSystem, names: &FileNames) -> Resul
             .at(&current, 0)
     })?;
     Ok(Some(number))
-}
-
-/// The first record is the header every log has; it proves the file is ours.
-fn check_header(record: &[u8]) -> Result<()> {
-    match LogRecord::decode(record)? {
-        LogRecord::Header(header) => header.check_format("manifest", FORMAT),
-        _ => Err(Error::corruption("the manifest does not begin with a header")),
-    }
 }
 
 /// Refuses a directory whose `CURRENT` names a manifest that begins as none of ours does: it may be

@@ -24,8 +24,6 @@ pub(crate) use file::FileFacts;
 pub(crate) use file::FileMeta;
 pub(crate) use keyspace_edit::KeyspaceEdit;
 pub(crate) use level::{Level, Run, RunId, TableRef, Version};
-#[cfg(test)]
-pub(crate) use manifest::FORMAT;
 pub(crate) use manifest::{Manifest, Recovered, manifest_in_force, refuse_foreign};
 pub(crate) use open_tables::OpenTables;
 pub(crate) use order::{check_order, check_structure};

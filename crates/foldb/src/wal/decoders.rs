@@ -1,6 +1,7 @@
 //! The decoders of logs, for fuzzing: see [`crate::decoders`].
 
 use crate::encoding::ByteReader;
+use crate::encoding::format::LOG;
 use crate::operation::Operation;
 use crate::wal::format::{FrameHeader, HEADER_LEN};
 use crate::wal::record::LogRecord;
@@ -19,7 +20,7 @@ pub(crate) fn log_record(bytes: &[u8]) {
         Ok(LogRecord::Batch(_, operations)) => logged_operations(operations),
         Ok(LogRecord::Header(header)) => {
             let mut again = Vec::new();
-            header.encode(&mut again);
+            header.encode(&LOG, &mut again);
             assert!(bytes.starts_with(&again), "a log's header comes back as it was");
         }
         Ok(LogRecord::Definition(_)) | Err(_) => {}

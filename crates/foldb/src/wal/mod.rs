@@ -15,7 +15,7 @@ mod writer;
 
 pub(crate) use format::Extent;
 pub(crate) use reader::{LogEnd, LogReader, Tail};
-pub(crate) use record::{BatchHeader, LOG_FORMAT, LogHeader, LogRecord, encode_definition};
+pub(crate) use record::{BatchHeader, LogHeader, LogRecord, encode_definition};
 pub(crate) use separable::{
     LEAST_BY_DEFAULT, LEAST_SEPARABLE, SEPARABLE_PUT, SealedLog, SeparableValues, is_one_frame,
     is_separable,

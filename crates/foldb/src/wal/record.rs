@@ -15,24 +15,18 @@
 //! its operator, so a log can be read without the manifest (H27).
 
 use crate::encoding::ByteReader;
-use crate::error::{Error, ErrorKind, Result};
+use crate::encoding::format::{FORMAT_VERSION, FileFormat, LOG, MAGIC_LEN};
+use crate::error::{Error, Result};
 use crate::fold::Definition;
 use crate::key::{MAX_SEQNO, OperatorId, SeqNo};
-
-const MAGIC: u64 = u64::from_le_bytes(*b"foldblog");
-/// Version of the log's format. Version 1 added range deletes, version 2 separable puts. Readers
-/// accept both older versions.
-pub(crate) const LOG_FORMAT: u32 = 2;
 
 const TAG_HEADER: u8 = 0;
 const TAG_BATCH: u8 = 1;
 const TAG_DEFINITION: u8 = 2;
 
-/// What a log stores about itself and its predecessor.
+/// What a log, or a manifest, stores about itself and its predecessor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogHeader {
-    /// Version of the format: of logs, or of other files made of frames.
-    pub(crate) format: u32,
     pub(crate) database: u64,
     pub(crate) log: u64,
     /// Number of the preceding log; 0 for none.
@@ -63,10 +57,10 @@ impl LogHeader {
     /// Bytes of one, its tag included.
     pub(crate) const LEN: usize = 53;
 
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, format: &FileFormat, out: &mut Vec<u8>) {
         out.push(TAG_HEADER);
-        out.extend_from_slice(&MAGIC.to_le_bytes());
-        out.extend_from_slice(&self.format.to_le_bytes());
+        out.extend_from_slice(format.magic());
+        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
         for word in [
             self.database,
             self.log,
@@ -78,38 +72,30 @@ impl LogHeader {
         }
     }
 
-    fn decode(bytes: &mut ByteReader<'_>) -> Result<LogHeader> {
-        let magic = bytes.u64("magic")?;
-        if magic != MAGIC {
-            return Err(Error::corruption(format!("magic: expected {MAGIC:x}, found {magic:x}")));
+    /// Reads the first record of a file of this format.
+    ///
+    /// # Errors
+    /// `Corruption`; `Unsupported` for another version.
+    pub(crate) fn of_record(record: &[u8], format: &FileFormat) -> Result<LogHeader> {
+        let mut bytes = ByteReader::new(record);
+        match bytes.u8("record tag")? {
+            TAG_HEADER => LogHeader::decode(&mut bytes, format),
+            tag => {
+                Err(Error::corruption(format!("expected a header, found a record of tag {tag}")))
+            }
         }
+    }
+
+    fn decode(bytes: &mut ByteReader<'_>, format: &FileFormat) -> Result<LogHeader> {
+        format.check_magic(bytes.take(MAGIC_LEN, "magic")?)?;
+        format.check_version(bytes.u32("format version")?)?;
         Ok(LogHeader {
-            format: bytes.u32("format version")?,
             database: bytes.u64("database")?,
             log: bytes.u64("log number")?,
             predecessor: bytes.u64("predecessor")?,
             predecessor_len: bytes.u64("predecessor length")?,
             predecessor_frames: bytes.u64("predecessor frames")?,
         })
-    }
-}
-
-impl LogHeader {
-    /// Checks that the format is not newer than `newest`.
-    ///
-    /// # Errors
-    /// `Unsupported`; `what` names the kind of file in the message.
-    pub(crate) fn check_format(&self, what: &str, newest: u32) -> Result<()> {
-        if self.format <= newest {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::Unsupported,
-            format!(
-                "{what} format {} is newer than {newest}: use a newer foldb to read it",
-                self.format
-            ),
-        ))
     }
 }
 
@@ -160,14 +146,14 @@ pub(crate) fn encode_definition(definition: &Definition, out: &mut Vec<u8>) {
 }
 
 impl<'a> LogRecord<'a> {
-    /// Reads a record. The caller checks the format that a header names.
+    /// Reads a record of a log.
     ///
     /// # Errors
-    /// `Corruption`.
+    /// `Corruption`; `Unsupported` for the header of another format version.
     pub(crate) fn decode(record: &'a [u8]) -> Result<LogRecord<'a>> {
         let mut bytes = ByteReader::new(record);
         match bytes.u8("record tag")? {
-            TAG_HEADER => LogHeader::decode(&mut bytes).map(LogRecord::Header),
+            TAG_HEADER => LogHeader::decode(&mut bytes, &LOG).map(LogRecord::Header),
             TAG_DEFINITION => Definition::decode(&mut bytes).map(LogRecord::Definition),
             TAG_BATCH => {
                 let header = BatchHeader::decode(&mut bytes)?;

@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use foldb_env::{FileSystem, UnwritableFile, WritableFile};
 
+use crate::encoding::format::{FileFormat, LOG};
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::wal::format::{Extent, FrameHeader, HEADER_LEN, Part, digest_with, longest_payload};
-use crate::wal::record::{LOG_FORMAT, LogHeader};
+use crate::wal::record::LogHeader;
 use crate::wal::separable::{SealedLog, SeparableValues};
 
 /// First reservation of a log's blocks. Each next one doubles the total, up to the step.
@@ -96,13 +97,13 @@ impl LogWriter {
         predecessor: Option<&LogWriter>,
     ) -> Result<LogWriter> {
         let created = fs.create_log(path);
-        LogWriter::write_header(created, LOG_FORMAT, fs, path, number, database, predecessor)
+        LogWriter::write_header(created, &LOG, fs, path, number, database, predecessor)
     }
 
     /// Creates a file of frames whose records have a format of their own. After an error the file
     /// does not exist: failed attempts must not fill a full disk.
     pub(crate) fn create_in_format(
-        format: u32,
+        format: &FileFormat,
         fs: &Arc<dyn FileSystem>,
         path: &Path,
         number: u64,
@@ -116,7 +117,7 @@ impl LogWriter {
 
     fn write_header(
         created: io::Result<Arc<dyn WritableFile>>,
-        format: u32,
+        format: &FileFormat,
         fs: &Arc<dyn FileSystem>,
         path: &Path,
         number: u64,
@@ -126,14 +127,13 @@ impl LogWriter {
         let file = created.map_err(|error| Error::io(path, "create the log", &error))?;
         let mut log = LogWriter::begin_in(file, fs, path, number, predecessor);
         let header = LogHeader {
-            format,
             database,
             log: number,
             predecessor: predecessor.map_or(0, |log| log.number),
             predecessor_len: predecessor.map_or(0, |log| log.offset),
             predecessor_frames: predecessor.map_or(0, |log| log.frames),
         };
-        header.encode(log.begin());
+        header.encode(format, log.begin());
         match log.append() {
             Ok(()) => Ok(log),
             Err(error) => {

@@ -1,20 +1,18 @@
 //! Keyspaces seen from inside: replay of a log that several keyspaces share, and manifests, logs
 //! and tables that contradict each other.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use foldb_env::mem::Fault;
-use foldb_env::{Env, FileSystem, MemFs};
+use foldb_env::{Env, MemFs};
 
 use crate::db::state::keyspace::check_name;
 use crate::db::trees::flush::new_level0_run;
 use crate::error::Error;
-use crate::files::FileNames;
 use crate::key::{KeyspaceId, Kind, NO_OPERATOR, SeqNo};
 use crate::operation::Operation;
 use crate::table::LaterSyncs;
-use crate::version::{Edit, KeyspaceEdit, Manifest, TreeEdit};
+use crate::version::{Edit, KeyspaceEdit, TreeEdit};
 use crate::wal::BatchHeader;
 use crate::{Db, ErrorKind, Keyspace, Options, WriteBatch};
 
@@ -242,21 +240,4 @@ fn a_table_of_another_keyspace_is_noticed() {
         "{error}"
     );
     x.state().tables.get_owned(&file).unwrap();
-}
-
-/// An open refuses a manifest of a later format, whatever it holds.
-#[test]
-fn a_later_manifest_is_refused() {
-    let fs = MemFs::new();
-    drop(open(&fs).unwrap());
-    let names = FileNames::new(Path::new(PATH));
-    let handle: Arc<dyn FileSystem> = Arc::new(fs.clone());
-    let later = crate::version::FORMAT + 1;
-    let path = names.manifest(99);
-    let log = crate::wal::LogWriter::create_in_format(later, &handle, &path, 99, 1, None).unwrap();
-    drop(log);
-    fs.create(&names.current()).unwrap().write_at(b"MANIFEST-000099\n", 0).unwrap();
-    let error = Manifest::recover(&fs, &names, None).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().starts_with("manifest format 3 is newer than 2"), "{error}");
 }

@@ -33,6 +33,7 @@ use foldb_env::FileSystem;
 use crate::db::lifecycle::open::missing_log;
 use crate::db::state::buffers::{first_capacity, next_capacity};
 use crate::encoding::ByteReader;
+use crate::encoding::format::LOG;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::files::FileNames;
@@ -43,7 +44,7 @@ use crate::memtable::{Folding, Memtable, MemtableWriter};
 use crate::operation::Operation;
 use crate::options::Options;
 use crate::version::CloseRecord;
-use crate::wal::{BatchHeader, LOG_FORMAT, LogEnd, LogHeader, LogReader, LogRecord, Tail};
+use crate::wal::{BatchHeader, LogEnd, LogHeader, LogReader, LogRecord, Tail};
 
 /// Logs, each opened when its turn comes: there may be more than a process may open at once.
 pub(crate) type Logs<'a> = Box<dyn Iterator<Item = Result<LogReader>> + 'a>;
@@ -257,10 +258,7 @@ impl Replayer<'_> {
     }
 
     fn header(&self, record: &[u8], number: u64) -> Result<LogHeader> {
-        let LogRecord::Header(header) = LogRecord::decode(record)? else {
-            return Err(Error::corruption("the log does not begin with a header"));
-        };
-        header.check_format("log", LOG_FORMAT)?;
+        let header = LogHeader::of_record(record, &LOG)?;
         let database = self.replay.database.unwrap_or(header.database);
         if header.log != number || header.database != database {
             return Err(Error::corruption(format!(

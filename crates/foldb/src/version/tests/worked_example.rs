@@ -1,4 +1,4 @@
-//! The page of the manifest tells the truth, and old manifests stay readable.
+//! The page of the manifest shows what is written, and can be read.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -132,7 +132,7 @@ fn names() -> FileNames {
     FileNames::new(Path::new("db"))
 }
 
-/// Format version 2, byte for byte. If this fails the format changed: raise its version.
+/// Format version 1, byte for byte. If this fails the format changed: raise its version.
 #[test]
 fn page_shows_what_is_written() {
     let mem = MemFs::new();

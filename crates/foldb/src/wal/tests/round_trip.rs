@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::encoding::ByteReader;
+use crate::encoding::format::LOG;
 use crate::fold::Definition;
 use crate::key::{Kind, MAX_SEQNO};
 use crate::operation::Operation;
@@ -70,7 +71,6 @@ fn a_header_names_its_predecessor() {
         panic!("a log begins with its header");
     };
     let expected = LogHeader {
-        format: LOG_FORMAT,
         database: DATABASE,
         log: 9,
         predecessor: NUMBER,
@@ -83,7 +83,6 @@ fn a_header_names_its_predecessor() {
 #[test]
 fn log_header_and_definition_round_trip() {
     let header = LogHeader {
-        format: LOG_FORMAT,
         database: u64::MAX,
         log: 1,
         predecessor: 2,
@@ -91,7 +90,7 @@ fn log_header_and_definition_round_trip() {
         predecessor_frames: 4,
     };
     let mut bytes = Vec::new();
-    header.encode(&mut bytes);
+    header.encode(&LOG, &mut bytes);
     assert!(matches!(LogRecord::decode(&bytes).unwrap(), LogRecord::Header(h) if h == header));
 
     let definition =
@@ -105,18 +104,25 @@ fn log_header_and_definition_round_trip() {
 #[test]
 fn other_formats_are_refused() {
     let mut bytes = Vec::new();
-    LogHeader::default().encode(&mut bytes);
-    let mut later = bytes.clone();
-    later[9] = 3;
-    let LogRecord::Header(header) = LogRecord::decode(&later).unwrap() else {
-        panic!("a header");
+    LogHeader::default().encode(&LOG, &mut bytes);
+    let refused = |at: usize, new: &[u8]| {
+        let mut other = bytes.clone();
+        other[at..at + new.len()].copy_from_slice(new);
+        let error = LogRecord::decode(&other).unwrap_err();
+        (error.kind(), error.to_string())
     };
-    let error = header.check_format("log", LOG_FORMAT).unwrap_err();
-    assert_eq!(error.kind(), crate::ErrorKind::Unsupported);
-    let message = error.to_string();
-    assert!(message.starts_with("log format 3 is newer than 2: use a newer foldb"), "{message}");
-    bytes[1] ^= 1;
-    assert_eq!(LogRecord::decode(&bytes).unwrap_err().kind(), crate::ErrorKind::Corruption);
+    let (kind, message) = refused(9, &[2]);
+    assert_eq!(kind, crate::ErrorKind::Unsupported);
+    assert!(message.starts_with("log of format version 2, expected version 1: use"), "{message}");
+    let (kind, message) = refused(1, b"foldblog");
+    assert_eq!(kind, crate::ErrorKind::Unsupported);
+    assert!(
+        message.starts_with("log of the format \"foldblog\", expected \"log/fold\""),
+        "{message}"
+    );
+    for other in [&b"foldblo"[..], b"man/fold"] {
+        assert_eq!(refused(1, other).0, crate::ErrorKind::Corruption);
+    }
     let tag = LogRecord::decode(&[99]).unwrap_err();
     assert_eq!(tag.to_string(), "corruption: unknown log record tag 99");
 }

@@ -1,4 +1,4 @@
-//! The page of the log tells the truth, and old logs stay readable.
+//! The page of the log shows what is written, and can be read.
 
 use super::*;
 use crate::ErrorKind;
@@ -73,7 +73,7 @@ fn example() -> Vec<u8> {
     fs.read(path()).unwrap()
 }
 
-/// Format version 2, byte for byte. If this fails the format changed: raise its version.
+/// Format version 1, byte for byte. If this fails the format changed: raise its version.
 #[test]
 fn page_shows_what_is_written() {
     assert_page_shows(PAGE, &example());

@@ -1,27 +1,106 @@
-//! A database of each format version is checked in, and every later foldb reads it.
+//! Databases of the present format version are checked in, and every later foldb reads them. A file
+//! of any other version is refused, and stays as it is.
 //!
-//! `format-0` was written when all formats were at version 0, `format-1` when they were frozen as
-//! version 1, `format-2` when logs got version 2, `format-3` when a clean close left a record; none
-//! is ever made anew (see `docs/format/README.md`). `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb
-//! --test engine format::` writes a fixture that is not there yet, for the version to come.
+//! `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb --test engine format::` writes each fixture that
+//! is not there yet.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::Once;
 use std::{env, fs};
 
 use foldb::env::{Env, FileSystem, MemFs};
 use foldb::{
-    CompactionPreset, Compression, Db, ErrorKind, GcOptions, KeyspaceOptions, LogAdoption, Options,
-    WriteBatch,
+    CompactionPreset, Compression, Db, Error, ErrorKind, GcOptions, KeyspaceOptions, LogAdoption,
+    Options, RepairOptions, WriteBatch,
 };
 
-const FORMAT_0: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-0");
-const KEYSPACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-1/keyspaces");
-const SEGMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-1/segments");
-const ADOPTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-2");
+use crate::support::error_of;
 
-const CLOSED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-3");
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
+
+/// A database that is checked in.
+struct Fixture {
+    name: &'static str,
+    generate: fn() -> MemFs,
+    assert_holds: fn(&Db),
+}
+
+/// Puts, deletes and operands in two levels and the log; compressed blocks.
+const HISTORY: Fixture =
+    Fixture { name: "history", generate: generate_history, assert_holds: assert_holds_the_history };
+/// Three keyspaces, range deletes.
+const KEYSPACES: Fixture = Fixture {
+    name: "keyspaces",
+    generate: generate_keyspaces,
+    assert_holds: assert_holds_the_keyspaces,
+};
+/// Separated values.
+const SEGMENTS: Fixture = Fixture {
+    name: "segments",
+    generate: generate_segments,
+    assert_holds: assert_holds_the_segments,
+};
+/// Logs that became value segments, separable puts in a log.
+const ADOPTED: Fixture =
+    Fixture { name: "adopted", generate: generate_adopted, assert_holds: assert_holds_the_adopted };
+/// Three logs at the close.
+const CLOSED: Fixture =
+    Fixture { name: "closed", generate: generate_closed, assert_holds: assert_holds_the_closed };
+
+const ALL: [Fixture; 5] = [HISTORY, KEYSPACES, SEGMENTS, ADOPTED, CLOSED];
+
+impl Fixture {
+    /// Where it is checked in.
+    fn directory(&self) -> PathBuf {
+        static WRITTEN: Once = Once::new();
+        WRITTEN.call_once(|| {
+            if env::var("FOLDB_REGENERATE_FIXTURE").is_ok_and(|wanted| wanted == "1") {
+                ALL.iter().for_each(Fixture::write_if_missing);
+            }
+        });
+        self.path()
+    }
+
+    fn path(&self) -> PathBuf {
+        Path::new(FIXTURES).join("format-1").join(self.name)
+    }
+
+    fn write_if_missing(&self) {
+        let directory = self.path();
+        if !directory.exists() {
+            fs::create_dir_all(&directory).unwrap();
+            for (name, bytes) in files(&(self.generate)()) {
+                fs::write(directory.join(name), bytes).unwrap();
+            }
+        }
+    }
+
+    /// A copy, for an open changes it.
+    fn copy(&self) -> tempfile::TempDir {
+        copy_of(&self.directory())
+    }
+
+    /// Names of its files.
+    fn files(&self) -> Vec<String> {
+        contents(&self.directory()).into_keys().collect()
+    }
+}
+
+fn copy_of(fixture: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for (name, bytes) in contents(fixture) {
+        fs::write(copy.path().join(name), bytes).unwrap();
+    }
+    copy
+}
+
+/// The files of a directory.
+fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
+    let named = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+    files.map(|path| (named(path.clone()), fs::read(path).unwrap())).collect()
+}
 
 /// Where databases in memory live.
 const IN_MEMORY: &str = "db";
@@ -170,9 +249,8 @@ fn options_of(fs: &MemFs) -> Options {
     }
 }
 
-/// Makes the fixture of format 0 in today's, in memory: nothing in it depends on time, chance or
-/// threads.
-fn generate() -> MemFs {
+/// Makes the database in memory. Nothing in it depends on time, chance or threads.
+fn generate_history() -> MemFs {
     let fs = MemFs::new();
     let db = Db::open(IN_MEMORY, options_of(&fs)).unwrap();
     let mut snapshots = Vec::new();
@@ -393,70 +471,6 @@ fn assert_holds_the_closed(db: &Db) {
     db.verify().unwrap();
 }
 
-/// Where the fixtures of format 1 are.
-fn keyspaces_fixture() -> &'static Path {
-    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| fixture_of(KEYSPACES, generate_keyspaces))
-}
-
-fn segments_fixture() -> &'static Path {
-    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| fixture_of(SEGMENTS, generate_segments))
-}
-
-fn adopted_fixture() -> &'static Path {
-    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| fixture_of(ADOPTED, generate_adopted))
-}
-
-fn closed_fixture() -> &'static Path {
-    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| fixture_of(CLOSED, generate_closed))
-}
-
-fn fixture_of(directory: &str, generate: fn() -> MemFs) -> PathBuf {
-    let directory = PathBuf::from(directory);
-    if env::var("FOLDB_REGENERATE_FIXTURE").is_ok_and(|wanted| wanted == "1") {
-        if directory.exists() {
-            return directory;
-        }
-        fs::create_dir_all(&directory).unwrap();
-        for (name, bytes) in files(&generate()) {
-            fs::write(directory.join(name), bytes).unwrap();
-        }
-    }
-    directory
-}
-
-/// A copy of a fixture, for an open changes it.
-fn copy_of(fixture: &Path) -> tempfile::TempDir {
-    let copy = tempfile::tempdir().unwrap();
-    for file in fs::read_dir(fixture).unwrap() {
-        let file = file.unwrap();
-        fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
-    }
-    copy
-}
-
-fn copy_of_the_fixture() -> tempfile::TempDir {
-    copy_of(Path::new(FORMAT_0))
-}
-
-/// Without the record of the close, which older formats do not have.
-fn without_closed(mut names: Vec<String>) -> Vec<String> {
-    names.retain(|name| name != "CLOSED");
-    names
-}
-
-/// Names of the files of a fixture that is checked in.
-fn checked_in(fixture: &Path) -> Vec<String> {
-    let files = fs::read_dir(fixture).unwrap();
-    let mut names: Vec<_> =
-        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
 fn entries(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let entries = db.iter().unwrap().map(|entry| entry.unwrap());
     entries.map(|(key, value)| (key, value.into_owned())).collect()
@@ -474,19 +488,40 @@ fn assert_holds_the_history(db: &Db) {
     db.verify().unwrap();
 }
 
-/// No option is needed to read it: files describe themselves, operators included.
+/// No option is needed to read one: files describe themselves, operators included.
 #[test]
-fn format_0_is_read() {
-    let copy = copy_of_the_fixture();
-    let db = Db::open(copy.path(), Options::default()).unwrap();
-    assert_holds_the_history(&db);
-    assert_eq!(db.default_operator().unwrap().spec(), COUNT);
+fn every_fixture_is_read() {
+    for fixture in &ALL {
+        let copy = fixture.copy();
+        let db = Db::open_read_only(copy.path(), Options::default()).unwrap();
+        (fixture.assert_holds)(&db);
+        drop(db);
+        assert_eq!(contents(copy.path()), contents(&fixture.directory()), "{}", fixture.name);
+        let report = foldb::verify(copy.path(), Options::default()).unwrap();
+        assert!(report.faults.is_empty(), "{}: {report:?}", fixture.name);
+        let db = Db::open(copy.path(), Options::default()).unwrap();
+        (fixture.assert_holds)(&db);
+    }
+}
+
+/// The makers of the fixtures still make databases that hold the same, in the same files.
+#[test]
+fn fixtures_regenerated_are_the_same_databases() {
+    for fixture in &ALL {
+        let made = (fixture.generate)();
+        let made_files = files(&made);
+        let names: Vec<String> = made_files.keys().cloned().collect();
+        assert_eq!(names, fixture.files(), "{}", fixture.name);
+        assert_eq!(made_files, files(&(fixture.generate)()), "{}", fixture.name);
+        let options = Options { env: Env::in_memory(made), ..Options::default() };
+        (fixture.assert_holds)(&Db::open(IN_MEMORY, options).unwrap());
+    }
 }
 
 /// Both its levels are there, and what the log held becomes a run of its own.
 #[test]
-fn format_0_has_its_levels() {
-    let copy = copy_of_the_fixture();
+fn the_history_has_its_levels() {
+    let copy = HISTORY.copy();
     let as_it_is = Options { disable_auto_compactions: true, ..Options::default() };
     let db = Db::open(copy.path(), as_it_is).unwrap();
     let runs: Vec<u64> = db.stats().levels.iter().map(|level| level.runs).collect();
@@ -495,8 +530,8 @@ fn format_0_has_its_levels() {
 
 /// Old and new records meet in one key, and in one table.
 #[test]
-fn format_0_is_written_to() {
-    let copy = copy_of_the_fixture();
+fn the_history_is_written_to() {
+    let copy = HISTORY.copy();
     let mut expected = expected();
     let steps = [
         put("text-003", "later"),
@@ -521,19 +556,6 @@ fn format_0_is_written_to() {
     db.verify().unwrap();
 }
 
-/// What the fixture says is still what its maker writes: one of today is no other.
-#[test]
-fn fixture_regenerated_is_the_same_database() {
-    let made = generate();
-    let made_files = files(&made);
-    let names: Vec<String> = made_files.keys().cloned().collect();
-    assert_eq!(without_closed(names), checked_in(Path::new(FORMAT_0)));
-    assert_eq!(made_files, files(&generate()), "two fixtures of one history differ");
-
-    let options = Options { env: Env::in_memory(made), ..Options::default() };
-    assert_holds_the_history(&Db::open(IN_MEMORY, options).unwrap());
-}
-
 fn assert_holds_the_keyspaces(db: &Db) {
     assert_eq!(db.keyspaces(), ["counts ½", "default", "lists"]);
     let (lists, counts) = (db.keyspace("lists").unwrap(), db.keyspace("counts ½").unwrap());
@@ -556,8 +578,8 @@ fn assert_holds_the_keyspaces(db: &Db) {
 }
 
 #[test]
-fn format_1_is_read_and_written_to() {
-    let copy = copy_of(keyspaces_fixture());
+fn the_keyspaces_are_written_to() {
+    let copy = KEYSPACES.copy();
     let db = Db::open(copy.path(), Options::default()).unwrap();
     assert_holds_the_keyspaces(&db);
     // Ids go on behind the one that was dropped.
@@ -573,20 +595,9 @@ fn format_1_is_read_and_written_to() {
     assert_holds_the_keyspaces(&Db::open(copy.path(), Options::default()).unwrap());
 }
 
-/// As for the other fixture: one of today is no other.
 #[test]
-fn keyspaces_regenerated_are_the_same_database() {
-    let made = generate_keyspaces();
-    let names: Vec<String> = files(&made).keys().cloned().collect();
-    assert_eq!(without_closed(names), checked_in(keyspaces_fixture()));
-    assert_eq!(files(&made), files(&generate_keyspaces()), "two fixtures of one history differ");
-    let options = Options { env: Env::in_memory(made), ..Options::default() };
-    assert_holds_the_keyspaces(&Db::open(IN_MEMORY, options).unwrap());
-}
-
-#[test]
-fn format_1_with_separated_values_is_read_and_written_to() {
-    let copy = copy_of(segments_fixture());
+fn separated_values_are_written_to() {
+    let copy = SEGMENTS.copy();
     let db = Db::open(copy.path(), Options::default()).unwrap();
     assert_holds_the_segments(&db);
     db.compact(..).unwrap();
@@ -598,23 +609,12 @@ fn format_1_with_separated_values_is_read_and_written_to() {
     assert_holds_the_segments(&Db::open(copy.path(), Options::default()).unwrap());
 }
 
-/// As for the other fixtures: one of today is no other.
 #[test]
-fn segments_regenerated_are_the_same_database() {
-    let made = generate_segments();
-    let names: Vec<String> = files(&made).keys().cloned().collect();
-    assert_eq!(without_closed(names), checked_in(segments_fixture()));
-    assert_eq!(files(&made), files(&generate_segments()), "two fixtures of one history differ");
-    let options = Options { env: Env::in_memory(made), ..Options::default() };
-    assert_holds_the_segments(&Db::open(IN_MEMORY, options).unwrap());
-}
-
-#[test]
-fn format_2_with_adopted_logs_is_read_and_written_to() {
-    let copy = copy_of(adopted_fixture());
+fn adopted_logs_are_written_to() {
+    let copy = ADOPTED.copy();
     let adopted = |file: &fs::DirEntry| {
         let is_segment = file.path().extension().is_some_and(|extension| extension == "seg");
-        is_segment && !fs::read(file.path()).unwrap().starts_with(b"foldbseg")
+        is_segment && !fs::read(file.path()).unwrap().starts_with(b"seg/fold")
     };
     let files = fs::read_dir(copy.path()).unwrap().map(Result::unwrap);
     assert_eq!(files.filter(adopted).count(), 1, "of the two that were logs one was rewritten");
@@ -629,22 +629,10 @@ fn format_2_with_adopted_logs_is_read_and_written_to() {
     assert_holds_the_adopted(&Db::open(copy.path(), Options::default()).unwrap());
 }
 
-/// As for the other fixtures: one of today is no other.
 #[test]
-fn adopted_logs_regenerated_are_the_same_database() {
-    let made = generate_adopted();
-    let names: Vec<String> = files(&made).keys().cloned().collect();
-    assert_eq!(without_closed(names), checked_in(adopted_fixture()));
-    assert_eq!(files(&made), files(&generate_adopted()), "two fixtures of one history differ");
-    let options = Options { env: Env::in_memory(made), ..Options::default() };
-    assert_holds_the_adopted(&Db::open(IN_MEMORY, options).unwrap());
-}
-
-#[test]
-fn format_3_with_a_record_of_the_close_is_read_and_written_to() {
-    let copy = copy_of(closed_fixture());
-    let logs = checked_in(copy.path()).into_iter().filter(|name| name.ends_with(".log"));
-    assert_eq!(logs.count(), 3);
+fn a_closed_database_is_written_to() {
+    let copy = CLOSED.copy();
+    assert_eq!(CLOSED.files().iter().filter(|name| name.ends_with(".log")).count(), 3);
     let record = copy.path().join("CLOSED");
     assert!(record.exists());
     let db = Db::open(copy.path(), Options::default()).unwrap();
@@ -656,11 +644,11 @@ fn format_3_with_a_record_of_the_close_is_read_and_written_to() {
     assert_holds_the_closed(&Db::open(copy.path(), Options::default()).unwrap());
 }
 
-/// The record of the fixture is still believed.
+/// The record of the close is believed.
 #[test]
-fn format_3_is_read_as_it_was_closed() {
-    for name in checked_in(closed_fixture()).iter().filter(|name| name.ends_with(".log")) {
-        let copy = copy_of(closed_fixture());
+fn a_closed_database_is_read_as_it_was_closed() {
+    for name in CLOSED.files().iter().filter(|name| name.ends_with(".log")) {
+        let copy = CLOSED.copy();
         let path = copy.path().join(name);
         let log = fs::read(&path).unwrap();
         fs::write(&path, &log[..log.len() - 1]).unwrap();
@@ -670,30 +658,7 @@ fn format_3_is_read_as_it_was_closed() {
     }
 }
 
-/// As for the other fixtures: one of today is no other.
-#[test]
-fn closed_regenerated_is_the_same_database() {
-    let made = generate_closed();
-    let names: Vec<String> = files(&made).keys().cloned().collect();
-    assert_eq!(names, checked_in(closed_fixture()));
-    assert_eq!(files(&made), files(&generate_closed()), "two fixtures of one history differ");
-    let options = Options { env: Env::in_memory(made), ..Options::default() };
-    assert_holds_the_closed(&Db::open(IN_MEMORY, options).unwrap());
-}
-
-/// The fixture with its first file of a kind changed; the change gets the file and its number.
-fn changed(extension: &str, change: impl Fn(&mut [u8], u64)) -> tempfile::TempDir {
-    let copy = copy_of(segments_fixture());
-    let names = checked_in(segments_fixture());
-    let name = names.iter().find(|name| name.ends_with(extension)).unwrap();
-    let path = copy.path().join(name);
-    let mut file = fs::read(&path).unwrap();
-    change(&mut file, name[..6].parse().unwrap());
-    fs::write(path, file).unwrap();
-    copy
-}
-
-/// The checksum of `bytes` that belong at `offset` of a file, as every format version has it.
+/// A checksum, as every format version has it.
 fn checksum(seed: u64, bytes: &[u8]) -> [u8; 8] {
     xxhash_rust::xxh3::xxh3_64_with_seed(bytes, seed).to_le_bytes()
 }
@@ -703,28 +668,195 @@ fn seed(file: u64, offset: u64) -> u64 {
         ^ offset.wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-fn newer_table(file: &mut [u8], number: u64) {
-    let footer = file.len() - 120;
-    file[footer + 108..footer + 112].copy_from_slice(&2u32.to_le_bytes());
-    let sum = checksum(seed(seed(number, footer as u64), 2), &file[footer..footer + 96]);
-    file[footer + 96..footer + 104].copy_from_slice(&sum);
+/// Where a kind of file has its magic and version, and how its checksum is made right again.
+struct Kind {
+    fixture: Fixture,
+    /// How the name of the file to change begins or ends.
+    name: &'static str,
+    /// The magic before version 1.
+    before: &'static [u8; 8],
+    /// The offsets of magic and version.
+    places: fn(&[u8]) -> (usize, usize),
+    seal: fn(&mut [u8], u64),
+    /// Whether an open reads it before it changes anything.
+    is_read_first: bool,
 }
 
-fn newer_segment(file: &mut [u8], number: u64) {
-    file[8..12].copy_from_slice(&2u32.to_le_bytes());
+fn seal_frame(file: &mut [u8], number: u64) {
+    let sum = checksum(seed(number, 0), &file[4..85]);
+    file[..4].copy_from_slice(&sum[..4]);
+}
+
+fn seal_footer(file: &mut [u8], number: u64) {
+    let footer = file.len() - 96;
+    let sum = checksum(seed(number, footer as u64), &file[footer..footer + 80]);
+    file[footer + 80..footer + 88].copy_from_slice(&sum);
+}
+
+fn seal_segment(file: &mut [u8], number: u64) {
     let sum = checksum(seed(number, 0), &file[..32]);
     file[32..40].copy_from_slice(&sum);
 }
 
-/// Logs and manifests have their version inside a frame; what becomes of a newer one is tested
-/// there.
+fn seal_closed(file: &mut [u8], _number: u64) {
+    let end = file.len() - 8;
+    let sum = checksum(0, &file[..end]);
+    file[end..].copy_from_slice(&sum);
+}
+
+const KINDS: [Kind; 5] = [
+    Kind {
+        fixture: CLOSED,
+        name: "CLOSED",
+        before: b"foldbend",
+        places: |_| (0, 8),
+        seal: seal_closed,
+        is_read_first: true,
+    },
+    Kind {
+        fixture: CLOSED,
+        name: "MANIFEST-",
+        before: b"foldblog",
+        places: |_| (33, 41),
+        seal: seal_frame,
+        is_read_first: true,
+    },
+    Kind {
+        fixture: CLOSED,
+        name: ".log",
+        before: b"foldblog",
+        places: |_| (33, 41),
+        seal: seal_frame,
+        is_read_first: true,
+    },
+    Kind {
+        fixture: SEGMENTS,
+        name: ".tbl",
+        before: b"foldbtbl",
+        places: |file| (file.len() - 8, file.len() - 24),
+        seal: seal_footer,
+        is_read_first: false,
+    },
+    Kind {
+        fixture: SEGMENTS,
+        name: ".seg",
+        before: b"foldbseg",
+        places: |_| (0, 8),
+        seal: seal_segment,
+        is_read_first: false,
+    },
+];
+
+/// Asserts that an error says what was found in which file, what was expected, and what to do.
+#[track_caller]
+fn assert_says(error: &Error, file: &str, found: &str) {
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    let path = error.path().unwrap_or_else(|| panic!("no file is named: {error}"));
+    let name = path.file_name().unwrap().to_str().unwrap();
+    assert!(name.contains(file), "{error} should name {file}");
+    for part in [found, "expected", "version 1", "the foldb that wrote"] {
+        assert!(error.to_string().contains(part), "{error} should say {part}");
+    }
+}
+
+/// Calls everything that reads a database and may change it. Each names a file of another format,
+/// and leaves all files as they are.
+#[track_caller]
+fn assert_refused(path: &Path, file: &str, found: &str) {
+    let before = contents(path);
+    let refused = |error: &Error| {
+        assert_says(error, file, found);
+        assert_eq!(error.path().unwrap().parent(), Some(path), "{error}");
+        assert!(contents(path) == before, "files changed: {error}");
+    };
+    let creating = Options { create_if_missing: true, ..Options::default() };
+    refused(&error_of(Db::open(path, creating)));
+    refused(&error_of(Db::open_read_only(path, Options::default())));
+    refused(&error_of(Db::repair(path, Options::default())));
+    for dry_run in [false, true] {
+        let copy_to = (!dry_run).then(|| path.with_extension("copy"));
+        let how = RepairOptions { copy_to: copy_to.clone(), dry_run, ..RepairOptions::default() };
+        refused(&error_of(Db::repair_with(path, Options::default(), &how)));
+        let is_left = copy_to.is_some_and(|copy| copy.exists());
+        assert!(!is_left, "nothing is left of the copy");
+    }
+    let report = foldb::verify(path, Options::default()).unwrap();
+    let fault = report.faults.iter().find(|fault| fault.kind() == ErrorKind::Unsupported);
+    refused(fault.unwrap_or_else(|| panic!("{report:?}")));
+}
+
+/// `fixtures/before-1` is all that is left of the formats before version 1.
 #[test]
-fn a_file_of_a_newer_format_says_that_a_newer_foldb_is_needed() {
-    for copy in [changed(".tbl", newer_table), changed(".seg", newer_segment)] {
-        let db = Db::open(copy.path(), Options::default());
-        let error = db.and_then(|db| db.verify()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-        assert!(error.to_string().contains("use a newer foldb"), "{error}");
-        assert!(error.path().is_some(), "{error}");
+fn a_database_of_an_older_format_is_refused_and_not_touched() {
+    let older = Path::new(FIXTURES).join("before-1");
+    let copy = copy_of(&older);
+    fs::write(copy.path().join("LOCK"), "").unwrap();
+    // Of the manifest and the log.
+    assert_refused(copy.path(), "0000", "\"foldblog\"");
+
+    // A repair makes no manifest of what is left of one, whatever is left.
+    for gone in ["CURRENT", "MANIFEST-", ".tbl", ".log"] {
+        for name in contents(copy.path()).into_keys().filter(|name| name.contains(gone)) {
+            fs::remove_file(copy.path().join(name)).unwrap();
+        }
+        let before = contents(copy.path());
+        let error = error_of(Db::repair(copy.path(), Options::default()));
+        assert_says(&error, "0000", "\"foldb");
+        assert!(contents(copy.path()) == before, "without {gone}");
+    }
+
+    // It can be destroyed: that goes by the names of files.
+    let copy = copy_of(&older);
+    Db::destroy(copy.path(), &Options::default()).unwrap();
+    assert!(!copy.path().exists());
+}
+
+/// The first file of a kind in a copy of its fixture, as another foldb may have written it.
+fn changed(kind: &Kind, is_later: bool) -> (tempfile::TempDir, String) {
+    let copy = kind.fixture.copy();
+    fs::write(copy.path().join("LOCK"), "").unwrap();
+    let name = kind.fixture.files().into_iter().find(|name| name.contains(kind.name)).unwrap();
+    let path = copy.path().join(&name);
+    let mut file = fs::read(&path).unwrap();
+    let (magic, version) = (kind.places)(&file);
+    match is_later {
+        true => file[version..version + 4].copy_from_slice(&2u32.to_le_bytes()),
+        false => file[magic..magic + 8].copy_from_slice(kind.before),
+    }
+    let number: String = name.chars().filter(char::is_ascii_digit).collect();
+    (kind.seal)(&mut file, number.parse().unwrap_or(0));
+    fs::write(path, file).unwrap();
+    (copy, name)
+}
+
+#[test]
+fn a_file_of_another_format_is_refused_and_not_touched() {
+    for kind in &KINDS {
+        for is_later in [false, true] {
+            let (copy, name) = changed(kind, is_later);
+            let found = match is_later {
+                true => "format version 2",
+                false => std::str::from_utf8(kind.before).unwrap(),
+            };
+            if kind.is_read_first {
+                assert_refused(copy.path(), &name, found);
+                continue;
+            }
+            let file = fs::read(copy.path().join(&name)).unwrap();
+            assert_says(
+                &error_of(Db::open_read_only(copy.path(), Options::default())),
+                &name,
+                found,
+            );
+            let report = foldb::verify(copy.path(), Options::default()).unwrap();
+            assert!(report.faults.iter().all(|fault| fault.kind() == ErrorKind::Unsupported));
+            assert_says(&report.faults[0], &name, found);
+            let opened = Db::open(copy.path(), Options::default());
+            assert_says(&error_of(opened.and_then(|db| db.verify())), &name, found);
+            if kind.name == ".tbl" {
+                assert_says(&error_of(Db::repair(copy.path(), Options::default())), &name, found);
+            }
+            assert_eq!(fs::read(copy.path().join(&name)).unwrap(), file, "{name}");
+        }
     }
 }

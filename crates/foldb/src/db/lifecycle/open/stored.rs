@@ -14,7 +14,6 @@ use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, KeyspaceId, O
 use crate::options::{Options, check_comparator};
 use crate::segment::SegmentFiles;
 use crate::settings::{KeyspaceSettings, MAX_LEVELS};
-use crate::table::whole_samples;
 use crate::version::{Edit, KeyspaceEdit, Recovered, TreeEdit, Version};
 use crate::wal::Tail;
 
@@ -245,8 +244,7 @@ impl StoredKeyspace {
             _ => None,
         });
         for (file, lo, hi) in inserted {
-            let samples = whole_samples(&file.samples, &file.smallest, file.end.key());
-            let samples = samples.windows(2).map(|pair| (&*pair[0], &*pair[1]));
+            let samples = file.samples.windows(2).map(|pair| (&*pair[0], &*pair[1]));
             let ends: [(&[u8], &[u8]); 2] = [(lo, hi.key()), (&file.smallest, file.end.key())];
             let mut ascending = ends.into_iter().chain(samples);
             let is_turned = |(a, b): &(&[u8], &[u8])| comparator.compare(a, b).is_gt();

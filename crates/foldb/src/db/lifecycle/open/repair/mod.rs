@@ -53,6 +53,7 @@ use crate::db::lifecycle::open::surroundings::runtime_of;
 use crate::db::lifecycle::open::{lock, open};
 use crate::db::state::keyspace::KeyspaceParts;
 use crate::db::state::tree::KeyspaceTree;
+use crate::encoding::format::{LOG, MANIFEST};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{FileKind, FileNames};
 use crate::key::KeyspaceId;
@@ -64,7 +65,7 @@ use crate::version::{
     CloseRecord, Edit, FileFacts, KeyRange, Manifest, OpenTables, Recovered, TableRef, TreeEdit,
     Upper, Version, manifest_in_force,
 };
-use crate::wal::{Extent, LogReader, LogWriter};
+use crate::wal::{Extent, LogHeader, LogReader, LogWriter};
 
 /// Repairs the database at `path`, or a copy of it, and opens it once as a check.
 pub(crate) fn repair(
@@ -77,7 +78,8 @@ pub(crate) fn repair(
         return repair_in_place(path, options, how);
     }
     let Some(to) = &how.copy_to else { return repair_in_place(path, options, how) };
-    check_is_database(&*options.env.fs, path)?;
+    let present = check_is_database(&*options.env.fs, path)?;
+    refuse_other_formats(&*options.env.fs, &FileNames::new(path), &present)?;
     let copy = Copy::make(&options.env.fs, path, to)?;
     let mut report = repair_in_place(to, options, how)?;
     copy.keep();
@@ -113,6 +115,7 @@ fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result
     let locked = lock(&*fs, &names)?;
     let mut report = RepairReport::default();
     let mut present = list_files(&*fs, &names)?;
+    refuse_other_formats(&*fs, &names, &present)?;
     if let Some(cut) = &how.cut_log {
         report.cut_log = Some(cut_log(&*fs, &names, &present, cut)?);
         present = list_files(&*fs, &names)?;
@@ -139,6 +142,34 @@ fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result
     drop(locked);
     open(path, options)?.close()?;
     Ok(report)
+}
+
+/// Refuses manifests, logs and a record of a close of another format version, whether they are
+/// needed or not. A repair does not know what they hold, and must not put a manifest in force.
+fn refuse_other_formats(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    present: &[FileKind],
+) -> Result<()> {
+    for kind in present {
+        let (path, number, format) = match *kind {
+            FileKind::Log(number) => (names.log(number), number, &LOG),
+            FileKind::Manifest(number) => (names.manifest(number), number, &MANIFEST),
+            _ => continue,
+        };
+        let mut record = Vec::new();
+        // What is damaged is told later.
+        if let Ok(true) = LogReader::open(fs, &path, number)?.next(&mut record)
+            && let Err(error) = LogHeader::of_record(&record, format)
+            && error.kind() == ErrorKind::Unsupported
+        {
+            return Err(error.at(&path, 0));
+        }
+    }
+    match CloseRecord::read(fs, names) {
+        Err(error) if error.kind() == ErrorKind::Unsupported => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the trustworthy part of a clean close's record. Notes the files that differ from it.

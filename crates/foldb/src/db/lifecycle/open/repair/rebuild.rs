@@ -307,8 +307,12 @@ impl<'a> Survey<'a> {
             let mut header = [0; SEGMENT_HEADER_LEN as usize];
             if file.len().map_err(failed)? >= SEGMENT_HEADER_LEN {
                 file.read_exact_at(&mut header, 0).map_err(failed)?;
-                if let Ok(header) = SegmentHeader::decode(&header) {
-                    return Ok(Some(header.database));
+                match SegmentHeader::decode(&header) {
+                    Ok(header) => return Ok(Some(header.database)),
+                    Err(error) if error.kind() == ErrorKind::Unsupported => {
+                        return Err(error.at(&path, 0));
+                    }
+                    Err(_) => {}
                 }
                 // The file may be a log that was adopted as a segment.
                 let mut record = Vec::new();
@@ -351,13 +355,19 @@ impl<'a> Survey<'a> {
             }
             open.read_exact_at(&mut header, 0).map_err(failed)?;
             let file = segment_files.get(number);
-            let Ok(header) = SegmentHeader::decode(&header) else {
-                if let Some((keyspace, log)) = segments.adopted_log(&file, len)? {
-                    let id = log.placement.segment;
-                    let own = self.sections.entry(keyspace).or_default();
-                    own.entry(id).or_default().push(log);
+            let header = match SegmentHeader::decode(&header) {
+                Ok(header) => header,
+                Err(error) if error.kind() == ErrorKind::Unsupported => {
+                    return Err(error.at(&path, 0));
                 }
-                continue;
+                Err(_) => {
+                    if let Some((keyspace, log)) = segments.adopted_log(&file, len)? {
+                        let id = log.placement.segment;
+                        let own = self.sections.entry(keyspace).or_default();
+                        own.entry(id).or_default().push(log);
+                    }
+                    continue;
+                }
             };
             let sections = match segments.sections(header.keyspace, &file, len) {
                 Err(error) if error.kind() == ErrorKind::Corruption => continue,
