@@ -63,7 +63,7 @@ struct Reached {
     three_levels: Cell<u64>,
     failed_merges: Cell<u64>,
     /// Garbage collections of value segments.
-    segments_merged: Cell<u64>,
+    garbage_collected: Cell<u64>,
     /// Logs that became value segments.
     adopted: Cell<u64>,
     /// Programs that ended with tables in several keyspaces.
@@ -78,7 +78,7 @@ impl Reached {
         for (counter, is_reached) in [
             (&self.keyspaces, keyspaces >= 2),
             (&self.flushed, stats.flushes > 0),
-            (&self.segments_merged, stats.garbage_collections > 0),
+            (&self.garbage_collected, stats.garbage_collections > 0),
             (&self.adopted, stats.bytes_adopted > 0),
             (&self.folded, stats.compaction_records_out < stats.compaction_records_in),
             (&self.compacted, stats.compactions > 0),
@@ -100,7 +100,7 @@ impl Reached {
             &self.moved,
             &self.three_levels,
             &self.failed_merges,
-            &self.segments_merged,
+            &self.garbage_collected,
             &self.adopted,
             &self.keyspaces,
         ] {

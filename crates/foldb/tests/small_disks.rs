@@ -286,7 +286,7 @@ fn gc_with_nothing_left(disk: &Disk) {
         max_dead_fraction: 1.0,
         ..options()
     };
-    let merges = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
+    let all_dead = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
     let db = Db::open(disk.path("db"), separating).unwrap();
     for round in 0..3 {
         for n in (0..1500).filter(|n| round == 2 || (n + round) % 2 == 0) {
@@ -296,7 +296,7 @@ fn gc_with_nothing_left(disk: &Disk) {
     }
     disk.fill(0);
     for _ in 0..20 {
-        if let Err(error) = db.collect_garbage(&merges) {
+        if let Err(error) = db.collect_garbage(&all_dead) {
             assert_no_space(&error);
         }
         if let Err(error) = db.compact(..) {
@@ -306,6 +306,6 @@ fn gc_with_nothing_left(disk: &Disk) {
     check(&db, 1500, 1000);
     disk.make_room();
     resume("a compaction", || db.compact(..));
-    resume("a garbage collection", || db.collect_garbage(&merges).map(drop));
+    resume("a garbage collection", || db.collect_garbage(&all_dead).map(drop));
     check(&db, 1500, 1000);
 }

@@ -371,7 +371,7 @@ proptest! {
 
     /// Whatever the tree and the job, no reader notices any slice, and the order holds (H1, H4).
     #[test]
-    fn nobody_notices_a_slice(case in case()) {
+    fn no_reader_notices_a_slice(case in case()) {
         let bench = Workbench::new();
         let mut edits = Vec::new();
         for (index, (level, tables)) in case.runs.iter().enumerate().rev() {

@@ -215,7 +215,7 @@ fn events(keys: &'static [&'static str]) -> impl Strategy<Value = Vec<Event>> {
 
 proptest! {
     #[test]
-    fn nobody_notices_a_fold(
+    fn no_reader_notices_a_fold(
         events in events(&["a", "b", "c"]),
         mut snapshots in proptest::collection::vec(0..30u64, 0..4),
         older in 0..25usize,

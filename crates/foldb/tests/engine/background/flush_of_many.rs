@@ -10,7 +10,7 @@ use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteOptions};
 
 use crate::support::{PATH, assert_error, options};
 
-/// More than are synced at once, and no multiple of it.
+/// More than the flush syncs at once, and no multiple of that.
 const KEYSPACES: usize = 150;
 
 fn with_threads(fs: &MemFs, threads: bool) -> Options {
@@ -25,7 +25,7 @@ fn name(n: usize) -> String {
     format!("keyspace{n:03}")
 }
 
-/// Writes to all keyspaces; what is not logged is in tables or nowhere.
+/// Writes to all keyspaces without a log.
 fn write_to_all(db: &Db, value: &str) {
     let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
     for n in 0..KEYSPACES {
@@ -54,8 +54,8 @@ fn tables(fs: &MemFs) -> usize {
     fs.list(Path::new(PATH)).unwrap().iter().filter(|name| name.ends_with(".tbl")).count()
 }
 
-/// Were one table installed before its sync, a power loss would leave a manifest that names
-/// nothing.
+/// If one table were installed before its sync, a power loss would leave a manifest that names
+/// missing bytes.
 #[test]
 fn every_table_is_durable_before_it_is_installed() {
     for threads in [false, true] {
@@ -72,14 +72,14 @@ fn every_table_is_durable_before_it_is_installed() {
 }
 
 /// Whichever sync fails, on whichever thread: nothing is installed, no table is left behind, and
-/// the next flush writes all of them anew.
+/// the next flush writes all of them again.
 #[test]
 fn a_sync_that_fails_fails_the_flush_as_a_whole() {
     let alone = [1, 2, 63, 64, 65, 129, KEYSPACES as u64];
     for (threads, failing) in [(false, &alone[..]), (true, &alone[4..5])] {
         for &nth in failing {
             let fs = MemFs::new();
-            // Nothing but the caller's flush writes tables.
+            // Only the caller's flush writes tables.
             let db = make(&fs, threads);
             db.flush().unwrap();
             write_to_all(&db, "second");
@@ -92,8 +92,7 @@ fn a_sync_that_fails_fails_the_flush_as_a_whole() {
                 assert_eq!(tables(&fs), before, "sync {nth}");
                 assert_all(&fs.crash(), "first");
             }
-            // A worker tries again after a while, and callers are told of its last error until
-            // then.
+            // A worker tries again after a while. Until then callers get its last error.
             let mut tries = 0;
             while let Err(error) = db.flush() {
                 assert!(threads && tries < 1000, "{error}");

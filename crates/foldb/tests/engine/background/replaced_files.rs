@@ -1,5 +1,4 @@
-//! Files that were replaced are removed when the last reader of them is done, without anybody
-//! writing.
+//! Replaced files are removed when their last reader is done, without any write.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,12 +17,12 @@ fn tables_and_segments(fs: &MemFs) -> Vec<PathBuf> {
     names.map(PathBuf::from).collect()
 }
 
-/// Tables and segments that a compaction and a merge are to replace, and an iterator in the middle
-/// of them. Answers what the iterator holds.
+/// Replaces tables and segments by a compaction and a garbage collection, under an iterator in the
+/// middle of them. Returns the files that the iterator holds, and the iterator.
 fn replaced_under_a_reader(fs: &MemFs, db: &Db) -> (Vec<PathBuf>, foldb::Iter) {
     put_all(db, 0..300, 0);
     db.flush().unwrap();
-    // Half of each of these is dead then.
+    // Half of each file is dead after this.
     let before = tables_and_segments(fs);
     put_all(db, (0..300).step_by(2), 1);
     db.flush().unwrap();
@@ -56,7 +55,7 @@ fn the_last_reader_of_replaced_files_wakes_a_worker_that_removes_them() {
         let env = Env { fs: Arc::new(fs.clone()), ..by_hand.env.clone() };
         let db = Db::open(PATH, Options { env, ..by_hand.clone() }).unwrap();
         let (held, reader) = replaced_under_a_reader(&fs, &db);
-        assert_eq!(reader.count(), 299, "it goes on");
+        assert_eq!(reader.count(), 299, "the iterator goes on");
         let start = Instant::now();
         while held.iter().any(|file| tables_and_segments(&fs).contains(file)) {
             assert!(start.elapsed() < Duration::from_secs(20), "in round {round}: {held:?}");
@@ -78,9 +77,10 @@ fn one_step_of_background_work_removes_what_readers_let_go_of() {
     check(&db);
 }
 
-/// The last merge of a worker replaced files: they are gone too, however long that takes.
+/// The last garbage collection of a worker replaced files. They are gone too, however long their
+/// removal takes.
 #[test]
-fn who_waits_for_background_work_finds_replaced_files_gone() {
+fn a_wait_for_background_work_ends_with_replaced_files_gone() {
     let fs = MemFs::new();
     let slow = SlowRemoval(fs.clone(), Duration::from_millis(5));
     let (threads, clock) = (Arc::new(SystemThreads), Arc::new(SystemClock::default()));

@@ -1,4 +1,4 @@
-//! What is done when nobody writes, and what reads pay for.
+//! Work done at rest, after writes end, and work that reads pay for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use foldb::{Db, Options, ReadOptions, ReadReport};
 
 use crate::support::{PATH, options};
 
-/// More records than builds with debug assertions check at each install would only cost time.
+/// More records only cost time: builds with debug assertions check them at each install.
 const KEYS: u32 = 3000;
 
 fn key(n: u32) -> [u8; 8] {
@@ -31,7 +31,7 @@ fn step_until_nothing_is_left(db: &Db) {
     while db.step_background().unwrap() {}
 }
 
-/// A database without threads, with three runs and nothing that has to be done.
+/// A database without threads, with three runs and no compaction due.
 fn with_three_runs(clock: &Arc<ManualClock>) -> Db {
     let fs = MemFs::default();
     let env = Env { clock: Arc::clone(clock) as _, ..Env::in_memory(fs.clone()) };
@@ -50,13 +50,13 @@ fn assert_newest(db: &Db) {
 }
 
 #[test]
-fn a_small_tree_becomes_one_run_when_nobody_has_written_for_a_second() {
+fn a_small_tree_becomes_one_run_after_a_second_without_writes() {
     let clock = Arc::new(ManualClock::default());
     let db = with_three_runs(&clock);
     clock.advance(Duration::from_millis(999));
     step_until_nothing_is_left(&db);
     assert_eq!(runs(&db), 3);
-    // What is written begins the second anew.
+    // A write restarts the second.
     db.put(key(0), 2u32.to_le_bytes()).unwrap();
     clock.advance(Duration::from_millis(999));
     step_until_nothing_is_left(&db);
@@ -67,11 +67,11 @@ fn a_small_tree_becomes_one_run_when_nobody_has_written_for_a_second() {
     let written = db.stats().bytes_compaction;
     clock.advance(Duration::from_secs(1000));
     step_until_nothing_is_left(&db);
-    assert_eq!(db.stats().bytes_compaction, written, "rest is rest");
+    assert_eq!(db.stats().bytes_compaction, written, "a tree at rest stays as it is");
     assert_newest(&db);
 }
 
-/// The blocks that an iterator looks into on its way to the first entry.
+/// Returns how many blocks an iterator visits on its way to the first entry.
 fn blocks_to_the_first(db: &Db) -> u64 {
     let report = ReadReport::default();
     let options = ReadOptions { report: Some(report.clone()), ..ReadOptions::default() };
@@ -81,7 +81,7 @@ fn blocks_to_the_first(db: &Db) -> u64 {
     report.cached_blocks() + report.read_blocks()
 }
 
-/// A tombstone over data that is not delete-heavy stays where it is, and each scan passed it anew.
+/// A tombstone over data that is not delete-heavy stays in place, and each scan passes it.
 #[test]
 fn scans_over_deleted_keys_pay_for_their_end() {
     let fs = MemFs::default();
@@ -91,7 +91,7 @@ fn scans_over_deleted_keys_pay_for_their_end() {
     (KEYS / 5..KEYS).for_each(|n| db.put(key(n), (n + 2).to_le_bytes()).unwrap());
     db.flush().unwrap();
     step_until_nothing_is_left(&db);
-    assert_eq!(runs(&db), 2, "nothing has to be done");
+    assert_eq!(runs(&db), 2, "no compaction is due");
 
     // A scan behind them pays for two runs only, which is little.
     assert_eq!(db.range(key(KEYS / 5)..).unwrap().count(), (KEYS - KEYS / 5) as usize);
@@ -104,18 +104,18 @@ fn scans_over_deleted_keys_pay_for_their_end() {
         step_until_nothing_is_left(&db);
         blocks_to_the_first(&db);
         scans += 1;
-        assert!(scans < 10, "scans never pay");
+        assert!(scans < 10, "ten scans did not pay for a compaction");
     }
     let after = blocks_to_the_first(&db);
     assert!(before >= 4 && after == 1, "{before} blocks before, {after} after {scans} scans");
     let written = db.stats().bytes_compaction;
     (0..100).for_each(|_| assert_eq!(blocks_to_the_first(&db), after));
     step_until_nothing_is_left(&db);
-    assert_eq!(db.stats().bytes_compaction, written, "nothing is left to pay for");
+    assert_eq!(db.stats().bytes_compaction, written, "no job is left to pay for");
 }
 
 #[test]
-fn who_waits_for_background_work_waits_for_rest() {
+fn a_wait_for_background_work_waits_for_rest() {
     let db = with_three_runs(&Arc::default());
     db.wait_for_background().unwrap();
     assert_eq!(runs(&db), 1);
@@ -131,7 +131,7 @@ fn a_database_that_shall_not_compact_rests_as_it_is() {
     assert_eq!(runs(&db), 3);
 }
 
-/// With threads nobody has to ask.
+/// With threads, no call has to step the work.
 #[test]
 fn rest_comes_by_itself() {
     let directory = tempfile::tempdir().unwrap();
@@ -163,7 +163,7 @@ fn seeks_pay_for_the_merge_of_the_runs_they_meet() {
     assert_newest(&db);
 }
 
-/// An iterator that lives on pays, too, before it is dropped.
+/// A long-lived iterator pays before it is dropped, too.
 #[test]
 fn one_iterator_that_seeks_on_and_on_pays() {
     let db = with_three_runs(&Arc::default());
@@ -179,7 +179,7 @@ fn one_iterator_that_seeks_on_and_on_pays() {
 fn point_reads_that_no_filter_stops_pay() {
     let fs = MemFs::default();
     let db = Db::open(PATH, Options { bloom_bits: 0, ..options(&fs) }).unwrap();
-    // Only the oldest run has all keys: two others are looked into in vain.
+    // Only the oldest run has all keys; seeks visit two others in vain.
     write_run(&db, 2);
     for _ in 0..2 {
         db.put(key(0), 2u32.to_le_bytes()).unwrap();
@@ -206,7 +206,7 @@ fn a_pass_over_everything_does_not_pay_for_a_merge() {
     assert_eq!(written, 0);
 }
 
-/// Reads of one run lose nothing, and pay nothing for a merge that writes would have to wait for.
+/// Reads of one run lose nothing. They pay for no compaction that would delay writes.
 #[test]
 fn reads_of_one_run_pay_nothing() {
     let db = with_three_runs(&Arc::default());

@@ -1,4 +1,4 @@
-//! Power loss at every call that changes the disk, with a directory that keeps its changes in no
+//! Power loss at every call that changes the disk. The directory keeps its changes in no particular
 //! order.
 
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::support::{PATH, options};
 
 const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
 const COPY: &str = "copy";
-/// Outcomes of a crash that are looked at.
+/// Number of crash outcomes to check.
 const SEEDS: u64 = 6;
 
-/// Values are separated, and logs become segments.
+/// Options that separate values and adopt logs as segments.
 fn with(fs: &MemFs) -> Options {
     Options {
         value_separation_min: Some(256),
@@ -28,7 +28,7 @@ fn value(n: usize) -> Vec<u8> {
     format!("{n:04}").into_bytes().repeat(if n.is_multiple_of(2) { 2 } else { 500 })
 }
 
-/// How far a program came: writes that were acknowledged, and whether the checkpoint was.
+/// The progress of a program: acknowledged writes, and whether the checkpoint was acknowledged.
 #[derive(Default)]
 struct Progress {
     acknowledged: usize,
@@ -65,7 +65,7 @@ fn program(fs: &MemFs, progress: &mut Progress) -> Result<()> {
     Ok(())
 }
 
-/// What was acknowledged is there, and at most what was being written.
+/// Checks that every acknowledged write is there, and at most the unfinished one besides.
 fn check(path: &str, fs: &MemFs, acknowledged: usize, moment: &str) {
     let db = Db::open(path, with(fs)).unwrap_or_else(|error| panic!("{moment}: {error}"));
     let mut count = 0;
@@ -92,7 +92,7 @@ fn what_was_acknowledged_survives_power_loss_at_every_call() {
         let fs = MemFs::new();
         fs.inject(Fault::on_mutation().nth(point).forever());
         let mut progress = Progress::default();
-        // The first calls that fail may be of those whose failure harms nothing.
+        // The first failing calls may be ones whose failure does no harm.
         let _stopped = program(&fs, &mut progress);
         for seed in 0..SEEDS {
             let left = fs.crash_with(seed);
@@ -112,8 +112,8 @@ fn what_was_acknowledged_survives_power_loss_at_every_call() {
     }
 }
 
-/// One call fails, and the next ones do not. What was acknowledged is there at once, the database
-/// goes on where it can or says that it has to be reopened, and nothing is lost.
+/// One call fails, and later ones work. Every acknowledged write is readable at once. The database
+/// goes on where it can, or says that it must be reopened. Nothing is lost.
 #[test]
 fn an_error_that_heals_at_once_loses_nothing_at_any_call() {
     let whole = MemFs::new();
@@ -135,7 +135,7 @@ fn an_error_that_heals_at_once_loses_nothing_at_any_call() {
         }
         check(PATH, &fs.crash(), progress.acknowledged, &format!("{moment}, power"));
         check(PATH, &fs.kill(), progress.acknowledged, &format!("{moment}, kill"));
-        // The path takes a program again, from where it was: a copy that was begun is no copy.
+        // The path takes the program again, from where it was: an unfinished copy is no copy.
         let again = fs.kill();
         if database_is_at(COPY, &again) && progress.in_checkpoint.is_none() {
             Db::destroy(COPY, &with(&again)).unwrap();

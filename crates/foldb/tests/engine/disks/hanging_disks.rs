@@ -1,5 +1,5 @@
-//! A disk that hangs in one call for seconds: calls with a deadline keep it, reads go on, memory
-//! stays within its bounds, and nothing that was acknowledged is lost.
+//! A disk that hangs in one call for seconds. Calls with a deadline keep it, reads go on, memory
+//! stays within its bounds, and no acknowledged write is lost.
 //!
 //! The full length takes a minute: `cargo test -p foldb --test engine hanging_disks:: -- --ignored
 //! --nocapture`.
@@ -21,7 +21,7 @@ use crate::support::{PATH, RaisedAtEnd};
 const WRITE_BUFFER: usize = 64 << 10;
 const MOST_BUFFERS: usize = 4;
 const BUDGET: usize = 8 << 20;
-/// What calls get that may not wait long.
+/// Deadline of calls that may not wait long.
 const DEADLINE: Duration = Duration::from_millis(100);
 
 /// Hangs once in a call of one kind, on a file of one kind.
@@ -48,13 +48,13 @@ impl Watch for Hang {
     }
 }
 
-/// What a thread saw.
+/// The observations of a thread.
 #[derive(Default)]
 struct Seen {
     acknowledged: Vec<String>,
     busy: u64,
     longest: Duration,
-    /// Whether it was in the call that hung.
+    /// Whether the thread was in the call that hung.
     is_victim: bool,
 }
 
@@ -81,8 +81,7 @@ fn write(db: &Db, hang: &Hang, thread: usize, options: WriteOptions) -> Seen {
     seen
 }
 
-/// Four writers, one of which syncs and one of which has no deadline, and a reader, beside a call
-/// that hangs.
+/// Four writers and a reader beside a call that hangs. One writer syncs, and one has no deadline.
 fn hang(operation: Operation, file: &'static str, length: Duration) {
     let hang = Arc::new(Hang {
         operation,
@@ -150,7 +149,7 @@ fn hang(operation: Operation, file: &'static str, length: Duration) {
     assert!(longest < length * 3 / 4, "{longest:?} for a deadline of {DEADLINE:?}");
     assert!(longest_read < length * 3 / 4, "a read waits {longest_read:?} for a hanging write");
     assert!(memory <= BUDGET as u64, "{memory} bytes of a budget of {BUDGET}");
-    // The disk is well: everything is there, and goes on.
+    // The disk works again: every write is there, and new writes succeed.
     db.put("after", "it").unwrap();
     db.wait_for_background().unwrap();
     let all = seen.iter().flat_map(|seen| &seen.acknowledged);
@@ -165,7 +164,7 @@ fn hang(operation: Operation, file: &'static str, length: Duration) {
     assert_eq!(db.iter().unwrap().count(), all.count() + 2);
 }
 
-/// The calls that hang, each in its turn.
+/// The calls that hang, one after the other.
 const CALLS: [(Operation, &str); 6] = [
     (Operation::Write, ".log"),
     (Operation::Sync, ".log"),

@@ -1,8 +1,8 @@
 //! Bugs planted in the engine, and the test that notices each.
 //!
-//! Every test here plays one history twice: as the engine is, where it must pass, and with a bug
-//! planted, where it must fail by an assertion, a panic or an error. A bug that nobody notices
-//! means that the tests around it prove nothing.
+//! Every test here plays one history twice. Without the bug, the history must pass. With the bug,
+//! it must fail by an assertion, a panic or an error. If no test notices a bug, the tests around it
+//! prove nothing.
 
 #![cfg(debug_assertions)]
 
@@ -32,7 +32,7 @@ fn assert_noticed(fault: Fault, history: fn()) {
     let outcome = quiet::catch(history);
     plant(None);
     match outcome {
-        Ok(()) => panic!("nobody notices {fault:?}"),
+        Ok(()) => panic!("no test notices {fault:?}"),
         Err(how) => println!("{fault:?} is noticed: {how}"),
     }
 }
@@ -122,7 +122,7 @@ fn a_used_up_slice_that_stays_visible_is_noticed() {
                 assert_eq!(count(&db, &format!("k{n:03}")), 4, "k{n:03} after step {step}");
             }
         });
-        assert!(steps > 2, "one slice proves nothing");
+        assert!(steps > 2, "one slice is too few to test anything");
     });
 }
 
@@ -183,7 +183,7 @@ fn skipping_the_sync_of_the_directory_is_noticed_at_a_flush() {
     assert_noticed(Fault::SkipDirSync, || {
         let fs = MemFs::new();
         let db = open(&fs).unwrap();
-        // The database itself is on the medium in any case.
+        // The database directory itself is durable in any case.
         foldb::env::FileSystem::sync_dir(&fs, PATH.as_ref()).unwrap();
         db.put("a", "1").unwrap();
         db.flush().unwrap();
@@ -204,7 +204,7 @@ fn publishing_before_applying_is_noticed() {
             let (db, stop) = (db.clone(), Arc::clone(&stop));
             move || quiet::catch(|| read_twice_until(&stop, &db))
         });
-        // The fault is planted on this thread: it writes.
+        // The fault is planted on this thread, which writes.
         for _ in 0..100 {
             let mut batch = WriteBatch::new();
             batch.merge("a", number(1)).merge("b", number(1));
@@ -315,8 +315,8 @@ fn losing_the_last_log_record_is_noticed() {
     });
 }
 
-/// Each way in which a range delete may fail to hold, or delete too much, is noticed by the model,
-/// which knows nothing of levels, filters, slices and stripes.
+/// The model notices each way in which a range delete may fail to hold or delete too much. The
+/// model knows nothing of levels, filters, slices and stripes.
 #[test]
 fn h10_the_model_notices_what_is_wrong_with_range_deletes() {
     for fault in [
@@ -344,7 +344,7 @@ fn h10_the_model_notices_what_is_wrong_with_range_deletes() {
 }
 
 #[test]
-fn a_segment_merge_that_drops_a_live_value_is_noticed() {
+fn a_collection_that_drops_a_live_value_is_noticed() {
     assert_noticed(Fault::GcDropsLiveValue, || {
         let fs = MemFs::new();
         let options = Options { value_separation_min: Some(10), ..options(&fs) };
@@ -366,7 +366,7 @@ fn a_segment_merge_that_drops_a_live_value_is_noticed() {
 }
 
 #[test]
-fn verify_notices_that_a_segment_merge_dropped_a_live_value() {
+fn verify_notices_that_a_collection_dropped_a_live_value() {
     assert_noticed(Fault::GcDropsLiveValue, || {
         let fs = MemFs::new();
         let options = Options { value_separation_min: Some(10), ..options(&fs) };
@@ -380,7 +380,7 @@ fn verify_notices_that_a_segment_merge_dropped_a_live_value() {
     });
 }
 
-/// A database that makes segments of its logs.
+/// Opens a database that adopts its logs as segments.
 fn adopting(fs: &MemFs) -> Db {
     let options = Options {
         value_separation_min: Some(500),
@@ -416,10 +416,10 @@ fn a_log_that_becomes_a_segment_though_it_is_mostly_dead_is_noticed() {
     });
 }
 
-/// Programs among which each fault must be noticed.
+/// Among this many programs, each fault must be noticed.
 const PROGRAMS: u64 = 2000;
 
-/// The program of a seed.
+/// Returns the program of a seed.
 fn draw(seed: u64) -> Program {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -428,7 +428,7 @@ fn draw(seed: u64) -> Program {
     program::programs(320).new_tree(&mut runner).expect("a program").current()
 }
 
-/// A leveled database whose compactions take several slices.
+/// Opens a leveled database whose compactions take several slices.
 fn sliced(fs: &MemFs) -> Db {
     let options = Options {
         compaction: CompactionPreset::Leveled,
@@ -508,6 +508,6 @@ fn a_verification_that_skips_blocks_is_noticed() {
         let mut bytes = fs.read(&table).unwrap();
         bytes[5] ^= 1;
         fs.create(&table).unwrap().write_at(&bytes, 0).unwrap();
-        assert!(db.verify().is_err(), "a flipped byte passes");
+        assert!(db.verify().is_err(), "verification misses a flipped byte");
     });
 }

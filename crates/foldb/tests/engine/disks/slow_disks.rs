@@ -1,6 +1,6 @@
-//! Disks that are slow, hang or fail now and then, beside several threads: writes are paced,
-//! deadlines are honoured, no waiting writer is forgotten, memory stays in its budget, and nothing
-//! is called durable that is not.
+//! Disks that are slow, hang or fail now and then, beside several threads. Writes are paced,
+//! deadlines are kept, and every waiting writer is woken. Memory stays in its budget, and the
+//! database calls nothing durable that is not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadli
 const WRITE_BUFFER: usize = 16 << 10;
 const MOST_BUFFERS: usize = 4;
 
-/// A database in memory with real threads, and what is wrong with its disk.
+/// Opens a database in memory with real threads. Returns it with the switch for its disk's trouble.
 fn open(fs: &MemFs) -> (Db, Arc<Trouble>) {
     let trouble = Arc::new(Trouble::default());
     let watched = WatchedFs::new(Arc::new(fs.clone()), Arc::clone(&trouble) as _);
@@ -43,7 +43,7 @@ fn key(thread: usize, n: usize) -> String {
     format!("{thread}-{n:06}")
 }
 
-/// The thousands of calls behind these writes take a millisecond or two each instead of
+/// The thousands of calls behind these writes take one or two milliseconds each instead of
 /// microseconds.
 #[test]
 fn writes_to_a_disk_a_hundred_times_slower_are_paced_and_kept_in_memory_within_bounds() {
@@ -62,18 +62,18 @@ fn writes_to_a_disk_a_hundred_times_slower_are_paced_and_kept_in_memory_within_b
             });
         }
     });
-    // A memtable in the making and those that wait; arenas are rounded up to pages and shards.
+    // One active memtable and the sealed ones. Arenas are rounded up to pages and shards.
     let (most, bound) =
         (most_bytes.into_inner(), (MOST_BUFFERS * (WRITE_BUFFER + (32 << 10))) as u64);
     assert!(most <= bound, "{most} bytes of memtables, {bound} are allowed");
     let stats = db.stats();
-    assert!(stats.flushes > 5, "{} flushes prove nothing", stats.flushes);
+    assert!(stats.flushes > 5, "{} flushes are too few", stats.flushes);
     trouble.end();
     assert_eq!(db.iter().unwrap().count(), 900);
     db.close().unwrap();
 }
 
-/// One writer hangs in the log with the writers' lock; the others say so in time.
+/// One writer hangs in the log with the writer lock. The others meet their deadlines.
 #[test]
 fn a_hanging_append_holds_no_writer_beyond_its_deadline() {
     let hang = Duration::from_millis(1500);
@@ -92,7 +92,7 @@ fn a_hanging_append_holds_no_writer_beyond_its_deadline() {
             let begun = Instant::now();
             let outcome = db.put_opt("second", "2", &options);
             let took = begun.elapsed();
-            // On a busy machine this thread may come late, and find the disk well again.
+            // On a busy machine this thread may come late, and find the disk working again.
             assert!(took < hang, "a deadline of {deadline:?} was kept after {took:?}");
             let kind = outcome.map_err(|error| error.kind());
             assert!(matches!(kind, Ok(()) | Err(ErrorKind::Busy)), "{kind:?}");
@@ -101,7 +101,7 @@ fn a_hanging_append_holds_no_writer_beyond_its_deadline() {
     assert_eq!(&db.get("first").unwrap().unwrap()[..], b"1");
 }
 
-/// Every call of the engine may be the one that hangs: the one behind each of many writes.
+/// Every call of the engine may be the one that hangs: the call behind each of many writes.
 #[test]
 fn no_writer_is_forgotten_behind_a_hanging_disk() {
     let fs = MemFs::new();
@@ -133,8 +133,8 @@ fn no_writer_is_forgotten_behind_a_hanging_disk() {
     db.close().unwrap();
 }
 
-/// A sync fails at some moment. What was acknowledged as synced before or after it survives a loss
-/// of power, whatever the engine made of the failure.
+/// A sync fails at some moment. Every write acknowledged as synced, before or after it, survives a
+/// power loss.
 #[test]
 fn after_a_failed_sync_nothing_is_called_durable_that_is_not() {
     let mut failures = 0;
@@ -169,8 +169,8 @@ fn after_a_failed_sync_nothing_is_called_durable_that_is_not() {
     assert!(failures > 0, "no write met the failure");
 }
 
-/// One call in twenty fails, beside three writers. What was acknowledged is there for readers; what
-/// was acknowledged as synced survives a loss of power.
+/// One call in twenty fails, beside three writers. Readers see every acknowledged write. Every
+/// write acknowledged as synced survives a power loss.
 #[test]
 fn calls_that_fail_at_random_lose_nothing_that_was_acknowledged() {
     let mut failed = 0;
@@ -210,5 +210,5 @@ fn calls_that_fail_at_random_lose_nothing_that_was_acknowledged() {
             }
         }
     }
-    assert!(failed > 30, "{failed} failures prove nothing");
+    assert!(failed > 30, "{failed} failures are too few");
 }

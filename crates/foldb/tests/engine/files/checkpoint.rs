@@ -1,5 +1,5 @@
-//! Checkpoints: what they hold, that they share nothing that is written to, and what is left of
-//! them when something goes wrong half-way.
+//! Checkpoints: what they hold, that they share nothing that is still written to, and what a
+//! failure half-way leaves.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,7 +23,7 @@ const COPY: &str = "copy";
 const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
 const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true, deadline: None };
 
-/// Small buffers and tables, so that little happens much.
+/// Small buffers and tables, so that few writes cause much work.
 fn small(fs: &MemFs) -> Options {
     Options {
         write_buffer_size: 4096,
@@ -57,7 +57,7 @@ fn files(fs: &MemFs, directory: &str) -> Vec<String> {
     names
 }
 
-/// Writes to three keyspaces with built-in operators and some of the tests' own. Compactions stop
+/// Writes to three keyspaces with operators, built-in ones and ones of the tests. Compactions stop
 /// in the middle of jobs, so that some tables are trimmed.
 fn write_much(db: &Db, round: u64) {
     let lists = db.keyspace("lists").unwrap_or_else(|_| {
@@ -97,7 +97,7 @@ fn a_checkpoint_holds_everything_and_either_side_goes_on_alone() {
     assert!(report.bytes_linked > 0 && report.logs > 0 && report.bytes_logs > 0, "{report:?}");
     assert_eq!(fs.counts().of(Operation::HardLink), report.tables_linked);
 
-    // The database goes on, and lets go of all that it had.
+    // The database goes on, and replaces every file that it had.
     write_much(&db, 3);
     db.compact(..).unwrap();
     let later = entries(&db);
@@ -110,7 +110,7 @@ fn a_checkpoint_holds_everything_and_either_side_goes_on_alone() {
     assert_eq!(lists.default_operator().unwrap().spec(), "stringappend:;");
     copy.verify().unwrap();
 
-    // So does the checkpoint, and nothing of it reaches the database.
+    // The checkpoint goes on too, and does not affect the database.
     write_much(&copy, 4);
     copy.compact(..).unwrap();
     let written_to = entries(&copy);
@@ -147,8 +147,8 @@ fn trimmed_tables_stay_trimmed_and_are_linked_once() {
             db.merge(format!("key-{n:02}"), number(1)).unwrap();
         }
         db.flush().unwrap();
-        // Up to a slice that is not the last of its job: its inputs reach beyond what it took of
-        // them.
+        // Stops at a slice that is not the last of its job. The job's inputs reach beyond what the
+        // slice took.
         let mut is_under_way = false;
         for _ in 0..round % 5 {
             let before = db.stats();
@@ -172,7 +172,7 @@ fn trimmed_tables_stay_trimmed_and_are_linked_once() {
     assert!(trimmed > 3, "few checkpoints came in the middle of a job: {trimmed}");
 }
 
-/// The log grows: were it linked, the database would go on writing into the checkpoint's.
+/// The log grows: if it were linked, the database would go on writing into the checkpoint's log.
 #[test]
 fn h12_what_may_still_grow_is_copied() {
     let fs = MemFs::new();
@@ -231,7 +231,7 @@ fn unlogged_writes_are_flushed_first() {
     db.checkpoint("first").unwrap();
     assert_eq!(text(&Db::open("first", small(&fs)).unwrap(), "active").as_deref(), Some("1"));
 
-    // Sealed, and not flushed yet.
+    // Memtables that are sealed and not flushed yet.
     let db = {
         drop(db);
         Db::open(PATH, Options { max_write_buffers: 8, ..small(&fs) }).unwrap()
@@ -304,7 +304,8 @@ fn without_links_tables_are_copied() {
     }
 }
 
-/// Whatever call fails, the error is told, the database is as it was, and nothing is left.
+/// Whatever call fails, the checkpoint returns the error. The database is unchanged, and no file is
+/// left behind.
 #[test]
 fn a_checkpoint_that_fails_leaves_nothing() {
     for links in [true, false] {
@@ -325,7 +326,7 @@ fn a_checkpoint_that_fails_leaves_nothing() {
                 break;
             }
             if outcome.is_ok() {
-                // The n-th call was the link that fails anyway.
+                // The n-th call was the link, which fails anyway.
                 assert!(!links);
                 Db::destroy(COPY, &options(&fs)).unwrap();
             }
@@ -337,11 +338,11 @@ fn a_checkpoint_that_fails_leaves_nothing() {
     }
 }
 
-/// A crash at any moment leaves a whole checkpoint or no database, and the origin whole.
+/// A crash at any moment leaves a whole checkpoint or no database, and the origin intact.
 #[test]
 fn a_crash_leaves_a_whole_checkpoint_or_none() {
     let with_tables: fn(&Db) = |db| write_much(db, 1);
-    // Nothing but a log is to be seen in the directory then.
+    // At that moment the directory has only a log.
     let with_a_log: fn(&Db) = |db| db.put("logged", "1").unwrap();
     for write in [with_tables, with_a_log] {
         let (mut whole, mut none) = (0, 0);
@@ -351,7 +352,7 @@ fn a_crash_leaves_a_whole_checkpoint_or_none() {
             write(&db);
             db.put_opt("last", "1", &SYNC).unwrap();
             let expected = entries(&db);
-            // The disk stops in the middle of it, and with it the removal of what was made.
+            // The disk stops in the middle, so the copy's files cannot be removed either.
             fs.inject(Fault::on_mutation().nth(n).forever());
             let outcome = db.checkpoint(COPY);
             fs.clear_faults();
@@ -369,7 +370,7 @@ fn a_crash_leaves_a_whole_checkpoint_or_none() {
     }
 }
 
-/// Whether the checkpoint is there; all of it is then, and if not, then no database at all.
+/// Returns whether the checkpoint exists. If so, it is whole; if not, there is no database at all.
 fn check_left(left: &MemFs, expected: &BTreeMap<Vec<u8>, Vec<u8>>) -> bool {
     match open_copy(left) {
         Ok(copy) => {
@@ -379,7 +380,7 @@ fn check_left(left: &MemFs, expected: &BTreeMap<Vec<u8>, Vec<u8>>) -> bool {
         }
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::DatabaseMissing, "{error}");
-            // Nor does one that is begun there begin with what is left.
+            // A new database in that directory does not begin with the remains.
             if let Ok(begun) = Db::open(COPY, small(left)) {
                 assert_eq!(entries(&begun).len(), 0);
             }
@@ -398,7 +399,7 @@ fn the_checkpoint_knows_what_a_database_knows() {
     let copy = open_copy(&fs).unwrap();
     assert!(copy.stats().flushes >= flushes);
     assert_error(Db::open(COPY, small(&fs)), ErrorKind::Locked, None);
-    // Ids go on where they were: an operator, a keyspace.
+    // New ids follow the old ones: for an operator and for a keyspace.
     copy.operator("stringappend:|").unwrap();
     let more = copy.create_keyspace("more", KeyspaceOptions::default()).unwrap();
     more.merge_with(&copy.operator("stringappend:|").unwrap(), "key", "a").unwrap();
@@ -406,16 +407,15 @@ fn the_checkpoint_knows_what_a_database_knows() {
     drop((more, copy));
     let copy = open_copy(&fs).unwrap();
     assert_eq!(copy.keyspace("more").unwrap().get("key").unwrap().unwrap(), b"a|b");
-    // Unknown operators are named as ever (H27).
+    // Errors name unknown operators as usual (H27).
     drop(copy);
     let without = Options { operators: Vec::new(), ..small(&fs) };
     let error = assert_error(Db::open(COPY, without), ErrorKind::UnknownOperator, None);
     assert!(error.to_string().contains("test.references"), "{error}");
 }
 
-/// Batches over two keyspaces, operators defined on the way, flushes and compactions in the
-/// background: every checkpoint holds whole batches, the first so many of them, and all that had
-/// returned.
+/// Batches over two keyspaces, operators defined meanwhile, flushes and compactions in the
+/// background. Every checkpoint holds whole batches: a prefix with all that had returned.
 #[test]
 fn checkpoints_beside_busy_writers_are_moments() {
     let dir = tempfile::tempdir().unwrap();
@@ -468,7 +468,7 @@ fn checkpoints_beside_busy_writers_are_moments() {
                 db.checkpoint(&path).unwrap();
                 let copy = Db::open(&path, options.clone()).unwrap();
                 let (here, there) = (counts(&copy, "default"), counts(&copy, "other"));
-                assert_eq!(here, there, "half a batch");
+                assert_eq!(here, there, "the checkpoint has half a batch");
                 for (found, at_least) in here.iter().zip(&at_least) {
                     assert!(found >= at_least, "{here:?} after {at_least:?}");
                 }
@@ -485,7 +485,7 @@ fn checkpoints_beside_busy_writers_are_moments() {
     db.verify().unwrap();
 }
 
-/// A place at which a thread waits until the test lets it go on.
+/// A place where a thread waits until the test lets it go on.
 #[derive(Debug)]
 struct Gate {
     came: Mutex<Sender<()>>,
@@ -529,7 +529,7 @@ impl MergeOperator for Waiting {
     }
 }
 
-/// The next open of a log waits, once armed.
+/// Once armed, the next open of a log waits.
 #[derive(Debug)]
 struct SlowOpen {
     gate: Gate,
@@ -546,9 +546,9 @@ impl Watch for SlowOpen {
     }
 }
 
-/// A checkpoint copied the frame of a write that was in the log and not in the memtable yet: a read
-/// that began when the checkpoint had returned did not show what the checkpoint had. The simulator
-/// found it when it could suspend a writer there.
+/// A checkpoint once copied the frame of a write that was in the log and not yet in the memtable. A
+/// read after the checkpoint then did not show what the checkpoint had. The simulator found it when
+/// it suspended a writer there.
 #[test]
 fn a_checkpoint_has_nothing_that_later_reads_do_not_show() {
     let fs = MemFs::new();
@@ -562,7 +562,7 @@ fn a_checkpoint_has_nothing_that_later_reads_do_not_show() {
     };
     options.env.fs = Arc::new(WatchedFs::new(Arc::new(fs.clone()), Arc::clone(&watch) as _));
     let db = Db::open(PATH, options.clone()).unwrap();
-    // Several logs: the checkpoint looks at the last one when it has opened the first.
+    // Several logs: the checkpoint reads the end of the last one after it has opened the first.
     (0..20).for_each(|n| db.put(format!("large {n}"), [0; 400]).unwrap());
     db.merge("key", [1; 8]).unwrap();
     let logs = fs.list(Path::new(PATH)).unwrap();
@@ -577,11 +577,11 @@ fn a_checkpoint_has_nothing_that_later_reads_do_not_show() {
         scope.spawn(|| db.merge("key", [2; 8]).unwrap());
         folds.recv_timeout(Duration::from_secs(30)).expect("the write folds in place");
         end_open.send(()).unwrap();
-        // Long enough for a checkpoint that does not wait; one that does may take longer.
+        // Long enough for a checkpoint that does not wait. One that waits may take longer.
         thread::sleep(Duration::from_millis(300));
         end_fold.send(()).unwrap();
         let read_behind_it = copying.join().unwrap();
-        // Its replay folds too.
+        // The replay folds too.
         drop(end_fold);
         let copy = Db::open_read_only(COPY, options.clone()).unwrap();
         assert_eq!(copy.get("key").unwrap().unwrap(), &read_behind_it[..]);

@@ -1,5 +1,5 @@
-//! A clean close is provable: what is not as it was left is damage, in whichever file. After a
-//! crash the open says what it left out.
+//! A clean close is provable: any file that changed afterwards is damaged. After a crash the open
+//! says what it left out.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadli
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// The files that are not tables, by name.
+/// Returns the files that are not tables, by name.
 fn files(fs: &MemFs) -> Files {
     let names = fs.list(PATH.as_ref()).unwrap().into_iter();
     let names = names.filter(|name| name != "LOCK" && !name.ends_with(".tbl"));
     names.map(|name| (name.clone(), fs.read(&Path::new(PATH).join(name)).unwrap())).collect()
 }
 
-/// A copy of a file system with other bytes in one file.
+/// Returns a copy of a file system with other bytes in one file.
 fn with_file(fs: &MemFs, name: &str, bytes: &[u8]) -> MemFs {
     let copy = fs.kill();
     let file = copy.create(&Path::new(PATH).join(name)).unwrap();
@@ -34,7 +34,7 @@ fn with_file(fs: &MemFs, name: &str, bytes: &[u8]) -> MemFs {
     copy
 }
 
-/// Damage, told with the file and where in it; and a read-only open tells the same.
+/// Asserts that an open reports damage with the file and an offset, and a read-only open the same.
 fn assert_noticed(fs: &MemFs, what: &str) -> Error {
     let read_only = Db::open_read_only(PATH, Options { create_if_missing: false, ..options(fs) });
     for opened in [reopen(fs), read_only] {
@@ -45,8 +45,8 @@ fn assert_noticed(fs: &MemFs, what: &str) -> Error {
     assert_error(reopen(fs), ErrorKind::Corruption, None)
 }
 
-/// A small database, closed: a table, a keyspace, an operator, and writes in the log alone. What
-/// each file was at some time before is added to what is given.
+/// Returns a small database, closed: a table, a keyspace, an operator, and writes that are only in
+/// the log. Adds earlier states of its files to `older`.
 fn closed(older: &mut Vec<Files>) -> MemFs {
     let fs = MemFs::new();
     for round in 0..2 {
@@ -76,7 +76,7 @@ fn assert_whole(fs: &MemFs) {
     assert_eq!((text(&db, "table"), text(&db, "log").as_deref()), (None, Some("2")));
 }
 
-/// A delete came back when one byte of the last frame changed.
+/// A delete once came back when one byte of the last frame changed.
 #[test]
 fn every_flipped_byte_is_noticed() {
     let fs = closed(&mut Vec::new());
@@ -108,7 +108,7 @@ fn every_cut_is_noticed() {
     }
 }
 
-/// Bytes that a file had at an earlier time are all of them intact.
+/// The bytes of an earlier time are intact, but wrong.
 #[test]
 fn a_file_swapped_with_its_older_self_is_noticed() {
     let mut older = Vec::new();
@@ -116,7 +116,7 @@ fn a_file_swapped_with_its_older_self_is_noticed() {
     let mut swapped = 0;
     for (name, bytes) in &files(&fs) {
         for (age, before) in older.iter().enumerate() {
-            // What CURRENT or CLOSED was may be of the session before.
+            // CURRENT or CLOSED may come from the session before.
             let Some(before) = before.get(name).filter(|before| *before != bytes) else { continue };
             assert_noticed(&with_file(&fs, name, before), &format!("{name} as of moment {age}"));
             swapped += 1;
@@ -132,12 +132,12 @@ fn a_missing_file_is_noticed() {
         let copy = fs.kill();
         copy.remove(&Path::new(PATH).join(name)).unwrap();
         reopen(&copy).map(drop).unwrap_err();
-        // Where a database may be created none is.
+        // An open that may create a database creates none here.
         assert_error(open(&copy), ErrorKind::Corruption, Some(name));
     }
 }
 
-/// The record is gone before the next open changes anything that it tells of.
+/// The next open removes the record before it changes anything that the record describes.
 #[test]
 fn the_next_open_takes_the_record_away_first() {
     let before = closed(&mut Vec::new());
@@ -162,7 +162,7 @@ fn the_next_open_takes_the_record_away_first() {
     }
 }
 
-/// All that was written, synced or not, is durable when the close returns, and nothing is a tail.
+/// Every write, synced or not, is durable when the close returns, and no log has a tail.
 #[test]
 fn a_clean_close_is_durable() {
     let fs = MemFs::new();
@@ -179,7 +179,7 @@ fn a_clean_close_is_durable() {
 }
 
 /// The record of the close once became the last change of a directory whose earlier changes nothing
-/// had synced: a loss of power could keep it and take the name of a log that it tells of.
+/// had synced. A power loss could keep the record and lose the name of a log in it.
 #[test]
 fn no_loss_of_power_keeps_the_record_without_what_it_tells_of() {
     for synced in [1, 2] {
@@ -202,7 +202,7 @@ fn no_loss_of_power_keeps_the_record_without_what_it_tells_of() {
     }
 }
 
-/// A second close once answered `Ok` while the first was syncing, or after it had failed.
+/// A second close once returned `Ok` while the first was syncing, or after it had failed.
 #[test]
 fn every_caller_that_closes_hears_what_the_close_came_to() {
     let fs = MemFs::new();
@@ -221,7 +221,7 @@ fn every_caller_that_closes_hears_what_the_close_came_to() {
     assert_waits(&fs, || first.close().unwrap(), || second.close().unwrap());
 }
 
-/// What a thread does at a closed gate, and what has to wait for it.
+/// Runs one action at a closed gate, and asserts that the other waits for it.
 fn assert_waits(fs: &GatedFs, gated: impl FnOnce() + Send, waiting: impl FnOnce() + Send) {
     fs.gate.close();
     std::thread::scope(|scope| {
@@ -234,15 +234,15 @@ fn assert_waits(fs: &GatedFs, gated: impl FnOnce() + Send, waiting: impl FnOnce(
             sender.send(())
         });
         let early = done.recv_timeout(Duration::from_millis(50));
-        assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout), "it did not wait");
+        assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout), "the call did not wait");
         fs.gate.open();
         done.recv().unwrap();
     });
 }
 
-/// Where there are no workers, a close once let the directory go while another caller compacted.
-/// The tables of that slice then took the numbers of the next open's. A compaction of all went on
-/// beside such a slice, and left out what it compacted.
+/// Without workers, a close once released the directory while another caller compacted. The tables
+/// of that slice then took the numbers of the next open's. A compaction of everything went on
+/// beside such a slice, and left out its input.
 #[test]
 fn callers_wait_for_the_slice_that_another_caller_is_at() {
     for closes in [false, true] {
@@ -272,7 +272,7 @@ fn callers_wait_for_the_slice_that_another_caller_is_at() {
     }
 }
 
-/// Dropping the last handle is a close, too; a failed one leaves no record.
+/// Dropping the last handle is a close, too. A failed one leaves no record.
 #[test]
 fn only_a_close_that_succeeds_leaves_a_record() {
     let record = PathBuf::from(PATH).join("CLOSED");
@@ -338,7 +338,7 @@ impl EventListener for Told {
     }
 }
 
-/// Power loss that keeps a later frame but not the one before it.
+/// A power loss keeps a later frame but not the one before it.
 #[test]
 fn an_open_after_a_crash_says_what_it_left_out() {
     let fs = MemFs::new();

@@ -1,5 +1,5 @@
-//! Verification of a database that is closed: it names file and offset of whatever is damaged, and
-//! changes nothing.
+//! Verification of a closed database: it names the file and offset of each damage, and changes
+//! nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -13,8 +13,8 @@ fn options(fs: &MemFs) -> Options {
     Options { disable_auto_compactions: true, block_size: 512, ..separating(fs) }
 }
 
-/// Two keyspaces, tables with everything in them, segments, and a log in which all but the end is
-/// known to have been synced.
+/// Two keyspaces, tables with every kind of record, segments, and a log whose writes are known to
+/// be synced except at its end.
 fn database() -> MemFs {
     let fs = MemFs::new();
     let db = Db::open(PATH, options(&fs)).unwrap();
@@ -96,7 +96,7 @@ fn a_flipped_byte_is_told_with_file_and_offset() {
             let report = verify(&fs);
             let told = report.faults.iter().find(|error| error.path() == Some(&*file));
             if name == "CURRENT" {
-                // Or the manifest that it names then is missing.
+                // Or the manifest that CURRENT then names is missing.
                 assert!(!report.is_sound(), "byte {at} of {name}");
                 continue;
             }
@@ -113,7 +113,7 @@ fn a_flipped_byte_is_told_with_file_and_offset() {
 fn missing_files_and_extra_ones_are_told() {
     let whole = database();
     for name in names(&whole) {
-        // Without the record of the close it is a database whose machine lost its power.
+        // Without the record of the close, the database looks like one after a power loss.
         if name == "LOCK" || name == "CLOSED" {
             continue;
         }
@@ -133,7 +133,7 @@ fn missing_files_and_extra_ones_are_told() {
     assert_eq!(report.leftovers, extra);
 }
 
-/// Without a manifest each file is checked for itself, and damage is still found.
+/// Without a manifest each file is checked by itself, and damage is still found.
 #[test]
 fn files_are_checked_without_a_manifest() {
     let whole = database();
@@ -152,7 +152,7 @@ fn files_are_checked_without_a_manifest() {
     }
 }
 
-/// A table of the same number from before a compaction is whole, but not the one that is meant.
+/// A table of the same number from before a compaction is intact, but the wrong one.
 #[test]
 fn a_file_swapped_with_another_is_noticed() {
     let whole = database();
@@ -174,7 +174,7 @@ fn it_needs_a_database_that_is_closed() {
     assert!(verify(&fs).is_sound());
 }
 
-/// Operands whose operators are not given are counted instead of checked.
+/// Operands whose operators are not registered are counted instead of checked.
 #[test]
 fn operands_of_unknown_operators_are_counted() {
     let fs = MemFs::new();
@@ -192,8 +192,8 @@ fn operands_of_unknown_operators_are_counted() {
 }
 
 /// A flush cuts a range delete down to the keys below it, so it ends directly behind the last one.
-/// Verification took the end for one before that key, and a sound database for damaged. Repair
-/// wrote it so: a read of that key no longer met the delete.
+/// Verification once took the end for one before that key, and called a sound database damaged.
+/// Repair wrote the end in that way, and reads of that key no longer met the delete.
 #[test]
 fn a_range_delete_that_ends_behind_a_key_verifies_and_is_repaired() {
     let fs = MemFs::new();

@@ -1,7 +1,6 @@
-//! Chains stay short however often a key is merged, and nobody can tell but by the time a read
-//! takes.
+//! Chains stay short however often a key is merged. Only the time of a read shows it.
 //!
-//! Hazards H2, H3, H5, H9 and H14, as far as they are about what the memtable folds; histories are
+//! Hazards H2, H3, H5, H9 and H14, as far as they concern folds in the memtable. Histories are
 //! written as in `hazards.rs`.
 
 use std::sync::Arc;
@@ -16,18 +15,18 @@ use foldb::{Db, Operator, Options, Snapshot, WriteBatch};
 use crate::support;
 use crate::support::{PATH, count, number, open, options, reopen, text};
 
-/// How many operands a read of the key folds.
+/// Returns how many operands a read of the key folds.
 fn chain_len(db: &Db, key: &str) -> usize {
     db.get_operands(key).unwrap().len()
 }
 
-/// Room for a million merges.
+/// Opens a database with space for a million merges.
 fn roomy(fs: &MemFs) -> Db {
     Db::open(PATH, Options { write_buffer_size: 256 << 20, ..options(fs) }).unwrap()
 }
 
 #[test]
-fn h02_a_counter_that_nobody_pins_is_one_record() {
+fn h02_a_counter_that_no_reader_pins_is_one_record() {
     let db = open(&MemFs::new()).unwrap();
     for n in 1..=1000 {
         db.merge("a", number(1)).unwrap();
@@ -38,9 +37,10 @@ fn h02_a_counter_that_nobody_pins_is_one_record() {
     assert_eq!(db.stats().merges, 1000);
 }
 
-/// S = 100, then the writer stores op 101 into a.MERGE.90: whoever reads at 100 would see 101.
+/// A reader pins S = 100, then the writer folds op 101 into a.MERGE.90: a second read at 100 would
+/// see 101.
 #[test]
-fn h02_whoever_reads_twice_sees_the_same_twice() {
+fn h02_two_reads_at_one_snapshot_see_the_same() {
     let db = open(&MemFs::new()).unwrap();
     let add = |times: u64| (0..times).for_each(|_| db.merge("a", number(1)).unwrap());
     add(10);
@@ -60,7 +60,7 @@ fn h02_whoever_reads_twice_sees_the_same_twice() {
         assert!(iter.seek_to_last().unwrap());
         assert_eq!(*iter.value().unwrap(), number(expected));
     }
-    assert_eq!(chain_len(&db, "a"), 3, "one record for every moment that was pinned");
+    assert_eq!(chain_len(&db, "a"), 3, "one record for each pinned moment");
     db.flush().unwrap();
     check();
     drop((snapshot.clone(), iter, later));
@@ -68,7 +68,7 @@ fn h02_whoever_reads_twice_sees_the_same_twice() {
     check();
 }
 
-/// Reads of several keys, and reads of a chain, pin like a snapshot.
+/// Reads of several keys, and reads of a chain, pin as a snapshot does.
 #[test]
 fn h02_multi_get_and_get_operands_pin() {
     let db = open(&MemFs::new()).unwrap();
@@ -85,7 +85,7 @@ fn h02_multi_get_and_get_operands_pin() {
     assert_eq!(count(&db, "a"), 10);
 }
 
-/// Batch {a += 1, b += 1}: nobody may see half of it, however it is folded.
+/// Batch {a += 1, b += 1}: no reader may see half of it, however it is folded.
 #[test]
 fn h02_batches_are_seen_whole_while_single_merges_fold_in_place() {
     let db = roomy(&MemFs::new());
@@ -97,7 +97,7 @@ fn h02_batches_are_seen_whole_while_single_merges_fold_in_place() {
                 while !done.load(Ordering::Acquire) {
                     let [a, b]: [_; 2] = db.multi_get(["a", "b"]).unwrap().try_into().unwrap();
                     let (a, b) = (a.unwrap(), b.unwrap());
-                    assert_eq!(a, b, "half a batch");
+                    assert_eq!(a, b, "a reader saw half a batch");
                     let snapshot = db.snapshot();
                     let before = snapshot.get("c").unwrap();
                     thread::yield_now();
@@ -143,8 +143,7 @@ fn h02_only_an_operand_of_the_same_operator_is_folded_in_place() {
     assert_eq!(count(&db, "a"), 3);
 }
 
-/// k.MERGE.90 absorbed 101 in place: its table says 90, and what replay goes by is what was
-/// applied.
+/// k.MERGE.90 absorbed 101 in place. Its table says 90, but replay must skip all that was applied.
 #[test]
 fn h05_what_was_absorbed_in_place_is_not_replayed_after_its_flush() {
     let fs = MemFs::new();
@@ -166,7 +165,7 @@ fn h05_what_was_absorbed_in_place_is_not_replayed_after_its_flush() {
     }
 }
 
-/// A value that was read stays what it was, though its record changes.
+/// A value that was read keeps its bytes, though its record changes.
 #[test]
 fn h14_a_value_is_a_copy_of_what_may_change() {
     let db = open(&MemFs::new()).unwrap();
@@ -177,7 +176,7 @@ fn h14_a_value_is_a_copy_of_what_may_change() {
     assert_eq!(count(&db, "a"), 2);
 }
 
-/// Snapshots all along a chain that is folded by sixteens again and again: each finds its part, in
+/// Snapshots all along a chain that is folded by sixteens again and again. Each finds its part: in
 /// the memtable, through iterators both ways, and in tables.
 #[test]
 fn h03_every_snapshot_finds_its_part_of_a_folded_chain() {
@@ -216,7 +215,7 @@ fn h03_every_snapshot_finds_its_part_of_a_folded_chain() {
     assert_eq!(db.get("k").unwrap().unwrap().len(), 601);
 }
 
-/// Alternating operators fold nowhere, and lose nothing.
+/// Alternating operators do not fold, and lose nothing.
 #[test]
 fn h09_what_does_not_fold_is_kept() {
     let db = open(&MemFs::new()).unwrap();
@@ -235,7 +234,7 @@ fn h09_what_does_not_fold_is_kept() {
     assert_eq!(db.get("f").unwrap().unwrap(), 50f64.to_le_bytes());
 }
 
-/// A batch that just fits is applied whole, though there is no room to fold in.
+/// A batch that just fits is applied whole, though no space is left for folds.
 #[test]
 fn h09_folds_take_no_room_that_a_batch_needs() {
     for write_buffer_size in [4096, 8192, 16_384] {
@@ -255,7 +254,8 @@ fn h09_folds_take_no_room_that_a_batch_needs() {
     }
 }
 
-/// A fold of n operands again at every cap would copy n * n / cap: 78 GB for a million of 10 bytes.
+/// Folding n operands again at every cap would copy n * n / cap bytes: 78 GB for a million of 10
+/// bytes.
 #[test]
 fn h09_appends_take_memory_in_proportion_to_their_number() {
     let db = roomy(&MemFs::new());
@@ -266,7 +266,7 @@ fn h09_appends_take_memory_in_proportion_to_their_number() {
         db.merge_with(&list, "k", "0123456789").unwrap();
     }
     let each = (db.stats().memtable_bytes - before) / appends;
-    println!("{each} bytes an append of 10");
+    println!("{each} bytes for each append of 10");
     assert!(each <= 80, "{each} bytes an append");
 }
 
@@ -291,9 +291,9 @@ fn append_many(db: &Db, list: &Operator, appends: usize) {
     }
 }
 
-/// Reads must not slow down as operands pile up: a read costs about as many times what copying its
-/// value costs, whether that was appended in 250 thousand pieces or in a million, in the memtable
-/// and in a table that is not cached.
+/// Reads must not slow down as operands pile up. A read costs a fixed multiple of copying its
+/// value, whether that came in 250 thousand pieces or in a million. This holds in the memtable and
+/// in a table that is not cached.
 #[test]
 fn ask_1_a_key_of_a_million_appends_reads_in_linear_time() {
     for appends in [250_000, 1_000_000] {
@@ -313,14 +313,14 @@ fn ask_1_a_key_of_a_million_appends_reads_in_linear_time() {
             "{appends}: {records} records, {in_memory:?}, flushed {in_table:?}, copy {copy:?}"
         );
         assert!(records <= appends / 200, "{records} records are left of {appends}");
-        // Far from what pieces that are each found anew, or folds of folds, would cost. The table's
-        // bytes are checked and decompressed, by code that is hardly optimised here.
+        // Searching each piece anew, or folding folds, would cost far more. The table's bytes are
+        // checked and decompressed, by code that is hardly optimized here.
         assert!(in_memory < copy * 50 + Duration::from_millis(5), "{in_memory:?}");
         assert!(in_table < copy * 200 + Duration::from_millis(20), "{in_table:?}");
     }
 }
 
-/// A million counter merges on one key, a snapshot taken after every thousandth: kept, dropped at
+/// A million counter merges on one key, with a snapshot after every thousandth: kept, dropped at
 /// once, or none taken.
 #[test]
 fn ask_1_a_key_of_a_million_merges_reads_at_once() {
@@ -340,7 +340,7 @@ fn ask_1_a_key_of_a_million_merges_reads_at_once() {
         let records = chain_len(&db, "k");
         println!("snapshots every {every}, kept: {keep}: {records} records, {time:?}");
         assert!(records <= 45, "{records} records are left of a million merges");
-        // 10 µs where code is optimised and nothing else runs.
+        // 10 µs in optimized code on an idle machine.
         assert!(time < Duration::from_micros(100), "a read takes {time:?}");
         assert_eq!(count(&db, "k"), 1_000_000);
         for (n, snapshot) in &kept {
@@ -373,7 +373,7 @@ fn ask_11_folding_catches_up_when_snapshots_are_released() {
     assert_eq!(count(&db, "k"), 200);
 }
 
-/// An operator that panics when it folds words: the merge is taken, the key reads as ever.
+/// An operator panics when it folds words: the merge is accepted, and the key reads as before.
 #[test]
 fn a_panic_while_folding_in_place_is_caught() {
     use foldb::{Full, MergeOperator};

@@ -1,4 +1,4 @@
-//! What `explain` says of a key.
+//! What `explain` says about a key.
 
 use foldb::env::MemFs;
 use foldb::{Db, Explained, Options, Place, RecordKind, Unfolded};
@@ -49,7 +49,8 @@ fn a_chain_is_told_by_place_and_reason() {
     assert_eq!(explained.failure, None);
 }
 
-/// A range delete stands where its sequence number puts it; what it deleted is still told.
+/// A range delete stands where its sequence number puts it. The records that it deleted are still
+/// listed.
 #[test]
 fn range_deletes_are_part_of_the_chain() {
     let db = open(&MemFs::new()).unwrap();

@@ -1,7 +1,7 @@
-//! One test for each known way in which an engine of this kind gives wrong answers, named after the
-//! hazard and playing the history that shows it.
+//! One test for each known way in which an engine of this kind gives wrong answers. Each is named
+//! after its hazard and plays the history that shows it.
 //!
-//! Histories are written `key.KIND.seqno(operand)`; the sequence numbers follow from the order of
+//! Histories are written `key.KIND.seqno(operand)`. The sequence numbers follow from the order of
 //! the writes.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use foldb::{
 use crate::support;
 use crate::support::{PATH, assert_error, count, number, open, options, reopen, steps, text};
 
-/// Options under which compactions go by slices of a few keys.
+/// Options whose compactions go by slices of a few keys.
 fn sliced(fs: &MemFs, compaction: CompactionPreset) -> Options {
     Options {
         compaction,
@@ -40,7 +40,7 @@ fn key(n: usize) -> String {
 }
 
 /// A table t over [a, z) holds k.MERGE(+1), the level below k.PUT(10). The slice [a, m) installs
-/// k.PUT(11) below; if t still showed its k, a read would answer 12.
+/// k.PUT(11) below. If t still showed its k, a read would answer 12.
 #[test]
 fn h01_sliced_install_applies_merges_once() {
     for preset in PRESETS {
@@ -71,13 +71,13 @@ fn h01_sliced_install_applies_merges_once() {
             assert_eq!(count(&survivor, &key(113)), 14, "{preset:?}: crash after slice {step}");
         });
         let slices = db.stats().compaction_slices - slices_before;
-        assert!(slices > 3, "{preset:?}: only {slices} slices prove nothing");
+        assert!(slices > 3, "{preset:?}: only {slices} slices are too few to test anything");
     }
 }
 
-/// A get takes S = 100, then loads the tables; a compaction that no snapshot holds back has folded
-/// k.MERGE.90 and k.MERGE.110 into one record of 110 meanwhile: 90 is gone. A view that was loaded
-/// first keeps the tables in which 90 still is, however long its reader takes.
+/// A get takes S = 100, then loads the tables. Meanwhile a compaction folds k.MERGE.90 and
+/// k.MERGE.110 into one record of 110, since no snapshot prevents it: 90 is gone. A view that was
+/// loaded first keeps the tables that still have 90, however slow its reader is.
 #[test]
 fn h03_reads_keep_the_tables_they_began_with() {
     let fs = MemFs::new();
@@ -110,8 +110,8 @@ fn h03_reads_keep_the_tables_they_began_with() {
     assert_eq!(count(&db, &key(0)), 3);
 }
 
-/// The same with a snapshot: what was folded before it was taken may be in one record, what comes
-/// after never is.
+/// The same with a snapshot. Records from before it may be folded into one; later records never
+/// join them.
 #[test]
 fn h03_snapshots_hold_back_the_fold() {
     let fs = MemFs::new();
@@ -137,8 +137,8 @@ fn h03_snapshots_hold_back_the_fold() {
     assert_eq!(count(&db, &key(3)), 6);
 }
 
-/// L1.R2 = {k.PUT.9}, L1.R1 = {k.PUT.3}: a move of R2 to level 2 because it overlaps nothing there
-/// lets reads find k.PUT.3 first. The newest value must win at every step, and no table may pass
+/// L1.R2 = {k.PUT.9}, L1.R1 = {k.PUT.3}. If R2 moved to level 2 because it overlaps nothing there,
+/// reads would find k.PUT.3 first. The newest value must win at every step, and no table may pass
 /// an older run.
 #[test]
 fn h04_moves_never_pass_an_older_run() {
@@ -147,7 +147,7 @@ fn h04_moves_never_pass_an_older_run() {
         let db = Db::open(PATH, sliced(&fs, preset)).unwrap();
         let filler = "f".repeat(100);
         for generation in 0..12 {
-            // Runs that overlap in one key and lie side by side in all others, so that moving them
+            // The runs overlap in one key and lie side by side in all others, so that moving them
             // is tempting.
             db.put("k", format!("{generation}")).unwrap();
             for n in 0..12 {
@@ -169,8 +169,8 @@ fn h04_moves_never_pass_an_older_run() {
 }
 
 /// k.DEL.8 is flushed and compacted to the bottom, where it is dropped, while k.PUT.5 waits in an
-/// older memtable: k would be back. Memtables are installed in the order in which they were
-/// sealed, and a delete is dropped only where nothing older is left.
+/// older memtable: k would be back. Memtables are installed in the order of their seals. A delete
+/// is dropped only where nothing older is left.
 #[test]
 fn h04_a_delete_outlives_what_it_hides() {
     for preset in PRESETS {
@@ -184,7 +184,7 @@ fn h04_a_delete_outlives_what_it_hides() {
         db.delete("k").unwrap();
         db.flush().unwrap();
         assert_eq!(text(&db, "k"), None, "{preset:?}");
-        // Only a range that k is not in goes to the bottom.
+        // Only a range without k goes to the bottom.
         db.compact("a".."j").unwrap();
         assert_eq!(text(&db, "k"), None, "{preset:?}");
         steps::run_background(&db, |_| assert_eq!(text(&db, "k"), None, "{preset:?}"));
@@ -196,8 +196,8 @@ fn h04_a_delete_outlives_what_it_hides() {
     }
 }
 
-/// Recovery replays three memtables' worth of log, flushes the first and crashes; replaying the
-/// same log again would double it. Wherever recovery stops, the next one must count each merge
+/// Recovery replays the log of three memtables, flushes the first and crashes. Replaying the same
+/// log again would double that part. Wherever recovery stops, the next one must count each merge
 /// once.
 #[test]
 fn h05_replay_counts_each_merge_once_wherever_recovery_stops() {
@@ -231,8 +231,8 @@ fn h05_replay_counts_each_merge_once_wherever_recovery_stops() {
     }
 }
 
-/// k.MERGE.1 and k.MERGE.2 fold into one record at a flush; replaying "what is newer than the
-/// table" by the record's own number could apply 2 again.
+/// k.MERGE.1 and k.MERGE.2 fold into one record at a flush. If replay skipped records by that
+/// record's own number, it would apply 2 again.
 #[test]
 fn h05_a_folded_record_says_nothing_about_what_was_flushed() {
     let fs = MemFs::new();

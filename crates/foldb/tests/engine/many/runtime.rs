@@ -359,7 +359,7 @@ impl Comparator for Treacherous {
 /// A panic of a comparator on a worker is told to callers that wait, stops writes to its keyspace,
 /// and nothing else.
 #[test]
-fn a_panic_in_the_background_is_an_error_and_leaves_nobody_waiting() {
+fn a_panic_in_the_background_is_an_error_and_leaves_no_caller_waiting() {
     let directory = TempDir::new().unwrap();
     let runtime = Runtime::new(RuntimeOptions::default()).unwrap();
     let comparator = Arc::new(Treacherous::default());
@@ -452,7 +452,7 @@ fn a_compaction_that_fails_fails_no_write_and_no_flush() {
 /// And the other way round: a flush that fails is told to who waits for it, and writes that still
 /// find room go on.
 #[test]
-fn a_flush_that_fails_is_told_to_who_waits_for_it() {
+fn a_flush_that_fails_is_reported_to_its_waiting_callers() {
     let fs = MemFs::new();
     let env = Env { threads: Arc::new(SystemThreads), ..Env::in_memory(fs.clone()) };
     let db =

@@ -1,6 +1,6 @@
-//! Hazard H10: range deletes, through every way a history can take to its readers.
+//! Hazard H10: range deletes, in every place on the way of a history to its readers.
 //!
-//! Histories are written `key.KIND.seqno(operand)`, range deletes `[a, f).RDEL.seqno`; the sequence
+//! Histories are written `key.KIND.seqno(operand)`, range deletes `[a, f).RDEL.seqno`. The sequence
 //! numbers follow from the order of the writes.
 
 use std::ops::Bound;
@@ -14,7 +14,7 @@ use foldb::{
 
 use crate::support::{PATH, assert_error, count, number, open, options, reopen, steps, text};
 
-/// Options under which compactions go by slices of a few keys.
+/// Options whose compactions go by slices of a few keys.
 fn sliced(fs: &MemFs, compaction: CompactionPreset) -> Options {
     Options {
         compaction,
@@ -41,7 +41,7 @@ fn list(db: &Db) -> Operator {
     db.operator("stringappend:,").unwrap()
 }
 
-/// All entries as text, forwards; the same backwards.
+/// Returns all entries as text, forwards, after checking that they are the same backwards.
 fn scan(db: &Db) -> String {
     let show = |entry: foldb::Result<(Vec<u8>, foldb::Value)>| {
         let (key, value) = entry.unwrap();
@@ -54,9 +54,9 @@ fn scan(db: &Db) -> String {
     forwards.join(" ")
 }
 
-/// `[a, z).RDEL` above, points below it: a slice `[a, m)` takes the points down. A tombstone that
-/// stayed whole above would lie over k.MERGE, which is newer, and a reader that trusts levels would
-/// delete it.
+/// `[a, z).RDEL` above, points below it: a slice `[a, m)` takes the points down. If the whole
+/// tombstone stayed above, it would lie over the newer k.MERGE. A reader that trusts levels would
+/// then delete that record.
 #[test]
 fn h10_tombstones_are_compared_by_seqno_not_by_level() {
     for preset in PRESETS {
@@ -88,13 +88,13 @@ fn h10_tombstones_are_compared_by_seqno_not_by_level() {
             assert_eq!(count(&survivor, &key(113)), 3, "{preset:?}: crash after slice {step}");
         });
         let slices = db.stats().compaction_slices - slices_before;
-        assert!(slices > 3, "{preset:?}: only {slices} slices prove nothing");
+        assert!(slices > 3, "{preset:?}: only {slices} slices are too few to test anything");
         db.verify().unwrap();
     }
 }
 
-/// Outputs [a..e] and [h..m] of one job over `[a, z).RDEL`: were the tombstone clipped to the
-/// tables' keys, f and g, which lie between the two, would come back from below.
+/// Outputs [a..e] and [h..m] of one job over `[a, z).RDEL`. If the tombstone were clipped to the
+/// tables' keys, the keys f and g between the two would come back from below.
 #[test]
 fn h10_no_key_falls_between_two_outputs() {
     for preset in PRESETS {
@@ -107,7 +107,7 @@ fn h10_no_key_falls_between_two_outputs() {
         db.compact(..).unwrap();
         let before = db.snapshot();
         db.delete_range(key(0)..).unwrap();
-        // Every fourth key is there again: the outputs have gaps between them.
+        // Every fourth key is written again, so the outputs have gaps between them.
         for n in (0..200).step_by(4) {
             db.put(key(n), "a new value of some length").unwrap();
         }
@@ -130,8 +130,8 @@ fn h10_no_key_falls_between_two_outputs() {
     }
 }
 
-/// a.MERGE.90, `[a, z).RDEL`.95, a.MERGE.101: folded onto 90, in place or by a flush, 101 would be
-/// deleted with it, or 90 come back.
+/// a.MERGE.90, `[a, z).RDEL`.95, a.MERGE.101. If 101 folded onto 90, in place or by a flush, the
+/// range delete would delete it, or 90 would come back.
 #[test]
 fn h10_folds_stop_at_a_range_delete_between_two_operands() {
     let db = open(&MemFs::new()).unwrap();
@@ -160,8 +160,8 @@ fn h10_folds_stop_at_a_range_delete_between_two_operands() {
 }
 
 /// a.MERGE.90, `[a, b).RDEL`.95, a.MERGE.101 of an operator that folds in place, and of long chains
-/// that fold in the memtable: what is folded onto a record that a range delete ends would go with
-/// it.
+/// that fold in the memtable. An operand folded onto a record that a range delete ends would be
+/// deleted with it.
 #[test]
 fn h10_nothing_folds_in_the_memtable_across_a_range_delete() {
     let db = open(&MemFs::new()).unwrap();
@@ -172,7 +172,7 @@ fn h10_nothing_folds_in_the_memtable_across_a_range_delete() {
             db.merge("count", number(1)).unwrap();
             db.merge_with(&list, "list", format!("{n}")).unwrap();
             if n % 30 == 29 {
-                // Of another range, and of this one.
+                // First a range delete elsewhere, then one over this key.
                 db.delete_range("a".."b").unwrap();
                 db.delete_range(if n == 59 { "c"..="list" } else { "x"..="y" }).unwrap();
             }
@@ -201,8 +201,8 @@ fn h10_nothing_folds_in_the_memtable_across_a_range_delete() {
     }
 }
 
-/// put, range delete, merge, flush: the old value stays gone (an engine's bug report that stood
-/// open for years), whichever of the three is flushed or compacted when.
+/// put, range delete, merge, flush: the old value stays gone, whichever of the three is flushed or
+/// compacted when. A bug report to another engine stood open for years over this.
 #[test]
 fn h10_put_range_delete_merge_in_every_place() {
     for places in 0..3usize.pow(4) {
@@ -231,7 +231,7 @@ fn h10_put_range_delete_merge_in_every_place() {
     }
 }
 
-/// What a moment looked like, and what still shows it.
+/// The contents at a moment, and the snapshot that still shows it.
 struct Moment {
     snapshot: Snapshot,
     seen: Vec<(Vec<u8>, Vec<u8>)>,
@@ -243,9 +243,9 @@ fn entries(db: &Db, snapshot: Option<&Snapshot>) -> Vec<(Vec<u8>, Vec<u8>)> {
     entries.map(|entry| entry.unwrap()).map(|(key, value)| (key, value.to_vec())).collect()
 }
 
-/// No reversal: each sequence of five of {flush, compact, one background step, snapshot, drop a
-/// snapshot, reopen} between writes with an operator that minds the order. Nothing deleted comes
-/// back, nothing newer goes, and each snapshot sees its own for ever.
+/// Between writes with an order-sensitive operator, the test plays each sequence of five of {flush,
+/// compact, one background step, snapshot, drop a snapshot, reopen}. Nothing deleted comes back,
+/// nothing newer goes, and each snapshot sees its own state for ever.
 #[test]
 fn h10_no_reversal_by_any_mix_of_background_work() {
     const WORKS: usize = 6;
@@ -302,8 +302,8 @@ fn h10_no_reversal_by_any_mix_of_background_work() {
     }
 }
 
-/// A table whose filter rejects a key may hold the tombstone that deletes it: one with no records
-/// at all, and one with records of other keys.
+/// A table whose filter rejects a key may hold the tombstone that deletes it. One table here has no
+/// records at all, another has records of other keys.
 #[test]
 fn h10_a_filter_says_nothing_about_range_tombstones() {
     let db = Db::open(PATH, Options { bloom_bits: 10, ..options(&MemFs::new()) }).unwrap();
@@ -354,14 +354,14 @@ fn h10_replay_applies_range_deletes_exactly_once() {
         assert_eq!(entries(&again, None), expected);
         stopped = stopped.kill();
     }
-    // What was synced is there after a power loss too.
+    // Synced writes survive a power loss too.
     let crashed = reopen(&fs.crash()).unwrap();
     assert_eq!(count(&crashed, "b"), 2);
     assert_eq!(crashed.stats().range_deletes, 0, "replayed, not written");
 }
 
-/// Once nothing older is below and no snapshot looks, tombstones and all they covered are gone from
-/// the disk; a range delete of everything leaves nothing at all.
+/// When nothing older lies below and no snapshot is live, compaction removes tombstones and all
+/// that they cover. A range delete of everything leaves nothing on the disk.
 #[test]
 fn h10_space_comes_back_and_tombstones_go() {
     for preset in PRESETS {
@@ -375,11 +375,11 @@ fn h10_space_comes_back_and_tombstones_go() {
         db.compact(..).unwrap();
         let tables: u64 = db.stats().levels.iter().map(|level| level.tables).sum();
         assert_eq!(tables, 0, "{preset:?}");
-        // Over nothing a tombstone has nothing to do in a table.
+        // A tombstone over nothing is dropped before it reaches a table.
         db.delete_range(..).unwrap();
         db.flush().unwrap();
         assert_eq!(db.stats().levels.iter().map(|level| level.tables).sum::<u64>(), 0);
-        // But over what a snapshot sees it has.
+        // A tombstone over a record that a snapshot sees is kept.
         db.put("k", "1").unwrap();
         let snapshot = db.snapshot();
         db.delete_range(..).unwrap();
@@ -393,8 +393,8 @@ fn h10_space_comes_back_and_tombstones_go() {
     }
 }
 
-/// What a snapshot kept from going goes when the snapshot does, without new writes: deleted
-/// records, and tombstones that hide nothing else.
+/// After a snapshot is dropped, the records that it kept go without new writes: deleted records,
+/// and tombstones that hide nothing else.
 #[test]
 fn h10_folding_catches_up_when_a_snapshot_goes() {
     for preset in PRESETS {
@@ -415,8 +415,8 @@ fn h10_folding_catches_up_when_a_snapshot_goes() {
     }
 }
 
-/// A table of nothing but range tombstones over most of the data is compacted without new writes:
-/// the space is debt.
+/// A table with only range tombstones over most of the data is compacted without new writes: its
+/// space is debt.
 #[test]
 fn h10_range_tombstones_over_much_data_are_debt() {
     let fs = MemFs::new();
@@ -435,7 +435,7 @@ fn h10_range_tombstones_over_much_data_are_debt() {
     assert_eq!(db.iter().unwrap().count(), 200);
 }
 
-/// The order of keys is the comparator's, and no end needs a key that comes next.
+/// Keys have the comparator's order, and no end needs a successor key.
 #[test]
 fn h10_ends_of_every_kind_in_every_order() {
     #[derive(Debug)]
@@ -505,7 +505,7 @@ fn empty_ranges_delete_nothing_and_reversed_ones_are_refused() {
     let mut batch = WriteBatch::new();
     batch.put("d", "3").delete_range("c".."b");
     assert_error(db.write(&batch), ErrorKind::InvalidArgument, None);
-    assert_eq!(scan(&db), "b=1 c=2", "a batch happens as a whole or not at all");
+    assert_eq!(scan(&db), "b=1 c=2", "a refused batch changes nothing");
     db.delete_range("b"..="b").unwrap();
     assert_eq!(scan(&db), "c=2");
 }
@@ -521,8 +521,8 @@ fn batches_show_their_range_deletes() {
     assert_eq!(batch.len(), 3);
 }
 
-/// A range delete of one keyspace leaves the others alone, through a batch over several, a flush of
-/// all and a crash; its ends are in its own keyspace's order.
+/// A range delete of one keyspace leaves the others alone: through a batch over several, a flush of
+/// all and a crash. Its ends follow its own keyspace's order.
 #[test]
 fn h10_range_deletes_are_of_one_keyspace() {
     #[derive(Debug)]
@@ -586,7 +586,7 @@ fn h10_range_deletes_are_of_one_keyspace() {
     assert_eq!(db.iter().unwrap().count(), 2);
 }
 
-/// Estimates know of range deletes, and their bounds stay true.
+/// Estimates count range deletes, and their bounds hold.
 #[test]
 fn h10_counts_stay_between_their_bounds() {
     let db = open(&MemFs::new()).unwrap();
@@ -607,7 +607,7 @@ fn h10_counts_stay_between_their_bounds() {
     assert!(count.at_least <= 100 && 100 <= count.at_most && count.estimate < 300, "{count:?}");
 }
 
-/// Time of `count` range deletes, with a read after each of the last hundred.
+/// Returns the time of `count` range deletes, with a read after each of the last hundred.
 fn time_of(count: usize) -> Duration {
     let db = Db::open(PATH, Options { write_buffer_size: 64 << 20, ..options(&MemFs::new()) });
     let db = db.unwrap();
@@ -624,8 +624,8 @@ fn time_of(count: usize) -> Duration {
     start.elapsed()
 }
 
-/// The cost of a range delete does not grow with the number of those before it: ten times as many
-/// take not much more than ten times as long (about 20 times: memory counts), not a hundred times.
+/// The cost of a range delete does not grow with the number of earlier ones. Ten times as many take
+/// about 20 times as long, because of memory, and not a hundred times.
 #[test]
 fn h10_ten_thousand_range_deletes_take_their_time_and_no_more() {
     let best = |count| (0..4).map(|_| time_of(count)).min().expect("several");

@@ -1,5 +1,5 @@
-//! Databases that are only looked at: what they show, that they write nothing, and what a writer
-//! who goes on meanwhile can do to them.
+//! Databases that are only read: what they show, that they write nothing, and what a concurrent
+//! writer can do to them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ fn look(fs: &MemFs) -> foldb::Result<Db> {
     Db::open_read_only(PATH, options(fs))
 }
 
-/// Small buffers and tables, so that little happens much.
+/// Small buffers and tables, so that few writes cause much work.
 fn small(fs: &MemFs) -> Options {
     Options {
         write_buffer_size: 4096,
@@ -45,7 +45,7 @@ fn entries(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
     entries
 }
 
-/// A database with tables in several levels, a log, keyspaces, and operators of the tests' own.
+/// Writes a database with tables in several levels, a log, keyspaces, and operators of the tests.
 fn write_much(db: &Db) {
     let other = KeyspaceOptions {
         merge_operator: Some("stringappend:;".to_owned()),
@@ -177,7 +177,7 @@ fn nothing_is_written() {
     let db = Db::open(PATH, small(&fs)).unwrap();
     write_much(&db);
     let expected = entries(&db);
-    // A reserved log, half a frame at its end, and no LOCK: as bad as it gets without damage.
+    // A reserved log, half a frame at its end, and no LOCK: the worst state without damage.
     let left = fs.kill();
     left.remove(Path::new("db/LOCK")).unwrap();
     let log = left.list(Path::new(PATH)).unwrap().into_iter().filter(|n| n.ends_with(".log")).max();
@@ -194,7 +194,7 @@ fn nothing_is_written() {
     shown.close().unwrap();
     drop(shown);
     drop(look(&left).unwrap());
-    assert_eq!(left.counts().mutations(), before, "nothing was even tried");
+    assert_eq!(left.counts().mutations(), before, "a look tries no change");
 }
 
 #[cfg(unix)]
@@ -240,7 +240,7 @@ fn it_stays_at_its_moment_whatever_the_writer_removes() {
     let fs = MemFs::new();
     let db = Db::open(PATH, small(&fs)).unwrap();
     write_much(&db);
-    // One open table at a time: what a read-only open held by this number would be gone.
+    // One open table at a time: if a read-only open kept only this number, tables would be missing.
     let shown = Db::open_read_only(PATH, Options { max_open_files: 1, ..options(&fs) }).unwrap();
     let expected = entries(&shown);
     let half_way = shown.iter().unwrap();
@@ -282,7 +282,8 @@ fn h05_replay_into_memory_counts_each_merge_once() {
     assert_eq!(count(&reopen(&fs).unwrap(), "hits"), 30);
 }
 
-/// What is shown is what a recovery would make of the files: a prefix, and damage where there is.
+/// A read-only open shows what a recovery would make of the files: a prefix of the log. It reports
+/// damage.
 #[test]
 fn h11_a_torn_log_is_shown_as_far_as_it_goes_and_damage_is_told() {
     let fs = MemFs::new();
@@ -351,8 +352,8 @@ fn options_hold_as_far_as_they_make_sense() {
     assert_eq!(kept.default_operator().unwrap().spec(), "uint64add");
 }
 
-/// What the writer does, again and again, while somebody looks. Its writes are 1, 2, 3 … in the
-/// order in which they are made, each a key of its own.
+/// A writer that works while another process looks. Its writes are 1, 2, 3 … in order, each with a
+/// key of its own.
 struct Writer {
     db: Db,
     written: u64,
@@ -384,25 +385,25 @@ impl Writer {
         }
     }
 
-    /// Asserts that the writes shown are the first so many, and answers how many.
+    /// Asserts that the database shows a prefix of the writes. Returns its length.
     fn check(shown: &Db) -> u64 {
         let mut last = 0;
         for entry in shown.iter().unwrap() {
             let (found, _) = entry.unwrap();
             last += 1;
-            assert_eq!(found, key(last).as_bytes(), "the writes shown are no prefix");
+            assert_eq!(found, key(last).as_bytes(), "the database shows no prefix of the writes");
         }
         last
     }
 }
 
-/// Opens read-only, with `deed` done before the n-th look, for each n. Answers how many looks an
+/// Opens read-only, with `deed` done before the n-th look, for each n. Returns how many looks an
 /// open takes.
 fn meddle(deed: fn(&mut Writer, &MemFs), check: fn(&Db)) -> u64 {
     meddle_after(|_| {}, deed, check)
 }
 
-/// [`meddle`] with something done before the first look.
+/// Does [`meddle`] with `prepare` run before the first look.
 fn meddle_after(prepare: fn(&mut Writer), deed: fn(&mut Writer, &MemFs), check: fn(&Db)) -> u64 {
     for at in 1.. {
         let fs = MemFs::new();
@@ -459,8 +460,9 @@ fn a_writer_may_close_and_open_between_any_two_looks() {
     );
 }
 
-/// a.PUT.n without a log, a flush, b.PUT.n+1 with one: whoever sees b sees a. A log without writes
-/// is not replaced by the flush: the file that is there when the manifest is read gets b.
+/// a.PUT.n without a log, a flush, b.PUT.n+1 with one: a reader that sees b sees a. The flush does
+/// not replace a log without writes. So b goes to the file that exists when the reader reads the
+/// manifest.
 #[test]
 fn flushed_writes_without_a_log_are_seen_before_later_ones() {
     let prepared: [fn(&mut Writer); 2] = [|_| {}, |writer| writer.db.flush().unwrap()];
@@ -477,7 +479,7 @@ fn flushed_writes_without_a_log_are_seen_before_later_ones() {
     }
 }
 
-/// x/word.PUT, word copied out of x, x dropped: somebody sees the word, in one place or the other.
+/// x/word.PUT, word copied out of x, x dropped: a reader sees the word, in one place or the other.
 #[test]
 fn a_keyspace_dropped_meanwhile_does_not_take_what_was_copied_out_of_it() {
     meddle(
@@ -497,7 +499,7 @@ fn a_keyspace_dropped_meanwhile_does_not_take_what_was_copied_out_of_it() {
             }
         },
     );
-    // The drop itself between any two looks, with everything before it done.
+    // The drop itself happens between any two looks, after everything before it.
     for at in 1..60 {
         let fs = MemFs::new();
         let writer = open(&fs).unwrap();
@@ -538,7 +540,7 @@ fn operators_and_keyspaces_may_come_between_any_two_looks() {
     );
 }
 
-/// A writer who replaces everything before every single look cannot be caught, and that is said.
+/// No reader can catch a writer that replaces everything before every look. The open says so.
 #[test]
 fn a_database_that_never_holds_still_is_given_up_with_a_word() {
     let fs = MemFs::new();
@@ -555,7 +557,7 @@ fn a_database_that_never_holds_still_is_given_up_with_a_word() {
 }
 
 /// One thread writes to two keyspaces at once, with syncs, flushes and compactions in the
-/// background; the others open and look.
+/// background. The others open and look.
 #[test]
 fn readers_beside_a_busy_writer_see_whole_batches_and_all_that_returned() {
     let dir = tempfile::tempdir().unwrap();
@@ -596,9 +598,9 @@ fn readers_beside_a_busy_writer_see_whole_batches_and_all_that_returned() {
                     let at_least = returned.load(Ordering::Acquire);
                     let shown = Db::open_read_only(&path, options.clone()).unwrap();
                     let (here, there) = (sum(&shown, "default"), sum(&shown, "other"));
-                    assert_eq!(here, there, "half a batch");
+                    assert_eq!(here, there, "the reader saw half a batch");
                     assert!(here >= at_least.max(last), "{here} after {at_least} and {last}");
-                    assert_eq!(sum(&shown, "other"), there, "it stands still");
+                    assert_eq!(sum(&shown, "other"), there, "a read-only database never changes");
                     (last, opens) = (here, opens + 1);
                 }
             });

@@ -80,7 +80,8 @@ fn operands_want_an_open_database_and_its_own_snapshot() {
     assert_error(db.get_operands("a"), ErrorKind::Closed, None);
 }
 
-/// Many keys over many tables and a memtable: each answer is that of a get, in the caller's order.
+/// Many keys over many tables and a memtable: each answer equals that of a get, in the caller's
+/// order.
 #[test]
 fn multi_get_answers_as_gets_do_in_the_callers_order() {
     let fs = MemFs::new();
@@ -140,7 +141,7 @@ fn multi_get_fails_the_key_whose_merge_fails_and_no_other() {
     assert_eq!(db.stats().failed_merges, failed + 1);
 }
 
-/// Keys of one sub-block cost one look into the cache, not one each.
+/// Keys of one sub-block cost one cache lookup together, not one each.
 #[test]
 fn multi_get_reads_neighbouring_keys_with_one_look_at_their_block() {
     let db = open(&MemFs::new()).unwrap();
@@ -201,7 +202,7 @@ fn approximate_size_follows_the_share_of_the_keys() {
     assert_eq!(db.approximate_size("x".."a").unwrap(), 0);
 }
 
-/// Operands, tables, blocks and bytes are counted for the reads that carry a report, and no others.
+/// A read with a report counts operands, tables, blocks and bytes. Other reads count nothing.
 #[test]
 fn reads_report_what_they_cost() {
     let fs = MemFs::new();
@@ -240,7 +241,7 @@ fn reads_report_what_they_cost() {
     }
 }
 
-/// `range(..)` and `range(..b"z")` once did not compile without naming a type of key (E0283).
+/// `range(..)` and `range(..b"z")` once needed a type annotation for the key (E0283).
 #[test]
 fn every_form_of_a_range_needs_no_annotation() {
     use std::ops::Bound::{Excluded, Included, Unbounded};

@@ -1,4 +1,4 @@
-//! Repair: what is left of a database opens, and what is lost is told.
+//! Repair: the remains of a database open, and the report names every loss.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ fn repair(fs: &MemFs) -> RepairReport {
     Db::repair(PATH, separating(fs)).unwrap()
 }
 
-/// Files with this extension, or begin, the oldest first.
+/// Returns the files whose extension or beginning is `part`, the oldest first.
 fn files(fs: &MemFs, part: &str) -> Vec<PathBuf> {
     let mut names = fs.list(Path::new(PATH)).unwrap();
     names.retain(|name| name.ends_with(part) || name.starts_with(part));
@@ -29,8 +29,8 @@ fn files(fs: &MemFs, part: &str) -> Vec<PathBuf> {
     names.into_iter().map(|name| Path::new(PATH).join(name)).collect()
 }
 
-/// Of 300 keys a third is overwritten in a table of its own, 20 are deleted there, and some writes
-/// are in the log. Beside them an inline value in each table.
+/// Of 300 keys, a third is overwritten in a table of its own, 20 are deleted there, and some writes
+/// are in the log. Each table also has one inline value.
 fn three_parts(fs: &MemFs, hints: bool) -> impl Fn(usize) -> Option<usize> + use<> {
     let db = open_with(fs, hints);
     put_all(&db, 0..300, 0);
@@ -50,7 +50,7 @@ fn three_parts(fs: &MemFs, hints: bool) -> impl Fn(usize) -> Option<usize> + use
     }
 }
 
-/// All but the inline values.
+/// Checks everything but the inline values.
 fn check(fs: &MemFs, generation: impl Fn(usize) -> Option<usize>) {
     let db = open_with(fs, true);
     for inline in ["aaa", "aab"] {
@@ -84,8 +84,8 @@ fn a_repair_needs_a_database_that_is_closed() {
     drop(db);
 }
 
-/// Counts in 20 lists of operands, flushed, compacted slice by slice and left where it is: what
-/// tables say of what was shown of others, and of the logs, is what keeps each from being counted
+/// Counts in 20 lists of operands, flushed, compacted slice by slice and left unflushed. Tables
+/// record which parts of other tables and of the logs were still in use, so that nothing is counted
 /// twice.
 #[test]
 fn a_manifest_is_made_of_what_the_other_files_tell() {
@@ -133,7 +133,7 @@ fn a_manifest_is_made_of_what_the_other_files_tell() {
         expected[0] += 2000;
         db.sync().unwrap();
         drop(db);
-        // Logs may outlive the flush of what they hold.
+        // A log may outlive the flush of its writes.
         for (log, bytes) in logs.into_iter().filter(|(log, _)| !fs.exists(log)) {
             fs.create(&log).unwrap().write_at(&bytes, 0).unwrap();
         }
@@ -163,7 +163,7 @@ fn a_manifest_is_made_of_what_the_other_files_tell() {
     }
 }
 
-/// A database that was never flushed is its log.
+/// A database that was never flushed is only its log.
 #[test]
 fn a_manifest_is_made_of_a_log_alone() {
     let fs = MemFs::new();
@@ -178,7 +178,7 @@ fn a_manifest_is_made_of_a_log_alone() {
     check_all(&open_with(&fs, true), 20, |_| Some(0));
 }
 
-/// So is a keyspace that was not: one that no table tells of, and no manifest.
+/// The same for a keyspace that was never flushed: no table and no manifest names it.
 #[test]
 fn keyspaces_that_only_logs_tell_of_come_back() {
     let fs = MemFs::new();
@@ -203,13 +203,13 @@ fn keyspaces_that_only_logs_tell_of_come_back() {
         let found = db.keyspace(name).unwrap().get(key).unwrap().map(Value::into_owned);
         assert_eq!(found.as_deref(), Some(value.as_bytes()), "{name}");
     }
-    // Ids of keyspaces are never given twice.
+    // Ids of keyspaces are never reused.
     let own = db.create_keyspace("new", Default::default()).unwrap();
     assert!(own.iter().unwrap().next().is_none());
 }
 
-/// An operator that no operand of a table needs is told by no table, and its id is missing among
-/// those that are. The repair called the gap damage.
+/// No table records an operator that none of its operands needs, so the operator's id is missing.
+/// Repair once called the gap damage.
 #[test]
 fn an_operator_that_no_table_needs_is_no_damage() {
     let fs = MemFs::new();
@@ -218,7 +218,7 @@ fn an_operator_that_no_table_needs_is_no_damage() {
         db.operator(&format!("stringappend:{separator}")).unwrap();
     }
     let used = db.operator("stringappend:c").unwrap();
-    // A base in another table keeps the operand what it is.
+    // A base in another table keeps the operand an operand.
     db.put("key", "base").unwrap();
     db.flush().unwrap();
     db.merge_with(&used, "key", "operand").unwrap();
@@ -229,7 +229,7 @@ fn an_operator_that_no_table_needs_is_no_damage() {
     assert!(repair(&fs).rebuilt);
     let db = open_with(&fs, true);
     assert_eq!(db.get("key").unwrap().unwrap(), b"basecoperand");
-    // No id is given again. The ids that no table knew have no operator.
+    // No id is reused. The ids that no table knows have no operator.
     for (separator, expected) in [("c", "basecoperandcx"), ("a", "basecoperandcxax")] {
         let operator = db.operator(&format!("stringappend:{separator}")).unwrap();
         db.merge_with(&operator, "key", "x").unwrap();
@@ -259,8 +259,8 @@ fn each_is(db: &Db, expected: u64) {
     }
 }
 
-/// The log could not be unlinked, and the table that told that it is not needed was compacted: the
-/// repair replayed the log over what was made of it.
+/// The log could not be unlinked, and a compaction consumed the table that recorded that the log
+/// was flushed. Repair then replayed the log over the compacted table.
 #[test]
 fn a_log_is_not_replayed_over_what_was_compacted() {
     let fs = MemFs::new();
@@ -277,7 +277,7 @@ fn a_log_is_not_replayed_over_what_was_compacted() {
     each_is(&Db::open(PATH, merging(&left)).unwrap(), 1);
 }
 
-/// Keeps what a kill leaves when the second table is begun.
+/// Keeps the files that a kill leaves when the second table begins.
 #[derive(Debug)]
 struct KillAtSecondTable {
     fs: MemFs,
@@ -298,7 +298,7 @@ impl Watch for KillAtSecondTable {
     }
 }
 
-/// A flush had written its first table when the process was killed. The repair took the table in
+/// The process was killed after a flush had written its first table. Repair once took the table in
 /// and replayed the log too, so merges counted twice.
 #[test]
 fn the_first_table_of_an_unfinished_flush_does_not_count() {
@@ -320,7 +320,7 @@ fn the_first_table_of_an_unfinished_flush_does_not_count() {
     each_is(&Db::open(PATH, merging(&left)).unwrap(), 1);
 }
 
-/// Nothing synced is lost with no table lost.
+/// While no table is lost, no synced write is lost.
 #[test]
 fn a_lost_current_is_written_again() {
     for content in [None, Some("MANIFEST-000077\n"), Some("nonsense")] {
@@ -352,7 +352,7 @@ fn separated_values_of_lost_tables_are_found_again() {
                 for &index in lost {
                     if damage {
                         let mut bytes = fs.read(&tables[index]).unwrap();
-                        // Nothing of it can be salvaged.
+                        // No part of the table can be salvaged.
                         bytes.fill(0xa5);
                         fs.create(&tables[index]).unwrap().write_at(&bytes, 0).unwrap();
                     } else {
@@ -381,7 +381,7 @@ fn separated_values_of_lost_tables_are_found_again() {
                 let inline = ["aaa", "aab"].map(|key| db.get(key).unwrap().is_some());
                 assert_eq!(inline, [!lost.contains(&0), !lost.contains(&1)]);
                 drop(db);
-                // H26: whether the lost table had deletes is not known.
+                // H26: it is unknown whether the lost table had deletes.
                 let back = lost.contains(&1);
                 check(&fs, |n| match n {
                     180..200 => back.then_some(0),
@@ -392,8 +392,7 @@ fn separated_values_of_lost_tables_are_found_again() {
     }
 }
 
-/// A lost table of one keyspace leaves the others as they are, and its range bounds what is looked
-/// for.
+/// A lost table of one keyspace leaves the others as they are, and its range bounds the search.
 #[test]
 fn only_ranges_of_lost_tables_are_looked_through() {
     let fs = MemFs::new();
@@ -441,7 +440,8 @@ fn lost_logs_and_segments_are_told() {
     open_with(&fs, true);
 }
 
-/// Whenever it is cut short, the database is repaired or as it was, and repairing it again works.
+/// A repair stopped at any moment leaves the database repaired or unchanged. Repairing it again
+/// works.
 #[test]
 fn a_repair_that_is_cut_short_can_be_done_again() {
     for step in 0.. {

@@ -1,4 +1,4 @@
-//! Repairs of a copy, repairs that change nothing, and logs that are cut where the caller says.
+//! Repairs of a copy, repairs that change nothing, and logs cut at a place that the caller names.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ fn flip(fs: &MemFs, file: &Path, at: usize) {
     fs.create(file).unwrap().write_at(&bytes, 0).unwrap();
 }
 
-/// Two tables, of which the newer is damaged, segments and a log.
+/// Two tables, the newer one damaged, segments and a log.
 fn damaged() -> MemFs {
     let fs = MemFs::new();
     let db = Db::open(PATH, options(&fs)).unwrap();
@@ -62,7 +62,7 @@ fn a_copy_is_repaired_and_the_database_is_left_alone() {
     assert_eq!(text(&db, "logged").as_deref(), Some("in the log"));
     ["inline", "logged"].iter().for_each(|key| db.delete(key).unwrap());
     check_all(&db, 100, |n| Some(usize::from(n < 50)));
-    // Neither notices what becomes of the other.
+    // Neither database sees changes of the other.
     db.compact(..).unwrap();
     drop(db);
     assert_eq!(contents(&fs, PATH), before);
@@ -71,7 +71,7 @@ fn a_copy_is_repaired_and_the_database_is_left_alone() {
     assert_eq!(db.get(key(70)).unwrap().map(Value::into_owned), Some(value(70, 0)));
     db.verify().unwrap();
     drop(db);
-    // A directory with something in it is not touched.
+    // Repair leaves a directory with contents alone.
     let copied = contents(&fs, COPY);
     let again = Db::repair_with(COPY, options(&fs), &how);
     assert_error(again, ErrorKind::DatabaseExists, Some(COPY));
@@ -99,7 +99,7 @@ fn nothing_is_left_of_a_copy_that_fails() {
     }
 }
 
-/// It reports what a repair then does.
+/// It reports what a real repair does.
 #[test]
 fn a_dry_run_changes_nothing() {
     let fs = damaged();
@@ -112,7 +112,7 @@ fn a_dry_run_changes_nothing() {
     assert_eq!(format!("{told:?}"), format!("{done:?}"));
 }
 
-/// Three logs, the first of which is damaged before its end; what was synced, synced.
+/// Three logs, the first damaged before its end. Returns the files, the log and the offset.
 fn damaged_log() -> (MemFs, PathBuf, u64) {
     let fs = MemFs::new();
     let db = Db::open(PATH, options(&fs)).unwrap();
@@ -146,7 +146,7 @@ fn a_damaged_log_is_cut_where_the_caller_says() {
     let db = Db::open(PATH, options(&fs)).unwrap();
     let found = db.iter().unwrap().count();
     assert!((1..20).contains(&found), "{found}");
-    // A prefix of the writes.
+    // The remaining writes are a prefix.
     assert!((0..found).all(|n| text(&db, &format!("logged{n:02}")).is_some()));
 }
 
@@ -167,7 +167,7 @@ fn only_a_log_that_is_there_is_cut() {
     }
 }
 
-/// Whenever it is cut short there is a log of that name, whole or cut, and it can be done again.
+/// Stopped at any moment, a log of that name exists, whole or cut, and the cut can be done again.
 #[test]
 fn a_cut_that_is_cut_short_can_be_done_again() {
     for step in 0.. {

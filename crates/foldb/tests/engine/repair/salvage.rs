@@ -1,7 +1,6 @@
-//! Repair of damaged tables: every block that can be read is kept, and what is lost is told by its
-//! keys.
+//! Repair of damaged tables: it keeps every readable block, and reports the losses by their keys.
 //!
-//! Three changed bytes in a table of 50 000 keys once cost all of them, without a word.
+//! Three changed bytes in a table of 50 000 keys once cost all of them, without a report.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,12 +12,12 @@ use foldb::{Db, ErrorKind, LostTable, Options, RepairReport};
 use crate::support::segments::{key, put_all, separating, value};
 use crate::support::{PATH, count, number};
 
-/// Blocks have directories of sub-blocks.
+/// Options whose blocks have directories of sub-blocks.
 fn options(fs: &MemFs) -> Options {
     Options { disable_auto_compactions: true, block_size: 16 << 10, ..separating(fs) }
 }
 
-/// Text that hardly compresses, so that a table has many blocks.
+/// Returns text that hardly compresses, so that a table has many blocks.
 fn text(round: &str, n: usize) -> String {
     let mut state = n as u64 + round.len() as u64;
     let mut next = || {
@@ -44,7 +43,7 @@ fn change(fs: &MemFs, file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     file.sync().unwrap();
 }
 
-/// Whether the report says that a key may be wrong.
+/// Returns whether the report says that a key may be wrong.
 fn is_told(report: &RepairReport, key: &str) -> bool {
     let key = key.as_bytes();
     report.lost_tables.iter().any(|table: &LostTable| {
@@ -89,13 +88,13 @@ fn three_bytes_cost_the_keys_of_one_block() {
     assert!((1..400).contains(&missing), "{missing} keys are lost");
     assert_eq!(lost.records_salvaged + missing, keys.len() as u64);
     drop(db);
-    // Nothing is left to do, and nothing more is lost.
+    // A second repair finds nothing to do and loses nothing more.
     let again = Db::repair(PATH, options(&fs)).unwrap();
     assert!(again.found_nothing() && again.lost_nothing(), "{again:?}");
 }
 
 /// Values inline and separated, versions, operands, deletes and a range delete, in two tables of
-/// which the newer hides much of the older; and what each key reads.
+/// which the newer hides much of the older. Returns the value of each key.
 fn rich(fs: &MemFs) -> BTreeMap<String, Option<Vec<u8>>> {
     let db = Db::open(PATH, options(fs)).unwrap();
     let mut expected: BTreeMap<String, Option<Vec<u8>>> = BTreeMap::new();
@@ -145,8 +144,8 @@ fn check(
     db.compact(..).unwrap();
 }
 
-/// Wherever a table is damaged, what is not told to be lost reads as before, with a manifest and
-/// without.
+/// Wherever a table is damaged, keys outside the reported losses read as before, with a manifest
+/// and without.
 #[test]
 fn damage_anywhere_in_a_table_is_told_by_its_keys() {
     let whole = MemFs::new();
@@ -179,7 +178,7 @@ fn damage_anywhere_in_a_table_is_told_by_its_keys() {
     assert!(salvaged_all > 50, "{salvaged_all}");
 }
 
-/// A file that lost its end keeps what stands before it.
+/// A file that lost its end keeps the blocks before.
 #[test]
 fn a_table_that_was_cut_short_keeps_its_beginning() {
     let whole = MemFs::new();
@@ -203,7 +202,8 @@ fn a_table_that_was_cut_short_keeps_its_beginning() {
     }
 }
 
-/// H1: of a table that a compaction has partly used up, only what was still shown is written anew.
+/// H1: of a table that a compaction has partly used up, repair rewrites only what was still
+/// visible.
 #[test]
 fn h1_what_a_table_no_longer_showed_is_not_salvaged() {
     let mut trimmed = 0;
@@ -248,7 +248,7 @@ fn h1_what_a_table_no_longer_showed_is_not_salvaged() {
     assert!(trimmed > 20, "{trimmed} tables were damaged");
 }
 
-/// Whenever a repair is cut short, doing it again loses no more than doing it once.
+/// A repair stopped at any moment and done again loses no more than one done once.
 #[test]
 fn a_salvage_that_is_cut_short_can_be_done_again() {
     let whole = MemFs::new();

@@ -1,5 +1,5 @@
-//! Repair and value segments: what tables refer to is found wherever it lies whole, and what is not
-//! is told.
+//! Repair and value segments: repair finds the tables' values wherever they are intact, and reports
+//! the others.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ fn rebuild(options: Options) -> RepairReport {
     report
 }
 
-/// The segment file in which a value lies, its bytes, and where.
+/// Returns the segment file in which a value lies, its bytes, and the value's offset.
 fn find(fs: &MemFs, needle: &str) -> (PathBuf, Vec<u8>, usize) {
     let found = files(fs, ".seg").into_iter().find_map(|path| {
         let bytes = fs.read(&path).unwrap();
@@ -46,8 +46,7 @@ fn find(fs: &MemFs, needle: &str) -> (PathBuf, Vec<u8>, usize) {
     found.expect("the value lies in a segment")
 }
 
-/// Many segments lie in one file, and their ids name no file: those given after the rebuild are
-/// others.
+/// Many segments lie in one file, and their ids name no file. Ids given after the rebuild are new.
 #[test]
 fn a_rebuilt_manifest_gives_no_segment_id_twice() {
     const KEYS: usize = 1500;
@@ -85,7 +84,8 @@ fn five_sections(fs: &MemFs) {
     assert_eq!(segment_files(fs).len(), 1);
 }
 
-/// The length of a record of the second section says something else: the sections behind are found.
+/// The length of a record in the second section is changed. The rebuild still finds the sections
+/// behind it.
 #[test]
 fn a_rebuild_finds_the_sections_behind_a_damaged_one() {
     let fs = MemFs::new();
@@ -125,7 +125,7 @@ fn a_rebuild_without_a_segment_file_loses_its_values_alone() {
     assert!(lost.contains(&0) && (50..100).contains(&lost.len()), "{lost:?}");
     let error = assert_error(db.get(key(0)), ErrorKind::Corruption, None);
     assert!(error.to_string().contains("key0000"), "{error}");
-    // The database goes on, and what is written anew is there.
+    // The database goes on and keeps new writes.
     put_all(&db, lost.iter().copied(), 0);
     db.compact(..).unwrap();
     check_all_but_inline(&db, 300);
@@ -139,8 +139,8 @@ fn check_all_but_inline(db: &Db, count: usize) {
     check_all(db, count, |_| Some(0));
 }
 
-/// A merge was writing segments anew when the power went: its file is as long as it was, and zero
-/// from some byte on.
+/// The power failed while a garbage collection wrote segments: its file has the full length, with
+/// zeros from some byte on.
 #[test]
 fn a_torn_copy_of_a_segment_does_not_stand_in_for_the_whole_one() {
     let fs = MemFs::new();
@@ -171,8 +171,8 @@ fn a_torn_copy_of_a_segment_does_not_stand_in_for_the_whole_one() {
     }
 }
 
-/// The hints are damaged, so what the lost table referred to is not found again; the values are all
-/// there for whoever can do more with them.
+/// The hints are damaged, so repair cannot find what the lost table referred to. It keeps the
+/// values for other tools.
 #[test]
 fn a_segment_that_a_repair_cannot_make_use_of_is_put_aside() {
     let fs = MemFs::new();
@@ -182,7 +182,7 @@ fn a_segment_that_a_repair_cannot_make_use_of_is_put_aside() {
     drop(db);
     let path = files(&fs, ".seg").pop().unwrap();
     let mut bytes = fs.read(&path).unwrap();
-    // In the only chunk of hints, before the one that ends them.
+    // In the only chunk of hints, before the end mark.
     let at = bytes.len() - 22;
     bytes[at] ^= 1;
     write(&fs, &path, &bytes);
@@ -197,8 +197,8 @@ fn a_segment_that_a_repair_cannot_make_use_of_is_put_aside() {
     assert_eq!(fs.read(&aside).unwrap(), bytes);
 }
 
-/// Manifest and tables are gone: the newest value of each key is found by what segments say, with
-/// and without hints, also where no log is left to tell whose database it was.
+/// Manifest and tables are gone. Segments give the newest value of each key, with and without
+/// hints, even where no log is left to name the database.
 #[test]
 fn values_are_found_again_without_manifest_and_tables() {
     for (hints, logs) in [(true, true), (false, true), (true, false)] {
@@ -228,7 +228,7 @@ fn values_are_found_again_without_manifest_and_tables() {
         });
         let other = db.keyspace("keyspace-1").unwrap();
         assert_eq!(other.get(key(7)).unwrap().unwrap().into_owned(), value(7, 3));
-        // What is written from now on is newer.
+        // New writes have larger sequence numbers.
         put_all(&db, 0..100, 4);
         db.flush().unwrap();
         check_all(&db, 100, |_| Some(4));
@@ -240,8 +240,8 @@ fn values_are_found_again_without_manifest_and_tables() {
     }
 }
 
-/// Of a damaged table nobody knows without a manifest what it showed. What tables show that are
-/// left is not touched by what is found again.
+/// Without a manifest, the keys that a damaged table showed are unknown. Found values never replace
+/// keys that intact tables show.
 #[test]
 fn a_damaged_table_without_a_manifest_has_its_values_found_again() {
     let fs = MemFs::new();
@@ -256,7 +256,7 @@ fn a_damaged_table_without_a_manifest_has_its_values_found_again() {
     drop(db);
     remove_manifest(&fs);
     let mut bytes = fs.read(&damaged).unwrap();
-    // Nothing of it can be salvaged.
+    // No part of the table can be salvaged.
     bytes.fill(0xa5);
     write(&fs, &damaged, &bytes);
     let report = rebuild(by_hand(&fs));
@@ -274,8 +274,8 @@ fn a_damaged_table_without_a_manifest_has_its_values_found_again() {
     db.verify().unwrap();
 }
 
-/// A manifest of before the last open was never removed; the one in force is gone. Since then there
-/// was a flush, or segments moved.
+/// An old manifest was never removed, and the current one is gone. In between there was a flush, or
+/// segments moved.
 #[test]
 fn an_older_manifest_does_not_hide_newer_files() {
     for merge in [false, true] {

@@ -1,5 +1,5 @@
-//! Adoption: a log of mostly separated values becomes a value segment, and nobody can tell but by
-//! what is written.
+//! Adoption: a log of mostly separated values becomes a value segment. Only the written bytes show
+//! the difference.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::support;
 use crate::support::segments::{key, segment_files};
 use crate::support::{PATH, assert_error, error_of, steps};
 
-/// Logs of some kilobytes are adopted. Nothing happens in the background.
+/// Options that adopt logs of some kilobytes, without background work.
 fn adopting(fs: &MemFs) -> Options {
     Options {
         value_separation_min: Some(500),
@@ -29,14 +29,14 @@ fn open(fs: &MemFs) -> Db {
     Db::open(PATH, adopting(fs)).unwrap()
 }
 
-/// A value of 1000 bytes that says whose it is.
+/// Returns a value of 1000 bytes that names its key and generation.
 fn value(n: usize, generation: usize) -> Vec<u8> {
     let mut value = format!("{n}.{generation}.").into_bytes();
     value.resize(1000, b'a' + (n + generation) as u8 % 26);
     value
 }
 
-/// In an order that is not that of the keys.
+/// Puts the keys in another order than their own.
 fn put_all(db: &Db, count: usize, generation: usize) {
     (0..count).for_each(|n| {
         let n = (n * 37 + 11) % count;
@@ -80,7 +80,7 @@ fn a_log_of_separated_values_becomes_a_segment_and_reads_like_one() {
         assert!(stats.bytes_flush < 10_000, "the tree holds addresses");
         assert!(stats.write_amplification() < 1.2, "{}", stats.write_amplification());
         assert_eq!(segment_files(&fs), [log.replace(".log", ".seg")]);
-        assert!(!files(&fs, ".log").contains(&log), "nobody needs it as a log");
+        assert!(!files(&fs, ".log").contains(&log), "the file is still there as a log");
         db.delete("small").unwrap();
         check_all(&db, 100, |_| 0);
         put_all(&db, 50, 1);
@@ -109,7 +109,7 @@ fn a_log_of_separated_values_becomes_a_segment_and_reads_like_one() {
     }
 }
 
-/// Whether a flush of what was written makes a segment of the log.
+/// Returns whether a flush of the last writes makes the log a segment.
 fn is_adopted(db: &Db) -> bool {
     let before = db.stats().bytes_adopted;
     db.flush().unwrap();
@@ -126,13 +126,13 @@ fn a_log_with_more_dead_than_may_be_is_not_adopted() {
     check_all(&db, 30, |_| 3);
     let stats = db.stats();
     assert!(stats.segments.dead_bytes * 10 < stats.segments.bytes, "{:?}", stats.segments);
-    // One of ten.
+    // One of ten is overwritten.
     put_all(&db, 40, 4);
     put_all(&db, 4, 5);
     assert!(is_adopted(&db));
     check_all(&db, 40, |n| if n < 4 { 5 } else { 4 });
     let segments = db.stats().segments;
-    assert!(segments.dead_bytes > 6_000, "what is dead from birth counts: {segments:?}");
+    assert!(segments.dead_bytes > 6_000, "frames and headers count as dead: {segments:?}");
     // Half are deleted, one by one or all at once.
     put_all(&db, 40, 6);
     (0..20).for_each(|n| db.delete(key(n)).unwrap());
@@ -163,7 +163,8 @@ fn what_is_small_folded_unlogged_or_in_several_frames_is_copied() {
     assert!(!is_adopted(&db));
     check_all(&db, 40, |_| 1);
 
-    // In a log that is adopted: an operand over one, a value of two frames, an unlogged one.
+    // In a log that is adopted: an operand over a value, a value of two frames, and an unlogged
+    // one.
     put_all(&db, 100, 2);
     let list = db.operator("append").unwrap();
     db.merge_with(&list, key(5), "+").unwrap();
@@ -218,7 +219,7 @@ fn a_batch_of_large_and_small_writes_is_whole_in_an_adopted_log() {
         db.verify().unwrap();
     };
     check(&db);
-    // A killed process' log is replayed; half of what it holds is dead.
+    // The log of a killed process is replayed; half of its contents are dead.
     let killed = fs.kill();
     check(&open(&killed));
     assert!(!is_adopted(&db));
@@ -249,7 +250,7 @@ fn of_two_keyspaces_in_a_log_the_one_with_most_of_it_adopts_it() {
     assert!(is_adopted(&db));
     let copied = db.stats().bytes_segments;
     assert!((5000..6000).contains(&copied), "{copied}");
-    // Neither has most of this one.
+    // Neither keyspace has most of this log.
     (0..50).for_each(|n| other.put(key(n), value(n, 2)).unwrap());
     put_all(&db, 50, 3);
     assert!(!is_adopted(&db));
@@ -273,7 +274,7 @@ fn of_two_keyspaces_in_a_log_the_one_with_most_of_it_adopts_it() {
     assert_eq!(db.stats().segments.files, segment_files(&fs).len() as u64);
 }
 
-/// H11, H12: stopped at any moment of the flush every synced write is there, and no file of nobody.
+/// H11, H12: at any stop during the flush, every synced write survives and no orphan file stays.
 #[test]
 fn a_crash_at_any_moment_of_an_adoption_loses_nothing_and_leaves_nothing() {
     let mut moment = 1;
@@ -303,7 +304,7 @@ fn a_crash_at_any_moment_of_an_adoption_loses_nothing_and_leaves_nothing() {
             drop(db);
             check_all(&open(&survivor.crash()), 30, |_| 2);
         }
-        // The disk comes back: the flush is tried again, unless a sync failed.
+        // The disk works again: the flush is tried again, unless a sync failed.
         fs.clear_faults();
         if outcome.is_ok() {
             assert!(db.stats().bytes_adopted > 40_000);
@@ -320,7 +321,7 @@ fn a_crash_at_any_moment_of_an_adoption_loses_nothing_and_leaves_nothing() {
     assert!(moment > 8, "link, cut, sync, table, its sync, directory, edit, its sync: {moment}");
 }
 
-/// Neither is where nobody wants it; the next open may want it.
+/// Without adoption the log is not kept as a segment. The next open may adopt.
 #[test]
 fn without_adoption_values_are_copied() {
     let fs = MemFs::new();
@@ -340,8 +341,8 @@ fn without_adoption_values_are_copied() {
     db.verify().unwrap();
 }
 
-/// Unless all are, only logs are that walks over keys meet as they lie, and that no merge would
-/// copy to be rid of what is not a value.
+/// By default a log is adopted only under two conditions. Walks over keys meet its values nearly in
+/// order. And its values are so large that no garbage collection copies them to drop the frames.
 #[test]
 fn logs_are_adopted_by_default_in_key_order_and_of_large_values() {
     let options = |fs: &MemFs| Options { adopt_logs: LogAdoption::default(), ..adopting(fs) };
@@ -358,7 +359,7 @@ fn logs_are_adopted_by_default_in_key_order_and_of_large_values() {
     put(&mut (0..50), 2);
     assert!(is_adopted(&db));
     db.collect_garbage(&GcOptions::default()).unwrap();
-    assert_eq!(db.stats().bytes_gc_written, 0, "what the frames add is left");
+    assert_eq!(db.stats().bytes_gc_written, 0, "garbage collection leaves the frames' overhead");
     // One of ten came late, then one of five.
     put(&mut (0..50).filter(|n| n % 10 > 0), 3);
     put(&mut (0..50).step_by(10), 3);
@@ -366,7 +367,7 @@ fn logs_are_adopted_by_default_in_key_order_and_of_large_values() {
     put(&mut (0..50).filter(|n| n % 5 > 0), 4);
     put(&mut (0..50).step_by(5), 4);
     assert!(!is_adopted(&db));
-    // Backwards is no order of walks that begin at the first key.
+    // A backward order does not help walks that begin at the first key.
     put(&mut (0..50).rev(), 5);
     assert!(!is_adopted(&db));
     drop(db);
@@ -389,8 +390,8 @@ fn where_files_cannot_have_two_names_values_are_copied() {
     db.verify().unwrap();
 }
 
-/// What is durable of the log is unknown then: nothing may refer to it, and nobody is told that it
-/// is.
+/// The durable part of such a log is unknown: nothing may refer to it, and no caller may be told
+/// that it is durable.
 #[test]
 fn a_log_that_cannot_be_synced_is_not_adopted_and_the_database_takes_no_more_writes() {
     let fs = MemFs::new();
@@ -406,8 +407,7 @@ fn a_log_that_cannot_be_synced_is_not_adopted_and_the_database_takes_no_more_wri
     assert_eq!(db.stats().segments.files, segment_files(&fs).len() as u64);
 }
 
-/// A file and a damaged byte in it: in a value, or in what stands before the first value of a
-/// frame.
+/// Damages a byte of a file: in a value, or before the first value of a frame. Returns the file.
 fn damage(fs: &MemFs, n: usize, generation: usize, offset: isize) -> String {
     let name = segment_files(fs).into_iter().find(|name| at_of(fs, name, n, generation).is_some());
     let name = name.expect("the value lies in a segment");
@@ -441,7 +441,7 @@ fn a_damaged_value_of_an_adopted_log_fails_the_reads_of_its_key_alone() {
     }
     assert_eq!(db.iter().unwrap().filter(Result::is_err).count(), 1);
     assert!(error_of(db.verify()).to_string().contains(&name));
-    // A merge leaves the file alone.
+    // A garbage collection leaves the file alone.
     (20..40).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
     db.compact(..).unwrap();
     db.collect_garbage(&none_dead()).unwrap();
@@ -485,9 +485,9 @@ fn none_dead() -> GcOptions {
     GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() }
 }
 
-/// C1: a merge copies what is alive to a segment like any other; addresses stay.
+/// C1: a garbage collection copies the live values to an ordinary segment; addresses stay.
 #[test]
-fn merges_of_adopted_logs_keep_every_live_value_and_give_back_the_rest() {
+fn collections_of_adopted_logs_keep_every_live_value_and_reclaim_the_rest() {
     for memory in [64 << 10, 64 << 20] {
         let fs = MemFs::new();
         let db = open(&fs);
@@ -513,7 +513,7 @@ fn merges_of_adopted_logs_keep_every_live_value_and_give_back_the_rest() {
         drop(db);
         let db = open(&fs);
         check_all(&db, 200, generation);
-        // And again, of what was moved.
+        // A second time, onto values that were moved before.
         (0..100).for_each(|n| db.put(key(n), value(n, 2)).unwrap());
         db.compact(..).unwrap();
         db.collect_garbage(&options).unwrap();
@@ -523,7 +523,7 @@ fn merges_of_adopted_logs_keep_every_live_value_and_give_back_the_rest() {
     }
 }
 
-/// The background gives back what adopted logs hold beside live values.
+/// Background work reclaims what adopted logs hold beside live values.
 #[test]
 fn the_dead_bound_holds_over_adopted_logs() {
     let fs = MemFs::new();
@@ -552,10 +552,10 @@ fn remove(fs: &MemFs, part: &str) {
     names.iter().for_each(|name| fs.remove(&Path::new(PATH).join(name)).unwrap());
 }
 
-/// H26: a log says whose its values are, also once a merge has copied them.
+/// H26: a log names the keys of its values, also after a garbage collection copied them.
 #[test]
 fn repair_finds_the_values_of_a_lost_table_in_adopted_logs() {
-    for merged in [false, true] {
+    for collected in [false, true] {
         for hints in [true, false] {
             let fs = MemFs::new();
             let options = || Options { value_hints: hints, ..adopting(&fs) };
@@ -563,7 +563,7 @@ fn repair_finds_the_values_of_a_lost_table_in_adopted_logs() {
             put_all(&db, 60, 0);
             (0..5).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
             assert!(is_adopted(&db));
-            if merged {
+            if collected {
                 db.collect_garbage(&none_dead()).unwrap();
             }
             drop(db);
@@ -577,7 +577,7 @@ fn repair_finds_the_values_of_a_lost_table_in_adopted_logs() {
     }
 }
 
-/// What a damaged frame says is not believed; what stands before it is.
+/// Repair does not trust a damaged frame, but takes the frames before it.
 #[test]
 fn repair_takes_the_whole_frames_before_a_damaged_one() {
     let fs = MemFs::new();
@@ -585,7 +585,7 @@ fn repair_takes_the_whole_frames_before_a_damaged_one() {
     (0..60).for_each(|n| db.put(key(n), value(n, 0)).unwrap());
     assert!(is_adopted(&db));
     drop(db);
-    // In its key.
+    // The damage is in its key.
     damage(&fs, 40, 0, -4);
     remove(&fs, ".tbl");
     let report = Db::repair(PATH, adopting(&fs)).unwrap();
@@ -593,9 +593,9 @@ fn repair_takes_the_whole_frames_before_a_damaged_one() {
     check_all(&open(&fs), 40, |_| 0);
 }
 
-/// A merge of a log with a damaged frame copies the values without saying whose they are.
+/// A garbage collection of a log with a damaged frame copies the values without hints.
 #[test]
-fn a_log_whose_keys_are_damaged_is_merged_without_hints() {
+fn a_log_whose_keys_are_damaged_is_collected_without_hints() {
     let fs = MemFs::new();
     let db = open(&fs);
     (0..60).for_each(|n| db.put(key(n), value(n, 0)).unwrap());
@@ -613,7 +613,7 @@ fn a_log_whose_keys_are_damaged_is_merged_without_hints() {
 
 #[test]
 fn a_rebuilt_manifest_knows_adopted_logs() {
-    for merged in [false, true] {
+    for collected in [false, true] {
         let fs = MemFs::new();
         let db = open(&fs);
         let own = KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() };
@@ -622,7 +622,7 @@ fn a_rebuilt_manifest_knows_adopted_logs() {
         assert!(is_adopted(&db));
         (0..60).for_each(|n| other.put(key(n), value(n, 1)).unwrap());
         assert!(is_adopted(&db));
-        if merged {
+        if collected {
             (0..30).for_each(|n| db.put(key(n), value(n, 0)).unwrap());
             db.compact(..).unwrap();
             db.collect_garbage(&none_dead()).unwrap();
@@ -650,7 +650,7 @@ fn a_rebuilt_manifest_knows_adopted_logs() {
     }
 }
 
-/// Nothing but the log that became a segment is left: it tells whose it is.
+/// Only the log that became a segment is left. It names the database and keyspace.
 #[test]
 fn repair_finds_the_values_of_adopted_logs_without_manifest_tables_and_logs() {
     for logs in [true, false] {
@@ -661,7 +661,7 @@ fn repair_finds_the_values_of_adopted_logs_without_manifest_tables_and_logs() {
         other.put(key(1), value(1, 5)).unwrap();
         (0..60).for_each(|n| other.put(key(n), value(n, 1)).unwrap());
         assert!(is_adopted(&db));
-        // Of a keyspace that only a log knows.
+        // A keyspace that only a log knows.
         let late = db.create_keyspace(
             "late",
             KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() },
@@ -689,7 +689,7 @@ fn repair_finds_the_values_of_adopted_logs_without_manifest_tables_and_logs() {
     }
 }
 
-/// A checkpoint shares the file; neither database notices what becomes of it in the other.
+/// A checkpoint shares the file. Neither database sees what the other does with it.
 #[test]
 fn a_checkpoint_shares_adopted_logs() {
     let fs = MemFs::new();

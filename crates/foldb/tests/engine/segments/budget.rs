@@ -1,4 +1,4 @@
-//! What a garbage collection takes in memory, and what it reads to find the values that are alive.
+//! The memory of a garbage collection, and the bytes that it reads to find live values.
 
 use foldb::env::MemFs;
 use foldb::{Db, GcOptions, GcReport, Options};
@@ -6,19 +6,19 @@ use foldb::{Db, GcOptions, GcReport, Options};
 use crate::support::segments::{check_all, key, put_all, separating};
 use crate::support::{PATH, options};
 
-/// Merges and compactions by hand only.
+/// Options without background garbage collection and compaction.
 fn by_hand(fs: &MemFs) -> Options {
     Options { max_dead_fraction: 1.0, disable_auto_compactions: true, ..separating(fs) }
 }
 
-/// A number below `count`, each once, far from its neighbours.
+/// Returns each number below `count` once, far from its neighbours.
 fn scattered(n: usize, count: usize) -> usize {
     n * 7919 % count
 }
 
 const KEYS: usize = 30_000;
 
-/// Every other value is dead, so each that is alive is a stretch of its own.
+/// Every other value is dead, so each live one is a stretch of its own.
 fn scattered_overwrites(write_budget: usize) -> (MemFs, Db) {
     let fs = MemFs::new();
     let options = Options {
@@ -45,7 +45,7 @@ fn small(n: usize, generation: usize) -> String {
     format!("{n}.{generation}.with some more")
 }
 
-fn merge(db: &Db, memory_budget: usize) -> GcReport {
+fn collect(db: &Db, memory_budget: usize) -> GcReport {
     let options = GcOptions {
         max_dead_fraction: 0.0,
         memory_budget: Some(memory_budget),
@@ -64,32 +64,33 @@ fn check(db: &Db) {
     assert_eq!(db.stats().segments.dead_bytes, 0);
 }
 
-/// Whether segments were written with this budget in mind or with a thousand times as much.
+/// The budget holds, whether segments were written with this budget or with a thousand times as
+/// much.
 #[test]
-fn scattered_merges_keep_to_their_budget() {
+fn collections_of_scattered_values_keep_to_their_budget() {
     for write_budget in [64 << 20, 64 << 10] {
         for budget in [64 << 10, 256 << 10, 1 << 20] {
             let (_fs, db) = scattered_overwrites(write_budget);
-            let report = merge(&db, budget);
+            let report = collect(&db, budget);
             assert!(report.bytes_reclaimed() > 400_000, "{report:?}");
             let peak = report.peak_lookup_bytes;
             assert!(peak <= budget as u64, "{peak} bytes of {budget}");
             check(&db);
-            // What was rewritten in parts is rewritten again.
+            // Segments that were rewritten in parts are rewritten again.
             (0..KEYS / 2).for_each(|n| {
                 db.put(key(2 * scattered(n, KEYS / 2)), small(n, 1)).unwrap();
             });
             db.compact(..).unwrap();
-            let report = merge(&db, budget);
+            let report = collect(&db, budget);
             assert!(report.peak_lookup_bytes <= budget as u64, "{report:?}");
             check(&db);
         }
     }
 }
 
-/// Each table refers to each of the segments, and a merge rewrites some of these.
+/// Each table refers to each segment, and a garbage collection rewrites some of them.
 #[test]
-fn a_merge_reads_the_references_to_its_segments_alone() {
+fn a_collection_reads_only_the_references_to_its_segments() {
     const EACH: usize = 100;
     for (segments, victims) in [(20, 2), (80, 2), (80, 8)] {
         let fs = MemFs::new();
@@ -129,6 +130,6 @@ fn a_database_without_separated_values_reads_no_references() {
     let db = Db::open(PATH, options(&fs)).unwrap();
     put_all(&db, 0..100, 0);
     db.flush().unwrap();
-    let report = merge(&db, 1 << 20);
+    let report = collect(&db, 1 << 20);
     assert_eq!((report.references_read, report.peak_lookup_bytes), (0, 0));
 }

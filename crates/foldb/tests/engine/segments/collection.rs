@@ -1,5 +1,4 @@
-//! Garbage collections: dead space comes back, and nothing else changes, whatever happens
-//! meanwhile.
+//! Garbage collection: it reclaims dead space and changes nothing else, whatever happens meanwhile.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,17 +12,17 @@ use crate::support::deeds::DeedFs;
 use crate::support::segments::{check_all, key, open, put_all, segment_files, separating, value};
 use crate::support::{PATH, assert_error, steps};
 
-/// Merges by hand only.
+/// Options without background garbage collection.
 fn by_hand(fs: &MemFs) -> Options {
     Options { max_dead_fraction: 1.0, ..separating(fs) }
 }
 
-/// A merge after which nothing is known to be dead.
+/// Options after which no value is known to be dead.
 fn none_dead() -> GcOptions {
     GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() }
 }
 
-/// Of 300 keys those below 200 were overwritten, and every third above is gone.
+/// Of 300 keys, those below 200 are overwritten, and every third above is deleted.
 fn half_dead(fs: &MemFs) -> (Db, impl Fn(usize) -> Option<usize> + use<>) {
     half_dead_in(by_hand(fs))
 }
@@ -44,7 +43,7 @@ fn half_dead_in(options: Options) -> (Db, impl Fn(usize) -> Option<usize> + use<
 }
 
 #[test]
-fn a_merge_gives_dead_space_back() {
+fn a_collection_reclaims_dead_space() {
     let fs = MemFs::new();
     let (db, generation) = half_dead(&fs);
     let before = db.stats().segments;
@@ -59,7 +58,7 @@ fn a_merge_gives_dead_space_back() {
     let on_disk: u64 =
         segment_files(&fs).iter().map(|name| fs.len(&Path::new(PATH).join(name)).unwrap()).sum();
     assert_eq!(on_disk, after.bytes, "old files are gone");
-    // Again, onto what was moved before.
+    // A second time, onto values that were moved before.
     put_all(&db, 100..150, 2);
     db.flush().unwrap();
     let generation = |n| if (100..150).contains(&n) { Some(2) } else { generation(n) };
@@ -73,10 +72,10 @@ fn a_merge_gives_dead_space_back() {
     db.verify().unwrap();
 }
 
-/// Even if all that the tree learned from its merges is that nothing is ever overwritten, and
-/// values are as small as in nobody's right mind.
+/// The tree learned from its compactions that nothing is ever overwritten, and values are very
+/// small. The collection still finds the hidden dead values.
 #[test]
-fn a_merge_on_demand_finds_what_the_tree_hides() {
+fn a_collection_on_demand_finds_what_the_tree_hides() {
     let fs = MemFs::new();
     let db = Db::open(PATH, Options { disable_auto_compactions: true, ..by_hand(&fs) }).unwrap();
     let small = |n: usize, generation: usize| value(n, generation)[..128].to_vec();
@@ -114,7 +113,7 @@ fn the_background_keeps_dead_space_within_its_bound() {
         db.flush().unwrap();
         steps::run_background(&db, |_| {});
     }
-    // Once nobody writes, what is hidden in the tree is known, too.
+    // After writes end, background work also finds what the tree hides.
     for _ in 0..3 {
         steps::run_background(&db, |_| {});
     }
@@ -127,7 +126,7 @@ fn the_background_keeps_dead_space_within_its_bound() {
 }
 
 #[test]
-fn a_snapshot_taken_before_a_merge_reads_its_values_after_it() {
+fn a_snapshot_taken_before_a_collection_reads_its_values_after_it() {
     let fs = MemFs::new();
     let db = Db::open(PATH, by_hand(&fs)).unwrap();
     put_all(&db, 0..100, 0);
@@ -143,7 +142,7 @@ fn a_snapshot_taken_before_a_merge_reads_its_values_after_it() {
     drop(snapshot);
     db.compact(..).unwrap();
     db.collect_garbage(&none_dead()).unwrap();
-    // The iterator's version is older than all of that, and so are the files it reads.
+    // The iterator's version is older than all of that, and so are the files that it reads.
     let read: Vec<_> = iter.map(|entry| entry.unwrap().1.into_owned()).collect();
     assert_eq!(read, (0..100).map(|n| value(n, 0)).collect::<Vec<_>>());
     check_all(&db, 100, |_| Some(1));
@@ -155,7 +154,7 @@ fn write_meanwhile(db: &Db) {
     (1..300).step_by(7).for_each(|n| db.delete(key(n)).unwrap());
 }
 
-/// What keys hold after that.
+/// Returns the expected contents after [`write_meanwhile`].
 fn after_writes(n: usize, before: impl Fn(usize) -> Option<usize>) -> Option<usize> {
     match n % 7 {
         0 => Some(5),
@@ -164,7 +163,7 @@ fn after_writes(n: usize, before: impl Fn(usize) -> Option<usize>) -> Option<usi
     }
 }
 
-/// Now, after a reopen, and after what the background does then.
+/// Checks now, after a reopen, and after background work.
 fn check_for_good(db: Db, options: Options, generation: impl Fn(usize) -> Option<usize>) {
     check_all(&db, 300, &generation);
     drop(db);
@@ -178,9 +177,9 @@ fn check_for_good(db: Db, options: Options, generation: impl Fn(usize) -> Option
     check_all(&db, 300, generation);
 }
 
-/// Who looks on from another process keeps the files that a merge takes away.
+/// A reader in another process keeps the files that a garbage collection removes.
 #[test]
-fn a_database_open_to_read_shows_its_moment_after_a_merge() {
+fn a_read_only_database_shows_its_moment_after_a_collection() {
     let fs = MemFs::new();
     let (db, generation) = half_dead(&fs);
     let shown = Db::open_read_only(PATH, separating(&fs)).unwrap();
@@ -193,10 +192,10 @@ fn a_database_open_to_read_shows_its_moment_after_a_merge() {
     check_all(&Db::open_read_only(PATH, separating(&fs)).unwrap(), 300, |_| Some(9));
 }
 
-/// What is written while a merge reads and writes stands, whatever it does to the merge's values:
-/// here it is flushed and compacted, too.
+/// A write during a garbage collection stays, whatever it does to the collected values. Here it is
+/// also flushed and compacted.
 #[test]
-fn a_write_during_a_merge_is_never_undone() {
+fn a_write_during_a_collection_is_never_undone() {
     let mut moments = 0;
     for moment in 0.. {
         let fs = MemFs::new();
@@ -207,7 +206,8 @@ fn a_write_during_a_merge_is_never_undone() {
             if seen.fetch_add(1, Ordering::Relaxed) == moment {
                 write_meanwhile(&writer);
                 writer.flush().unwrap();
-                // Much of what the merge is just moving is dead before it says where it lies.
+                // Many values that the collection is moving are dead before it records their new
+                // places.
                 writer.compact(..).unwrap();
             }
         };
@@ -227,10 +227,10 @@ fn a_write_during_a_merge_is_never_undone() {
     assert!(moments >= 3, "{moments}");
 }
 
-/// The same, before each single change that the merge makes to a file, the manifest's and the
-/// removal of old files among them.
+/// The same before each single change that the collection makes to a file: those of the manifest
+/// and the removal of old files too.
 #[test]
-fn a_write_before_any_change_that_a_merge_makes_is_never_undone() {
+fn a_write_before_any_change_of_a_collection_is_never_undone() {
     for change in 0.. {
         let files = DeedFs::new();
         let on_files = |files: &DeedFs| {
@@ -255,7 +255,7 @@ fn a_write_before_any_change_that_a_merge_makes_is_never_undone() {
     }
 }
 
-/// Where the records of a rewritten segment lie is kept in memory, and counted there.
+/// Memory for the places of moved records is counted.
 #[test]
 fn what_finds_the_records_of_rewritten_segments_is_counted() {
     let fs = MemFs::new();
@@ -281,28 +281,28 @@ fn check_all_of(db: &Db, generation: impl Fn(usize) -> Option<usize>) {
     }
 }
 
-/// Merges all it can whenever a flush has written its files and did not install them yet.
+/// Collects all garbage whenever a flush has written its files and not yet installed them.
 #[derive(Debug, Default)]
-struct MergesAtFlush(Mutex<Option<Db>>);
+struct CollectsAtFlush(Mutex<Option<Db>>);
 
-impl EventListener for MergesAtFlush {
+impl EventListener for CollectsAtFlush {
     fn on_event(&self, event: &Event) {
         let db = self.0.lock().unwrap().clone();
         if let (Event::Flush { .. }, Some(db)) = (event, db) {
             let options = GcOptions { compact_first: false, ..none_dead() };
             // On another thread: a listener must not wait for background work.
-            let merged = std::thread::spawn(move || db.collect_garbage(&options).map(drop));
-            merged.join().unwrap().unwrap();
+            let collected = std::thread::spawn(move || db.collect_garbage(&options).map(drop));
+            collected.join().unwrap().unwrap();
         }
     }
 }
 
-/// A flush appended to a file, everything else in which is then rewritten elsewhere before the
-/// flush is installed: the file must stay.
+/// A flush appends to a file. Everything else in the file is rewritten elsewhere before the flush
+/// is installed. The file must stay.
 #[test]
 fn a_file_that_a_flush_is_about_to_install_is_not_taken_away() {
     let fs = MemFs::new();
-    let listener = Arc::new(MergesAtFlush::default());
+    let listener = Arc::new(CollectsAtFlush::default());
     let listeners: Vec<Arc<dyn EventListener>> = vec![listener.clone()];
     let db = Db::open(PATH, Options { listeners, ..by_hand(&fs) }).unwrap();
     put_all(&db, 0..30, 0);
@@ -316,7 +316,7 @@ fn a_file_that_a_flush_is_about_to_install_is_not_taken_away() {
     *listener.0.lock().unwrap() = None;
     let generation = |n| (n >= 20).then_some(0);
     check_all(&db, 50, generation);
-    // What nobody needs is removed at the next flush.
+    // The next flush removes files that are not needed.
     put_all(&db, 49..50, 0);
     db.flush().unwrap();
     drop(db);
@@ -326,15 +326,15 @@ fn a_file_that_a_flush_is_about_to_install_is_not_taken_away() {
 }
 
 #[test]
-fn a_crash_at_each_step_of_a_merge_leaves_the_old_or_the_new_state() {
+fn a_crash_at_each_step_of_a_collection_leaves_the_old_or_the_new_state() {
     let mut reached_end = false;
     for step in 0..200u64 {
         let fs = MemFs::new();
         let (db, generation) = half_dead(&fs);
         db.compact(..).unwrap();
         fs.inject(Fault::on_mutation().nth(step + 1).forever());
-        let merged = db.collect_garbage(&GcOptions::default());
-        reached_end = merged.as_ref().is_ok_and(|report| report.commits > 0);
+        let collected = db.collect_garbage(&GcOptions::default());
+        reached_end = collected.as_ref().is_ok_and(|report| report.commits > 0);
         fs.clear_faults();
         for survive in [MemFs::kill, MemFs::crash] {
             let fs = survive(&fs);
@@ -377,7 +377,7 @@ fn a_budget_smaller_than_one_value_works() {
     assert_eq!(db.get([2]).unwrap().unwrap(), b"small");
 }
 
-/// The segment file in which a value lies, and where.
+/// Returns the segment file in which a value lies, and its offset.
 fn find(fs: &MemFs, needle: &[u8]) -> (PathBuf, usize) {
     let found = segment_files(fs).iter().find_map(|name| {
         let path = Path::new(PATH).join(name);
@@ -389,14 +389,14 @@ fn find(fs: &MemFs, needle: &[u8]) -> (PathBuf, usize) {
 }
 
 #[test]
-fn a_merge_leaves_a_damaged_segment_alone() {
+fn a_collection_leaves_a_damaged_segment_alone() {
     for lost in [false, true] {
         let fs = MemFs::new();
         let (db, generation) = half_dead(&fs);
         db.compact(..).unwrap();
         let dead_before = db.stats().segments.dead_bytes;
         drop(db);
-        // A value that is alive, in a file with dead ones.
+        // A live value, in a file with dead ones.
         let (path, at) = find(&fs, b"250.0.");
         let whole = fs.read(&path).unwrap();
         if lost {
@@ -408,7 +408,7 @@ fn a_merge_leaves_a_damaged_segment_alone() {
         }
         let db = Db::open(PATH, by_hand(&fs)).unwrap();
         let report = db.collect_garbage(&none_dead()).unwrap();
-        assert!(report.commits > 0, "the others are merged: {report:?}");
+        assert!(report.commits > 0, "the other files are collected: {report:?}");
         let dead = db.stats().segments.dead_bytes;
         assert!(0 < dead && dead < dead_before, "{dead} of {dead_before}");
         assert_eq!(fs.exists(&path), !lost);
@@ -426,7 +426,8 @@ fn a_merge_leaves_a_damaged_segment_alone() {
             }
         }
         assert!(if lost { unread < 100 } else { unread == 1 }, "{unread}");
-        // Others are written, flushed and merged as ever, and once it is back, so is all it held.
+        // Other values are written, flushed and collected as usual. When the file is back, so are
+        // all its values.
         put_all(&db, 0..100, 3);
         db.compact(..).unwrap();
         db.collect_garbage(&none_dead()).unwrap();
@@ -442,7 +443,7 @@ fn a_merge_leaves_a_damaged_segment_alone() {
 }
 
 #[test]
-fn a_merge_can_be_cancelled() {
+fn a_collection_can_be_cancelled() {
     let fs = MemFs::new();
     let (db, generation) = half_dead(&fs);
     db.compact(..).unwrap();
@@ -461,7 +462,7 @@ fn a_merge_can_be_cancelled() {
     check_all(&db, 300, &generation);
 }
 
-/// Cancels a merge when a slice was compacted, and counts slices.
+/// Cancels a garbage collection after the first compaction slice, and counts slices.
 #[derive(Debug, Default)]
 struct CancelsAtSlice {
     cancel: Arc<AtomicBool>,
@@ -477,9 +478,9 @@ impl EventListener for CancelsAtSlice {
     }
 }
 
-/// The tree is compacted first, which may take longer than the merge.
+/// The tree is compacted first, which may take longer than the collection.
 #[test]
-fn a_merge_can_be_cancelled_while_it_compacts() {
+fn a_collection_can_be_cancelled_while_it_compacts() {
     let fs = MemFs::new();
     let listener = Arc::new(CancelsAtSlice::default());
     let listeners: Vec<Arc<dyn EventListener>> = vec![listener.clone()];
@@ -492,7 +493,7 @@ fn a_merge_can_be_cancelled_while_it_compacts() {
     assert!(report.cancelled && report.commits == 0, "{report:?}");
     assert_eq!(listener.slices.load(Ordering::Relaxed), 1);
     check_all(&db, 300, &generation);
-    // Cancelled from the beginning it does nothing at all.
+    // A collection that is cancelled from the beginning does nothing.
     assert!(db.collect_garbage(&cancellable).unwrap().cancelled);
     assert_eq!(listener.slices.load(Ordering::Relaxed), 1);
     let report = db.collect_garbage(&GcOptions::default()).unwrap();
@@ -502,9 +503,9 @@ fn a_merge_can_be_cancelled_while_it_compacts() {
     db.verify().unwrap();
 }
 
-/// In the background no more bytes are read and written in a time than the budget allows.
+/// Background collection reads and writes no more bytes per time than the budget allows.
 #[test]
-fn merges_in_the_background_keep_to_their_io_budget() {
+fn background_collections_keep_to_their_io_budget() {
     const BUDGET: u64 = 10_000;
     let fs = MemFs::new();
     let (db, generation) = half_dead(&fs);
@@ -535,10 +536,10 @@ fn merges_in_the_background_keep_to_their_io_budget() {
     }
 }
 
-/// Writers, a reader, flushes, compactions and merges at once, on threads: each writer finds what
-/// it wrote last, at any moment and after a reopen.
+/// Writers, a reader, flushes, compactions and garbage collections at once, on threads. Each writer
+/// finds its last write, at any moment and after a reopen.
 #[test]
-fn merges_beside_writers_readers_and_flushes() {
+fn collections_beside_writers_readers_and_flushes() {
     const WRITERS: usize = 2;
     const KEYS: usize = 300;
     const ROUNDS: usize = 400;
@@ -549,7 +550,7 @@ fn merges_beside_writers_readers_and_flushes() {
     let db = Db::open(PATH, options).unwrap();
     put_all(&db, 0..KEYS, 0);
     let stop = AtomicBool::new(false);
-    let merged = AtomicU64::new(0);
+    let collected = AtomicU64::new(0);
     let until_stopped = |step: &dyn Fn(usize)| {
         let mut count = 0;
         while !stop.load(Ordering::Relaxed) {
@@ -561,7 +562,8 @@ fn merges_beside_writers_readers_and_flushes() {
         scope.spawn(|| {
             until_stopped(&|_| {
                 let options = GcOptions { memory_budget: Some(64 << 10), ..none_dead() };
-                merged.fetch_add(db.collect_garbage(&options).unwrap().commits, Ordering::Relaxed);
+                collected
+                    .fetch_add(db.collect_garbage(&options).unwrap().commits, Ordering::Relaxed);
             });
         });
         scope.spawn(|| {
@@ -603,7 +605,7 @@ fn merges_beside_writers_readers_and_flushes() {
         stop.store(true, Ordering::Relaxed);
         done.into_iter().for_each(|done| done.unwrap());
     });
-    assert!(merged.load(Ordering::Relaxed) > 0);
+    assert!(collected.load(Ordering::Relaxed) > 0);
     let last = |n: usize| (1..=ROUNDS).rev().find(|round| !(n + round).is_multiple_of(3));
     check_all(&db, KEYS, last);
     drop(db);

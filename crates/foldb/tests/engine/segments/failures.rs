@@ -1,4 +1,4 @@
-//! Value segments when something fails: a disk that is full or broken, and a close in the middle.
+//! Value segments when an operation fails: a full or broken disk, and a close in the middle.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn by_hand(fs: &MemFs) -> Options {
     Options { max_dead_fraction: 1.0, disable_auto_compactions: true, ..separating(fs) }
 }
 
-/// A merge after which nothing is known to be dead.
+/// Options after which no value is known to be dead.
 fn none_dead() -> GcOptions {
     GcOptions { max_dead_fraction: 0.0, compact_first: false, ..GcOptions::default() }
 }
@@ -28,20 +28,19 @@ fn segment_bytes(fs: &MemFs) -> u64 {
     segment_files(fs).iter().map(len).sum()
 }
 
-/// Everything in the directory.
+/// Returns everything in the directory.
 fn contents(fs: &MemFs) -> BTreeMap<String, Vec<u8>> {
     let names = fs.list(Path::new(PATH)).unwrap().into_iter();
     names.map(|name| (name.clone(), fs.read(&Path::new(PATH).join(name)).unwrap())).collect()
 }
 
-/// Work on a thread of the caller's is over when a close returns: nothing changes a file from then
-/// on.
+/// Work on a caller's thread is over when a close returns: no file changes from then on.
 #[test]
-fn a_close_waits_for_a_merge_and_a_compaction_on_other_threads() {
+fn a_close_waits_for_a_collection_and_a_compaction_on_other_threads() {
     type Work = fn(&Db) -> foldb::Result<()>;
-    let merge: Work = |db| db.collect_garbage(&none_dead()).map(drop);
+    let collect: Work = |db| db.collect_garbage(&none_dead()).map(drop);
     let compact: Work = |db| db.compact(..);
-    for (extension, work) in [("seg", merge), ("tbl", compact)] {
+    for (extension, work) in [("seg", collect), ("tbl", compact)] {
         let files = GatedFs::new(extension);
         let env = Env { fs: Arc::new(files.clone()), ..Env::in_memory(files.fs.clone()) };
         let options = Options { env, ..by_hand(&files.fs) };
@@ -62,12 +61,12 @@ fn a_close_waits_for_a_merge_and_a_compaction_on_other_threads() {
                 std::thread::yield_now();
             }
             std::thread::sleep(Duration::from_millis(30));
-            assert!(!closer.is_finished(), "somebody works on {extension} files");
+            assert!(!closer.is_finished(), "the close did not wait for work on {extension} files");
             files.gate.open();
             closer.join().unwrap().unwrap();
             let at_close = contents(&files.fs);
             let _done_or_closed = worker.join().unwrap();
-            assert!(contents(&files.fs) == at_close, "nothing is changed behind a close");
+            assert!(contents(&files.fs) == at_close, "a file changed after the close");
         });
         assert_error(db.collect_garbage(&none_dead()), ErrorKind::Closed, None);
         let db = Db::open(PATH, options).unwrap();
@@ -76,7 +75,7 @@ fn a_close_waits_for_a_merge_and_a_compaction_on_other_threads() {
     }
 }
 
-/// Does something whenever a flush has written its files and did not install them yet.
+/// Runs an action whenever a flush has written its files and not yet installed them.
 #[derive(Default)]
 struct AtFlush(Mutex<Option<Box<dyn FnMut() + Send>>>);
 
@@ -96,8 +95,8 @@ impl EventListener for AtFlush {
     }
 }
 
-/// A flush appended to a file, everything else in which was rewritten elsewhere meanwhile, and its
-/// edit is on the medium though its sync failed: the file stays.
+/// A flush appends to a file, everything else in it is rewritten elsewhere, and the sync of the
+/// flush's edit fails. The edit may still be durable, so the file stays.
 #[test]
 fn a_file_that_an_edit_of_a_failed_sync_may_name_stays() {
     let fs = MemFs::new();
@@ -112,8 +111,8 @@ fn a_file_that_an_edit_of_a_failed_sync_may_name_stays() {
     *listener.0.lock().unwrap() = Some(Box::new(move || {
         // On another thread: a listener must not wait for background work.
         let other = other.clone();
-        let merged = std::thread::spawn(move || other.collect_garbage(&none_dead()).unwrap());
-        assert_eq!(merged.join().unwrap().commits, 1);
+        let collected = std::thread::spawn(move || other.collect_garbage(&none_dead()).unwrap());
+        assert_eq!(collected.join().unwrap().commits, 1);
         files.inject(Fault::on(Operation::Sync).path("MANIFEST").forever());
     }));
     put_all(&db, 30..50, 0);
@@ -128,8 +127,7 @@ fn a_file_that_an_edit_of_a_failed_sync_may_name_stays() {
     db.verify().unwrap();
 }
 
-/// A disk that is full must not get fuller with each time that a flush or compaction is tried
-/// again.
+/// A full disk must not get fuller each time a flush or compaction is tried again.
 #[test]
 fn steps_that_fail_again_and_again_leave_no_values_behind() {
     let table = || Fault::on(Operation::Create).path(".tbl");
@@ -153,14 +151,14 @@ fn steps_that_fail_again_and_again_leave_no_values_behind() {
         assert!(leaked <= 3 * 22 * 220, "{leaked} bytes after 20 times");
         fs.clear_faults();
         db.flush().unwrap();
-        // Files of nobody go with the next one.
+        // The next flush removes orphan files.
         db.put("a", "b").unwrap();
         db.flush().unwrap();
         db.delete("a").unwrap();
         assert_eq!(db.stats().segments.files, segment_files(&fs).len() as u64);
         check_all(&db, 40, |n| Some(usize::from(n < 2)));
 
-        // What a compaction folds is written anew, too.
+        // A compaction also rewrites the values that it folds.
         let list = db.operator("append").unwrap();
         (0..20).for_each(|n| db.merge_with(&list, key(n), "+").unwrap());
         db.flush().unwrap();
@@ -177,7 +175,7 @@ fn steps_that_fail_again_and_again_leave_no_values_behind() {
     }
 }
 
-/// Two keyspaces of which half is dead, merged in the background.
+/// Two keyspaces, half of each dead, collected in the background.
 fn two_half_dead(fs: &MemFs) -> (Db, foldb::Keyspace, Options) {
     let options = Options { max_dead_fraction: 0.25, ..separating(fs) };
     let db = Db::open(PATH, Options { max_dead_fraction: 1.0, ..options.clone() }).unwrap();
@@ -201,16 +199,16 @@ fn two_half_dead(fs: &MemFs) -> (Db, foldb::Keyspace, Options) {
     (db, other, options)
 }
 
-/// The files that hold values of the keyspace `default`, and dead ones among them.
+/// Returns the files that hold values of the keyspace `default`, dead ones among them.
 fn files_with_dead(fs: &MemFs) -> Vec<String> {
     let mut names = segment_files(fs);
     names.truncate(2);
     names
 }
 
-/// What a merge cannot read stops no other merge, and nobody who writes.
+/// A file that garbage collection cannot read stops no other collection and no writer.
 #[test]
-fn a_merge_that_cannot_read_a_file_stops_nobody_else() {
+fn a_collection_that_cannot_read_a_file_stops_no_other_work() {
     let fs = MemFs::new();
     let (db, other, options) = two_half_dead(&fs);
     drop((other, db));
@@ -223,12 +221,12 @@ fn a_merge_that_cannot_read_a_file_stops_nobody_else() {
     }
     support::steps::run_background(&db, |_| {});
     let left = db.stats().segments.dead_bytes;
-    assert!(0 < left && left < dead, "the other keyspace's are merged: {left} of {dead}");
-    // Who waits for the merge learns of it, and nobody else.
+    assert!(0 < left && left < dead, "the other keyspace's are collected: {left} of {dead}");
+    // Only a caller that waits for garbage collection gets the error.
     assert_error(db.wait_for_background(), ErrorKind::Io, None);
     put_all(&db, 100..110, 0);
     db.flush().unwrap();
-    // It is tried again after a while, but not for ever.
+    // The collection is tried again after a while, but not for ever.
     for _ in 0..20 {
         clock.advance(Duration::from_secs(100));
         support::steps::run_background(&db, |_| {});
@@ -243,7 +241,7 @@ fn a_merge_that_cannot_read_a_file_stops_nobody_else() {
     check_all(&db, 110, |n| Some(usize::from(n < 50)));
 }
 
-/// That a file is lost is one thing, that it cannot be opened now another.
+/// A file that cannot be opened now is not a lost file.
 #[test]
 fn a_read_only_open_does_not_take_a_broken_disk_for_a_lost_segment() {
     let fs = MemFs::new();
@@ -271,14 +269,14 @@ fn a_checkpoint_without_a_segment_file_says_so() {
     let error = assert_error(db.checkpoint("copy"), ErrorKind::Corruption, Some(&name));
     assert!(error.to_string().contains("foldb repair"), "{error}");
     assert!(!fs.exists(Path::new("copy")));
-    // Once nothing refers to it any more there is nothing to miss.
+    // When nothing refers to the file any more, nothing is missing.
     put_all(&db, 0..20, 1);
     db.compact(..).unwrap();
     db.checkpoint("copy").unwrap();
 }
 
-/// Hints serve repair alone: where they are damaged the values are moved without them, for else the
-/// dead space of the file would stay for good.
+/// Hints serve repair alone. Values under damaged hints are moved without them; otherwise the dead
+/// space of the file would stay for good.
 #[test]
 fn damaged_hints_do_not_keep_dead_space() {
     let fs = MemFs::new();
@@ -288,7 +286,7 @@ fn damaged_hints_do_not_keep_dead_space() {
     put_all(&db, (0..300).step_by(2), 1);
     db.compact(..).unwrap();
     drop(db);
-    // The first key of some chunk of hints stands there whole; values begin otherwise.
+    // The first key of each chunk of hints is stored whole; values begin otherwise.
     let mut damaged = 0;
     for (name, mut bytes) in contents(&fs) {
         let hint = bytes.windows(4).position(|bytes| bytes == b"key0");
@@ -309,7 +307,7 @@ fn damaged_hints_do_not_keep_dead_space() {
     assert!(!told.is_empty() && told.iter().all(|error| error.contains(".seg")), "{told:?}");
     let generation = |n: usize| Some(usize::from(n.is_multiple_of(2)));
     check_all(&db, 300, generation);
-    // What is not damaged any more is merged like others, and nothing is told again.
+    // Undamaged files are collected as usual, and the damage is not reported again.
     put_all(&db, (0..300).step_by(3), 2);
     db.compact(..).unwrap();
     db.collect_garbage(&none_dead()).unwrap();
@@ -317,10 +315,11 @@ fn damaged_hints_do_not_keep_dead_space() {
     check_all(&db, 300, |n| if n.is_multiple_of(3) { Some(2) } else { generation(n) });
 }
 
-/// A table that cannot be read fails each compaction of its keyspace. Merges once waited for it to
-/// succeed: dead values stayed, and a caller that waited for background work waited for ever.
+/// A table that cannot be read fails each compaction of its keyspace. Garbage collection once
+/// waited for that compaction: dead values stayed, and a caller that waited for background work
+/// waited for ever.
 #[test]
-fn a_compaction_that_always_fails_keeps_no_merge_from_being_done() {
+fn a_compaction_that_always_fails_stops_no_collection() {
     let fs = MemFs::new();
     let options = Options { max_dead_fraction: 0.01, ..separating(&fs) };
     let db = Db::open(PATH, options).unwrap();
@@ -353,7 +352,7 @@ fn a_compaction_that_always_fails_keeps_no_merge_from_being_done() {
     check_all(&db, 100, |_| Some(1));
 }
 
-/// Errors of background work, as they were told.
+/// The reported errors of background work.
 #[derive(Debug, Default)]
 struct Told(Mutex<Vec<String>>);
 

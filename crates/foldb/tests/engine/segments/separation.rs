@@ -1,4 +1,4 @@
-//! Value segments: what is separated reads like anything else, whatever happens to the files.
+//! Value segments: separated values read like any other, whatever happens to the files.
 
 use foldb::env::{FileSystem, MemFs};
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options};
@@ -55,7 +55,7 @@ fn small_flushes_fill_one_segment_file_until_it_is_full() {
     assert!((3..=4).contains(&segment_files(&fs).len()), "{:?}", segment_files(&fs));
     check_all(&db, 200, |_| Some(0));
     drop(db);
-    // None is appended to by who did not create it.
+    // A database appends to no file that another session created.
     let before = segment_files(&fs);
     let db = open(&fs);
     put_all(&db, 200..201, 0);
@@ -83,7 +83,7 @@ fn a_segment_without_a_live_value_goes_by_itself() {
     db.compact(..).unwrap();
     db.put("a", "b").unwrap();
     db.flush().unwrap();
-    // Nothing but the file that grows is left of the first ones.
+    // Of the first files, only the growing one is left.
     let left = first.iter().filter(|name| segment_files(&fs).contains(name)).count();
     assert!(left <= 1, "{first:?} of {:?}", segment_files(&fs));
     check_all_but(&db, 1);
@@ -94,7 +94,7 @@ fn check_all_but(db: &Db, generation: usize) {
     check_all(db, 100, |_| Some(generation));
 }
 
-/// H22: a small operand over a large base does not write the base anew at every level.
+/// H22: a small operand over a large base does not rewrite the base at every level.
 #[test]
 fn operands_over_a_separated_base_leave_it_where_it_is() {
     let fs = MemFs::new();
@@ -110,11 +110,7 @@ fn operands_over_a_separated_base_leave_it_where_it_is() {
         db.flush().unwrap();
     }
     steps::run_background(&db, |_| {});
-    assert_eq!(
-        db.stats().bytes_segments,
-        written,
-        "three operands, and the base lies where it lay"
-    );
+    assert_eq!(db.stats().bytes_segments, written, "three operands, and the base was not moved");
     let mut expected = large.clone();
     expected.extend(b"+++");
     assert_eq!(db.get("k").unwrap().unwrap().into_owned(), expected);
@@ -152,7 +148,7 @@ fn a_keyspace_separates_as_it_was_created_to() {
     check_all(&db, 40, |_| Some(1));
 }
 
-/// Open succeeds, a read of a lost value says so, and all else goes on.
+/// The open succeeds, a read of a lost value fails with an error, and everything else works.
 #[test]
 fn a_segment_lost_or_damaged_fails_the_reads_of_its_values_alone() {
     for damage in [true, false] {
@@ -189,7 +185,7 @@ fn a_segment_lost_or_damaged_fails_the_reads_of_its_values_alone() {
             if damage { 1 } else { 20 }
         );
         assert!(error_of(db.verify()).to_string().contains(&name));
-        // What is merged onto a lost value waits; what replaces one does not.
+        // An operand over a lost value waits; a put that replaces one does not.
         let list = db.operator("append").unwrap();
         db.merge_with(&list, key(7), "+").unwrap();
         db.compact(..).unwrap();
@@ -202,7 +198,7 @@ fn a_segment_lost_or_damaged_fails_the_reads_of_its_values_alone() {
     }
 }
 
-/// H12: what grows is copied, what does not is linked; both databases go on by themselves.
+/// H12: growing files are copied, the others are linked. Both databases go on independently.
 #[test]
 fn a_checkpoint_copies_the_segment_file_that_grows() {
     let fs = MemFs::new();
@@ -225,9 +221,9 @@ fn a_checkpoint_copies_the_segment_file_that_grows() {
     check_all(&db, 150, |_| Some(1));
 }
 
-/// A crash leaves nothing that nobody refers to.
+/// A crash leaves no file that nothing refers to.
 #[test]
-fn an_open_removes_segment_files_of_nobody() {
+fn an_open_removes_orphan_segment_files() {
     let fs = MemFs::new();
     let db = open(&fs);
     put_all(&db, 0..10, 0);
@@ -240,8 +236,8 @@ fn an_open_removes_segment_files_of_nobody() {
     check_all(&db, 10, |_| Some(0));
 }
 
-/// A program that knows nothing of separated values must not open the table or the manifest; what
-/// is told to it is that it is too old.
+/// A program that does not know separated values must not open the table or the manifest. The error
+/// says that the program is too old.
 #[test]
 fn a_manifest_without_segments_is_as_it_always_was() {
     let fs = MemFs::new();

@@ -1,4 +1,4 @@
-//! Calls from inside the caller's own code, and operators that panic or have no proper name.
+//! Calls from inside the caller's own code, and operators that panic or have invalid names.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::support::{PATH, assert_error, options};
 
-/// Longer than any machine takes for what the tests here wait for.
+/// Longer than any machine needs for what these tests wait for.
 const ENOUGH: Duration = Duration::from_secs(60);
 
 /// Hands the database to a closure at each event of a kind.
@@ -41,7 +41,7 @@ impl<F: Fn(Db) -> Option<Db> + Send + Sync> EventListener for OnEvent<F> {
     }
 }
 
-/// A listener that holds the database, and a signal that it has run.
+/// Makes a listener that holds the database, and a channel that reports each run.
 fn listening<F>(act: F) -> (Arc<OnEvent<F>>, Receiver<()>)
 where
     F: Fn(Db) -> Option<Db> + Send + Sync,
@@ -50,12 +50,12 @@ where
     (Arc::new(OnEvent { db: Mutex::default(), act, done: Mutex::new(done) }), ran)
 }
 
-/// Holds the last handle of a database and lets go of it inside a callback of a worker.
+/// Holds the last handle of a database and drops it inside a callback on a worker.
 #[derive(Debug)]
 struct LettingGo {
     db: Mutex<Option<Db>>,
     entered: AtomicBool,
-    /// Says that there is no other handle any more.
+    /// Reports that no other handle is left.
     is_last: Mutex<Receiver<()>>,
 }
 
@@ -72,7 +72,7 @@ impl LettingGo {
             && let Some(db) = self.db.lock().unwrap().take()
         {
             self.entered.store(true, Ordering::SeqCst);
-            self.is_last.lock().unwrap().recv_timeout(ENOUGH).expect("the other handle goes");
+            self.is_last.lock().unwrap().recv_timeout(ENOUGH).expect("the other handle is dropped");
             drop(db);
         }
     }
@@ -114,7 +114,7 @@ impl Comparator for LettingGo {
     }
 }
 
-/// The worker that called back waited in the close for its own step to end, for ever.
+/// The worker that ran the callback once waited in the close for its own step to end, for ever.
 #[test]
 fn the_last_handle_may_be_dropped_by_a_callback() {
     for callback in ["listener", "operator", "comparator"] {
@@ -158,7 +158,7 @@ fn the_last_handle_may_be_dropped_by_a_callback() {
                 Ok(db) => break db,
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Locked, "{error}"),
             }
-            assert!(start.elapsed() < ENOUGH, "the database is never closed");
+            assert!(start.elapsed() < ENOUGH, "the database was not closed in time");
             std::thread::sleep(Duration::from_millis(2));
         };
         let keys = db.iter().unwrap().count();
@@ -166,7 +166,7 @@ fn the_last_handle_may_be_dropped_by_a_callback() {
     }
 }
 
-/// What a listener may do on a worker and, without workers, on the thread of the caller.
+/// What a listener may do on a worker and, without workers, on the caller's thread.
 fn calls_from_a_listener(own: Options, path: &std::path::Path) {
     let (listener, ran) = listening(|db: Db| {
         for waits in [
@@ -184,7 +184,8 @@ fn calls_from_a_listener(own: Options, path: &std::path::Path) {
         db.put("from the listener", "2").unwrap();
         assert_eq!(db.iter().unwrap().count(), 2);
         assert!(db.snapshot().get("a").unwrap().is_some());
-        // As much as there is room for, and then an error instead of a wait for this very thread.
+        // Writes succeed until the buffer is full. Then they fail instead of waiting for this very
+        // thread.
         let refused = (0..100_000u32).find_map(|n| db.put(n.to_be_bytes(), [7; 1000]).err());
         assert_eq!(refused.expect("there is no room for 100 MB").kind(), ErrorKind::Busy);
         Some(db)
@@ -199,7 +200,7 @@ fn calls_from_a_listener(own: Options, path: &std::path::Path) {
     db.put("a", "1").unwrap();
     *listener.db.lock().unwrap() = Some(db.clone());
     db.flush().unwrap();
-    ran.recv_timeout(ENOUGH).expect("the listener comes back");
+    ran.recv_timeout(ENOUGH).expect("the listener returns");
     let held = listener.db.lock().unwrap().take();
     assert!(held.is_some(), "the listener did not fail");
     db.flush().unwrap();
@@ -214,7 +215,7 @@ fn a_listener_may_read_and_write_and_is_refused_what_would_wait_for_it() {
     calls_from_a_listener(options(&MemFs::new()), PATH.as_ref());
 }
 
-/// An operator of any name, whose every other call may panic.
+/// An operator of any name, each of whose other calls may panic.
 #[derive(Debug, Default)]
 struct Named {
     name: &'static str,
@@ -244,7 +245,7 @@ impl MergeOperator for Named {
     }
 }
 
-/// The panic of a check unwound into the caller.
+/// The panic of an operand check once unwound into the caller.
 #[test]
 fn a_check_of_an_operand_that_panics_is_an_error_and_nothing_is_written() {
     let fs = MemFs::new();
@@ -264,7 +265,7 @@ fn a_check_of_an_operand_that_panics_is_an_error_and_nothing_is_written() {
     assert_eq!(operator.checks.load(Ordering::Relaxed), 3);
 }
 
-/// Operators without a name of their own were taken at the open and failed later.
+/// Operators without a distinct name were once accepted at the open and failed later.
 #[test]
 fn operators_are_refused_at_the_open_if_their_names_do_not_tell_them_apart() {
     let open = |operators: Vec<Named>| {
@@ -289,7 +290,7 @@ fn operators_are_refused_at_the_open_if_their_names_do_not_tell_them_apart() {
         let error = assert_error(open(operators), ErrorKind::InvalidArgument, None).to_string();
         assert!(error.contains(what), "{error} should say: {what}");
     }
-    // Several of one name are told apart by their parameters.
+    // Operators of one name differ in their parameters.
     let two = ["a", "b"].map(|p| Named { parameters: p.as_bytes(), ..named("app.x") });
     let db = open(two.into()).unwrap();
     assert_eq!(db.operator("app.x:b").unwrap().spec(), "app.x:b");

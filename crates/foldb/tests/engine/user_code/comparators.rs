@@ -1,4 +1,4 @@
-//! Comparators of the caller's own: what they are shown, and what they may do wrong.
+//! Comparators of the caller's own: what keys they see, and what they may do wrong.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -17,8 +17,9 @@ use foldb::{
 use crate::support::quiet::catch;
 use crate::support::{PATH, assert_error, number, options};
 
-/// Keys end with 8 bytes of version; the order is by version, then by what stands before it. It
-/// slices, as a comparator for fixed layouts does, and notes each key that nobody wrote.
+/// Keys end with 8 bytes of version. The order is by version, then by the bytes before it. The
+/// comparator slices keys, as one for fixed layouts does, and notes each key that was never
+/// written.
 #[derive(Debug, Default)]
 struct OnlyWritten {
     known: Mutex<HashSet<Vec<u8>>>,
@@ -26,7 +27,7 @@ struct OnlyWritten {
 }
 
 impl OnlyWritten {
-    /// Notes that the caller gives this key.
+    /// Notes a key that the caller uses.
     fn know(&self, key: &[u8]) {
         self.known.lock().unwrap().insert(key.to_vec());
     }
@@ -35,7 +36,7 @@ impl OnlyWritten {
     fn assert_no_strangers(&self) {
         let strangers = self.strangers.lock().unwrap();
         let shown: Vec<_> = strangers.iter().map(|key| key.escape_ascii().to_string()).collect();
-        assert!(shown.is_empty(), "the comparator saw keys that nobody wrote: {shown:?}");
+        assert!(shown.is_empty(), "the comparator saw keys that were never written: {shown:?}");
     }
 }
 
@@ -64,7 +65,7 @@ impl Comparator for OnlyWritten {
     }
 }
 
-/// Keys of 40 bytes, or of many lengths.
+/// Returns a key of 40 bytes, or of one of many lengths.
 fn key(n: u64, fixed: bool) -> Vec<u8> {
     let scattered = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let len = if fixed { 24 } else { (scattered % 60) as usize };
@@ -74,7 +75,7 @@ fn key(n: u64, fixed: bool) -> Vec<u8> {
     key
 }
 
-/// A walk over all that the engine does with keys.
+/// Runs everything that the engine does with keys.
 fn walk(preset: CompactionPreset, fixed: bool) {
     let fs = MemFs::new();
     let comparator = Arc::new(OnlyWritten::default());
@@ -150,7 +151,7 @@ fn walk(preset: CompactionPreset, fixed: bool) {
     db.finalize().unwrap();
     db.verify().unwrap();
     for n in 0..40 {
-        // Tables that hold nothing but range tombstones.
+        // Tables that hold only range tombstones.
         db.delete_range(key(n)..=key(n)).unwrap();
     }
     db.flush().unwrap();
@@ -164,7 +165,7 @@ fn walk(preset: CompactionPreset, fixed: bool) {
     drop((shown, db));
     comparator.assert_no_strangers();
 
-    // A repair that finds nothing to do, and ones without a table and without a manifest.
+    // A repair that finds nothing to do, one without a table, and one without a manifest.
     Db::repair(PATH, own()).unwrap();
     Db::open(PATH, own()).unwrap().verify().unwrap();
     let tables = || {
@@ -182,8 +183,8 @@ fn walk(preset: CompactionPreset, fixed: bool) {
     comparator.assert_no_strangers();
 }
 
-/// Samples of keys were cut to 32 bytes in every order, and estimates compared them with keys: a
-/// comparator for keys of 40 bytes panicked in the first compaction.
+/// Samples of keys were once cut to 32 bytes in every order, and estimates compared them with keys.
+/// A comparator for keys of 40 bytes panicked in the first compaction.
 #[test]
 fn a_comparator_sees_whole_keys_that_were_written_and_no_others() {
     for preset in
@@ -194,7 +195,7 @@ fn a_comparator_sees_whole_keys_that_were_written_and_no_others() {
     }
 }
 
-/// The order of the first 8 bytes, descending. It panics over shorter keys, calls a key that begins
+/// Orders by the first 8 bytes, descending. It panics over shorter keys. It calls a key that begins
 /// with `<` less than itself, and one that begins with `>` greater.
 #[derive(Debug)]
 struct EightAtLeast;
@@ -228,8 +229,8 @@ fn refused<T>(result: Result<T, Error>, what: &str) {
     assert!(error.contains("test.eight_at_least") && error.contains(what), "{error}");
 }
 
-/// A key that the comparator cannot compare was logged and acknowledged; from then on every flush,
-/// open and repair panicked. No call takes such a key any more, in any keyspace.
+/// A key that the comparator cannot compare was once logged and acknowledged. From then on every
+/// flush, open and repair panicked. Now every call refuses such a key, in every keyspace.
 #[test]
 fn a_key_that_cannot_be_compared_is_refused_before_it_is_logged() {
     let fs = MemFs::new();
@@ -298,17 +299,17 @@ enum Mood {
     PanicsInBackground,
     /// Panics now and then.
     Panics,
-    /// Answers by chance.
+    /// Answers at random.
     Dice,
     /// Calls every key less than every other.
     AlwaysLess,
-    /// Beats like rock, paper and scissors: no three keys need to agree.
+    /// Orders like rock, paper and scissors: three keys may form a circle.
     Cyclic,
     /// Descends, then ascends, then descends.
     Turns,
 }
 
-/// Descends, until it is armed.
+/// Descends until it is armed.
 #[derive(Debug)]
 struct Moody {
     mood: Mood,
@@ -364,7 +365,7 @@ impl Comparator for Moody {
     }
 }
 
-/// Notes what is told of failed background work.
+/// Notes the reported failures of background work.
 #[derive(Debug, Default)]
 struct Errors(Mutex<Vec<String>>);
 
@@ -376,7 +377,7 @@ impl EventListener for Errors {
     }
 }
 
-/// Nothing but an error that says whose fault it was.
+/// Returns whether the outcome is Ok or an error that names the comparator as the cause.
 fn is_forgiven<T>(outcome: Result<T, Error>) -> bool {
     match outcome {
         Ok(_) => false,
@@ -387,7 +388,8 @@ fn is_forgiven<T>(outcome: Result<T, Error>) -> bool {
     }
 }
 
-/// Writes and reads beside a keyspace of a comparator gone wrong. Whether that was noticed.
+/// Writes and reads beside a keyspace whose comparator misbehaves. Returns whether the engine
+/// noticed.
 fn live_beside(mood: Mood, threads: bool) -> bool {
     let fs = MemFs::new();
     let comparator = Moody::new(mood);
@@ -422,7 +424,7 @@ fn live_beside(mood: Mood, threads: bool) -> bool {
         }
         if n % 500 == 499 {
             noticed |= is_forgiven(db.flush());
-            // What reads of the bad keyspace answer is its own affair, but they end.
+            // Reads of the bad keyspace may answer anything, but they end.
             let steps = catch(|| {
                 let mut iter = bad.iter()?;
                 iter.seek(key(n))?;
@@ -449,7 +451,7 @@ fn live_beside(mood: Mood, threads: bool) -> bool {
         assert!(told.contains("keyspace 'bad'") && told.contains("'test.moody'"), "{told}");
     }
     drop((bad, db));
-    // With an order that is one the logged writes are all there, each once.
+    // With a proper order, the logged writes are all there, each once.
     if noticed && matches!(mood, Mood::PanicsInBackground | Mood::Panics) {
         let db = Db::open(PATH, own(&Moody::new(mood))).unwrap();
         counts(&db);
@@ -466,8 +468,8 @@ fn live_beside(mood: Mood, threads: bool) -> bool {
     noticed
 }
 
-/// A comparator that panicked on a worker stopped writes to all keyspaces, and one that is no total
-/// order had tables written in no order at all.
+/// A comparator that panicked on a worker once stopped writes to all keyspaces. One without a total
+/// order once had tables written in no order at all.
 #[test]
 fn a_comparator_gone_wrong_harms_its_own_keyspace_only() {
     for mood in [
@@ -490,7 +492,7 @@ fn a_comparator_gone_wrong_harms_its_own_keyspace_only() {
     }
 }
 
-/// A database without workers whose keyspace `moody` failed in a flush, and what it keeps of it.
+/// Returns a database without workers whose keyspace `moody` failed in a flush, with that keyspace.
 fn with_a_failed_keyspace(before: impl Fn(&Db, &Keyspace)) -> (Db, Keyspace) {
     let fs = MemFs::new();
     let moody = Moody::new(Mood::Panics);
@@ -516,9 +518,10 @@ fn with_a_failed_keyspace(before: impl Fn(&Db, &Keyspace)) -> (Db, Keyspace) {
     (db, keyspace)
 }
 
-/// A caller that waited for a merge of its segments once waited for ever: no worker merges them.
+/// A caller that waited for the garbage collection of such a keyspace once waited for ever: no
+/// worker collects it.
 #[test]
-fn no_caller_waits_for_merges_of_a_keyspace_whose_comparator_failed() {
+fn no_caller_waits_for_the_garbage_of_a_keyspace_whose_comparator_failed() {
     let (db, _) = with_a_failed_keyspace(|db, keyspace| {
         for generation in 0..2u8 {
             for n in 0..50u64 {
@@ -526,14 +529,14 @@ fn no_caller_waits_for_merges_of_a_keyspace_whose_comparator_failed() {
             }
             db.flush().unwrap();
         }
-        // What it makes known to be dead is more than may be: a merge is due.
+        // More bytes are now dead than allowed: a garbage collection is due.
         keyspace.compact(..).unwrap();
         assert!(db.stats().segments.dead_bytes > 40_000, "{:?}", db.stats().segments);
     });
     assert_error(db.wait_for_background(), ErrorKind::ComparatorFailed, None);
 }
 
-/// A batch that was filled before was written as often as it was tried, and flushed never.
+/// A batch filled before the failure was once written at each try, and never flushed.
 #[test]
 fn a_keyspace_whose_comparator_failed_takes_no_batch_that_was_filled_before() {
     let batch = std::cell::RefCell::new(WriteBatch::new());
@@ -542,13 +545,14 @@ fn a_keyspace_whose_comparator_failed_takes_no_batch_that_was_filled_before() {
         batch.borrow_mut().put_in(keyspace, 7u64.to_be_bytes(), "value");
     });
     assert_error(db.write(&batch.borrow()), ErrorKind::ComparatorFailed, None);
-    assert!(db.get("beside").unwrap().is_none(), "half of the batch is there");
+    assert!(db.get("beside").unwrap().is_none(), "half of the batch was applied");
     drop(keyspace);
     db.put("beside", "others go on").unwrap();
 }
 
-/// A slice of a compaction begins with the table of the output run around its first key. It may end
-/// before that key. A sound comparator was blamed for it, and its keyspace took no writes.
+/// A slice of a compaction begins with the table of the output run around its first key, and may
+/// end before that key. The engine once blamed a sound comparator for it, and its keyspace took no
+/// writes.
 #[test]
 fn a_slice_that_ends_before_its_inputs_blames_no_comparator() {
     let fs = MemFs::new();

@@ -1,5 +1,4 @@
-//! Operators over the life of a database: new versions of them, their end, and what is told of
-//! them.
+//! Operators over the life of a database: new versions, their end, and the events about them.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +11,8 @@ use foldb::{
 use crate::support::steps::run_background;
 use crate::support::{PATH, assert_error, number, open, options};
 
-/// Counts words: operands of version 1 are the text, of version 2 a number. Values are numbers.
+/// Counts words: operands of version 1 are text, operands of version 2 a number. Values are
+/// numbers.
 #[derive(Debug)]
 struct Words(u32);
 
@@ -64,8 +64,8 @@ fn with_words(fs: &MemFs, version: u32) -> Options {
     Options { operators: vec![Arc::new(Words(version))], ..options(fs) }
 }
 
-/// Operands of the older version in a table, in a run above it and in the log, and a keyspace that
-/// has it as its default: a program with the newer version goes on, and so does the next one.
+/// Operands of the older version lie in a table, in a run above it and in the log. A keyspace has
+/// the operator as its default. A program with the newer version goes on, and so does the next one.
 #[test]
 fn h27_a_newer_version_takes_over_operands_everywhere() {
     let fs = MemFs::new();
@@ -92,12 +92,12 @@ fn h27_a_newer_version_takes_over_operands_everywhere() {
             texts.compact(..).unwrap();
         }
     }
-    // The older program cannot read what the newer one wrote, and is told so.
+    // The older program cannot read what the newer one wrote, and the open says so.
     let error = assert_error(Db::open(PATH, with_words(&fs, 1)), ErrorKind::UnknownOperator, None);
     assert!(error.to_string().contains("'test.words' version 2"), "{error}");
 }
 
-/// A database that holds no operands of an operator opens without it, as soon as that is true.
+/// A database that holds no operands of an operator opens without it.
 #[test]
 fn finalize_lets_a_program_without_the_operators_take_over() {
     let fs = MemFs::new();
@@ -123,7 +123,7 @@ fn finalize_lets_a_program_without_the_operators_take_over() {
     assert_eq!(db.get("counter").unwrap().unwrap(), number(4));
 }
 
-/// Operands that a snapshot kept apart in the last level are folded too, once it is gone.
+/// Operands that a snapshot kept apart in the last level are folded too, once the snapshot is gone.
 #[test]
 fn finalize_folds_what_a_snapshot_kept_apart() {
     let db = open(&MemFs::new()).unwrap();
@@ -150,10 +150,10 @@ fn finalize_tells_which_keys_it_could_not_fold() {
     assert_eq!((&left.failed[0].key[..], &*left.failed[0].keyspace), (&b"bad"[..], "default"));
 }
 
-/// The default operator stays the database's while nobody gives it: merges are refused before the
-/// log, and an open with it has it again.
+/// The default operator stays recorded while it is not registered. Merges are refused before the
+/// log, and an open that registers it uses it again.
 #[test]
-fn a_default_operator_nobody_gave_is_not_forgotten() {
+fn a_default_operator_that_is_not_registered_is_not_forgotten() {
     let fs = MemFs::new();
     let words = Some("test.words".to_owned());
     let first = Options { merge_operator: words, ..with_words(&fs, 1) };
@@ -215,8 +215,8 @@ fn events_tell_of_flushes_compactions_and_failed_merges() {
     );
 }
 
-/// An operator that folds only onto its base, whose operands lie in many runs: reads that walk them
-/// all have them brought together, and nobody else does.
+/// An operator that folds only onto its base, with operands in many runs. Reads that fold all of
+/// them pay for a compaction of these runs; other reads pay nothing.
 #[test]
 fn reads_of_long_chains_pay_for_their_fold() {
     let fs = MemFs::new();
@@ -241,8 +241,8 @@ fn reads_of_long_chains_pay_for_their_fold() {
     assert_eq!(db.get("total").unwrap().unwrap(), 200f64.to_le_bytes());
 }
 
-/// A wall that no longer is one: its operator was missing when the bottom was written, and is there
-/// now.
+/// A wall that can fold now: its operator was missing when the bottom was written, and is
+/// registered now.
 #[test]
 fn finalize_folds_walls_that_have_healed() {
     let fs = MemFs::new();
@@ -264,7 +264,7 @@ fn finalize_folds_walls_that_have_healed() {
     assert_eq!(db.get("k").unwrap().unwrap(), b"basex");
 }
 
-/// H7: sums of fractions depend on their order, so no flush or compaction folds them without their
+/// H7: sums of fractions depend on their order. So no flush or compaction folds them without their
 /// base, and no answer changes without a write.
 #[test]
 fn h07_fractions_fold_onto_their_base_only() {
@@ -284,7 +284,7 @@ fn h07_fractions_fold_onto_their_base_only() {
     assert_eq!(db.get("k").unwrap(), before);
 }
 
-/// H7: patches that are no one patch together stay apart until they meet their document.
+/// H7: patches that do not compose into one stay apart until they meet their document.
 #[test]
 fn h07_patches_compose_only_where_a_patch_can_say_so() {
     let db = open(&MemFs::new()).unwrap();
@@ -301,7 +301,7 @@ fn h07_patches_compose_only_where_a_patch_can_say_so() {
     assert_eq!(db.get("k").unwrap().unwrap(), br#"{"a":{"b":1}}"#);
 }
 
-/// A database that was once counted in had its operator for ever, and so had its later keyspaces.
+/// A database that once counted kept its operator for ever, and so did its later keyspaces.
 #[test]
 fn an_operator_that_is_unset_stays_unset() {
     let fs = MemFs::new();
@@ -323,7 +323,7 @@ fn an_operator_that_is_unset_stays_unset() {
     let mut batch = foldb::WriteBatch::new();
     batch.merge("a", number(1));
     assert_error(db.write(&batch), ErrorKind::InvalidArgument, None);
-    // It is inherited no more.
+    // New keyspaces do not inherit it any more.
     let plain = db.create_keyspace("plain", KeyspaceOptions::default()).unwrap();
     assert!(plain.default_operator().is_none() && plain.options().merge_operator.is_none());
     drop((tags, plain, db));
@@ -333,19 +333,19 @@ fn an_operator_that_is_unset_stays_unset() {
     for name in db.keyspaces() {
         assert!(db.keyspace(&name).unwrap().default_operator().is_none(), "{name}");
     }
-    // What was merged before is folded by the operators that it names.
+    // Older operands are folded by the operators that they name.
     assert_eq!(db.get("a").unwrap().unwrap(), number(1));
     assert_eq!(db.keyspace("tags").unwrap().get("a").unwrap().unwrap(), b"red");
     drop(db);
     assert!(open(&fs).unwrap().default_keyspace().default_operator().is_some());
-    // Nobody gave it, so it is the one of last time.
+    // Options without an operator keep the one of last time.
     let db = Db::open(PATH, again).unwrap();
     db.merge("a", number(2)).unwrap();
     assert_eq!(db.get("a").unwrap().unwrap(), number(3));
 }
 
-/// Whatever call fails while an operator is unset: it is unset or it is not, now and at the next
-/// open.
+/// Whatever call fails while an operator is unset, the operator is either set or unset, now and at
+/// the next open.
 #[test]
 fn unsetting_an_operator_fails_as_a_whole() {
     for nth in 1.. {
@@ -362,7 +362,7 @@ fn unsetting_an_operator_fails_as_a_whole() {
         let is_set_again = db.default_keyspace().default_operator().is_some();
         match unset {
             Ok(()) => assert!(!is_set && !is_set_again, "call {nth}"),
-            // After an error that may have come behind the change writes are refused.
+            // After an error that may have come behind the change, writes are refused.
             Err(error) => assert!(is_set, "call {nth}: {error}"),
         }
         if nth > 20 {

@@ -1,5 +1,5 @@
-//! Operators that break their laws, and orders that change between opens: the damage stays in their
-//! keyspace, nothing panics or hangs, and a put mends a key.
+//! Operators that break their laws, and orders that change between opens. The damage stays in their
+//! keyspace, no call panics or hangs, and a put mends a key.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -19,23 +19,23 @@ use foldb::{
 use crate::support::quiet::catch;
 use crate::support::{PATH, assert_error, number, options};
 
-/// Keys of each keyspace.
+/// Number of keys of each keyspace.
 const KEYS: u64 = 300;
-/// Merges into each keyspace.
+/// Number of merges into each keyspace.
 const MERGES: u64 = 6000;
 
-/// Which law an operator breaks.
+/// The law that an operator breaks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Breach {
-    /// Differences of differences: grouping matters.
+    /// Differences of differences: the grouping matters.
     NotAssociative,
-    /// What two operands come to depends on which of them is greater, what three come to does not.
+    /// The fold of two operands depends on which is greater; the fold of three does not.
     OrderedByChance,
-    /// Each answer is another one.
+    /// Each call gives another answer.
     Dice,
-    /// Each answer is of another kind, and some name operands that are not there.
+    /// Each answer is of another kind, and some name operands that do not exist.
     AnyOutcome,
-    /// Says that it shrinks, and writes more than it was given.
+    /// Says that it shrinks, and writes more than its input.
     Swells,
     /// Folds words otherwise than operands.
     OtherWords,
@@ -66,7 +66,7 @@ impl Breaker {
         Arc::new(Breaker { breach, calls: AtomicU64::new(0) })
     }
 
-    /// A number that no other call gets.
+    /// Returns a number that no other call gets.
     fn roll(&self) -> u64 {
         scattered(self.calls.fetch_add(1, Relaxed))
     }
@@ -76,7 +76,7 @@ fn scattered(n: u64) -> u64 {
     n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16
 }
 
-/// The first eight bytes as a number.
+/// Returns the first eight bytes as a number.
 fn word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
@@ -167,7 +167,7 @@ fn the_law_kit_names_the_law_that_is_broken() {
                 &["stepwise", "batches", "partial", "grouping", "accepted"]
             }
             Breach::OtherWords => &["word"],
-            // Its answers keep the laws; how long operands are is no law.
+            // Its answers keep the laws; the length of operands is no law.
             Breach::Swells => &[],
         };
         let is_right = found.map_or_else(|law| expected.contains(&law), |()| expected.is_empty());
@@ -179,14 +179,14 @@ fn key(n: u64) -> String {
     format!("{:05}", n.wrapping_mul(7919) % KEYS)
 }
 
-/// Whether a read of a key of the bad operator failed; it may fail in one way only.
+/// Returns whether a read of the bad operator's key failed. It may fail in one way only.
 fn failed<T>(outcome: Result<T, Error>) -> bool {
     let kind = outcome.map(|_| ()).map_err(|error| error.kind());
     assert!(matches!(kind, Ok(()) | Err(ErrorKind::MergeFailed)), "{kind:?}");
     kind.is_err()
 }
 
-/// Reads everything in every way; counts reads that failed.
+/// Reads everything in every way. Returns the number of failed reads.
 fn read_all(bad: &Keyspace) -> u64 {
     let mut fails = 0;
     for n in (0..KEYS).step_by(7) {
@@ -263,7 +263,10 @@ fn live_beside(breach: Breach, threads: bool) {
             bad.compact(..).unwrap();
             db.collect_garbage(&GcOptions::default()).unwrap();
             for snapshot in held.drain(..) {
-                assert!(snapshot.iter().unwrap().all(|entry| entry.is_ok()), "the other keyspace");
+                assert!(
+                    snapshot.iter().unwrap().all(|entry| entry.is_ok()),
+                    "the other keyspace reads without errors"
+                );
             }
             drop((bad, db));
             db = Db::open(PATH, own()).unwrap();
@@ -285,14 +288,17 @@ fn live_beside(breach: Breach, threads: bool) {
     read_all(&copy.keyspace("bad").unwrap());
     assert_counts(&copy, MERGES);
     drop(copy);
-    // A put ends what the operator did, for good.
+    // A put ends the operator's influence on a key for good.
     (0..KEYS).for_each(|n| bad.put(key(n), number(n % KEYS)).unwrap());
     for _ in 0..2 {
         assert_eq!(bad.iter().unwrap().count() as u64, KEYS);
         (0..KEYS).for_each(|n| assert_eq!(bad.get(key(n)).unwrap().unwrap(), number(n)));
         bad.compact(..).unwrap();
     }
-    assert!((0..100).any(|_| bad.merge(key(1), number(5)).is_ok()), "an operand is taken");
+    assert!(
+        (0..100).any(|_| bad.merge(key(1), number(5)).is_ok()),
+        "the operator accepts some operand"
+    );
     drop((bad, db));
     let report = Db::repair(PATH, own()).unwrap();
     assert!(report.lost_nothing(), "{report:?}");
@@ -315,7 +321,7 @@ fn an_operator_that_breaks_its_laws_harms_its_own_keys_only() {
     }
 }
 
-/// Settings with an order that is, or is not, that of last time.
+/// Options with the same order as last time, or another one.
 fn turning(fs: &MemFs, turned: Turned) -> Options {
     Options {
         comparators: vec![Arc::new(Turning(turned))],
@@ -326,7 +332,7 @@ fn turning(fs: &MemFs, turned: Turned) -> Options {
     }
 }
 
-/// What of the order is turned round.
+/// Which part of the order is turned round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Turned {
     Nothing,
@@ -335,7 +341,7 @@ enum Turned {
     All,
 }
 
-/// Ascends, or descends: which, is not in its name.
+/// Ascends or descends; its name does not tell.
 #[derive(Debug)]
 struct Turning(Turned);
 
@@ -362,8 +368,8 @@ impl Comparator for Turning {
     }
 }
 
-/// A tree is made anew from its edits at each open. In another order than that of last time it lost
-/// tables, the open made that durable, and the next one found tables missing.
+/// Each open rebuilds the tree from its edits. In another order than last time, it once lost
+/// tables. The open made that durable, and the next one found tables missing.
 #[test]
 fn an_order_that_turns_between_opens_is_refused_and_nothing_is_changed() {
     let fs = MemFs::new();

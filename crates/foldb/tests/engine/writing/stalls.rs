@@ -254,12 +254,12 @@ impl Clock for CountingClock {
 
 /// A database whose worker merges megabytes of segments at the least budget, and rests: for
 /// minutes.
-fn open_with_a_resting_merge(fs: &MemFs) -> Db {
-    open_in_with_a_resting_merge(None, fs)
+fn open_with_a_resting_collection(fs: &MemFs) -> Db {
+    open_in_with_a_resting_collection(None, fs)
 }
 
 /// The same on a runtime that others may share.
-fn open_in_with_a_resting_merge(runtime: Option<Runtime>, fs: &MemFs) -> Db {
+fn open_in_with_a_resting_collection(runtime: Option<Runtime>, fs: &MemFs) -> Db {
     let clock = Arc::new(CountingClock::default());
     let env = Env { clock: Arc::clone(&clock) as _, ..on_threads(Arc::new(fs.clone())) };
     let options = Options {
@@ -293,8 +293,8 @@ fn open_in_with_a_resting_merge(runtime: Option<Runtime>, fs: &MemFs) -> Db {
 /// A merge that rests to keep to its budget had the only worker that may compact: level 0 filled
 /// up, and writers waited until it was done.
 #[test]
-fn compactions_go_on_beside_a_merge_that_rests() {
-    let db = open_with_a_resting_merge(&MemFs::new());
+fn compactions_go_on_beside_a_collection_that_rests() {
+    let db = open_with_a_resting_collection(&MemFs::new());
     for n in 0..1000 {
         db.put_opt(format!("{n}"), vec![7; 200], &LONG).unwrap();
     }
@@ -304,11 +304,11 @@ fn compactions_go_on_beside_a_merge_that_rests() {
 /// The rest of one database once kept the only worker that may compact from all others of its
 /// runtime, and where there is one worker their flushes, too.
 #[test]
-fn a_merge_that_rests_holds_up_no_database_beside_it() {
+fn a_collection_that_rests_holds_up_no_database_beside_it() {
     for background_threads in [1, 2] {
         let own = RuntimeOptions { background_threads, ..RuntimeOptions::default() };
         let runtime = Runtime::new(own).unwrap();
-        let resting = open_in_with_a_resting_merge(Some(runtime.clone()), &MemFs::new());
+        let resting = open_in_with_a_resting_collection(Some(runtime.clone()), &MemFs::new());
         let fs = MemFs::new();
         let options = Options {
             env: on_threads(Arc::new(fs.clone())),
@@ -335,8 +335,8 @@ fn a_merge_that_rests_holds_up_no_database_beside_it() {
 }
 
 #[test]
-fn a_merge_on_demand_does_not_wait_for_one_that_rests() {
-    let db = open_with_a_resting_merge(&MemFs::new());
+fn a_collection_on_demand_does_not_wait_for_one_that_rests() {
+    let db = open_with_a_resting_collection(&MemFs::new());
     let (sender, receiver) = mpsc::channel();
     let merging = db.clone();
     thread::spawn(move || {

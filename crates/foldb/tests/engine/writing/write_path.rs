@@ -81,7 +81,7 @@ fn a_large_write_buffer_does_not_have_to_fit_twice() {
 }
 
 #[test]
-fn who_may_not_wait_for_a_flush_is_told_and_nothing_is_written() {
+fn a_write_that_may_not_wait_for_a_flush_fails_and_writes_nothing() {
     let fs = GatedFs::new("tbl");
     let db = open_gated(&fs);
     let _end = fs.gate.open_at_end();
@@ -143,7 +143,7 @@ fn without_threads_zero_means_not_to_work_either() {
 
 /// H23: a sync that does not end keeps nobody but its caller.
 #[test]
-fn h23_who_does_not_sync_does_not_wait_for_syncs() {
+fn h23_writes_without_sync_do_not_wait_for_syncs() {
     let fs = GatedFs::new("log");
     let db = open_gated(&fs);
     let _end = fs.gate.open_at_end();
