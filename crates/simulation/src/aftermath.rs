@@ -1,5 +1,5 @@
-//! What becomes of a database between its lives: repairs of a copy of what a stop left, and writes
-//! that went to the wrong place.
+//! What happens to a database between its lives: repairs of a copy after a stop, and writes that
+//! went to the wrong place.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::disk::{Disk, Stop, Temper};
 use crate::history::Seen;
 use crate::world::{MOST_LIVES, PATH, World};
 
-/// Where repairs leave their copies.
+/// Path of the repaired copies.
 const REPAIRED: &str = "/repaired";
 
 impl World<'_> {
-    /// Repairs a copy of what a stop left, for some seeds and stops. What the repair leaves is a
-    /// moment that the stop may leave. Behind some kills and closes the manifest is taken away, if
-    /// it knows all files that are there: only the manifest tells which others do not count.
+    /// Repairs a copy of the files after a stop, for some seeds and stops. The repaired database
+    /// shows a moment that the stop may leave. After some kills and closes the manifest is removed,
+    /// if it names every existing file: only the manifest tells which other files do not count.
     pub(crate) fn repair_copy(&mut self, life: u64) -> Result<(), Wrong> {
         let mut rng = draws(self.features.seed, "repair", &[life]);
         if self.features.repairs == 0 || rng.u8(..self.features.repairs) > 0 {
@@ -43,7 +43,7 @@ impl World<'_> {
         let report = match Db::repair_with(PATH, options, &how) {
             Ok(report) => report,
             Err(error) => {
-                // It may be that nothing was ever durable.
+                // Perhaps nothing was ever durable.
                 let kinds = [ErrorKind::DatabaseMissing, ErrorKind::Corruption];
                 let (mut checker, nothing) = (self.checker.clone(), self.nothing());
                 let may_be_nothing = checker.begin_life(u64::MAX, self.keeps_all, &nothing).is_ok();
@@ -59,19 +59,19 @@ impl World<'_> {
         let opened = self.open(path, &disk, life).map_err(failed)?;
         let (number, found) = opened.entries().map_err(failed)?;
         opened.db.verify().map_err(|error| format!("does not verify: {error}"))?;
-        // Without a manifest no file tells which number was the last one, where nothing is left.
+        // Without a manifest and with no records left, no file tells the last number.
         let number = if is_rebuild { u64::MAX } else { number };
         self.checker.clone().begin_life(number, self.keeps_all, &found).map(drop)
     }
 
-    /// What a database shows that holds nothing.
+    /// Returns what an empty database shows.
     fn nothing(&self) -> Vec<Seen> {
         let empty = |keyspace| Seen::Entries { keyspace, range: None, entries: Vec::new() };
         (0..self.features.operators.len()).map(empty).collect()
     }
 
-    /// After a clean close, a write that went to the wrong place: every answer is right or says
-    /// `Corruption`, and a verification that finds nothing wrong is right too.
+    /// After a clean close, misdirects a write. Every answer is right or is `Corruption`, and a
+    /// verification that finds no fault is right too.
     pub(crate) fn damaged_life(&mut self) -> Result<(), Wrong> {
         let mut rng = draws(self.features.seed, "damage", &[]);
         let damage = misdirect(&self.files, Path::new(PATH), &mut rng);
@@ -102,7 +102,7 @@ impl World<'_> {
     }
 }
 
-/// Whether there was one.
+/// Removes the manifest. Returns whether there was one.
 fn take_manifest_away(files: &MemFs) -> bool {
     let names = files.list(Path::new(PATH)).unwrap_or_default();
     let is_manifest = |name: &&String| name.starts_with("MANIFEST") || *name == "CURRENT";

@@ -17,7 +17,7 @@ pub enum Command {
     /// Runs seeds, each in a process of its own, and exits with 1 if one of them gave a wrong
     /// answer.
     Run(Seeds),
-    /// Runs one seed in this process, and says what it was.
+    /// Runs one seed in this process, and reports on it.
     Seed(Seed),
 }
 
@@ -30,16 +30,16 @@ pub struct Seeds {
     /// How many seeds are run.
     #[arg(long, default_value_t = 1000)]
     pub seeds: u64,
-    /// How many run at once; as many as there are processors unless given.
+    /// How many run at once; the number of processors unless given.
     #[arg(long)]
     pub jobs: Option<usize>,
-    /// Of this many seeds one is run twice, to see that both runs are the same.
+    /// One in this many seeds runs twice, to check that both runs are the same.
     #[arg(long, default_value_t = 100)]
     pub twice: u64,
     /// Go on after a wrong answer.
     #[arg(long)]
     pub keep_going: bool,
-    /// Succeed although something that should happen never did, as in short runs.
+    /// Succeed even if some expected event never happened, as in short runs.
     #[arg(long)]
     pub allow_gaps: bool,
     /// A bug to plant in the engine, to see that the run finds it.

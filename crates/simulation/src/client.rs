@@ -1,4 +1,4 @@
-//! A client of the database: one thread that writes and reads, and records what it was told.
+//! A client of the database: one thread that writes and reads, and records the answers.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -17,26 +17,26 @@ use crate::history::{Change, History, Operation, Outcome, Read, Seen, Tick, Tick
 
 /// What all clients of one life share.
 pub struct Stage<'a> {
-    /// What the seed decided.
+    /// The features of the seed.
     pub features: &'a Features,
     /// The database.
     pub db: &'a Db,
-    /// Those of the features, in their order.
+    /// The keyspaces of the features, in their order.
     pub keyspaces: &'a [Keyspace],
-    /// Below the database.
+    /// The disk below the database.
     pub disk: &'a Disk,
-    /// The time of the histories.
+    /// The clock of the histories.
     pub ticks: &'a Ticks,
-    /// What happened.
+    /// Counts of events.
     pub counts: &'a Counts,
-    /// Those that the database was opened with.
+    /// The options that the database was opened with.
     pub options: foldb::Options,
 }
 
-/// What a client looks at later.
+/// A view that a client reads later.
 enum Held {
     Snapshot(Snapshot),
-    /// When it was made, of which keyspace, and over which range.
+    /// An iterator: when it was made, its keyspace and its range.
     Iterator {
         began: Tick,
         returned: Tick,
@@ -46,28 +46,28 @@ enum Held {
     },
 }
 
-/// One thread.
+/// One client thread.
 pub struct Client<'a> {
     stage: &'a Stage<'a>,
     writes: bool,
     rng: fastrand::Rng,
     held: Vec<Held>,
     history: History,
-    /// Makes every value another one.
+    /// Makes every value unique.
     next_value: u64,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 type Answer<T> = Result<T, foldb::Error>;
 
-/// Whether a client goes on after an error that may be.
+/// Whether a client goes on after an excusable error.
 enum After {
     GoOn,
     Stop,
 }
 
 impl<'a> Client<'a> {
-    /// The client with this number in a life.
+    /// Makes the client with this number in a life.
     pub fn new(stage: &'a Stage<'a>, life: u64, number: u8) -> Client<'a> {
         let rng = draws(stage.features.seed, "client", &[life, number.into()]);
         let writes = number < stage.features.writers;
@@ -75,10 +75,9 @@ impl<'a> Client<'a> {
         Client { stage, writes, rng, held: Vec::new(), history: History::default(), next_value }
     }
 
-    /// Works until its operations are done, or the power goes.
+    /// Works until its operations are done, or the power fails.
     ///
-    /// # Errors
-    /// An error that the database had no reason for.
+    /// # Errors An error that has no cause.
     pub fn work(mut self) -> Result<History, Wrong> {
         for _ in 0..self.stage.features.operations {
             self.stage.counts.add(Counted::Operation);
@@ -159,7 +158,7 @@ impl<'a> Client<'a> {
         self.look_at(one)
     }
 
-    /// An iterator over some keys, or all.
+    /// Makes an iterator over some keys, or all.
     fn iterator(&mut self, snapshot: Option<Snapshot>) -> Answer<Held> {
         let keyspace = self.rng.usize(..self.stage.keyspaces.len());
         let range = self.rng.bool().then(|| self.range());
@@ -243,7 +242,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Makes all earlier writes durable: by the call for it, or by a write of nothing.
+    /// Makes all earlier writes durable: by a sync, or by an empty write.
     fn sync(&mut self) -> Answer<()> {
         let began = self.stage.ticks.next();
         if self.rng.bool() {
@@ -256,7 +255,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Makes a second database and reads it: it shows one moment.
+    /// Makes a checkpoint and reads it: it shows one moment.
     fn checkpoint(&mut self) -> Answer<()> {
         let path = format!("/checkpoint-{}", self.next_value());
         let began = self.stage.ticks.next();
@@ -291,7 +290,7 @@ impl<'a> Client<'a> {
             Ok(()) => Outcome::Done { synced: sync },
             Err(_) => Outcome::Open,
         };
-        // A write that gave up at once, and a range without keys, got no number.
+        // A write that gave up at once, and a delete of an empty range, got no number.
         if let Some(Given { numbers, turn }) = numbering::last_write() {
             let write = Write { began, returned, numbers, turn, operations, outcome };
             self.history.writes.push(write);
@@ -356,7 +355,7 @@ impl<'a> Client<'a> {
         Operation { keyspace, change }
     }
 
-    /// The operator to merge with, in a keyspace with this one.
+    /// Returns the operator to merge with, in a keyspace with this one.
     fn operator(&mut self, own: Operator) -> Operator {
         if own == Operator::Add {
             return own;
@@ -405,7 +404,7 @@ impl<'a> Client<'a> {
         value
     }
 
-    /// The length of a value that fills some frames with its record, to the byte.
+    /// Returns the length of a value that fills some frames with its record, to the byte.
     fn whole_frames(&mut self, frame: usize, key: usize) -> usize {
         // The batch's header; kind, keyspace and the key's length; the value's length.
         let around = 17 + 3 + key;

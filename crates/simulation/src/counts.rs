@@ -1,4 +1,4 @@
-//! How often things happened that a run is there to make happen.
+//! Counts the events that a run must cause.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,15 +6,15 @@ use foldb::{Event, EventListener};
 
 macro_rules! counted {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What is counted. A long run in which one of them never happened proved less than it
-        /// says.
+        /// The events counted. A long run in which one of them never happened tested less than it
+        /// claims.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Counted {
             $($(#[$doc])* $name,)*
         }
 
         impl Counted {
-            /// All of them.
+            /// All events.
             pub const ALL: [Counted; [$(Counted::$name),*].len()] = [$(Counted::$name),*];
         }
     };
@@ -33,9 +33,9 @@ counted! {
     Walk,
     /// Checkpoints that were compared.
     Checkpoint,
-    /// Stops that left what a killed process leaves.
+    /// Stops that left the files as a killed process does.
     Kill,
-    /// Stops that left what a power cut leaves.
+    /// Stops that left the files as a power cut does.
     PowerCut,
     /// Lives that ended by a clean close.
     Close,
@@ -43,13 +43,13 @@ counted! {
     OpenCut,
     /// Opens that left out a torn tail.
     TailDropped,
-    /// Acknowledged writes that a stop lost, for they were not synced.
+    /// Acknowledged writes that a stop lost because they were not synced.
     LostWrite,
     /// Flushes.
     Flush,
     /// Compactions.
     Compaction,
-    /// Merges of segments.
+    /// Garbage collections of value segments.
     GarbageCollection,
     /// Logs that became segments.
     AdoptedLog,
@@ -57,13 +57,13 @@ counted! {
     Stall,
     /// Calls of the disk that failed.
     FailedCall,
-    /// Syncs among them.
+    /// Failed syncs among these.
     FailedSync,
     /// Closed databases that were damaged.
     Damage,
-    /// Repairs of what a stop left.
+    /// Repairs after a stop.
     Repair,
-    /// Those without the manifest.
+    /// Repairs without the manifest.
     Rebuild,
     /// Damages that an open, a read or a verification noticed.
     DamageNoticed,

@@ -1,6 +1,6 @@
-//! A write that went to the wrong place: sectors of one file over those of another.
+//! A misdirected write: sectors of one file over those of another.
 //!
-//! Invariant: the bytes of at least one sector are other ones than before.
+//! Invariant: the bytes of at least one sector change.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,10 @@ use foldb_env::{FileSystem, MemFs};
 /// Bytes that a disk writes at once.
 const SECTOR: usize = 512;
 
-/// Copies a sector of some file over a sector of some file in `directory`. Answers what was done;
-/// `None` where the draw changes nothing.
+/// Copies a sector of some file over a sector of some file in `directory`. Returns a description,
+/// or `None` where the draw changes nothing.
 ///
-/// # Errors
-/// Of the file system.
+/// # Errors Errors of the file system.
 pub fn misdirect(
     fs: &MemFs,
     directory: &Path,
@@ -22,7 +21,7 @@ pub fn misdirect(
 ) -> io::Result<Option<String>> {
     let mut files: Vec<PathBuf> =
         fs.list(directory)?.iter().map(|name| directory.join(name)).collect();
-    // An order that does not hang on that of the directory.
+    // An order that does not depend on that of the directory.
     files.sort();
     files.retain(|path| fs.len(path).is_ok_and(|len| len > 0));
     let (Some(from), Some(to)) = (rng.choice(&files), rng.choice(&files)) else {

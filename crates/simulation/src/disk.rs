@@ -1,7 +1,7 @@
 //! The disk of the machine: files in memory, calls that take time or fail, and a power cut.
 //!
-//! Invariant: after the power cut no call reaches the files, so what the next life finds is what
-//! was there at that moment.
+//! Invariant: after the power cut no call reaches the files. So the next life finds the files of
+//! that moment.
 
 use std::io;
 use std::path::Path;
@@ -12,14 +12,14 @@ use std::time::Duration;
 use foldb_env::mem::{Fault, Operation};
 use foldb_env::{MemFs, Watch, WritableFile};
 
-/// What is left of files after a stop.
+/// What a stop leaves of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The process is killed: what was written is there.
+    /// The process is killed: every write to a file survives.
     Kill,
-    /// Power goes, and all that was not synced with it.
+    /// The power fails, and every unsynced write is lost.
     Forgetful,
-    /// Power goes, and a drawn part of what was not synced with it.
+    /// The power fails, and a drawn part of the unsynced writes is lost.
     Torn,
 }
 
@@ -44,7 +44,7 @@ impl Temper {
         Temper { call_micros: 10, sync_micros: 100, failures: 0, log_failures: 0, hangs: 0 };
 }
 
-/// The disk, as [`foldb_env::WatchedFs`] asks it.
+/// The disk, as [`foldb_env::WatchedFs`] calls it.
 #[derive(Debug)]
 pub struct Disk {
     fs: MemFs,
@@ -56,25 +56,25 @@ struct State {
     rng: fastrand::Rng,
     temper: Temper,
     stop: Stop,
-    /// Changes until the power goes.
+    /// Changes until the power fails.
     fuse: Option<u64>,
-    /// What was left when it went.
+    /// The files that the power cut left.
     left: Option<MemFs>,
     failures: u64,
     failed_syncs: u64,
 }
 
-/// What happened on a disk.
+/// The events on a disk.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Happened {
-    /// Calls that failed by the draw, failed syncs among them.
+    /// Calls that failed by the draw, with failed syncs.
     pub failures: u64,
     /// Syncs that failed.
     pub failed_syncs: u64,
 }
 
 impl Disk {
-    /// A disk with these files. Its power goes at the `fuse`-th change from now.
+    /// Makes a disk with these files. Its power fails at the `fuse`-th change from now.
     pub fn new(fs: MemFs, temper: Temper, stop: Stop, fuse: Option<u64>, seed: u64) -> Disk {
         let rng = fastrand::Rng::with_seed(seed);
         let (left, failures, failed_syncs) = (None, 0, 0);
@@ -82,12 +82,12 @@ impl Disk {
         Disk { fs, state: Mutex::new(state) }
     }
 
-    /// Whether the power has gone.
+    /// Returns whether the power has failed.
     pub fn is_dead(&self) -> bool {
         self.state().left.is_some()
     }
 
-    /// Cuts the power, unless it has gone, and answers what is left.
+    /// Cuts the power, unless it has failed, and returns the files that are left.
     pub fn cut(&self) -> MemFs {
         let mut state = self.state();
         if state.left.is_none() {
@@ -96,12 +96,12 @@ impl Disk {
         state.left.clone().unwrap_or_default()
     }
 
-    /// From now on no call fails or hangs by the draw.
+    /// Ends all drawn failures and hangs.
     pub fn calm(&self) {
         self.state().temper = Temper::CALM;
     }
 
-    /// What happened so far.
+    /// Returns the events so far.
     pub fn happened(&self) -> Happened {
         let state = self.state();
         Happened { failures: state.failures, failed_syncs: state.failed_syncs }
@@ -119,7 +119,7 @@ impl Disk {
         }
     }
 
-    /// Draws what becomes of a call: how long it takes, and whether it fails.
+    /// Draws the outcome of a call: its time, and whether it fails.
     fn draw(
         &self,
         state: &mut State,
@@ -141,7 +141,7 @@ impl Disk {
         }
         state.failures += 1;
         if operation == Operation::Sync {
-            // The files have to know: what was not synced may be lost from now on.
+            // Tells the files that unsynced data may be lost from now on.
             state.failed_syncs += 1;
             self.fs.inject(Fault::on(Operation::Sync));
             return (time, Ok(()));
@@ -209,7 +209,7 @@ impl Watch for Disk {
     }
 }
 
-/// A file system watched by a disk.
+/// Returns a file system watched by a disk.
 pub fn watched(disk: &Arc<Disk>) -> foldb_env::WatchedFs {
     foldb_env::WatchedFs::new(Arc::new(disk.fs.clone()), Arc::clone(disk) as _)
 }

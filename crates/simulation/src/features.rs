@@ -1,4 +1,4 @@
-//! What a seed decides: settings, clients, the disk's temper and how lives end.
+//! What a seed decides: settings, clients, the disk's temper and the ends of lives.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use foldb_stress::{Operator, at_the_edges, draws, small_options};
 
 use crate::disk::{Stop, Temper};
 
-/// Operations that a seed makes before it counts.
+/// Fewest operations that count as a run of a seed.
 pub const LEAST_OPERATIONS: u64 = 1000;
 
 /// The features of one run. Each run leaves some out (swarm testing).
 #[derive(Clone, Debug)]
 pub struct Features {
-    /// What all else is drawn from.
+    /// The seed that everything else is drawn from.
     pub seed: u64,
-    /// Threads that write, and read what they and others wrote.
+    /// Number of threads that write, and read their own and other writes.
     pub writers: u8,
-    /// Threads that only read.
+    /// Number of threads that only read.
     pub readers: u8,
     /// The operator of each keyspace; the first is the keyspace `default`.
     pub operators: Vec<Operator>,
-    /// Keys of each keyspace.
+    /// Number of keys of each keyspace.
     pub keys: u16,
     /// Largest value, in bytes.
     pub largest_value: usize,
@@ -31,16 +31,15 @@ pub struct Features {
     pub large_values: u8,
     /// Operations of each thread in a life.
     pub operations: u64,
-    /// How many of 100 changes merge.
+    /// How many of 100 changes are merges.
     pub merges: u8,
-    /// Longest payload of a frame of the log, in bytes. Some records fill their frames to the
-    /// byte then.
+    /// Longest payload of a log frame, in bytes. Some records then fill their frames to the byte.
     pub frames: Option<usize>,
     /// How many of 100 operations of a writer read.
     pub reads: u8,
     /// How many of 256 writes ask for a sync.
     pub syncs: u8,
-    /// Whether several operations are written as one.
+    /// Whether batches are written.
     pub batches: bool,
     /// Whether ranges are deleted.
     pub range_deletes: bool,
@@ -48,27 +47,27 @@ pub struct Features {
     pub snapshots: bool,
     /// Whether iterators are held and read later.
     pub iterators: bool,
-    /// Whether clients call for flushes, compactions, merges of segments and verifications.
+    /// Whether clients ask for flushes, compactions, garbage collections and verifications.
     pub manual_work: bool,
     /// Whether checkpoints are made and compared.
     pub checkpoints: bool,
-    /// Whether keys of bytes are merged into with all operators of bytes.
+    /// Whether all operators of bytes merge into the keys of bytes.
     pub mixed_operators: bool,
-    /// Whether clients merge with operators that they define then and there.
+    /// Whether clients merge with operators that they define at that moment.
     pub new_operators: bool,
-    /// Whether keys have an order of the program's own.
+    /// Whether the program supplies the order of keys.
     pub own_order: bool,
-    /// Whether options lie at the edges of what is allowed.
+    /// Whether options have extreme values.
     pub edges: bool,
-    /// Whether logs of little but values become segments.
+    /// Whether logs with hardly anything but values become segments.
     pub adopts: bool,
-    /// Whether outputs of flushes and compactions have many tables.
+    /// Whether flushes and compactions write many small tables.
     pub small_tables: bool,
-    /// Of how many stops one has a copy of what it leaves repaired; 0: none.
+    /// After one in this many stops, a copy of the files is repaired; 0: never.
     pub repairs: u8,
-    /// Whether some writes give up where they would wait.
+    /// Whether some writes give up instead of waiting.
     pub deadlines: bool,
-    /// Whether the closed database is damaged in the end.
+    /// Whether the closed database is damaged at the end.
     pub damage: bool,
     /// How the disk behaves.
     pub temper: Temper,
@@ -81,17 +80,17 @@ pub enum End {
     Close,
     /// By a stop at a change of the disk that the fuse counts down to.
     Fuse {
-        /// What is left.
+        /// What the stop leaves.
         stop: Stop,
         /// Changes until then.
         changes: u64,
     },
-    /// By a stop when all threads have done their operations.
+    /// By a stop after all threads have done their operations.
     Late(Stop),
 }
 
 impl Features {
-    /// The features of a seed.
+    /// Draws the features of a seed.
     pub fn draw(seed: u64) -> Features {
         let mut rng = draws(seed, "simulated features", &[]);
         let operators = (0..rng.usize(1..=3)).map(|_| rng.choice(Operator::ALL));
@@ -138,7 +137,7 @@ impl Features {
         Features { merges: 5, frames: None, largest_value: 3000, large_values: 240, ..features }
     }
 
-    /// The options of the database, all but its machine and listeners.
+    /// Returns the options of the database, without its machine and listeners.
     pub fn options(&self) -> Options {
         let mut rng = draws(self.seed, "simulated options", &[]);
         let options = small_options(&mut rng);
@@ -163,36 +162,36 @@ impl Features {
         if self.edges { at_the_edges(options, &mut rng) } else { options }
     }
 
-    /// The order of keys.
+    /// Returns the order of keys.
     pub fn order(&self) -> Arc<dyn Comparator> {
         if self.own_order { Arc::new(CheckedOrder) } else { Arc::new(BytewiseComparator) }
     }
 
-    /// How a life ends. The first one ends by a stop.
+    /// Returns how a life ends. The first one ends by a stop.
     pub fn end(&self, life: u64) -> End {
         let mut rng = draws(self.seed, "simulated ends", &[life]);
         let stop = [Stop::Kill, Stop::Forgetful, Stop::Torn, Stop::Torn][rng.usize(..4)];
-        // A write is about one change of the disk.
+        // A write makes about one change of the disk.
         let changes = self.operations * u64::from(self.writers);
         match rng.u8(..10) {
             0 if life > 0 => End::Close,
             1..3 => End::Late(stop),
-            // Soon: while the database opens.
+            // Soon: during the open.
             3 => End::Fuse { stop, changes: rng.u64(1..30) },
             _ => End::Fuse { stop, changes: rng.u64(1..=changes) },
         }
     }
 
-    /// A key of a number, as the database has it.
+    /// Returns the database's key for a number.
     pub fn key(&self, number: u16) -> Vec<u8> {
         let mut key = number.to_be_bytes().to_vec();
-        // Longer than what an engine may keep of a key for its estimates.
+        // Longer than the part of a key that an engine may keep for estimates.
         let most = if self.own_order { 60 } else { 24 };
         key.extend(std::iter::repeat_n(b'k', usize::from(number.wrapping_mul(37)) % most));
         if self.own_order { with_check_byte(&key) } else { key }
     }
 
-    /// What the database is given for a range: of bounds that begin no two keys.
+    /// Returns the range as the database gets it. Its bounds are no beginnings of keys.
     pub fn stored_range(&self, range: &Range<Vec<u8>>) -> Range<Vec<u8>> {
         let stored = |bound: &Vec<u8>| {
             if self.own_order { with_check_byte(bound) } else { bound.clone() }
@@ -200,7 +199,7 @@ impl Features {
         stored(&range.start)..stored(&range.end)
     }
 
-    /// One of a few operators that are not there before their first use.
+    /// Returns one of a few operators that do not exist before their first use.
     pub fn new_operator(&self, rng: &mut fastrand::Rng) -> Operator {
         Operator::Append(rng.u8(b'A'..=b'Z'))
     }

@@ -1,7 +1,7 @@
 //! Many seeds: each in a process of its own, several at once.
 //!
-//! A process of its own makes a seed the same run whatever ran before it: locks and lazily made
-//! values of the program are as new, and memory lies where it lay the last time.
+//! A fresh process makes a seed's run independent of earlier runs. The program's locks and lazily
+//! made values are new, and memory has the same addresses.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::arguments::Seeds;
 use foldb_simulation::counts::Counted;
 use foldb_simulation::report::{Report, Totals};
 
-/// What all seeds were, together.
+/// The sums over all seeds.
 #[derive(Default)]
 struct Sum {
     totals: Totals,
@@ -28,8 +28,7 @@ struct Sum {
 
 /// Runs all seeds.
 ///
-/// # Errors
-/// What was wrong, with the seeds; or, unless gaps are allowed, what never happened.
+/// # Errors The wrong seeds. Unless gaps are allowed, also the events that never happened.
 pub fn run(seeds: &Seeds) -> Result<(), String> {
     let jobs = seeds.jobs.or_else(|| thread::available_parallelism().ok().map(usize::from));
     let progress = ProgressBar::new(seeds.seeds);
@@ -72,7 +71,7 @@ pub fn run(seeds: &Seeds) -> Result<(), String> {
     ))
 }
 
-/// Runs the seed of a number; some twice. Whether it was right.
+/// Runs the seed of a number, some of them twice. Returns whether it was right.
 fn run_seed(seeds: &Seeds, number: u64, sum: &Mutex<Sum>, progress: &ProgressBar) -> bool {
     let seed = seeds.seed.saturating_add(number);
     let is_twice = seeds.twice > 0 && number.is_multiple_of(seeds.twice);
@@ -109,7 +108,7 @@ fn in_a_process(seed: u64, plant: Option<&str>) -> Result<Report, String> {
     if let Some(fault) = plant {
         command.args(["--plant", fault]);
     }
-    // Panics of a planted fault are many, and the report names what came of them.
+    // A planted fault causes many panics, and the report names the result.
     command.env("RUST_BACKTRACE", "0").stdin(Stdio::null());
     let output = command.output().map_err(|error| format!("cannot start a process: {error}"))?;
     match Report::parse(&String::from_utf8_lossy(&output.stdout)) {

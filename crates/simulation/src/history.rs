@@ -1,10 +1,10 @@
-//! What clients did and what they were told: the record that a checker reads.
+//! The clients' calls and their answers: the record that a checker reads.
 //!
-//! Time is a counter that every call moves twice, when it begins and when it returns. A call that
+//! Time is a counter that every call moves twice: when it begins and when it returns. A call that
 //! returned before another began has the smaller numbers.
 //!
-//! Invariant: an entry says nothing that its client could not have seen, but for the sequence
-//! numbers of writes, which the engine tells its tests.
+//! Invariant: an entry has only what its client could see. The exception is the sequence numbers of
+//! writes, which the engine tells its tests.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ pub type Tick = u64;
 pub struct Ticks(AtomicU64);
 
 impl Ticks {
-    /// The next moment.
+    /// Returns the next moment.
     pub fn next(&self) -> Tick {
         self.0.fetch_add(1, Ordering::SeqCst)
     }
@@ -28,9 +28,9 @@ impl Ticks {
 /// One change of one keyspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// Which of the run's keyspaces.
+    /// Index of the keyspace in the run.
     pub keyspace: usize,
-    /// What becomes of it.
+    /// The effect of the operation.
     pub change: Change,
 }
 
@@ -47,15 +47,15 @@ pub enum Change {
     DeleteRange(Range<Vec<u8>>),
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It returned `Ok`. With a sync: it is durable.
+    /// It returned `Ok`. With a sync, it is durable.
     Done {
         /// Whether it asked for a sync.
         synced: bool,
     },
-    /// It returned an error, or a stop interrupted it: it may be there, whole, or not.
+    /// It returned an error, or a stop interrupted it. The whole write may be visible, or nothing.
     Open,
 }
 
@@ -70,40 +70,40 @@ pub struct Write {
     pub numbers: RangeInclusive<u64>,
     /// Orders the writes of a run as they got their numbers.
     pub turn: u64,
-    /// Atomic.
+    /// Its operations, which are atomic.
     pub operations: Vec<Operation>,
     /// How it ended.
     pub outcome: Outcome,
 }
 
-/// What a read found.
+/// The answer of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// The number of a snapshot.
     Snapshot(u64),
     /// The value of a key.
     Value {
-        /// Which of the run's keyspaces.
+        /// Index of the keyspace in the run.
         keyspace: usize,
-        /// Which key.
+        /// The key.
         key: Vec<u8>,
-        /// What it had.
+        /// The value.
         value: Option<Vec<u8>>,
     },
     /// All entries of a range, in the order of keys.
     Entries {
-        /// Which of the run's keyspaces.
+        /// Index of the keyspace in the run.
         keyspace: usize,
         /// From the first key to before the second; `None`: all keys.
         range: Option<Range<Vec<u8>>>,
-        /// What was there.
+        /// The entries found.
         entries: Vec<(Vec<u8>, Vec<u8>)>,
     },
-    /// Several things, all at one moment.
+    /// Several answers, all at one moment.
     Together(Vec<Seen>),
 }
 
-/// One read. Of an iterator: when it was made, for it shows that moment.
+/// One read. For an iterator, when it was made, because it shows that moment.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// When it was begun.
@@ -123,12 +123,12 @@ pub struct History {
     pub writes: Vec<Write>,
     /// Reads, in the order in which they returned.
     pub reads: Vec<Read>,
-    /// When a call that makes all earlier writes durable began, if it succeeded.
+    /// For each successful call that makes all earlier writes durable: when it began.
     pub syncs: Vec<Tick>,
 }
 
 impl History {
-    /// Takes in what another thread did.
+    /// Adds the history of another thread.
     pub fn append(&mut self, mut other: History) {
         self.writes.append(&mut other.writes);
         self.reads.append(&mut other.reads);

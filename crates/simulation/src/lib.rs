@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!  world ── lives of one database: open, compare, work, stop
-//!    ├─ client ── threads that write and read, and record what they were told (history)
+//!    ├─ client ── threads that write and read, and record the answers (history)
 //!    ├─ checker ── is there one order that explains every answer?
 //!    ├─ damage ── misdirected writes, in a database that was closed
-//!    ├─ disk ── files in memory; calls take time, fail, hang; the power goes
+//!    ├─ disk ── files in memory; calls take time, fail, hang; the power fails
 //!    └─ machine ── one scheduler owns threads, locks, time and randomness
 //! ```
 //!
-//! Invariant: a run is a function of its seed. A wrong answer is seen again by its seed alone.
+//! Invariant: a run is a function of its seed. The seed alone reproduces a wrong answer.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What the process of one seed tells the one that started it: a line for each thing.
+//! The report of one seed's process to the process that started it: one fact a line.
 //!
 //! ```text
 //!  count Write 612
@@ -14,25 +14,25 @@ use crate::machine::Trace;
 /// Counts by name.
 pub type Totals = BTreeMap<String, u64>;
 
-/// What a seed was.
+/// The result of a seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How often things happened.
+    /// How often each event happened.
     pub counts: Totals,
     /// The decisions of the scheduler.
     pub trace: Trace,
-    /// What was wrong.
+    /// The first wrong answer.
     pub wrong: Option<String>,
 }
 
 impl Report {
-    /// The report of a run.
+    /// Makes the report of a run.
     pub fn new(counts: &Counts, trace: Trace, wrong: Option<String>) -> Report {
         let counted = Counted::ALL.map(|counted| (format!("{counted:?}"), counts.get(counted)));
         Report { counts: counted.into_iter().collect(), trace, wrong }
     }
 
-    /// As lines.
+    /// Writes the report as lines.
     pub fn lines(&self) -> String {
         let Trace { hash, calls, switches, nanos, threads } = self.trace;
         let counts = self.counts.iter().map(|(name, count)| format!("count {name} {count}\n"));
@@ -41,7 +41,7 @@ impl Report {
         counts.chain([trace]).chain(wrong).collect()
     }
 
-    /// Reads lines. `None` where the process ended before it told its trace.
+    /// Reads lines. Returns `None` where the process ended before it reported its trace.
     pub fn parse(lines: &str) -> Option<Report> {
         let (mut report, mut is_whole) = (Report::default(), false);
         for line in lines.lines() {

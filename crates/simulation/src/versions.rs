@@ -1,11 +1,11 @@
-//! Every version that every key had: what a database shows at each sequence number.
+//! Every version of every key: what a database shows at each sequence number.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::history::{Change, Operation};
 
-/// Versions of one key, oldest first: the number from which each holds, and its value.
+/// Versions of one key, oldest first: the number from which each is valid, and its value.
 type OfKey = Vec<(u64, Option<Vec<u8>>)>;
 
 /// The versions of all keys of all keyspaces.
@@ -20,12 +20,12 @@ fn at(versions: &OfKey, number: u64) -> Option<&Vec<u8>> {
 }
 
 impl Versions {
-    /// Of a database without keys.
+    /// Makes the versions of an empty database.
     pub fn new(keyspaces: usize) -> Versions {
         Versions { keyspaces: vec![BTreeMap::new(); keyspaces] }
     }
 
-    /// Adds an operation whose effect shows from `number` on: the greatest number so far.
+    /// Adds an operation that is visible from `number` on, the greatest number so far.
     pub fn apply(&mut self, operation: &Operation, number: u64) {
         let keys = &mut self.keyspaces[operation.keyspace];
         let mut set = |key: &[u8], value| match keys.get_mut(key) {
@@ -48,12 +48,12 @@ impl Versions {
         }
     }
 
-    /// What a key has at `number`.
+    /// Returns a key's value at `number`.
     pub fn get(&self, keyspace: usize, key: &[u8], number: u64) -> Option<&Vec<u8>> {
         self.keyspaces[keyspace].get(key).and_then(|versions| at(versions, number))
     }
 
-    /// The entries of a range at `number`; `None`: of all keys.
+    /// Returns the entries of a range at `number`; `None`: of all keys.
     pub fn entries(
         &self,
         keyspace: usize,
@@ -67,13 +67,13 @@ impl Versions {
         chosen.filter_map(move |(key, versions)| Some((key, at(versions, number)?)))
     }
 
-    /// Forgets all later than `number`: a stop lost it.
+    /// Removes everything later than `number`: a stop lost it.
     pub fn truncate(&mut self, number: u64) {
         for keys in &mut self.keyspaces {
             for versions in keys.values_mut() {
                 let later = versions.partition_point(|(from, _)| *from <= number);
                 versions.truncate(later);
-                // What came before the last one can be read no more.
+                // No later read can see versions before the last one.
                 if later > 1 {
                     versions.drain(..later - 1);
                 }

@@ -1,9 +1,9 @@
-//! One run: a database that lives several times, its clients, and the stops between its lives.
+//! One run: a database with several lives, its clients, and the stops between its lives.
 //!
 //! ```text
 //!  open ─ compare ─ clients work ─ stop ─┐
 //!   ▲                 what is left       │
-//!   └────────────────────────────────────┘   until enough was done; then a clean close
+//!   └────────────────────────────────────┘   until enough work is done; then a clean close
 //! ```
 
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::features::{End, Features, LEAST_OPERATIONS};
 use crate::history::{History, Seen, Ticks};
 use crate::machine::{self, Run, message_of};
 
-/// Where the database is.
+/// Path of the database.
 pub(crate) const PATH: &str = "/db";
 
-/// Lives after which a run ends, whatever was done.
+/// Lives after which a run ends, however much was done.
 pub(crate) const MOST_LIVES: u64 = 40;
 
 /// Runs a seed on a machine of its own.
@@ -37,15 +37,15 @@ pub(crate) struct World<'a> {
     pub(crate) checker: Checker,
     ticks: Ticks,
     pub(crate) counts: &'a Arc<Counts>,
-    /// What the next life finds.
+    /// The files that the next life finds.
     pub(crate) files: MemFs,
-    /// Whether the last life ended so that all acknowledged writes are there.
+    /// Whether the end of the last life kept all acknowledged writes.
     pub(crate) keeps_all: bool,
     operations: u64,
     stops: u64,
 }
 
-/// A database that was opened, and what clients need of it.
+/// An open database with what clients need.
 pub(crate) struct Opened {
     pub(crate) db: Db,
     keyspaces: Vec<Keyspace>,
@@ -75,7 +75,7 @@ impl<'a> World<'a> {
         self.last_life().map_err(|wrong| format!("the last life: {wrong}"))
     }
 
-    /// One life, up to its end.
+    /// Runs one life, up to its end.
     fn live(&mut self, life: u64, end: End) -> Result<(), Wrong> {
         let (stop, fuse) = match end {
             End::Fuse { stop, changes } => (stop, Some(changes)),
@@ -105,12 +105,12 @@ impl<'a> World<'a> {
                 self.counts.add(Counted::Close);
                 self.checker.closed();
             }
-            // After a clean close nothing is left to lose.
+            // After a clean close, no stop can lose anything.
             self.end_by_stop(&disk, if closed.is_ok() { Stop::Forgetful } else { Stop::Kill });
             return Ok(());
         }
         self.end_by_stop(&disk, stop);
-        // Its threads find that the power is gone.
+        // The database's threads find that the power has failed.
         drop(opened);
         Ok(())
     }
@@ -126,7 +126,7 @@ impl<'a> World<'a> {
         Arc::new(Disk::new(self.files.clone(), temper, stop, fuse, seed))
     }
 
-    /// Takes what a stop leaves for the next life.
+    /// Keeps the files that a stop leaves for the next life.
     fn end_by_stop(&mut self, disk: &Disk, stop: Stop) {
         self.files = disk.cut();
         self.keeps_all &= stop == Stop::Kill;
@@ -137,7 +137,8 @@ impl<'a> World<'a> {
         self.counts.add_many(Counted::FailedSync, happened.failed_syncs);
     }
 
-    /// Opens the database and compares it with what must have survived. `None`: the power went.
+    /// Opens the database and compares it with what must have survived. Returns `None` if the power
+    /// failed.
     fn open_and_compare(&mut self, disk: &Arc<Disk>, life: u64) -> Result<Option<Opened>, Wrong> {
         for attempt in 0..2 {
             let outcome = self.open(PATH, disk, life).and_then(|opened| {
@@ -196,7 +197,7 @@ impl<'a> World<'a> {
         Ok(Opened { db, keyspaces })
     }
 
-    /// All clients at once, until each is done. Answers what they did.
+    /// Runs all clients at once, until each is done. Returns their history.
     fn work(&self, opened: &Opened, disk: &Arc<Disk>, life: u64) -> Result<History, Wrong> {
         let stage = Stage {
             features: &self.features,
@@ -226,7 +227,7 @@ impl<'a> World<'a> {
         Ok(history)
     }
 
-    /// On a disk without faults: open, compare, verify, close; and once more.
+    /// Opens, compares, verifies and closes on a disk without faults, twice.
     fn last_life(&mut self) -> Result<(), Wrong> {
         for life in [MOST_LIVES, MOST_LIVES + 1] {
             let disk = self.disk(Temper::CALM, Stop::Forgetful, None, life);
@@ -247,13 +248,14 @@ impl<'a> World<'a> {
     }
 }
 
-/// Whether the disk explains an error.
+/// Returns whether the disk explains an error.
 fn is_excused(disk: &Disk) -> bool {
     disk.is_dead() || disk.happened().failures > 0
 }
 
 impl Opened {
-    /// The number of the last write, and all entries of all keyspaces, forwards and backwards.
+    /// Returns the number of the last write, and all entries of all keyspaces, forwards and
+    /// backwards.
     pub(crate) fn entries(&self) -> foldb::Result<(u64, Vec<Seen>)> {
         let mut found = Vec::new();
         for (keyspace, handle) in self.keyspaces.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The binary as a user runs it: seeds are right, and a planted bug is found.
+//! Runs the binary as a user does: seeds are right, and it finds a planted bug.
 
 use std::process::{Command, Output};
 

@@ -19,19 +19,20 @@ pub struct Arguments {
 pub enum Command {
     /// Runs workers, kills them and checks; exits with 1 at the first wrong answer.
     ///
-    /// A run is made of databases. Each has its own settings and features, drawn from the seed, and
-    /// is killed several times. To see one database again, give its seed with `--databases 1`.
+    /// A run works on several databases. Each has its own settings and features, drawn from the
+    /// seed, and is killed several times. To see one database again, give its seed with
+    /// `--databases 1`.
     Run(Run),
-    /// Writes many bytes in a window of keys that moves; exits with 1 if the database grows or
-    /// slows down.
+    /// Writes many bytes in a moving window of keys; exits with 1 if the database grows or slows
+    /// down.
     ///
-    /// Every read is checked against what the window must hold. DIR gets samples.csv (one line a
-    /// second), soak.svg (a plot of it), and, while the run lasts, the database.
+    /// Every read is checked against the expected contents of the window. DIR gets samples.csv (one
+    /// line a second), soak.svg (a plot of it), and, while the run lasts, the database.
     Soak(Soak),
-    /// What `run` starts: one life of one database.
+    /// The process that `run` starts: one life of one database.
     #[command(hide = true)]
     Worker(Life),
-    /// What `run` starts several of: a program that opens and destroys a database.
+    /// The processes that `run` starts beside each other: each opens and destroys one database.
     #[command(hide = true)]
     Rival(Rival),
 }
@@ -39,17 +40,17 @@ pub enum Command {
 /// A whole run.
 #[derive(Args, Clone, Debug)]
 pub struct Run {
-    /// Where the databases are made; a temporary directory unless given. A database that failed its
+    /// Directory of the databases; a temporary directory unless given. A database that failed its
     /// check stays there.
     #[arg(long)]
     pub directory: Option<PathBuf>,
     /// The seed of the first database; the next one has the next seed.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// How many databases are worked on, one after the other.
+    /// How many databases the run works on, one after the other.
     #[arg(long, default_value_t = 100)]
     pub databases: u64,
-    /// How often each is killed.
+    /// How often each database is killed.
     #[arg(long, default_value_t = 10)]
     pub kills: u32,
     /// Longest life of a worker after its check, in milliseconds.
@@ -58,11 +59,11 @@ pub struct Run {
     /// Longest time that a small write may take on a sound disk, in seconds.
     #[arg(long, default_value_t = 10)]
     pub patience: u64,
-    /// A bug to plant in the engine, to see that the run finds it (builds with debug assertions
-    /// only).
+    /// A bug to plant in the engine, to see that the run finds it. Only in builds with debug
+    /// assertions.
     #[arg(long, value_name = "FAULT")]
     pub plant: Option<String>,
-    /// Succeed although something that should happen never did, as in short runs.
+    /// Succeed even if some expected event never happened, as in short runs.
     #[arg(long)]
     pub allow_gaps: bool,
 }
@@ -70,7 +71,7 @@ pub struct Run {
 /// A soak.
 #[derive(Args, Clone, Debug)]
 pub struct Soak {
-    /// Where database, samples and plot go; a temporary directory unless given.
+    /// Directory of database, samples and plot; a temporary directory unless given.
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Bytes of keys and values to write, such as 100GB or 512MiB.
@@ -82,23 +83,23 @@ pub struct Soak {
     /// Threads, each with keys of its own.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub threads: u8,
-    /// Bytes to write in a second at most; as fast as it goes unless given.
+    /// Most bytes to write in a second; no limit unless given.
     #[arg(long, value_name = "SIZE")]
     pub rate: Option<ByteSize>,
-    /// Most seconds; the run then ends although fewer bytes are written.
+    /// Most seconds; the run ends then even if fewer bytes are written.
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<u64>,
     /// Milliseconds between two samples.
     #[arg(long, default_value_t = 1000, value_name = "MS",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub sample: u64,
-    /// How many times as much memory, handles and space the last tenth may take as the first.
+    /// How many times the first tenth's memory, file handles and space the last tenth may take.
     #[arg(long, default_value_t = 1.25, value_name = "FACTOR")]
     pub growth: f64,
-    /// How many times as long as in the first tenth a read or write of the last may take.
+    /// How many times the first tenth's latency a read or write of the last tenth may take.
     #[arg(long, default_value_t = 2.0, value_name = "FACTOR")]
     pub slowdown: f64,
-    /// Keep every snapshot, to see that the run notices what that keeps alive.
+    /// Keep every snapshot, to see that the run notices what snapshots keep alive.
     #[arg(long, hide = true)]
     pub leak: bool,
 }
@@ -106,19 +107,19 @@ pub struct Soak {
 /// One life of one database.
 #[derive(Args, Clone, Debug)]
 pub struct Life {
-    /// Where the database is.
+    /// Directory of the database.
     #[arg(long)]
     pub database: PathBuf,
-    /// Its seed.
+    /// Seed of the database.
     #[arg(long)]
     pub seed: u64,
-    /// How often it was killed before.
+    /// How often the database was killed before.
     #[arg(long)]
     pub life: u32,
     /// How far each thread came in earlier lives: `ACKNOWLEDGED,ATTEMPTED,FAILED...`
     #[arg(long = "thread")]
     pub threads: Vec<Progress>,
-    /// End after so many milliseconds, in a clean close.
+    /// End after this many milliseconds, in a clean close.
     #[arg(long)]
     pub close_after: Option<u64>,
     /// Longest time that a small write may take, in seconds.
@@ -135,13 +136,13 @@ pub struct Life {
 /// A program beside others that open and destroy one database.
 #[derive(Args, Clone, Debug)]
 pub struct Rival {
-    /// Where the database is.
+    /// Directory of the database.
     #[arg(long)]
     pub database: PathBuf,
-    /// What it draws from.
+    /// Seed of the random choices.
     #[arg(long)]
     pub seed: u64,
-    /// How long it goes on.
+    /// Milliseconds to run.
     #[arg(long)]
     pub millis: u64,
     /// A bug to plant.

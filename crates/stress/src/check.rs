@@ -1,4 +1,4 @@
-//! Comparing a database with the models of its threads.
+//! Compares a database with the models of its threads.
 
 use foldb::{Iter, Keyspace, ReadOptions, Value};
 
@@ -8,32 +8,33 @@ use crate::report::Progress;
 use crate::stage::Stage;
 use crate::write::{TALLIES, Write};
 
-/// What is wrong, in a sentence.
+/// An error found by a check, as a sentence.
 pub type Wrong = String;
 
-/// Turns an engine's error into a sentence that says what was being done.
+/// Turns an engine's error into a sentence that names the failed call.
 pub fn told(what: &str) -> impl Fn(foldb::Error) -> Wrong {
     let what = what.to_owned();
     move |error| format!("{what}: {error}")
 }
 
-/// What a check of a whole database found of one thread.
+/// What a check of a whole database found about one thread.
 pub struct Found {
     pub model: Model,
     pub progress: Progress,
-    /// Whether a write is there that was never acknowledged.
+    /// Whether an unacknowledged write is visible.
     pub kept_interrupted: bool,
 }
 
-/// Compares all keys with what the threads had acknowledged. Of each thread the next write may be
-/// there too: the kill interrupted it. Or the one before, if that failed and was not tried again.
+/// Compares all keys with the acknowledged writes of the threads. Each thread's next write may be
+/// visible too: the kill interrupted it. Or its previous one may be, if it failed and was not tried
+/// again.
 pub fn whole(stage: &Stage, before: &[Progress]) -> Result<Vec<Found>, Wrong> {
     let features = &stage.features;
     let mut actual = vec![Model::new(features).keyspaces; usize::from(features.threads)];
     for (at, keyspace) in stage.keyspaces.iter().enumerate() {
         for (key, value) in both_directions(features, keyspace)? {
             let thread = features.owner(&key).filter(|&thread| thread < features.threads);
-            let thread = thread.ok_or_else(|| format!("no thread wrote the key {key:?}"))?;
+            let thread = thread.ok_or_else(|| format!("the key belongs to no thread {key:?}"))?;
             actual[usize::from(thread)][at].insert(key, value);
         }
     }
@@ -53,7 +54,7 @@ fn one_thread(
     before: &Progress,
 ) -> Result<Found, Wrong> {
     let without = Model::after(features, thread, before.acknowledged, &before.failed);
-    // Where the next write changes nothing that shows, it may as well be done again.
+    // If the next write has no visible effect, doing it again is harmless.
     if without.keyspaces == actual {
         let progress = before.clone().without_attempts();
         return Ok(Found { model: without, progress, kept_interrupted: false });
@@ -79,13 +80,13 @@ fn one_thread(
     ))
 }
 
-/// A write, without most of its bytes.
+/// Returns a write as text, without most of its bytes.
 fn shown(write: &Write) -> String {
     let text = format!("{write:?}");
     text.chars().take(2000).collect()
 }
 
-/// The first key at which two maps differ.
+/// Returns the first key at which two maps differ.
 pub fn difference_of(expected: &Map, actual: &Map) -> Option<String> {
     let keys = expected.keys().chain(actual.keys());
     let key = keys.filter(|&key| expected.get(key) != actual.get(key)).min()?;
@@ -97,7 +98,7 @@ pub fn difference_of(expected: &Map, actual: &Map) -> Option<String> {
     Some(format!("key {key:?}: expected {}, found {}", shown(expected), shown(actual)))
 }
 
-/// All entries of a keyspace, forwards; an error where backwards gives others.
+/// Returns all entries of a keyspace. Fails if forward and backward scans differ.
 fn both_directions(features: &Features, keyspace: &Keyspace) -> Result<Map, Wrong> {
     let scan = || keyspace.iter().map_err(told("cannot scan"));
     let collect = |entry: foldb::Result<(Vec<u8>, Value)>| {
@@ -116,7 +117,7 @@ fn both_directions(features: &Features, keyspace: &Keyspace) -> Result<Map, Wron
     Ok(forwards.into_iter().collect())
 }
 
-/// Reads some keys one by one, and keys that are not there.
+/// Reads some keys one by one, and keys that do not exist.
 fn point_reads(stage: &Stage, actual: &[Vec<Map>]) -> Result<(), Wrong> {
     for maps in actual {
         for (keyspace, map) in stage.keyspaces.iter().zip(maps) {
@@ -152,7 +153,7 @@ pub fn expect_get(
     Err(format!("get in {}: {}", keyspace.name(), difference.unwrap_or_default()))
 }
 
-/// The sum over all threads, for their merges met in the same keys.
+/// Compares tallies with the sum over all threads, which merge into the same keys.
 fn tallies(stage: &Stage, found: &[Found]) -> Result<(), Wrong> {
     for slot in 0..TALLIES {
         let expected: u64 = found.iter().map(|one| one.model.tallies[usize::from(slot)]).sum();
@@ -191,7 +192,7 @@ pub fn own_keys(
     Ok(())
 }
 
-/// Takes in the entries that an iterator is still to pass.
+/// Adds the entries that an iterator has not yet passed.
 pub fn collect(features: &Features, scan: Iter, into: &mut Map) -> Result<(), Wrong> {
     for entry in scan {
         let (key, value) = entry.map_err(told("a scan failed"))?;
@@ -200,7 +201,8 @@ pub fn collect(features: &Features, scan: Iter, into: &mut Map) -> Result<(), Wr
     Ok(())
 }
 
-/// No batch is half visible: both halves of each thread's pair say the same. Answers what they say.
+/// Checks that no batch is half visible: both halves of each thread's pair are equal. Returns the
+/// pairs.
 pub fn pairs(stage: &Stage, options: &ReadOptions) -> Result<Vec<Option<Vec<u8>>>, Wrong> {
     let (first, last) = (&stage.keyspaces[0], &stage.keyspaces[stage.keyspaces.len() - 1]);
     let mut said = Vec::new();

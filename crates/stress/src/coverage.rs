@@ -1,11 +1,12 @@
-//! How often things happened that a run is there to make happen.
+//! Counts the events that a run must cause.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldb::{Event, EventListener};
 
-/// What is counted. A run in which one of them never happened fails: it proved less than it says.
+/// The events counted. A run in which one of them never happened fails: it tested less than it
+/// claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counted {
     Write,

@@ -1,7 +1,7 @@
-//! What a seed decides about a database: its settings, and which features a run has.
+//! What a seed decides about a database: its settings, and the features of its run.
 //!
-//! Each run leaves some features out. A bug that needs many writes of one kind is found sooner
-//! where the others do not dilute them (swarm testing; Groce et al., "Swarm Testing", ISSTA 2012).
+//! Each run leaves some features out. A bug that needs many writes of one kind shows up sooner
+//! without the others (swarm testing; Groce et al., "Swarm Testing", ISSTA 2012).
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use foldb_stress::own_code::{CheckedOrder, with_check_byte, without_check_byte};
 pub use foldb_stress::{Operator, draws};
 use foldb_stress::{at_the_edges, small_options};
 
-/// What is wrong with the disk of a database.
+/// The trouble of a database's disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadDisk {
     Nothing,
-    /// One in so many calls that change something fails.
+    /// One in this many changing calls fails.
     Failing(u64),
-    /// Each call that changes something takes so many microseconds longer.
+    /// Each changing call takes this many microseconds longer.
     Slow(u64),
-    /// Now and then one call takes so many milliseconds longer.
+    /// Now and then one call takes this many milliseconds longer.
     Hanging(u64),
     /// Now and then the sync of a file fails.
     FailingSyncs,
-    /// Its files cannot be mapped. A program under a limit meets that.
+    /// Files cannot be mapped, as for a program under a memory limit.
     Unmappable,
 }
 
 impl BadDisk {
-    /// Whether calls of the engine may answer errors for it.
+    /// Returns whether calls of the engine may fail because of it.
     pub fn fails(self) -> bool {
         matches!(self, BadDisk::Failing(_) | BadDisk::FailingSyncs)
     }
@@ -37,11 +37,11 @@ impl BadDisk {
 #[derive(Clone, Debug)]
 pub struct Features {
     pub seed: u64,
-    /// Threads that write.
+    /// Number of threads that write.
     pub threads: u8,
     /// The operator of each keyspace; the first is the keyspace `default`.
     pub operators: Vec<Operator>,
-    /// Blocks of [`SLOTS`] keys that each thread has in each keyspace.
+    /// Number of blocks of [`SLOTS`] keys that each thread has in each keyspace.
     pub blocks: u16,
     /// Largest value, in bytes.
     pub largest_value: usize,
@@ -53,20 +53,20 @@ pub struct Features {
     pub read_only: bool,
     pub manual_work: bool,
     pub syncs: bool,
-    /// Whether the keys of threads lie between each other; else a range delete covers many blocks.
+    /// Whether the keys of threads are interleaved. If not, a range delete covers many blocks.
     pub interleaved: bool,
-    /// Whether keys of bytes are merged into with all operators of bytes.
+    /// Whether all operators of bytes merge into the keys of bytes.
     pub mixed_operators: bool,
-    /// Whether keys have an order of the program's own.
+    /// Whether the program supplies the order of keys.
     pub own_order: bool,
     /// Whether there are batches of 220 MiB and more.
     pub bulk: bool,
-    /// Whether calls that must be refused are made.
+    /// Whether threads make calls that the engine must refuse.
     pub mistakes: bool,
     /// Whether programs compete for a path beside the database.
     pub rivals: bool,
     pub disk: BadDisk,
-    /// Whether options lie at the edges of what is allowed.
+    /// Whether options have extreme values.
     pub edges: bool,
 }
 
@@ -108,26 +108,26 @@ impl Features {
             },
             edges: rng.u8(..4) == 0,
         };
-        // A large batch on a bad disk takes longer than a run has.
+        // A large batch on a bad disk takes longer than a run.
         Features { bulk: features.bulk && features.disk == BadDisk::Nothing, ..features }
     }
 
-    /// The order of keys.
+    /// Returns the order of keys.
     pub fn order(&self) -> Arc<dyn Comparator> {
         if self.own_order { Arc::new(CheckedOrder) } else { Arc::new(BytewiseComparator) }
     }
 
-    /// The key that the database has for a key of a write.
+    /// Returns the database's key for the key of a write.
     pub fn stored_key(&self, key: &[u8]) -> Vec<u8> {
         if self.own_order { with_check_byte(key) } else { key.to_vec() }
     }
 
-    /// The key of a write that the database has this key for.
+    /// Returns the key of a write for the database's key.
     pub fn written_key(&self, stored: &[u8]) -> Vec<u8> {
         if self.own_order { without_check_byte(stored) } else { stored.to_vec() }
     }
 
-    /// The options of the database: small, so that a second of writes reaches every level.
+    /// Returns the options of the database: small, so that a second of writes reaches every level.
     pub fn options(&self) -> Options {
         let mut rng = draws(self.seed, "options", &[]);
         let mut options = small_options(&mut rng);

@@ -1,4 +1,4 @@
-//! The last handle of a database, dropped where it hurts: in an event listener, on a worker that
+//! Drops the last handle of a database in the worst place: in an event listener, on a worker that
 //! the close waits for.
 
 use std::path::Path;
@@ -10,12 +10,12 @@ use foldb::{Db, ErrorKind, Event, EventListener, WriteOptions};
 use crate::check::{Wrong, told};
 use crate::stage::Stage;
 
-/// A database whose last handle went is closed by then.
+/// A database whose last handle was dropped closes within this time.
 const LONGEST_CLOSE: Duration = Duration::from_secs(30);
-/// First byte of keys whose only use is to fill memtables.
+/// First byte of keys that only fill memtables.
 const FILLER: u8 = u8::MAX - 1;
 
-/// Holds a flush in its event until it has the last handle, and drops that.
+/// Holds a flush in its event until it gets the last handle, and drops the handle there.
 #[derive(Debug, Default)]
 pub struct LastHandle {
     state: Mutex<State>,
@@ -28,7 +28,7 @@ enum State {
     Unused,
     /// The next flush waits in its event.
     Armed,
-    /// It does.
+    /// The flush waits.
     Waiting,
     Given(Db),
 }
@@ -66,7 +66,7 @@ impl EventListener for LastHandle {
     }
 }
 
-/// Lets a listener have the last handle of a database, and waits until it is closed.
+/// Hands a listener the last handle of a database, and waits until the database is closed.
 pub fn close(stage: Stage, path: &Path, slot: &LastHandle) -> Result<(), Wrong> {
     slot.set(State::Armed);
     let options = WriteOptions { deadline: Some(Duration::from_millis(50)), ..Default::default() };

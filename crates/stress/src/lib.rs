@@ -1,4 +1,4 @@
-//! What every program that tortures a database draws and expects: seeds, settings, operators.
+//! What all torture programs share: seeds, settings, operators.
 //!
 //! Invariant: all of it is a function of a seed and its arguments.
 
@@ -13,7 +13,7 @@ pub use settings::{at_the_edges, small_options};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A random number generator for one purpose of one seed.
+/// Returns a random number generator for one purpose of one seed.
 pub fn draws(seed: u64, purpose: &str, numbers: &[u64]) -> fastrand::Rng {
     let mut bytes = seed.to_le_bytes().to_vec();
     bytes.extend_from_slice(purpose.as_bytes());

@@ -1,5 +1,5 @@
 //! `foldb-stress`: works on a database with several threads, kills the process, and checks what is
-//! left. For hours, on the real file system.
+//! left. It runs for hours on the real file system.
 //!
 //! ```text
 //!  supervisor ── starts ──► worker: opens, checks, writes with several threads
@@ -7,17 +7,17 @@
 //!      └── acknowledgements ───┘ killed at a random moment; the next worker opens what is left
 //! ```
 //!
-//! Every write is a function of the seed, its thread and its number, so neither process has to
-//! store what it expects. The supervisor counts acknowledged writes. A new worker replays as many
-//! into a model and compares the whole database with it. Of each thread at most one more write may
-//! be there: the one that the kill interrupted.
+//! Every write is a function of the seed, its thread and its number, so neither process stores
+//! expected values. The supervisor counts acknowledged writes. A new worker replays that many into
+//! a model and compares the whole database with it. At most one more write of each thread may be
+//! visible: the one that the kill interrupted.
 //!
-//! [`soak`] is one long life without kills: what the database takes must not grow.
+//! [`soak`] is one long life without kills: the database's memory, files and latency must not grow.
 //!
-//! Some lives end in a close instead. Some databases are on a bad disk: it fails, hangs or is slow
+//! Some lives end in a close instead. Some databases are on a bad disk that fails, hangs or is slow
 //! ([`features::BadDisk`]).
 //!
-//! Invariant: threads own disjoint keys, so what a thread wrote last is what it must read.
+//! Invariant: threads own disjoint keys, so each thread must read its own last write.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Calls that the engine must refuse, and without any harm.
+//! Calls that the engine must refuse without any harm.
 
 use foldb::limits::{MAX_KEY_BYTES, MAX_VALUE_BYTES, max_batch_bytes};
 use foldb::{ErrorKind, Result, WriteBatch};
@@ -53,9 +53,9 @@ fn expect_refusal(what: &str, outcome: Result<()>) -> std::result::Result<(), Wr
     }
 }
 
-/// Operands that come to more than a value may have: the key's reads fail, and nothing else does.
+/// Merges operands whose result is longer than a value may be. Only reads of that key may fail.
 fn a_result_that_is_too_long(stage: &Stage) -> std::result::Result<(), Wrong> {
-    // A bad disk does not take it in time.
+    // A bad disk is too slow for it.
     if stage.features.disk != BadDisk::Nothing {
         return Ok(());
     }
@@ -69,7 +69,7 @@ fn a_result_that_is_too_long(stage: &Stage) -> std::result::Result<(), Wrong> {
     stage.tally.delete(key).map_err(&told)?;
     match read {
         Err(error) if error.kind() == ErrorKind::MergeFailed => Ok(()),
-        // Another thread has deleted it.
+        // Another thread has deleted the key.
         Ok(Some(value)) if value.len() <= MAX_VALUE_BYTES => Ok(()),
         Ok(None) => Ok(()),
         Ok(Some(value)) => Err(format!("a merge made a value of {} bytes", value.len())),

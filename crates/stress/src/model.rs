@@ -1,4 +1,4 @@
-//! What a thread's keys hold after its first writes.
+//! The expected contents of a thread's keys after its first writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ pub type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 /// The keys of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// One for each keyspace.
+    /// One map for each keyspace.
     pub keyspaces: Vec<Map>,
     /// What the thread added to each tally.
     pub tallies: [u64; TALLIES as usize],
@@ -22,7 +22,7 @@ impl Model {
         Model { keyspaces, tallies: [0; TALLIES as usize] }
     }
 
-    /// The model after the first writes of a thread, but for those that failed.
+    /// Returns the model after the first writes of a thread, without those that failed.
     pub fn after(features: &Features, thread: u8, writes: u64, failed: &BTreeSet<u64>) -> Model {
         let mut model = Model::new(features);
         for number in (0..writes).filter(|number| !failed.contains(number)) {

@@ -1,4 +1,4 @@
-//! Operators that a model of the database knows too.
+//! Merge operators that the model implements too.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,12 +24,13 @@ pub enum Operator {
     OwnAppend,
     /// Appends behind a comma; see [`WholeAppend`].
     WholeAppend,
-    /// Keeps the newest bytes, passes over a question mark and takes the key away for no bytes.
+    /// Keeps the newest bytes; a question mark changes nothing and an empty operand deletes the
+    /// key.
     Replace,
 }
 
 impl Operator {
-    /// One of each kind.
+    /// All operators.
     pub const ALL: [Operator; 8] = [
         Operator::Add,
         Operator::Max,
@@ -41,7 +42,7 @@ impl Operator {
         Operator::Replace,
     ];
 
-    /// Those whose operands and values are any bytes.
+    /// The operators whose operands and values are any bytes.
     pub const OF_BYTES: [Operator; 7] = [
         Operator::Max,
         Operator::Min,
@@ -52,12 +53,12 @@ impl Operator {
         Operator::Replace,
     ];
 
-    /// The implementations that the engine has to be given.
+    /// Returns the implementations that the program registers with the engine.
     pub fn own() -> Vec<Arc<dyn MergeOperator>> {
         vec![Arc::new(OwnAppend), Arc::new(WholeAppend), Arc::new(Replace)]
     }
 
-    /// Its name in the engine.
+    /// Returns the operator's name in the engine.
     pub fn name(self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Operator::Add => "uint64add",
@@ -74,7 +75,8 @@ impl Operator {
         })
     }
 
-    /// What it makes of a value, or of none, and an operand, in a few words of its own.
+    /// Returns the merge of a value, or of none, and an operand. It is written independently of the
+    /// engine.
     pub fn merge(self, value: Option<Vec<u8>>, operand: &[u8]) -> Option<Vec<u8>> {
         if self == Operator::Replace {
             return match operand {
@@ -102,7 +104,7 @@ impl Operator {
         })
     }
 
-    /// Makes an operand of some bytes: a few of them say more than that.
+    /// Makes an operand of some bytes. A few operators need more than that.
     pub fn operand(self, bytes: Vec<u8>, rng: &mut fastrand::Rng) -> Vec<u8> {
         match (self, rng.u8(..8)) {
             (Operator::Replace, 0) => Vec::new(),

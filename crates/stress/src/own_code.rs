@@ -1,14 +1,14 @@
-//! Operators and a comparator of the program's own, of the kind that shows where an engine relies
-//! on more than they promise.
+//! Operators and a comparator of the program's own. They break an engine that relies on more than
+//! they promise.
 
 use std::cmp::Ordering;
 
 use foldb::{Comparator, Full, Growth, MergeOperator, Partial};
 
-/// Panics with this at their start are part of the test, and not printed.
+/// Panics whose message begins with this are part of the test and not printed.
 const BY_DESIGN: &str = "by design";
 
-/// Panics that are part of the test are not printed any more.
+/// Stops printing panics that are part of the test.
 pub fn quiet_panics_by_design() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -62,8 +62,8 @@ impl MergeOperator for OwnAppend {
     }
 }
 
-/// Like the built-in `stringappend:,`, but its operands do not fold without a base: chains of them
-/// stay as long as they are.
+/// Like the built-in `stringappend:,`, but its operands do not fold without a base, so chains of
+/// them stay long.
 #[derive(Debug)]
 pub struct WholeAppend;
 
@@ -82,8 +82,8 @@ impl MergeOperator for WholeAppend {
     }
 }
 
-/// The newest operand is the value. No bytes take the key away, and [`Replace::PASS`] changes
-/// nothing. So its answers are of every kind.
+/// The newest operand is the value. An empty operand deletes the key, and [`Replace::PASS`] changes
+/// nothing. So its outcomes are of every kind.
 #[derive(Debug)]
 pub struct Replace;
 
@@ -130,8 +130,8 @@ impl MergeOperator for Replace {
     }
 }
 
-/// The order of keys that end in a check byte. It panics over all others: nothing but such keys was
-/// ever written, or asked for.
+/// An order of keys that end in a check byte. It panics over all other keys: the program never
+/// writes or asks for any.
 #[derive(Debug)]
 pub struct CheckedOrder;
 
@@ -157,7 +157,7 @@ fn check_byte(content: &[u8]) -> u8 {
     content.iter().fold(0x5a, |check, byte| check.rotate_left(1) ^ byte)
 }
 
-/// A key without its check byte.
+/// Returns a key without its check byte.
 fn content(key: &[u8]) -> &[u8] {
     match key.split_last() {
         Some((&last, content)) if last == check_byte(content) => content,
@@ -165,12 +165,12 @@ fn content(key: &[u8]) -> &[u8] {
     }
 }
 
-/// The key of some content.
+/// Returns the key of some content.
 pub fn with_check_byte(content: &[u8]) -> Vec<u8> {
     [content, &[check_byte(content)]].concat()
 }
 
-/// The content of a key.
+/// Returns the content of a key.
 pub fn without_check_byte(key: &[u8]) -> Vec<u8> {
     content(key).to_vec()
 }

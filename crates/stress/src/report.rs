@@ -1,7 +1,7 @@
-//! What a worker tells the supervisor: one line for each thing, in one system call.
+//! The worker's reports to the supervisor: one line for each event, in one system call.
 //!
-//! A line that was written survives the worker. So an acknowledged write is one whose line the
-//! supervisor can read after the kill.
+//! A written line survives the worker. So a write is acknowledged if the supervisor can read its
+//! line after the kill.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,26 +10,26 @@ use std::str::FromStr;
 
 use crate::coverage::{Counted, Counts};
 
-/// How far a thread is, as far as anybody knows.
+/// The known progress of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Writes before this number are done, or failed.
     pub acknowledged: u64,
-    /// Those of them that failed.
+    /// Those of these writes that failed.
     pub failed: BTreeSet<u64>,
-    /// Writes from there on that failed, while no later one was acknowledged.
+    /// Number of failed attempts of writes from there on, while no later one was acknowledged.
     pub attempted: u64,
 }
 
 impl Progress {
-    /// The write in progress was acknowledged: those that failed before it are gone for good.
+    /// Acknowledges the write in progress. The attempts that failed before it are gone for good.
     fn acknowledge(&mut self) {
         self.failed.extend(self.acknowledged..self.acknowledged + self.attempted);
         self.acknowledged += self.attempted + 1;
         self.attempted = 0;
     }
 
-    /// As a later life has it that finds none of the attempts.
+    /// Returns the progress for a later life that finds none of the attempts.
     pub fn without_attempts(mut self) -> Progress {
         self.failed.extend(self.acknowledged..self.acknowledged + self.attempted);
         self.acknowledged += self.attempted;
@@ -37,9 +37,9 @@ impl Progress {
         self
     }
 
-    /// Writes that were not acknowledged and may be there, one or the other, and how far the thread
-    /// is then: the one in progress; and the last that failed, for only the next one clears what a
-    /// failed append left.
+    /// Returns the unacknowledged writes of which one may be visible, each with the progress it
+    /// would mean. They are the one in progress and the last that failed: the next write clears
+    /// what a failed append left.
     pub fn attempts(&self) -> impl Iterator<Item = (u64, Progress)> {
         let next = self.acknowledged + self.attempted;
         let last_failed = (self.attempted > 0).then(|| next - 1);
@@ -52,7 +52,7 @@ impl Progress {
     }
 }
 
-/// As arguments and lines have it: `acknowledged,attempted,failed,failed...`.
+/// Writes the form of arguments and lines: `acknowledged,attempted,failed,failed...`.
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},{}", self.acknowledged, self.attempted)?;
@@ -78,22 +78,22 @@ impl FromStr for Progress {
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// The database was compared; a thread is so far.
+    /// The check has compared the database, and found this progress of a thread.
     Found { thread: usize, progress: Progress },
-    /// All threads were compared, and writing begins.
+    /// The check of all threads is over, and writing begins.
     Begun,
     /// One more write of a thread was acknowledged.
     Acknowledged { thread: usize },
-    /// The write of a thread failed, and its next one is tried.
+    /// The write of a thread failed, and the thread tries its next one.
     Failed { thread: usize },
-    /// How often something happened in this life.
+    /// How often an event happened in this life.
     Count { name: String, count: u64 },
-    /// Something is wrong.
+    /// A check failed.
     Wrong { message: String },
 }
 
 impl Line {
-    /// Writes the line where the supervisor reads.
+    /// Writes the line to the supervisor.
     pub fn tell(&self) {
         let line = match self {
             Line::Found { thread, progress } => format!("found {thread} {progress};\n"),
@@ -103,7 +103,7 @@ impl Line {
             Line::Count { name, count } => format!("count {name} {count}\n"),
             Line::Wrong { message } => format!("wrong {}\n", message.replace('\n', " ")),
         };
-        // Without a supervisor there is nothing to work for.
+        // Without a supervisor, the worker has no purpose.
         if std::io::stdout().lock().write_all(line.as_bytes()).is_err() {
             std::process::exit(1);
         }
@@ -129,7 +129,7 @@ impl Line {
         })
     }
 
-    /// What the supervisor knows of the threads after this line.
+    /// Updates the supervisor's knowledge of the threads.
     pub fn note(&self, threads: &mut [Progress]) {
         match self {
             Line::Found { thread, progress } => threads[*thread] = progress.clone(),
@@ -140,7 +140,7 @@ impl Line {
     }
 }
 
-/// Tells all counts.
+/// Reports all counts.
 pub fn tell_counts(counts: &Counts) {
     for counted in Counted::ALL {
         Line::Count { name: counted.name(), count: counts.get(counted) }.tell();

@@ -1,7 +1,8 @@
-//! Programs that open, close and destroy the database of one path: no two of them have it open at
-//! once.
+//! Programs that open, close and destroy the database of one path. No two of them may have it open
+//! at once.
 //!
-//! Each marks that it has the database open by a file beside it, which must not be there yet.
+//! While a program has the database open, it keeps a mark file beside it. The file must not exist
+//! before.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -13,13 +14,12 @@ use foldb::{Db, ErrorKind, Options};
 use crate::arguments::Rival;
 use crate::features::draws;
 
-/// How many there are.
+/// Number of rivals.
 const RIVALS: u64 = 3;
 
 /// Opens and destroys until the time is over.
 ///
-/// # Errors
-/// Two had the database open, or a call failed for no such reason.
+/// # Errors If two programs had the database open, or a call failed for another reason.
 pub fn compete(rival: &Rival) -> Result<(), String> {
     if let Some(fault) = &rival.plant {
         crate::worker::plant(fault)?;
@@ -55,10 +55,9 @@ pub fn compete(rival: &Rival) -> Result<(), String> {
     Ok(())
 }
 
-/// Lets some compete for a while.
+/// Lets some rivals compete for a while.
 ///
-/// # Errors
-/// What one of them says is wrong.
+/// # Errors The first error that a rival reports.
 pub fn run(database: &Path, seed: u64, plant: Option<&str>) -> Result<(), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let start = |number: u64| {

@@ -18,22 +18,22 @@ use crate::write::{Operation, TALLY_KEYSPACE, bulk_value};
 pub struct Stage {
     pub features: Features,
     pub db: Db,
-    /// Those of the features, in their order.
+    /// The keyspaces of the features, in their order.
     pub keyspaces: Vec<Keyspace>,
     pub tally: Keyspace,
     operators: Vec<(Operator, foldb::Operator)>,
-    /// What is wrong with the disk now.
+    /// The current trouble of the disk.
     pub trouble: Arc<Trouble>,
 }
 
-/// Opens that may fail before the disk is mended.
+/// Opens that may fail before the disk is repaired.
 const ATTEMPTS: usize = 4;
-/// Files that failed opens may leave: behind some calls nothing can be taken back.
+/// Files that failed opens may leave behind: some calls cannot be undone.
 const LEFT_BEHIND: usize = 3;
 
 impl Stage {
-    /// Opens the database, and creates keyspaces that are not there yet. On a bad disk opens fail
-    /// now and then; it is in order when this returns.
+    /// Opens the database, and creates missing keyspaces. On a bad disk opens fail now and then;
+    /// the disk works when this returns.
     pub fn open(
         path: &Path,
         features: Features,
@@ -73,7 +73,7 @@ impl Stage {
         Ok(Stage { features, db, keyspaces, tally, operators, trouble })
     }
 
-    /// A copy of the database at another place, or another look at it, that changes nothing.
+    /// Opens a copy of the database at another place, or the database a second time, read-only.
     pub fn look(&self, path: &Path) -> Result<Stage, Wrong> {
         let db = Db::open_read_only(path, self.features.options());
         let db = db.map_err(told("cannot open to read only"))?;
@@ -85,7 +85,7 @@ impl Stage {
         Ok(Stage { features, db, keyspaces, tally, operators, trouble })
     }
 
-    /// The disk becomes as bad as its seed says.
+    /// Makes the disk as bad as its seed says.
     pub fn begin_trouble(&self, seed: u64) {
         match self.features.disk {
             BadDisk::Failing(one_in) => self.trouble.fail_one_in(one_in, seed),
@@ -97,7 +97,7 @@ impl Stage {
         }
     }
 
-    /// Whether an error of a call that changes something may be the disk's.
+    /// Returns whether the disk may have caused this error of a changing call.
     pub fn is_excused(&self, error: &Error) -> bool {
         let kinds = [ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::Poisoned, ErrorKind::Busy];
         self.features.disk.fails() && kinds.contains(&error.kind())
@@ -139,7 +139,7 @@ impl Stage {
     }
 }
 
-/// Opens the database on a disk that fails, some times. Such opens leave next to nothing behind.
+/// Opens the database several times on a disk that fails. Such opens leave hardly any files behind.
 fn fail_to_open(
     path: &Path,
     options: &Options,
@@ -155,7 +155,7 @@ fn fail_to_open(
         let outcome = Db::open(path, options.clone());
         trouble.end();
         match outcome {
-            // What it did may have made files.
+            // It may have made files.
             Ok(_) => return Ok(()),
             Err(error) if error.kind() == ErrorKind::Io => {
                 failed += 1;
@@ -171,7 +171,7 @@ fn fail_to_open(
     Ok(())
 }
 
-/// No file is mapped from now on: in builds with debug assertions, which can be told so.
+/// Makes every mapping of a file fail from now on, in builds with debug assertions.
 fn fail_mappings() {
     #[cfg(debug_assertions)]
     foldb::env::faults::fail_mappings(true);

@@ -1,4 +1,4 @@
-//! Starts workers, kills them, and keeps what they acknowledged.
+//! Starts workers, kills them, and keeps their acknowledgements.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,14 +15,13 @@ use crate::features::{Features, draws};
 use crate::report::{Line, Progress};
 use crate::rivals;
 
-/// A worker that has not compared the database by then hangs.
+/// A worker that needs longer to compare the database hangs.
 const LONGEST_CHECK: Duration = Duration::from_secs(120);
 
 /// Runs all databases of a run.
 ///
-/// # Errors
-/// The first wrong answer, with the seed and the directory to look into; or, unless gaps are
-/// allowed, what never happened.
+/// # Errors The first wrong answer, with the seed and the directory to look into. Unless gaps are
+/// allowed, also the events that never happened.
 pub fn run(run: &Run) -> Result<(), String> {
     let temporary;
     let directory = match &run.directory {
@@ -83,7 +82,7 @@ fn print_summary(run: &Run, kills: u64, took: Duration, totals: &Totals) {
     }
 }
 
-/// What never happened.
+/// Returns the events that never happened.
 fn gaps(totals: &Totals) -> Vec<String> {
     let names = Counted::ALL.into_iter().map(Counted::name);
     names.filter(|name| totals.get(name).is_none_or(|&count| count == 0)).collect()
@@ -105,7 +104,7 @@ struct Database<'a> {
     seed: u64,
     path: PathBuf,
     rng: fastrand::Rng,
-    /// How far each thread is.
+    /// Progress of each thread.
     threads: Vec<Progress>,
     totals: Totals,
     kills: u64,
@@ -132,7 +131,7 @@ impl<'a> Database<'a> {
             *self.totals.entry(Counted::Rivals.name()).or_default() += 1;
         }
         for life in 0..self.run.kills {
-            // Many short lives, for opens are where most goes on.
+            // Many short lives, because opens do most of the risky work.
             let longest = self.run.life.max(2);
             let time = self.rng.u64(1..=self.rng.clone().u64(1..longest));
             let time = Duration::from_millis(time);
@@ -145,11 +144,11 @@ impl<'a> Database<'a> {
             progress.inc(1);
         }
         self.live(self.run.kills, &End::Check)?;
-        // After a clean close too.
+        // The check also follows a clean close.
         self.live(self.run.kills + 1, &End::Check)
     }
 
-    /// Starts a worker and sees it to its end.
+    /// Starts a worker and follows it to its end.
     fn live(&mut self, life: u32, end: &End) -> Result<(), String> {
         let mut child = self.spawn(life, end)?;
         let stdout = child.stdout.take().ok_or("the worker has no output")?;
@@ -241,15 +240,15 @@ fn ends_within(child: &mut Child, time: Duration) -> bool {
 
 /// How a life ends.
 enum End {
-    /// By a kill, so long after the check.
+    /// By a kill, this long after the check.
     Kill(Duration),
-    /// By a close, so long after the check.
+    /// By a close, this long after the check.
     Close(Duration),
     /// By a close, right after the check.
     Check,
 }
 
-/// What a worker told in its life.
+/// The reports of a worker in its life.
 struct Told {
     threads: Vec<Progress>,
     counts: Totals,

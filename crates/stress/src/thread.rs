@@ -1,4 +1,4 @@
-//! One thread of a worker: it writes what its seed says, and reads what it wrote.
+//! One thread of a worker: it makes the writes of its seed, and reads them back.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -16,27 +16,27 @@ use crate::report::Line;
 use crate::stage::Stage;
 use crate::write::{Operation, Write};
 
-/// What a thread and its watch share.
+/// What a thread shares with its watch.
 #[derive(Debug, Default)]
 pub struct Watched {
-    /// Whether to end behind the call in progress.
+    /// Whether to end after the call in progress.
     pub ends: AtomicBool,
     /// How often a call began or ended.
     pub beats: AtomicU64,
 }
 
-/// Whether a write was done.
+/// Whether a write happened.
 enum Written {
     Yes,
     No,
-    /// It answered an error and is there: a sync failed, say.
+    /// The write failed and is visible: a sync failed, for example.
     Perhaps,
 }
 
-/// What a thread looks at later: the keys as they were at a moment.
+/// A view that a thread reads later: the keys at an earlier moment.
 enum Held {
     Snapshot(Snapshot),
-    /// One of each keyspace.
+    /// One iterator of each keyspace.
     Iterators(Vec<Iter>),
 }
 
@@ -50,11 +50,11 @@ pub struct Worker<'a> {
     /// Number of the next write.
     next: u64,
     rng: fastrand::Rng,
-    /// A moment, the model then, and the number of the write before which they are compared.
+    /// An earlier view, the model then, and the number of the write before which they are compared.
     held: Option<(Held, Model, u64)>,
 }
 
-/// Failures in a row before a thread gives up: the database takes no more writes then.
+/// Failures in a row after which a thread gives up: the database takes no more writes then.
 const MOST_FAILURES: u32 = 20;
 
 impl<'a> Worker<'a> {
@@ -70,10 +70,10 @@ impl<'a> Worker<'a> {
         Worker { stage, counts, life, watched, thread, model, next, rng, held: None }
     }
 
-    /// Works until it is told to end, or until the disk lets it write no more.
+    /// Works until it is told to end, or until the disk allows no more writes.
     pub fn work(&mut self) -> Result<(), Wrong> {
         let (mut failures, mut was_large) = (0, false);
-        // Behind a large write comes another one, which must not wait for it.
+        // After a large write comes another one, which must not wait for it.
         while was_large || !self.watched.ends.load(Ordering::Relaxed) && failures < MOST_FAILURES {
             let write = self.stage.features.write(self.thread, self.next);
             was_large = !write.operations.iter().all(Operation::is_small);
@@ -88,7 +88,7 @@ impl<'a> Worker<'a> {
                     failures += 1;
                     Line::Failed { thread: self.thread.into() }.tell();
                 }
-                // It may outlive this process or not. So it stays the write in progress.
+                // It may survive this process or not. So it stays the write in progress.
                 Written::Perhaps => return Ok(()),
             }
             self.next += 1;
@@ -137,7 +137,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The disk hangs, or fails to sync, as it does now and then.
+    /// Makes the disk hang, or fail to sync, now and then.
     fn worsen_disk(&self) {
         match self.stage.features.disk {
             BadDisk::Hanging(millis) => {
@@ -156,7 +156,7 @@ impl<'a> Worker<'a> {
         let outcome = self.call(write);
         let (took, patience) = (begun.elapsed(), Duration::from_secs(self.life.patience));
         let is_small = write.operations.iter().all(Operation::is_small);
-        // Beside a bad disk no bound holds.
+        // On a bad disk no bound holds.
         if is_small && took > patience && self.stage.features.disk == BadDisk::Nothing {
             return Err(format!("write {} of thread {} took {took:?}", self.next, self.thread));
         }
@@ -191,7 +191,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Reads go on, and show whether the write that failed is there.
+    /// Reads after a failed write: they still work, and show whether the write is visible.
     fn after_failure(&self, write: &Write) -> Result<Written, Wrong> {
         self.counts.add(Counted::FailedWrite);
         let options = ReadOptions::default();
@@ -205,13 +205,13 @@ impl<'a> Worker<'a> {
         Ok(Written::Perhaps)
     }
 
-    /// A batch of nothing that asks for a sync.
+    /// Writes an empty batch with a sync.
     fn sync_nothing(&self) -> Result<(), Wrong> {
         let options = WriteOptions { sync: true, ..WriteOptions::default() };
         self.excused("a sync", self.stage.db.write_opt(&WriteBatch::new(), &options)).map(drop)
     }
 
-    /// Passes an error over that may be the disk's. Whether there was none.
+    /// Ignores an error that the disk may have caused. Returns whether there was none.
     fn excused(&self, what: &str, outcome: Result<(), Error>) -> Result<bool, Wrong> {
         match outcome {
             Ok(()) => Ok(true),
@@ -261,12 +261,12 @@ impl<'a> Worker<'a> {
             .map_err(|wrong| format!("thread {} before write {}: {wrong}", self.thread, self.next))
     }
 
-    /// Looks at other threads' batches just after they were written, or while they are. A snapshot
-    /// shows the same again a moment later.
+    /// Reads other threads' batches just after they were written, or during that. A snapshot shows
+    /// the same a moment later.
     fn read_pairs(&mut self) -> Result<(), Wrong> {
         let waits = self.rng.u8(..8) < 2;
         if waits {
-            // Right behind its own write a thread seldom meets another one's.
+            // Right after its own write a thread seldom meets another thread's.
             thread::sleep(Duration::from_micros(self.rng.u64(..1500)));
         }
         let options =
@@ -282,7 +282,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Begins to hold a moment, while more is written.
+    /// Begins to hold an earlier view, while more is written.
     fn hold(&mut self) -> Result<(), Wrong> {
         let held = if self.stage.features.snapshots && self.rng.bool() {
             Held::Snapshot(self.stage.db.snapshot())
@@ -339,7 +339,7 @@ impl<'a> Worker<'a> {
         self.excused("background work on demand failed", outcome).map(drop)
     }
 
-    /// Makes a second database and compares it: this thread's keys are as they are now.
+    /// Makes a checkpoint and compares it: this thread's keys are as they are now.
     fn checkpoint(&mut self) -> Result<(), Wrong> {
         let name = format!("checkpoint-{}-{}", self.life.life, self.thread);
         let path = self.life.database.with_extension(name);
@@ -359,7 +359,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Looks at the database from beside, while threads write.
+    /// Opens the database read-only beside the writers.
     fn read_only(&mut self) -> Result<(), Wrong> {
         let look = self.stage.look(&self.life.database)?;
         let options = ReadOptions::default();

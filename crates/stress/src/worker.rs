@@ -16,10 +16,10 @@ use crate::report::{Line, tell_counts};
 use crate::stage::Stage;
 use crate::thread::{Watched, Worker};
 
-/// A thread that is in one call for so long hangs.
+/// A thread that is in one call for this long hangs.
 const LONGEST_CALL: Duration = Duration::from_secs(60);
 
-/// Runs one life. Ends by a kill, unless only the check is wanted.
+/// Runs one life. It ends by a kill, unless only the check is wanted.
 pub fn run(life: &Life) -> Result<(), String> {
     let outcome = live(life);
     if let Err(message) = &outcome {
@@ -82,7 +82,7 @@ fn live(life: &Life) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Lets all threads work: until the kill, or for the time that was given.
+/// Lets all threads work until the kill, or for the given time.
 fn work(stage: &Stage, counts: &Counts, life: &Life, found: Vec<Found>) -> Result<(), Wrong> {
     let watched: Vec<Watched> = found.iter().map(|_| Watched::default()).collect();
     let end = life.close_after.map(|millis| Instant::now() + Duration::from_millis(millis));
@@ -111,7 +111,7 @@ fn work(stage: &Stage, counts: &Counts, life: &Life, found: Vec<Found>) -> Resul
     })
 }
 
-/// Tells what is wrong and ends the process, other threads or not.
+/// Reports an error and ends the process, with all threads.
 fn fail(message: String) -> ! {
     Line::Wrong { message }.tell();
     std::process::exit(1);
@@ -119,10 +119,10 @@ fn fail(message: String) -> ! {
 
 /// A thread under watch.
 struct Watch<'scope, 'a> {
-    /// Until it has ended.
+    /// `None` once the thread has ended.
     handle: Option<ScopedJoinHandle<'scope, ()>>,
     watched: &'a Watched,
-    /// Beats, and when there was the last new one.
+    /// The number of beats, and when it last changed.
     seen: (u64, Instant),
 }
 
@@ -146,7 +146,7 @@ impl Watch<'_, '_> {
     }
 }
 
-/// Ends a life without a kill: by a call, or by dropping the last handle in an event listener.
+/// Ends a life without a kill: by a close, or by dropping the last handle in an event listener.
 fn close(stage: Stage, counts: &Counts, life: &Life, slot: &LastHandle) -> Result<(), Wrong> {
     if life.life % 2 == 1 {
         counts.add(Counted::CloseInListener);

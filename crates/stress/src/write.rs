@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use crate::features::{Features, Operator, SLOTS, draws};
 
-/// Keys of the keyspace that all threads merge into.
+/// Number of keys in the keyspace that all threads merge into.
 pub const TALLIES: u8 = 16;
 pub const TALLY_KEYSPACE: &str = "tally";
 
@@ -38,7 +38,7 @@ pub enum Operation {
         keyspace: usize,
         range: Range<Vec<u8>>,
     },
-    /// Puts values of 1 MiB to the same key, so many times.
+    /// Puts values of 1 MiB to the same key, several times.
     Bulk {
         keyspace: usize,
         key: Vec<u8>,
@@ -51,7 +51,8 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether it takes no time to speak of. What comes after a large one must not wait for it.
+    /// Returns whether the operation takes next to no time. A write after a large one must not wait
+    /// for it.
     pub fn is_small(&self) -> bool {
         match self {
             Operation::Put { value, .. } => value.len() < 100_000,
@@ -64,7 +65,7 @@ impl Operation {
 /// What one call writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// More than one: a batch, which is atomic.
+    /// More than one operation is a batch, which is atomic.
     pub operations: Vec<Operation>,
     pub sync: bool,
 }
@@ -74,20 +75,20 @@ const PAIR_BLOCK: u16 = u16::MAX;
 /// The block of large batches.
 const BULK_BLOCK: u16 = u16::MAX - 1;
 
-/// The n-th value of a large batch.
+/// Returns the n-th value of a large batch.
 pub fn bulk_value(n: u8) -> Vec<u8> {
     vec![n; 1 << 20]
 }
 
 impl Features {
-    /// The first bytes of a thread's keys in a block.
+    /// Returns the first bytes of a thread's keys in a block.
     pub fn prefix(&self, block: u16, thread: u8) -> [u8; 3] {
         let [high, low] = block.to_be_bytes();
         if self.interleaved { [high, low, thread] } else { [thread, high, low] }
     }
 
     pub fn key(&self, block: u16, thread: u8, slot: u8) -> Vec<u8> {
-        // Longer than what an engine may keep of a key for its estimates.
+        // Longer than the part of a key that an engine may keep for estimates.
         let most = if self.own_order { 60 } else { 20 };
         let letters = usize::from(block.wrapping_mul(31) ^ u16::from(slot)) % most;
         let mut key = self.prefix(block, thread).to_vec();
@@ -104,14 +105,14 @@ impl Features {
         self.key(BULK_BLOCK, thread, 0)
     }
 
-    /// The thread that owns a key.
+    /// Returns the thread that owns a key.
     pub fn owner(&self, key: &[u8]) -> Option<u8> {
         key.get(if self.interleaved { 2 } else { 0 }).copied()
     }
 }
 
 impl Features {
-    /// The write with a number of a thread.
+    /// Returns the write with this number of a thread.
     pub fn write(&self, thread: u8, number: u64) -> Write {
         let mut draw = Draw {
             features: self,
@@ -142,7 +143,7 @@ struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    /// Both halves of the pair say the same, and the tally moves with them or not at all.
+    /// Makes a batch whose pair has equal halves, with an update of the tally.
     fn pair_and_tally(&mut self) -> Vec<Operation> {
         let value = self.number.to_le_bytes().to_vec();
         let last = self.features.operators.len() - 1;
@@ -159,7 +160,7 @@ impl Draw<'_> {
         operations
     }
 
-    /// One batch that is larger than any pace would have it.
+    /// Makes one batch that is larger than any pacing limit.
     fn bulk(&mut self) -> Vec<Operation> {
         let any = self.features.operators.iter().position(|operator| *operator != Operator::Add);
         let Some(keyspace) = any else { return vec![self.operation()] };
@@ -189,7 +190,8 @@ impl Draw<'_> {
         }
     }
 
-    /// Some slots of a block; or, where no other thread has keys between, of several blocks.
+    /// Returns the range of some slots of a block. Where no other thread has keys between, it may
+    /// cover several blocks.
     fn range(&mut self, block: u16) -> Range<Vec<u8>> {
         let last = match self.features.interleaved {
             true => block,
@@ -210,7 +212,7 @@ impl Draw<'_> {
             return u64::from(self.rng.u32(..)).to_le_bytes().to_vec();
         }
         let largest = self.features.largest_value;
-        // Most values are small, and some are as large as they may be.
+        // Most values are small, and some have the largest size.
         let len = match self.rng.u8(..10) {
             // Longer than a frame of the log.
             0 if largest > 60_000 && self.rng.u8(..40) == 0 => self.about_a_frame(),
@@ -220,7 +222,7 @@ impl Draw<'_> {
         self.bytes(len)
     }
 
-    /// A length about that of the longest frame of a log, or of several.
+    /// Returns a length near that of the longest frame of a log, or of several.
     fn about_a_frame(&mut self) -> usize {
         match self.rng.bool() {
             true => (1 << 20) - self.rng.usize(..100),
@@ -241,7 +243,7 @@ impl Draw<'_> {
 
     fn bytes(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
-        // A part that repeats, so that compression has something to do.
+        // A part repeats, so that compression has work to do.
         let random = len.min(self.rng.usize(..=64));
         self.rng.fill(&mut bytes[..random]);
         bytes

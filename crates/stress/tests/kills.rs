@@ -1,4 +1,4 @@
-//! Short runs of the program: it passes on a sound engine, and notices one that is not.
+//! Short runs of the program: a sound engine passes, a faulty one does not.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -33,7 +33,7 @@ fn a_write_that_was_acknowledged_and_is_not_there_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("database");
     let database = database.to_str().unwrap();
-    // Nothing was written, and a hundred writes of each thread are expected.
+    // The database is empty, and a hundred writes of each thread are expected.
     let outcome = stress(&[
         "worker",
         "--database",

@@ -1,9 +1,9 @@
-//! Short soaks: one passes, one that keeps what it should let go does not.
+//! Short soaks: one passes, and one that keeps its snapshots does not.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Bounds of latency are wide: a test's machine does other things too.
+/// Bounds of latency are wide: a test's machine runs other work too.
 fn soak(directory: &Path, more: &[&str]) -> Output {
     let directory = directory.to_str().expect("a path in UTF-8");
     let own = ["soak", "--dir", directory, "--window", "8MB", "--sample", "20"];

@@ -1,8 +1,8 @@
 //! The history checker: is there one order of all calls that explains every answer?
 //!
-//! Writes have the order of their sequence numbers. What remains is to find a moment for each
-//! read: after all that had returned before the read began, before all that began after it
-//! returned, and so that the read found what was there.
+//! Writes have the order of their sequence numbers. The checker finds a moment for each read. The
+//! moment is after every call that had returned before the read began. It is before every call that
+//! began after the read returned. And the read's answer fits it.
 //!
 //! ```text
 //!  writes     a=1 ────┤    a=2 ─────────┤
@@ -11,42 +11,42 @@
 //! ```
 //!
 //! Each read gets the earliest moment that fits, in the order in which reads returned. An earlier
-//! moment never stands in the way of a later read, so no search is needed.
+//! moment never prevents a later read, so no search is needed.
 //!
 //! Checked: linearizability of gets, puts, merges, deletes and batches over all keys; snapshots and
-//! iterators that show one moment; no batch half visible; and, after a stop, a state that some
-//! moment had, no earlier than the last one that was promised to survive.
+//! iterators that show one moment; no half-visible batch. After a stop, the state is that of some
+//! moment, no earlier than the last promised one.
 
 use crate::history::{History, Outcome, Read, Seen, Tick, Write};
 use crate::versions::Versions;
 
-/// What is wrong, in a sentence.
+/// An error found by the checker, as a sentence.
 pub type Wrong = String;
 
 /// The checker of one database, over all of its lives.
 #[derive(Clone, Debug)]
 pub struct Checker {
     versions: Versions,
-    /// Sequence number at which the present life began.
+    /// Sequence number at which this life began.
     base: u64,
-    /// Moments of the present life: a batch shows from its last number on.
+    /// Moments of this life: a batch is visible from its last number on.
     moments: Vec<u64>,
     /// The latest moment that must survive a power cut, and a kill.
     durable: u64,
     written: u64,
-    /// Writes that failed with the numbers of another one that did: either may be there later.
+    /// Failed writes whose numbers another failed write has too: either may become visible.
     rivals: Vec<Write>,
 }
 
 impl Checker {
-    /// Of a database that was created and holds nothing.
+    /// Makes the checker of a new, empty database.
     pub fn new(keyspaces: usize) -> Checker {
         let versions = Versions::new(keyspaces);
         let (moments, rivals) = (vec![0], Vec::new());
         Checker { versions, base: 0, moments, durable: 0, written: 0, rivals }
     }
 
-    /// Checks what was done and seen in one life.
+    /// Checks the history of one life.
     pub fn check(&mut self, mut history: History) -> Result<(), Wrong> {
         (history.writes, self.rivals) = in_order(history.writes)?;
         if let Some(write) = history.writes.first()
@@ -81,10 +81,10 @@ impl Checker {
         Ok(())
     }
 
-    /// Checks that a database opened after a stop shows a moment that it had, and that it may be
-    /// that one. `number`: of its last write, or later. `was_kill`: what was acknowledged must be
-    /// there; else only what was synced. `found`: all entries of all keyspaces. Answers how many
-    /// numbers of acknowledged writes are gone.
+    /// Checks that a database opened after a stop shows one of its moments, and one that may follow
+    /// this stop. `number` is that of its last write, or later. With `was_kill`, every acknowledged
+    /// write must be there; else only every synced one. `found` has all entries of all keyspaces.
+    /// Returns how many numbers of acknowledged writes are lost.
     pub fn begin_life(
         &mut self,
         number: u64,
@@ -100,7 +100,7 @@ impl Checker {
         Ok(lost)
     }
 
-    /// The latest moment between two numbers that explains what a stop left.
+    /// Returns the latest moment between two numbers that explains the files after a stop.
     fn moment_after_stop(&mut self, least: u64, number: u64, found: &[Seen]) -> Result<u64, Wrong> {
         let rivals = std::mem::take(&mut self.rivals);
         for rival in rivals.iter().filter(|rival| *rival.numbers.end() <= number) {
@@ -135,12 +135,12 @@ impl Checker {
         differences.map_or(Ok(()), |difference| Err(format!("at number {number}: {difference}")))
     }
 
-    /// All writes of the present life are durable: the database was closed.
+    /// Marks all writes of this life as durable: the database was closed.
     pub fn closed(&mut self) {
         self.durable = self.durable.max(self.written);
     }
 
-    /// What must survive from now on.
+    /// Notes what must survive from now on.
     fn note_promises(&mut self, history: &History) {
         let done = |write: &&Write| matches!(write.outcome, Outcome::Done { .. });
         let last = |write: &Write| *write.numbers.end();
@@ -153,7 +153,7 @@ impl Checker {
         self.durable = self.durable.max(durable.map(last).max().unwrap_or(0));
     }
 
-    /// The earliest moment that explains a read.
+    /// Returns the earliest moment that explains a read.
     fn moment_of(&self, read: &Read, windows: &Windows, seen: &SeenSoFar) -> Result<u64, Wrong> {
         let earliest = windows.earliest(read.began).max(seen.before(read.began)).max(self.base);
         let latest = windows.latest(read.returned);
@@ -222,9 +222,9 @@ fn shown(value: Option<&Vec<u8>>) -> String {
     })
 }
 
-/// Orders writes as they got their numbers. Leaves out those that failed and whose numbers a later
-/// one got; answers those of them that may be in the log in its place, for it failed too. An error
-/// where two that succeeded have the same numbers, or where one began after another with greater
+/// Orders writes as they got their numbers. Leaves out failed writes whose numbers a later one got.
+/// Returns those of them that may be in the log instead, because the later one failed too. Fails if
+/// two successful writes have the same numbers. Also fails if one began after another with greater
 /// numbers had returned.
 fn in_order(mut writes: Vec<Write>) -> Result<(Vec<Write>, Vec<Write>), Wrong> {
     writes.sort_by_key(|write| write.turn);
@@ -255,9 +255,9 @@ fn in_order(mut writes: Vec<Write>) -> Result<(Vec<Write>, Vec<Write>), Wrong> {
     Ok((kept, rivals))
 }
 
-/// Which moments a read may have seen, by when it began and returned.
+/// The moments that a read may show, by when it began and returned.
 struct Windows {
-    /// When a write returned, and the greatest number that had returned by then.
+    /// When a write returned, and the greatest number returned by then.
     returned: Vec<(Tick, u64)>,
     /// When a write began, and the smallest number that began then or later.
     began: Vec<(Tick, u64)>,
@@ -287,20 +287,20 @@ impl Windows {
         Windows { returned, began, last }
     }
 
-    /// The last number that had returned before `tick`.
+    /// Returns the last number that had returned before `tick`.
     fn earliest(&self, tick: Tick) -> u64 {
         let count = self.returned.partition_point(|(returned, _)| *returned < tick);
         count.checked_sub(1).map_or(0, |last| self.returned[last].1)
     }
 
-    /// The last number before all those that began after `tick`.
+    /// Returns the last number before all those that began after `tick`.
     fn latest(&self, tick: Tick) -> u64 {
         let first = self.began.partition_point(|(began, _)| *began <= tick);
         self.began.get(first).map_or(self.last, |(_, number)| number - 1)
     }
 }
 
-/// The latest moment that reads had seen, by when they returned.
+/// The latest moment that reads had shown, by when they returned.
 #[derive(Default)]
 struct SeenSoFar(Vec<(Tick, u64)>);
 

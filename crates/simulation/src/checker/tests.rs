@@ -1,4 +1,4 @@
-//! Histories that are right, and the nearest ones that are not.
+//! Correct histories, and the most similar wrong ones.
 
 use std::ops::RangeInclusive;
 
@@ -58,7 +58,7 @@ fn a_read_does_not_go_back() {
     let writes = [write([0, 9], 1..=1, &[put("a", "1")])];
     check(&writes, &[read([1, 2], "a", ""), read([3, 4], "a", "1")]).unwrap();
     check(&writes, &[read([1, 2], "a", "1"), read([3, 4], "a", "")]).unwrap_err();
-    // Beside each other they may come in either order.
+    // Concurrent writes may come in either order.
     check(&writes, &[read([1, 3], "a", "1"), read([2, 4], "a", "")]).unwrap();
 }
 
@@ -112,7 +112,7 @@ fn a_failed_write_gives_its_number_away() {
     check(&[failed, next], &[read([4, 5], "a", "1")]).unwrap_err();
 }
 
-/// Both fail, and the second one only when it waits for its sync: until then it shows.
+/// Both writes fail, the second one only while it waits for its sync: until then it is visible.
 #[test]
 fn the_later_of_two_writes_that_failed_with_one_number_may_show() {
     let failed = |ticks, value| {

@@ -1,7 +1,7 @@
 //! The C library's calls as the machine answers them.
 //!
-//! The linker takes these definitions before those of the C library. A thread of a run is answered
-//! by the scheduler; any other thread, and any call that the machine does not own, by [`real`].
+//! The linker takes these definitions before those of the C library. The scheduler answers threads
+//! of a run. [`real`] answers all other threads, and calls that the machine does not own.
 
 #![allow(unsafe_code)]
 
@@ -16,7 +16,7 @@ use libc::{
 use super::real::{self, Baton, Routine};
 use super::scheduler::{Machine, Nanos, Stuck, ThreadId, Trace, Wait};
 
-/// What the wall clock says when the machine is switched on: 2026-01-01, in seconds since 1970.
+/// The wall clock when the machine is switched on: 2026-01-01, in seconds since 1970.
 const WALL_SECONDS: i64 = 1_767_225_600;
 
 /// The machine of the run, if there is one.
@@ -29,15 +29,16 @@ struct Switched {
     handles: Vec<(pthread_t, ThreadId)>,
 }
 
-// SAFETY: only the thread with the baton reaches it (`with`), and handing over the baton orders
-// its accesses before those of the next thread. Outside of runs `switch_on` and `switch_off` do,
-// under the lock of `machine::run`.
+// SAFETY: only the thread with the baton reaches it (`with`), and handing over the baton orders its
+// accesses before those of the next thread. Outside of runs, only `switch_on` and `switch_off`
+// reach it, under the lock of `machine::run`.
 unsafe impl Sync for Slot {}
 
 static SLOT: Slot = Slot(UnsafeCell::new(None));
 
 thread_local! {
-    /// Which thread of the run this is. No destructor, so that it can be read until the very end.
+    /// The id of this thread in the run. It has no destructor, so that it can be read until the
+    /// very end.
     static ME: Cell<Option<ThreadId>> = const { Cell::new(None) };
     /// Whether the next thread that this one starts is the first one of a run.
     static STARTS_FIRST: Cell<bool> = const { Cell::new(false) };
@@ -56,7 +57,7 @@ pub(super) fn switch_off() -> Trace {
     switched.map(|switched| switched.machine.trace()).unwrap_or_default()
 }
 
-/// The thread that `start` starts is the first one of the run.
+/// Makes the thread that `start` starts the first one of the run.
 pub(super) fn as_first_thread<T>(start: impl FnOnce() -> T) -> T {
     STARTS_FIRST.set(true);
     let started = start();
@@ -64,23 +65,24 @@ pub(super) fn as_first_thread<T>(start: impl FnOnce() -> T) -> T {
     started
 }
 
-/// Asks the machine, for the thread that holds the baton. `None`: this thread is of no run.
+/// Asks the machine, for the thread that holds the baton. Returns `None` if this thread belongs to
+/// no run.
 fn with<T>(ask: impl FnOnce(&mut Machine, ThreadId) -> T) -> Option<T> {
     let me = ME.get()?;
     Some(switched(|switched| ask(&mut switched.machine, me)))
 }
 
-/// Reaches the machine. The caller is a thread of the run and so holds the baton.
+/// Returns the machine's answer. The caller is a thread of the run and so holds the baton.
 fn switched<T>(ask: impl FnOnce(&mut Switched) -> T) -> T {
-    // SAFETY: the caller holds the baton. No `ask` calls back into this module, for none
-    // allocates a lock, looks at a clock or starts a thread.
+    // SAFETY: the caller holds the baton. No `ask` calls back into this module: none allocates a
+    // lock, reads a clock or starts a thread.
     match unsafe { &mut *SLOT.0.get() } {
         Some(switched) => ask(switched),
         None => std::process::abort(),
     }
 }
 
-/// Hands the baton to the chosen thread, and waits until it is this one's turn again.
+/// Hands the baton to the chosen thread, and waits until this one gets it back.
 fn hand_over(me: ThreadId, next: Result<ThreadId, Stuck>) {
     let next = next.unwrap_or_else(|stuck| give_up(&stuck));
     if next == me {
@@ -93,13 +95,13 @@ fn hand_over(me: ThreadId, next: Result<ThreadId, Stuck>) {
 
 fn give_up(stuck: &Stuck) -> ! {
     let seed = switched(|switched| switched.seed);
-    // From here on this thread is of no run, so that it can print.
+    // From here on this thread belongs to no run, so that it can print.
     ME.set(None);
     eprintln!("seed {seed}: {}", stuck.0);
     std::process::exit(3);
 }
 
-/// A call at which another thread may get its turn.
+/// A call at which another thread may run.
 fn may_give_way() {
     if let Some(Some((me, next))) =
         with(|machine, me| machine.gives_way().then(|| (me, machine.give_way())))
@@ -108,7 +110,7 @@ fn may_give_way() {
     }
 }
 
-/// A place in the engine at which another thread may get its turn.
+/// A place in the engine at which another thread may run.
 pub(super) fn scheduling_point() {
     let away = with(|machine, me| Some((me, machine.is_away_until()?)));
     if let Some(Some((me, until))) = away {
@@ -128,7 +130,7 @@ fn fail(error: c_int) -> c_long {
     -1
 }
 
-/// `futex`, the wait and wake of all locks of the standard library and of parking_lot.
+/// Handles `futex`, the wait and wake of all locks of the standard library and of parking_lot.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn syscall(
     number: c_long,
@@ -199,7 +201,7 @@ unsafe extern "C" fn clock_gettime(clock: c_int, time: *mut timespec) -> c_int {
     0
 }
 
-/// Sleeps by the machine's clock. `None`: this thread is of no run.
+/// Sleeps by the machine's clock. Returns `None` if this thread belongs to no run.
 fn sleep(time: &timespec, is_absolute: bool) -> Option<()> {
     let (me, next) = with(|machine, me| {
         let start = if is_absolute { 0 } else { machine.now() };
@@ -268,7 +270,7 @@ struct Beginning {
     argument: *mut c_void,
 }
 
-/// The body of every thread of a run: it begins with the baton, and ends after the destructors of
+/// The body of every thread of a run. It begins with the baton, and ends after the destructors of
 /// its thread-locals, which are part of the run.
 extern "C" fn begin(beginning: *mut c_void) -> *mut c_void {
     // SAFETY: `pthread_create` made it by `Box::into_raw` for this thread.
@@ -344,7 +346,7 @@ unsafe extern "C" fn pthread_create(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int {
     if let Some(me) = ME.get() {
-        // The newest: the system gives the name of a thread that ended to another one.
+        // The newest one: the system gives the name of an ended thread to another thread.
         let joined = switched(|now| {
             now.handles.iter().rev().find(|(name, _)| *name == thread).map(|&(_, id)| id)
         });

@@ -1,12 +1,12 @@
-//! A machine made of one seed: it owns threads, time and randomness of what runs on it.
+//! A machine made of one seed: it owns the threads, time and randomness of the code that it runs.
 //!
-//! The program defines the C library's calls for locks (`syscall` of a futex), clocks, sleeps,
-//! randomness and threads itself (`calls`). The standard library and every crate reach the
-//! system through them, so nothing that runs here has to be written for it. A thread that
-//! is not part of a run gets the C library's own calls (`real`).
+//! The program itself defines the C library's calls for locks (`syscall` of a futex), clocks,
+//! sleeps, randomness and threads (`calls`). The standard library and every crate reach the system
+//! through them, so code needs no changes to run here. A thread outside a run gets the C library's
+//! own calls (`real`).
 //!
-//! What the machine does not own: the order of memory accesses between two calls. One thread runs
-//! at a time, so each run sees them in one order. Loom and Miri check what depends on more.
+//! The machine does not own the order of memory accesses between two calls. One thread runs at a
+//! time, so each run sees them in one order. Loom and Miri check code that depends on more.
 //!
 //! Invariant: two runs of one seed and one body make the same decisions ([`Trace::hash`]).
 
@@ -21,20 +21,20 @@ use std::sync::{Mutex, PoisonError};
 pub use addresses::fix_addresses;
 pub use scheduler::{Pace, Trace};
 
-/// What a run answered, and what it was.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Run<T> {
-    /// What the body answered; `Err`: the message of its panic.
+    /// The body's result; `Err` has the message of its panic.
     pub outcome: Result<T, String>,
-    /// Its decisions.
+    /// The decisions of the run.
     pub trace: Trace,
 }
 
-/// Runs `body` on a machine drawn from `seed`: every thread that it starts, every lock, clock,
+/// Runs `body` on a machine drawn from `seed`. Every thread that it starts, every lock, clock,
 /// sleep and random number belongs to the run. Runs of other threads wait for their turn.
 ///
-/// A run that cannot go on, for all of its threads wait, ends the process with code 3: its
-/// threads cannot be ended. `seed` is named on the standard error.
+/// If all threads of a run wait, none can be ended: the process exits with code 3 and prints `seed`
+/// on the standard error.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -63,7 +63,7 @@ pub fn run<T: Send>(seed: u64, body: impl FnOnce() -> T + Send) -> Run<T> {
     Run { outcome, trace: calls::switch_off() }
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 pub fn message_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// Threads that take a lock, sleep, wait and hash: the order in which they came.
+    /// Threads that lock, sleep, wait and hash: returns the order in which they came.
     fn crowd() -> Vec<u32> {
         let order = Arc::new((Mutex::new(Vec::new()), Condvar::new()));
         let threads = (0..8_u32).map(|number| {

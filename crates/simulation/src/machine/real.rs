@@ -1,7 +1,7 @@
-//! The C library's own calls, behind the ones that this program puts in their place.
+//! The C library's own calls, behind the ones that this program replaces.
 //!
-//! Invariant: nothing here is recorded or replayed. The scheduler waits by these calls, and threads
-//! outside a simulation use them through [`super::calls`].
+//! Invariant: nothing here is recorded or replayed. The scheduler waits through these calls, and
+//! threads outside a simulation use them through [`super::calls`].
 
 #![allow(unsafe_code)]
 
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use libc::{c_int, c_long, c_void, pthread_attr_t, pthread_t, timespec};
 
-/// The address of the C library's function of this name, looked up once.
+/// Returns the address of the C library's function of this name, looked up once.
 fn address(cache: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
     let known = cache.load(Ordering::Relaxed);
     if !known.is_null() {
@@ -26,7 +26,7 @@ fn address(cache: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
     found
 }
 
-/// Defines a function that calls the C library's one of the same name and signature.
+/// Defines a function that calls the C library's function of the same name and signature.
 macro_rules! real {
     ($($name:ident ( $($argument:ident : $kind:ty),* ) -> $result:ty;)*) => {$(
         /// # Safety
@@ -49,7 +49,7 @@ macro_rules! real {
     )*};
 }
 
-/// What a new thread runs.
+/// The body of a new thread.
 pub(super) type Routine = extern "C" fn(*mut c_void) -> *mut c_void;
 
 real! {
@@ -75,7 +75,7 @@ real! {
 pub(super) struct Baton(AtomicU32);
 
 impl Baton {
-    /// Hands it over; the thread that waits for it goes on.
+    /// Hands the baton over; the thread that waits for it goes on.
     pub(super) fn give(&self) {
         self.0.store(1, Ordering::Release);
         // SAFETY: a futex call on a word that lives as long as `self`.
@@ -85,7 +85,7 @@ impl Baton {
         }
     }
 
-    /// Waits until it is given, and takes it.
+    /// Waits until the baton is given, and takes it.
     pub(super) fn wait(&self) {
         while self.0.swap(0, Ordering::Acquire) == 0 {
             // SAFETY: a futex call on a word that lives as long as `self`, without a time limit.

@@ -1,4 +1,4 @@
-//! The scheduler: which thread runs, what time it is, and what randomness says.
+//! The scheduler decides which thread runs, what time it is, and the random numbers.
 //!
 //! One thread runs at a time: the one that holds the baton. It hands the baton on where it waits,
 //! and now and then where it calls the machine. Time moves a little with each call, and jumps to
@@ -23,7 +23,7 @@ pub(super) type ThreadId = usize;
 /// Nanoseconds since the machine was switched on.
 pub(super) type Nanos = u64;
 
-/// Calls after which a run is taken for one that never ends.
+/// Calls after which a run counts as endless.
 const MOST_CALLS: u64 = 20_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,20 +56,20 @@ pub(super) enum Wait {
     TimedOut,
 }
 
-/// Why no thread can go on.
+/// The reason why no thread can go on.
 #[derive(Debug)]
 pub(super) struct Stuck(pub(super) String);
 
-/// How a run is scheduled. All drawn from the seed.
+/// The pace of a run, drawn from the seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// How many of 1 000 calls hand the baton on although their thread could go on.
     pub switches: u32,
     /// How many of 1 000 futex waits end without a cause, as the system call allows.
     pub spurious: u32,
-    /// How many of 1 000 scheduling points take their thread its processor.
+    /// At how many of 1 000 scheduling points a thread loses its processor.
     pub points: u32,
-    /// For how long at most, in nanoseconds.
+    /// Longest time without the processor, in nanoseconds.
     pub away_nanos: u64,
     /// Longest time that passes at a call, in nanoseconds.
     pub call_nanos: u64,
@@ -95,11 +95,11 @@ pub(super) struct Machine {
     pace: Pace,
     calls: u64,
     switches: u64,
-    /// A hash of every decision: two runs of a seed are one run if it is the same.
+    /// A hash of every decision. Two runs of a seed are equal if their hashes are.
     trace: u64,
 }
 
-/// What a run was, in a few numbers.
+/// A run in a few numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// A hash of every decision of the scheduler.
@@ -110,12 +110,12 @@ pub struct Trace {
     pub switches: u64,
     /// Time that passed on the machine, in nanoseconds.
     pub nanos: u64,
-    /// Threads that there were.
+    /// Number of threads.
     pub threads: usize,
 }
 
 impl Machine {
-    /// A machine whose first thread holds the baton.
+    /// Makes a machine whose first thread holds the baton.
     pub(super) fn new(seed: u64) -> Machine {
         let mut rng = fastrand::Rng::with_seed(seed);
         let pace = Pace::draw(&mut rng);
@@ -140,7 +140,7 @@ impl Machine {
         self.threads.len() - 1
     }
 
-    /// Takes back a thread that the system did not start.
+    /// Removes a thread that the system did not start.
     pub(super) fn remove_last_thread(&mut self) {
         self.threads.pop();
     }
@@ -149,20 +149,20 @@ impl Machine {
         self.rng.u64(..)
     }
 
-    /// The time, which moves with every look.
+    /// Returns the time, which moves with every call.
     pub(super) fn now(&mut self) -> Nanos {
         self.now += self.rng.u64(20..=self.pace.call_nanos.max(20));
         self.now
     }
 
-    /// Whether this call hands the baton on.
+    /// Returns whether this call hands the baton on.
     pub(super) fn gives_way(&mut self) -> bool {
         self.calls += 1;
         self.rng.u32(..1000) < self.pace.switches
     }
 
-    /// Until when the thread loses its processor at this scheduling point, if it does: other
-    /// threads get far meanwhile, as beside one that the system has suspended.
+    /// Returns until when the thread loses its processor at this scheduling point, if it does.
+    /// Other threads get far meanwhile, as when the system suspends a thread.
     pub(super) fn is_away_until(&mut self) -> Option<Nanos> {
         let is_away = self.pace.points > 0 && self.rng.u32(..1000) < self.pace.points;
         is_away.then(|| self.now + self.rng.u64(..=self.pace.away_nanos))
@@ -187,12 +187,12 @@ impl Machine {
         self.block(State::Futex { address, until })
     }
 
-    /// What ended the running thread's last wait.
+    /// Returns what ended the running thread's last wait.
     pub(super) fn outcome_of_wait(&self) -> Wait {
         if self.threads[self.running].woken { Wait::Woken } else { Wait::TimedOut }
     }
 
-    /// Wakes up to `count` threads that wait at an address, in any order. Answers how many.
+    /// Wakes up to `count` threads that wait at an address, in any order. Returns how many.
     pub(super) fn wake_at_futex(&mut self, address: usize, count: usize) -> usize {
         let waits = |thread: &Thread| matches!(thread.state, State::Futex { address: at, .. } if at == address);
         let waiting = (0..self.threads.len()).filter(|&at| waits(&self.threads[at]));
@@ -217,7 +217,7 @@ impl Machine {
         self.block(State::Joining(thread))
     }
 
-    /// Ends the running thread. `None`: it was the first one, and with it the run ends.
+    /// Ends the running thread. Returns `None` if it was the first one: the run ends with it.
     pub(super) fn end(&mut self) -> Result<Option<ThreadId>, Stuck> {
         let ended = self.running;
         self.threads[ended].state = State::Ended;
@@ -242,7 +242,7 @@ impl Machine {
         self.next()
     }
 
-    /// Chooses the thread that runs next, and moves the clock where all of them wait for it.
+    /// Chooses the thread that runs next. Moves the clock if all threads wait for it.
     fn next(&mut self) -> Result<ThreadId, Stuck> {
         self.calls += 1;
         if self.calls > MOST_CALLS {

@@ -1,11 +1,11 @@
-//! How long puts, gets and a control took since the last sample.
+//! Latencies of puts, gets and a control since the last sample.
 
 use std::time::Duration;
 
 use foldb_report::soak::Percentiles;
 use hdrhistogram::Histogram;
 
-/// Longest time told apart: an hour.
+/// Longest recorded time: an hour.
 const LONGEST_NANOS: u64 = 3_600_000_000_000;
 /// Digits kept of each time.
 const SIGNIFICANT_DIGITS: u8 = 3;
@@ -15,7 +15,7 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 pub struct Latencies {
     puts: Histogram<u64>,
     gets: Histogram<u64>,
-    /// Work that asks nothing of the database.
+    /// Work that does not call the database.
     control: Histogram<u64>,
 }
 
@@ -40,7 +40,7 @@ impl Latencies {
         self.control.saturating_record(nanos(time));
     }
 
-    /// Takes over what another has, and empties it.
+    /// Takes over another's times, and empties it.
     pub fn take(&mut self, other: &mut Latencies) {
         let Latencies { puts, gets, control } = other;
         for (mine, theirs) in
@@ -51,7 +51,7 @@ impl Latencies {
         }
     }
 
-    /// Percentiles of puts, of gets and of the control; then forgets them.
+    /// Returns the percentiles of puts, of gets and of the control, then forgets the times.
     pub fn percentiles(&mut self) -> [Percentiles; 3] {
         [&mut self.puts, &mut self.gets, &mut self.control].map(|histogram| {
             let micros = |nanos: u64| nanos as f64 / 1000.0;

@@ -1,6 +1,6 @@
-//! What each thread does: steps of its window, and reads that are checked.
+//! The work of each thread: steps of its window, and checked reads.
 //!
-//! Invariant: only a thread writes its keys, so after its own steps it knows what they hold.
+//! Invariant: only one thread writes each key, so after its own steps it knows the key's value.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,12 +12,13 @@ use super::latency::Latencies;
 use super::window::{Merges, Window, count};
 use crate::check::{Wrong, told};
 
-/// The key of all steps of all threads, in the keyspace of counters.
+/// The key that counts all steps of all threads, in the keyspace of counters.
 pub const TOTAL: &[u8] = b"all steps";
-/// Steps between two iterators that are compared with the window, and the keys that each walks.
+/// Steps between two iterators that are compared with the window, and number of keys that each
+/// walks.
 const WALK_EVERY: u64 = 256;
 const WALK_LENGTH: u64 = 64;
-/// Steps that a snapshot lives at most, and steps between two reads at it.
+/// Most steps that a snapshot lives, and steps between two reads at it.
 const SNAPSHOT_LIFE: u64 = 4000;
 const SNAPSHOT_EVERY: u64 = 16;
 
@@ -52,12 +53,12 @@ impl Keyspaces {
 /// What all threads share.
 pub struct Shared<'a> {
     pub keyspaces: &'a Keyspaces,
-    /// Bytes of keys and values that were written.
+    /// Bytes of keys and values written so far.
     pub written: AtomicU64,
     pub ends: AtomicBool,
-    /// Bytes that a thread writes in a second at most.
+    /// Most bytes that a thread writes in a second.
     pub rate: Option<f64>,
-    /// Snapshots that are never let go: only where the run must notice them.
+    /// Snapshots that are never dropped. Used only where the run must notice them.
     pub leaked: Option<Mutex<Vec<Snapshot>>>,
 }
 
@@ -68,7 +69,7 @@ pub struct Load<'a> {
     window: Window,
     steps: u64,
     rng: fastrand::Rng,
-    /// A moment, and how many steps were done then.
+    /// A snapshot, and the number of steps before it.
     snapshot: Option<(Snapshot, u64)>,
     written: u64,
 }
@@ -79,7 +80,7 @@ impl<'a> Load<'a> {
         Load { shared, latencies, window, steps: 0, rng, snapshot: None, written: 0 }
     }
 
-    /// Works until it is told to end; returns how many steps were done.
+    /// Works until it is told to end. Returns the number of steps.
     pub fn work(mut self) -> Result<u64, Wrong> {
         let begun = Instant::now();
         while !self.shared.ends.load(Ordering::Relaxed) {
@@ -139,14 +140,14 @@ impl<'a> Load<'a> {
         let took = begun.elapsed();
         let mut latencies = self.latencies();
         latencies.put(took);
-        // What else the machine does delays this as it delays a put.
+        // Other load of the machine delays this as it delays a put.
         latencies.control(begun - makes);
         drop(latencies);
         self.written += (key.len() + value.len()) as u64;
         Ok(())
     }
 
-    /// Reads beside a step, each compared with what the window must hold.
+    /// Reads beside a step, each compared with the expected contents of the window.
     fn read(&mut self) -> Result<(), Wrong> {
         self.get()?;
         let kind = Merges::ALL[(self.steps % 3) as usize];
@@ -169,7 +170,7 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// A key of the window, or one just outside it.
+    /// Returns a key of the window, or one just outside it.
     fn any_key(&mut self, steps: u64) -> u64 {
         let first = self.window.cut(steps).saturating_sub(20);
         self.rng.u64(first..steps + 20)
@@ -202,7 +203,7 @@ impl<'a> Load<'a> {
         self.compare("values at a snapshot", number, found, self.window.expected(number, at))
     }
 
-    /// A walk over some keys, there or back.
+    /// Walks over some keys, forwards or backwards.
     fn walk(&mut self) -> Result<(), Wrong> {
         let first = self.any_key(self.steps);
         let keys = self.window.key(first)..self.window.key(first + WALK_LENGTH);
@@ -259,7 +260,8 @@ fn compare(
     Err(format!("{what}: the key {key:02x?} holds {found} after {steps} steps, not {expected}"))
 }
 
-/// Compares all keys of all threads, each with the number of its steps, and finds strange keys.
+/// Compares all keys of all threads, each at its number of steps, and reports unexpected keys.
+/// Returns the number of keys.
 pub fn check_all(keyspaces: &Keyspaces, threads: &[(Window, u64)]) -> Result<u64, Wrong> {
     let mut compared = 0;
     for (window, steps) in threads {

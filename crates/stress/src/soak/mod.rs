@@ -1,9 +1,9 @@
-//! A soak: many bytes written in a window of keys that moves, over one open database.
+//! A soak: many bytes written in a moving window of keys, over one open database.
 //!
-//! Memory, file handles, space and latency are sampled. The run fails if they grow from the first
+//! The run samples memory, file handles, space and latency. It fails if they grow from the first
 //! tenth after warming up to the last, or if any read is wrong.
 //!
-//! Invariant: what is live is bounded by the window, so whatever grows is the database's fault.
+//! Invariant: the window bounds the live data, so any growth comes from the database.
 
 mod latency;
 mod load;
@@ -29,15 +29,15 @@ use self::window::Window;
 use crate::arguments::Soak;
 use crate::check::{Wrong, told};
 
-/// Least bytes of a value that is separated: all values that are put are longer.
+/// Shortest separated value in bytes: all values that are put are longer.
 const SEPARATED: usize = 1024;
-/// Windows whose bytes are written before samples begin: a key lives a little longer than one.
+/// Windows whose bytes are written before samples begin. A key lives a little longer than one
+/// window.
 const WARM_WINDOWS: u64 = 3;
 
 /// Runs a soak.
 ///
-/// # Errors
-/// A read that is wrong, a call that fails, or what grew.
+/// # Errors A wrong read, a failed call, or growth.
 pub fn run(soak: &Soak) -> Result<(), String> {
     let temporary;
     let directory = match &soak.dir {
@@ -86,7 +86,8 @@ fn remove(path: &Path) -> Result<(), String> {
         .map_err(|error| format!("cannot remove {}: {error}", path.display()))
 }
 
-/// The default settings, with buffers and files that a small window turns over as a large one does.
+/// The default settings, with buffers and files small enough that a small window replaces them as a
+/// large one does.
 fn options(window: ByteSize) -> Options {
     let most = Options::default();
     let share = window.as_u64() / 8;
@@ -98,7 +99,7 @@ fn options(window: ByteSize) -> Options {
     }
 }
 
-/// Writes, samples and checks; then opens once more and compares all there is.
+/// Writes, samples and checks, then opens once more and compares everything.
 fn write(
     soak: &Soak,
     directory: &Path,
@@ -148,7 +149,7 @@ fn write(
     Ok((samples, checked))
 }
 
-/// Looks at the process and its directory now and then.
+/// Samples the process and its directory now and then.
 struct Sampler<'a> {
     soak: &'a Soak,
     shared: &'a Shared<'a>,

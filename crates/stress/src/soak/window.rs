@@ -1,7 +1,7 @@
-//! What a thread writes at each step, and what its keys must hold after any number of steps.
+//! The writes of a thread's steps, and the expected contents after any number of steps.
 //!
-//! A thread's keys are numbers. Step *t* puts key *t*, overwrites some older key, deletes some that
-//! is older still, merges into several, and now and then deletes all keys behind the window:
+//! A thread's keys are numbers. Step *t* puts key *t*, overwrites an older key, deletes a still
+//! older one, and merges into several. Now and then it deletes all keys behind the window:
 //!
 //! ```text
 //!   deleted by range    deleted one by one    overwritten        put
@@ -9,8 +9,8 @@
 //!                  t - W     t - 3W/4           t - W/2           t
 //! ```
 //!
-//! Invariant: what a key holds is a function of the thread, the key and the number of steps that
-//! are done. So every read is checked, and nothing has to be kept for it.
+//! Invariant: a key's value is a function of the thread, the key and the number of steps. So every
+//! read is checked, and no expected values are stored.
 
 use std::ops::Range;
 
@@ -20,32 +20,32 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 const SHORTEST: u64 = 1 << 10;
 /// Longest value that is put, in bytes.
 const LONGEST: u64 = 16 << 10;
-/// A window is divided by this: ranges that are deleted begin and end at keys of every kind.
+/// Divisor of a window, such that deleted ranges begin and end at keys of every kind.
 const UNIT: u64 = 64;
 
 /// The keys of one thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     thread: u8,
-    /// Keys from the oldest one to the newest.
+    /// Number of keys from the oldest to the newest.
     pub width: u64,
 }
 
-/// A keyspace of merges.
+/// A keyspace that steps merge into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merges {
-    /// Numbers that are added.
+    /// Numbers that merges add to.
     Counters,
-    /// Texts that are appended to.
+    /// Texts that merges append to.
     Notes,
-    /// The greatest bytes.
+    /// Merges keep the greatest bytes.
     Peaks,
 }
 
 impl Merges {
     pub const ALL: [Merges; 3] = [Merges::Counters, Merges::Notes, Merges::Peaks];
 
-    /// The name of the keyspace, and its operator.
+    /// Returns the name of the keyspace, and its operator.
     pub fn names(self) -> (&'static str, &'static str) {
         match self {
             Merges::Counters => ("counters", "uint64add"),
@@ -54,7 +54,7 @@ impl Merges {
         }
     }
 
-    /// Steps of which one merges here.
+    /// Returns how many steps there are for each step that merges here.
     pub fn every(self) -> u64 {
         match self {
             Merges::Counters => 1,
@@ -65,13 +65,13 @@ impl Merges {
 }
 
 impl Window {
-    /// The keys of a thread, of which about `bytes` are live at a time.
+    /// Makes the keys of a thread, about `bytes` of them live at a time.
     pub fn new(thread: u8, bytes: u64) -> Window {
         let live = (SHORTEST + LONGEST) / 2;
         Window { thread, width: (bytes / live / UNIT).max(8) * UNIT }
     }
 
-    /// The key of a number.
+    /// Returns the key of a number.
     pub fn key(&self, number: u64) -> [u8; 9] {
         let mut key = [self.thread; 9];
         key[1..].copy_from_slice(&number.to_be_bytes());
@@ -82,7 +82,7 @@ impl Window {
         xxh3_64_with_seed(&self.key(number), purpose)
     }
 
-    /// The value of a key in one of its two generations.
+    /// Returns the value of a key in one of its two generations.
     pub fn value(&self, number: u64, generation: u64) -> Vec<u8> {
         let hash = self.hash(generation, number);
         let length = SHORTEST + hash % (LONGEST - SHORTEST + 1);
@@ -99,35 +99,35 @@ impl Window {
         self.hash(2, number) % 8 == 1
     }
 
-    /// The key that a step overwrites.
+    /// Returns the key that a step overwrites.
     pub fn overwritten_by(&self, step: u64) -> Option<u64> {
         step.checked_sub(self.width / 2).filter(|&number| self.is_overwritten(number))
     }
 
-    /// The key that a step deletes.
+    /// Returns the key that a step deletes.
     pub fn deleted_by(&self, step: u64) -> Option<u64> {
         step.checked_sub(self.width / 4 * 3).filter(|&number| self.is_deleted(number))
     }
 
-    /// The keys that a step deletes by their range.
+    /// Returns the keys that a step deletes as a range.
     pub fn cut_by(&self, step: u64) -> Option<Range<u64>> {
         let cut = self.cut(step)..self.cut(step + 1);
         (!cut.is_empty()).then_some(cut)
     }
 
-    /// The first key that no range delete of the first `steps` steps deleted.
+    /// Returns the first key that no range delete of the first `steps` steps deleted.
     pub fn cut(&self, steps: u64) -> u64 {
         let every = self.width / 8;
         (steps / every * every).saturating_sub(self.width)
     }
 
-    /// What a key holds after `steps` steps.
+    /// Returns a key's value after `steps` steps.
     pub fn expected(&self, number: u64, steps: u64) -> Option<Vec<u8>> {
         let generation = self.generation(number, steps)?;
         Some(self.value(number, generation))
     }
 
-    /// How often a key was overwritten, if it is there after `steps` steps.
+    /// Returns how often a key was overwritten, if it exists after `steps` steps.
     pub fn generation(&self, number: u64, steps: u64) -> Option<u64> {
         let was_deleted = self.is_deleted(number) && number + self.width / 4 * 3 < steps;
         if number >= steps || number < self.cut(steps) || was_deleted {
@@ -136,12 +136,12 @@ impl Window {
         Some(u64::from(self.is_overwritten(number) && number + self.width / 2 < steps))
     }
 
-    /// How many keys back each merge of a step goes, in keys of this kind.
+    /// Returns how many keys back each merge of a step goes, in keys of this kind.
     fn distances(&self, kind: Merges) -> [u64; 3] {
         [0, 5, self.width / kind.every() / 3]
     }
 
-    /// The merges of a step: keys and operands.
+    /// Returns the merges of a step: keys and operands.
     pub fn merges(&self, kind: Merges, step: u64) -> impl Iterator<Item = (u64, Vec<u8>)> + '_ {
         let at = step.is_multiple_of(kind.every()).then_some(step / kind.every());
         self.distances(kind).into_iter().filter_map(move |distance| {
@@ -159,12 +159,12 @@ impl Window {
         }
     }
 
-    /// Keys of a kind that may be there after `steps` steps.
+    /// Returns the keys of a kind that may exist after `steps` steps.
     pub fn merged(&self, kind: Merges, steps: u64) -> Range<u64> {
         self.cut(steps) / kind.every()..steps.div_ceil(kind.every())
     }
 
-    /// What the merges of `steps` steps made of a key.
+    /// Returns a key's value after the merges of `steps` steps.
     pub fn expected_merge(&self, kind: Merges, number: u64, steps: u64) -> Option<Vec<u8>> {
         let range = self.merged(kind, steps);
         if !range.contains(&number) {
@@ -181,7 +181,7 @@ impl Window {
     }
 }
 
-/// A counter's bytes as a number; 0 if they are none.
+/// Returns a counter's bytes as a number; 0 for other bytes.
 pub fn count(bytes: &[u8]) -> u64 {
     bytes.try_into().map_or(0, u64::from_le_bytes)
 }
@@ -192,7 +192,7 @@ mod tests {
 
     use super::*;
 
-    /// What a map holds that the same steps were applied to.
+    /// Expected values equal those of a map that the same steps were applied to.
     #[test]
     fn what_is_expected_is_what_the_steps_make() {
         let window = Window::new(3, 0);

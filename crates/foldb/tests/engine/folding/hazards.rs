@@ -249,7 +249,7 @@ fn h05_a_folded_record_says_nothing_about_what_was_flushed() {
     }
 }
 
-/// A merge that deletes, above an older value: the delete must hide that value at every level, and
+/// A merge that deletes, above an older value. The delete must hide that value at every level, and
 /// go only at the bottom.
 #[test]
 fn h08_an_operator_that_deletes_leaves_a_tombstone() {
@@ -270,14 +270,14 @@ fn h08_an_operator_that_deletes_leaves_a_tombstone() {
         db.compact(..).unwrap();
         assert_eq!(text(&db, "k"), None, "{preset:?}");
         assert_eq!(text(&db, "l").unwrap(), "kept");
-        // A base of a later operand: nothing.
+        // A later operand finds no base.
         let list = db.operator("append").unwrap();
         db.merge_with(&list, "k", "x").unwrap();
         assert_eq!(text(&db, "k").unwrap(), "x", "{preset:?}");
     }
 }
 
-/// An operator that says "the base, as it is" over nothing makes no key.
+/// An operator that answers "the base, unchanged" over nothing makes no key.
 #[test]
 fn h08_existing_over_nothing_is_absent() {
     #[derive(Debug)]
@@ -308,8 +308,8 @@ fn h08_existing_over_nothing_is_absent() {
     }
 }
 
-/// PUT.1 A2 U4 A5 A6 with U4 a counter over text: it fails, and only its key. The records below it
-/// stay, what is above it does not pass it, and a put heals the key.
+/// PUT.1 A2 U4 A5 A6 with U4 a counter over text: it fails, and only its key. Records below U4
+/// stay, records above it do not fold past it, and a put heals the key.
 #[test]
 fn h08_a_failed_stretch_is_a_wall() {
     for preset in PRESETS {
@@ -348,8 +348,8 @@ fn h08_a_failed_stretch_is_a_wall() {
     }
 }
 
-/// An operator that rejects or panics over stored bytes fails reads of that key, nothing else, and
-/// its operands survive flushes, compactions and a reopen as they were written.
+/// An operator that rejects stored bytes or panics over them fails only reads of that key. Its
+/// operands survive flushes, compactions and a reopen unchanged.
 #[test]
 fn h08_rejected_operands_are_carried_along_untouched() {
     for poison in ["!", "?"] {
@@ -375,8 +375,8 @@ fn h08_rejected_operands_are_carried_along_untouched() {
     }
 }
 
-/// A 100-byte operand of `uint64add` is 0 in RocksDB and would poison the key here: it is refused
-/// before it is logged, unless the operator is the lenient one.
+/// An operand of 100 bytes for `uint64add` counts 0 in RocksDB and would poison the key here. It is
+/// refused before it is logged, unless the operator is the lenient one.
 #[test]
 fn h08_malformed_operands_are_refused_before_the_log() {
     let fs = MemFs::new();
@@ -399,8 +399,8 @@ fn h08_malformed_operands_are_refused_before_the_log() {
     assert_eq!(count(&db, "k"), 3);
 }
 
-/// log 1: 1..50 unsynced; roll; write 51 synced in log 2. If that synced log 2 alone, power loss
-/// would keep 51 and drop 1..50.
+/// log 1: 1..50 unsynced; roll; write 51 synced in log 2. If the sync covered log 2 alone, a power
+/// loss would keep 51 and drop 1..50.
 #[test]
 fn h11_a_synced_write_takes_all_earlier_logs_along() {
     let fs = MemFs::new();
@@ -420,8 +420,8 @@ fn h11_a_synced_write_takes_all_earlier_logs_along() {
     }
 }
 
-/// Unsynced pages 2 and 3 of a log, 3 reached the disk, 2 did not: a healthy database, cut at 2,
-/// and nothing behind the cut is applied, of this log or a later one.
+/// Unsynced pages 2 and 3 of a log: 3 reached the disk, 2 did not. The database is healthy, cut at
+/// 2. Nothing behind the cut is applied, neither of this log nor of a later one.
 #[test]
 fn h11_a_hole_in_the_unsynced_tail_is_cut() {
     let fs = MemFs::new();
@@ -445,7 +445,7 @@ fn h11_a_hole_in_the_unsynced_tail_is_cut() {
     assert!(lengths.len() > 3, "the crashes all left the same: {lengths:?}");
 }
 
-/// Bytes flipped before a frame that calls them synced are damage, named by file and offset; behind
+/// Bytes flipped before a frame that calls them synced are damage, named by file and offset. Behind
 /// everything synced they are a torn tail.
 #[test]
 fn h11_damage_is_told_from_a_torn_tail() {
@@ -463,7 +463,7 @@ fn h11_damage_is_told_from_a_torn_tail() {
     let damaged = fs.kill();
     flip(&damaged, &path, find(b"first"));
     let error = assert_error(reopen(&damaged), ErrorKind::Corruption, Some(&path));
-    let offset = error.offset().expect("the offset is named");
+    let offset = error.offset().expect("the error names an offset");
     assert!(offset > 0 && offset < find(b"first") as u64, "{error}");
 
     let torn = fs.kill();
@@ -475,7 +475,7 @@ fn h11_damage_is_told_from_a_torn_tail() {
 }
 
 /// v = get(k) borrows an accumulator and merge(k) stores into it: the bytes would change under the
-/// caller. A value read stays what it was, whatever is written, flushed, compacted or closed.
+/// caller. A value keeps its bytes, whatever is written, flushed, compacted or closed.
 #[test]
 fn h14_a_value_never_changes_under_its_reader() {
     let fs = MemFs::new();
@@ -500,8 +500,8 @@ fn h14_a_value_never_changes_under_its_reader() {
     }
 }
 
-/// A thread that holds v pins a memtable, calls put, and would wait for memory that only it can
-/// give back: pinned memory must not count against writers.
+/// A thread that holds v pins a memtable and calls put. It would wait for memory that only it can
+/// release: pinned memory must not count against writers.
 #[test]
 fn h14_pinned_values_do_not_stop_the_writer() {
     let fs = MemFs::new();
@@ -518,8 +518,8 @@ fn h14_pinned_values_do_not_stop_the_writer() {
     assert!(held.iter().all(|held| *held == value.as_bytes()));
 }
 
-/// An operator first used after the last synced manifest edit, its merge synced in the log, crash:
-/// the id must still mean something.
+/// An operator is first used after the last synced manifest edit, its merge is synced in the log,
+/// then a crash: the id must still mean something.
 #[test]
 fn h27_an_operator_is_defined_before_its_first_record() {
     let fs = MemFs::new();
@@ -534,8 +534,8 @@ fn h27_an_operator_is_defined_before_its_first_record() {
     }
 }
 
-/// stringappend(',') reopened as (';'): old operands keep their own operator, in the log, in
-/// level 0 and at the bottom.
+/// stringappend(',') reopened as (';'): old operands keep their own operator in the log, in level 0
+/// and at the bottom.
 #[test]
 fn h27_old_operands_keep_their_operator() {
     let fs = MemFs::new();
@@ -554,13 +554,13 @@ fn h27_old_operands_keep_their_operator() {
     assert_eq!(text(&db, "k").unwrap(), "1,2;3;4");
     db.close().unwrap();
     drop(db);
-    // Without an operator of its own the database keeps the last one.
+    // Without a default operator in the options, the database keeps the last one.
     let db = Db::open(PATH, Options { merge_operator: None, ..options(&fs) }).unwrap();
     db.merge("k", "5").unwrap();
     assert_eq!(text(&db, "k").unwrap(), "1,2;3;4;5");
 }
 
-/// An id of a custom operator means nothing to who does not have it: the open names it, and changes
+/// A program without a custom operator cannot use its id. The open names the operator and changes
 /// nothing.
 #[test]
 fn h27_an_unknown_operator_is_named_at_open() {
@@ -599,7 +599,7 @@ fn h27_another_version_of_an_operator_is_refused() {
     assert_error(Db::open(PATH, newer), ErrorKind::UnknownOperator, None);
 }
 
-/// Handles of one database are refused by another: ids differ between databases.
+/// Another database refuses these handles: ids differ between databases.
 #[test]
 fn h27_operators_and_snapshots_belong_to_their_database() {
     let (one, other) = (open(&MemFs::new()).unwrap(), open(&MemFs::new()).unwrap());
@@ -615,7 +615,7 @@ fn h27_operators_and_snapshots_belong_to_their_database() {
     assert_eq!(other.iter().unwrap().count(), 0);
 }
 
-/// Names of the logs, oldest first.
+/// Returns the names of the logs, oldest first.
 fn logs(fs: &MemFs) -> Vec<String> {
     let mut logs = fs.list(PATH.as_ref()).unwrap();
     logs.retain(|name| name.ends_with(".log"));

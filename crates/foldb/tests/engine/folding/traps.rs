@@ -1,6 +1,6 @@
-//! The traps that users of merge operators fell into with other engines, one test each, in the
-//! words of those who asked. Each would fail on an engine that folds only when it reads, that folds
-//! on the write path, that forgets its operators, or that stops at the first bad operand.
+//! The traps that users of merge operators met in other engines, one test each, in the users'
+//! words. Some engines fold only when they read, or fold on the write path. Others forget their
+//! operators, or stop at the first bad operand. Each test fails on one of them.
 
 use foldb::env::MemFs;
 use foldb::env::mem::Operation;
@@ -30,7 +30,7 @@ fn ask_01_reads_do_not_slow_down_as_operands_pile_up() {
     assert_eq!(db.get("list").unwrap().unwrap().len(), 50_000);
     db.flush().unwrap();
     for key in ["counter", "list"] {
-        assert!(operands_seen(&db, key) <= 1, "a flush folds what lies together");
+        assert!(operands_seen(&db, key) <= 1, "a flush folds the operands of one memtable");
     }
 }
 
@@ -67,13 +67,13 @@ fn ask_03_keys_written_only_by_merge_resolve() {
     }
     db.compact(..).unwrap();
     assert_eq!(db.get("tags").unwrap(), None);
-    assert_eq!(db.get_operands("tags").unwrap().len(), 0, "nothing is left of it");
+    assert_eq!(db.get_operands("tags").unwrap().len(), 0, "no operand is left");
     let hits = db.get_operands("hits").unwrap();
     assert!(hits.is_empty(), "folded onto nothing: {hits:?}");
     assert_eq!(db.get("hits").unwrap().unwrap(), number(10));
 }
 
-/// "The operator cannot say that the key is gone." It can, and the next read knows.
+/// "The operator cannot say that the key is gone." It can, and the next read sees it.
 #[test]
 fn ask_04_an_operator_deletes_its_key_at_once() {
     let db = open(&MemFs::new()).unwrap();
@@ -111,7 +111,7 @@ fn ask_05_opening_without_the_operator_says_so_or_goes_on() {
     assert_error(db.get("merged"), ErrorKind::MergeFailed, None);
     let raw = db.get_operands("merged").unwrap();
     let operators: Vec<_> = raw.oldest_first().map(|operand| operand.operator()).collect();
-    assert_eq!(operators, ["test.fussy"], "the one that was flushed became the base");
+    assert_eq!(operators, ["test.fussy"], "the flushed operand became the base");
     assert_error(db.operator("test.fussy"), ErrorKind::UnknownOperator, None);
     db.compact(..).unwrap();
     drop(db);
@@ -146,7 +146,7 @@ fn ask_06_a_poisoned_operand_harms_its_key_only() {
     assert_eq!(db.list_failed_merges().unwrap().count(), 1);
 }
 
-/// "Let me pick operators from my own language": all of them by a string.
+/// "Let me pick operators from my own language": every operator has a name.
 #[test]
 fn ask_07_every_builtin_operator_is_chosen_by_name() {
     let db = open(&MemFs::new()).unwrap();
@@ -238,7 +238,10 @@ fn ask_11_snapshots_stay_exact_and_folding_catches_up_after_them() {
     assert!(db.get_operands("k").unwrap().len() > 1, "each snapshot keeps its operand apart");
     snapshots.clear();
     run_background(&db, |_| ());
-    assert!(db.get_operands("k").unwrap().is_empty(), "nobody asked for a compaction");
+    assert!(
+        db.get_operands("k").unwrap().is_empty(),
+        "the operands fold without a manual compaction"
+    );
     assert_eq!(db.get("k").unwrap().unwrap(), number(10));
 }
 

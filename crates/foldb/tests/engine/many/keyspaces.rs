@@ -13,7 +13,7 @@ use foldb::{
 
 use crate::support::{PATH, assert_error, error_of, number, open, options, reopen, steps};
 
-/// Largest first.
+/// The order of the bytes, descending.
 #[derive(Debug)]
 struct Descending;
 
@@ -158,7 +158,7 @@ fn each_has_its_own_operator() {
     assert_eq!(counters.get("key").unwrap().unwrap(), number(30));
     assert_eq!(text(&lists, "key").as_deref(), Some("x;x;x"));
     assert_eq!(text(&most, "key").as_deref(), Some("x"));
-    // Operators are the database's: any of them may be used anywhere.
+    // Operators belong to the database: every keyspace may use any of them.
     let list = lists.operator("stringappend:;").unwrap();
     most.merge_with(&list, "key", "y").unwrap();
     assert_eq!(text(&most, "key").as_deref(), Some("x;y"));
@@ -209,7 +209,7 @@ fn each_has_its_own_order() {
     assert_eq!(keys(&db.keyspace("newest").unwrap()), ["d", "c", "b", "a"]);
 }
 
-/// The database's own order may be another than a keyspace's, which then is found by itself.
+/// The database's default order may differ from a keyspace's. The keyspace then keeps its own.
 #[test]
 fn a_keyspace_may_be_bytewise_where_the_database_is_not() {
     let fs = MemFs::new();
@@ -231,7 +231,7 @@ fn a_keyspace_may_be_bytewise_where_the_database_is_not() {
     assert_eq!(keys(&db.keyspace("down").unwrap()), ["b", "a"]);
 }
 
-/// Settings are the keyspace's, whatever the options of later opens say.
+/// A keyspace keeps its settings, whatever the options of later opens say.
 #[test]
 fn each_has_its_own_compression_and_shape() {
     let fs = MemFs::new();
@@ -264,7 +264,7 @@ fn each_has_its_own_compression_and_shape() {
 }
 
 /// One database, two shapes: leveled goes down level by level, lazy leveled gathers runs and skips
-/// to the last.
+/// to the last level.
 #[test]
 fn each_has_its_own_compaction_preset() {
     let fs = MemFs::new();
@@ -360,7 +360,7 @@ fn a_batch_says_what_it_writes_where() {
     assert_eq!(batch.iter().count(), 0);
 }
 
-/// Nothing of a batch that cannot be applied whole reaches the log.
+/// A batch that cannot be applied whole does not reach the log.
 #[test]
 fn batches_for_keyspaces_that_are_not_there_are_refused() {
     let (fs, other_fs) = (MemFs::new(), MemFs::new());
@@ -386,7 +386,7 @@ fn batches_for_keyspaces_that_are_not_there_are_refused() {
     assert_eq!(open(&fs.kill()).unwrap().get("key").unwrap().unwrap(), b"y");
 }
 
-/// What nobody writes to any more is sealed and flushed with the rest, and its log let go.
+/// An idle keyspace's memtable is sealed and flushed with the others, and its log is released.
 #[test]
 fn an_idle_keyspace_does_not_pin_the_log() {
     let fs = MemFs::new();
@@ -408,7 +408,7 @@ fn an_idle_keyspace_does_not_pin_the_log() {
     );
 }
 
-/// The limit is one over all keyspaces, however many and however small their memtables.
+/// The limit covers all keyspaces together, however many and however small their memtables are.
 #[test]
 fn the_log_limit_holds_over_many_keyspaces() {
     let fs = MemFs::new();
@@ -428,7 +428,7 @@ fn the_log_limit_holds_over_many_keyspaces() {
             while db.step_background().unwrap() {}
         }
     }
-    // With the blocks that the active log has ahead of it.
+    // With the blocks reserved ahead in the active log.
     assert!(limit / 4 < most && most <= 3 * limit, "{most}");
     assert!(db.stats().bytes_log > 10 * limit);
     let sum: u64 = all
@@ -438,7 +438,7 @@ fn the_log_limit_holds_over_many_keyspaces() {
     assert_eq!(sum, 20_000);
 }
 
-/// The write buffer is one over all keyspaces.
+/// All keyspaces share one write buffer.
 #[test]
 fn the_write_buffer_is_shared() {
     let fs = MemFs::new();
@@ -508,13 +508,17 @@ fn a_snapshot_holds_all_keyspaces() {
     }
     let later = create(&db, "later");
     later.put("sum", "x").unwrap();
-    assert_eq!(later.get_opt("sum", &then).unwrap(), None, "it was not there then");
+    assert_eq!(
+        later.get_opt("sum", &then).unwrap(),
+        None,
+        "the key did not exist at that snapshot"
+    );
     let other = open(&MemFs::new()).unwrap();
     let foreign = other.default_keyspace().get_opt("sum", &then);
     assert_error(foreign, ErrorKind::InvalidArgument, None);
 }
 
-/// Files go when the last iterator over them does; until then it goes on.
+/// Files go when the last iterator over them does; until then the iterator goes on.
 #[test]
 fn a_keyspace_is_dropped_under_its_iterators() {
     let fs = MemFs::new();
@@ -551,7 +555,7 @@ fn a_keyspace_is_dropped_under_its_iterators() {
     assert_error(db.keyspace("gone"), ErrorKind::KeyspaceMissing, None);
     assert_error(db.drop_keyspace("gone"), ErrorKind::KeyspaceMissing, None);
 
-    assert_eq!(files(&fs, ".tbl").len(), 2, "the iterator needs it");
+    assert_eq!(files(&fs, ".tbl").len(), 2, "the iterator needs the table");
     let mut count = 1;
     while iter.advance().unwrap() {
         count += 1;
@@ -559,7 +563,7 @@ fn a_keyspace_is_dropped_under_its_iterators() {
     assert_eq!(count, 2000);
     drop(iter);
     steps::run_background(&db, |_| {});
-    assert_eq!(files(&fs, ".tbl").len(), 1, "nobody needs it any more");
+    assert_eq!(files(&fs, ".tbl").len(), 1, "the table is not needed any more");
     db.flush().unwrap();
     db.compact(..).unwrap();
     db.verify().unwrap();
@@ -569,7 +573,7 @@ fn a_keyspace_is_dropped_under_its_iterators() {
     }
 }
 
-/// A name may come back; what an old log says of the keyspace that had it does not.
+/// A name may come back; records of its old keyspace in an old log do not.
 #[test]
 fn ids_of_dropped_keyspaces_are_never_reused() {
     let mut fs = MemFs::new();
@@ -596,7 +600,7 @@ fn ids_of_dropped_keyspaces_are_never_reused() {
     }
 }
 
-/// Creation and drop are durable when they return, and a drop takes no earlier write with it.
+/// Creation and drop are durable when they return, and a drop loses no earlier write.
 #[test]
 fn creation_and_drop_survive_power_loss() {
     let fs = MemFs::new();
@@ -633,7 +637,7 @@ fn a_full_disk_neither_creates_nor_drops() {
     assert_eq!(text(&db.keyspace("new").unwrap(), "key").as_deref(), Some("z"));
 }
 
-/// A drop that comes while its keyspace is being compacted or waits to be flushed.
+/// A drop comes while its keyspace is being compacted or waits to be flushed.
 #[test]
 fn work_under_way_ends_with_its_keyspace() {
     let fs = MemFs::new();
@@ -664,7 +668,7 @@ fn work_under_way_ends_with_its_keyspace() {
     assert_eq!(db.iter().unwrap().count(), 50);
 }
 
-/// Each keyspace that needs work gets some, the neediest first, however busy another is.
+/// Each keyspace that needs work gets some, the most urgent first, however busy another is.
 #[test]
 fn compaction_serves_every_keyspace() {
     let fs = MemFs::new();
@@ -672,7 +676,7 @@ fn compaction_serves_every_keyspace() {
     let db = Db::open(PATH, small).unwrap();
     let all: Vec<Keyspace> = (0..5).map(|n| create(&db, &format!("{n}"))).collect();
     for n in 0..6000u64 {
-        // The first one gets half of all writes.
+        // The first keyspace gets half of all writes.
         let own = if n % 2 == 0 { &all[0] } else { &all[(n / 2 % 5) as usize] };
         own.put(format!("{:05}", n * 7919 % 3001), "x".repeat(30)).unwrap();
         db.step_background().unwrap();
@@ -685,7 +689,7 @@ fn compaction_serves_every_keyspace() {
     assert_eq!(stats.compaction_debt, 0);
 }
 
-/// A keyspace is found through any handle while threads write to it and others are dropped.
+/// Threads find keyspaces through any handle and write, while others are dropped.
 #[test]
 fn threads_create_write_and_drop() {
     let fs = MemFs::new();

@@ -1,5 +1,5 @@
-//! Databases that share a runtime: threads, handles and memory bounded over all of them, and
-//! nothing else in common.
+//! Databases that share a runtime: it bounds threads, file handles and memory over all of them.
+//! They share nothing else.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -62,7 +62,7 @@ fn wait_until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
-/// Files below a directory that this process has open.
+/// Returns how many files below a directory this process has open.
 #[cfg(target_os = "linux")]
 fn handles(directory: &Path) -> usize {
     let open = std::fs::read_dir("/proc/self/fd").unwrap();
@@ -75,7 +75,7 @@ fn handles(_: &Path) -> usize {
     0
 }
 
-/// Ask 31, C3: a hundred stores in one process take the threads, handles and memory of one.
+/// Ask 31, C3: a hundred databases in one process take the threads, handles and memory of one.
 #[test]
 fn a_hundred_databases_share_threads_handles_and_memory() {
     const DATABASES: usize = 100;
@@ -112,9 +112,9 @@ fn a_hundred_databases_share_threads_handles_and_memory() {
         }
         most_handles = most_handles.max(handles(directory.path()));
     }
-    assert!(most > 8 * MIB as u64, "all of it would have fit into much less: {most}");
+    assert!(most > 8 * MIB as u64, "the data fits into too little memory to test anything: {most}");
     let flushes: u64 = databases.iter().map(|db| db.stats().flushes).sum();
-    assert!(flushes > 0, "memtables had to go");
+    assert!(flushes > 0, "the budget forces flushes");
     for (n, db) in databases.iter().enumerate() {
         for key in 0..KEYS {
             assert_eq!(count(db, &format!("counter{key}")), ROUNDS * (n as u64 + 1));
@@ -124,14 +124,14 @@ fn a_hundred_databases_share_threads_handles_and_memory() {
         assert!(memory.total() <= memory.budget, "{memory:?}");
     }
     most_handles = most_handles.max(handles(directory.path()));
-    // Lock, log and manifest of each; a log on its way out; what two workers write and have in
-    // hand.
+    // Each has a lock, a log and a manifest. Some logs are on their way out, and two workers have
+    // files in hand.
     assert!(most_handles <= OPEN_TABLES + 4 * DATABASES + 40, "{most_handles} handles");
     assert_eq!(threads.begun.load(SeqCst), 2);
     drop(databases);
     let again = open(17);
     assert_eq!(count(&again, "counter5"), ROUNDS * 18);
-    assert_eq!(threads.begun.load(SeqCst), 2, "they were there all the time");
+    assert_eq!(threads.begun.load(SeqCst), 2, "the threads start once");
 }
 
 #[test]
@@ -162,8 +162,7 @@ fn threads_end_with_the_last_user() {
     assert_eq!(threads.begun.load(SeqCst), 3);
 }
 
-/// File numbers repeat from database to database, and so do offsets; the cache must tell them
-/// apart.
+/// File numbers and offsets repeat from database to database; the cache must tell them apart.
 #[test]
 fn databases_with_the_same_files_do_not_see_each_others_blocks() {
     let directory = TempDir::new().unwrap();
@@ -188,11 +187,11 @@ fn databases_with_the_same_files_do_not_see_each_others_blocks() {
     assert_eq!(own.memory, other.memory, "one runtime, one account");
     let cached = runtime.memory().block_cache;
     right.close().unwrap();
-    assert!(runtime.memory().block_cache < cached, "who closes takes his blocks along");
+    assert!(runtime.memory().block_cache < cached, "a close frees the database's blocks");
     assert!(left.get("key0000").unwrap().unwrap().starts_with(b"left"));
 }
 
-/// Every byte has an item, and the items come and go with what they count.
+/// Every byte has an item, and items come and go with what they count.
 #[test]
 fn memory_is_itemised() {
     let directory = TempDir::new().unwrap();
@@ -229,7 +228,7 @@ fn memory_is_itemised() {
     assert_eq!(read.total(), read.items().iter().map(|(_, bytes)| bytes).sum::<u64>());
 }
 
-/// Whatever happens at once, the items together stay within the budget.
+/// The items together stay within the budget, whatever runs at once.
 #[test]
 fn the_budget_is_kept_under_writes_reads_and_compactions() {
     const KEYS: u64 = 60_000;
@@ -266,8 +265,8 @@ fn the_budget_is_kept_under_writes_reads_and_compactions() {
     assert!(stats.flushes > 2 && stats.compactions > 0, "too little happened: {stats:?}");
 }
 
-/// H14: memory that readers pin is told, but nobody waits for it: only the reader could give it
-/// back.
+/// H14: memory that readers pin is reported, but no writer waits for it: only the reader can
+/// release it.
 #[test]
 fn h14_pinned_memtables_stop_no_writer() {
     let directory = TempDir::new().unwrap();
@@ -310,9 +309,9 @@ fn without_threads_each_database_steps_for_itself() {
     };
     let (busy, idle) = (open("busy"), open("idle"));
     idle.put("large", vec![1; 1900 << 10]).unwrap();
-    // The one that holds most is asked to seal, though another one writes.
+    // The database that holds most is asked to seal, though another one writes.
     (0..25_000u64).for_each(|n| busy.put(format!("key{n}"), [0; 100]).unwrap());
-    assert_eq!(idle.stats().flushes, 0, "nothing happens by itself");
+    assert_eq!(idle.stats().flushes, 0, "no flush runs without a step");
     assert!(run_background(&idle, |_| ()) > 0);
     assert_eq!(idle.stats().flushes, 1);
     let memory = runtime.memory();
@@ -356,8 +355,8 @@ impl Comparator for Treacherous {
     }
 }
 
-/// A panic of a comparator on a worker is told to callers that wait, stops writes to its keyspace,
-/// and nothing else.
+/// A comparator's panic on a worker becomes an error for waiting callers, stops writes to its
+/// keyspace, and does nothing else.
 #[test]
 fn a_panic_in_the_background_is_an_error_and_leaves_no_caller_waiting() {
     let directory = TempDir::new().unwrap();
@@ -385,7 +384,8 @@ fn a_panic_in_the_background_is_an_error_and_leaves_no_caller_waiting() {
     recovered.flush().unwrap();
 }
 
-/// The same in a compaction: its job is given up, so that who waits for its end does not for ever.
+/// The same in a compaction: its job is abandoned, so that callers do not wait for its end for
+/// ever.
 #[test]
 fn a_panic_in_a_compaction_gives_up_its_job() {
     let directory = TempDir::new().unwrap();
@@ -399,7 +399,7 @@ fn a_panic_in_a_compaction_gives_up_its_job() {
     let db = Db::open(directory.path(), own).unwrap();
     for round in 0..3 {
         if round == 2 {
-            // Two memtables never meet in this flush: one key needs no order.
+            // This flush compares no two keys: one key needs no order.
             comparator.armed.store(true, SeqCst);
         }
         db.merge("counter", number(1)).unwrap();
@@ -414,8 +414,8 @@ fn a_panic_in_a_compaction_gives_up_its_job() {
     db.close().unwrap();
 }
 
-/// Writes and flushes go on while compactions fail; who waits for a compaction is told why it does
-/// not come; and when its cause is gone it goes on by itself.
+/// Writes and flushes go on while compactions fail. A caller that waits for a compaction gets the
+/// error. When the cause is gone, compactions resume by themselves.
 #[test]
 fn a_compaction_that_fails_fails_no_write_and_no_flush() {
     let fs = MemFs::new();
@@ -428,7 +428,7 @@ fn a_compaction_that_fails_fails_no_write_and_no_flush() {
         ..Options::default()
     };
     let db = Db::open("db", own).unwrap();
-    // So many that builds with debug assertions do not check the order of all at each install.
+    // So many that builds with debug assertions do not check the whole order at each install.
     (0..25_000u32).for_each(|n| db.put(n.to_be_bytes(), "value").unwrap());
     db.flush().unwrap();
     db.wait_for_background().unwrap();
@@ -438,7 +438,7 @@ fn a_compaction_that_fails_fails_no_write_and_no_flush() {
         db.flush().unwrap();
     }
     assert_error(db.wait_for_background(), ErrorKind::Io, None);
-    // The failure is known by now, and nobody else's business.
+    // The failure is known by now, and affects no other call.
     for round in 4..=10u64 {
         db.merge("counter", number(round)).unwrap();
         db.flush().unwrap();
@@ -449,8 +449,7 @@ fn a_compaction_that_fails_fails_no_write_and_no_flush() {
     assert_eq!(count(&db, "counter"), 55);
 }
 
-/// And the other way round: a flush that fails is told to who waits for it, and writes that still
-/// find room go on.
+/// A failed flush is an error for callers that wait for it. Writes that still fit go on.
 #[test]
 fn a_flush_that_fails_is_reported_to_its_waiting_callers() {
     let fs = MemFs::new();

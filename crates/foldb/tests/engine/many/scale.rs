@@ -1,5 +1,5 @@
-//! Many snapshots, many keyspaces, long chains, iterators that outlive their database: what each
-//! costs, counted in work wherever work can be counted.
+//! Many snapshots, many keyspaces, long chains, iterators that outlive their database: the cost of
+//! each, counted in work wherever work can be counted.
 //!
 //! The sizes here are small enough for every run. `tests/scale_sizes.rs` has the full ones.
 
@@ -13,7 +13,7 @@ use foldb::{Comparator, Db, ErrorKind, GcOptions, Options, ReadOptions, ReadRepo
 
 use crate::support::{PATH, number, options};
 
-/// Keys that neighbours in time do not neighbour in order.
+/// Returns keys such that neighbours in time are no neighbours in order.
 fn spread(n: u64) -> [u8; 16] {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
@@ -21,7 +21,7 @@ fn spread(n: u64) -> [u8; 16] {
     key
 }
 
-/// The order of the bytes, and how often it was asked for.
+/// The order of the bytes, with a count of comparisons.
 #[derive(Debug, Default)]
 struct Counting(AtomicU64);
 
@@ -41,8 +41,8 @@ impl Comparator for Counting {
     }
 }
 
-/// Comparisons of a flush of so many records, snapshots and range deletes, and of a compaction of
-/// what it wrote.
+/// Returns the comparisons of a flush of this many records, snapshots and range deletes, and of a
+/// compaction of its output.
 fn comparisons(records: u64, snapshots: u64, range_deletes: u64) -> (u64, u64) {
     let (fs, counting) = (MemFs::new(), Arc::new(Counting::default()));
     let comparator: Arc<dyn Comparator> = counting.clone();
@@ -65,7 +65,7 @@ fn comparisons(records: u64, snapshots: u64, range_deletes: u64) -> (u64, u64) {
     (count(&|| db.flush().unwrap()), count(&|| db.compact(..).unwrap()))
 }
 
-/// With a range delete anywhere each record asked each snapshot's cover: 200 000 records with 4 000
+/// With any range delete, each record once asked each snapshot's cover. 200 000 records with 4 000
 /// snapshots took 19 seconds, and 0.2 without the range delete.
 #[test]
 fn flushes_take_time_for_records_and_snapshots_not_for_their_product() {
@@ -74,15 +74,15 @@ fn flushes_take_time_for_records_and_snapshots_not_for_their_product() {
     let among = comparisons(records, 1000, 1);
     assert!(among.0 < 3 * alone.0, "a flush compares {} times, among one {}", among.0, alone.0);
     assert!(among.1 < 3 * alone.1 + 1000, "a compaction {}, not {}", among.1, alone.1);
-    // Where range deletes are as many as snapshots, each stretch between two of their ends asked
-    // for each snapshot.
+    // With as many range deletes as snapshots, each stretch between two of their ends once asked
+    // each snapshot.
     let deletes = comparisons(records, 1, 1000);
     let both = comparisons(records, 1000, 1000);
     assert!(both.0 < 5 * deletes.0, "a flush compares {} times, not {}", both.0, deletes.0);
     assert!(both.1 < 5 * deletes.1, "a compaction {}, not {}", both.1, deletes.1);
 }
 
-/// A database with so many live snapshots, each behind a write to one key, all of it in tables.
+/// A database with this many live snapshots, each behind a write to one key, all of it in tables.
 fn with_snapshots(count: u64, write: impl Fn(&Db, u64)) -> (Db, Vec<Snapshot>) {
     let db = Db::open(PATH, options(&MemFs::new())).unwrap();
     let mut held = Vec::new();
@@ -96,7 +96,7 @@ fn with_snapshots(count: u64, write: impl Fn(&Db, u64)) -> (Db, Vec<Snapshot>) {
     (db, held)
 }
 
-/// The value of a key at a snapshot, and how many blocks were looked into for it.
+/// Returns the value of a key at a snapshot, and how many blocks the read visited.
 fn read_at(db: &Db, key: &str, snapshot: &Snapshot) -> (u64, u64) {
     let report = ReadReport::default();
     let options = ReadOptions {
@@ -109,7 +109,7 @@ fn read_at(db: &Db, key: &str, snapshot: &Snapshot) -> (u64, u64) {
     (value, report.cached_blocks() + report.read_blocks())
 }
 
-/// A key keeps a version for each snapshot. A read at an old one stepped over all newer ones.
+/// A key keeps a version for each snapshot. A read at an old one once stepped over all newer ones.
 #[test]
 fn reads_at_old_snapshots_find_their_version_by_search() {
     let (db, held) = with_snapshots(20_000, |db, n| db.put("hot", number(n)).unwrap());
@@ -125,14 +125,14 @@ fn reads_at_old_snapshots_find_their_version_by_search() {
         let values = several.unwrap();
         assert_eq!(values[1].as_ref().unwrap().as_deref().unwrap(), number(at as u64));
     }
-    // Seventy blocks hold them; a search looks into two a step.
+    // Seventy blocks hold them; a search visits two blocks a step.
     assert!(most <= 40, "{most} blocks looked into");
     drop(held);
     db.compact(..).unwrap();
     assert_eq!(db.get("hot").unwrap().unwrap(), number(19_999));
 }
 
-/// Versions of neighbours in blocks with versions of a hot key are not mistaken for its own.
+/// Searches that visit other keys' versions in the blocks of a hot key end at their own key.
 #[test]
 fn searches_among_versions_end_at_their_key() {
     let db = Db::open(PATH, options(&MemFs::new())).unwrap();
@@ -157,7 +157,7 @@ fn searches_among_versions_end_at_their_key() {
     }
 }
 
-/// Entries that an iterator still gives, and the error that ended it.
+/// Returns how many entries an iterator still gives, and the error that ended it.
 fn read_on(iter: foldb::Iter) -> (usize, Option<ErrorKind>) {
     let mut count = 0;
     for entry in iter {
@@ -169,7 +169,8 @@ fn read_on(iter: foldb::Iter) -> (usize, Option<ErrorKind>) {
     (count, None)
 }
 
-/// Options under which an iterator needs file after file: tables of a few keys, or values apart.
+/// Options under which an iterator needs file after file: tables of a few keys, or separated
+/// values.
 fn many_files(fs: &MemFs, separated: bool) -> Options {
     Options {
         target_file_size: 4 << 10,
@@ -195,15 +196,15 @@ fn write_entries(db: &Db, filler: u8) {
     db.compact(..).unwrap();
 }
 
-/// An iterator opens files as it reaches them. Those that were gone by then were a missing table,
-/// or damage to be mended from a copy, though all that had happened was a close.
+/// An iterator opens files as it reaches them. If they were gone, it once reported a missing table
+/// or damage, though the database had only been closed.
 #[test]
 fn iterators_that_outlive_the_close_never_speak_of_damage() {
     for separated in [false, true] {
         for reopened in [false, true] {
             let fs = MemFs::new();
             write_entries(&Db::open(PATH, many_files(&fs, separated)).unwrap(), b'v');
-            // Nothing is open but what the iterator opens.
+            // Only the files that the iterator opened are open.
             let db = Db::open(PATH, many_files(&fs, separated)).unwrap();
             let mut iter = db.iter().unwrap();
             assert!(iter.seek_to_first().unwrap());
@@ -222,7 +223,8 @@ fn iterators_that_outlive_the_close_never_speak_of_damage() {
     }
 }
 
-/// The next opener compacts and merges; what it removes is not damaged either.
+/// The next open compacts and collects garbage. Files that it removes are not reported as damaged
+/// either.
 #[test]
 fn iterators_that_outlive_the_close_and_a_compaction_answer_closed() {
     for separated in [false, true] {
@@ -242,7 +244,7 @@ fn iterators_that_outlive_the_close_and_a_compaction_answer_closed() {
     }
 }
 
-/// Where the next opener removes nothing, an iterator of the one before goes on to its end.
+/// Where the next open removes nothing, an iterator of the previous one goes on to its end.
 #[test]
 fn iterators_that_outlive_the_close_go_on_while_their_files_are_there() {
     let fs = MemFs::new();
@@ -253,8 +255,8 @@ fn iterators_that_outlive_the_close_go_on_while_their_files_are_there() {
     assert_eq!(read_on(iter), (ENTRIES, None));
 }
 
-/// Time of gets of values in a segment that was rewritten with every other value left out, under a
-/// budget in which the places of what is left find room or not; and of gets before that.
+/// Returns the time of gets of values in a rewritten segment that kept every other value, and of
+/// gets before the rewrite. The budget either has space for the places of the moved values or not.
 fn gets_of_moved_values(memory_budget: usize) -> (Duration, Duration) {
     let fs = MemFs::new();
     let options = Options {
@@ -288,12 +290,12 @@ fn gets_of_moved_values(memory_budget: usize) -> (Duration, Duration) {
     (before, least())
 }
 
-/// Where there is no room for the places of moved values, each get read all of them.
+/// Without space for the places of moved values, each get once read all of them.
 #[test]
 fn gets_of_moved_values_read_a_small_part_of_where_they_lie() {
     let (before, after) = gets_of_moved_values(8 << 20);
     println!("{before:?} before, {after:?} after");
-    // It is six times as long as a get of a value that was not moved; reading all of them 150
-    // times.
+    // A get of a moved value takes six times as long as any other. Reading all places would take
+    // 150 times as long.
     assert!(after < 10 * before + Duration::from_millis(100), "{before:?} before, {after:?} after");
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::support::{count, number};
 
-/// How long each of the tests here lets its threads run.
+/// Time that each test here lets its threads run.
 const DURATION: Duration = Duration::from_millis(1500);
 /// Longest wait for a thread that should end at once.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -45,7 +45,7 @@ fn key(n: u64) -> String {
     format!("key-{:04}", n % KEYS)
 }
 
-/// Threads that run until they are told to stop.
+/// Threads that run until they are stopped.
 struct Crew {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -56,7 +56,7 @@ impl Crew {
         Crew { stop: Arc::default(), threads: Vec::new() }
     }
 
-    /// Adds a thread that repeats `body`, which is given how often it ran before.
+    /// Adds a thread that repeats `body`, which gets the number of its earlier runs.
     fn repeat(&mut self, mut body: impl FnMut(u64) + Send + 'static) {
         let stop = Arc::clone(&self.stop);
         self.threads.push(thread::spawn(move || {
@@ -69,10 +69,9 @@ impl Crew {
         }));
     }
 
-    /// Lets them run, stops them and waits for them.
+    /// Lets the threads run, stops them and waits for them.
     ///
-    /// # Panics
-    /// When one of them panicked or does not end.
+    /// # Panics When one of them panicked or does not end.
     fn work_for(self, duration: Duration) {
         thread::sleep(duration);
         self.stop.store(true, Ordering::Relaxed);
@@ -91,7 +90,7 @@ fn join_all(threads: Vec<JoinHandle<()>>) {
     }
 }
 
-/// One batch changes two keys by the same amount; everybody who looks sees them equal.
+/// One batch changes two keys by the same amount; every reader sees them equal.
 #[test]
 fn two_keys_of_one_batch_are_never_seen_apart() {
     let dir = TempDir::new().unwrap();
@@ -137,7 +136,6 @@ fn two_keys_of_one_batch_are_never_seen_apart() {
     assert!(db.stats().flushes > 2 && db.stats().compactions > 0, "{:?}", db.stats());
 }
 
-/// What many threads counted adds up at the end, and after the database was opened again.
 /// H10: batches that delete everything and put twenty keys of one round. Whatever is flushed or
 /// compacted meanwhile, a reader finds all twenty of one round, by every way of reading.
 #[test]
@@ -147,14 +145,14 @@ fn h10_a_range_delete_and_what_replaces_it_are_never_seen_apart() {
     let db = open(dir.path());
     let replace = |db: &Db, round: u64| {
         let mut batch = WriteBatch::new();
-        // Everything, or in pieces, so that tombstones nest, touch and overlap.
+        // Deletes everything at once, or in pieces, so that tombstones nest, touch and overlap.
         match round % 3 {
             0 => batch.delete_range(..),
             1 => batch.delete_range(key(0)..=key(7)).delete_range(key(5)..),
             _ => batch.delete_range(..key(13)).delete_range(key(13)..=key(TOGETHER)),
         };
         for n in 0..TOGETHER {
-            // A merge onto what a range delete left: onto nothing.
+            // A merge onto a deleted key: onto nothing.
             batch.merge(key(n), number(round));
         }
         db.write(&batch).unwrap();
@@ -238,7 +236,7 @@ fn counters_add_up_exactly() {
     }
 }
 
-/// Keys only ever grow here, and a read never goes back behind what an earlier one saw (H3).
+/// Keys only ever grow here, and no read sees less than an earlier one (H3).
 #[test]
 fn reads_never_go_back_in_time() {
     let dir = TempDir::new().unwrap();
@@ -273,7 +271,7 @@ fn reads_never_go_back_in_time() {
     crew.work_for(DURATION);
 }
 
-/// A snapshot and an iterator of it answer the same however often and however late they are asked.
+/// A snapshot and its iterator give the same answers however often and late they are asked.
 #[test]
 fn a_snapshot_reads_the_same_twice() {
     let dir = TempDir::new().unwrap();
@@ -316,7 +314,7 @@ fn a_snapshot_reads_the_same_twice() {
     crew.work_for(DURATION);
 }
 
-/// Operands of one writer stay in its order, whoever writes beside it.
+/// Operands of one writer stay in its order, whatever other writers do.
 #[test]
 fn each_writers_operands_stay_in_order() {
     let dir = TempDir::new().unwrap();
@@ -329,7 +327,7 @@ fn each_writers_operands_stay_in_order() {
     for name in ["a", "b", "c"] {
         let db = db.clone();
         crew.repeat(move |round| {
-            // A list a hundred operands long, then the next list.
+            // A list of a hundred operands, then the next list.
             db.merge(format!("list-{}", round / 100), format!("{name}{}", round % 100)).unwrap();
         });
     }
@@ -347,8 +345,8 @@ fn each_writers_operands_stay_in_order() {
     }
 }
 
-/// Closing while everybody is at work: they get `Closed`, nobody panics or hangs, and what was
-/// acknowledged is there at the next open.
+/// A close while all threads work: they get `Closed`, no thread panics or hangs, and every
+/// acknowledged write is there at the next open.
 #[test]
 fn close_while_readers_and_writers_run() {
     for round in 0..6 {
@@ -440,7 +438,7 @@ fn snapshots_and_iterators_outlive_the_handle() {
     assert_eq!(open(dir.path()).iter().unwrap().count() as u64, KEYS);
 }
 
-/// After a close, an iterator that exists goes on; a snapshot answers `Closed`.
+/// After a close, an existing iterator goes on; a snapshot returns `Closed`.
 #[test]
 fn iterators_go_on_after_close() {
     let dir = TempDir::new().unwrap();
@@ -458,7 +456,7 @@ fn iterators_go_on_after_close() {
     }
 }
 
-/// Writers that wait for flushes and compactions to catch up are woken by them.
+/// Flushes and compactions wake the writers that are stalled behind them.
 #[test]
 fn stalled_writers_are_woken() {
     let dir = TempDir::new().unwrap();
@@ -482,10 +480,10 @@ fn stalled_writers_are_woken() {
         .collect();
     join_all(threads);
     assert_eq!(db.iter().unwrap().count(), 1500);
-    assert!(db.stats().stall_micros > 0, "nobody had to wait: {:?}", db.stats());
+    assert!(db.stats().stall_micros > 0, "no writer was stalled: {:?}", db.stats());
 }
 
-/// The sum of all counters.
+/// Returns the sum of all counters.
 fn sum(db: &Db) -> u64 {
     db.iter()
         .unwrap()

@@ -1,4 +1,4 @@
-//! What a returned write means, and what the database does with a disk that fails it.
+//! What a returned write guarantees, and how the database reacts to a disk that fails.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,11 +20,11 @@ fn key(n: usize) -> String {
     format!("key-{n:04}")
 }
 
-/// How many keys there are, which must be the first so many.
+/// Returns the number of keys, after checking that they are a prefix of the writes.
 fn prefix_len(db: &Db) -> usize {
     let keys: Vec<_> = db.iter().unwrap().map(|entry| entry.unwrap().0).collect();
     let expected: Vec<_> = (0..keys.len()).map(|n| key(n).into_bytes()).collect();
-    assert_eq!(keys, expected, "what survived is no prefix");
+    assert_eq!(keys, expected, "the surviving writes are no prefix");
     keys.len()
 }
 
@@ -63,7 +63,7 @@ fn power_loss_takes_an_unsynced_tail_only() {
             }
         }
     }
-    assert!(lost_some, "no crash lost anything: nothing was proved");
+    assert!(lost_some, "no crash lost a write: the test shows nothing");
 }
 
 #[test]
@@ -151,13 +151,13 @@ fn a_failed_sync_poisons() {
             db.put("b", "2").and_then(|()| db.sync())
         };
         assert_error(failed, ErrorKind::Io, None);
-        // The next sync would succeed over the hole: nothing may be written any more.
+        // The next sync would succeed over the hole, so every later write is refused.
         assert_error(db.put("c", "3"), ErrorKind::Poisoned, None);
         assert_error(db.merge("c", number(1)), ErrorKind::Poisoned, None);
         assert_error(db.sync(), ErrorKind::Poisoned, None);
         assert_error(db.flush(), ErrorKind::Poisoned, None);
-        assert_eq!(text(&db, "a").unwrap(), "1", "reads go on");
-        // A close that said nothing would promise that all of it is durable.
+        assert_eq!(text(&db, "a").unwrap(), "1", "reads still work");
+        // A close without an error would promise that all of it is durable.
         assert_error(db.close(), ErrorKind::Poisoned, None);
         assert_error(db.get("a").map(drop), ErrorKind::Closed, None);
         drop(db);
@@ -193,8 +193,8 @@ fn a_full_disk_refuses_writes_and_resumes_by_itself() {
     fs.inject(full(Operation::Create));
     for _ in 0..3 {
         assert_error(db.put("b", "2"), ErrorKind::NoSpace, None);
-        assert_eq!(text(&db, "a").unwrap(), "1", "reads go on");
-        assert_eq!(text(&db, "b"), None, "the failed write did not happen");
+        assert_eq!(text(&db, "a").unwrap(), "1", "reads still work");
+        assert_eq!(text(&db, "b"), None, "the failed write is not visible");
     }
     fs.clear_faults();
     db.put("b", "3").unwrap();
@@ -236,7 +236,7 @@ fn a_full_disk_under_a_flush_or_compaction_heals_too() {
     }
 }
 
-/// The one log of a database that was closed cleanly and holds writes: nothing else tells of it.
+/// The only log of a database that was closed cleanly and holds writes: no other file replaces it.
 #[test]
 fn a_missing_only_log_is_named() {
     let fs = MemFs::new();
@@ -263,15 +263,15 @@ fn a_flush_of_nothing_but_dropped_deletes_survives_a_crash() {
     }
 }
 
-/// The disk fills up while a log is begun; it stays behind, half made, between the log before and
-/// the one that takes its place.
+/// The disk fills up while a log begins. The half-made log stays between the log before and its
+/// replacement.
 #[test]
 fn a_log_that_could_not_be_begun_does_not_hide_the_next() {
     let fail = |operation, nth| Fault::on(operation).path(".log").nth(nth).forever();
-    // Reserving, its header, an operator's definition behind the header.
+    // A log needs its reserved blocks, its header, and the definition of an operator behind it.
     let faults =
         [fail(Operation::Preallocate, 1), fail(Operation::Write, 1), fail(Operation::Write, 2)];
-    // With nothing written in between, the next log follows the same frame of the same log.
+    // Without a write in between, the next log follows the same frame of the same log.
     for (fault, at_once) in faults.iter().flat_map(|fault| [(fault, false), (fault, true)]) {
         let fs = MemFs::new();
         let buffers = Options { write_buffer_size: 4096, max_write_buffers: 16, ..options(&fs) };
@@ -324,15 +324,15 @@ fn a_torn_tail_is_cut_and_damage_is_named_in_the_manifest() {
     let manifest = files(&fs, "MANIFEST").pop().unwrap();
     let bytes = fs.read(manifest.as_ref()).unwrap();
     let end = bytes.iter().rposition(|&byte| byte != 0).unwrap();
-    // The frame in the middle: later ones call it synced.
+    // The frame in the middle: later frames say that it is synced.
     let damaged = fs.kill();
     overwrite(&damaged, &manifest, |bytes| bytes[end / 2] ^= 1);
     let error = assert_error(reopen(&damaged), ErrorKind::Corruption, Some(&manifest));
     assert!(error.offset().is_some_and(|offset| offset <= end as u64 / 2), "{error}");
     let message = error.to_string();
     assert!(message.contains("MANIFEST") && message.contains("offset"), "{message}");
-    // Its last byte, as if the power went while it was written: the log it would have ended is
-    // still there.
+    // Its last byte, as if the power failed during its write. The log that it would have ended
+    // still exists.
     let torn = fs.kill();
     overwrite(&torn, &manifest, |bytes| bytes[end] ^= 1);
     assert_eq!(prefix_len(&reopen(&torn).unwrap()), 4);
@@ -344,8 +344,8 @@ fn a_torn_tail_is_cut_and_damage_is_named_in_the_manifest() {
     assert_error(reopen(&damaged), ErrorKind::Corruption, Some(&log));
 }
 
-/// Every single byte of every file, flipped: an open and a read of everything either notice it or
-/// answer as if it had not been, and never panic.
+/// Every single byte of every file, flipped. An open and a read of everything either report it or
+/// answer correctly, and never panic.
 #[test]
 fn a_flipped_byte_is_noticed_or_harmless() {
     let fs = MemFs::new();
@@ -370,7 +370,7 @@ fn a_flipped_byte_is_noticed_or_harmless() {
             overwrite(&damaged, &file, |bytes| bytes[at] ^= 0x41);
             match reopen(&damaged).and_then(|db| everything(&db)) {
                 Ok(found) => {
-                    // What is behind everything that is known to be synced may be cut.
+                    // Everything behind the last known sync may be cut.
                     let is_log = file.ends_with(".log") || file.contains("MANIFEST");
                     assert!(found == expected || is_log, "{file} at {at}: {found:?}");
                 }
@@ -393,7 +393,7 @@ fn a_missing_file_is_named() {
     let db = open(&fs).unwrap();
     db.put("a", "1").unwrap();
     db.flush().unwrap();
-    // Three logs, of which the last was synced: nothing before it may be missing.
+    // Three logs, the last one synced: nothing before it may be missing.
     let buffers = Options { write_buffer_size: 4096, max_write_buffers: 8, ..options(&fs) };
     drop(db);
     let db = Db::open(PATH, buffers).unwrap();
@@ -487,10 +487,10 @@ fn destroy_removes_only_files_it_knows() {
     }
     drop(Db::open(&path, on_disk.clone()).unwrap());
     Db::destroy(&path, &on_disk).unwrap();
-    assert!(!path.exists(), "nothing else was in it");
+    assert!(!path.exists(), "destroy removes the empty directory");
 }
 
-/// RocksDB and LevelDB call their files as foldb does.
+/// RocksDB and LevelDB use the same names for their files as foldb.
 #[test]
 fn destroy_and_open_leave_the_database_of_another_engine() {
     let dir = TempDir::new().unwrap();
@@ -520,10 +520,10 @@ fn destroy_and_open_leave_the_database_of_another_engine() {
     }
 }
 
-/// The disk stops at the n-th change, for every n; then the power goes.
+/// The disk stops at the n-th change, for every n; then the power fails.
 #[test]
 fn a_crash_at_every_moment_leaves_a_prefix() {
-    // All writes of the program, some of them synced; flushes and compactions between.
+    // All writes of the program, some of them synced, with flushes and compactions between.
     let program = |fs: &MemFs| -> (usize, usize) {
         let small = Options { level0_compaction_trigger: 2, target_file_size: 1024, ..options(fs) };
         let (mut attempted, mut durable) = (0, 0);
@@ -603,7 +603,7 @@ fn stats_survive_a_clean_close() {
     assert_eq!(db.stats().puts, 302);
 }
 
-/// Full paths of the files whose name contains `part`, in order.
+/// Returns the full paths of the files whose name contains `part`, in order.
 fn files(fs: &MemFs, part: &str) -> Vec<String> {
     let mut files = fs.list(PATH.as_ref()).unwrap();
     files.retain(|name| name.contains(part));
@@ -636,7 +636,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// What was written without a log is flushed by `close`, also what a later write sealed.
+/// `close` flushes unlogged writes, also those that a later write sealed.
 #[test]
 fn closing_flushes_unlogged_writes_that_are_sealed_already() {
     let fs = MemFs::new();
@@ -649,7 +649,7 @@ fn closing_flushes_unlogged_writes_that_are_sealed_already() {
     assert_eq!(db.iter().unwrap().count(), 200);
 }
 
-/// Tables that could not be installed do not stay behind: a flush is tried again and again.
+/// Tables that could not be installed are removed: a flush is tried again and again.
 #[test]
 fn tables_that_were_not_installed_are_removed() {
     let fs = MemFs::new();

@@ -1,4 +1,4 @@
-//! Writes that fail or panic half-way: the next ones, and the next open, know nothing of them.
+//! Writes that fail or panic half-way: neither later writes nor the next open see them.
 
 use std::io;
 use std::path::PathBuf;
@@ -23,21 +23,21 @@ const MIB: usize = 1 << 20;
 const FRAME: usize = 32;
 const BATCH: usize = 17;
 
-/// The n-th write to a log from now on fails.
+/// Makes the n-th write to a log from now on fail.
 fn fail_write(fs: &MemFs, n: u64) {
     let fault = Fault::on(Operation::Write).path(".log").nth(n);
     fs.inject(fault.kind(io::ErrorKind::StorageFull));
 }
 
-/// All that a crash may leave: everything, what is durable, and some in between.
+/// Returns what a crash may leave: everything, only what is durable, and some states between.
 fn survivors(fs: &MemFs) -> Vec<MemFs> {
     let torn = (0..20).map(|seed| fs.crash_with(seed));
     [fs.kill(), fs.crash()].into_iter().chain(torn).collect()
 }
 
-/// A record of several frames fails in one of them; the record behind it ends where a frame of the
-/// failed one begins. That frame was taken for the next one, "frame 4 (Middle)": `Corruption`, also
-/// for a repair.
+/// A record of several frames fails in one of them. The record behind it ends where a frame of the
+/// failed one begins. Replay once took that frame for the next one and reported `Corruption`,
+/// "frame 4 (Middle)"; so did repair.
 #[test]
 fn parts_of_a_failed_record_are_not_taken_for_what_follows() {
     for failing in 1..=3 {
@@ -78,7 +78,7 @@ fn parts_of_a_failed_record_are_not_taken_for_small_ones() {
     }
 }
 
-/// The operating system may have the whole frame of a write that it calls failed.
+/// The operating system may have the whole frame of a write that it reports as failed.
 #[test]
 fn a_failed_write_does_not_come_back() {
     let fs = MemFs::new();
@@ -102,8 +102,9 @@ fn a_failed_write_does_not_come_back() {
     }
 }
 
-/// What cannot be cleared keeps the log from going on, and from having a successor: that one would
-/// follow a frame that no caller was told of, and be passed over with all its writes.
+/// If a failed frame cannot be cleared, the log takes no more writes and gets no successor. A
+/// successor would follow a frame that no caller knows of, and replay would skip it with all its
+/// writes.
 #[test]
 fn nothing_is_written_while_a_failed_write_cannot_be_cleared() {
     let fs = MemFs::new();
@@ -131,7 +132,7 @@ fn nothing_is_written_while_a_failed_write_cannot_be_cleared() {
     }
 }
 
-/// An operator that can be made to panic when it is asked whether it grows.
+/// An operator that panics on demand when asked whether it grows.
 #[derive(Debug, Default)]
 struct Moody {
     asked: AtomicU32,
@@ -159,7 +160,7 @@ impl MergeOperator for Moody {
     }
 }
 
-/// Writers asked with every sixteenth operand of a key, between log and publication.
+/// Writers once asked with every sixteenth operand of a key, between log and publication.
 #[test]
 fn an_operator_is_asked_once_whether_it_grows() {
     let fs = MemFs::new();
@@ -173,10 +174,10 @@ fn an_operator_is_asked_once_whether_it_grows() {
     assert_eq!(moody.asked.load(Ordering::Relaxed), 1);
 }
 
-/// A write that panicked behind its log record left its sequence number to the next one, which was
-/// acknowledged and synced: "expected a batch behind sequence number 3, found one from 3 on". It
-/// took an operator or comparator that panics; those are guarded by now, the rest of the engine is
-/// not.
+/// A write that panicked behind its log record once left its sequence number to the next write,
+/// which was acknowledged and synced: "expected a batch behind sequence number 3, found one from 3
+/// on". The panics came from operators and comparators, which are guarded now; other code of the
+/// engine is not.
 #[cfg(debug_assertions)]
 #[test]
 fn a_write_that_panics_takes_no_number_from_the_next() {
@@ -187,13 +188,13 @@ fn a_write_that_panics_takes_no_number_from_the_next() {
     plant(Some(Planted::PanicBehindLog));
     let panicked = quiet::catch(|| db.put("panicked", "1"));
     plant(None);
-    assert!(panicked.is_err(), "the write was to panic behind the log");
+    assert!(panicked.is_err(), "the write panics behind the log");
     assert_error(db.put_opt("c", "1", &SYNC), ErrorKind::Poisoned, None);
     assert_eq!(text(&db, "a").unwrap(), "1");
     for left in survivors(&fs) {
         let db = reopen(&left).unwrap();
         assert_eq!(text(&db, "b").unwrap(), "1");
-        assert_eq!(db.iter().unwrap().count(), 2, "what was acknowledged, and nothing else");
+        assert_eq!(db.iter().unwrap().count(), 2, "only acknowledged writes are visible");
         db.put_opt("c", "1", &SYNC).unwrap();
         drop(db);
         assert_eq!(reopen(&left).unwrap().iter().unwrap().count(), 3);
@@ -216,8 +217,8 @@ fn an_empty_batch_with_sync_syncs() {
     assert_eq!(text(&reopen(&fs.crash()).unwrap(), "a").unwrap(), "2");
 }
 
-/// The manifest had the definition, the log did not get it, and the next attempt found the operator
-/// known: a repair without the manifest could not read the log.
+/// The manifest had the definition, and the log did not get it. The next attempt then found the
+/// operator known, and a repair without the manifest could not read the log.
 #[test]
 fn a_definition_that_was_not_logged_is_logged_before_its_first_use() {
     let fs = MemFs::new();

@@ -13,7 +13,7 @@ use foldb::{
 
 const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
 
-/// The smallest write buffer there is.
+/// The smallest write buffer.
 fn smallest(fs: &MemFs) -> Options {
     Options { write_buffer_size: 4096, ..options(fs) }
 }
@@ -24,8 +24,8 @@ fn assert_names(error: &Error, limit: &str, number: usize) {
     assert!(message.contains(limit) && message.contains(&number.to_string()), "{message}");
 }
 
-/// Each key of a table stands in the manifest several times, so keys of many MiB made manifests of
-/// as many: keys have a limit of their own.
+/// Keys have a limit of their own. The manifest stores each key of a table's bounds several times,
+/// so keys of many MiB once made manifests of many MiB.
 #[test]
 fn keys_up_to_their_limit_work_and_longer_ones_are_refused_everywhere() {
     let fs = MemFs::new();
@@ -62,7 +62,7 @@ fn keys_up_to_their_limit_work_and_longer_ones_are_refused_everywhere() {
     }
     assert_eq!(db.stats().bytes_log, before, "nothing refused was logged");
     assert_eq!(db.get("good").unwrap(), None);
-    // Keys that are only looked for may be longer.
+    // Keys that are only looked up may be longer.
     assert_eq!(db.get(&long).unwrap(), None);
     let mut iter = db.iter().unwrap();
     iter.seek(&long).unwrap();
@@ -73,8 +73,8 @@ fn keys_up_to_their_limit_work_and_longer_ones_are_refused_everywhere() {
     assert_eq!(left.collect::<Vec<_>>(), [0, 4, 5, 6, 7, 9]);
 }
 
-/// The longest value, with the longest key, goes through log, memtable, table and compaction with
-/// the smallest write buffer.
+/// The longest value, with the longest key, passes log, memtable, table and compaction with the
+/// smallest write buffer.
 #[test]
 fn the_longest_value_works_with_the_smallest_write_buffer() {
     let fs = MemFs::new();
@@ -96,8 +96,8 @@ fn the_longest_value_works_with_the_smallest_write_buffer() {
     assert!(*db.get(&key).unwrap().unwrap() == *value);
 }
 
-/// A batch that no memtable can hold panicked after it was logged, with half of it visible, and the
-/// database did not open again.
+/// A batch that no memtable can hold once panicked after it was logged, with half of it visible.
+/// The database did not open again.
 #[test]
 fn a_batch_beyond_its_limit_is_refused_whole_before_it_is_logged() {
     let fs = MemFs::new();
@@ -156,7 +156,7 @@ fn a_batch_counts_as_its_memtable_does() {
     assert!(last.get(19_997u32.to_be_bytes()).unwrap().is_some());
 }
 
-/// Makes as many bytes as it was told.
+/// Makes a result of the length it is set to.
 #[derive(Debug, Default)]
 struct Bomb {
     bytes: AtomicUsize,
@@ -184,7 +184,7 @@ impl MergeOperator for Bomb {
     }
 }
 
-/// A merge result that no table can hold made flush, open and repair fail for ever.
+/// A merge result that no table can hold once made flush, open and repair fail for ever.
 #[test]
 fn a_merge_result_beyond_the_limit_harms_its_key_only() {
     let fs = MemFs::new();
@@ -228,7 +228,7 @@ fn a_merge_result_beyond_the_limit_harms_its_key_only() {
     let repaired = fs.kill();
     Db::repair(PATH, with(&repaired)).unwrap();
     fails(&Db::open(PATH, with(&repaired)).unwrap());
-    // At the limit it is a value, and nothing of the operands was lost.
+    // At the limit it is a value, and no operand is lost.
     bomb.bytes.store(MAX_VALUE_BYTES, Ordering::Relaxed);
     let db = Db::open(PATH, with(&repaired)).unwrap();
     assert_eq!(db.get("bomb").unwrap().map(|value| value.len()), Some(MAX_VALUE_BYTES));

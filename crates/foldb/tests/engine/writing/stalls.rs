@@ -1,4 +1,4 @@
-//! What a write waits for is what a worker works on, whatever was written before and whatever the
+//! A write waits only for work that a worker does, whatever was written before and whatever the
 //! options say.
 
 use std::io;
@@ -30,7 +30,7 @@ fn on_threads(fs: Arc<dyn FileSystem>) -> Env {
     Env { fs, clock, threads, seed: Some(0) }
 }
 
-/// How long a small put takes.
+/// Returns how long a small put takes.
 fn small_put(db: &Db) -> Duration {
     let start = Instant::now();
     db.put_opt("small", "value", &LONG).unwrap();
@@ -38,7 +38,7 @@ fn small_put(db: &Db) -> Duration {
 }
 
 /// The put behind a batch of 96 MiB once slept for five seconds before the flush began that it was
-/// slowed for. Here that flush does not end: the put goes on all the same, beside it.
+/// slowed for. Here that flush does not end, and the put still goes on beside it.
 #[test]
 fn the_put_behind_a_large_batch_does_not_pay_for_it() {
     for max_write_buffers in [0, 2] {
@@ -84,7 +84,7 @@ fn a_put_behind_large_records_waits_for_the_flush_in_progress_and_no_longer() {
     assert_eq!(db.get("large-2").unwrap().unwrap().len(), large.len());
 }
 
-/// Edges of what options may be.
+/// Extreme values of options.
 #[derive(Clone, Copy, Debug)]
 struct Edges {
     preset: CompactionPreset,
@@ -99,7 +99,7 @@ struct Edges {
     compactions: usize,
 }
 
-/// A number below another one.
+/// Returns a number below another one.
 fn draw(state: &mut u64, below: usize) -> usize {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     ((*state >> 33) % below as u64) as usize
@@ -125,7 +125,7 @@ fn draw_edges(state: &mut u64) -> Edges {
 }
 
 /// Writes to two keyspaces for a while, with callers that compact beside the writers on threads.
-/// Without threads a write that waits does the work itself, and fails where there is none to do.
+/// Without threads, a write that waits does the work itself, and fails if there is none.
 fn write_at(edges: Edges, has_threads: bool, state: &mut u64) -> foldb::Result<()> {
     let fs = MemFs::new();
     let env = match has_threads {
@@ -145,7 +145,7 @@ fn write_at(edges: Edges, has_threads: bool, state: &mut u64) -> foldb::Result<(
         max_write_buffers: edges.max_write_buffers,
         wal_limit: edges.wal_limit,
         max_background_compactions: edges.compactions,
-        // What is done when nobody writes must not be what helps.
+        // Work at rest must not help here.
         idle_runs: 0,
         ..options(&fs)
     };
@@ -175,8 +175,8 @@ fn write_at(edges: Edges, has_threads: bool, state: &mut u64) -> foldb::Result<(
     })
 }
 
-/// Level 0 once stopped writers for ever: it had as many runs as it may have, and they were too
-/// small for any rule that wants a compaction.
+/// Level 0 once stopped writers for ever. It had as many runs as allowed, and they were too small
+/// for any rule that wants a compaction.
 #[test]
 fn writers_go_on_at_the_edges_of_the_options() {
     use CompactionPreset::{LazyLeveled, Leveled, Tiered};
@@ -213,8 +213,7 @@ fn writers_go_on_at_the_edges_of_the_options() {
     }
 }
 
-/// `flush` once sealed a memtable and began a log at each call, whatever had become of those
-/// before.
+/// Each `flush` once sealed a memtable and began a log, even while earlier ones were stuck.
 #[test]
 fn flushes_that_fail_do_not_pile_up_memtables() {
     let fs = MemFs::new();
@@ -234,7 +233,7 @@ fn flushes_that_fail_do_not_pile_up_memtables() {
     assert_eq!(db.iter().unwrap().count(), 50);
 }
 
-/// The system's clock, which counts what it is asked to sleep.
+/// The system's clock, which counts the sleeps asked of it.
 #[derive(Debug, Default)]
 struct CountingClock {
     clock: SystemClock,
@@ -252,8 +251,8 @@ impl Clock for CountingClock {
     }
 }
 
-/// A database whose worker merges megabytes of segments at the least budget, and rests: for
-/// minutes.
+/// A database whose worker collects megabytes of segments at the smallest budget, and pauses for
+/// minutes to keep to it.
 fn open_with_a_resting_collection(fs: &MemFs) -> Db {
     open_in_with_a_resting_collection(None, fs)
 }
@@ -284,14 +283,14 @@ fn open_in_with_a_resting_collection(runtime: Option<Runtime>, fs: &MemFs) -> Db
     let start = Instant::now();
     let before = clock.sleeps.load(Ordering::SeqCst);
     while clock.sleeps.load(Ordering::SeqCst) < before + 10 {
-        assert!(start.elapsed() < Duration::from_secs(60), "no merge rests");
+        assert!(start.elapsed() < Duration::from_secs(60), "no garbage collection pauses");
         thread::sleep(Duration::from_millis(5));
     }
     db
 }
 
-/// A merge that rests to keep to its budget had the only worker that may compact: level 0 filled
-/// up, and writers waited until it was done.
+/// A garbage collection that paused to keep to its budget once held the only worker that may
+/// compact. Level 0 filled up, and writers waited until it was done.
 #[test]
 fn compactions_go_on_beside_a_collection_that_rests() {
     let db = open_with_a_resting_collection(&MemFs::new());
@@ -301,8 +300,8 @@ fn compactions_go_on_beside_a_collection_that_rests() {
     db.flush().unwrap();
 }
 
-/// The rest of one database once kept the only worker that may compact from all others of its
-/// runtime, and where there is one worker their flushes, too.
+/// The pause of one database once kept the only worker that may compact from all others of its
+/// runtime. With one worker it delayed their flushes, too.
 #[test]
 fn a_collection_that_rests_holds_up_no_database_beside_it() {
     for background_threads in [1, 2] {
@@ -329,7 +328,10 @@ fn a_collection_that_rests_holds_up_no_database_beside_it() {
         let (sender, receiver) = mpsc::channel();
         let flushing = [beside.clone(), resting.clone()];
         thread::spawn(move || sender.send(flushing.iter().try_for_each(Db::flush)));
-        receiver.recv_timeout(Duration::from_secs(60)).expect("a flush waits").unwrap();
+        receiver
+            .recv_timeout(Duration::from_secs(60))
+            .expect("the flush waits for the pause")
+            .unwrap();
         assert!(beside.stats().compactions > 0);
     }
 }
@@ -343,6 +345,9 @@ fn a_collection_on_demand_does_not_wait_for_one_that_rests() {
         let options = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
         sender.send(merging.collect_garbage(&options).map(drop))
     });
-    receiver.recv_timeout(Duration::from_secs(60)).expect("it waits for the rest").unwrap();
+    receiver
+        .recv_timeout(Duration::from_secs(60))
+        .expect("the collection waits for the pause")
+        .unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
 }

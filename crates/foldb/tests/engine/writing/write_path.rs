@@ -1,5 +1,5 @@
-//! Writers beside each other: deadlines, pacing, turns, and logged, synced and unlogged writes
-//! mixed.
+//! Writers beside each other: deadlines, pacing, turns, and a mix of logged, synced and unlogged
+//! writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ fn open_gated(fs: &GatedFs) -> Db {
     Db::open(PATH, Options { env, ..small }).unwrap()
 }
 
-/// Puts until one may not wait; answers how many there were.
+/// Puts until a put may not wait. Returns how many there were.
 fn fill(db: &Db) -> usize {
     for n in 0..100_000 {
         match db.put_opt(format!("fill-{n}"), [b'v'; 100], &NOW) {
@@ -39,8 +39,8 @@ fn fill(db: &Db) -> usize {
     panic!("no write had to wait");
 }
 
-/// A large write buffer is sealed before it is full if it fills faster than it is flushed, and what
-/// is filled while it is flushed takes half a write buffer more at most.
+/// A large write buffer is sealed before it is full if it fills faster than it is flushed. The
+/// writes during its flush take at most half a write buffer more.
 #[test]
 fn a_large_write_buffer_does_not_have_to_fit_twice() {
     const BUFFER: u64 = 48 << 20;
@@ -63,13 +63,13 @@ fn a_large_write_buffer_does_not_have_to_fit_twice() {
             Err(error) if error.kind() == ErrorKind::Busy => break,
             Err(error) => panic!("{error}"),
         }
-        assert!(written <= BUFFER * 3 / 2, "nobody was slowed");
+        assert!(written <= BUFFER * 3 / 2, "the writer was not slowed");
     }
-    assert!(written > BUFFER, "a write was refused while there was room: {written}");
+    assert!(written > BUFFER, "a write was refused while there was space: {written}");
     let memory = db.memory();
-    // Keys, index and huge pages of which a part is used come on top.
+    // Keys, index and partly used huge pages come on top.
     assert!(memory.active_memtables + memory.sealed_memtables < BUFFER * 3 / 2 + (12 << 20));
-    assert!(memory.sealed_memtables < BUFFER, "it was full when it was sealed: {memory:?}");
+    assert!(memory.sealed_memtables < BUFFER, "the buffer was full when it was sealed: {memory:?}");
 
     fs.gate.open();
     let put = |n: u64| db.put(n.to_be_bytes(), [b'w'; 4000]).unwrap();
@@ -87,9 +87,9 @@ fn a_write_that_may_not_wait_for_a_flush_fails_and_writes_nothing() {
     let _end = fs.gate.open_at_end();
     fs.gate.close();
     let filled = fill(&db);
-    assert!(filled > 300, "a write was refused while there was room: {filled}");
+    assert!(filled > 300, "a write was refused while there was space: {filled}");
 
-    // One writer waits as long as it takes, and stands in nobody's way.
+    // One writer waits as long as it takes, and delays no other call.
     let (stalled, done) = (db.clone(), Arc::new(AtomicBool::new(false)));
     let is_done = Arc::clone(&done);
     let waiter = thread::spawn(move || {
@@ -141,7 +141,7 @@ fn without_threads_zero_means_not_to_work_either() {
     assert_eq!(db.iter().unwrap().count(), filled + 1);
 }
 
-/// H23: a sync that does not end keeps nobody but its caller.
+/// H23: a sync that does not end delays only its caller.
 #[test]
 fn h23_writes_without_sync_do_not_wait_for_syncs() {
     let fs = GatedFs::new("log");
@@ -160,9 +160,9 @@ fn h23_writes_without_sync_do_not_wait_for_syncs() {
         db.merge_opt("counter", number(1), &NOW).unwrap();
     }
     assert_eq!((count(&db, "counter"), count(&db, "unlogged")), (2001, 1000));
-    assert!(db.get("synced").unwrap().is_some(), "it is visible before it is durable");
+    assert!(db.get("synced").unwrap().is_some(), "the write is visible before it is durable");
     assert!(!waiter.is_finished(), "nobody waited");
-    // What is cut off now was never called durable.
+    // The part that is now cut off was never called durable.
     assert_eq!(count(&reopen(&fs.fs.crash()).unwrap(), "counter"), 0);
     fs.gate.open();
     waiter.join().unwrap();
@@ -171,7 +171,7 @@ fn h23_writes_without_sync_do_not_wait_for_syncs() {
     assert!(count(&survivor, "counter") > 0, "what was logged before is durable with it");
 }
 
-/// H15: whoever comes first has the lock, but everybody gets it.
+/// H15: writers take the lock in any order, but each gets it.
 #[test]
 fn h15_every_writer_gets_its_turn() {
     const WRITERS: usize = 6;
@@ -193,7 +193,7 @@ fn h15_every_writer_gets_its_turn() {
         let _stop = RaisedAtEnd(&stop);
         let start = Instant::now();
         let turns = || turns.iter().map(|turn| turn.load(Ordering::Relaxed));
-        // Each gets hundreds in time, whatever else the machine does.
+        // Each writer gets hundreds of turns in time, whatever else the machine does.
         while turns().min().unwrap() < 500 {
             let waited = start.elapsed();
             let so_far: Vec<_> = turns().collect();
@@ -205,22 +205,22 @@ fn h15_every_writer_gets_its_turn() {
     assert_eq!(count(&db, "hot"), all as u64);
 }
 
-/// What one writer of the mix had done when somebody looked.
+/// Progress of one writer of the mix.
 #[derive(Default)]
 struct Done {
     /// Logged batches that returned.
     logged: AtomicUsize,
-    /// Logged batches that had returned when some sync began that has returned.
+    /// Logged batches that had returned before some finished sync began.
     durable: AtomicUsize,
 }
 
 const MIXED: usize = 4;
 
-/// One writer: batches that are logged, some of them synced, and between them batches that are not.
+/// Runs one writer: logged batches, some of them synced, and unlogged batches between.
 fn write_a_mix(db: &Db, writer: usize, all: &[Done; MIXED], stop: &AtomicBool) {
     let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
     for n in 0.. {
-        // Slow enough that looking at what a crash left takes its time too.
+        // Slow enough that checking a crash's survivors takes its time too.
         thread::sleep(Duration::from_micros(100));
         if stop.load(Ordering::Relaxed) {
             break;
@@ -247,7 +247,7 @@ fn write_a_mix(db: &Db, writer: usize, all: &[Done; MIXED], stop: &AtomicBool) {
     }
 }
 
-/// Checks what a crash left. Answers how many logged and unlogged batches that is.
+/// Checks what a crash left. Returns the numbers of logged and unlogged batches.
 fn check_survivors(db: &Db, least: [usize; MIXED]) -> (usize, usize) {
     let keys: Vec<String> =
         db.iter().unwrap().map(|entry| String::from_utf8(entry.unwrap().0).unwrap()).collect();
@@ -257,11 +257,11 @@ fn check_survivors(db: &Db, least: [usize; MIXED]) -> (usize, usize) {
     for (writer, least) in least.into_iter().enumerate() {
         let left = with(&format!("logged-{writer}-"));
         let prefix: Vec<_> = (0..left.len()).map(|n| format!("{n:06}")).collect();
-        assert_eq!(left, prefix, "what is left of writer {writer} is no prefix");
+        assert_eq!(left, prefix, "the batches of writer {writer} are no prefix");
         assert!(left.len() >= least, "{} left of writer {writer}, {least} durable", left.len());
     }
     let (logged, unlogged) = (with("logged-").len(), with("unlogged-a-"));
-    assert_eq!(unlogged, with("unlogged-b-"), "half of an unlogged batch is left");
+    assert_eq!(unlogged, with("unlogged-b-"), "the crash left half of an unlogged batch");
     assert_eq!(count(db, "logged"), logged as u64, "not exactly once");
     assert_eq!(count(db, "unlogged"), unlogged.len() as u64, "not exactly once");
     (logged, unlogged.len())
@@ -298,7 +298,10 @@ fn a_crash_under_a_mix_of_synced_and_unlogged_writers_leaves_a_prefix() {
             unlogged_left = unlogged_left.max(left.1);
         }
     });
-    assert!(lost > 0 && unlogged_left > 0, "nothing was proved: {lost} {unlogged_left}");
+    assert!(
+        lost > 0 && unlogged_left > 0,
+        "the crashes lost too little to test anything: {lost} {unlogged_left}"
+    );
     drop(db);
     let all = all.map(|done| done.logged.into_inner());
     let whole = check_survivors(&reopen(&fs).unwrap(), all);
