@@ -1,11 +1,10 @@
-//! What the process asks of the allocator: how often, for how many bytes, and how much it has at
+//! What the process asks of the allocator: how often, for how many bytes, and how much it holds at
 //! once.
 //!
-//! Every request counts, of whatever thread. Each thread counts in one of some shards, so that
-//! threads that allocate at once do not wait for each other's cache lines: the load that is
-//! measured does. The peak is looked at whenever a shard has asked for [`LOOK_BYTES`] since the
-//! last look, so it may be low by as much for each shard. Memory that is mapped instead of
-//! allocated is not seen.
+//! Requests of every thread count. Each thread counts in one of several shards. So threads that
+//! allocate at once do not wait for each other's cache lines, which would slow the measured load. A
+//! shard checks the peak after each [`LOOK_BYTES`] of requests, so the peak may be low by that much
+//! per shard. Mapped memory is not counted.
 
 #![allow(unsafe_code)]
 
@@ -15,32 +14,32 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 /// Shards of the counts.
 const SHARDS: usize = 16;
-/// Bytes that a shard asks for between two looks at the peak.
+/// Bytes of requests of a shard between two checks of the peak.
 const LOOK_BYTES: u64 = 32 << 10;
 
-/// The system's allocator, counted.
+/// The system's allocator, with counts.
 pub struct Counting;
 
-/// What some of the threads asked for.
+/// Requests of some of the threads.
 #[repr(align(128))]
 struct Shard {
     requests: AtomicU64,
     bytes: AtomicU64,
-    /// Allocated less freed; below zero where others allocated what is freed here.
+    /// Allocated less freed bytes. Negative where other threads allocated what these free.
     held: AtomicI64,
 }
 
 static COUNTS: [Shard; SHARDS] = [const {
     Shard { requests: AtomicU64::new(0), bytes: AtomicU64::new(0), held: AtomicI64::new(0) }
 }; SHARDS];
-/// The most that was held when somebody looked.
+/// The most bytes held at any check.
 static PEAK: AtomicI64 = AtomicI64::new(0);
-/// Threads that were given a shard.
+/// Number of threads that have a shard.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The thread's shard plus one; 0 before it has one. Without a destructor, so it can be asked
-    /// until the thread has ended.
+    /// The thread's shard plus one; 0 before it has one. It has no destructor, so a thread can read
+    /// it until its end.
     static SHARD: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -98,18 +97,18 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What was asked for since a moment.
+/// The requests since a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requested {
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The most that was held at once, above what was held at that moment.
+    /// The most bytes held at once, above those held at that moment.
     pub peak: u64,
 }
 
-/// A moment from which on requests are counted. Only one at a time has a peak of its own.
+/// A moment from which requests are counted. Only one at a time has a peak of its own.
 pub struct Since {
     requests: u64,
     bytes: u64,
@@ -117,14 +116,14 @@ pub struct Since {
 }
 
 impl Since {
-    /// Now.
+    /// Begins now.
     pub fn now() -> Since {
         let held = held();
         PEAK.store(held, Ordering::Relaxed);
         Since { requests: sum(|shard| &shard.requests), bytes: sum(|shard| &shard.bytes), held }
     }
 
-    /// What was asked for since then.
+    /// Returns the requests since then.
     pub fn requested(&self) -> Requested {
         let peak = PEAK.load(Ordering::Relaxed).max(held());
         Requested {
@@ -143,7 +142,7 @@ fn sum(of: impl Fn(&Shard) -> &AtomicU64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Other tests allocate meanwhile: what is asked for here is counted at least.
+    /// Other tests allocate meanwhile, so the counts are lower bounds.
     #[test]
     fn requests_bytes_and_peak_are_counted() {
         let _alone = crate::tests::alone();
@@ -163,7 +162,8 @@ mod tests {
     fn what_another_thread_frees_is_not_held() {
         let _alone = crate::tests::alone();
         let before = held();
-        // Never touched, so it takes no memory; more than all other tests together.
+        // Never touched, so it takes no memory. It is larger than the requests of all other tests
+        // together.
         let large = std::hint::black_box(Vec::<u8>::with_capacity(4 << 30));
         assert!(held() - before > 2 << 30);
         std::thread::spawn(move || drop(large)).join().unwrap();

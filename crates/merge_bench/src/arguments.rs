@@ -15,12 +15,12 @@ use crate::failure::Failure;
 /// The value that stands for all others.
 const ALL: &str = "all";
 
-/// What the program is asked to do.
+/// The result of reading the command line.
 #[derive(Debug)]
 pub enum Request {
-    /// Print this: help, or the version.
+    /// Prints help or the version.
     Answer(String),
-    /// Measure.
+    /// Runs benchmarks.
     Run(Settings),
 }
 
@@ -54,14 +54,13 @@ pub enum Format {
     Html,
 }
 
-/// A checked command line. What was not said is `None` where its default depends on the
-/// sub-command.
+/// A checked command line. A missing argument is `None` if its default depends on the subcommand.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub subcommand: Subcommand,
     pub datasets: Option<Vec<Dataset>>,
     pub workloads: Option<Vec<Workload>>,
-    /// Whether segments have hints: both, one after the other, in the order to be run.
+    /// Whether segments have hints. With both settings, in the order of the runs.
     pub hints: Option<Vec<bool>>,
     pub patterns: Vec<Pattern>,
     pub budgets: Option<Vec<Budget>>,
@@ -133,10 +132,9 @@ struct Line {
     format: Format,
 }
 
-/// Reads a command line, the program's name first.
+/// Reads a command line, with the program's name first.
 ///
-/// # Errors
-/// [`Failure::Usage`], one line that lists what would be valid.
+/// # Errors [`Failure::Usage`], one line that lists the valid values.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Request, Failure> {
     let words: Vec<OsString> = words.into_iter().collect();
     let command: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -172,17 +170,17 @@ impl Line {
     }
 }
 
-/// The names of a table, and `all`.
+/// Returns the names of a table, and `all`.
 fn names(table: &[impl Named]) -> PossibleValuesParser {
     PossibleValuesParser::new(table.iter().map(Named::name).chain([ALL]).collect::<Vec<_>>())
 }
 
-/// The row of a name that is in the table, or all.
+/// Returns the row of a name that is in the table, or all rows.
 fn chosen<T: Named>(table: &[T], name: &str) -> Vec<T> {
     table.iter().copied().filter(|row| name == ALL || row.name() == name).collect()
 }
 
-/// What could not be understood, in one line.
+/// Explains in one line why the command line is invalid.
 fn explain(error: &clap::Error) -> Result<Request, Failure> {
     let texts = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.clone()],

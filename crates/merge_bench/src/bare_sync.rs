@@ -1,5 +1,4 @@
-//! How long the machine itself takes to sync a few bytes: what a synced write cannot be faster
-//! than.
+//! How long the bare machine takes to sync a few bytes. No synced write can be faster.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,13 +9,12 @@ use crate::failure::Failure;
 
 /// Bytes written before each sync.
 const STEP: [u8; 4096] = [1; 4096];
-/// How long to go on.
+/// How long to measure.
 const LENGTH: Duration = Duration::from_millis(250);
 
-/// The longest `fdatasync` of a file in `directory` within a quarter of a second.
+/// Returns the longest `fdatasync` of a file in `directory` within a quarter of a second.
 ///
-/// # Errors
-/// Of the file system.
+/// # Errors Errors of the file system.
 pub fn longest(directory: &Path) -> Result<Duration, Failure> {
     let path = directory.join("bare-sync");
     let measured = measure(&path).map_err(Failure::with_file("write and sync", &path));

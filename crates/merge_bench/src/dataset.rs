@@ -5,7 +5,7 @@
 pub struct Dataset {
     /// Its name.
     pub name: &'static str,
-    /// Keys that are inserted first.
+    /// Number of keys inserted first.
     pub entries: u64,
     /// Bytes of a value.
     pub value_len: usize,
@@ -20,20 +20,20 @@ pub const DATASETS: [Dataset; 3] = [
     Dataset { name: "large-1m-512b", entries: 1_000_000, value_len: 512, segment_size: 32 << 20 },
 ];
 
-/// What becomes of the keys after they were inserted: hundredths of the entries.
+/// What happens to the keys after their insertion, in hundredths of the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// Its name.
     pub name: &'static str,
     /// Keys that are overwritten.
     pub overwritten: u64,
-    /// Others that are deleted.
+    /// Other keys that are deleted.
     pub deleted: u64,
     /// Keys that are appended behind all others.
     pub appended: u64,
 }
 
-/// What every sub-command but `patterns` does.
+/// The pattern of every subcommand but `patterns`.
 pub const STANDARD: Pattern =
     Pattern { name: "standard", overwritten: 33, deleted: 10, appended: 0 };
 
@@ -45,14 +45,14 @@ pub const PATTERNS: [Pattern; 4] = [
     Pattern { name: "mixed", overwritten: 30, deleted: 20, appended: 50 },
 ];
 
-/// Threads that read and write beside a merge.
+/// Threads that read and write during a garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Workload {
     /// Its name.
     pub name: &'static str,
-    /// Threads that read.
+    /// Number of threads that read.
     pub readers: u32,
-    /// Threads that write.
+    /// Number of threads that write.
     pub writers: u32,
 }
 
@@ -77,7 +77,7 @@ pub const ALONE: [Workload; 2] = [
     Workload { name: "one-writer", readers: 0, writers: 1 },
 ];
 
-/// Memory that a merge may take.
+/// Memory that a garbage collection may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Its name. A MB is 2^20 bytes.
@@ -94,7 +94,7 @@ pub const BUDGETS: [Budget; 4] = [
     Budget { name: "1GB", bytes: 1 << 30 },
 ];
 
-/// What is not about budgets has this one.
+/// The budget of everything but comparisons of budgets.
 pub const DEFAULT_BUDGET: Budget = Budget { name: "64MB", bytes: 64 << 20 };
 
 /// A row of a table that has a name.

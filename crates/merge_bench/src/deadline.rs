@@ -1,13 +1,13 @@
-//! `all` ends in time, on slow machines too: it does fewer repetitions then, and says so.
+//! Ends `all` in time, on slow machines too: with fewer repetitions, which the output reports.
 
 use std::time::{Duration, Instant};
 
-/// How long `all` takes at most.
+/// Longest time that `all` takes.
 pub const LIMIT: Duration = Duration::from_secs(45 * 60);
-/// What of it is left for what takes longer than expected.
+/// The part of it reserved for work that takes longer than expected.
 const RESERVE: Duration = Duration::from_secs(90);
 
-/// When everything has to be done.
+/// The time at which everything must be done.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     began: Instant,
@@ -15,20 +15,20 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// So long from now; `None`: it takes what it takes.
+    /// Returns a deadline this far from now; with `None`, there is no limit.
     pub fn new(limit: Option<Duration>) -> Deadline {
         Deadline { began: Instant::now(), limit }
     }
 
-    /// Whether there is time for something beside the rest, given how long both would take on the
-    /// machine that was expected, and what was done until now.
+    /// Returns whether there is time for `next` besides `rest`. Both are times on the expected
+    /// machine, as is `done`, the work so far.
     pub fn admits(&self, next: Duration, rest: Duration, done: Duration) -> bool {
         self.admits_at(self.began.elapsed(), next, rest, done)
     }
 
     fn admits_at(&self, now: Duration, next: Duration, rest: Duration, done: Duration) -> bool {
         let Some(limit) = self.limit else { return true };
-        // A slow machine goes on being slow. What was done tells nothing before it took a while.
+        // A slow machine stays slow. The first seconds of work tell nothing about that.
         let slowness = match done > Duration::from_secs(20) {
             true => (now.as_secs_f64() / done.as_secs_f64()).max(0.2),
             false => 1.0,
@@ -36,7 +36,7 @@ impl Deadline {
         now + (next + rest).mul_f64(slowness) + RESERVE < limit
     }
 
-    /// Whether it is nearly over: what goes on until it has enough should stop.
+    /// Returns whether the deadline is near: work that repeats until it has enough should stop.
     pub fn is_near(&self) -> bool {
         self.limit.is_some_and(|limit| self.began.elapsed() + RESERVE / 2 > limit)
     }
@@ -57,8 +57,8 @@ mod tests {
         assert!(admits(0, 1, 40, 0));
         assert!(!admits(0, 1, 44, 0));
         assert!(admits(20, 1, 20, 20));
-        assert!(!admits(20, 1, 20, 10), "the machine takes twice the time");
-        assert!(admits(20, 1, 30, 40), "half the time");
+        assert!(!admits(20, 1, 20, 10), "the machine is half as fast as expected");
+        assert!(admits(20, 1, 30, 40), "the machine is twice as fast as expected");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where databases lie: the prepared one, and the copy of it that is measured.
+//! The directories of the databases: the prepared one, and its measured copy.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -9,20 +9,19 @@ use tempfile::TempDir;
 
 use crate::failure::Failure;
 
-/// The directory that everything happens in.
+/// The directory of the whole run.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    /// Removed when this goes.
+    /// Removes the directory when dropped.
     _temporary: Option<TempDir>,
 }
 
 impl Directory {
-    /// `given`, which must be empty or not there; without it a new one below the current directory,
-    /// which goes when this does.
+    /// Uses `given`, which must be empty or missing. Without it, makes a directory below the
+    /// current one, which is removed when this is dropped.
     ///
-    /// # Errors
-    /// If it cannot be made, or has something in it.
+    /// # Errors If the directory cannot be made or is not empty.
     pub fn new(given: Option<&Path>) -> Result<Directory, Failure> {
         let Some(path) = given else {
             let here = Path::new(".");
@@ -43,21 +42,20 @@ impl Directory {
         &self.path
     }
 
-    /// Where a database is made.
+    /// Returns the path of the prepared database.
     pub fn prepared(&self) -> PathBuf {
         self.path.join("prepared")
     }
 
-    /// Where its copy is measured.
+    /// Returns the path of its measured copy.
     pub fn copy(&self) -> PathBuf {
         self.path.join("copy")
     }
 
-    /// Makes a copy of the prepared database that shares no file with it, and has it on disk: a
-    /// merge is to give back space of its own, and no sync of the load is to wait for it.
+    /// Makes a copy of the prepared database that shares no file with it, and syncs it. So a
+    /// garbage collection frees only the copy's space, and no sync of the load waits for the copy.
     ///
-    /// # Errors
-    /// Of the file system.
+    /// # Errors Errors of the file system.
     pub fn make_copy(&self) -> Result<(), Failure> {
         let (from, to) = (self.prepared(), self.copy());
         self.remove_copy()?;
@@ -66,16 +64,14 @@ impl Directory {
 
     /// Removes the copy, if there is one.
     ///
-    /// # Errors
-    /// Of the file system.
+    /// # Errors Errors of the file system.
     pub fn remove_copy(&self) -> Result<(), Failure> {
         remove(&self.copy())
     }
 
     /// Removes the prepared database, if there is one.
     ///
-    /// # Errors
-    /// Of the file system.
+    /// # Errors Errors of the file system.
     pub fn remove_prepared(&self) -> Result<(), Failure> {
         remove(&self.prepared())
     }
@@ -104,17 +100,16 @@ fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
 /// The files of a database and their bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// Names of value segment files and tables: what a merge makes superfluous.
+    /// Names of value segment files and tables: those that a garbage collection replaces.
     pub replaceable: BTreeSet<String>,
     /// Bytes of all files.
     pub bytes: u64,
 }
 
 impl Files {
-    /// Those that are there now.
+    /// Lists the current files.
     ///
-    /// # Errors
-    /// Of the file system.
+    /// # Errors Errors of the file system.
     pub fn of(path: &Path) -> Result<Files, Failure> {
         Files::read(path).map_err(Failure::with_file("read", path))
     }
@@ -123,7 +118,7 @@ impl Files {
         let mut files = Files::default();
         for entry in fs::read_dir(path)? {
             let entry = entry?;
-            // What has just been removed takes no space.
+            // A file that has just been removed takes no space.
             let Ok(metadata) = entry.metadata() else { continue };
             files.bytes += metadata.len();
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -134,7 +129,7 @@ impl Files {
         Ok(files)
     }
 
-    /// How many of these, with that ending, are in `other` too.
+    /// Returns how many of these files, with that ending, are in `other` too.
     pub fn left_in(&self, other: &Files, ending: &str) -> u64 {
         let both = self.replaceable.intersection(&other.replaceable);
         both.filter(|name| name.ends_with(ending)).count() as u64

@@ -1,4 +1,4 @@
-//! What ends a run early, always told in one line.
+//! What ends a run early, reported in one line.
 
 use std::fmt::Display;
 use std::io;
@@ -7,11 +7,11 @@ use std::path::Path;
 /// Why a run ended early.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line makes no sense; exit 2.
+    /// The command line is invalid; exit code 2.
     Usage(String),
-    /// It did not work, or what was found is wrong; exit 1.
+    /// The run failed, or a result is wrong; exit code 1.
     Message(String),
-    /// Whoever read our output has gone; nothing to tell.
+    /// The reader of the output has gone. Nothing is reported.
     OutputClosed,
 }
 
@@ -21,12 +21,12 @@ impl Failure {
         Failure::Message(message.into())
     }
 
-    /// Says during what a database call failed.
+    /// Names the work during which a database call failed.
     pub fn during(what: impl Display) -> impl FnOnce(foldb::Error) -> Failure {
         move |error| Failure::new(format!("{what}: {error}"))
     }
 
-    /// Says with which file something failed.
+    /// Names the file of a failed call.
     pub fn with_file(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Failure {
         move |error| Failure::new(format!("cannot {what} {}: {error}", path.display()))
     }

@@ -1,4 +1,4 @@
-//! How long the operations of a load took: a histogram of all, and how it went through time.
+//! Latencies of a load: a histogram of all operations, and their course through time.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use foldb_report::merges::{LatencyMoment, Side};
 use foldb_report::timeline::{Tally, Timeline};
 use hdrhistogram::Histogram;
 
-/// Longest time told apart: an hour.
+/// Longest recorded time: an hour.
 const LONGEST_NANOS: u64 = 3_600_000_000_000;
 /// Digits kept of each time.
 const SIGNIFICANT_DIGITS: u8 = 3;
-/// What is told of them, beside the longest.
+/// The reported percentiles, besides the maximum.
 const PERCENTILES: [f64; 3] = [50.0, 95.0, 99.0];
 
 /// Operations of one interval.
@@ -33,7 +33,7 @@ impl Tally for Interval {
 /// The reads, or the writes, of a load.
 #[derive(Clone, Debug)]
 pub struct Latencies {
-    /// Operations beside merges, timed or not.
+    /// Operations during garbage collections, timed or not.
     pub operations: u64,
     histogram: Histogram<u64>,
     timeline: Timeline<Interval>,
@@ -48,8 +48,8 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Notes an operation that ended `at` so much load and took `time`; in the histogram only if it
-    /// was beside a merge.
+    /// Records an operation that ended after `at` of load and took `time`. The histogram takes it
+    /// only if it was during a garbage collection.
     #[inline]
     pub fn record(&mut self, at: Duration, time: Duration, beside_merge: bool) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -59,14 +59,14 @@ impl Latencies {
         self.timeline.record(at, &Interval { operations: 1, nanos, longest: nanos });
     }
 
-    /// Adds another thread's.
+    /// Adds the latencies of another thread.
     pub fn add(&mut self, other: &Latencies) {
         self.operations += other.operations;
         self.histogram.add(&other.histogram).expect("all histograms have the same bounds");
         self.timeline.merge(&other.timeline);
     }
 
-    /// What is told of them, if the load beside merges took so long.
+    /// Returns the figures, for this much load during garbage collections.
     pub fn side(&self, load: Duration) -> Side {
         let micros = |nanos: u64| nanos as f64 / 1000.0;
         Side {
@@ -78,7 +78,7 @@ impl Latencies {
         }
     }
 
-    /// How it went in `length` of load.
+    /// Returns the course through `length` of load.
     pub fn moments(&self, length: Duration) -> Vec<LatencyMoment> {
         if self.operations == 0 {
             return Vec::new();

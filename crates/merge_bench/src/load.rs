@@ -1,9 +1,9 @@
-//! Readers and writers beside a merge.
+//! Readers and writers during a garbage collection.
 //!
-//! They work on the hot keys of a plan. Each key has one writer, which notes a generation once its
-//! write has returned; a reader that began later must find that one or a newer one. So a merge that
-//! undoes a write is found while it happens, and the last generations say what must be there after
-//! a reopen.
+//! They use the hot keys of a plan. Each key has one writer, which notes a generation after its
+//! write has returned. A reader that begins later must find that generation or a newer one. So the
+//! run finds an undone write while it happens. After a reopen, the last generations are the
+//! expected ones.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -17,18 +17,18 @@ use crate::latency::Latencies;
 use crate::matrix::Case;
 use crate::plan::{Plan, key, told};
 
-/// No merge yet.
+/// No garbage collection yet.
 const BEFORE: u8 = 0;
-/// There is a merge.
+/// A garbage collection runs.
 const BESIDE: u8 = 1;
-/// All is over.
+/// The load is over.
 const OVER: u8 = 2;
 
 /// A hot key.
 #[derive(Debug)]
 struct Hot {
     index: u64,
-    /// The newest whose write has returned.
+    /// The newest generation whose write has returned.
     generation: AtomicU64,
 }
 
@@ -37,7 +37,7 @@ struct Hot {
 pub struct HotKeys(Vec<Hot>);
 
 impl HotKeys {
-    /// As the plan leaves them.
+    /// Makes the hot keys as the plan leaves them.
     pub fn of(plan: &Plan) -> HotKeys {
         let hot = plan.hot().into_iter().map(|index| Hot {
             index,
@@ -46,11 +46,10 @@ impl HotKeys {
         HotKeys(hot.collect())
     }
 
-    /// Reads each once. A load is told from one without a merge, which goes on for seconds on the
-    /// same copy; what a copy that was just opened reads from its files is not the merge's doing.
+    /// Reads each key once. The baseline runs for seconds on the same copy and is warm. Without
+    /// this, the first reads of a fresh copy would count against the garbage collection.
     ///
-    /// # Errors
-    /// Of a read.
+    /// # Errors Errors of a read.
     pub fn warm(&self, db: &Db) -> Result<(), Failure> {
         for hot in &self.0 {
             db.get(key(hot.index)).map_err(Failure::during("reading the hot keys once"))?;
@@ -58,7 +57,7 @@ impl HotKeys {
         Ok(())
     }
 
-    /// Keys and the generations they have now.
+    /// Returns the keys with their current generations.
     pub fn generations(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.iter().map(|hot| (hot.index, hot.generation.load(Ordering::Acquire)))
     }
@@ -69,16 +68,16 @@ impl HotKeys {
 pub struct Done {
     pub reads: Latencies,
     pub writes: Latencies,
-    /// Operations before the merge.
+    /// Operations before the garbage collection.
     pub before: u64,
-    /// How long they took.
+    /// Time of the load before the garbage collection.
     pub before_time: Duration,
-    /// How long there was a merge.
+    /// Time of the load during the garbage collection.
     pub beside_time: Duration,
 }
 
 impl Done {
-    /// Load in all.
+    /// Returns the time of the whole load.
     pub fn time(&self) -> Duration {
         self.before_time + self.beside_time
     }
@@ -90,7 +89,7 @@ impl Done {
     }
 }
 
-/// What all threads of a load share.
+/// State that all threads of a load share.
 struct Shared<'a> {
     db: &'a Db,
     plan: &'a Plan,
@@ -98,15 +97,14 @@ struct Shared<'a> {
     hot: &'a HotKeys,
     phase: AtomicU8,
     start: Barrier,
-    /// Load that ran on copies before this one.
+    /// Time of the load on earlier copies.
     past: Duration,
 }
 
-/// Runs the load of `case` on `db`, `baseline` long alone and then as long as `merge` takes, and
-/// adds what it did to `done`.
+/// Runs the load of `case` on `db`: for `baseline` alone, then as long as `merge` takes. Adds its
+/// operations to `done`.
 ///
-/// # Errors
-/// Of the merge or of any operation, or a value that is not the right one.
+/// # Errors Errors of the garbage collection or of any operation, or a wrong value.
 pub fn run_beside<T>(
     db: &Db,
     (plan, case): (&Plan, &Case),
@@ -133,7 +131,7 @@ pub fn run_beside<T>(
             (0..writers).map(|i| scope.spawn(move || Worker::new(shared, i).write(i, writers)));
         let threads: Vec<_> = reading.into_iter().chain(writing.collect::<Vec<_>>()).collect();
         shared.start.wait();
-        // However this ends, the threads do.
+        // The threads end however this function returns.
         let over = Over(&shared.phase);
         let began = Instant::now();
         if !baseline.is_zero() {
@@ -153,7 +151,7 @@ pub fn run_beside<T>(
     })
 }
 
-/// Ends the load when it goes.
+/// Ends the load when dropped.
 struct Over<'a>(&'a AtomicU8);
 
 impl Drop for Over<'_> {
@@ -177,13 +175,13 @@ impl<'a> Worker<'a> {
         Worker { shared, random, done: Done::default(), began: Instant::now(), count: 0 }
     }
 
-    /// Waits for all others.
+    /// Waits for all other threads.
     fn begin(&mut self) {
         self.shared.start.wait();
         self.began = Instant::now();
     }
 
-    /// Does and times an operation; on which side of [`Done`] it counts says `side`.
+    /// Does and times an operation. `side` says where in [`Done`] it counts.
     fn operate<T>(
         &mut self,
         phase: u8,
@@ -239,7 +237,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The `own`-th of `writers`.
+    /// Writes as number `own` of `writers`.
     fn write(mut self, own: usize, writers: usize) -> Result<Done, Failure> {
         let Shared { db, plan, hot, case, .. } = self.shared;
         let options = WriteOptions { sync: case.sync, ..WriteOptions::default() };

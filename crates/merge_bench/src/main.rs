@@ -1,12 +1,12 @@
-//! The `merge_bench` command: how fast merges of value segments give space back, and what readers
-//! and writers feel of it.
+//! The `merge_bench` command: how fast garbage collection of value segments reclaims space, and how
+//! readers and writers slow down meanwhile. The command's names call a garbage collection a merge.
 //!
-//! The way of a run: [`arguments`] reads the command line, [`matrix`] turns it into cases, [`plan`]
-//! says which keys of a case are overwritten and deleted and what every key must be afterwards,
-//! [`prepare`] makes a database of that once, and [`repetition`] measures copies of it: [`load`]
-//! reads and writes beside the merge that [`measure`] times. [`verify`] opens each copy anew and
-//! looks at every key. [`session`] does it case by case and [`mod@print`] shows what
-//! [`foldb_report::merges`] makes of it. `docs/merge_bench.md` tells what every figure means.
+//! A run goes through these modules: [`arguments`] reads the command line, and [`matrix`] turns it
+//! into cases. [`plan`] says which keys of a case are overwritten and deleted, and every key's
+//! expected value. [`prepare`] makes a database of that once, and [`repetition`] measures copies of
+//! it. [`load`] reads and writes during the garbage collection that [`measure`] times. [`verify`]
+//! reopens each copy and checks every key. [`session`] runs case by case, and [`mod@print`] shows
+//! what [`foldb_report::merges`] makes of it. `docs/merge_bench.md` explains every figure.
 #![deny(unsafe_code)]
 
 mod allocations;

@@ -1,6 +1,6 @@
-//! The cases that a command line asks for, in the order in which they run, and how long that takes.
+//! The cases that a command line asks for, in the order of the runs, and their expected time.
 //!
-//! Cases that share their data follow each other, so that it is made once.
+//! Cases that share their data follow each other, so that the data is made once.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use crate::plan::Plan;
 /// One row of the tables.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The sub-command it is for.
+    /// The subcommand of the case.
     pub subcommand: &'static str,
     pub data: Data,
     pub workload: Workload,
     pub budget: Budget,
-    /// Whether the load runs without a merge first.
+    /// Whether the load first runs without a garbage collection.
     pub has_baseline: bool,
     pub sync: bool,
     pub sample_every: u64,
     pub repetitions: u32,
 }
 
-/// What is on disk before the merge.
+/// The data on disk before the garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
     pub dataset: Dataset,
@@ -40,17 +40,17 @@ pub struct Data {
 /// How long loads run.
 #[derive(Clone, Copy, Debug)]
 pub struct Lengths {
-    /// Without a merge, where that is measured.
+    /// Without a garbage collection, where that is measured.
     pub baseline: Duration,
-    /// With merges, at least.
+    /// During garbage collections, at least.
     pub load: Duration,
 }
 
-/// What the tables are made with.
+/// The lengths behind published tables.
 pub const LENGTHS: Lengths =
     Lengths { baseline: Duration::from_secs(3), load: Duration::from_secs(3) };
 
-/// The cases of a command line.
+/// Returns the cases of a command line.
 pub fn cases(settings: &Settings) -> Vec<Case> {
     if settings.subcommand != Subcommand::All {
         return of_subcommand(settings, settings.subcommand);
@@ -62,7 +62,7 @@ pub fn cases(settings: &Settings) -> Vec<Case> {
         hints: Some(both_hints),
         ..settings.clone()
     };
-    // Loads tell little more with other patterns, and take most of the time.
+    // Loads take most of the time and tell little more about other patterns.
     let baseline = settings.workloads.clone().unwrap_or(WORKLOADS[..1].to_vec());
     let plain = Settings { workloads: Some(baseline), ..settings.clone() };
     let scattered = Settings { datasets: Some(every_dataset), scatter: true, ..plain.clone() };
@@ -104,7 +104,7 @@ fn of_subcommand(settings: &Settings, subcommand: Subcommand) -> Vec<Case> {
     cases
 }
 
-/// What one sub-command goes through.
+/// The settings of one subcommand.
 struct Own {
     name: &'static str,
     patterns: Vec<Pattern>,
@@ -155,7 +155,7 @@ impl Own {
 }
 
 impl Case {
-    /// As the results have it.
+    /// Returns the case as results store it.
     pub fn described(&self) -> MergeCase {
         MergeCase {
             subcommand: self.subcommand.to_owned(),
@@ -172,7 +172,7 @@ impl Case {
         }
     }
 
-    /// In a few words, for progress.
+    /// Returns the case in a few words, for progress output.
     pub fn name(&self) -> String {
         let Data { dataset, pattern, scatter, hint } = self.data;
         let mut name = format!("{}: {}, {}", self.subcommand, dataset.name, self.workload.name);
@@ -194,29 +194,29 @@ impl Case {
     }
 }
 
-/// What the machine is taken to do, for [`expected`]: small on purpose, so that it is rather
-/// earlier.
+/// The assumed speed of the machine, for [`expected`]: low on purpose, so that runs end early
+/// rather than late.
 mod speed {
-    /// Records written a second.
+    /// Records written per second.
     pub const PREPARED: f64 = 250_000.0;
-    /// Bytes copied and synced a second.
+    /// Bytes copied and synced per second.
     pub const COPIED: f64 = 250e6;
-    /// Bytes of segments merged a second.
+    /// Bytes of segments collected per second.
     pub const MERGED: f64 = 400e6;
-    /// Keys verified a second by reading each.
+    /// Keys verified per second by reading each.
     pub const VERIFIED: f64 = 350_000.0;
-    /// Keys verified a second in order.
+    /// Keys verified per second in order.
     pub const SCANNED: f64 = 1_500_000.0;
-    /// Seconds that each copy takes whatever its size: opening, closing, syncing.
+    /// Seconds for each copy whatever its size: opening, closing, syncing.
     pub const OVERHEAD: f64 = 0.05;
 }
 
-/// How long a case takes, about, if its data is there.
+/// Estimates the time of a case whose data exists.
 pub fn expected(case: &Case, lengths: Lengths) -> Duration {
     once(case, lengths).mul_f64(f64::from(case.repetitions))
 }
 
-/// How long one repetition takes, about.
+/// Estimates the time of one repetition.
 pub fn once(case: &Case, lengths: Lengths) -> Duration {
     let (keys, records) = sizes(case.data);
     let bytes = records * (case.data.dataset.value_len + 30) as f64;
@@ -228,19 +228,19 @@ pub fn once(case: &Case, lengths: Lengths) -> Duration {
     Duration::from_secs_f64(merges * each + baseline + keys / speed::VERIFIED)
 }
 
-/// How long it takes to make the data, about.
+/// Estimates the time of making the data.
 pub fn preparation(data: Data) -> Duration {
     Duration::from_secs_f64(sizes(data).1 / speed::PREPARED)
 }
 
-/// Keys and records.
+/// Returns the numbers of keys and of records.
 fn sizes(data: Data) -> (f64, f64) {
     let of = |percent: u64| data.dataset.entries as f64 * percent as f64 / 100.0;
     let keys = of(100 + data.pattern.appended);
     (keys, keys + of(data.pattern.overwritten))
 }
 
-/// The plan of what a case needs.
+/// Returns the plan for this data.
 pub fn plan(data: Data) -> Plan {
     Plan::new(data.dataset, data.pattern, data.scatter)
 }

@@ -1,4 +1,4 @@
-//! The merge that is measured, from the call until the files are gone.
+//! The measured garbage collection, from the call until the files are gone.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,24 +12,23 @@ use crate::directory::Files;
 use crate::failure::Failure;
 use crate::plan::Plan;
 
-/// Of the dead records at least so much must come back.
+/// Least share of the dead records' bytes that must be reclaimed.
 const LEAST_RECLAIMED: f64 = 0.95;
-/// How long files may stay after the merge has returned before something must be wrong.
+/// Longest time that files may stay after the garbage collection has returned.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks whether they are gone.
+/// Pause between two checks whether they are gone.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// What was there before a merge.
+/// The state before a garbage collection.
 struct Before {
     files: Files,
-    /// Written to segment files until then.
+    /// Bytes written to segment files until then.
     written: u64,
 }
 
-/// Merges the segments of `db`, which lies at `path`.
+/// Collects the garbage of the segments of `db`, which lies at `path`.
 ///
-/// # Errors
-/// Of the database, or if too little of the dead records came back.
+/// # Errors Errors of the database, or too few reclaimed bytes.
 pub fn merge(db: &Db, path: &Path, plan: &Plan, budget: Budget) -> Result<MergeFigures, Failure> {
     let options = GcOptions {
         max_dead_fraction: 0.0,
@@ -48,7 +47,7 @@ pub fn merge(db: &Db, path: &Path, plan: &Plan, budget: Budget) -> Result<MergeF
     Ok(figures)
 }
 
-/// Waits until no file is there that was before and that the database does not need any more.
+/// Waits until no earlier file is left that the database does not need any more.
 fn wait_until_gone(db: &Db, path: &Path, before: &Files) -> Result<Files, Failure> {
     let began = Instant::now();
     loop {
@@ -80,7 +79,7 @@ fn figures(
     let stats = db.stats();
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
-    // What the load had flushed meanwhile came on top.
+    // Bytes that the load flushed meanwhile count on top.
     let flushed = stats.bytes_segments - before.written;
     let reclaimed = (report.bytes_before + flushed).saturating_sub(report.bytes_after);
     let shrunk = before.files.bytes as f64 - after.bytes as f64;

@@ -1,15 +1,16 @@
-//! Which keys are overwritten, deleted and appended, and what every key must be afterwards.
+//! Which keys are overwritten, deleted and appended, and the expected value of every key
+//! afterwards.
 //!
 //! Keys are numbers, inserted in order from 0 on. Clustered, the first ones are overwritten and the
-//! next ones deleted; scattered, as many of each are drawn at random:
+//! next ones deleted. Scattered, as many of each are drawn at random:
 //!
 //! ```text
 //! ten keys, 30 % overwritten, 20 % deleted      clustered  O O O D D . . . . .
 //!                                               scattered  . D O . . O . O D .
 //! ```
 //!
-//! A value tells its key and its generation, which is 0 as inserted, 1 as overwritten and more when
-//! the load writes it, so whoever reads one knows whether it is the right one.
+//! A value contains its key and its generation: 0 as inserted, 1 as overwritten, and more when the
+//! load writes it. So any reader can check a value.
 
 use crate::dataset::{Dataset, Pattern};
 
@@ -18,23 +19,23 @@ pub const INSERTED: u64 = 0;
 /// Generation of a value that the plan overwrites.
 pub const OVERWRITTEN: u64 = 1;
 
-/// Keys of the hot set at most.
+/// Most keys of the hot set.
 const MOST_HOT: u64 = 10_000;
-/// Of so many keys one is hot.
+/// One in this many keys is hot.
 const HOT_SHARE: u64 = 100;
-/// Where random choices start: the same data in every run.
+/// Seed of the random choices: the same data in every run.
 const SEED: u64 = 0x666f_6c64;
 
 /// Bytes of a key.
 pub const KEY_LEN: usize = 16;
-/// Bytes of a record in a segment beside its value: at least a byte of length for values of less
-/// than 127 bytes, two for longer ones, and the checksum (docs/format/value_segment.md).
+/// Bytes of a record in a segment besides its value: the length (one byte for values below 127
+/// bytes, else two) and the checksum (docs/format/value_segment.md).
 const fn record_overhead(value_len: usize) -> u64 {
     let length = if value_len + 1 < 128 { 1 } else { 2 };
     length + 8
 }
 
-/// The key of a number: 16 digits, so that keys are in the order of their numbers.
+/// Returns the key of a number: 16 digits, so that keys have the order of their numbers.
 pub fn key(index: u64) -> [u8; KEY_LEN] {
     let mut key = [b'0'; KEY_LEN];
     let mut rest = index;
@@ -45,17 +46,17 @@ pub fn key(index: u64) -> [u8; KEY_LEN] {
     key
 }
 
-/// What is written, phase by phase, and what is there afterwards.
+/// The writes of each phase, and the expected keys afterwards.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub dataset: Dataset,
-    /// In the order in which they are overwritten.
+    /// In the order of the overwrites.
     pub overwritten: Vec<u64>,
-    /// In the order in which they are deleted.
+    /// In the order of the deletes.
     pub deleted: Vec<u64>,
-    /// How many keys are appended behind the entries.
+    /// Number of keys appended behind the entries.
     pub appended: u64,
-    /// The generation of each key afterwards; `None`: it was deleted.
+    /// The generation of each key afterwards; `None`: it is deleted.
     states: Vec<Option<u64>>,
     values: ValueSource,
 }
@@ -83,38 +84,38 @@ impl Plan {
         }
     }
 
-    /// Keys that were ever written.
+    /// Returns the number of keys that were ever written.
     pub fn keys(&self) -> u64 {
         self.states.len() as u64
     }
 
-    /// Keys that are there afterwards.
+    /// Returns the number of keys that exist afterwards.
     pub fn live(&self) -> u64 {
         self.keys() - self.deleted.len() as u64
     }
 
-    /// The generation of a key afterwards; `None`: it was deleted.
+    /// Returns the generation of a key afterwards; `None`: it is deleted.
     pub fn state(&self, index: u64) -> Option<u64> {
         self.states[index as usize]
     }
 
-    /// Values that are written, dead ones included.
+    /// Returns the number of values written, dead ones included.
     pub fn records(&self) -> u64 {
         self.keys() + self.overwritten.len() as u64
     }
 
-    /// Of those, values that nobody can read afterwards.
+    /// Returns how many of them are dead afterwards.
     pub fn dead_records(&self) -> u64 {
         (self.overwritten.len() + self.deleted.len()) as u64
     }
 
-    /// The least bytes that a record takes in a segment file.
+    /// Returns the fewest bytes that a record takes in a segment file.
     pub fn record_len(&self) -> u64 {
         self.dataset.value_len as u64 + record_overhead(self.dataset.value_len)
     }
 
-    /// The keys that the load reads and writes: a hundredth of those that are there, at most 10
-    /// 000, spread evenly over them.
+    /// Returns the keys that the load reads and writes: a hundredth of the live keys, at most 10
+    /// 000, spread evenly.
     pub fn hot(&self) -> Vec<u64> {
         let live = (0..self.keys()).filter(|&index| self.state(index).is_some());
         let wanted = (self.keys() / HOT_SHARE).clamp(1, MOST_HOT);
@@ -136,7 +137,7 @@ struct ValueSource {
 
 /// Places in the random bytes at which a value may begin.
 const BEGINNINGS: u64 = 1 << 16;
-/// Bytes of a value that tell what it is.
+/// Bytes of a value that identify it.
 const HEAD: usize = 16;
 
 impl ValueSource {
@@ -158,7 +159,7 @@ impl ValueSource {
     }
 }
 
-/// Of which key and generation a value is, as it says itself.
+/// Returns the key and generation that a value claims.
 pub fn told(value: &[u8]) -> Option<(u64, u64)> {
     let (generation, rest) = value.split_first_chunk()?;
     let index = rest.first_chunk()?;
@@ -214,13 +215,13 @@ mod tests {
             all.sort_unstable();
             let touched = all.len();
             all.dedup();
-            assert_eq!(all.len(), touched, "no key is both");
+            assert_eq!(all.len(), touched, "no key is overwritten and deleted");
             let second_half = all.iter().filter(|&&index| index >= 50).count();
             assert!(second_half > touched / 4, "{all:?}");
             assert_eq!(
                 Plan::new(HUNDRED, pattern, true).overwritten,
                 scattered.overwritten,
-                "the same in every run"
+                "the choice is the same in every run"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Making the data: phase by phase, each ended by a flush, with everything that dies still on disk.
+//! Makes the data: phase by phase, each ended by a flush, with all dead values still on disk.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use crate::matrix::Data;
 use crate::plan::{INSERTED, OVERWRITTEN, Plan, key};
 
-/// How databases of `data` are opened: every value is separated, and nothing is merged or compacted
-/// before it is asked for.
+/// Returns the options of databases of `data`: every value is separated, and nothing is collected
+/// or compacted before it is asked for.
 pub fn options(data: Data, budget: Budget) -> Options {
     Options {
         value_separation_min: Some(0),
@@ -25,8 +25,7 @@ pub fn options(data: Data, budget: Budget) -> Options {
 
 /// Makes a database of `data` at `path`.
 ///
-/// # Errors
-/// Of the database.
+/// # Errors Errors of the database.
 pub fn prepare(path: &Path, data: Data, plan: &Plan) -> Result<(), Failure> {
     write(path, data, plan).map_err(Failure::during("preparing the data"))
 }
@@ -62,8 +61,8 @@ fn put_all(
 
 /// Checks that segment files hold every record that was written, dead ones included.
 ///
-/// # Errors
-/// If a file was given back already, or values were never separated: there would be less to merge.
+/// # Errors If a file was reclaimed already, or values were not separated: there would be less to
+/// collect.
 pub fn check_all_is_there(db: &Db, plan: &Plan) -> Result<(), Failure> {
     let stats = db.stats();
     let (on_disk, written) = (stats.segments.bytes, stats.bytes_segments);

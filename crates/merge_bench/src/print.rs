@@ -12,17 +12,15 @@ use crate::verify::Verified;
 
 /// Prints help or version.
 ///
-/// # Errors
-/// What writing says.
+/// # Errors Errors of writing.
 pub fn answer(text: &str) -> Result<(), Failure> {
     std::io::stdout().lock().write_all(text.as_bytes())?;
     Ok(())
 }
 
-/// Prints what was measured.
+/// Prints the results.
 ///
-/// # Errors
-/// What writing says.
+/// # Errors Errors of writing.
 pub fn results(results: &MergeResults, format: Format) -> Result<(), Failure> {
     let text = match format {
         Format::Markdown => markdown(&results.runs),
@@ -38,7 +36,7 @@ pub fn results(results: &MergeResults, format: Format) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The tables, and below them what was verified.
+/// Writes the tables, and below them the verified numbers.
 fn markdown(runs: &[MergeRun]) -> String {
     let mut text = String::new();
     for Section { title, merge, load, notes } in sections(runs) {
@@ -62,7 +60,7 @@ fn write(text: &mut String, content: std::fmt::Arguments<'_>) {
     text.write_fmt(content).expect("writing to a String does not fail");
 }
 
-/// How many columns say what is measured: words, to the left of all numbers.
+/// Returns how many columns describe the case: words, to the left of all numbers.
 fn words(table: &Table) -> usize {
     let words = ["dataset", "workload", "hint", "pattern", "budget"];
     table.heads.iter().take_while(|head| words.contains(head)).count()

@@ -1,4 +1,4 @@
-//! One repetition of a case: a merge of a copy of the data, or of several, one after the other,
+//! One repetition of a case: the garbage collection of one copy of the data, or of several in turn,
 //! until the load has run long enough.
 
 use std::time::Duration;
@@ -21,12 +21,12 @@ pub struct Bench<'a> {
     pub directory: &'a Directory,
     pub lengths: Lengths,
     pub deadline: Deadline,
-    /// Called before a copy is closed and verified. Does nothing, but where a test shows that what
-    /// is wrong is found.
+    /// Called before a copy is closed and verified. Only tests use it, to show that the run finds
+    /// wrong values.
     pub meddle: fn(&Db),
 }
 
-/// What one repetition gave.
+/// The result of one repetition.
 #[derive(Debug)]
 pub struct Outcome {
     pub repetition: MergeRepetition,
@@ -34,11 +34,10 @@ pub struct Outcome {
 }
 
 impl Bench<'_> {
-    /// One repetition of `case`, whose data is prepared.
+    /// Runs one repetition of `case`, whose data is prepared.
     ///
-    /// # Errors
-    /// Of the database or file system, of the load, of the checks around the merge, and of the
-    /// verification.
+    /// # Errors Errors of the database or file system, of the load, of the checks around the
+    /// garbage collection, and of the verification.
     pub fn repeat(&self, case: &Case, plan: &Plan) -> Result<Outcome, Failure> {
         let (mut done, mut merges, mut spans) = (Done::default(), Vec::new(), Vec::new());
         loop {
@@ -87,8 +86,7 @@ impl Bench<'_> {
         Ok(merged)
     }
 
-    /// Opens the copy anew and looks at every key: of the last copy in every way there is, of the
-    /// others in order.
+    /// Reopens the copy and checks every key: the last copy in every way, the others in order.
     fn verify(
         &self,
         case: &Case,

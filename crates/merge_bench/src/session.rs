@@ -1,4 +1,4 @@
-//! A run: case by case, its data made where it is not there yet, its repetitions, and the results.
+//! A run: case by case, with missing data made first, then the repetitions and the results.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,10 +18,9 @@ use crate::print;
 use crate::repetition::Bench;
 use crate::verify::Verified;
 
-/// Does what `settings` say and prints the results on standard output.
+/// Runs what `settings` ask for and prints the results on standard output.
 ///
-/// # Errors
-/// The first thing that fails, a wrong key among them.
+/// # Errors The first failure, or the first wrong key.
 pub fn run(settings: &Settings) -> Result<(), Failure> {
     let directory = Directory::new(settings.directory.as_deref())?;
     let cases = cases(settings);
@@ -45,7 +44,7 @@ pub fn run(settings: &Settings) -> Result<(), Failure> {
     print::results(&results, settings.format)
 }
 
-/// How long the cases take with the data that they need, about.
+/// Estimates the time of the cases with the data that they need.
 fn expected_time(cases: &[Case], lengths: Lengths) -> Duration {
     let made = cases.chunk_by(|a, b| a.data == b.data).map(|same| preparation(same[0].data));
     made.sum::<Duration>() + cases.iter().map(|case| expected(case, lengths)).sum::<Duration>()
@@ -54,9 +53,9 @@ fn expected_time(cases: &[Case], lengths: Lengths) -> Duration {
 /// The cases of a run, one after the other.
 pub struct Session<'a> {
     bench: &'a Bench<'a>,
-    /// What is prepared.
+    /// The prepared data.
     data: Option<(Data, Plan)>,
-    /// What the time until now would have been on the machine that was expected.
+    /// The time of the work so far, on the expected machine.
     done: Duration,
 }
 
@@ -67,14 +66,13 @@ impl<'a> Session<'a> {
 
     /// Runs `cases` and removes their databases.
     ///
-    /// # Errors
-    /// The first thing that fails. What was measured until then is lost, for what it was measured
-    /// on was wrong.
+    /// # Errors The first failure. Earlier figures are discarded, because the measured database was
+    /// wrong.
     pub fn run(mut self, cases: &[Case]) -> Result<Vec<MergeRun>, Failure> {
         let mut runs = Vec::with_capacity(cases.len());
         for (i, case) in cases.iter().enumerate() {
             eprintln!("[{}/{}] {}", i + 1, cases.len(), case.name());
-            // One repetition of each is done whatever time is left.
+            // One repetition of each case runs whatever time is left.
             let rest: Duration = cases[i + 1..].iter().map(|case| once(case, self.lengths())).sum();
             runs.push(self.run_case(case, rest)?);
         }

@@ -1,4 +1,5 @@
-//! Whole runs on a few keys: what is measured, what is verified, and that what is wrong is found.
+//! Whole runs on a few keys: the measured figures, the verification, and that it finds wrong
+//! values.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,11 +22,11 @@ use crate::repetition::Bench;
 use crate::session::Session;
 use crate::verify::Expected;
 
-/// Small enough for many runs; of several segment files.
+/// Small enough for many runs, with several segment files.
 const TINY: Dataset =
     Dataset { name: "tiny", entries: 3000, value_len: 64, segment_size: 32 << 10 };
 
-/// Counts of allocations are the process's: whoever looks at them is alone.
+/// Keeps other tests away: counts of allocations belong to the whole process.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -52,7 +53,7 @@ fn run(cases: &[Case], meddle: fn(&Db)) -> Result<Vec<MergeRun>, Failure> {
     let lengths = Lengths { baseline: short, load: short };
     let bench = Bench { directory: &directory, lengths, deadline: Deadline::new(None), meddle };
     let runs = Session::new(&bench).run(cases)?;
-    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "nothing is left behind");
+    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "no file is left");
     Ok(runs)
 }
 
@@ -179,7 +180,7 @@ fn a_key_that_never_was_fails_the_run() {
     assert!(message.ends_with("key 0000000000999999 is there and must not be"), "{message}");
 }
 
-/// Also of copies that are not the last one of a repetition, and of keys that the load writes.
+/// Also for copies before the last one of a repetition, and for keys that the load writes.
 #[test]
 fn a_write_of_the_load_that_is_undone_fails_the_run() {
     let message = refusal(WORKLOADS[3], |db| {

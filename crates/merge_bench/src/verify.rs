@@ -1,4 +1,4 @@
-//! Whether every key is what it must be.
+//! Checks whether every key has its expected value.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use crate::failure::Failure;
 use crate::load::HotKeys;
 use crate::plan::{Plan, key, told};
 
-/// What every key must be after plan and load.
+/// The expected value of every key after plan and load.
 pub struct Expected<'a> {
     plan: &'a Plan,
     /// Generations of the keys that the load wrote.
     written: BTreeMap<u64, u64>,
 }
 
-/// How many keys were found right.
+/// Numbers of keys with the right value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     pub live: u64,
@@ -23,7 +23,7 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// As every run ends.
+    /// Returns the line that ends every run.
     pub fn sentence(self) -> String {
         let Verified { live, deleted } = self;
         format!("verified {live} live, {deleted} deleted keys after reopen: ok")
@@ -39,11 +39,10 @@ impl<'a> Expected<'a> {
         self.written.get(&index).copied().or_else(|| self.plan.state(index))
     }
 
-    /// Reads every key there ever was, then walks through the database: it must have the live ones
-    /// and nothing else.
+    /// Reads every key that ever existed, then walks the database: it must have exactly the live
+    /// ones.
     ///
-    /// # Errors
-    /// The first key that is wrong.
+    /// # Errors The first wrong key.
     pub fn check_every_key(&self, db: &Db) -> Result<Verified, Failure> {
         let (mut verified, mut expected) = (Verified::default(), Vec::new());
         for index in 0..self.plan.keys() {
@@ -59,10 +58,9 @@ impl<'a> Expected<'a> {
         Ok(verified)
     }
 
-    /// Walks through the database: it must have the live keys with their values and nothing else.
+    /// Walks the database: it must have exactly the live keys with their values.
     ///
-    /// # Errors
-    /// The first key that is wrong, missing or too many.
+    /// # Errors The first key that is wrong, missing or unexpected.
     pub fn check_in_order(&self, db: &Db) -> Result<(), Failure> {
         let failed = || Failure::during("walking through the database after the reopen");
         let mut found = db.iter().map_err(failed())?;

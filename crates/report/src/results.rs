@@ -1,10 +1,11 @@
-//! What runs of benchmarks gave: every repetition as it was measured, nothing averaged away.
+//! Results of benchmark runs: every repetition as measured, without averages.
 //!
-//! This is the format of `results.json`. A field that an engine cannot tell is `None`, never zero.
+//! This is the format of `results.json`. A figure that an engine cannot report is `None`, never
+//! zero.
 
 use serde::{Deserialize, Serialize};
 
-/// How many times the peak memory of its peer an engine may take: a rate reached with more does not
+/// Most peak memory of an engine, as a multiple of its peer's. A rate reached with more does not
 /// count.
 pub const MEMORY_RULE: f64 = 1.25;
 
@@ -13,7 +14,7 @@ pub const MEMORY_RULE: f64 = 1.25;
 pub struct Results {
     /// Version of this format: 1.
     pub format: u32,
-    /// Where it ran.
+    /// The machine of the runs.
     pub machine: Machine,
     /// Commit of foldb, with `-dirty` if files were changed.
     pub commit: String,
@@ -21,15 +22,16 @@ pub struct Results {
     pub command: String,
     /// When the first run began, RFC 3339.
     pub began: String,
-    /// Scale of the workloads: `small`, `medium`, `full`, or what the caller says.
+    /// Scale of the workloads: `small`, `medium`, `full`, or the caller's own name.
     pub scale: String,
-    /// All engines that could have run, in the order of the tables; the first is the one compared.
+    /// All engines that could have run, in the order of the tables. The first is the subject of
+    /// comparisons.
     pub engines: Vec<Engine>,
-    /// What was asked of them, in the order of the tables.
+    /// The workloads, in the order of the tables.
     pub workloads: Vec<Workload>,
-    /// What was measured, in the order it ran.
+    /// The runs, in the order in which they ran.
     pub runs: Vec<Run>,
-    /// What the bare machine did in between.
+    /// Measurements of the bare machine between the runs.
     pub probes: Vec<Probe>,
 }
 
@@ -59,67 +61,67 @@ pub struct Engine {
     pub absent: Option<String>,
 }
 
-/// A row of the table: what is run.
+/// A row of the table: one workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
     /// Name of the row, with its case: `hot-counters/wal-off`.
     pub name: String,
-    /// What it does, in a line.
+    /// What the workload does, in a line.
     pub about: String,
     /// Its sizes and settings, as `db_bench` flags of the published command.
     pub command: String,
-    /// The engine that the bar is set against; or another workload: the first engine's own rate
+    /// The engine that the bar compares with. Or another workload: the first engine's own rate
     /// there.
     pub peer: Option<String>,
-    /// How many times the peer's rate is needed and hoped for.
+    /// The multiple of the peer's rate that is required.
     pub bar: Option<f64>,
-    /// See `bar`.
+    /// The multiple of the peer's rate that is hoped for.
     pub aim: Option<f64>,
 }
 
 /// One repetition of one workload on one engine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Of which row.
+    /// Name of the workload.
     pub workload: String,
-    /// By which engine.
+    /// Name of the engine.
     pub engine: String,
-    /// 1, 2, ... of this workload and engine.
+    /// 1, 2, ... for this workload and engine.
     pub repetition: u32,
-    /// Its settings, as text: what differs from the engine's defaults.
+    /// The settings that differ from the engine's defaults, as text.
     pub settings: String,
-    /// Operations the clock covers, all threads together.
+    /// Operations within the measured time, over all threads.
     pub operations: u64,
     /// Seconds they took.
     pub seconds: f64,
-    /// Latency of single operations; empty where the clock covers passes.
+    /// Latency of single operations; empty where the time covers whole passes.
     pub latencies: Vec<Percentile>,
     /// The slowest single operation, microseconds.
     pub slowest_micros: Option<f64>,
-    /// How the rate went.
+    /// The rate through time.
     pub timeline: Vec<Moment>,
-    /// Flushes and compactions meanwhile.
+    /// Flushes and compactions during the run.
     pub events: Vec<BackgroundEvent>,
     /// Peak resident memory of the process (`VmHWM`), bytes.
     pub peak_memory: Option<u64>,
-    /// Bytes compaction still owed when the clock stopped.
+    /// Bytes of compaction debt when the measured time ended.
     pub owed_bytes: Option<u64>,
-    /// Seconds from there until background work rested.
+    /// Seconds from then until background work ended.
     pub seconds_to_rest: Option<f64>,
-    /// Sorted runs a read may look into then.
+    /// Sorted runs that a read may visit then.
     pub runs_per_read: Option<u32>,
-    /// Writing, where the workload loads data.
+    /// Bytes written, where the workload loads data.
     pub written: Option<Written>,
     /// Blocks of all files at rest, bytes.
     pub space: Option<u64>,
     /// Digest of a full scan, or why there is none: "not checked".
     pub digest: String,
-    /// What else was measured, each in a sentence.
+    /// Other measurements, each as a sentence.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
-/// What a load wrote, until background work rested.
+/// Bytes that a load wrote until background work ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Written {
     /// Bytes of keys and values the user wrote.
@@ -130,12 +132,12 @@ pub struct Written {
     pub mapped: u64,
     /// Bytes the kernel sent to the device (`write_bytes`).
     pub device: u64,
-    /// What the engine's own statistics say it wrote.
+    /// Bytes written by the engine's own statistics.
     pub own: Option<u64>,
 }
 
 impl Written {
-    /// Bytes written for each byte of the user's.
+    /// Returns the bytes written for each byte of the user's.
     pub fn amplification(&self) -> f64 {
         (self.calls + self.mapped) as f64 / self.user.max(1) as f64
     }
@@ -150,7 +152,7 @@ pub struct Percentile {
     pub micros: f64,
 }
 
-/// Operations done in one interval of a run.
+/// Operations of one interval of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// End of the interval, seconds since the run began.
@@ -166,25 +168,25 @@ pub struct BackgroundEvent {
     pub kind: String,
     /// Seconds since the run began.
     pub began: f64,
-    /// The same.
+    /// Seconds since the run began.
     pub ended: f64,
     /// Bytes it wrote.
     pub bytes: u64,
 }
 
-/// What the bare machine did, measured between runs.
+/// Measurements of the bare machine between runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
-    /// Name of the workload it ran beside.
+    /// Name of the workload that it ran beside.
     pub workload: String,
-    /// Megabytes (10^6) a second, written in order and synced.
+    /// Megabytes (10^6) per second, written in order and synced.
     pub synced_write_mb_per_second: f64,
-    /// The longest single `fdatasync` of it, milliseconds.
+    /// The longest single `fdatasync`, in milliseconds.
     pub longest_sync_millis: f64,
 }
 
 impl Run {
-    /// Operations a second.
+    /// Returns the operations per second.
     pub fn rate(&self) -> f64 {
         if self.seconds > 0.0 { self.operations as f64 / self.seconds } else { 0.0 }
     }

@@ -1,24 +1,24 @@
-//! Samples of a long run over one open database, and whether the end is as the beginning.
+//! Samples of a long run over one open database, and whether its end equals its beginning.
 //!
-//! Invariant: a verdict compares medians of the first tenth after warming up and of the last, so
+//! Invariant: a verdict compares medians of the first tenth after warming up and of the last. So
 //! one slow second decides nothing.
 
 use std::fmt;
 
-/// How long operations of one kind took in an interval, in microseconds; zeros if there were none.
+/// Latencies of one kind of operation in an interval, in microseconds; zeros without any.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Percentiles {
     /// The median.
     pub p50: f64,
-    /// Longer than 99 of 100.
+    /// The 99th percentile.
     pub p99: f64,
-    /// Longer than 999 of 1000.
+    /// The 99.9th percentile.
     pub p999: f64,
     /// The longest.
     pub max: f64,
 }
 
-/// What was seen at one moment.
+/// The measurements at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     /// Seconds since the run began.
@@ -33,16 +33,16 @@ pub struct Sample {
     pub space: u64,
     /// Bytes that the process has sent to the device so far.
     pub device: u64,
-    /// Seconds that writes have been held back so far, all threads together.
+    /// Seconds of stalls so far, over all threads.
     pub stalled: f64,
     /// Garbage collections of value segments so far.
     pub garbage_collections: u64,
-    /// Puts since the sample before.
+    /// Puts since the previous sample.
     pub puts: Percentiles,
-    /// Gets since the sample before.
+    /// Gets since the previous sample.
     pub gets: Percentiles,
-    /// Work of the same threads without the database, since the sample before: what the machine
-    /// does to a thread.
+    /// Work of the same threads without the database, since the previous sample. It shows delays
+    /// that the machine causes.
     pub control: Percentiles,
 }
 
@@ -53,7 +53,7 @@ impl Sample {
         get_p50_us,get_p99_us,get_p999_us,get_max_us,control_p50_us,control_p99_us,\
         control_p999_us,control_max_us";
 
-    /// The line of this sample.
+    /// Returns the line of this sample.
     pub fn csv(&self) -> String {
         let Sample { at, written, resident, handles, space, device, stalled, .. } = self;
         let mut line = format!("{at:.3},{written},{resident},{handles},{space},{device}");
@@ -65,33 +65,33 @@ impl Sample {
     }
 }
 
-/// How many times as much as in the first tenth there may be in the last.
+/// Bounds of the last tenth, as multiples of the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// Of memory, handles and space.
+    /// Bound of memory, file handles and space.
     pub growth: f64,
-    /// Of latencies.
+    /// Bound of latencies.
     pub slowdown: f64,
 }
 
 /// One quantity at the beginning and at the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What was measured, with its unit.
+    /// Name of the quantity, with its unit.
     pub name: &'static str,
     /// The median of the first tenth.
     pub first: f64,
     /// The median of the last tenth.
     pub last: f64,
-    /// How many times the first the last may be.
+    /// Bound of the last tenth, as a multiple of the first.
     pub bound: f64,
-    /// How many times as long as at the beginning the control took at the end, if it took longer.
-    /// The bound is of what remains. 1 for all but latencies.
+    /// How many times its first latency the control took at the end, if it took longer. The bound
+    /// applies to the rest. It is 1 for everything but latencies.
     pub machine: f64,
 }
 
 impl Comparison {
-    /// Whether the end is within the bound.
+    /// Returns whether the end is within the bound.
     pub fn passes(&self) -> bool {
         self.last <= self.first * self.bound * self.machine
     }
@@ -101,10 +101,10 @@ impl Comparison {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict(pub Vec<Comparison>);
 
-/// Samples of a tenth, at least.
+/// Fewest samples of a tenth.
 const LEAST_SAMPLES: usize = 3;
 
-/// A quantity: its name, its value in a sample, and for a latency that of the control.
+/// A quantity: its name, its value in a sample, and for a latency the control's value.
 type Quantity = (&'static str, Of, Option<Of>);
 type Of = fn(&Sample) -> f64;
 
@@ -130,8 +130,8 @@ const QUANTITIES: [Quantity; 11] = [
 ];
 
 impl Verdict {
-    /// Compares the last tenth of what came after `warm` written bytes with the first; `None` if a
-    /// tenth has fewer than three samples.
+    /// Compares the last tenth of the samples after `warm` written bytes with the first. Returns
+    /// `None` if a tenth has fewer than three samples.
     ///
     /// ```
     /// use foldb_report::soak::{Bounds, Sample, Verdict};
@@ -161,7 +161,7 @@ impl Verdict {
         Some(Verdict(compared.into()))
     }
 
-    /// Whether everything is within its bound.
+    /// Returns whether everything is within its bound.
     pub fn passes(&self) -> bool {
         self.0.iter().all(Comparison::passes)
     }

@@ -1,5 +1,5 @@
-//! What the operating system tells of the machine, this process and files: Linux' `/proc`. What a
-//! system does not tell is `None` or empty.
+//! What the operating system tells about the machine, this process and files, from Linux' `/proc`.
+//! A missing figure is `None` or empty.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use crate::results::Machine;
 
-/// Bytes of a block as `stat` counts them, whatever the file system's own are.
+/// Bytes of a block as `stat` counts them, whatever the file system's own blocks are.
 const STAT_BLOCK: u64 = 512;
 
-/// The machine, with the file system that holds `directory`.
+/// Describes the machine, with the file system that holds `directory`.
 pub fn machine(directory: &Path) -> Machine {
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -27,19 +27,19 @@ pub fn machine(directory: &Path) -> Machine {
     }
 }
 
-/// What stands behind the first `NAME:` that begins a line.
+/// Returns the text behind the first `NAME:` that begins a line.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut fields = text.lines().filter_map(|line| line.split_once(':'));
     fields.find(|(found, _)| found.trim_end() == name).map(|(_, value)| value.trim())
 }
 
-/// A field in kilobytes, as bytes.
+/// Returns a field in kilobytes, as bytes.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let number: u64 = field(text, name)?.strip_suffix("kB")?.trim().parse().ok()?;
     number.checked_mul(1024)
 }
 
-/// Type of the mount whose point is the longest beginning of `directory`.
+/// Returns the type of the mount whose mount point is the longest prefix of `directory`.
 fn file_system(directory: &Path) -> Option<String> {
     let directory = directory.canonicalize().ok()?;
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
@@ -48,11 +48,11 @@ fn file_system(directory: &Path) -> Option<String> {
         let (point, kind) = (fields.next()?, fields.next()?);
         directory.starts_with(point).then_some((point.len(), kind))
     });
-    // Of two mounts on one point the later hides the earlier.
+    // The later of two mounts on one point hides the earlier.
     holding.max_by_key(|(length, _)| *length).map(|(_, kind)| kind.to_owned())
 }
 
-/// Bytes this process moved so far.
+/// Bytes that this process wrote so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// Passed to write calls (`wchar` of `/proc/self/io`).
@@ -62,7 +62,7 @@ pub struct Moved {
 }
 
 impl Moved {
-    /// Until now.
+    /// Returns the bytes until now.
     pub fn now() -> Option<Moved> {
         Moved::parse(&fs::read_to_string("/proc/self/io").ok()?)
     }
@@ -72,7 +72,7 @@ impl Moved {
         Some(Moved { calls: number("wchar")?, device: number("write_bytes")? })
     }
 
-    /// What came since `before`.
+    /// Returns the bytes since `before`.
     pub fn since(self, before: Moved) -> Moved {
         Moved {
             calls: self.calls.saturating_sub(before.calls),
@@ -81,30 +81,30 @@ impl Moved {
     }
 }
 
-/// The most memory of this process that was resident since it began or since
-/// [`forget_peak_memory`], bytes (`VmHWM`).
+/// Returns the most memory of this process that was resident since its start or since
+/// [`forget_peak_memory`], in bytes (`VmHWM`).
 pub fn peak_memory() -> Option<u64> {
     kilobytes(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM")
 }
 
-/// Bytes of this process that are resident now (`VmRSS`).
+/// Returns the bytes of this process that are resident now (`VmRSS`).
 pub fn resident_memory() -> Option<u64> {
     kilobytes(&fs::read_to_string("/proc/self/status").ok()?, "VmRSS")
 }
 
-/// File descriptors that this process has open.
+/// Returns the number of file descriptors that this process has open.
 pub fn open_handles() -> Option<u64> {
     // The directory itself is open while it is read.
     Some(fs::read_dir("/proc/self/fd").ok()?.count() as u64 - 1)
 }
 
-/// Begins the reckoning of [`peak_memory`] anew; false if the system does not let us.
+/// Restarts [`peak_memory`]. Returns false if the system does not allow it.
 pub fn forget_peak_memory() -> bool {
     // Documented in proc_pid_clear_refs(5): 5 resets the peak and touches nothing else.
     fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// Bytes of all blocks that the files below `directory` have; `None` if it cannot be read.
+/// Returns the bytes of all blocks of the files below `directory`; `None` if it cannot be read.
 pub fn space(directory: &Path) -> Option<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(directory).ok()? {
@@ -153,6 +153,6 @@ mod tests {
         assert!(resident_memory().unwrap() <= peak_memory().unwrap());
         let before = open_handles().unwrap();
         let _files: Vec<_> = (0..100).map(|_| fs::File::open("/proc/self/status")).collect();
-        assert!(open_handles().unwrap() >= before + 50, "other tests close theirs meanwhile");
+        assert!(open_handles().unwrap() >= before + 50, "other tests may close some meanwhile");
     }
 }

@@ -1,20 +1,20 @@
-//! What was done when, as a program records it while it runs.
+//! A timeline that a program records while it runs.
 //!
-//! Intervals begin at 8 ms and double whenever the run outgrows them, so that a timeline has a
-//! fixed size, recording never allocates, and each run has as fine a timeline as fits.
+//! Intervals begin at 8 ms and double whenever the run outgrows them. So a timeline has a fixed
+//! size, recording never allocates, and each run has the finest timeline that fits.
 
 use std::time::Duration;
 
 use crate::results::Moment;
 
-/// Intervals at most.
+/// Most intervals.
 const INTERVALS: usize = 300;
 /// The finest interval is 2^23 ns.
 const FINEST: u32 = 23;
 
-/// What is kept of an interval.
+/// The record of an interval.
 pub trait Tally: Default {
-    /// Adds what came in another interval, or of another thread.
+    /// Adds the record of another interval or thread.
     fn add(&mut self, other: &Self);
 }
 
@@ -26,7 +26,7 @@ impl Tally for u64 {
     }
 }
 
-/// What was done, by time since the start.
+/// Records by time since the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline<T> {
     /// An interval is 2^`shift` ns.
@@ -41,7 +41,7 @@ impl<T: Tally> Default for Timeline<T> {
 }
 
 impl<T: Tally> Timeline<T> {
-    /// Adds what was done at `time` since the start.
+    /// Adds a record at `time` since the start.
     #[inline]
     pub fn record(&mut self, time: Duration, done: &T) {
         let nanos = nanos(time);
@@ -51,7 +51,7 @@ impl<T: Tally> Timeline<T> {
         self.tallies[(nanos >> self.shift) as usize].add(done);
     }
 
-    /// Adds what another thread did; both began together.
+    /// Adds another thread's timeline; both began together.
     pub fn merge(&mut self, other: &Timeline<T>) {
         while self.shift < other.shift {
             self.double();
@@ -61,22 +61,22 @@ impl<T: Tally> Timeline<T> {
         }
     }
 
-    /// The intervals of a run of `length`, each with the seconds at which it ends; the last one
-    /// ends with the run.
+    /// Returns the intervals of a run of `length`, each with the second at which it ends. The last
+    /// one ends with the run.
     pub fn intervals(mut self, length: Duration) -> Vec<(f64, T)> {
         let end = nanos(length).max(1);
         while (end - 1) >> self.shift >= INTERVALS as u64 {
             self.double();
         }
         let last = ((end - 1) >> self.shift) as usize;
-        // A thread that began a little later than the run ends a little later by its own clock.
+        // A thread that began a little after the run ends a little late by its own clock.
         let (within, after) = self.tallies.split_at_mut(last + 1);
         after.iter().for_each(|tally| within[last].add(tally));
         let ends = (1..=last as u64).map(|i| i << self.shift).chain([end]);
         ends.map(|end| end as f64 / 1e9).zip(*self.tallies).collect()
     }
 
-    /// Makes intervals twice as long.
+    /// Doubles the length of intervals.
     #[cold]
     fn double(&mut self) {
         for i in 0..INTERVALS {
@@ -89,7 +89,7 @@ impl<T: Tally> Timeline<T> {
 }
 
 impl Timeline<u64> {
-    /// The intervals of a run of `length`, the last one ending with it.
+    /// Returns the intervals of a run of `length`, the last one ending with it.
     pub fn moments(self, length: Duration) -> Vec<Moment> {
         let intervals = self.intervals(length).into_iter();
         intervals.map(|(at, operations)| Moment { at, operations }).collect()

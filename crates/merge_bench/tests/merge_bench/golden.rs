@@ -96,7 +96,7 @@ fn tables_have_their_columns_and_the_last_line_says_ok() {
 #[test]
 fn json_has_its_fields() {
     let here = tempfile::tempdir().unwrap();
-    // A load of readers and writers beside a baseline: nothing is left unmeasured.
+    // A load of readers and writers with a baseline: every figure is measured.
     let line = "concurrent --scenario balanced --reps 1 --format json";
     let output = run(&line.split(' ').collect::<Vec<_>>(), here.path());
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -108,7 +108,7 @@ fn json_has_its_fields() {
     compare("json_fields.txt", &format!("$ merge_bench {line}\n{}", fields.concat()));
 }
 
-/// Adds the path of each field below `value`, and what kind of value it has.
+/// Adds the path of each field below `value`, and the kind of its value.
 fn name_fields(value: &Value, path: &str, fields: &mut BTreeMap<String, &'static str>) {
     let kind = match value {
         Value::Null => "null",
@@ -132,7 +132,7 @@ fn name_fields(value: &Value, path: &str, fields: &mut BTreeMap<String, &'static
     assert!(before.is_none_or(|before| before == kind), "{path} is {before:?} and {kind}");
 }
 
-/// A row of a table without its padding: words stay, figures are masked.
+/// Returns a row of a table without its padding: words stay, figures are masked.
 fn row(line: &str) -> String {
     let cells = line.trim_matches('|').split('|').map(str::trim);
     let cells = cells.map(|cell| {
@@ -153,7 +153,7 @@ fn row(line: &str) -> String {
     format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
 }
 
-/// `line` with `N` for each number.
+/// Returns `line` with `N` for each number.
 fn masked(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
@@ -166,7 +166,8 @@ fn masked(line: &str) -> String {
     out + rest
 }
 
-/// Compares `is`, without spaces at the ends of lines, with a file of `golden/`, or writes it there.
+/// Compares `is`, without spaces at the ends of lines, with a file of `golden/`, or writes it
+/// there.
 fn compare(name: &str, is: &str) {
     let is: String = is.lines().map(|line| format!("{}\n", line.trim_end())).collect();
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/merge_bench/golden");

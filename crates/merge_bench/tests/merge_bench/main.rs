@@ -1,4 +1,4 @@
-//! The built program: what it prints where, its exit codes, and its document.
+//! The built program: its output, its exit codes, and its document.
 
 mod golden;
 
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 fn run(arguments: &[&str], directory: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_merge_bench"));
-    // clap wraps its help to the terminal, and to this where there is none.
+    // clap wraps its help to the terminal's width, or to this without a terminal.
     command.env_remove("COLUMNS");
     command.args(arguments).current_dir(directory).output().unwrap()
 }
@@ -74,7 +74,7 @@ fn what_is_not_understood_is_one_line_and_exit_2() {
         assert_eq!(output.status.code(), Some(2));
         assert_eq!((text(&output.stdout), text(&output.stderr)), ("", line));
     }
-    assert_eq!(std::fs::read_dir(here.path()).unwrap().count(), 0, "nothing was begun");
+    assert_eq!(std::fs::read_dir(here.path()).unwrap().count(), 0, "no work began");
 }
 
 #[test]
@@ -87,7 +87,8 @@ fn a_directory_in_use_is_left_alone() {
     assert_eq!(std::fs::read(here.path().join("mine")).unwrap(), b"kept");
 }
 
-/// The example of docs/merge_bench.md runs as it stands, and every flag and column is told there.
+/// The example of docs/merge_bench.md runs as printed, and the document names every flag and
+/// column.
 #[test]
 fn the_document_is_true() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/merge_bench.md");

@@ -1,34 +1,34 @@
-//! What is measured of a merge and of the load beside it, and medians of several.
+//! Figures of a garbage collection and of the load beside it, and medians of several.
 
 use serde::{Deserialize, Serialize};
 
 use crate::page::rows::{median, most};
 
-/// What is measured of a merge.
+/// Figures of a garbage collection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MergeFigures {
-    /// Milliseconds until the space was back: index compaction included, until the files were gone.
+    /// Milliseconds until the files were gone, with the compaction of the index.
     #[serde(rename = "ms/op")]
     pub ms: f64,
-    /// Requested from the allocator in the whole process meanwhile, MiB.
+    /// MiB requested from the allocator by the whole process meanwhile.
     #[serde(rename = "MiB/op")]
     pub mib: f64,
-    /// Requests to the allocator in the whole process meanwhile.
+    /// Requests to the allocator by the whole process meanwhile.
     #[serde(rename = "allocs/op")]
     pub allocs: u64,
-    /// Most that was allocated at once, above what was when it began.
+    /// Most bytes allocated at once, above those at the beginning.
     pub peak_alloc_bytes: u64,
-    /// Most held at once to find and move live values.
+    /// Most bytes held at once to find and move live values.
     pub peak_lookup_bytes: u64,
-    /// Longest time that a lock was held that a get, iterator, write or sync can wait for.
+    /// Longest hold of a lock that a get, iterator, write or sync can wait for.
     pub max_lock_hold_us: f64,
-    /// The same in processor time of the thread that held it.
+    /// The same in processor time of the holding thread.
     pub max_lock_hold_cpu_us: f64,
-    /// Commits that said where values lie from then on.
+    /// Number of edits that placed values anew.
     pub batch_count: u64,
-    /// What all files shrank by, in hundredths of what they were.
+    /// Reduction of all files, in hundredths of their bytes before.
     pub reduction_ratio_pct: f64,
-    /// Bytes of segment files before it over the memory budget in MiB.
+    /// Bytes of segment files before, divided by the memory budget in MiB.
     pub bytes_per_mb_budget: f64,
     /// Bytes of all files before it.
     pub bytes_before: u64,
@@ -36,11 +36,11 @@ pub struct MergeFigures {
     pub bytes_after: u64,
     /// Bytes of dead records before it: values, length and checksum each.
     pub dead_record_bytes: u64,
-    /// Bytes of segment files that came back.
+    /// Reclaimed bytes of segment files.
     pub reclaimed_bytes: u64,
     /// Bytes of segment files after it.
     pub segment_bytes_after: u64,
-    /// Bytes of live values and what goes with them, after it.
+    /// Bytes of live values with their overhead, after it.
     pub live_bytes_after: u64,
     /// Bytes it read from segments.
     pub bytes_read: u64,
@@ -49,7 +49,7 @@ pub struct MergeFigures {
 }
 
 impl MergeFigures {
-    /// Medians; of what is a maximum, the largest.
+    /// Returns medians; of maxima, the largest.
     pub fn typical(all: &[&MergeFigures]) -> MergeFigures {
         let values = |of: fn(&MergeFigures) -> f64| -> Vec<f64> {
             all.iter().map(|figures| of(figures)).collect()
@@ -80,56 +80,56 @@ impl MergeFigures {
     }
 }
 
-/// What is measured of a load: nothing of operations that it does not have.
+/// Figures of a load. Operations that it does not have are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadFigures {
-    /// Reads a second.
+    /// Reads per second.
     pub read_ops_per_sec: Option<f64>,
-    /// Microseconds that half of the reads took at most.
+    /// Median latency of reads, in microseconds.
     pub read_p50_us: Option<f64>,
-    /// Of 95 of 100.
+    /// Their 95th percentile.
     pub read_p95_us: Option<f64>,
-    /// Of 99 of 100.
+    /// Their 99th percentile.
     pub read_p99_us: Option<f64>,
-    /// Of the longest.
+    /// Their maximum.
     pub read_max_us: Option<f64>,
     /// Reads that were timed.
     pub read_timed_ops: Option<u64>,
-    /// Writes a second.
+    /// Writes per second.
     pub write_ops_per_sec: Option<f64>,
-    /// Microseconds that half of the writes took at most.
+    /// Median latency of writes, in microseconds.
     pub write_p50_us: Option<f64>,
-    /// Of 95 of 100.
+    /// Their 95th percentile.
     pub write_p95_us: Option<f64>,
-    /// Of 99 of 100.
+    /// Their 99th percentile.
     pub write_p99_us: Option<f64>,
-    /// Of the longest.
+    /// Their maximum.
     pub write_max_us: Option<f64>,
     /// Writes that were timed.
     pub write_timed_ops: Option<u64>,
-    /// Operations a second before the merge, where that was measured.
+    /// Operations per second before the garbage collection, where that was measured.
     pub baseline_ops_per_sec: Option<f64>,
-    /// Operations a second during it.
+    /// Operations per second during it.
     pub merge_ops_per_sec: Option<f64>,
     /// 100 · (1 − merge / baseline).
     pub throughput_degradation_pct: Option<f64>,
 }
 
-/// What is measured of the reads, or of the writes, of a load.
+/// Figures of the reads, or of the writes, of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Side {
-    /// Operations a second.
+    /// Operations per second.
     pub ops_per_sec: f64,
-    /// Microseconds that half of them took at most, 95 and 99 of 100.
+    /// Their 50th, 95th and 99th percentiles, in microseconds.
     pub percentiles_us: [f64; 3],
-    /// Of the longest.
+    /// Their maximum.
     pub max_us: f64,
     /// Operations that were timed.
     pub timed: u64,
 }
 
 impl LoadFigures {
-    /// The figures of a load that reads, writes, or both.
+    /// Returns the figures of a load that reads, writes, or both.
     pub fn of(read: Option<Side>, write: Option<Side>) -> LoadFigures {
         let mut load = LoadFigures::default();
         if let Some(side) = read {
@@ -146,7 +146,7 @@ impl LoadFigures {
         load
     }
 
-    /// With operations a second before the merge, if that was measured, and during it.
+    /// Adds the operations per second before the garbage collection, if measured, and during it.
     pub fn with_rates(self, baseline: Option<f64>, merge: f64) -> LoadFigures {
         let degradation = baseline
             .filter(|baseline| *baseline > 0.0)
@@ -159,7 +159,7 @@ impl LoadFigures {
         }
     }
 
-    /// Medians; the longest of all, and how many operations were timed in all.
+    /// Returns medians; of maxima, the largest; of counts, the sum.
     pub fn typical(all: &[&LoadFigures]) -> LoadFigures {
         let values = |of: fn(&LoadFigures) -> Option<f64>| -> Vec<f64> {
             all.iter().filter_map(|figures| of(figures)).collect()

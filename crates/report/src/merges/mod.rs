@@ -1,7 +1,7 @@
-//! What runs of `merge_bench` gave: every repetition as it was measured, and medians of them.
+//! Results of `merge_bench`: every repetition as measured, and medians of them.
 //!
-//! The fields are named as the columns of the tables are ([`sections`]), so that who reads the JSON
-//! and who reads the tables speak of the same. What a run has no figure of is `None`, never zero.
+//! The command's names call a garbage collection of value segments a merge. The fields have the
+//! names of the tables' columns ([`sections`]). A missing figure is `None`, never zero.
 
 mod figures;
 mod tables;
@@ -18,84 +18,84 @@ pub(crate) use tables::{budget, name, title};
 pub struct MergeResults {
     /// Version of this format: 1.
     pub format: u32,
-    /// Where it ran.
+    /// The machine of the runs.
     pub machine: Machine,
     /// The command line.
     pub command: String,
     /// When the first run began, RFC 3339.
     pub began: String,
-    /// What was measured, in the order it ran.
+    /// The runs, in the order in which they ran.
     pub runs: Vec<MergeRun>,
 }
 
-/// A row of the tables: one set of data under one load, several times.
+/// A row of the tables: one data set under one load, several times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MergeRun {
-    /// What it was measured for.
+    /// What was measured.
     #[serde(flatten)]
     pub case: MergeCase,
-    /// Medians over the repetitions; of what is a maximum, the largest.
+    /// Medians over the repetitions; of maxima, the largest.
     #[serde(flatten)]
     pub merge: MergeFigures,
-    /// The same of the load; percentiles are medians of the repetitions' percentiles.
+    /// The same for the load. Percentiles are medians of the repetitions' percentiles.
     #[serde(flatten)]
     pub load: LoadFigures,
-    /// Live keys that were read after each reopen, and found right.
+    /// Live keys that were read after each reopen and were right.
     pub verified_live: u64,
-    /// Deleted keys that were looked for, and not found.
+    /// Deleted keys that were looked up and not found.
     pub verified_deleted: u64,
     /// The longest `fdatasync` of a file beside the database, between repetitions with synced
     /// writes, microseconds.
     pub longest_bare_sync_us: Option<f64>,
-    /// Each repetition; none in results that are checked in.
+    /// The repetitions; none in checked-in results.
     #[serde(default)]
     pub repetitions: Vec<MergeRepetition>,
 }
 
-/// What is measured.
+/// The case that was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MergeCase {
-    /// The sub-command that asked for it.
+    /// The subcommand of the case.
     pub subcommand: String,
     /// Name of the data set.
     pub dataset: String,
-    /// Name of the load beside the merge.
+    /// Name of the load during the garbage collection.
     pub workload: String,
     /// Whether segments have hints: `on`, `off`.
     pub hint: String,
-    /// Which keys are overwritten, deleted and appended.
+    /// The pattern of overwritten, deleted and appended keys.
     pub pattern: String,
-    /// Whether those are spread over all keys.
+    /// Whether these keys are spread over all keys.
     pub scatter: bool,
-    /// Whether writers of the load sync each write.
+    /// Whether the load's writers sync each write.
     pub sync: bool,
-    /// Memory that the merge may take, bytes.
+    /// Memory that the garbage collection may take, bytes.
     pub budget_bytes: u64,
-    /// Threads of the load that read.
+    /// Number of threads that read.
     pub readers: u32,
-    /// Threads of the load that write.
+    /// Number of threads that write.
     pub writers: u32,
-    /// Of how many operations one is timed.
+    /// One in this many operations is timed.
     pub sample_every: u64,
 }
 
-/// One repetition: one merge, or several of fresh copies of the same data until the load has run
-/// long enough.
+/// One repetition: one garbage collection, or several of fresh copies of the data until the load
+/// has run long enough.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MergeRepetition {
-    /// Medians over its merges; of what is a maximum, the largest.
+    /// Medians over its garbage collections; of maxima, the largest.
     #[serde(flatten)]
     pub merge: MergeFigures,
-    /// Over all its merges.
+    /// Figures over all its garbage collections.
     #[serde(flatten)]
     pub load: LoadFigures,
-    /// Merges, each of a fresh copy.
+    /// Number of garbage collections, each of a fresh copy.
     pub merges: u64,
     /// Milliseconds of each.
     pub merge_ms: Vec<f64>,
-    /// Seconds of load with a merge.
+    /// Seconds of load during garbage collections.
     pub load_seconds: f64,
-    /// When there was a merge, in seconds of load: what is done between copies is left out.
+    /// When garbage collections ran, in seconds of load. Work between copies is left out.
     pub spans: Vec<Span>,
     /// Reads through that time.
     pub reads: Vec<LatencyMoment>,
@@ -112,21 +112,21 @@ pub struct Span {
     pub to: f64,
 }
 
-/// How long the operations of an interval took.
+/// Latencies of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyMoment {
     /// End of the interval, seconds of load.
     pub at: f64,
     /// Operations timed in it.
     pub operations: u64,
-    /// Microseconds that they took on average; 0 without any.
+    /// Their mean latency in microseconds; 0 without any.
     pub mean_us: f64,
-    /// Microseconds of the longest.
+    /// Their maximum, in microseconds.
     pub max_us: f64,
 }
 
 impl MergeRun {
-    /// A row with the medians of its repetitions.
+    /// Makes a row with the medians of its repetitions.
     pub fn of(case: MergeCase, repetitions: Vec<MergeRepetition>) -> MergeRun {
         let merges: Vec<_> = repetitions.iter().map(|repetition| &repetition.merge).collect();
         let loads: Vec<_> = repetitions.iter().map(|repetition| &repetition.load).collect();

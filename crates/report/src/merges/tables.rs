@@ -1,21 +1,22 @@
-//! The two tables of each sub-command, as text: what the merge cost, and what the load felt of it.
+//! The two tables of each subcommand, as text: the cost of a garbage collection, and its effect on
+//! the load.
 
 use super::MergeRun;
 use crate::page::figures::short;
 
-/// Stands for what is not measured.
+/// Marks a missing figure.
 const NONE: &str = "-";
 
-/// The tables of one sub-command.
+/// The tables of one subcommand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// The sub-command, and how its data lies.
+    /// The subcommand, and how its data is spread.
     pub title: String,
-    /// What merges cost.
+    /// The cost of garbage collections.
     pub merge: Table,
-    /// What loads felt.
+    /// The figures of loads.
     pub load: Table,
-    /// What follows from them: the best budgets.
+    /// The conclusion: the best budgets.
     pub notes: Vec<String>,
 }
 
@@ -24,23 +25,23 @@ pub struct Section {
 pub struct Table {
     /// Names of the columns.
     pub heads: Vec<&'static str>,
-    /// The rows; each has as many cells as there are heads.
+    /// The rows. Each has one cell for each column.
     pub rows: Vec<Vec<String>>,
 }
 
-/// The tables of runs that follow each other and belong together.
+/// Returns the tables of consecutive runs that belong together.
 pub fn sections(runs: &[MergeRun]) -> Vec<Section> {
     let belong = |a: &MergeRun, b: &MergeRun| title(a) == title(b);
     runs.chunk_by(belong).map(section).collect()
 }
 
-/// What stands above the tables of a run.
+/// Returns the heading of a run's tables.
 pub(crate) fn title(run: &MergeRun) -> String {
     let (case, scattered) = (&run.case, if run.case.scatter { ", scattered" } else { "" });
     format!("{}{scattered}", case.subcommand)
 }
 
-/// What is measured, so that rows can be told apart: `small-100k-128b, read, hint on`.
+/// Returns the name of a row: `small-100k-128b, read, hint on`.
 pub(crate) fn name(run: &MergeRun) -> String {
     let words = cases(run, false).into_iter().map(|(head, cell)| match head {
         "hint" => format!("hint {cell}"),
@@ -49,12 +50,12 @@ pub(crate) fn name(run: &MergeRun) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether it is about budgets.
+/// Returns whether the run compares budgets.
 fn is_about_memory(run: &MergeRun) -> bool {
     run.case.subcommand.starts_with("memory-")
 }
 
-/// The columns that say what is measured.
+/// Returns the columns that describe the case.
 fn cases(run: &MergeRun, has_budgets: bool) -> Vec<(&'static str, String)> {
     let case = &run.case;
     let mut cells = vec![
@@ -82,7 +83,7 @@ fn section(runs: &[MergeRun]) -> Section {
     }
 }
 
-/// What runs of different budgets share.
+/// Returns what runs of different budgets share.
 fn data(run: &MergeRun) -> (&str, &str, &str) {
     (&run.case.dataset, &run.case.workload, &run.case.hint)
 }
@@ -113,7 +114,7 @@ fn merge_cells(run: &MergeRun) -> Vec<(&'static str, String)> {
 fn load_cells(run: &MergeRun) -> Vec<(&'static str, String)> {
     let load = &run.load;
     let whole = |value: Option<f64>| value.map_or(NONE.to_owned(), |value| format!("{value:.0}"));
-    // How much a percentile says depends on of how many operations it is.
+    // The number of operations behind a percentile says how much it tells.
     let reads = |micros: Option<f64>| timed(micros, load.read_timed_ops);
     let writes = |micros: Option<f64>| timed(micros, load.write_timed_ops);
     let degradation = load.throughput_degradation_pct;
@@ -141,7 +142,7 @@ fn timed(micros: Option<f64>, operations: Option<u64>) -> String {
     }
 }
 
-/// `64MB`, as the flag has it; a MB is 2^20 bytes here.
+/// Writes a budget as the flag does: `64MB`. A MB is 2^20 bytes here.
 pub(crate) fn budget(bytes: u64) -> String {
     match bytes {
         bytes if bytes >= 1 << 30 && bytes.is_multiple_of(1 << 30) => format!("{}GB", bytes >> 30),

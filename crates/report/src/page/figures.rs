@@ -1,14 +1,14 @@
-//! How numbers are written: as many digits as were measured, with their unit.
+//! Writes numbers with their unit, and only with the digits that were measured.
 
-/// Stands for what is not known.
+/// Marks an unknown figure.
 pub const NONE: &str = "–";
 
-/// A scale's unit: what one of it is, and its name.
+/// A unit of a scale: its size and its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    /// Of the quantity's own unit.
+    /// Size in the quantity's own unit.
     pub size: f64,
-    /// As an axis names it.
+    /// Name on an axis.
     pub name: &'static str,
 }
 
@@ -16,7 +16,7 @@ const fn unit(size: f64, name: &'static str) -> Unit {
     Unit { size, name }
 }
 
-/// The largest of `units` that fits `value`, else the first.
+/// Returns the largest of `units` that fits `value`, else the first.
 fn fitting(units: &[Unit], value: f64) -> Unit {
     *units.iter().rev().find(|unit| value >= unit.size).unwrap_or(&units[0])
 }
@@ -47,7 +47,7 @@ pub fn byte_axis(most: f64) -> Unit {
     fitting(&BYTES, most)
 }
 
-/// `value` with three digits that count, and no zeros that do not.
+/// Writes `value` with three significant digits, and no trailing zeros.
 pub fn short(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -56,7 +56,7 @@ pub fn short(value: f64) -> String {
     trimmed(format!("{value:.decimals$}"))
 }
 
-/// Without zeros at the end of a fraction.
+/// Removes zeros at the end of a fraction.
 pub fn trimmed(text: String) -> String {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -119,7 +119,7 @@ pub fn percentile(percent: f64) -> String {
     format!("p{percent}")
 }
 
-/// What `show` makes of `value`, or a dash.
+/// Writes `value` with `show`, or a dash.
 pub fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.filter(|value| value.is_finite()).map_or_else(|| NONE.to_owned(), show)
 }

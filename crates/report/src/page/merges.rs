@@ -1,5 +1,5 @@
-//! The page of `merge_bench`: its tables, latency through time with the merges shaded, and what the
-//! memory budget does.
+//! The page of `merge_bench`: its tables, latency through time with the garbage collections shaded,
+//! and the effect of the memory budget.
 
 use maud::{Markup, html};
 
@@ -11,7 +11,7 @@ use super::{document, embedded, surroundings, table};
 use crate::merges::{MergeRepetition, MergeResults, MergeRun, Table, name, sections, title};
 use crate::results::Results;
 
-/// What is drawn over the budget.
+/// The figures drawn over the budget.
 const MEASURES: [Measure; 2] = [
     Measure {
         plot: "budget-duration",
@@ -73,7 +73,7 @@ fn shown(tables: &Table) -> Markup {
     table::plain(&tables.heads, &tables.rows)
 }
 
-/// One pair of figures for each set of runs that differ in their budget alone.
+/// Draws one pair of figures for each set of runs that differ only in their budget.
 fn over_budgets(runs: &[MergeRun]) -> Markup {
     let data = |run: &MergeRun| {
         let case = &run.case;
@@ -127,7 +127,7 @@ fn through_time(runs: &[MergeRun]) -> Markup {
     }
 }
 
-/// The repetition whose merge is nearest to the median.
+/// Returns the repetition whose garbage collection is nearest to the median.
 fn typical(run: &MergeRun) -> Option<&MergeRepetition> {
     let times: Vec<f64> = run.repetitions.iter().map(|repetition| repetition.merge.ms).collect();
     let middle = median(&times)?;

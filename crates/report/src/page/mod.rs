@@ -1,13 +1,13 @@
 //! One page that shows [`Results`]: a table beside each plot, and the results themselves.
 //!
 //! The page fetches nothing and runs no script; its plots are SVG drawn here. A plot is an `svg`
-//! with `data-plot`, and inside a workload `data-workload`; each of its series is a group with
-//! `data-series` (its name) and `data-points` (how many values it shows). A reader of the page can
-//! count them: a value is an element of class `p`, or an `H` of a path of class `steps`, or an `M`
-//! of a path of class `marks`.
+//! with `data-plot`, and inside a workload `data-workload`. Each of its series is a group with
+//! `data-series` (its name) and `data-points` (the number of its values). A program can count the
+//! values. A value is an element of class `p`, an `H` of a path of class `steps`, or an `M` of a
+//! path of class `marks`.
 //!
-//! Invariant: nothing is drawn that was not measured. A value that is missing is no point and a
-//! dash in its table; a series without values is left out.
+//! Invariant: the page draws only what was measured. A missing value is no point and a dash in its
+//! table; a series without values is left out.
 
 pub(crate) mod figures;
 mod merges;
@@ -26,7 +26,7 @@ use crate::soak::Sample;
 pub use merges::merges;
 use rows::Rows;
 
-/// What the browser may do for this page: apply the style it carries.
+/// The page's rights in a browser: to apply its own style.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The page as one HTML document: no other file, no network and no script is needed to read it.
@@ -102,7 +102,7 @@ pub fn ratios(results: &Results, workloads: &[&str]) -> Option<String> {
     Some(plot::ratios::picture(&rows)?.into_string())
 }
 
-/// A page with what it shows as JSON in it.
+/// Makes a page that contains the shown data as JSON.
 fn document(title: &str, summary: &Markup, main: &Markup, json: &str) -> String {
     let page = html! {
         (DOCTYPE)
@@ -148,8 +148,8 @@ fn growth(rows: &Rows<'_>) -> Markup {
     }
 }
 
-/// The results as JSON that cannot end the element it stands in: `<`, `>` and `&` occur within
-/// strings only, and are written as escapes there.
+/// Writes the results as JSON that cannot end its element: `<`, `>` and `&` occur only within
+/// strings, and are written as escapes there.
 fn embedded(results: &impl Serialize) -> String {
     serde_json::to_string(results)
         .expect("results are numbers, strings and lists of them")

@@ -85,7 +85,7 @@ fn line(row: &Row<'_>, rows: &Rows<'_>, compared: bool, engines: &[&str]) -> Mar
     }
 }
 
-/// A verdict in words; `None` if there is no ratio to judge.
+/// Writes a verdict in words; `None` without a ratio to judge.
 pub fn verdict(row: &Row<'_>, verdict: Option<Verdict>) -> Markup {
     html! {
         @match (verdict, &row.workload.peer) {

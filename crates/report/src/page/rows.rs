@@ -1,10 +1,10 @@
-//! Results in the order in which they are shown: workloads, in each the engines, of each the runs.
+//! Results in the order of the page: workloads, in each the engines, of each the runs.
 //!
-//! Runs of a workload or an engine that the results do not list are shown too, after those they do.
+//! Workloads and engines that only runs name come after the listed ones.
 
 use crate::results::{MEMORY_RULE, Results, Run, Workload};
 
-/// All workloads, and who is compared.
+/// All workloads, and the engine that is compared.
 pub struct Rows<'a> {
     /// In the order of the results.
     pub all: Vec<Row<'a>>,
@@ -12,19 +12,19 @@ pub struct Rows<'a> {
     pub subject: &'a str,
 }
 
-/// A workload and everybody who ran it.
+/// A workload and the engines that ran it.
 pub struct Row<'a> {
-    /// What ran.
+    /// The workload.
     pub workload: Workload,
-    /// Name of its place in the page.
+    /// Name of the row's anchor in the page.
     pub anchor: String,
-    /// Who ran it.
+    /// The engines that ran it.
     pub contenders: Vec<Contender<'a>>,
-    /// Listed engines that did not.
+    /// Listed engines that did not run it.
     pub missing: Vec<&'a str>,
 }
 
-/// An engine's runs of one workload; never none.
+/// An engine's runs of one workload, at least one.
 pub struct Contender<'a> {
     /// The engine.
     pub name: &'a str,
@@ -34,36 +34,36 @@ pub struct Contender<'a> {
     pub runs: Vec<&'a Run>,
 }
 
-/// The compared engine's rate over another's, or its own elsewhere.
+/// The compared engine's rate over another's, or over its own in another workload.
 pub struct Ratio {
-    /// Of the medians.
+    /// Ratio of the medians.
     pub median: f64,
-    /// Of the slowest repetition over the other's fastest.
+    /// Ratio of the slowest repetition to the other's fastest.
     pub least: f64,
-    /// Of the fastest repetition over the other's slowest.
+    /// Ratio of the fastest repetition to the other's slowest.
     pub most: f64,
-    /// Peak memory over the other's, of medians, if that is another engine.
+    /// Ratio of the median peak memories, if the other is another engine.
     pub memory: Option<f64>,
 }
 
-/// What a ratio says of its workload's bar and aim.
+/// The judgement of a ratio by its workload's bar and aim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// There is no bar.
     Open,
-    /// It is missed.
+    /// The ratio misses the bar.
     Below,
-    /// It would be reached, but with more memory than the rule allows.
+    /// The ratio reaches the bar, but with more memory than the rule allows.
     TooMuchMemory,
-    /// The bar is reached.
+    /// The ratio reaches the bar.
     Bar,
-    /// The aim is reached.
+    /// The ratio reaches the aim.
     Aim,
 }
 
-/// Engines whose colour does not depend on who else takes part.
+/// Engines whose colour does not depend on the other engines.
 const KNOWN: [&str; 6] = ["foldb", "rocksdb", "fjall", "leveldb", "mergedb", "rocksdb-universal"];
-/// Colours there are.
+/// Number of colours.
 pub const SLOTS: usize = 8;
 
 impl<'a> Rows<'a> {
@@ -78,15 +78,15 @@ impl<'a> Rows<'a> {
         Rows { all, subject: engines.first().copied().unwrap_or_default() }
     }
 
-    /// Rates that `row`'s bar is set against: its peer's, or the subject's own where the peer names
-    /// a workload.
+    /// Returns the rates that `row`'s bar compares with: its peer's, or the subject's own where the
+    /// peer names a workload.
     pub fn peer_rates(&self, row: &Row<'_>) -> Option<Vec<f64>> {
         let peer = row.workload.peer.as_deref()?;
         let own = || self.all.iter().find(|row| row.workload.name == peer)?.contender(self.subject);
         row.contender(peer).or_else(own).map(Contender::rates)
     }
 
-    /// How the subject compares with what `row`'s bar is set against; `None` if one has no rate.
+    /// Returns the subject's ratio to those rates; `None` if one has no rate.
     pub fn ratio(&self, row: &Row<'_>) -> Option<Ratio> {
         let ours = row.contender(self.subject)?;
         let ratio = Ratio::of(&ours.rates(), &self.peer_rates(row)?)?;
@@ -96,7 +96,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Listed engines, then those that only runs name.
+/// Returns the listed engines, then those that only runs name.
 fn engines(results: &Results) -> Vec<&str> {
     let listed = results.engines.iter().map(|engine| engine.name.as_str());
     let mut engines: Vec<&str> = Vec::new();
@@ -108,7 +108,7 @@ fn engines(results: &Results) -> Vec<&str> {
     engines
 }
 
-/// Listed workloads, then those that only runs name.
+/// Returns the listed workloads, then those that only runs name.
 fn workloads(results: &Results) -> Vec<Workload> {
     let mut workloads = results.workloads.clone();
     for run in &results.runs {
@@ -145,29 +145,29 @@ impl<'a> Row<'a> {
         Row { workload, anchor: format!("w{}", index + 1), contenders, missing }
     }
 
-    /// The runs of `engine`, if there are any.
+    /// Returns the runs of `engine`, if there are any.
     pub fn contender(&self, engine: &str) -> Option<&Contender<'a>> {
         self.contenders.iter().find(|contender| contender.name == engine)
     }
 }
 
 impl Contender<'_> {
-    /// What `of` finds in each run that has it.
+    /// Returns the values of `of` in all runs that have one.
     pub fn values(&self, of: impl Fn(&Run) -> Option<f64>) -> Vec<f64> {
         self.runs.iter().filter_map(|run| of(run)).filter(|value| value.is_finite()).collect()
     }
 
-    /// Operations a second of each run.
+    /// Returns the operations per second of each run.
     pub fn rates(&self) -> Vec<f64> {
         self.values(|run| Some(run.rate()))
     }
 
-    /// Median of the peaks of resident memory, bytes.
+    /// Returns the median of the peaks of resident memory, in bytes.
     fn peak_memory(&self) -> Option<f64> {
         median(&self.values(|run| Some(run.peak_memory? as f64)))
     }
 
-    /// The run whose rate is the median, the slower of the middle two.
+    /// Returns the run with the median rate, the slower of the middle two.
     pub fn typical(&self) -> usize {
         let mut order: Vec<usize> = (0..self.runs.len()).collect();
         order.sort_by(|&a, &b| self.runs[a].rate().total_cmp(&self.runs[b].rate()));
@@ -176,7 +176,7 @@ impl Contender<'_> {
 }
 
 impl Ratio {
-    /// Of rates; `None` without any, or where the others' are none.
+    /// Returns the ratio of rates; `None` without any, or where the others are zero.
     pub fn of(ours: &[f64], theirs: &[f64]) -> Option<Ratio> {
         let over = |a: Option<f64>, b: Option<f64>| match (a?, b?) {
             (a, b) if b > 0.0 => Some(a / b),
@@ -190,7 +190,7 @@ impl Ratio {
         })
     }
 
-    /// What it says of `workload`'s bar and aim.
+    /// Judges the ratio by `workload`'s bar and aim.
     pub fn verdict(&self, workload: &Workload) -> Verdict {
         let is_too_large = self.memory.is_some_and(|memory| memory > MEMORY_RULE);
         match self.reached(workload) {
@@ -199,7 +199,7 @@ impl Ratio {
         }
     }
 
-    /// The same of rates alone.
+    /// Judges by rates alone.
     fn reached(&self, workload: &Workload) -> Verdict {
         match (workload.bar, workload.aim) {
             (_, Some(aim)) if self.median >= aim => Verdict::Aim,
@@ -210,7 +210,7 @@ impl Ratio {
     }
 }
 
-/// The middle value, or the mean of the middle two.
+/// Returns the middle value, or the mean of the middle two.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -221,12 +221,12 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// The least value.
+/// Returns the least value.
 pub fn least(values: &[f64]) -> Option<f64> {
     values.iter().copied().min_by(f64::total_cmp)
 }
 
-/// The largest value.
+/// Returns the largest value.
 pub fn most(values: &[f64]) -> Option<f64> {
     values.iter().copied().max_by(f64::total_cmp)
 }

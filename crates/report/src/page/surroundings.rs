@@ -1,4 +1,4 @@
-//! Where and of what the results are: machine, versions, command, probes.
+//! The surroundings of the results: machine, versions, command, probes.
 
 use maud::{Markup, html};
 
@@ -27,7 +27,7 @@ pub fn summary(results: &Results) -> Markup {
     html! { p class="note" { (parts.join(" · ")) } }
 }
 
-/// Everything that is known of machine and call.
+/// Shows everything known about the machine and the call.
 pub fn machine(results: &Results) -> Markup {
     let machine = &results.machine;
     let number = |value: u64, show: fn(f64) -> String| {
@@ -56,7 +56,7 @@ pub fn machine(results: &Results) -> Markup {
     }
 }
 
-/// Who could have run: version, and why not.
+/// Shows all engines: their versions, and why some did not run.
 pub fn engines(results: &Results) -> Markup {
     let state = |engine: &Engine| {
         let runs = results.runs.iter().filter(|run| run.engine == engine.name).count();
@@ -89,7 +89,7 @@ pub fn engines(results: &Results) -> Markup {
     }
 }
 
-/// How even the machine itself was.
+/// Shows how steady the machine itself was.
 pub fn probes(probes: &[Probe]) -> Markup {
     let figures = plot::probes::figures(probes);
     html! {

@@ -51,7 +51,7 @@ fn judgement(row: &Row<'_>, rows: &Rows<'_>) -> Markup {
     }
 }
 
-/// The rates that bar and aim ask for.
+/// Returns the rates of bar and aim.
 fn wanted(row: &Row<'_>, rows: &Rows<'_>) -> Vec<Wanted> {
     let peer = rows.peer_rates(row).and_then(|rates| median(&rates));
     let Some(rate) = peer else { return Vec::new() };
@@ -119,8 +119,8 @@ fn list(values: &[f64], show: impl Fn(f64) -> String) -> String {
     values.iter().map(|value| show(*value)).collect::<Vec<_>>().join(", ")
 }
 
-/// For each engine that has any value a row of medians that leads, and one for each repetition;
-/// only that if it is one.
+/// Returns the rows of each engine that has a value: first one of medians, then one for each
+/// repetition. A single repetition has only its own row.
 fn repetitions(row: &Row<'_>, columns: &[Column<'_>]) -> Vec<(bool, Vec<String>)> {
     let mut rows = Vec::new();
     let told = |contender: &&Contender<'_>| columns.iter().any(|column| column.is_told(contender));
@@ -144,7 +144,7 @@ fn cells(name: String, columns: &[Column<'_>], of: impl Fn(&Column<'_>) -> Strin
     [name].into_iter().chain(columns.iter().map(of)).collect()
 }
 
-/// What a run has in a column.
+/// Returns a run's value in a column.
 type Value<'a> = dyn Fn(&Run) -> Option<f64> + 'a;
 
 /// A column of a table of repetitions.
@@ -167,12 +167,12 @@ impl<'a> Column<'a> {
         or_dash(median(&contender.values(&self.of)), self.show)
     }
 
-    /// Whether any run of `contender` has a value of it.
+    /// Returns whether any run of `contender` has a value.
     fn is_told(&self, contender: &Contender<'_>) -> bool {
         !contender.values(&self.of).is_empty()
     }
 
-    /// Whether any run of `row` has one.
+    /// Returns whether any run of `row` has a value.
     fn is_known(&self, row: &Row<'_>) -> bool {
         row.contenders.iter().any(|contender| self.is_told(contender))
     }
@@ -261,7 +261,7 @@ fn timeline_table(row: &Row<'_>) -> Markup {
     table::grouped(&heads(&columns), &repetitions(row, &columns))
 }
 
-/// What a load cost beside time: writing, space, memory, and what was left to do.
+/// Shows the cost of a load besides time: bytes written, space, memory, and remaining work.
 fn resources(row: &Row<'_>) -> Markup {
     let measures = [bars::AMPLIFICATION, bars::SPACE, bars::MEMORY];
     let plots: Vec<(&Measure, Markup)> = measures
@@ -308,7 +308,7 @@ fn resources(row: &Row<'_>) -> Markup {
 const SETTINGS: [&str; 4] =
     ["Engine", "Operations", "Settings other than its defaults", "Digest of a full scan"];
 
-/// With which settings each engine ran, what a scan of it found, and who did not run.
+/// Shows each engine's settings and the digest of its scan, and the engines that did not run.
 fn settings(row: &Row<'_>) -> Markup {
     let each = |contender: &Contender<'_>, of: fn(&Run) -> &str| -> String {
         let mut texts: Vec<&str> = contender.runs.iter().map(|run| of(run)).collect();
@@ -339,7 +339,7 @@ fn settings(row: &Row<'_>) -> Markup {
     }
 }
 
-/// What runs tell in words, each by the run that told it.
+/// Shows the runs' notes, each with its run.
 fn notes(row: &Row<'_>) -> Markup {
     let runs = || row.contenders.iter().flat_map(|contender| &contender.runs);
     html! {
@@ -353,7 +353,7 @@ fn notes(row: &Row<'_>) -> Markup {
     }
 }
 
-/// Operations of the runs, once if all have as many.
+/// Writes the operations of the runs, once if all have the same number.
 fn operations(contender: &Contender<'_>) -> String {
     let mut operations = contender.values(|run| Some(run.operations as f64));
     operations.dedup();

@@ -1,5 +1,5 @@
-//! The page in a browser, where there is one: the series and values it draws are counted there, and
-//! nothing may be wider than the window. `FOLDB_REPORT_SCREENSHOTS=DIR` keeps pictures.
+//! The page in a browser, if one is installed. The test counts the series and values that it draws,
+//! and checks that nothing is wider than the window. `FOLDB_REPORT_SCREENSHOTS=DIR` keeps pictures.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::{expected, fixture};
 
-/// Programs that are asked for, in this order; `CHROMIUM` names another.
+/// Browsers to try, in this order; `CHROMIUM` names another.
 const PROGRAMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 /// Nothing but the page: no first run, no network, no updates.
 const FLAGS: [&str; 9] = [
@@ -26,14 +26,14 @@ const FLAGS: [&str; 9] = [
     "--disable-sync",
     "--hide-scrollbars",
 ];
-/// How long a browser may take for one page.
+/// Longest time of a browser for one page.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// What the page may do; the script that counts must be allowed.
+/// The page's rights in the browser; the counting script must be allowed.
 const POLICY: &str = r#"<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">"#;
 
 /// Widths that are tried: a wide window, a tablet, a telephone.
 const WIDTHS: [u32; 3] = [1200, 700, 360];
-/// Counts what is drawn and tells the document around.
+/// Counts the drawn elements and tells the outer document.
 const COUNTER: &str = r#"<script>
 const count = (series) => {
     const letters = (shape, letter) => [...series.querySelectorAll(shape)]
@@ -65,7 +65,8 @@ parent.postMessage([...new TextEncoder().encode(JSON.stringify(found))]
     .map((byte) => byte.toString(16).padStart(2, "0")).join(""), "*");
 </script></body>"#;
 
-/// A document around the page, for no window is as narrow as a telephone; writes what it is told.
+/// Makes a document around the page, because no window is as narrow as a telephone. It writes down
+/// what it is told.
 fn frame(page: &str, width: u32, height: u32) -> String {
     format!(
         r#"<!DOCTYPE html><body style="margin:0"><iframe src="{page}" width="{width}" height="{height}"
@@ -104,7 +105,7 @@ fn program() -> Option<PathBuf> {
     named.or_else(found)
 }
 
-/// Runs the browser on `file` with a profile in `directory`, and answers what it printed.
+/// Runs the browser on `file` with a profile in `directory`. Returns its output.
 fn browse(program: &Path, directory: &Path, arguments: &[String], file: &Path) -> String {
     let (printed, told) = (directory.join("printed"), directory.join("told"));
     let mut browser = Command::new(program)
@@ -131,7 +132,7 @@ fn browse(program: &Path, directory: &Path, arguments: &[String], file: &Path) -
     fs::read_to_string(printed).expect("a document is text")
 }
 
-/// What is drawn of `page` at `width`.
+/// Returns what is drawn of `page` at `width`.
 fn found(program: &Path, directory: &Path, page: &str, width: u32) -> Found {
     let file = directory.join("frame.html");
     fs::write(&file, frame(page, width, 1000)).unwrap();

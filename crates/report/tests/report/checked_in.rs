@@ -8,7 +8,7 @@ use foldb_report::results::Results;
 
 const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/compare");
 
-/// `UPDATE_GOLDEN=1` removes the series from a `results.json` that was copied there.
+/// `UPDATE_GOLDEN=1` removes the series from a new `results.json`.
 #[test]
 fn results_of_comparisons_are_figures_only() {
     for name in ["full.json", "separated.json"] {

@@ -1,4 +1,4 @@
-//! Which series a page must show, reckoned from the results alone: nothing here uses the page's
+//! The series that a page must show, computed from the results alone: nothing here uses the page's
 //! code.
 
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub fn series(results: &Results) -> Series {
     for workload in &results.workloads {
         let subject = results.engines[0].name.as_str();
         let Some(peer) = &workload.peer else { continue };
-        // The peer is an engine, or a workload in which the subject is set against itself.
+        // The peer is an engine, or a workload in which the subject is compared with itself.
         let both =
             ran(&workload.name, subject) && (ran(&workload.name, peer) || ran(peer, subject));
         add("ratio", "", subject, usize::from(both));
@@ -53,7 +53,8 @@ pub fn series(results: &Results) -> Series {
     series
 }
 
-/// Whether half of the repetitions are slower and half faster; the slower of two in the middle.
+/// Returns whether half of the repetitions are slower and half faster; of two in the middle, the
+/// slower.
 fn has_median_rate(run: &Run, results: &Results) -> bool {
     let same = |other: &&Run| other.workload == run.workload && other.engine == run.engine;
     let all: Vec<&Run> = results.runs.iter().filter(same).collect();

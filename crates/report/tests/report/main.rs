@@ -1,4 +1,4 @@
-//! The page of results: what is on it, as text and in a browser.
+//! Tests of the page of results, as text and in a browser.
 
 mod browser;
 mod checked_in;

@@ -7,7 +7,7 @@ use foldb_report::results::{
 
 use crate::{expected, fixture};
 
-/// The page without the results it carries, and those.
+/// Returns the page without its embedded results, and those.
 fn parts(results: &Results) -> (String, String) {
     let page = page::html(results);
     let (shown, embedded) =

@@ -18,7 +18,7 @@ const SHOWN: [&str; 9] = [
     "read-cold",
 ];
 
-/// `UPDATE_GOLDEN=1` draws it anew.
+/// `UPDATE_GOLDEN=1` redraws it.
 #[test]
 fn the_picture_shows_the_results() {
     let results: Results =

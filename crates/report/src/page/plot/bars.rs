@@ -14,13 +14,13 @@ const ROW: f64 = 28.0;
 /// Height of a bar.
 const BAR: f64 = 16.0;
 
-/// Something runs have that bars can show.
+/// A figure of runs that bars can show.
 pub struct Measure {
     /// Name of the plot.
     pub plot: &'static str,
     /// Its heading.
     pub title: &'static str,
-    /// Whether more is better, for who cannot know.
+    /// Whether more is better, in words.
     pub better: &'static str,
     /// The value of a run.
     pub of: fn(&Run) -> Option<f64>,
@@ -30,7 +30,7 @@ pub struct Measure {
     pub axis: fn(f64) -> Unit,
 }
 
-/// Operations a second.
+/// Operations per second.
 pub const RATE: Measure = Measure {
     plot: "rate",
     title: "Rate",

@@ -1,4 +1,4 @@
-//! A figure of merges over their memory budget.
+//! A figure of garbage collections over their memory budget.
 
 use maud::{Markup, html};
 
@@ -10,20 +10,20 @@ use crate::page::rows::most;
 
 const HEIGHT: f64 = 206.0;
 
-/// Something that depends on the budget.
+/// A figure that depends on the budget.
 pub struct Measure {
     /// Name of the plot.
     pub plot: &'static str,
-    /// What its axis has.
+    /// Name of its axis.
     pub axis: &'static str,
-    /// The value of a merge.
+    /// The value of a garbage collection.
     pub of: fn(&MergeFigures) -> f64,
     /// A value with its unit.
     pub show: fn(f64) -> String,
 }
 
-/// `measure` of runs with the same data and load and different budgets: their medians as a line,
-/// their repetitions as marks. `None` for less than two budgets.
+/// Draws `measure` of runs with the same data and load and different budgets: medians as a line,
+/// repetitions as marks. Returns `None` for fewer than two budgets.
 pub fn figure(name: &str, runs: &[MergeRun], measure: &Measure) -> Option<Markup> {
     let budgets = || runs.iter().map(|run| run.case.budget_bytes);
     if budgets().all(|budget| Some(budget) == budgets().next()) {

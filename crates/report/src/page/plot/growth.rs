@@ -1,9 +1,9 @@
-//! Rate over size: what workloads named `growth/...` tell together.
+//! Rate over size: the workloads named `growth/...` together.
 //!
 //! `growth/merge-1m` and `growth/merge-10m` are two sizes of one group, and so are `growth/1M` and
-//! `growth/10M`. What their commands say in `--num=` counts: a name keeps its size where a run is
-//! scaled down. In a group whose names tell no sizes, a run's own timeline does: its rate in each
-//! interval, over the operations it has done by then.
+//! `growth/10M`. The size is the `--num=` of the commands, because a name keeps its size where a
+//! run is scaled down. In a group whose names have no sizes, a run's own timeline gives them: its
+//! rate in each interval, over the operations until then.
 
 use maud::{Markup, html};
 
@@ -21,9 +21,9 @@ const HEIGHT: f64 = 236.0;
 
 /// Workloads of growing size.
 struct Group<'a> {
-    /// What their names share: `growth/fillrandom`.
+    /// The common part of their names: `growth/fillrandom`.
     name: String,
-    /// By size where names tell it.
+    /// Rows, with the size where names have one.
     rows: Vec<(Option<f64>, &'a Row<'a>)>,
 }
 
@@ -42,7 +42,7 @@ pub fn figures(rows: &Rows<'_>) -> Vec<Markup> {
     groups(rows).iter().filter_map(figure).collect()
 }
 
-/// `10M` is ten million; `None` if it is no size.
+/// Reads a size: `10M` is ten million. Returns `None` if it is no size.
 fn size(text: &str) -> Option<f64> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
@@ -59,7 +59,7 @@ fn size(text: &str) -> Option<f64> {
     (number > 0.0 && number.is_finite()).then_some(number * factor)
 }
 
-/// What a command says in `--num=`.
+/// Returns the `--num=` of a command.
 fn number(command: &str) -> Option<f64> {
     size(command.split_whitespace().find_map(|flag| flag.strip_prefix("--num="))?)
 }
@@ -116,7 +116,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Operations done and the rate there, along one run.
+/// Returns operations and rate along one run.
 fn along(run: &Run) -> Vec<(f64, f64)> {
     let mut done = 0.0;
     let grown = |interval: super::timeline::Interval| {
@@ -178,7 +178,8 @@ fn drawn(curve: &Curve<'_>, at: &impl Fn((f64, f64)) -> (f64, f64)) -> Markup {
     series(curve.name, curve.slot, curve.values.len(), &content)
 }
 
-/// Median rates, a row for each size; sizes of timelines are too many and each engine's own.
+/// Shows median rates, a row for each size. Timelines have too many sizes, and each engine has its
+/// own.
 fn sizes_table(curves: &[Curve<'_>]) -> Markup {
     let mut sizes: Vec<f64> =
         curves.iter().flat_map(|curve| &curve.medians).map(|value| value.0).collect();

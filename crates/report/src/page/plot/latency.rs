@@ -10,9 +10,9 @@ use crate::page::rows::{Contender, Row, median};
 use crate::results::Run;
 
 const HEIGHT: f64 = 236.0;
-/// How rare the rarest percentile is taken to be that can be told from the slowest operation.
+/// Assumed rarity of the rarest percentile that differs from the slowest operation.
 const RAREST: f64 = 1e-9;
-/// Room for the name of a percentile.
+/// Space for the name of a percentile.
 const LABEL: f64 = 42.0;
 
 /// A column of the plot: a percentile, or the slowest operation.
@@ -70,7 +70,7 @@ impl Columns {
         Columns { places }
     }
 
-    /// The names of columns, as far as they are not in each other's way.
+    /// Returns the names of columns that do not overlap.
     fn ticks(&self, frame: &Frame) -> Vec<Tick> {
         let mut ticks: Vec<Tick> = Vec::new();
         for (column, place) in &self.places {
@@ -121,8 +121,8 @@ pub fn figure(row: &Row<'_>) -> Option<Markup> {
     Some(svg("latency", Some(&row.workload.name), &label, HEIGHT, &content))
 }
 
-/// The median of the last column that `contender` has: its name stands beside it. Not a number
-/// without any.
+/// Returns the median of `contender`'s last column, where its name stands; not a number without
+/// any.
 fn end(contender: &Contender<'_>, columns: &Columns) -> f64 {
     let medians = columns
         .places

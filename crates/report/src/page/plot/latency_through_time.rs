@@ -1,5 +1,5 @@
-//! Latency of a load through time, beside merges: on average, and of the longest operation of each
-//! interval. The time of merges is shaded.
+//! Latency of a load through time, during garbage collections: the mean, and the longest operation
+//! of each interval. The garbage collections are shaded.
 
 use maud::{Markup, html};
 
@@ -10,7 +10,7 @@ use crate::merges::{LatencyMoment, MergeRepetition, Span};
 use crate::page::figures;
 
 const HEIGHT: f64 = 206.0;
-/// Least width of a shade, for what is shorter than a pixel.
+/// Least width of a shade, for a garbage collection shorter than a pixel.
 const LEAST_SHADE: f64 = 1.0;
 
 /// A curve: its name, its colour, the value of a moment, and when.
@@ -21,7 +21,7 @@ struct Curve<'a> {
     moments: &'a [LatencyMoment],
 }
 
-/// The latencies of one repetition of `run`; `None` if it had no load.
+/// Draws the latencies of one repetition of `run`; `None` if it had no load.
 pub fn figure(run: &str, repetition: &MergeRepetition) -> Option<Markup> {
     let (reads, writes) = (&repetition.reads[..], &repetition.writes[..]);
     let (mean, max) =

@@ -1,7 +1,7 @@
-//! Plots as SVG: what they are made of, and one module for each kind.
+//! Plots as SVG: their common parts, and one module for each kind.
 //!
-//! Units are CSS pixels at the width at which a plot is shown on a wide screen; on a narrow one
-//! everything shrinks together. Colours are the style sheet's: `s0`, `s1`, ... for series.
+//! Units are CSS pixels at the width of a plot on a wide screen. On a narrow one everything shrinks
+//! together. Colours come from the style sheet: `s0`, `s1`, ... for series.
 
 pub mod bars;
 pub mod budgets;
@@ -19,12 +19,13 @@ use maud::{Markup, PreEscaped, html};
 
 /// Width of every plot.
 const WIDTH: f64 = 440.0;
-/// Width of a letter in a wide font, about: room for labels is reckoned with it.
+/// Approximate width of a letter in a wide font, to reserve space for labels.
 const LETTER: f64 = 7.6;
 /// Letters of an engine's name that are shown in a plot.
 const NAME_LETTERS: usize = 18;
 
-/// A plot of `height`, of `workload` if it is one's, which says `label` to who cannot see it.
+/// Makes a plot of `height`, for a workload if given. `label` describes it to readers who cannot
+/// see it.
 fn svg(plot: &str, workload: Option<&str>, label: &str, height: f64, content: &Markup) -> Markup {
     html! {
         svg data-plot=(plot) data-workload=[workload] viewBox=(format!("0 0 {WIDTH} {height}"))
@@ -54,7 +55,7 @@ fn mark(slot: usize, x: f64, y: f64, title: &str) -> Markup {
     html! { path class="p" d=(shape(slot, x, y)) { title { (title) } } }
 }
 
-/// Shapes differ as colours do, for who cannot tell those apart.
+/// Shapes differ as colours do, for readers who cannot tell the colours apart.
 fn shape(slot: usize, x: f64, y: f64) -> String {
     let at = |dx: f64, dy: f64| format!("{} {}", px(x + dx), px(y + dy));
     match slot % 6 {

@@ -1,4 +1,4 @@
-//! What the bare machine did between the runs, in the order it was asked.
+//! The probes of the bare machine, in the order of time.
 
 use maud::{Markup, html};
 
@@ -11,7 +11,7 @@ use crate::results::Probe;
 
 const HEIGHT: f64 = 170.0;
 
-/// Something probes measure.
+/// A figure that probes measure.
 struct Measured {
     plot: &'static str,
     series: &'static str,
@@ -37,7 +37,7 @@ const MEASURED: [Measured; 2] = [
     },
 ];
 
-/// A plot of everything probes measure; none without probes.
+/// Draws a plot of each figure; none without probes.
 pub fn figures(probes: &[Probe]) -> Vec<Markup> {
     if probes.is_empty() {
         Vec::new()

@@ -1,8 +1,8 @@
-//! How the rate of one engine went, and when it flushed and compacted.
+//! The rate of one engine through time, with its flushes and compactions.
 //!
 //! The repetition with the median rate is drawn strongly and its flushes and compactions are marked
-//! below it; the others are faint. Each engine has its own scales, for the question here is how
-//! even its rate is: which engine is faster, the bars tell.
+//! below it; the others are faint. Each engine has its own scales, because the plot shows how even
+//! its rate is. The bars show which engine is faster.
 
 use maud::{Markup, html};
 
@@ -17,7 +17,7 @@ use crate::results::{BackgroundEvent, Moment, Run};
 const HEIGHT: f64 = 158.0;
 /// Height of a lane of marks.
 const LANE: f64 = 15.0;
-/// Least width of a mark, for what is shorter than a pixel.
+/// Least width of a mark, for an event shorter than a pixel.
 const LEAST_MARK: f64 = 1.0;
 
 /// An interval of a timeline.
@@ -25,9 +25,9 @@ const LEAST_MARK: f64 = 1.0;
 pub struct Interval {
     /// Seconds since the run began.
     pub from: f64,
-    /// The same.
+    /// Seconds since the run began.
     pub to: f64,
-    /// Operations a second.
+    /// Operations per second.
     pub rate: f64,
 }
 
@@ -134,7 +134,7 @@ fn marks(
     let events: Vec<&BackgroundEvent> = run.events.iter().filter(of_kind).collect();
     let mut path = String::new();
     for event in &events {
-        // What began before the clock or ended after it is cut off there.
+        // Marks are cut off at the beginning and the end of the measured time.
         let from = x(event.began.max(0.0)).min(right - LEAST_MARK);
         let to = x(event.ended).min(right);
         let length = (to - from).max(LEAST_MARK);
