@@ -8,10 +8,10 @@ use crate::separated::references::ReferencesEntry;
 
 pub(crate) fn value_address(bytes: &[u8]) {
     let Ok(address) = Address::decode(bytes) else { return };
-    assert!(address.end() >= address.position, "an address ends behind its beginning");
+    assert!(address.end() >= address.position, "an address covers some bytes");
     let mut encoded = Vec::new();
     address.encode(&mut encoded);
-    assert_eq!(Address::decode(&encoded).expect("what was encoded is decoded"), address);
+    assert_eq!(Address::decode(&encoded).expect("an encoded address decodes"), address);
 }
 
 pub(crate) fn headers(bytes: &[u8]) {

@@ -1,4 +1,4 @@
-//! Segment files in use, and what happens when no version needs one any more.
+//! Segment files in use, and their removal when no version needs them.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -11,26 +11,27 @@ use arc_swap::ArcSwapOption;
 use crate::files::{FileKind, InUse, PooledFile, Trash};
 use crate::segment::open::OpenFile;
 
-/// Times that collections fail to read a file before they leave it alone.
+/// After this many failed reads, garbage collection leaves a file alone.
 const MOST_FAILURES: u32 = 3;
 
-/// A segment file. There is one of these per file, shared by every version with a segment in it and
-/// by its writer: see [`SegmentFiles::get`].
+/// A segment file. One object per file is shared by its writer and by every version with a segment
+/// in it: see [`SegmentFiles::get`].
 pub(crate) struct SegmentFile {
     number: u64,
     /// The open file, while it is open.
     pub(crate) open: ArcSwapOption<OpenFile>,
     /// Set at each use, cleared as the eviction hand passes.
     pub(crate) used: AtomicBool,
-    /// Whether segments may still be appended. Once it is not it never is again.
+    /// Whether segments may still be appended. Once false, it stays false.
     growing: AtomicBool,
-    /// Whether it is a log. Once it is it always is.
+    /// Whether the file is a log. Once true, it stays true.
     adopted: AtomicBool,
-    /// Whether it, or what tells of its values, was found damaged: collections leave it alone.
+    /// Whether the file or its hints were found damaged. Garbage collection leaves such a file
+    /// alone.
     damaged: AtomicBool,
-    /// How often a collection failed to read it.
+    /// How often a garbage collection failed to read the file.
     failures: AtomicU32,
-    /// Set while the current version has no segment in it.
+    /// Set while the current version has no segment in the file.
     obsolete: AtomicBool,
     trash: Arc<Trash>,
 }
@@ -54,7 +55,8 @@ impl SegmentFile {
         self.number
     }
 
-    /// Whether segments may still be appended: then it must be copied, never linked (H12).
+    /// Returns whether segments may still be appended. Then a checkpoint copies the file and never
+    /// links it (H12).
     pub(crate) fn is_growing(&self) -> bool {
         self.growing.load(Ordering::Acquire)
     }
@@ -63,7 +65,7 @@ impl SegmentFile {
         self.growing.store(growing, Ordering::Release);
     }
 
-    /// Whether it is a log that became a segment.
+    /// Returns whether the file is a log that became a segment.
     pub(crate) fn is_adopted(&self) -> bool {
         self.adopted.load(Ordering::Acquire)
     }
@@ -80,20 +82,21 @@ impl SegmentFile {
         self.damaged.store(true, Ordering::Release);
     }
 
-    /// A collection failed to read it. After some times they leave it alone.
+    /// Notes that a garbage collection failed to read the file. After several failures, it is left
+    /// alone.
     pub(crate) fn note_failure(&self) {
         if self.failures.fetch_add(1, Ordering::AcqRel) + 1 >= MOST_FAILURES {
             self.mark_damaged();
         }
     }
 
-    /// Says whether the current version has no segment in it: then it is removed as soon as the
-    /// last reader, and who appends to it, lets go. Called with the tree locked.
+    /// Sets whether the current version has no segment in the file. The file is then removed when
+    /// its last reader and its writer have dropped it. The caller holds the tree's lock.
     pub(crate) fn set_obsolete(&self, obsolete: bool) {
         self.obsolete.store(obsolete, Ordering::Release);
     }
 
-    /// Whether nothing will ever be in it again.
+    /// Returns whether no segment will ever be in the file again.
     pub(crate) fn is_replaced(&self) -> bool {
         self.is_obsolete() && !self.is_growing()
     }
@@ -131,7 +134,7 @@ impl Drop for SegmentFile {
     }
 }
 
-/// The segment files in use, so that there is one [`SegmentFile`] of each.
+/// The segment files in use, with one [`SegmentFile`] for each.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentFiles {
     files: Mutex<HashMap<u64, Weak<SegmentFile>>>,
@@ -139,12 +142,12 @@ pub(crate) struct SegmentFiles {
 }
 
 impl SegmentFiles {
-    /// Where files go that no version needs.
+    /// Returns the trash for files that no version needs.
     pub(crate) fn trash(&self) -> &Arc<Trash> {
         &self.trash
     }
 
-    /// The segment file of this number: the one that is in use, or a new one.
+    /// Returns the segment file of this number: the one in use, or a new one.
     pub(crate) fn get(&self, number: u64) -> Arc<SegmentFile> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = files.get(&number).and_then(Weak::upgrade) {
@@ -156,16 +159,16 @@ impl SegmentFiles {
         file
     }
 
-    /// Whether a reader still holds a segment file that no current version needs.
+    /// Returns whether a reader still holds a segment file that no current version needs.
     pub(crate) fn awaits_readers(&self) -> bool {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files_in_use: Vec<_> = files.values().filter_map(Weak::upgrade).collect();
-        // Let go of without the lock: this thread may be the last holder.
+        // Dropped without the lock: this thread may be the last holder of one.
         drop(files);
         files_in_use.iter().any(|file| file.is_replaced())
     }
 
-    /// Whether a file waits to be unlinked, or will once its readers let go of it.
+    /// Returns whether a file waits to be unlinked, or will after its readers drop it.
     pub(crate) fn expects_trash(&self) -> bool {
         self.trash.is_expected() || self.awaits_readers()
     }

@@ -1,7 +1,7 @@
-//! Hints: whose values a section holds, so that repair learns it without reading them.
+//! Hints: the keys of a section's values, so that repair finds them without reading the values.
 //!
-//! Drawn in [`super::format`]. There is one hint per record, in the order of the records, so a
-//! record's position follows from the lengths before it and the section's moves.
+//! The layout is drawn in [`super::format`]. There is one hint per record, in the order of the
+//! records. So a record's position follows from the lengths before it and the section's moves.
 
 use crate::encoding::{ByteReader, common_prefix, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ impl HintsWriter {
         HintsWriter { tail, chunk: Vec::new(), last_key: Vec::new() }
     }
 
-    /// Adds the hint of the next record. Chunks go to `out` as they get full.
+    /// Adds the hint of the next record. Full chunks go to `out`.
     pub(crate) fn add(&mut self, key: &[u8], seqno: SeqNo, value_len: u64, out: &mut Vec<u8>) {
         if self.chunk.len() + key.len() > PIECE {
             self.end_chunk(out);
@@ -59,7 +59,7 @@ impl HintsWriter {
     }
 }
 
-/// A value and whose it is.
+/// The key, sequence number and place of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hint {
     pub(crate) key: Vec<u8>,
@@ -75,13 +75,14 @@ pub(crate) struct Hints<'a> {
     chunk: Vec<u8>,
     at: usize,
     hint: Hint,
-    /// Where the next record begins, unless some between were left out.
+    /// Where the next record begins, if the section kept all records before it.
     next: u64,
 }
 
 impl<'a> Hints<'a> {
-    /// # Errors
-    /// `Corruption`, `Io`.
+    /// Opens the hints of a section.
+    ///
+    /// # Errors `Corruption`, `Io`.
     pub(crate) fn new(file: &'a OpenFile, placement: &Placement) -> Result<Hints<'a>> {
         Ok(Hints {
             tail: TailReader::hints(file, placement)?,
@@ -93,10 +94,9 @@ impl<'a> Hints<'a> {
         })
     }
 
-    /// The next one.
+    /// Returns the next hint.
     ///
-    /// # Errors
-    /// `Corruption` naming file and offset for bytes that are no hints; `Io`.
+    /// # Errors `Corruption` with file and offset for bytes that are no hints; `Io`.
     pub(crate) fn next(&mut self) -> Result<Option<&Hint>> {
         if self.at == self.chunk.len() {
             let Some(chunk) = self.tail.next()? else { return Ok(None) };
@@ -118,7 +118,7 @@ impl<'a> Hints<'a> {
         Ok(Some(&self.hint))
     }
 
-    /// The one that [`Hints::next`] answered last.
+    /// Returns the last hint that [`Hints::next`] returned.
     pub(crate) fn last(&self) -> &Hint {
         &self.hint
     }
@@ -149,8 +149,7 @@ mod tests {
     use crate::segment::open::in_memory;
     use crate::separated::extents::{Extent, PieceWriter};
 
-    /// A section without records that has hints of as many records as there are keys, of 100 bytes
-    /// each.
+    /// Returns a section without records, whose hints are for one record of 100 bytes per key.
     fn section(keys: &[&str], moves: &[Extent]) -> (Placement, Vec<u8>) {
         let flags = if moves.is_empty() { 0 } else { MOVED };
         let mut out = Vec::new();
@@ -198,9 +197,9 @@ mod tests {
             .zip(positions)
             .map(|((k, n), at)| (k.to_string(), n, at))
             .collect();
-        assert_eq!(found(&placement, &bytes).unwrap(), expected, "of several chunks");
+        assert_eq!(found(&placement, &bytes).unwrap(), expected, "hints of several chunks");
 
-        // The same records, two left out before the first and one before the last.
+        // The same records, with two left out before the first and one before the last.
         let moves = [Extent { start: 200, end: 700 }, Extent { start: 800, end: 900 }];
         let (placement, bytes) = section(&keys, &moves);
         let found_moved = found(&placement, &bytes).unwrap();
@@ -208,7 +207,7 @@ mod tests {
         assert_eq!(positions, [200, 300, 400, 500, 600, 800]);
     }
 
-    /// Each bit that is changed in a tail is noticed, and the error says where.
+    /// Each changed bit of a tail is an error that names its place.
     #[test]
     fn damaged_hints_are_noticed() {
         let moves = [Extent { start: 200, end: 300 }, Extent { start: 800, end: 900 }];

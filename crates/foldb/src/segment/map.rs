@@ -1,10 +1,9 @@
-//! Which segments there are, where each lies, and how much of it is alive.
+//! The segments of a version: where each lies, and how many of its bytes are live.
 //!
-//! Part of a version, so a reader of an older one finds the file that a segment lay in then. An
-//! edit places segments and adds and removes tables; all else follows from it: a segment's live
-//! bytes are the sum of what the version's tables refer to in it, and a file is gone with its last
-//! segment that a table refers to.
-//! There is no counter that could drift from the tables.
+//! The map is part of a version, so a reader of an older version finds the older file. An edit
+//! places segments and adds and removes tables; everything else follows. A segment's live bytes are
+//! the sum over the references of the version's tables. A file is removed when tables refer to none
+//! of its segments. So no counter can drift from the tables.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -23,50 +22,50 @@ pub(crate) struct Placement {
     pub(crate) segment: SegmentId,
     /// Number of the file.
     pub(crate) file: u64,
-    /// Of the section's header.
+    /// Offset of the section's header.
     pub(crate) offset: u64,
     /// Bytes of the section.
     pub(crate) len: u64,
-    /// Bytes of its records.
+    /// Bytes of the section's records.
     pub(crate) records_len: u64,
-    /// Records.
+    /// Number of records.
     pub(crate) values: u64,
-    /// See [`super::format`].
+    /// Flags: see [`super::format`].
     pub(crate) flags: u32,
 }
 
 impl Placement {
-    /// A segment that no file has. It lies in one that is not there: no other has a segment's
-    /// number.
+    /// Returns the placement of a segment that no file has. It lies in a file that does not exist:
+    /// no other file has a segment's number.
     pub(crate) fn lost(segment: SegmentId, records_len: u64) -> Placement {
         let len = SECTION_HEADER_LEN + records_len;
         let (file, offset) = (segment, FILE_HEADER_LEN);
         Placement { segment, file, offset, len, records_len, values: 0, flags: 0 }
     }
 
-    /// A log of so many bytes that became a segment: all that is in it beside the records of values
-    /// is dead from birth.
+    /// Returns the placement of a log of this many bytes that became a segment. Everything in it
+    /// but the records of values counts as dead from the start.
     pub(crate) fn adopted(log: u64, len: u64, values: u64) -> Placement {
         let (segment, file, records_len) = (log, log, len - SECTION_HEADER_LEN);
         Placement { segment, file, offset: 0, len, records_len, values, flags: ADOPTED }
     }
 
-    /// The beginning of a log, up to where a frame ends.
+    /// Returns the beginning of a log, up to where a frame ends.
     pub(crate) fn up_to(&self, end: u64) -> Placement {
         Placement { len: end, ..*self }
     }
 
-    /// Where its records begin in the file.
+    /// Returns where the records begin in the file.
     pub(crate) fn records_at(&self) -> u64 {
         self.offset + SECTION_HEADER_LEN
     }
 
-    /// Where its records end in the file.
+    /// Returns where the records end in the file.
     pub(crate) fn records_end(&self) -> u64 {
         self.records_at() + self.records_len
     }
 
-    /// Where it ends in the file.
+    /// Returns where the section ends in the file.
     pub(crate) fn end(&self) -> u64 {
         self.offset + self.len
     }
@@ -83,12 +82,12 @@ impl Placement {
         self.flags & UNHINTED != 0
     }
 
-    /// Whether it is a log.
+    /// Returns whether the segment is a log.
     pub(crate) fn is_adopted(&self) -> bool {
         self.flags & ADOPTED != 0
     }
 
-    /// As the manifest has it: seven varints in the order of the fields.
+    /// Appends the form of the manifest: seven varints in the order of the fields.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         for number in [
             self.segment,
@@ -103,8 +102,9 @@ impl Placement {
         }
     }
 
-    /// # Errors
-    /// `Corruption`.
+    /// Reads the form of the manifest.
+    ///
+    /// # Errors `Corruption`.
     pub(crate) fn decode(body: &mut ByteReader<'_>) -> Result<Placement> {
         let placement = Placement {
             segment: body.varint("segment")?,
@@ -134,20 +134,20 @@ impl Placement {
 pub(crate) struct Segment {
     pub(crate) placement: Placement,
     pub(crate) file: Arc<SegmentFile>,
-    /// Bytes of records that tables refer to, each table's counted.
+    /// Bytes of records that tables refer to, added up over the tables.
     referenced: u64,
-    /// Tables that refer to it.
+    /// Number of tables that refer to it.
     tables: u64,
 }
 
 impl Segment {
-    /// Bytes of records that tables refer to, each table's counted.
+    /// Returns the bytes of records that tables refer to, added up over the tables.
     #[cfg(test)]
     pub(crate) fn referenced(&self) -> u64 {
         self.referenced
     }
 
-    /// Bytes of records that are alive; of tables that share records, more than that.
+    /// Returns the bytes of live records. It is too large where tables share records.
     pub(crate) fn live(&self) -> u64 {
         self.referenced.min(self.placement.records_len)
     }
@@ -157,25 +157,25 @@ impl Segment {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SegmentMap(Arc<BTreeMap<SegmentId, Segment>>);
 
-/// A segment file, as its segments tell.
+/// A segment file, as its segments describe it.
 #[derive(Clone, Debug)]
 pub(crate) struct FileUse {
     pub(crate) file: Arc<SegmentFile>,
-    /// Bytes up to the end of the last segment in it.
+    /// Offset of the end of the last segment in it.
     pub(crate) end: u64,
-    /// Of those, bytes of live records and what goes with them.
+    /// Bytes until there that are live records with their overhead.
     pub(crate) live: u64,
-    /// Those that tables refer to.
+    /// The segments in it that tables refer to.
     pub(crate) segments: Vec<SegmentId>,
 }
 
 impl FileUse {
-    /// Bytes behind the file's header.
+    /// Returns the bytes behind the file's header.
     pub(crate) fn used(&self) -> u64 {
         self.end.saturating_sub(FILE_HEADER_LEN)
     }
 
-    /// Bytes that a rewrite would save.
+    /// Returns the bytes that a rewrite would reclaim.
     pub(crate) fn dead(&self) -> u64 {
         self.used().saturating_sub(self.live)
     }
@@ -198,7 +198,7 @@ impl SegmentMap {
         self.0.is_empty()
     }
 
-    /// The files that segments lie in, by number.
+    /// Returns the files that segments lie in, by number.
     pub(crate) fn files(&self) -> BTreeMap<u64, FileUse> {
         let mut files: BTreeMap<u64, FileUse> = BTreeMap::new();
         for (&id, segment) in &*self.0 {
@@ -210,7 +210,7 @@ impl SegmentMap {
                 segments: Vec::new(),
             });
             file.end = file.end.max(placement.end());
-            // What is beside the records shrinks with them.
+            // The overhead shrinks with the records.
             let (live, records) =
                 (segment.live() as u128, u128::from(placement.records_len.max(1)));
             file.live += (u128::from(placement.len) * live / records) as u64;
@@ -221,11 +221,10 @@ impl SegmentMap {
         files
     }
 
-    /// Places a segment, in place of where it lay.
+    /// Places a segment, in place of its earlier section.
     ///
-    /// # Errors
-    /// `Corruption` for one that a rewrite of the segment of this id cannot have left: records of
-    /// another would be read in place of its own, and their checksums would hold.
+    /// # Errors `Corruption` if a rewrite of the segment cannot have left this section. Reads would
+    /// find records of another segment, and their checksums would hold.
     pub(crate) fn place(&mut self, placement: Placement, file: Arc<SegmentFile>) -> Result<()> {
         let segments = Arc::make_mut(&mut self.0);
         if placement.is_adopted() {
@@ -254,10 +253,9 @@ impl SegmentMap {
         Ok(())
     }
 
-    /// A table came that refers to these bytes of segments.
+    /// Adds a table that refers to these bytes of segments.
     ///
-    /// # Errors
-    /// `Corruption` for one that is not there.
+    /// # Errors `Corruption` for a segment that does not exist.
     pub(crate) fn add_table(&mut self, references: &[(SegmentId, u64)]) -> Result<()> {
         if references.is_empty() {
             return Ok(());
@@ -266,7 +264,7 @@ impl SegmentMap {
         for (id, bytes) in references {
             let segment = segments.get_mut(id).ok_or_else(|| {
                 Error::corruption(format!(
-                    "a table refers to value segment {id}, which is not there"
+                    "a table refers to value segment {id}, which does not exist"
                 ))
             })?;
             segment.tables += 1;
@@ -275,10 +273,9 @@ impl SegmentMap {
         Ok(())
     }
 
-    /// A table that refers to these bytes of segments is gone.
+    /// Removes a table that refers to these bytes of segments.
     ///
-    /// # Errors
-    /// `Corruption` if it was never there.
+    /// # Errors `Corruption` if it was never added.
     pub(crate) fn remove_table(&mut self, references: &[(SegmentId, u64)]) -> Result<()> {
         if references.is_empty() {
             return Ok(());
@@ -291,14 +288,16 @@ impl SegmentMap {
                 Some(())
             });
             left.ok_or_else(|| {
-                Error::corruption(format!("a table goes that never referred to segment {id}"))
+                Error::corruption(format!(
+                    "an edit removes a table that never referred to segment {id}"
+                ))
             })?;
         }
         Ok(())
     }
 
-    /// Lets go of the segments of files in which no table refers to any. Until then a dead segment
-    /// stays, to say how long its file is.
+    /// Drops the segments of files in which tables refer to none. Until then a dead segment stays,
+    /// because it tells the file's length.
     pub(crate) fn prune(&mut self) {
         if self.0.values().all(|segment| segment.tables > 0) {
             return;
@@ -311,7 +310,7 @@ impl SegmentMap {
         }
     }
 
-    /// Says of the files of both versions whether the next one has segments in them.
+    /// Tells the files of both versions whether the next version has segments in them.
     pub(crate) fn mark_files(&self, next: &SegmentMap) {
         if Arc::ptr_eq(&self.0, &next.0) {
             return;

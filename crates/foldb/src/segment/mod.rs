@@ -1,19 +1,19 @@
 //! Value segments: large values, written once and left alone.
 //!
-//! A value that a flush or compaction separates goes to a segment; the tree keeps its [`Address`],
-//! which never changes. A *segment* is a section of a *segment file*; files grow by a section at
+//! A value that a flush or compaction separates goes to a segment. The tree keeps its [`Address`],
+//! which never changes. A *segment* is a section of a *segment file*. Files grow by a section at
 //! each flush ([`writer`]) until they have `segment_size` bytes.
 //!
 //! ```text
 //! table  k1 -> (7, 0)  k2 -> (9, 0)  k3 -> (7, 300)         file 31: | segment 7 | segment 9 |
 //! ```
 //!
-//! Which values are alive is what the tables of a version refer to ([`references`]); a version
-//! knows where its segments lie and how much of each is alive ([`map`]). A file is gone with its
-//! last segment that a table refers to. Others are rewritten without their dead values (`gc`):
-//! the new file keeps the positions, and the next version has the segment there. No address, no
-//! table and no write of a user is touched, so there is nothing that a concurrent write could be
-//! undone by (H6); readers of an older version finish in the old file.
+//! The live values are those that the tables of a version refer to ([`references`]). A version
+//! knows where its segments lie and how many bytes of each are live ([`map`]). A file is removed
+//! when tables refer to none of its segments. Other files are rewritten without their dead values
+//! (`gc`). The new file keeps the positions, and the next version has the segment there. A rewrite
+//! changes no address and no table, so it cannot undo a concurrent write (H6). Readers of an older
+//! version finish in the old file.
 //!
 //! Reading order: [`address`], [`format`], [`extents`], [`references`], [`map`]; then [`writer`],
 //! [`open`], [`scan`]; then `gc`.

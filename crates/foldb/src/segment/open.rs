@@ -1,7 +1,7 @@
-//! Reading values: open segment files, found without a lock and bounded in number, and the one read
-//! that gets a value.
+//! Reads values: open segment files, found without a lock and bounded in number, and one read for
+//! each value.
 //!
-//! Invariant: a value is handed out only after its checksum held, which is seeded with its address.
+//! Invariant: a value is returned only after its checksum held, which is seeded with its address.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,27 +35,27 @@ use crate::value::Value;
 pub(crate) struct OpenFile {
     file: Arc<dyn RandomAccessFile>,
     path: PathBuf,
-    /// Where the records of moved segments lie, of those that were asked for.
+    /// Where the records of moved segments lie, for the segments that were asked for.
     moves: ArcSwap<BTreeMap<(SegmentId, u64), Known>>,
-    /// It counts among the open tables, and its moves among their indexes.
+    /// Counts the file among the open tables, and its moves among their indexes.
     held: HeldFiles,
 }
 
-/// What is held in memory of where a segment's records lie.
+/// The part of a segment's moves that is held in memory.
 #[derive(Clone, Debug)]
 enum Known {
     Moves(Arc<Moves>),
-    /// There was no room for more.
+    /// The places of the chunks of moves: the budget has no space for the moves.
     Chunks(Arc<(MoveChunks, Charge)>),
 }
 
-/// Where the records of a segment lie that was rewritten.
+/// Where the records of a rewritten segment lie.
 #[derive(Debug)]
 pub(crate) struct Moves {
     pub(crate) kept: Extents,
-    /// Where each stretch lies now, from the first record on.
+    /// Where each stretch lies now, relative to the first record.
     starts: Vec<u64>,
-    /// While it is kept for the next reader.
+    /// Charged while the moves are kept for later readers.
     charge: Option<Charge>,
 }
 
@@ -75,7 +75,7 @@ impl Moves {
         Moves { kept, starts, charge: None }
     }
 
-    /// Where `[position, end)` lies now, if it was kept.
+    /// Returns where `[position, end)` lies now, if it was kept.
     pub(crate) fn find(&self, position: u64, end: u64) -> Option<u64> {
         let (index, extent) = self.kept.around(position)?;
         (end <= extent.end).then(|| self.starts[index] + (position - extent.start))
@@ -100,12 +100,12 @@ impl OpenFile {
         &self.path
     }
 
-    /// Tells the system what will be read.
+    /// Asks the system to read ahead.
     pub(crate) fn will_need(&self, offset: u64, len: u64) {
         self.file.will_need(offset, len);
     }
 
-    /// Where a segment's records lie; `None` if where they were written.
+    /// Returns where a segment's records lie; `None` if they lie where they were written.
     pub(crate) fn moves(&self, placement: &Placement) -> Result<Option<Arc<Moves>>> {
         if !placement.is_moved() {
             return Ok(None);
@@ -116,7 +116,7 @@ impl OpenFile {
         self.read_moves(placement).map(Some)
     }
 
-    /// Where `[position, end)` of a moved segment lies, if it was kept.
+    /// Returns where `[position, end)` of a moved segment lies, if it was kept.
     pub(crate) fn find_moved(
         &self,
         placement: &Placement,
@@ -130,8 +130,8 @@ impl OpenFile {
         }
     }
 
-    /// Reads where records lie, and holds all of that, or where there is no room, where in the file
-    /// to read a part of it.
+    /// Reads the moves of a segment. Keeps all of them, or where the budget has no space, the
+    /// places of their chunks.
     #[cold]
     fn read_moves(&self, placement: &Placement) -> Result<Arc<Moves>> {
         let (mut kept, mut stretches) = (Kept::new(self, placement), Vec::new());
@@ -158,7 +158,7 @@ impl OpenFile {
         Ok(moves)
     }
 
-    /// Checks the header of a section; a log has none.
+    /// Checks the header of a section. A log has none.
     pub(crate) fn check_section(&self, placement: &Placement) -> Result<()> {
         if placement.is_adopted() {
             return Ok(());
@@ -180,23 +180,23 @@ pub(crate) struct OpenSegments {
     closed: Arc<Closed>,
 }
 
-/// Where a value's record lies.
+/// The place of a value's record.
 pub(crate) struct Located {
     pub(crate) file: Arc<OpenFile>,
     pub(crate) number: u64,
     pub(crate) offset: u64,
     pub(crate) address: Address,
-    /// Where the records around it end.
+    /// Where the surrounding records end.
     pub(crate) records_end: u64,
 }
 
 impl Located {
-    /// Bytes of the record without its key part.
+    /// Returns the bytes of the record without its key part.
     pub(crate) fn len(&self) -> u64 {
         self.address.record_len() - self.address.key_part
     }
 
-    /// The value in a buffer that has the record at `start`.
+    /// Returns the value in a buffer that has the record at `start`.
     pub(crate) fn value_in(&self, buffer: &Arc<[u8]>, start: usize, key: &[u8]) -> Result<Value> {
         let Address { segment, position, len, .. } = self.address;
         let record = &buffer[start..start + self.len() as usize];
@@ -224,10 +224,9 @@ impl OpenSegments {
         OpenSegments { fs, names, database, pool, closed }
     }
 
-    /// The value at an address, which the tree holds for `key`.
+    /// Returns the value at an address, which the tree holds for `key`.
     ///
-    /// # Errors
-    /// `Corruption` naming file, offset and key, also where the file is missing; `Io`.
+    /// # Errors `Corruption` with file, offset and key, also for a missing file; `Io`.
     pub(crate) fn value(
         &self,
         keyspace: KeyspaceId,
@@ -242,10 +241,9 @@ impl OpenSegments {
         located.value_in(&buffer, 0, key)
     }
 
-    /// Where the value at an address lies.
+    /// Returns where the value at an address lies.
     ///
-    /// # Errors
-    /// As [`OpenSegments::value`].
+    /// # Errors As [`OpenSegments::value`].
     pub(crate) fn locate(
         &self,
         keyspace: KeyspaceId,
@@ -285,10 +283,9 @@ impl OpenSegments {
         })
     }
 
-    /// A file, opened if it is not.
+    /// Returns a file, and opens it if needed.
     ///
-    /// # Errors
-    /// `Corruption` if it is missing or another file; `Io`.
+    /// # Errors `Corruption` if it is missing or is another file; `Io`.
     #[inline]
     pub(crate) fn get(
         &self,
@@ -309,8 +306,8 @@ impl OpenSegments {
         file.open.store(Some(open));
     }
 
-    /// Without a lock: of two who open it at once the first one's handle stays, and nobody waits
-    /// for the system.
+    /// Opens a file without a lock. If two threads open it at once, the first one's handle stays,
+    /// and no thread waits for the system.
     #[cold]
     fn open(&self, keyspace: KeyspaceId, file: &Arc<SegmentFile>) -> Result<Arc<OpenFile>> {
         let own = self.open_own(keyspace, file).map_err(|error| self.closed.explain(error))?;
@@ -350,7 +347,7 @@ impl OpenSegments {
     }
 }
 
-/// Names the key whose value it is about.
+/// Adds the key whose value the error is about.
 #[cold]
 pub(crate) fn about(error: Error, key: &[u8]) -> Error {
     let shown = &key[..key.len().min(64)];
@@ -358,7 +355,7 @@ pub(crate) fn about(error: Error, key: &[u8]) -> Error {
     error.prefixed(&format!("value of key '{}{dots}': ", shown.escape_ascii()))
 }
 
-/// A file that is open and has these bytes, for tests.
+/// Returns an open file with these bytes, for tests.
 #[cfg(test)]
 pub(crate) fn in_memory(bytes: &[u8]) -> OpenFile {
     use crate::table::BlockCache;
@@ -382,7 +379,8 @@ mod tests {
     use crate::segment::SegmentFiles;
     use crate::table::BlockCache;
 
-    /// The share is of all that a pool may have open, however many databases it is for.
+    /// The share is part of all files that a pool may have open, however many databases use the
+    /// pool.
     #[test]
     fn databases_of_one_pool_share_the_handles_of_segment_files() {
         let pool = BlockCache::new(0).store().file_pool(16);

@@ -1,5 +1,5 @@
-//! Checks records as their bytes pass, in pieces of any size: a value may be larger than what
-//! anybody holds of it at once.
+//! Checks records as their bytes pass, in pieces of any size: a value may be too large to hold at
+//! once.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -9,15 +9,15 @@ use crate::separated::address::SegmentId;
 use crate::separated::record::CHECKSUM_LEN;
 use crate::separated::record::{check_record, check_sum, record_seed};
 
-/// What the next byte is part of.
+/// The field that the next byte belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     Head,
-    /// Bytes of it that are to come.
+    /// Bytes of the value still to come.
     Value(u64),
     Sum,
     KeyLen,
-    /// Bytes of it that are to come.
+    /// Bytes of the key still to come.
     Key(u64),
     Seqno,
     KeySum,
@@ -32,7 +32,7 @@ pub(crate) struct RecordCheck {
     /// Bytes of the record so far.
     seen: u64,
     field: Field,
-    /// A number that is not complete.
+    /// An incomplete number.
     pending: Vec<u8>,
     hasher: Xxh3,
     records: u64,
@@ -52,17 +52,16 @@ impl RecordCheck {
         }
     }
 
-    /// The next byte is that of the record at a position.
+    /// Sets the position of the next byte's record.
     pub(crate) fn begin(&mut self, position: u64) -> Result<()> {
         self.end()?;
         self.position = position;
         Ok(())
     }
 
-    /// The records so far are whole, and so many.
+    /// Returns the number of records so far, which are all complete.
     ///
-    /// # Errors
-    /// `Corruption` in the middle of one.
+    /// # Errors `Corruption` in the middle of a record.
     pub(crate) fn end(&self) -> Result<u64> {
         if self.seen > 0 {
             let message = format!("expected more of the record at position {}", self.position);
@@ -73,8 +72,7 @@ impl RecordCheck {
 
     /// Takes the next bytes.
     ///
-    /// # Errors
-    /// `Corruption` for bytes that are no record, or not the one that was written here.
+    /// # Errors `Corruption` for bytes that are no record, or not the one written here.
     pub(crate) fn feed(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             if self.seen == 0
@@ -89,7 +87,7 @@ impl RecordCheck {
             let taken = self.feed_field(bytes)?;
             self.seen += taken as u64;
             if self.field == Field::Head && taken > 0 && self.pending.is_empty() {
-                // The field went round: the record is complete.
+                // The fields came round: the record is complete.
                 self.position += self.seen;
                 self.seen = 0;
                 self.records += 1;
@@ -99,7 +97,7 @@ impl RecordCheck {
         Ok(())
     }
 
-    /// Bytes of the record at the front, checked, if all of it is there.
+    /// Returns the bytes of the record at the front, checked, if it is there completely.
     fn whole_record(&self, bytes: &[u8]) -> Result<Option<u64>> {
         let Some((len, head)) = decode_varint(bytes) else { return Ok(None) };
         let Some(len) = len.checked_sub(1) else { return Err(self.no_record()) };
@@ -116,7 +114,7 @@ impl RecordCheck {
         Error::corruption(format!("expected a record at position {}, found none", self.position))
     }
 
-    /// Takes bytes of one field, and answers how many.
+    /// Takes bytes of one field. Returns how many.
     fn feed_field(&mut self, bytes: &[u8]) -> Result<usize> {
         match self.field {
             Field::Head => {
@@ -166,7 +164,7 @@ impl RecordCheck {
         taken as usize
     }
 
-    /// Takes a byte of a varint, and answers it when it is complete.
+    /// Takes a byte of a varint. Returns the number when it is complete.
     fn feed_number(&mut self, byte: u8) -> Result<Option<u64>> {
         self.hasher.update(&[byte]);
         self.pending.push(byte);

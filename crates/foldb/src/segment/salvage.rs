@@ -1,4 +1,4 @@
-//! Whose values a segment holds: from its hints, or where it has none by walking its records.
+//! The keys of a segment's values: from its hints, or without hints by walking its records.
 
 use crate::encoding::{checksum, decode_varint};
 use crate::error::{Error, ErrorKind, Result};
@@ -12,19 +12,18 @@ use crate::separated::address::{Address, head_len};
 use crate::separated::record::CHECKSUM_LEN;
 use crate::separated::record::{check_sum, record_seed};
 
-/// Bytes read at once.
+/// Bytes of one read.
 const STEP: u64 = 256 << 10;
 
 /// Longest head of a record or key part.
 const MOST_HEAD: u64 = 10;
 
 impl OpenSegments {
-    /// Visits the values of a segment: key, sequence number and address. Values themselves are not
-    /// read where there are hints.
+    /// Visits the values of a segment: key, sequence number and address. Where there are hints, it
+    /// reads no values.
     ///
-    /// # Errors
-    /// `Corruption` for a file that is missing or damaged where this must be read; `Io`; those of
-    /// `visit`.
+    /// # Errors `Corruption` for a file that is missing, or damaged where it must be read; `Io`;
+    /// errors of `visit`.
     pub(crate) fn visit_values(
         &self,
         keyspace: KeyspaceId,
@@ -55,14 +54,14 @@ impl OpenSegments {
     }
 }
 
-/// Visits a keyspace's values in the whole frames of a log, up to the first that is damaged.
+/// Visits a keyspace's values in the whole frames of a log, up to the first damaged one.
 fn visit_logged(
     keyspace: KeyspaceId,
     file: &OpenFile,
     placement: &Placement,
     visit: &mut impl FnMut(&[u8], SeqNo, Address) -> Result<()>,
 ) -> Result<()> {
-    // What stands in a frame is known to be so when the walk is behind it.
+    // The contents of a frame are checked only when the walk is behind it.
     let mut check = LoggedValues::new(file, placement, STEP as usize);
     let damage = loop {
         match check.next() {
@@ -124,14 +123,14 @@ fn no_record() -> Error {
 /// Bytes of a section, read in steps.
 struct Window<'a> {
     file: &'a OpenFile,
-    /// Of the section.
+    /// End of the section.
     end: u64,
     bytes: Vec<u8>,
     offset: u64,
 }
 
 impl Window<'_> {
-    /// Bytes from an offset on, all of them in the section.
+    /// Returns bytes from an offset on, all of them in the section.
     fn at(&mut self, offset: u64, len: u64) -> Result<&[u8]> {
         let end = offset.checked_add(len).filter(|&end| end <= self.end).ok_or_else(no_record)?;
         if offset < self.offset || end > self.offset + self.bytes.len() as u64 {
@@ -144,7 +143,7 @@ impl Window<'_> {
         Ok(&self.bytes[start..start + len as usize])
     }
 
-    /// A number, and how many bytes it has.
+    /// Returns a number, and its length in bytes.
     fn varint(&mut self, offset: u64) -> Result<(u64, u64)> {
         let room = self.end.saturating_sub(offset).min(MOST_HEAD);
         let (number, len) = decode_varint(self.at(offset, room)?).ok_or_else(no_record)?;

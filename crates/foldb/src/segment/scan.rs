@@ -1,10 +1,9 @@
-//! Values for a walk over keys: read ahead where they lie one after another.
+//! Reads values for a walk over keys, and reads ahead where they lie one after another.
 //!
-//! Values are written in key order, so a walk over keys that were flushed together meets them as
-//! they lie in the file. Once it has read two that way, stretches of growing length are read at
-//! once and values handed out of them as they are, each keeping its stretch alive. A value
-//! elsewhere is read alone. Keys that were flushed at several times lie in several files, in each
-//! as they follow each other:
+//! Values are written in key order, so a walk over keys that were flushed together meets them in
+//! file order. After two such values, it reads stretches of growing length at once and returns
+//! values from them without a copy. Each value keeps its stretch alive. A value elsewhere is read
+//! alone. Keys of several flushes lie in several files, each of them in order:
 //!
 //! ```text
 //! keys   a b c d e f        file 3: a c f        file 5: b d e        one stream each
@@ -22,18 +21,18 @@ use crate::value::Value;
 const FIRST_STRETCH: u64 = 16 << 10;
 const LONGEST_STRETCH: u64 = 256 << 10;
 
-/// Files that are read ahead of at the same time; together they hold what one may.
+/// Most files that are read ahead at the same time. Together they hold what one may.
 const STREAMS: usize = 6;
 
-/// Bytes between two values, at most, that are read with them.
+/// Largest gap between two values that is read with them, in bytes.
 const MOST_SKIPPED: u64 = 16 << 10;
 
-/// Finds the values of a walk.
+/// Reads the values of a walk.
 pub(crate) struct ValueReader {
     segments: Arc<OpenSegments>,
     keyspace: KeyspaceId,
     map: SegmentMap,
-    /// The files that values were found in last, the latest one last.
+    /// The files of the last values, the latest one last.
     streams: Vec<Stream>,
 }
 
@@ -47,7 +46,7 @@ struct Stream {
     stretch: Option<Stretch>,
 }
 
-/// Bytes of a file that were read at once.
+/// Bytes of one read.
 struct Stretch {
     offset: u64,
     bytes: Arc<[u8]>,
@@ -63,10 +62,9 @@ impl ValueReader {
         ValueReader { segments, keyspace, map, streams: Vec::new() }
     }
 
-    /// The value at an address, which the tree holds for `key`.
+    /// Returns the value at an address, which the tree holds for `key`.
     ///
-    /// # Errors
-    /// As [`OpenSegments::value`].
+    /// # Errors As [`OpenSegments::value`].
     pub(crate) fn value(&mut self, address: &[u8], key: &[u8]) -> Result<Value> {
         let located = self.segments.locate(self.keyspace, &self.map, address, key)?;
         let walking = self.streams.iter().filter(|stream| stream.stretch.is_some()).count();
@@ -74,7 +72,8 @@ impl ValueReader {
         self.stream_of(located.number).value(&located, longest, key)
     }
 
-    /// The stream of a file, in place of the one that was left the longest ago if there are many.
+    /// Returns the stream of a file. If there are many streams, replaces the one unused for
+    /// longest.
     fn stream_of(&mut self, file: u64) -> &mut Stream {
         let known = self.streams.iter().position(|stream| stream.file == file);
         match known {
@@ -86,12 +85,12 @@ impl ValueReader {
                 self.streams.push(Stream { file, end: 0, streak: 0, stretch: None });
             }
         }
-        self.streams.last_mut().expect("it is there now")
+        self.streams.last_mut().expect("the stream was pushed")
     }
 }
 
 impl Stream {
-    /// The next value, with no more than `longest` bytes read ahead of it.
+    /// Returns the next value, and reads at most `longest` bytes ahead of it.
     fn value(&mut self, located: &Located, longest: u64, key: &[u8]) -> Result<Value> {
         let (offset, end) = (located.offset, located.offset + located.len());
         let follows = self.end > 0 && (self.end..=self.end + MOST_SKIPPED).contains(&offset);
@@ -120,7 +119,7 @@ impl Stream {
 }
 
 impl Stretch {
-    /// Where a record begins in it, if it has all of it.
+    /// Returns where a record begins in the stretch, if the stretch has all of it.
     fn find(&self, located: &Located) -> Option<usize> {
         let start = located.offset.checked_sub(self.offset)?;
         (start + located.len() <= self.bytes.len() as u64).then_some(start as usize)
@@ -147,7 +146,7 @@ mod tests {
     const VALUES: u64 = 600;
     const LEN: u64 = 500;
 
-    /// Files with a segment each, of values that say which they are.
+    /// Writes files with a segment each, whose values name themselves.
     fn written() -> (Arc<OpenSegments>, SegmentMap) {
         let (fs, names, segment_files) =
             (MemFs::new(), FileNames::new(Path::new("db")), Arc::<SegmentFiles>::default());
@@ -182,8 +181,8 @@ mod tests {
         Address { position: n * first.record_len(), ..first }
     }
 
-    /// Keys that were flushed at several times alternate between files; each file is read ahead all
-    /// the same, and all that is read ahead is no more than of one.
+    /// Keys of several flushes alternate between files. Each file is read ahead, and together they
+    /// hold no more than one would.
     #[test]
     fn a_walk_reads_ahead_in_several_files() {
         let (segments, map) = written();

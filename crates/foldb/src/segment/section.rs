@@ -1,4 +1,4 @@
-//! A section on its way to the end of a file.
+//! A section being written to the end of a file.
 
 use std::sync::Arc;
 
@@ -20,10 +20,11 @@ use crate::separated::address::SegmentId;
 /// Bytes gathered before they are written.
 pub(crate) const WRITE_STEP: usize = 256 << 10;
 
-/// Bytes written between two syncs, so that a sync of the log does not wait behind many (H23).
+/// Bytes written between two syncs, so that a sync of the log does not wait behind many of them
+/// (H23).
 const SYNC_STEP: u64 = 1 << 20;
 
-/// A file that sections may be appended to.
+/// A file that may get more sections.
 #[derive(Debug)]
 pub(crate) struct Growing {
     pub(crate) meta: Arc<SegmentFile>,
@@ -37,7 +38,7 @@ impl Growing {
         &self.meta
     }
 
-    /// Nothing more is appended to it.
+    /// Ends the file: nothing more is appended to it.
     pub(crate) fn seal(self) {
         self.meta.set_growing(false);
     }
@@ -55,7 +56,7 @@ pub(crate) struct WriterContext<'a> {
 }
 
 impl WriterContext<'_> {
-    /// A new file, which only the caller knows of.
+    /// Creates a file that only the caller knows.
     pub(crate) fn create(&self) -> Result<Growing> {
         let number = (self.next_number)();
         let path = self.names.segment(number);
@@ -69,10 +70,10 @@ impl WriterContext<'_> {
     }
 }
 
-/// Bytes on their way to the end of a file.
+/// Bytes that go to the end of a file.
 pub(crate) struct Appender {
     pub(crate) growing: Growing,
-    /// Gathered bytes, and where in the file they belong.
+    /// Gathered bytes, before they are written.
     pub(crate) buffer: Vec<u8>,
     at: u64,
     unsynced: u64,
@@ -85,7 +86,7 @@ impl Appender {
         Appender { growing, buffer: Vec::new(), at, unsynced: 0, written: 0 }
     }
 
-    /// Where the next byte goes.
+    /// Returns where the next byte goes.
     pub(crate) fn position(&self) -> u64 {
         self.at + self.buffer.len() as u64
     }
@@ -127,7 +128,7 @@ impl Appender {
 /// A section being written.
 pub(crate) struct Section {
     id: SegmentId,
-    /// Of its header.
+    /// Offset of its header.
     offset: u64,
     flags: u32,
     pub(crate) values: u64,
@@ -158,7 +159,7 @@ impl Section {
         self.id
     }
 
-    /// Appends bytes of records or of tails, of which at most `most` are gathered.
+    /// Appends bytes of records or of tails. At most `most` bytes are gathered.
     pub(crate) fn append(&mut self, bytes: &[u8], most: usize, names: &FileNames) -> Result<()> {
         let buffer = &mut self.appender.buffer;
         if buffer.len() + bytes.len() > most && !buffer.is_empty() {
@@ -166,7 +167,7 @@ impl Section {
         }
         let buffer = &mut self.appender.buffer;
         if buffer.capacity() < buffer.len() + bytes.len() {
-            // No more than was asked for: doubling may exceed what the caller has.
+            // Reserves no more than asked for: doubling might exceed the caller's budget.
             let wanted = (2 * buffer.capacity()).min(most).max(buffer.len() + bytes.len());
             buffer.reserve_exact(wanted - buffer.len());
         }
@@ -174,7 +175,7 @@ impl Section {
         self.appender.write_if_full(most, names)
     }
 
-    /// Bytes of records so far.
+    /// Returns the bytes of records so far.
     pub(crate) fn records_len(&self) -> u64 {
         self.appender.position() - self.offset - SECTION_HEADER_LEN
     }
@@ -185,7 +186,7 @@ impl Section {
         self.appender.buffer.push(0);
     }
 
-    /// Ends the records of one that is as it was first written, and appends its tails.
+    /// Ends the records of a new section, and appends its tails.
     pub(crate) fn end_first(&mut self, hints: HintsWriter, done: &[u8]) {
         self.end_records();
         let out = &mut self.appender.buffer;
@@ -194,7 +195,7 @@ impl Section {
         hints.end(out);
     }
 
-    /// Syncs it. The file's next section begins behind it.
+    /// Syncs the section. The file's next section begins behind it.
     pub(crate) fn finish(mut self, names: &FileNames) -> Result<(Placement, Appender)> {
         let records_len = self.records_len.expect("the records were ended");
         let end = self.appender.position();

@@ -1,4 +1,4 @@
-//! The sections of a file, found by walking it: for who has nothing but the file.
+//! Finds the sections of a file by walking it, for repairs that have only the file.
 
 use crate::encoding::{ByteReader, decode_varint};
 use crate::error::{Error, ErrorKind, Result};
@@ -17,7 +17,7 @@ use crate::separated::extents::{Extent, Extents, PieceReader};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bytes read at once.
+/// Bytes of one read.
 const STEP: u64 = 256 << 10;
 
 /// Bytes of a record's checksum.
@@ -32,7 +32,7 @@ pub(crate) struct FoundSection {
 }
 
 impl FoundSection {
-    /// How many bytes of these stretches it has.
+    /// Returns how many bytes of these stretches it has.
     pub(crate) fn covers(&self, wanted: &Extents) -> u64 {
         let has = |extent: &Extent| {
             self.kept.around(extent.start).is_some_and(|(_, kept)| extent.end <= kept.end)
@@ -42,11 +42,10 @@ impl FoundSection {
 }
 
 impl OpenSegments {
-    /// A log that became a segment, if this file is one, and the keyspace whose it is: that of most
-    /// of its values.
+    /// Returns a log that became a segment, if this file is one, and its keyspace: that of most of
+    /// its values.
     ///
-    /// # Errors
-    /// `Io`.
+    /// # Errors `Io`.
     pub(crate) fn adopted_log(
         &self,
         file: &Arc<SegmentFile>,
@@ -67,7 +66,7 @@ impl OpenSegments {
                     *bytes_of.entry(*keyspace).or_default() += hint.value_len;
                 }
                 Ok(None) => break,
-                // Values behind what is damaged can be read all the same.
+                // Values behind the damage can still be read.
                 Err(error) if error.kind() == ErrorKind::Corruption => break,
                 Err(error) => return Err(error),
             }
@@ -77,11 +76,10 @@ impl OpenSegments {
         Ok(most.map(|(keyspace, _)| (keyspace, FoundSection { placement, kept })))
     }
 
-    /// The whole sections of a file, in order. What is damaged or was cut short is passed over: a
-    /// section begins wherever a header of one is whole, and ends with tails that are.
+    /// Returns the whole sections of a file, in order. It skips damaged and cut sections: a section
+    /// begins at any whole header, and ends with whole tails.
     ///
-    /// # Errors
-    /// `Corruption` if it is missing or another file; `Io`.
+    /// # Errors `Corruption` if it is missing or another file; `Io`.
     pub(crate) fn sections(
         &self,
         keyspace: KeyspaceId,
@@ -101,7 +99,7 @@ impl OpenSegments {
                 }
             };
         }
-        // What cannot be read now is not what is damaged.
+        // A part that cannot be read now is not damaged.
         walk.failed.map_or(Ok(found), Err)
     }
 }
@@ -115,7 +113,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Where the next header of a section begins, from `offset` on.
+    /// Returns where the next header of a section begins, from `offset` on.
     fn next_header(&mut self, mut offset: u64) -> Option<u64> {
         loop {
             let room = self.len.checked_sub(offset).filter(|&room| room >= SECTION_HEADER_LEN)?;
@@ -169,7 +167,7 @@ impl Walk<'_> {
         (kept.bytes() == records_len).then_some(FoundSection { placement, kept })
     }
 
-    /// Visits the chunks of the tail at `offset`, which is set behind it.
+    /// Visits the chunks of the tail at `offset`, and moves `offset` behind it.
     fn tail(
         &mut self,
         offset: &mut u64,

@@ -1,7 +1,7 @@
-//! The tails of a section, chunk by chunk: nobody who writes or reads one holds all of it.
+//! The tails of a section, written and read chunk by chunk, so that no code holds a whole tail.
 //!
-//! Drawn in [`super::format`]. A tail is found by walking over what is before it: the moves begin
-//! behind the zero that ends the records, the hints behind the moves.
+//! The layout is drawn in [`super::format`]. A walk over the bytes before a tail finds it: the
+//! moves begin behind the zero that ends the records, the hints behind the moves.
 
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::segment::open::OpenFile;
 use crate::separated::address::SegmentId;
 use crate::separated::extents::{Extent, PIECE, PieceReader};
 
-/// Bytes read at once.
+/// Bytes of one read.
 const STEP: u64 = 2 * PIECE as u64;
 
 /// Writes the chunks of a tail.
@@ -23,7 +23,7 @@ impl TailWriter {
         TailWriter(ChunkOf { segment, flags, tail, index: 0 })
     }
 
-    /// Appends a chunk; none of nothing, for that would end the tail.
+    /// Appends a chunk. Skips an empty payload, which would end the tail.
     pub(crate) fn put(&mut self, out: &mut Vec<u8>, payload: &[u8]) {
         if !payload.is_empty() {
             self.0.put(out, payload);
@@ -68,19 +68,19 @@ impl<'a> TailReader<'a> {
         TailReader::new(file, placement, Tail::Moves, placement.records_end() + 1)
     }
 
-    /// # Errors
-    /// `Corruption` where the moves before them do not lead there.
+    /// Opens the hints of a section.
+    ///
+    /// # Errors `Corruption` where the moves before them do not lead there.
     pub(crate) fn hints(file: &'a OpenFile, placement: &Placement) -> Result<TailReader<'a>> {
         let mut moves = TailReader::moves(file, placement);
         while moves.skip()? {}
         Ok(TailReader::new(file, placement, Tail::Hints, moves.offset))
     }
 
-    /// Reads what is between the records and the hints. Where nothing was moved, no read of a value
-    /// depends on it, but a repair does.
+    /// Reads what lies between the records and the hints. If nothing was moved, no read of a value
+    /// needs it, but a repair does.
     ///
-    /// # Errors
-    /// `Corruption` naming file and offset; `Io`.
+    /// # Errors `Corruption` with file and offset; `Io`.
     pub(crate) fn check_moves(file: &'a OpenFile, placement: &Placement) -> Result<()> {
         let (at, mut zero) = (placement.records_end(), [0]);
         file.read(&mut zero, at)?;
@@ -97,10 +97,9 @@ impl<'a> TailReader<'a> {
         Ok(())
     }
 
-    /// The payload of the next chunk.
+    /// Returns the payload of the next chunk.
     ///
-    /// # Errors
-    /// `Corruption` naming file and offset; `Io`.
+    /// # Errors `Corruption` with file and offset; `Io`.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>> {
         if self.ended {
             return Ok(None);
@@ -116,7 +115,7 @@ impl<'a> TailReader<'a> {
         Ok((range > 0).then(|| &self.window[start..start + range]))
     }
 
-    /// Passes over a chunk without a look at it; whether there was one.
+    /// Skips a chunk unread. Returns whether there was one.
     fn skip(&mut self) -> Result<bool> {
         let len = self.chunk_len()?;
         self.pass(len);
@@ -129,7 +128,7 @@ impl<'a> TailReader<'a> {
         self.of.index += 1;
     }
 
-    /// Bytes of the next chunk, all of them in the section.
+    /// Returns the bytes of the next chunk, all of them in the section.
     fn chunk_len(&mut self) -> Result<u64> {
         let room = self.end.saturating_sub(self.offset);
         let mut len = CHUNK_OVERHEAD;
@@ -160,13 +159,13 @@ impl<'a> TailReader<'a> {
 
 /// The stretches of a segment that a section has, one after another, and where each lies.
 pub(crate) struct Kept<'a> {
-    /// `None` if all is where it was written.
+    /// `None` if every record is where it was written.
     moves: Option<TailReader<'a>>,
     piece: Vec<u8>,
     at: usize,
     reader: PieceReader,
     current: Option<(Extent, u64)>,
-    /// Where the next stretch lies, from the first record on.
+    /// Where the next stretch lies, relative to the first record.
     place: u64,
 }
 
@@ -183,10 +182,9 @@ impl<'a> Kept<'a> {
         Kept { moves, piece, at, reader, current: None, place: 0 }
     }
 
-    /// The next stretch, and where it lies.
+    /// Returns the next stretch, and where it lies.
     ///
-    /// # Errors
-    /// `Corruption` naming file and offset; `Io`.
+    /// # Errors `Corruption` with file and offset; `Io`.
     pub(crate) fn next(&mut self) -> Result<Option<(Extent, u64)>> {
         let Some(moves) = &mut self.moves else { return Ok(self.current.take()) };
         while self.at == self.piece.len() {
@@ -205,10 +203,9 @@ impl<'a> Kept<'a> {
         Ok(Some((stretch, place)))
     }
 
-    /// The first stretch that ends behind a position; positions must ascend.
+    /// Returns the first stretch that ends behind a position. Positions must ascend.
     ///
-    /// # Errors
-    /// As [`Kept::next`].
+    /// # Errors As [`Kept::next`].
     pub(crate) fn behind(&mut self, position: u64) -> Result<Option<(Extent, u64)>> {
         while self.current.is_none_or(|(stretch, _)| stretch.end <= position) {
             self.current = None;
@@ -220,18 +217,17 @@ impl<'a> Kept<'a> {
         Ok(self.current)
     }
 
-    /// Where `[start, end)` lies, from the first record on; `None` if it was not kept. Starts must
-    /// ascend.
+    /// Returns where `[start, end)` lies, relative to the first record; `None` if it was not kept.
+    /// Starts must ascend.
     ///
-    /// # Errors
-    /// As [`Kept::next`].
+    /// # Errors As [`Kept::next`].
     pub(crate) fn find(&mut self, start: u64, end: u64) -> Result<Option<u64>> {
         let found = self.behind(start)?;
         let found = found.filter(|(stretch, _)| stretch.start <= start && end <= stretch.end);
         Ok(found.map(|(stretch, place)| place + (start - stretch.start)))
     }
 
-    /// Index of the chunk that the last stretch came from, and where that lies.
+    /// Returns the index of the last stretch's chunk, and the chunk's offset.
     pub(crate) fn chunk(&self) -> Option<(u64, u64)> {
         self.moves.as_ref().map(|moves| (moves.of.index - 1, moves.last))
     }
@@ -242,7 +238,7 @@ impl<'a> Kept<'a> {
 }
 
 impl TailReader<'_> {
-    /// Adds to an error about the last chunk where it lies.
+    /// Adds the place of the last chunk to an error about it.
     #[cold]
     pub(crate) fn locate(&self, error: Error) -> Error {
         error.at(self.file.path(), self.last)
@@ -253,8 +249,8 @@ impl TailReader<'_> {
     }
 }
 
-/// Where the chunks of a segment's moves lie. It takes 24 bytes for each 2 KiB of them, so it is
-/// kept where the moves themselves find no room; a stretch is then found by reading one chunk.
+/// Where the chunks of a segment's moves lie, in 24 bytes for each 2 KiB of them. It is kept where
+/// the budget has no space for the moves. A lookup then reads one chunk.
 #[derive(Debug, Default)]
 pub(crate) struct MoveChunks(Vec<ChunkStart>);
 
@@ -264,12 +260,13 @@ struct ChunkStart {
     /// Where its first stretch was written, and where that lies.
     position: u64,
     place: u64,
-    /// Of the chunk in the file.
+    /// Offset of the chunk in the file.
     offset: u64,
 }
 
 impl MoveChunks {
-    /// Takes in what [`Kept::next`] answered last. All are to be taken in, from the first on.
+    /// Takes in the last answer of [`Kept::next`]. The caller passes all answers, from the first
+    /// on.
     pub(crate) fn note(&mut self, kept: &Kept<'_>, stretch: Extent, place: u64) {
         let Some((index, offset)) = kept.chunk() else { return };
         if index == self.0.len() as u64 {
@@ -277,10 +274,9 @@ impl MoveChunks {
         }
     }
 
-    /// Where `[start, end)` lies, from the first record on; `None` if it was not kept.
+    /// Returns where `[start, end)` lies, relative to the first record; `None` if it was not kept.
     ///
-    /// # Errors
-    /// As [`Kept::next`].
+    /// # Errors As [`Kept::next`].
     pub(crate) fn find(
         &self,
         file: &OpenFile,

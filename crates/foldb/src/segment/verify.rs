@@ -1,4 +1,4 @@
-//! A walk over every byte of a segment.
+//! Verifies every byte of a segment.
 
 use crate::error::{Error, Result};
 use crate::key::KeyspaceId;
@@ -12,15 +12,14 @@ use crate::segment::tails::{Kept, TailReader};
 use crate::separated::extents::Extent;
 use crate::separated::references::References;
 
-/// Bytes read at once.
+/// Bytes of one read.
 const STEP: u64 = 256 << 10;
 
 impl OpenSegments {
-    /// Reads all segments of a map: every checksum holds, and what is said of them is so. Answers
-    /// how many bytes they are.
+    /// Reads all segments of a map, and checks every checksum and placement. Returns the number of
+    /// bytes.
     ///
-    /// # Errors
-    /// The first thing found wrong, as `Corruption`; `Io`.
+    /// # Errors The first fault found, as `Corruption`; `Io`.
     pub(crate) fn verify(&self, keyspace: KeyspaceId, map: &SegmentMap) -> Result<u64> {
         let headers = map.files().into_values().filter(|file| !file.file.is_adopted()).count();
         let mut bytes = headers as u64 * FILE_HEADER_LEN;
@@ -43,10 +42,9 @@ impl OpenSegments {
 }
 
 impl OpenSegments {
-    /// Checks that every value that a table refers to is in its segment. No value is read.
+    /// Checks that every value that a table refers to is in its segment. It reads no values.
     ///
-    /// # Errors
-    /// `Corruption` naming what is missing; `Io`.
+    /// # Errors `Corruption` with the missing value; `Io`.
     pub(crate) fn verify_references(
         &self,
         keyspace: KeyspaceId,
@@ -55,7 +53,7 @@ impl OpenSegments {
     ) -> Result<()> {
         for (id, wanted) in references.iter() {
             let segment = map.get(id).ok_or_else(|| {
-                Error::corruption(format!("refers to value segment {id}, which is not there"))
+                Error::corruption(format!("refers to value segment {id}, which does not exist"))
             })?;
             let placement = &segment.placement;
             let moves = match placement.is_moved() {
@@ -78,7 +76,7 @@ impl OpenSegments {
     }
 }
 
-/// Every frame is whole, and as many values are in them as is said.
+/// Checks that every frame is whole, and that the frames have the expected number of values.
 fn verify_log(file: &OpenFile, placement: &Placement) -> Result<()> {
     let (mut values, mut found) = (LoggedValues::new(file, placement, STEP as usize), 0);
     while values.next()?.is_some() {

@@ -1,18 +1,18 @@
-//! Writing values: sections appended to files that grow over many flushes.
+//! Writes values: sections appended to files that grow over many flushes.
 //!
-//! A flush or slice of a compaction takes a growing file that nobody else writes to, or begins one,
-//! appends a section and gives the file back while it has less than `segment_size` bytes. So
-//! segment files reach that size however small flushes are, and each value is written once. What
-//! keeps this safe:
+//! A flush or slice takes a growing file that no other writer uses, or creates one. It appends a
+//! section and returns the file while the file has less than `segment_size` bytes. So segment files
+//! reach that size however small flushes are, and each value is written once. These rules keep it
+//! safe:
 //!
-//! - A section is complete and synced before an edit names it, and never changes after. What a
-//!   crash leaves behind the last section that the manifest names does not exist.
-//! - Only who created a file appends to it: none is appended to after a reopen.
-//! - A file of which a write or sync failed is not appended to any more.
-//! - Who wrote a section holds its file until the section is installed ([`NewSegments`]): others
-//!   may rewrite what else the file has, or install that it died, and the last one would take the
-//!   file away.
-//! - A growing file has no second name: checkpoints copy it (H12).
+//! - A section is complete and synced before an edit names it, and never changes after. Bytes that
+//!   a crash leaves behind the last section of the manifest do not exist.
+//! - Only the session that created a file appends to it: no file grows after a reopen.
+//! - A file whose write or sync failed gets no more sections.
+//! - The writer of a section holds its file until the section is installed ([`NewSegments`]).
+//!   Meanwhile the other segments of the file may die or be rewritten, and the last of them would
+//!   take the file away.
+//! - A growing file has no hard link: checkpoints copy it (H12).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,43 +28,42 @@ use crate::segment::section::{Growing, Section, WRITE_STEP, WriterContext};
 use crate::separated::address::Address;
 use crate::separated::record::{put_key_part, put_record};
 
-/// How values of a keyspace are separated.
+/// How a keyspace separates values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Separation {
-    /// Least bytes of a value that goes to a segment; `None`: none does.
+    /// Shortest value that goes to a segment, in bytes; `None`: no value does.
     pub(crate) min: Option<usize>,
-    /// Bytes of a file at which the next is begun.
+    /// Bytes of a file at which the next one begins.
     pub(crate) segment_size: u64,
-    /// Whether sections end with hints; else each record has its key with it.
+    /// Whether sections end with hints. If not, each record has its key with it.
     pub(crate) hints: bool,
-    /// Bytes of hints at which a section is ended, so that whoever rewrites it holds a bounded part
-    /// of them.
+    /// Bytes of hints at which a section ends, so that a rewrite holds a bounded part of them.
     pub(crate) most_hints: usize,
 }
 
 impl Separation {
-    /// Values at which a section is ended: looking up which of them are alive takes no more than a
-    /// few times its hints.
+    /// Returns the number of values at which a section ends. So a lookup of its live values takes
+    /// at most a few times the memory of its hints.
     fn most_values(&self) -> u64 {
         (self.most_hints / 8).max(1) as u64
     }
 }
 
-/// Segments that were written and are not part of the tree yet.
+/// Segments that were written and are not yet part of the tree.
 ///
-/// Their files are held for as long. Other segments in such a file may die or be rewritten
-/// meanwhile, and the file must not go with the last of them.
+/// They hold their files. Other segments in such a file may die or be rewritten meanwhile, and the
+/// file must not go with the last of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NewSegments {
     pub(crate) placed: Vec<Placement>,
-    /// Bytes written, headers and hints included.
+    /// Bytes written, with headers and hints.
     pub(crate) bytes: u64,
     /// Bytes of values in logs that became segments instead.
     pub(crate) adopted: u64,
     files: Vec<Arc<SegmentFile>>,
 }
 
-/// Files of a keyspace that sections may be appended to, while nobody does.
+/// Files of a keyspace that may get more sections and that no writer uses.
 #[derive(Debug, Default)]
 pub(crate) struct GrowingFiles(Mutex<Vec<Growing>>);
 
@@ -73,7 +72,7 @@ impl GrowingFiles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a file, so that nobody else appends to it.
+    /// Takes a file, so that no other writer appends to it.
     fn take(&self) -> Option<Growing> {
         self.remove_obsolete();
         self.lock().pop()
@@ -83,25 +82,26 @@ impl GrowingFiles {
         self.lock().push(growing);
     }
 
-    /// Lets go of files without a segment: the last one who has such a file has it removed.
+    /// Drops files without a segment. The last holder of such a file has it removed.
     pub(crate) fn remove_obsolete(&self) {
         self.lock().retain(|growing| {
             let is_used = !growing.meta.is_obsolete();
             if !is_used {
-                // A section that is not installed yet may make it used again, but not grow.
+                // A section that is not yet installed may give it a segment again, but the file
+                // does not grow.
                 growing.meta.set_growing(false);
             }
             is_used
         });
     }
 
-    /// Whether nobody appends to a file at the moment.
+    /// Returns whether no writer appends to a file at the moment.
     pub(crate) fn may_retire(&self, file: &SegmentFile) -> bool {
         let is_it = |growing: &Growing| growing.meta().number() == file.number();
         !file.is_growing() || self.lock().iter().any(is_it)
     }
 
-    /// Has nothing more appended to the file of this number; `false` if somebody appends to it now.
+    /// Ends the growth of a file. Returns `false` if a writer appends to it now.
     pub(crate) fn retire(&self, file: &SegmentFile) -> bool {
         if !file.is_growing() {
             return true;
@@ -117,11 +117,11 @@ impl GrowingFiles {
     }
 }
 
-/// A section of values that nobody wrote before, and their hints.
+/// A section of new values, and their hints.
 struct NewSection {
     section: Section,
     hints: HintsWriter,
-    /// Whole chunks of hints.
+    /// Finished chunks of hints.
     done: Vec<u8>,
 }
 
@@ -131,15 +131,15 @@ impl NewSection {
     }
 }
 
-/// Takes the values that a flush or a slice of a compaction separates.
+/// Takes the values that a flush or a slice separates.
 pub(crate) struct ValueWriter<'a> {
     context: WriterContext<'a>,
     separation: Separation,
     growing: &'a GrowingFiles,
     section: Option<NewSection>,
     finished: NewSegments,
-    /// Files to be given back: not before all went well, so that nobody else knows of those that
-    /// were created here.
+    /// Files to return. They are returned only after everything succeeded, so that no other writer
+    /// knows the new ones among them.
     kept: Vec<Growing>,
     created: Vec<Arc<SegmentFile>>,
     /// Logs that become segments.
@@ -167,19 +167,20 @@ impl<'a> ValueWriter<'a> {
         }
     }
 
-    /// Refers to what lies in these logs instead of writing it.
+    /// Refers to the values in these logs instead of writing them.
     pub(crate) fn adopting(mut self, logs: Vec<AdoptedLog>) -> ValueWriter<'a> {
         self.adopted = logs;
         self
     }
 
-    /// Whether a value of so many bytes goes to a segment.
+    /// Returns whether a value of this length goes to a segment.
     #[inline]
     pub(crate) fn takes(&self, len: usize) -> bool {
         self.separation.min.is_some_and(|min| len >= min)
     }
 
-    /// Writes a value. Its address holds once the edit with [`ValueWriter::finish`]'s answer does.
+    /// Writes a value. Its address is valid once the edit with the result of
+    /// [`ValueWriter::finish`] is.
     pub(crate) fn add(&mut self, key: &[u8], seqno: SeqNo, value: &[u8]) -> Result<Address> {
         if let Some(address) = self.adopted.iter_mut().find_map(|log| log.take(seqno, value)) {
             return Ok(address);
@@ -250,7 +251,7 @@ impl<'a> ValueWriter<'a> {
         Ok(())
     }
 
-    /// Ends the last section: the segments written, durable but for the names of new files.
+    /// Ends the last section. Returns the segments written, durable but for the names of new files.
     pub(crate) fn finish(&mut self) -> Result<NewSegments> {
         self.end_section()?;
         self.charge.set(0);
@@ -262,9 +263,9 @@ impl<'a> ValueWriter<'a> {
         Ok(std::mem::take(&mut self.finished))
     }
 
-    /// Has others append behind the finished sections, once all that refers to those is written,
-    /// too. Else a step that fails again and again would add to a file what nobody refers to each
-    /// time.
+    /// Lets other writers append behind the finished sections, after everything that refers to
+    /// these is written. Otherwise a step that fails again and again would add garbage to a file
+    /// each time.
     pub(crate) fn give_back(mut self) {
         self.created.clear();
         for mut log in self.adopted.drain(..).filter(|log| log.used > 0) {
@@ -276,12 +277,12 @@ impl<'a> ValueWriter<'a> {
 
 impl Drop for ValueWriter<'_> {
     fn drop(&mut self) {
-        // What was written lies behind the last section that anybody knows, and may be half of one.
+        // The written bytes lie behind the last known section, and may be half of one.
         let section = self.section.take().map(|new| new.section.appender.growing);
         for growing in section.into_iter().chain(self.kept.drain(..)) {
             growing.meta.set_growing(false);
         }
-        // Nobody else knows of these.
+        // No other thread knows these files.
         self.created.drain(..).for_each(|file| file.set_obsolete(true));
     }
 }

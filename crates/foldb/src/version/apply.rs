@@ -1,4 +1,4 @@
-//! From one version to the next.
+//! Applies edits: makes the next version from one version.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::version::file::FileMeta;
 use crate::version::level::{Run, RunId, TableRef, Version};
 
 impl Version {
-    /// The version after these changes. Files already in use are shared, others are created.
+    /// Returns the version after these changes. Files already in use are shared, others are
+    /// created.
     ///
-    /// # Errors
-    /// `Corruption` when an edit names a run that is not there, or does what none should.
+    /// # Errors `Corruption` when an edit names a missing run, or makes an invalid change.
     pub(crate) fn apply(
         &self,
         changes: &[TreeEdit],
@@ -27,11 +27,10 @@ impl Version {
         self.apply_all([changes], comparator, segment_files)
     }
 
-    /// The version after several edits. A run that one of them leaves empty is gone for the next,
-    /// which may create it again.
+    /// Returns the version after several edits. A run that one of them empties no longer exists for
+    /// the next, which may create it again.
     ///
-    /// # Errors
-    /// As [`Version::apply`].
+    /// # Errors As [`Version::apply`].
     pub(crate) fn apply_all<'a>(
         &self,
         edits: impl IntoIterator<Item = &'a [TreeEdit]>,
@@ -80,7 +79,8 @@ impl Version {
         }
     }
 
-    /// The files with separated values that changes may bring or take, and whether they are there.
+    /// Returns the files with separated values that changes may add or remove, and whether they
+    /// exist.
     fn tables_at_stake(&self, changes: &[TreeEdit]) -> HashMap<u64, AtStake> {
         let mut files = HashMap::new();
         for change in changes {
@@ -111,7 +111,7 @@ impl Version {
         files
     }
 
-    /// Brings what is alive in segments up to date with the tables, after an edit.
+    /// Updates the live bytes of segments after an edit.
     fn settle_segments(&mut self, before: HashMap<u64, AtStake>) -> Result<()> {
         if !before.is_empty() {
             let is_there: HashSet<u64> = self
@@ -134,8 +134,8 @@ impl Version {
         Ok(())
     }
 
-    /// What a table tells of the tree as it will be after these edits, which only take away: which
-    /// files are not shown whole, and how much of them is.
+    /// Returns what a table records about the tree after these edits, which only remove: which
+    /// files are not shown whole, and which parts of them are.
     pub(crate) fn surroundings(
         &self,
         edits: &[TreeEdit],
@@ -172,7 +172,7 @@ impl Version {
         self.segments.mark_files(&next.segments);
     }
 
-    /// The edits that make this version out of an empty one.
+    /// Returns the edits that make this version from an empty one.
     pub(crate) fn describe(&self) -> Vec<TreeEdit> {
         let mut changes: Vec<_> =
             self.segments.iter().map(|segment| TreeEdit::Place(segment.placement)).collect();
@@ -233,7 +233,7 @@ impl Version {
     }
 }
 
-/// A table whose coming or going changes what is alive in segments.
+/// A table whose addition or removal changes the live bytes of segments.
 struct AtStake {
     references: Arc<[(SegmentId, u64)]>,
     was_there: bool,

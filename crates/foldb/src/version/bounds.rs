@@ -1,4 +1,4 @@
-//! Key ranges: what a table reference shows and what a slice covers.
+//! Key ranges: the part that a table reference shows, and the part that a slice covers.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use crate::range_tombstone::Edge;
 
 pub(crate) use crate::range_tombstone::Key;
 
-/// Where something ends: with a record's key, or, as a sentinel of which nothing is there, before
-/// the key where a range tombstone ends or a slice cut.
+/// The end of a range. It is a record's key, or it lies before a key: where a range tombstone ends
+/// or a slice was cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Upper {
-    /// With this key.
+    /// Ends with this key.
     Included(Key),
-    /// Before this key.
+    /// Ends before this key.
     Excluded(Key),
 }
 
@@ -25,7 +25,7 @@ impl Upper {
         }
     }
 
-    /// The end at a place between keys; `None` below or above all of them.
+    /// Returns the end at an edge; `None` below or above all keys.
     pub(crate) fn of(edge: &Edge) -> Option<Upper> {
         match edge {
             Edge::Before(key) => Some(Upper::Excluded(Arc::clone(key))),
@@ -34,7 +34,7 @@ impl Upper {
         }
     }
 
-    /// The place between keys where it ends.
+    /// Returns the edge where it ends.
     pub(crate) fn edge(&self) -> Edge {
         match self {
             Upper::Included(key) => Edge::Behind(Arc::clone(key)),
@@ -42,7 +42,7 @@ impl Upper {
         }
     }
 
-    /// Whether `key` lies at or below this end.
+    /// Returns whether `key` lies at or below this end.
     pub(crate) fn admits(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
         match self {
             Upper::Included(end) => comparator.compare(key, end) != Ordering::Greater,
@@ -50,7 +50,7 @@ impl Upper {
         }
     }
 
-    /// Orders two ends: at the same key, the one that leaves it out comes first.
+    /// Orders two ends: at the same key, the one that excludes it comes first.
     pub(crate) fn compare(&self, comparator: &dyn Comparator, other: &Upper) -> Ordering {
         let rank = |upper: &Upper| matches!(upper, Upper::Included(_));
         comparator.compare(self.key(), other.key()).then(rank(self).cmp(&rank(other)))
@@ -58,7 +58,7 @@ impl Upper {
 }
 
 impl Default for Upper {
-    /// The end of what has no keys.
+    /// Returns the end of an empty range.
     fn default() -> Upper {
         Upper::Included(Key::default())
     }
@@ -72,33 +72,33 @@ pub(crate) struct KeyRange {
 }
 
 impl KeyRange {
-    /// Every key.
+    /// Returns the range of all keys.
     pub(crate) fn all() -> KeyRange {
         KeyRange::default()
     }
 
-    /// Where it starts, as a place between keys.
+    /// Returns the edge where it starts.
     pub(crate) fn start(&self) -> Edge {
         self.lo.as_ref().map_or(Edge::Lowest, |lo| Edge::Before(Arc::clone(lo)))
     }
 
-    /// Where it ends, as a place between keys.
+    /// Returns the edge where it ends.
     pub(crate) fn end(&self) -> Edge {
         self.hi.as_ref().map_or(Edge::Highest, Upper::edge)
     }
 
-    /// Whether a key is at or above the lower end.
+    /// Returns whether a key is at or above the lower end.
     fn starts_by(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
         self.lo.as_ref().is_none_or(|lo| comparator.compare(lo, key) != Ordering::Greater)
     }
 
-    /// Whether a key lies inside.
+    /// Returns whether a key lies inside.
     pub(crate) fn contains(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
         self.starts_by(comparator, key)
             && self.hi.as_ref().is_none_or(|hi| hi.admits(comparator, key))
     }
 
-    /// Whether `[lo, hi]` has a key in common with this range.
+    /// Returns whether `[lo, hi]` has a key in common with this range.
     pub(crate) fn overlaps(&self, comparator: &dyn Comparator, lo: &[u8], hi: &Upper) -> bool {
         let starts_before_end = self.hi.as_ref().is_none_or(|end| end.admits(comparator, lo));
         let ends_after_start = self.lo.as_ref().is_none_or(|start| hi.admits(comparator, start));

@@ -1,4 +1,4 @@
-//! Table files: what the manifest knows of one, and what happens when nobody needs it any more.
+//! Table files: the manifest's facts about each, and its removal when no version needs it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::separated::SegmentId;
 use crate::version::bounds::{Key, Upper};
 use crate::version::open_tables::TableSlot;
 
-/// What the manifest knows about a table file.
+/// The manifest's facts about a table file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileFacts {
     pub(crate) number: u64,
@@ -19,28 +19,28 @@ pub(crate) struct FileFacts {
     pub(crate) entries: u64,
     pub(crate) deletes: u64,
     pub(crate) merges: u64,
-    /// Range tombstones.
+    /// Number of range tombstones.
     pub(crate) range_deletes: u64,
-    /// About how many older records they deleted when the file was written.
+    /// Estimated number of older records that they deleted when the file was written.
     pub(crate) range_deleted: u64,
     /// Where its records and range tombstones begin.
     pub(crate) smallest: Key,
     /// Where they end.
     pub(crate) end: Upper,
-    /// Of records and range tombstones.
+    /// Smallest sequence number of records and range tombstones.
     pub(crate) smallest_seqno: SeqNo,
     pub(crate) largest_seqno: SeqNo,
-    /// The newest snapshot that kept records of it from being folded; 0 for none. Once it is gone
-    /// the file is worth rewriting.
+    /// The newest snapshot that kept records of the file from being folded; 0 for none. Once it is
+    /// gone, the file is worth rewriting.
     pub(crate) kept_apart: SeqNo,
-    /// Keys evenly spaced by bytes, to estimate how much of the file lies in a range. Of a file
-    /// with nothing but range tombstones: of what they delete.
+    /// Keys evenly spaced by bytes, to estimate how many bytes of the file lie in a range. For a
+    /// file with only range tombstones, samples of the keys that they delete.
     pub(crate) samples: Arc<[Key]>,
-    /// The value segments that its records refer to, and bytes of the records there.
+    /// The value segments that its records refer to, with the bytes of the records there.
     pub(crate) references: Arc<[(SegmentId, u64)]>,
 }
 
-/// A table file in use. Shared by every version that refers to it.
+/// A table file in use, shared by every version that refers to it.
 pub(crate) struct FileMeta {
     facts: FileFacts,
     /// The open table, while it is open.
@@ -60,7 +60,7 @@ impl FileMeta {
         &self.facts
     }
 
-    /// The file is to be removed as soon as the last reader lets go of it.
+    /// Marks the file for removal when its last reader drops it.
     pub(crate) fn mark_obsolete(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) {
             self.trash.expect_table();

@@ -1,7 +1,7 @@
 //! Versions: levels of runs of trimmed table references.
 //!
-//! A [`TableRef`] is (file, lo, hi): what lies outside its bounds does not exist for any reader,
-//! compaction or statistic (H1). That is how a slice of a compaction takes effect at once:
+//! A [`TableRef`] is (file, lo, hi). Records outside its bounds do not exist for any reader,
+//! compaction or statistic (H1). So a slice of a compaction takes effect at once:
 //!
 //! ```text
 //! level 1: t [a..z]            slice [a, m) installs     level 1: t [m..z]
@@ -18,10 +18,10 @@ use crate::segment::SegmentMap;
 use crate::version::bounds::{Key, KeyRange, Upper};
 use crate::version::file::FileMeta;
 
-/// Identity of a run within its database; never reused.
+/// Id of a run in its database; never reused.
 pub(crate) type RunId = u64;
 
-/// The part of a table that exists.
+/// The visible part of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct TableRef {
     pub(crate) file: Arc<FileMeta>,
@@ -30,29 +30,29 @@ pub(crate) struct TableRef {
 }
 
 impl TableRef {
-    /// Whether a key lies inside the bounds.
+    /// Returns whether a key lies inside the bounds.
     #[inline]
     pub(crate) fn contains(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
         comparator.compare(&self.lo, key) != Ordering::Greater && self.hi.admits(comparator, key)
     }
 
-    /// Whether the bounds are the file's own.
+    /// Returns whether the bounds are the file's own.
     pub(crate) fn is_whole(&self) -> bool {
         self.lo == self.file.smallest && self.hi == self.file.end
     }
 
-    /// Whether it may show range tombstones.
+    /// Returns whether it may show range tombstones.
     #[inline]
     pub(crate) fn has_range_tombstones(&self) -> bool {
         self.file.range_deletes > 0
     }
 
-    /// Estimated bytes inside the bounds, from the file's samples.
+    /// Estimates the bytes inside the bounds, from the file's samples.
     pub(crate) fn bytes(&self, comparator: &dyn Comparator) -> u64 {
         self.bytes_within(comparator, &KeyRange::all())
     }
 
-    /// Estimated bytes inside both the bounds and a range.
+    /// Estimates the bytes inside both the bounds and a range.
     pub(crate) fn bytes_within(&self, comparator: &dyn Comparator, range: &KeyRange) -> u64 {
         if range.lo.is_none() && range.hi.is_none() && self.is_whole() {
             return self.file.len;
@@ -63,7 +63,7 @@ impl TableRef {
         self.file.len * share.clamp(1, samples) / samples
     }
 
-    /// What is left outside `range`: a part below it, a part above it.
+    /// Returns the parts outside `range`: one below it, one above it.
     fn without(&self, comparator: &dyn Comparator, range: &KeyRange) -> [Option<TableRef>; 2] {
         let below =
             range.lo.as_ref().filter(|lo| comparator.compare(&self.lo, lo) == Ordering::Less);
@@ -102,20 +102,21 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Index of the first table that ends at or above `key`: the only one that may hold it.
+    /// Returns the index of the first table that ends at or above `key`: the only one that may hold
+    /// it.
     #[inline]
     pub(crate) fn find(&self, comparator: &dyn Comparator, key: &[u8]) -> usize {
         self.tables.partition_point(|table| !table.hi.admits(comparator, key))
     }
 
-    /// The table that shows `key`.
+    /// Returns the table that shows `key`.
     #[inline]
     pub(crate) fn table_of(&self, comparator: &dyn Comparator, key: &[u8]) -> Option<&TableRef> {
         let table = self.tables.get(self.find(comparator, key))?;
         (comparator.compare(&table.lo, key) != Ordering::Greater).then_some(table)
     }
 
-    /// The tables that have keys in a range.
+    /// Returns the tables that have keys in a range.
     pub(crate) fn overlapping<'a>(
         &'a self,
         comparator: &'a dyn Comparator,
@@ -124,7 +125,7 @@ impl Run {
         self.tables.iter().filter(|table| range.overlaps(comparator, &table.lo, &table.hi))
     }
 
-    /// Where the tables that have keys in a range are: they are neighbours.
+    /// Returns the indexes of the tables that have keys in a range. They are neighbours.
     pub(crate) fn overlapping_range(
         &self,
         comparator: &dyn Comparator,
@@ -139,12 +140,12 @@ impl Run {
         first..first + count
     }
 
-    /// Estimated bytes.
+    /// Estimates the bytes of the run.
     pub(crate) fn bytes(&self, comparator: &dyn Comparator) -> u64 {
         self.tables.iter().map(|table| table.bytes(comparator)).sum()
     }
 
-    /// This run without a key range; `None` if nothing is left.
+    /// Returns this run without a key range; `None` if nothing is left.
     pub(crate) fn carve(&self, comparator: &dyn Comparator, range: &KeyRange) -> Option<Run> {
         let mut tables = Vec::with_capacity(self.tables.len() + 1);
         for table in &self.tables {
@@ -158,7 +159,7 @@ impl Run {
         (!tables.is_empty()).then_some(Run { id: self.id, tables })
     }
 
-    /// Puts a table in its place.
+    /// Inserts a table in key order.
     pub(crate) fn insert(&mut self, comparator: &dyn Comparator, table: TableRef) {
         let at = self
             .tables
@@ -174,7 +175,7 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// Tables of all runs.
+    /// Returns the tables of all runs.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &TableRef> {
         self.runs.iter().flat_map(|run| &run.tables)
     }
@@ -189,12 +190,12 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    /// A tree without tables.
+    /// Returns a tree without tables.
     pub(crate) fn empty(num_levels: usize) -> Version {
         Version { levels: vec![Level::default(); num_levels], segments: SegmentMap::default() }
     }
 
-    /// Every run from the newest to the oldest, with its level.
+    /// Returns every run from the newest to the oldest, with its level.
     pub(crate) fn runs(&self) -> impl Iterator<Item = (usize, &Arc<Run>)> {
         self.levels
             .iter()
@@ -202,19 +203,19 @@ impl Version {
             .flat_map(|(index, level)| level.runs.iter().map(move |run| (index, run)))
     }
 
-    /// Every table reference.
+    /// Returns every table reference.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &TableRef> {
         self.levels.iter().flat_map(Level::tables)
     }
 
-    /// Where a run is: its level and its index there.
+    /// Returns a run's level and its index there.
     pub(crate) fn position(&self, id: RunId) -> Option<(usize, usize)> {
         self.levels.iter().enumerate().find_map(|(index, level)| {
             level.runs.iter().position(|run| run.id == id).map(|at| (index, at))
         })
     }
 
-    /// A run by its identity.
+    /// Returns a run by its id.
     pub(crate) fn run(&self, id: RunId) -> Option<&Arc<Run>> {
         self.position(id).map(|(level, at)| &self.levels[level].runs[at])
     }

@@ -1,4 +1,5 @@
-//! The tree's shape: immutable versions, the edits between them, and the manifest that keeps them.
+//! The tree's shape: immutable versions, the edits between them, and the manifest that stores
+//! these.
 //!
 //! Invariant (H4): for each key, walking levels from the top and runs newest first never meets a
 //! larger sequence number after a smaller one, tombstones included.

@@ -1,7 +1,7 @@
 //! Open tables: opened at first use, found without a lock, bounded in number and in memory.
 //!
-//! The bounds are those of a [`FilePool`], which several databases may share. A table that a
-//! reader has in hand when it is closed stays open, and counted, until he lets go.
+//! The bounds belong to a [`FilePool`], which several databases may share. A table that is closed
+//! while a reader uses it stays open, and counted, until the reader drops it.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ pub(crate) struct TableSlot {
     table: ArcSwapOption<TableReader>,
     /// Set at each use, cleared as the eviction hand passes.
     used: AtomicBool,
-    /// Held by who opens the table.
+    /// Held by the thread that opens the table.
     opening: Mutex<()>,
 }
 
@@ -57,7 +57,7 @@ struct Shared {
     names: FileNames,
     cache: Arc<BlockCache>,
     pool: Arc<FilePool>,
-    /// Identity that every table must carry.
+    /// The database id that every table must carry.
     database: u64,
     /// The value segments that tables refer to.
     segments: Arc<OpenSegments>,
@@ -65,7 +65,7 @@ struct Shared {
 }
 
 impl OpenTables {
-    /// No open tables yet; as the default keyspace sees them.
+    /// Begins without open tables, for the default keyspace.
     pub(crate) fn new(
         fs: Arc<dyn FileSystem>,
         names: FileNames,
@@ -87,7 +87,7 @@ impl OpenTables {
         OpenTables { shared: Arc::new(shared), keyspace: DEFAULT_KEYSPACE, comparator }
     }
 
-    /// The same, for another keyspace.
+    /// Returns the same for another keyspace.
     pub(crate) fn for_keyspace(
         &self,
         keyspace: KeyspaceId,
@@ -96,17 +96,17 @@ impl OpenTables {
         OpenTables { shared: Arc::clone(&self.shared), keyspace, comparator }
     }
 
-    /// Notes that the database is closed, in all its keyspaces. Called before its lock is let go.
+    /// Notes for all keyspaces that the database is closed. Called before its lock is released.
     pub(crate) fn note_closed(&self) {
         self.shared.closed.note();
     }
 
-    /// The value segments that tables refer to.
+    /// Returns the value segments that tables refer to.
     pub(crate) fn segments(&self) -> &Arc<OpenSegments> {
         &self.shared.segments
     }
 
-    /// The table of a file, opened if it is not.
+    /// Returns the table of a file, and opens it if needed.
     #[inline]
     pub(crate) fn get(&self, file: &Arc<FileMeta>) -> Result<Guard<Option<Arc<TableReader>>>> {
         let table = file.slot.table.load();
@@ -120,20 +120,19 @@ impl OpenTables {
         Ok(table)
     }
 
-    /// The table of a file, to keep.
+    /// Returns the table of a file, to keep.
     pub(crate) fn get_owned(&self, file: &Arc<FileMeta>) -> Result<Arc<TableReader>> {
         loop {
-            // Evicted between opening and loading, if at all: open it again.
+            // If it was evicted between opening and loading, open it again.
             if let Some(table) = &*self.get(file)? {
                 return Ok(Arc::clone(table));
             }
         }
     }
 
-    /// Whether a table may hold a key of this hash.
+    /// Returns whether a table may hold a key of this hash.
     ///
-    /// # Errors
-    /// As [`TableReader::may_contain`].
+    /// # Errors As [`TableReader::may_contain`].
     #[inline]
     pub(crate) fn may_contain(&self, table: &TableReader, hash: u64) -> Result<bool> {
         if !table.has_loaded_filter() {
@@ -143,7 +142,7 @@ impl OpenTables {
         table.may_contain(hash)
     }
 
-    /// Takes in the table of a file that was opened before, as [`OpenTables::get_owned`] answered
+    /// Takes in the table of a file that was opened before, as [`OpenTables::get_owned`] returned
     /// it.
     pub(crate) fn take_in(&self, file: &Arc<FileMeta>, table: Arc<TableReader>) {
         file.slot.table.store(Some(table));
@@ -174,7 +173,7 @@ impl OpenTables {
         Ok(table)
     }
 
-    /// Whether the table is the one the manifest means.
+    /// Checks that the table is the one that the manifest means.
     fn check_identity(&self, file: &FileMeta, table: &TableReader) -> Result<()> {
         let found = table.properties();
         let expected = (self.shared.database, file.len);

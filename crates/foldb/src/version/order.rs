@@ -1,9 +1,9 @@
-//! The order invariant (H4), checked.
+//! Checks of the order invariant (H4).
 //!
 //! For each key, walking levels from the top and runs newest first never meets a larger sequence
-//! number after a smaller one. File-level bounds cannot prove it (a trimmed file's bounds speak of
-//! keys it no longer shows), so what is asserted at every install is the structure, and in builds
-//! with debug assertions, for trees small enough, every key.
+//! number after a smaller one. Bounds of files cannot prove it: a trimmed file's bounds cover keys
+//! that it no longer shows. So every install asserts the structure. Builds with debug assertions
+//! also check every key of trees that are small enough.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -18,8 +18,7 @@ use crate::version::open_tables::OpenTables;
 
 /// Asserts that tables of a run are in order, inside their files and disjoint.
 ///
-/// # Panics
-/// When they are not: the engine itself is broken, and going on could lose writes.
+/// # Panics When they are not: the engine has a bug, and going on could lose writes.
 pub(crate) fn check_structure(version: &Version, comparator: &dyn Comparator) {
     for (level, run) in version.runs() {
         for table in &run.tables {
@@ -41,14 +40,12 @@ pub(crate) fn check_structure(version: &Version, comparator: &dyn Comparator) {
     }
 }
 
-/// Asserts the invariant key by key, range tombstones included. Reads every record: for small
-/// trees.
+/// Asserts the invariant key by key, with range tombstones. It reads every record, so it is for
+/// small trees.
 ///
-/// # Errors
-/// Those of reading the tables.
+/// # Errors Errors of reading the tables.
 ///
-/// # Panics
-/// When the invariant does not hold.
+/// # Panics When the invariant does not hold.
 pub(crate) fn check_order(
     version: &Version,
     tables: &OpenTables,
@@ -86,7 +83,7 @@ pub(crate) fn check_order(
     Ok(())
 }
 
-/// What a run shows of its range tombstones.
+/// Returns the visible range tombstones of a run.
 fn tombstones_of(
     run: &Run,
     tables: &OpenTables,
@@ -102,7 +99,7 @@ fn tombstones_of(
     Ok(all)
 }
 
-/// Asserts that range tombstones are older than all that newer runs have in their ranges.
+/// Asserts that range tombstones are older than all newer runs' records in their ranges.
 fn check_tombstones(
     place: &str,
     tombstones: &[RangeTombstone],

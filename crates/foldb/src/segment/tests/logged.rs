@@ -1,4 +1,4 @@
-//! Walks over logs that became segments: every value is met with its key and number, and no damage
+//! Walks over logs that became segments: each value comes with its key and number, and no damage
 //! passes.
 
 use std::path::Path;
@@ -18,22 +18,22 @@ use crate::wal::{BatchHeader, LogWriter, SeparableValues};
 
 const LOG: u64 = 7;
 
-/// A value that was met: keyspace, key, number, length, position.
+/// A value of the walk: keyspace, key, number, length, position.
 type Met = (KeyspaceId, Vec<u8>, u64, u64, u64);
 
-/// What a program wrote in one record.
+/// The writes of one record.
 #[derive(Clone, Debug)]
 enum Record {
     Batch(Vec<(Kind, bool, KeyspaceId, Vec<u8>, usize)>),
     Other(usize),
 }
 
-/// The bytes of a log, and its separable values.
+/// Returns the bytes of a log, and its separable values.
 fn logged(records: &[Record]) -> (Vec<u8>, Vec<Met>) {
     logged_from(100, records)
 }
 
-/// The same, of writes whose numbers begin with this one.
+/// Returns the same for writes whose numbers begin with this one.
 fn logged_from(mut seqno: u64, records: &[Record]) -> (Vec<u8>, Vec<Met>) {
     let fs = MemFs::new();
     let handle: Arc<dyn FileSystem> = Arc::new(fs.clone());
@@ -106,8 +106,8 @@ fn record() -> impl Strategy<Value = Record> {
 }
 
 proptest! {
-    /// However little is read at once all values are met, in order; and a changed bit anywhere is
-    /// noticed, at the latest behind its frame.
+    /// However little is read at once, the walk meets all values in order. It notices any changed
+    /// bit, at the latest behind its frame.
     #[test]
     fn every_value_of_a_log_is_met_and_no_damage_passes(
         records in proptest::collection::vec(record(), 0..12),

@@ -24,7 +24,7 @@ const PAGE: &str = include_str!("../../../../../docs/format/value_segment.md");
 const DATABASE: u64 = 0xdb;
 const FILE: u64 = 12;
 
-/// What is left of segment 8, by key, sequence number and position; "honey" lay between.
+/// The rest of segment 8, by key, sequence number and position; "honey" lay between.
 const FIRST: [(&str, u64, u64, &str); 2] = [("apple", 300, 0, "pie"), ("tea", 305, 26, "green")];
 /// Segment 11, whose records have their keys with them.
 const SECOND: (&str, u64, u64, &str) = ("bee", 310, 0, "wax");
@@ -37,7 +37,7 @@ fn kept() -> Extents {
     Extents::of(vec![Extent { start: 0, end: 12 }, Extent { start: 26, end: 40 }])
 }
 
-/// Writes the file; answers where the sections lie in it.
+/// Writes the file. Returns where its sections lie.
 fn write(mem: &MemFs) -> [Placement; 2] {
     let fs: Arc<dyn FileSystem> = Arc::new(mem.clone());
     mem.create_dir_all(names().directory()).unwrap();
@@ -60,7 +60,7 @@ fn write(mem: &MemFs) -> [Placement; 2] {
         section.values += 1;
     }
     let (mut moves, mut pieces) = (TailWriter::new(8, MOVED, Tail::Moves), PieceWriter::default());
-    kept().iter().for_each(|stretch| assert!(!pieces.add(stretch), "it is not full"));
+    kept().iter().for_each(|stretch| assert!(!pieces.add(stretch), "the piece is not full"));
     moves.put(&mut tails, pieces.piece());
     moves.end(&mut tails);
     hints.end(&mut tails);
@@ -108,7 +108,7 @@ fn page_can_be_read() {
         assert_eq!(read(8, entry, 0).unwrap(), entry.3.as_bytes());
     }
     assert_eq!(read(11, SECOND, 14).unwrap(), SECOND.3.as_bytes());
-    assert!(read(8, ("bee", 301, 12, "honey"), 0).is_err(), "it was left out");
+    assert!(read(8, ("bee", 301, 12, "honey"), 0).is_err(), "the value was left out");
     segments.verify(0, &map).unwrap();
 
     let segment = map.get(8).unwrap();

@@ -1,4 +1,4 @@
-//! The manifest and who says which one is in force.
+//! The manifest and `CURRENT`, which names the one in force.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ fn the_manifest_in_force_is_the_old_or_the_new() {
     panic!("creating a manifest takes fewer changes");
 }
 
-/// What only begins a manifest leaves the one in force alone.
+/// A manifest that is only begun leaves the one in force alone.
 #[test]
 fn a_manifest_that_is_only_begun_is_a_file() {
     let (mem, fs, names) = setup();
@@ -100,7 +100,7 @@ fn what_is_missing_or_damaged_is_named() {
     assert_eq!(error.path(), Some(&*names.manifest(7)), "{error}");
 
     for len in 0..whole.len() {
-        // Only a tail that nobody called synced is cut.
+        // Only a tail that was never synced is cut.
         match Manifest::recover(&write(&path, &whole[..len]), &names, None) {
             Ok(recovered) => assert!(!recovered.unwrap().edits.is_empty()),
             Err(error) => assert_eq!(error.kind(), ErrorKind::Corruption, "{error}"),
@@ -110,7 +110,7 @@ fn what_is_missing_or_damaged_is_named() {
         let mut flipped = whole.clone();
         flipped[at] ^= 4;
         match Manifest::recover(&write(&path, &flipped), &names, None) {
-            // Damage of the last edit cannot be told from a torn tail.
+            // Damage of the last edit looks like a torn tail.
             Ok(recovered) => assert_eq!(recovered.unwrap().edits.len(), 2, "byte {at}"),
             Err(error) => {
                 assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*path)));
@@ -119,7 +119,7 @@ fn what_is_missing_or_damaged_is_named() {
     }
 }
 
-/// After a failed sync nobody is told that a later edit is durable.
+/// After a failed sync, no caller is told that a later edit is durable.
 #[test]
 fn a_failed_sync_ends_the_manifest() {
     let (mem, fs, names) = setup();

@@ -1,5 +1,4 @@
-//! Tests of the tree's shape: edits as bytes, edits applied, the manifest that keeps them, and the
-//! tables that are open.
+//! Tests of the tree's shape: edits as bytes, applied edits, the manifest, and open tables.
 
 mod edits;
 mod manifest;

@@ -1,4 +1,4 @@
-//! What a file's name says.
+//! Tests of file names.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ proptest! {
         prop_assert_eq!(parse(names.manifest(number)), Some(FileKind::Manifest(number)));
     }
 
-    /// Whatever is parsed is what we would call it.
+    /// A parsed name is the name that the engine would write.
     #[test]
     fn only_canonical_names_are_parsed(name in "(MANIFEST-)?[0-9]{0,8}(\\.log|\\.tbl)?") {
         let names = FileNames::new(Path::new(""));

@@ -1,4 +1,4 @@
-//! Open tables: bounded in number and in memory, whoever reads them.
+//! Open tables stay bounded in number and in memory, whatever readers do.
 
 use crate::testing::tree::Workbench;
 use crate::version::Version;
@@ -26,7 +26,7 @@ fn no_more_tables_are_open_than_may_be() {
     }
 }
 
-/// What a reader has in hand stays, and counts, until he lets go of it.
+/// A table in use by a reader stays open, and counts, until the reader drops it.
 #[test]
 fn tables_are_closed_when_memory_is_needed_but_not_under_a_reader() {
     let bench = Workbench::new();
@@ -37,12 +37,12 @@ fn tables_are_closed_when_memory_is_needed_but_not_under_a_reader() {
     assert!(bench.tables.may_contain(&held, crate::encoding::key_hash(b"k7")).unwrap());
     let three = bench.pool.memory_bytes();
     bench.pool.set_room(0);
-    assert_eq!(bench.pool.open_tables(), 1, "one is always open, or nobody could read");
+    assert_eq!(bench.pool.open_tables(), 1, "one table may always be open");
     let after = bench.pool.memory_bytes();
     assert!(after < three && after > 0, "{after} of {three}");
     read_all(&bench, &version);
     assert_eq!(bench.pool.open_tables(), 1);
     assert!(held.may_contain(crate::encoding::key_hash(b"k7")).unwrap());
     drop((held, version));
-    assert_eq!(bench.pool.memory_bytes(), 0, "what is gone is not counted");
+    assert_eq!(bench.pool.memory_bytes(), 0, "closed tables are not counted");
 }

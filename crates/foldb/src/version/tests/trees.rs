@@ -23,7 +23,7 @@ fn carve(run: RunId, range: &str) -> TreeEdit {
     TreeEdit::Carve { run, range }
 }
 
-/// H1: what lies outside a reference's bounds does not exist.
+/// H1: records outside a reference's bounds do not exist.
 #[test]
 fn h1_carving() {
     let table = "[a.PUT.1(1) c.PUT.2(2) e.PUT.3(3) g.PUT.4(4)]";
@@ -130,7 +130,7 @@ fn files_are_marked_when_their_last_part_goes() {
     let third = bench.apply(&second, &[carve(5, "..c"), carve(5, "d..")]);
     second.mark_obsolete_files(&third);
     drop((second, third));
-    assert!(bench.segment_files.trash().empty().is_empty(), "an older version still reads it");
+    assert!(bench.segment_files.trash().empty().is_empty(), "an older version still uses the file");
     drop(first);
     assert_eq!(bench.segment_files.trash().empty(), [FileKind::Table(1)]);
     assert!(bench.segment_files.trash().empty().is_empty());
@@ -177,10 +177,10 @@ fn edits_that_cannot_be_are_damage() {
 #[test]
 fn a_run_left_empty_is_gone_after_its_edit() {
     let new = TreeEdit::NewRun { level: 1, run: 1, before: None };
-    // Within one edit it may be emptied and filled again.
+    // Within one edit, a run may be emptied and filled again.
     let refilled = [new.clone(), insert(1, 1, "a..=c"), carve(1, ".."), insert(1, 2, "a..=c")];
     assert_eq!(apply(&refilled).unwrap().run(1).unwrap().tables.len(), 1);
-    // The next edit creates it anew: a job whose first slice left nothing behind does.
+    // The next edit creates the run again, as for a job whose first slice left nothing behind.
     let edits = [vec![new.clone()], vec![new.clone(), insert(1, 1, "a..=c")]];
     let version = Version::empty(2)
         .apply_all(edits.iter().map(Vec::as_slice), &BytewiseComparator, &Arc::default())
@@ -239,7 +239,7 @@ fn checked(drawing: &str) {
 #[test]
 fn h4_the_order_check_lets_order_pass() {
     checked("L0 r9: [a.MERGE.9(+1) a.MERGE.7(+1)]\nL0 r8: [a.DEL.5]\nL1 r3: [a.PUT.4(1)]");
-    // What a trimmed reference does not show is in nobody's way.
+    // Records that a trimmed reference hides do not count.
     checked("L0 r9: [a.PUT.1(1) c.PUT.9(9)]@b..=c\nL1 r3: [a.PUT.5(5) c.PUT.4(4)]");
 }
 
