@@ -61,7 +61,7 @@ pub(crate) const ADOPTED: u32 = 8;
 /// All flags that a section may have.
 const KNOWN_FLAGS: u32 = MOVED | KEYED | UNHINTED;
 
-/// What the header of a file says.
+/// The fields of a file's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileHeader {
     pub(crate) file: u64,
@@ -106,7 +106,7 @@ pub(crate) fn put_section_header(out: &mut Vec<u8>, segment: SegmentId, flags: u
     out.extend_from_slice(&sum.to_le_bytes());
 }
 
-/// What the header of a section says: its segment and flags; `None` if it is none that can be read.
+/// Returns the segment and flags of a section's header; `None` if the bytes are no valid header.
 pub(crate) fn parse_section_header(bytes: &[u8]) -> Option<(SegmentId, u32)> {
     let mut reader = ByteReader::new(bytes.strip_prefix(&SECTION_MAGIC)?);
     let flags = reader.u32("flags").ok()?;
@@ -136,14 +136,14 @@ pub(crate) fn check_section_header(bytes: &[u8], segment: SegmentId, flags: u32)
     )))
 }
 
-/// Which tail.
+/// The kind of a tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tail {
     Moves = 0,
     Hints = 1,
 }
 
-/// Which chunk of which tail, counted from 0.
+/// A chunk: which tail it belongs to, and its index there from 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkOf {
     pub(crate) segment: SegmentId,
@@ -158,7 +158,7 @@ impl ChunkOf {
         checksum_seed(checksum_seed(self.segment, tail), self.index)
     }
 
-    /// Appends it. One without a payload ends the tail.
+    /// Appends the chunk. One without a payload ends the tail.
     pub(crate) fn put(&self, out: &mut Vec<u8>, payload: &[u8]) {
         let start = out.len();
         let len = u32::try_from(payload.len()).expect("a chunk is small but for a key's length");
@@ -168,15 +168,14 @@ impl ChunkOf {
         out.extend_from_slice(&sum.to_le_bytes());
     }
 
-    /// Bytes of the chunk that begins with these four.
+    /// Returns the bytes of the chunk that begins with these four.
     pub(crate) fn len(head: [u8; 4]) -> u64 {
         u64::from(u32::from_le_bytes(head)) + CHUNK_OVERHEAD
     }
 
-    /// The payload of a whole chunk.
+    /// Returns the payload of a whole chunk.
     ///
-    /// # Errors
-    /// `Corruption`.
+    /// # Errors `Corruption`.
     pub(crate) fn check<'a>(&self, chunk: &'a [u8]) -> Result<&'a [u8]> {
         let mut reader = ByteReader::new(chunk);
         let len = reader.u32("length of a chunk")?;

@@ -48,7 +48,7 @@ pub(crate) fn check_header(file: &OpenFile, log: u64, database: u64) -> Result<(
     Err(Error::corruption(message).at(file.path(), 0))
 }
 
-/// The header that a log begins with.
+/// Reads the header that a log begins with.
 fn log_header(file: &OpenFile, log: u64) -> Result<LogHeader> {
     let mut frame = vec![0; HEADER_LEN + LogHeader::LEN];
     file.read(&mut frame, 0)?;
@@ -66,15 +66,15 @@ fn log_header(file: &OpenFile, log: u64) -> Result<LogHeader> {
     header.map_err(|error| error.at(file.path(), 0))
 }
 
-/// A value of a log, and whose it is.
+/// A value of a log, with its key, sequence number and place.
 #[derive(Debug, Default)]
 pub(crate) struct LoggedValue {
     pub(crate) keyspace: KeyspaceId,
     pub(crate) hint: Hint,
 }
 
-/// A walk over the separable values of a log. Little is held, however long frames, keys and values
-/// are but for one key.
+/// A walk over the separable values of a log. It holds little memory, however long frames and
+/// values are, and only one key.
 pub(crate) struct LoggedValues<'a> {
     file: &'a OpenFile,
     log: u64,
@@ -82,20 +82,20 @@ pub(crate) struct LoggedValues<'a> {
     window: Vec<u8>,
     window_at: u64,
     step: usize,
-    /// The next byte.
+    /// Offset of the next byte.
     at: u64,
     frames: u64,
     frame: Frame,
     value: LoggedValue,
 }
 
-/// The frame under the walk.
+/// The current frame of the walk.
 struct Frame {
     start: u64,
     end: u64,
     sum: u32,
     hasher: Xxh3,
-    /// Operations that are to come, and the sequence number of the next.
+    /// Operations still to come, and the sequence number of the next.
     left: u32,
     seqno: SeqNo,
 }
@@ -116,11 +116,10 @@ impl<'a> LoggedValues<'a> {
         }
     }
 
-    /// The next value, whose own checksum held; that of its frame is known to hold when the walk
-    /// has come behind it.
+    /// Returns the next value, whose own checksum held. The frame's checksum is known to hold when
+    /// the walk has passed the frame.
     ///
-    /// # Errors
-    /// `Corruption` naming file and offset for bytes that are not as they were logged; `Io`.
+    /// # Errors `Corruption` with file and offset for bytes that are not as they were logged; `Io`.
     pub(crate) fn next(&mut self) -> Result<Option<&LoggedValue>> {
         let found = self.find_next().map_err(|error| match error.path() {
             Some(_) => error,
@@ -129,17 +128,17 @@ impl<'a> LoggedValues<'a> {
         Ok(found.then_some(&self.value))
     }
 
-    /// The one that [`LoggedValues::next`] answered last.
+    /// Returns the last value that [`LoggedValues::next`] returned.
     pub(crate) fn last(&self) -> &LoggedValue {
         &self.value
     }
 
-    /// Bytes behind the walk.
+    /// Returns the bytes behind the walk.
     pub(crate) fn passed(&self) -> u64 {
         self.at
     }
 
-    /// Where the frame begins that the walk is in.
+    /// Returns where the current frame begins.
     pub(crate) fn frame_start(&self) -> u64 {
         self.frame.start
     }
@@ -152,7 +151,7 @@ impl<'a> LoggedValues<'a> {
         loop {
             while self.frame.left > 0 {
                 self.frame.left -= 1;
-                // What a damaged frame counts from is known to be wrong at its end.
+                // A damaged frame may begin with any number. Its damage shows at its end.
                 self.frame.seqno = self.frame.seqno.wrapping_add(1);
                 if self.operation()? {
                     return Ok(true);
@@ -193,13 +192,13 @@ impl<'a> LoggedValues<'a> {
         self.frame.hasher.update(rest);
         self.at += HEADER_LEN as u64;
         self.frame.end = self.at + length as u64;
-        // What is in several frames has no separable values.
+        // A record of several frames has no separable values.
         if header.part != Part::Whole || length < BatchHeader::LEN {
             return Ok(());
         }
         if let Some(batch) = BatchHeader::of_record(self.peek(BatchHeader::LEN as u64)?)? {
             self.pass(BatchHeader::LEN as u64, |_| {})?;
-            // Counted up before each operation, from the one before the first.
+            // Counted up before each operation, so it begins one below the first.
             (self.frame.left, self.frame.seqno) = (batch.count, batch.first_seqno.wrapping_sub(1));
         }
         Ok(())
@@ -214,7 +213,7 @@ impl<'a> LoggedValues<'a> {
         check_sum("frame", u64::from(self.frame.sum), u64::from(found))
     }
 
-    /// Passes an operation; whether it has a separable value.
+    /// Passes an operation. Returns whether it has a separable value.
     fn operation(&mut self) -> Result<bool> {
         let mut kind = 0;
         self.pass(1, |byte| kind = byte[0])?;
@@ -248,7 +247,7 @@ impl<'a> LoggedValues<'a> {
         Ok(true)
     }
 
-    /// Passes a record, and answers the length of its value.
+    /// Passes a record. Returns the length of its value.
     fn record(&mut self, position: u64) -> Result<u64> {
         let mut hasher = Xxh3::with_seed(record_seed(self.log, position));
         let (len, head) = self.peek_varint()?;
@@ -271,7 +270,7 @@ impl<'a> LoggedValues<'a> {
         Ok(number)
     }
 
-    /// The number that is next, and how many bytes it has.
+    /// Returns the next number, and its length in bytes.
     fn peek_varint(&mut self) -> Result<(u64, u64)> {
         let room = (self.frame.end - self.at).min(MOST_HEAD);
         let found = decode_varint(self.peek(room)?);
@@ -279,7 +278,7 @@ impl<'a> LoggedValues<'a> {
         Ok((number, len as u64))
     }
 
-    /// The next bytes, few, all of them in the frame.
+    /// Returns a few next bytes, all of them in the frame.
     fn peek(&mut self, len: u64) -> Result<&[u8]> {
         self.check_room(len)?;
         let start = self.at.wrapping_sub(self.window_at);
@@ -318,7 +317,7 @@ impl<'a> LoggedValues<'a> {
         Err(Error::corruption(message))
     }
 
-    /// Reads ahead from the next byte, at least so many.
+    /// Reads ahead from the next byte, at least `least` bytes.
     fn fill(&mut self, least: usize) -> Result<()> {
         let len = (least.max(self.step) as u64).min(self.end - self.at) as usize;
         self.window.resize(len, 0);

@@ -25,7 +25,7 @@ use crate::wal::Extent;
 /// Where the manifest's extent begins.
 const MANIFEST_AT: u64 = 20;
 
-/// What a clean close left.
+/// The record of a clean close.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CloseRecord {
     pub(crate) database: u64,
@@ -35,10 +35,9 @@ pub(crate) struct CloseRecord {
 }
 
 impl CloseRecord {
-    /// Reads the record; `None` where the database was not closed cleanly, or is open.
+    /// Reads the record. Returns `None` where the database was not closed cleanly, or is open.
     ///
-    /// # Errors
-    /// `Corruption`, `Unsupported`, `Io`.
+    /// # Errors `Corruption`, `Unsupported`, `Io`.
     pub(crate) fn read(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<CloseRecord>> {
         let path = names.closed();
         let content = match fs.read(&path) {
@@ -52,10 +51,9 @@ impl CloseRecord {
         })
     }
 
-    /// Makes the record, durably. The bytes of all that it tells of are durable.
+    /// Writes the record, durably. All bytes that it describes are durable already.
     ///
-    /// # Errors
-    /// `NoSpace`, `Io`: the next open finds a database that was not closed.
+    /// # Errors `NoSpace`, `Io`: the next open finds a database that was not closed.
     pub(crate) fn write(&self, fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
         let (next, path) = (names.closed_temporary(), names.closed());
         let failed = |doing| {
@@ -65,17 +63,17 @@ impl CloseRecord {
         let file = fs.create(&next).map_err(failed("create"))?;
         file.write_at(&self.encode(), 0).map_err(failed("write"))?;
         file.sync().map_err(failed("sync"))?;
-        // The names of the logs that it tells of, and its own first one: a loss of power may keep
-        // a later change of the directory without an earlier one.
+        // First the names of the logs in the record, and of its own temporary file. A power loss
+        // may keep a later change of the directory without an earlier one.
         fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))?;
         fs.rename(&next, &path).map_err(failed("rename"))?;
         fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))
     }
 
-    /// Removes the record, if it is there. Durable with the next sync of the directory.
+    /// Removes the record, if it exists. The removal is durable with the next sync of the
+    /// directory.
     ///
-    /// # Errors
-    /// `Io`.
+    /// # Errors `Io`.
     pub(crate) fn invalidate(fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
         let path = names.closed();
         match fs.remove(&path) {
@@ -86,10 +84,9 @@ impl CloseRecord {
         }
     }
 
-    /// Refuses a manifest in force that is not the one of the close.
+    /// Checks that the manifest in force is the one of the close.
     ///
-    /// # Errors
-    /// `Corruption`.
+    /// # Errors `Corruption`.
     pub(crate) fn check_number(&self, in_force: Option<u64>, names: &FileNames) -> Result<()> {
         match in_force {
             Some(number) if number == self.manifest.number => Ok(()),

@@ -65,23 +65,23 @@ pub(crate) struct Edit {
     pub(crate) operators: Vec<Definition>,
     /// Totals since the database was created.
     pub(crate) totals: Option<Vec<u64>>,
-    /// What changes of which keyspace.
+    /// Changes of keyspaces, one section for each.
     pub(crate) keyspaces: Vec<KeyspaceEdit>,
-    /// Keyspaces that exist no longer.
+    /// Keyspaces that the edit drops.
     pub(crate) dropped: Vec<KeyspaceId>,
 }
 
 /// One change of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TreeEdit {
-    /// An empty run, as its level's newest or directly before (newer than) another.
+    /// Adds an empty run, as its level's newest or directly before (newer than) another.
     NewRun { level: usize, run: RunId, before: Option<RunId> },
-    /// A table, or a part of one, in a run.
+    /// Adds a table, or a part of one, to a run.
     Insert { run: RunId, file: FileFacts, lo: Key, hi: Upper },
-    /// What lies in `range` no longer exists in the run; a run left empty is gone.
+    /// Removes everything in `range` from the run. An empty run is removed.
     Carve { run: RunId, range: KeyRange },
-    /// A value segment lies here, in place of where it lay. After the edit a file is gone if no
-    /// table refers to a segment in it.
+    /// Places a value segment, in place of its earlier section. After the edit, a file is removed
+    /// if tables refer to none of its segments.
     Place(Placement),
 }
 
@@ -110,7 +110,7 @@ pub(super) mod tag {
 }
 
 impl Edit {
-    /// An edit of one keyspace.
+    /// Makes an edit of one keyspace.
     pub(crate) fn of_keyspace(change: KeyspaceEdit) -> Edit {
         Edit { keyspaces: vec![change], ..Edit::default() }
     }
@@ -168,8 +168,8 @@ impl Edit {
         Ok(edit)
     }
 
-    /// Reads a field of the database, or the beginning of a keyspace's section; `false` if it is
-    /// neither.
+    /// Reads a field of the database, or the beginning of a keyspace's section. Returns `false` if
+    /// it is neither.
     fn decode_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<bool> {
         match tag {
             tag::DATABASE => self.database = Some(body.u64("database")?),
@@ -356,7 +356,7 @@ fn read_upper(body: &mut ByteReader<'_>) -> Result<Option<Upper>> {
     }
 }
 
-/// Where fields are written.
+/// Writes fields to a buffer.
 pub(super) struct Fields<'a> {
     out: &'a mut Vec<u8>,
     body: Vec<u8>,

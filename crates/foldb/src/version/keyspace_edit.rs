@@ -1,4 +1,4 @@
-//! What an edit changes of one keyspace: its section of the edit, in the form drawn in `edit`.
+//! The changes of one keyspace in an edit: its section of the edit, in the form drawn in `edit`.
 
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
@@ -10,13 +10,13 @@ use crate::version::edit::{Fields, TreeEdit, tag};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct KeyspaceEdit {
     pub(crate) id: KeyspaceId,
-    /// A keyspace is created by the edit that names it.
+    /// Name of a keyspace that the edit creates.
     pub(crate) name: Option<String>,
     pub(crate) comparator: Option<String>,
     pub(crate) num_levels: Option<u64>,
     pub(crate) default_operator: Option<OperatorId>,
     pub(crate) settings: Option<KeyspaceSettings>,
-    /// Writes up to here need no log.
+    /// Writes up to this one need no log.
     pub(crate) flushed_through: Option<SeqNo>,
     pub(crate) dead_share: Option<f64>,
     /// Changes of the tree, applied in this order.
@@ -24,7 +24,7 @@ pub(crate) struct KeyspaceEdit {
 }
 
 impl KeyspaceEdit {
-    /// Changes of the tree alone.
+    /// Makes an edit of the tree alone.
     pub(crate) fn of_tree(id: KeyspaceId, tree: Vec<TreeEdit>) -> KeyspaceEdit {
         KeyspaceEdit { id, tree, ..KeyspaceEdit::default() }
     }

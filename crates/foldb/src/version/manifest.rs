@@ -1,9 +1,9 @@
 //! The manifest: the log of edits that led to the current version.
 //!
 //! `CURRENT` names the manifest in force. A manifest begins with one edit that describes the whole
-//! tree, so an old one is not needed once `CURRENT` names a new one. An edit takes effect when it
-//! is synced: what it refers to is synced before. Names come before `CURRENT`, too: a directory may
-//! keep its changes in any order.
+//! tree, so an old one is not needed after `CURRENT` names a new one. An edit takes effect when it
+//! is synced; everything that it refers to is synced before. So are the names of those files,
+//! because a directory may keep its changes in any order.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,16 +23,16 @@ use crate::wal::{Extent, LogHeader, LogReader, LogWriter, Tail};
 pub(crate) struct Manifest {
     log: LogWriter,
     path: PathBuf,
-    /// Bytes of the edit it began with.
+    /// Bytes of its first edit.
     base_len: u64,
 }
 
-/// What recovery found.
+/// The result of recovery.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) number: u64,
     pub(crate) edits: Vec<Edit>,
-    /// Where the last one ends, and what lies behind it.
+    /// Where the last edit ends, and what lies behind it.
     pub(crate) end: u64,
     pub(crate) tail: Tail,
 }
@@ -54,7 +54,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// What stands in for the manifest where a database is open read-only: it takes nothing.
+    /// Returns a stand-in for the manifest of a read-only database. It takes no edits.
     pub(crate) fn unwritable(fs: &Arc<dyn FileSystem>, names: &FileNames, number: u64) -> Manifest {
         let path = names.manifest(number);
         Manifest { log: LogWriter::unwritable(fs, &path, number), path, base_len: 0 }
@@ -88,16 +88,15 @@ impl Manifest {
 
     /// Makes this the manifest that the next open reads.
     ///
-    /// # Errors
-    /// `Io`. Which manifest is in force is unknown then.
+    /// # Errors `Io`. It is then unknown which manifest is in force.
     pub(crate) fn put_in_force(&self, fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
         let (next, current) = (names.current_temporary(), names.current());
         let failed = |doing| {
             let current = current.clone();
             move |error: std::io::Error| Error::io(&current, doing, &error)
         };
-        // What the record of a clean close tells of ends here. The new manifest and the first log
-        // have their names, and it is gone, before anything leads to them.
+        // The record of a clean close is obsolete from here. The new manifest and the first log
+        // have their names, and the record is removed, before `CURRENT` leads to them.
         CloseRecord::invalidate(fs, names)?;
         if !planted(Fault::CurrentBeforeNames) {
             fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))?;
@@ -118,18 +117,17 @@ impl Manifest {
 
     /// Makes the edits appended so far durable.
     ///
-    /// # Errors
-    /// `Io`, now and ever after: which of them are durable is unknown.
+    /// # Errors `Io`, now and at every later call: it is unknown which edits are durable.
     pub(crate) fn sync(&self) -> Result<()> {
         self.log.sync_handle().sync_all()
     }
 
-    /// Bytes so far.
+    /// Returns the bytes so far.
     pub(crate) fn len(&self) -> u64 {
         self.log.len()
     }
 
-    /// Whether it is time to begin a new one.
+    /// Returns whether a new manifest is due.
     pub(crate) fn is_long(&self) -> bool {
         self.log.len() > self.base_len * 2 + ROLL_LEN
     }
@@ -140,23 +138,21 @@ impl Manifest {
 
     /// Gives back reserved space, durably.
     ///
-    /// # Errors
-    /// `Io`.
+    /// # Errors `Io`.
     pub(crate) fn trim(&mut self) -> Result<()> {
         self.log.trim()?;
         self.log.sync_handle().sync_bytes()
     }
 
-    /// What it holds so far.
+    /// Returns the extent of the manifest so far.
     pub(crate) fn extent(&self) -> Extent {
         self.log.extent()
     }
 
-    /// Reads the manifest in force, as a clean close left it if there was one. `None` where no
-    /// database is.
+    /// Reads the manifest in force, as a clean close left it if there was one. Returns `None` where
+    /// no database is.
     ///
-    /// # Errors
-    /// `Corruption`, naming file and offset.
+    /// # Errors `Corruption`, with file and offset.
     pub(crate) fn recover(
         fs: &dyn FileSystem,
         names: &FileNames,
@@ -170,10 +166,9 @@ impl Manifest {
         Manifest::read(fs, names, number, closed.map(|closed| &closed.manifest)).map(Some)
     }
 
-    /// Reads a manifest, in force or not; of one that was closed, what it must hold is known.
+    /// Reads a manifest, in force or not. After a clean close its extent is known.
     ///
-    /// # Errors
-    /// `Corruption`, naming file and offset.
+    /// # Errors `Corruption`, with file and offset.
     pub(crate) fn read(
         fs: &dyn FileSystem,
         names: &FileNames,
@@ -217,10 +212,9 @@ impl Manifest {
     }
 }
 
-/// The number of the manifest that `CURRENT` names; `None` where there is no `CURRENT`.
+/// Returns the number of the manifest that `CURRENT` names; `None` where there is no `CURRENT`.
 ///
-/// # Errors
-/// `Corruption` if it names none.
+/// # Errors `Corruption` if it names none.
 pub(crate) fn manifest_in_force(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<u64>> {
     let current = names.current();
     let failed = |error| Error::io(&current, "read", &error);
@@ -253,7 +247,7 @@ pub(crate) fn refuse_foreign(fs: &dyn FileSystem, names: &FileNames) -> Result<(
     if !fs.exists(&path) || len()? == 0 {
         return Ok(());
     }
-    // A frame that is damaged otherwise than in its checksum is ours all the same.
+    // A frame that is damaged elsewhere than in its checksum is still ours.
     let header = LogReader::open(fs, &path, number)?.next(&mut Vec::new());
     if !matches!(header, Ok(false)) {
         return Ok(());
