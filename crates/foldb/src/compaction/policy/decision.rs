@@ -1,7 +1,7 @@
 //! From the wish of a rule to a job that keeps the order invariant.
 //!
-//! Rules only say where a job begins and ends ([`Draft`]). Which runs it must take is computed in
-//! one place, [`View::decide`], so that no rule can break the order:
+//! Rules only say where a job begins and ends ([`Draft`]). One place, [`View::decide`], computes
+//! the runs that the job must take. So no rule can break the order:
 //!
 //! ```text
 //! L1: r5 r4 [r3 r2]     a draft names a suffix of its input level: the oldest runs
@@ -10,8 +10,8 @@
 //!                       runs of L3 that are newer than r0
 //! ```
 //!
-//! Inputs are thus neighbours in age wherever the range has keys, and no run that stays lies
-//! between an input and the output.
+//! So inputs are neighbours in age wherever the range has keys, and no run that stays lies between
+//! an input and the output.
 
 use crate::compaction::policy::settings::Policy;
 use crate::compaction::policy::shape::{KeyRange, RunShape, RunningJob, TableShape, TreeShape};
@@ -22,37 +22,37 @@ use crate::key::Comparator;
 pub enum Reason {
     /// A tier has gathered its runs.
     TierFull,
-    /// Small runs merge among themselves instead of dragging large ones along.
+    /// Small runs are compacted among themselves instead of dragging large ones along.
     SmallRuns,
     /// The tree needs fewer tiers than it has; the run moves on down.
     UnusedTier,
-    /// Too many dead bytes above the last level: the ripest slice goes into it.
+    /// Too many dead bytes lie above the last level: the ripest slice goes into it.
     StagedBytes,
-    /// Too many runs over a key range in staging.
+    /// Too many runs lie over a key range in staging.
     StagedDepth,
     /// Level 0 stops writers, and no other rule wants its runs.
     WritersStopped,
     /// A sorted level is over its capacity.
     Capacity,
-    /// A level that should be one run is several.
+    /// A level that should be one run has several.
     SeveralRuns,
     /// Tiered: newer runs could replace all of the oldest one.
     SpaceAmplification,
-    /// Tombstones stand over many bytes.
+    /// Tombstones delete many bytes below them.
     Deletes,
     /// A snapshot that kept records apart is gone.
     Released,
-    /// Somebody asked.
+    /// A caller asked for it.
     Manual,
-    /// Nothing else to do: fewer runs to read.
+    /// No other job is due: fewer runs to read.
     Idle,
     /// Reads have paid for meeting fewer runs.
     Reads,
-    /// Nobody writes: the bytes over a slice of the last level are a good part of it.
+    /// Writes have ended, and the bytes over a slice of the last level are a good part of it.
     Rest,
 }
 
-/// Whether bytes must be rewritten.
+/// Whether the job rewrites bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobKind {
     /// Read the inputs, write the output.
@@ -61,21 +61,21 @@ pub enum JobKind {
     Move,
 }
 
-/// Where the output goes.
+/// The place of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutputRun {
     /// A new run, the newest of the output level.
     New,
     /// Into this run: its tables that overlap the range are inputs too, and are replaced.
     Existing(u64),
-    /// A new run that stands where the inputs stood. Input and output level are one.
+    /// A new run that stands where the inputs stood, in the same level.
     InPlace,
 }
 
 /// The runs of one level that a job reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelRuns {
-    /// Which level.
+    /// The level.
     pub level: usize,
     /// Ids of its runs, newest first.
     pub runs: Vec<u64>,
@@ -84,43 +84,43 @@ pub struct LevelRuns {
 /// A decision: one job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pick {
-    /// Why.
+    /// The reason of the job.
     pub reason: Reason,
-    /// How.
+    /// The kind of the job.
     pub kind: JobKind,
-    /// What it reads, newest level first; never empty. Not among them: the run it merges into.
+    /// The runs that it reads, newest level first; never empty. The output run is not among them.
     pub inputs: Vec<LevelRuns>,
-    /// The keys it covers; what the inputs hold outside stays where it is.
+    /// The keys that the job covers. What the inputs hold outside stays in place.
     pub range: KeyRange,
     /// Level of the output.
     pub output_level: usize,
     /// Place of the output in its level.
     pub output: OutputRun,
-    /// Estimated bytes of the inputs in the range, those of the run it merges into included.
+    /// Estimated bytes of the inputs and of the output run in the range.
     pub bytes: u64,
 }
 
-/// What a rule wants: the oldest runs of a level, from `newest` on, to go to a place.
+/// The wish of a rule: a place for the oldest runs of a level.
 #[derive(Clone, Debug)]
 pub struct Draft {
     pub reason: Reason,
     /// Input level.
     pub from: usize,
-    /// Indexes of its runs. A suffix, unless the output stays in the level.
+    /// Indexes of its runs. They are a suffix, unless the output stays in the level.
     pub runs: std::ops::Range<usize>,
     pub to: usize,
     pub output: OutputRun,
     pub range: KeyRange,
-    /// Worth doing only if nothing has to be rewritten.
+    /// Whether the job is worth doing only if nothing must be rewritten.
     pub only_as_move: bool,
 }
 
-/// Something the tree needs.
+/// A need of the tree.
 #[derive(Clone, Debug)]
 pub struct Need {
-    /// How urgently; 1 is "just". The most urgent need that can be met is met first.
+    /// Urgency; 1 is "just". The most urgent need that can be met comes first.
     pub urgency: f64,
-    /// Bytes that must be read until it is met.
+    /// Bytes to read until the need is met.
     pub debt: u64,
     /// Ways to meet it, the best first.
     pub drafts: Vec<Draft>,
@@ -140,29 +140,29 @@ impl<'a> View<'a> {
         &self.tree.levels[level]
     }
 
-    /// Index of the first run of the level's free suffix: runs that no job uses, with none in use
-    /// below them.
+    /// Returns the index of the first run of the level's free suffix: runs that no job uses, with
+    /// none in use below them.
     pub fn free_from(&self, level: usize) -> usize {
         let runs = self.runs(level);
         runs.len() - runs.iter().rev().take_while(|run| !run.busy).count()
     }
 
-    /// Bytes of the last level.
+    /// Returns the bytes of the last level.
     pub fn last_bytes(&self) -> u64 {
         self.tree.level_bytes(self.policy.num_levels - 1)
     }
 
-    /// Where something goes that arrives at a sorted level: into its run.
+    /// Returns the output for what arrives at a sorted level: its run.
     pub fn sorted_target(&self, level: usize) -> OutputRun {
         self.runs(level).first().map_or(OutputRun::New, |run| OutputRun::Existing(run.id))
     }
 
-    /// Where something goes that takes all of a level along: into its oldest run.
+    /// Returns the output for what takes all of a level along: its oldest run.
     pub fn oldest_target(&self, level: usize) -> OutputRun {
         self.runs(level).last().map_or(OutputRun::New, |run| OutputRun::Existing(run.id))
     }
 
-    /// The job that does what the draft wants, if it can run now.
+    /// Returns the job that the draft wants, if it can run now.
     pub fn decide(&self, draft: &Draft) -> Option<Pick> {
         let mut taken = Taken { view: self, range: &draft.range, inputs: Vec::new(), bytes: 0 };
         let mut tables: Vec<&TableShape> = Vec::new();
@@ -203,7 +203,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Whether a running job writes where this one would write, or where it would pass.
+    /// Returns whether a running job writes where this one would write or pass.
     fn collides(&self, draft: &Draft, job: &RunningJob) -> bool {
         let meets = job.output_level == draft.to
             || (draft.from < job.output_level && job.output_level < draft.to)
@@ -211,8 +211,8 @@ impl<'a> View<'a> {
         meets && draft.range.overlaps(&job.range, self.cmp)
     }
 
-    /// A move changes the level, cuts no table, carries no tombstone to the bottom, and is not for
-    /// crumbs: merging them is how they become tables.
+    /// Returns whether the draft is a move. A move changes the level, cuts no table, and carries no
+    /// tombstone to the bottom. Small tables do not move: compactions must make them larger.
     fn can_move(&self, draft: &Draft, mut tables: Vec<&TableShape>) -> bool {
         let bytes: u64 = tables.iter().map(|table| table.bytes).sum();
         let crumbs = bytes < tables.len() as u64 * (self.policy.target_file_size / 4);
@@ -243,7 +243,8 @@ struct Taken<'v, 'a> {
 }
 
 impl<'a> Taken<'_, 'a> {
-    /// Takes those of the runs that hold keys in the range. `None` if one of them is in use.
+    /// Takes those of the runs that hold keys in the range. Returns `None` if one of them is in
+    /// use.
     fn take(
         &mut self,
         level: usize,

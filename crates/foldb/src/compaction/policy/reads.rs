@@ -1,22 +1,22 @@
-//! Merges that reads pay for: fewer runs where reads met several, and no tombstones where scans
-//! passed many.
+//! Compactions that reads pay for: fewer runs where reads met several, and no tombstones where
+//! scans passed many.
 //!
-//! A job for reads is never needed. It has a price, about the work it is, and whoever runs jobs
-//! counts what reads paid ([`crate::db`]'s accounts); when they have paid the price it is done and
-//! taken off their account. So what is rewritten for reads stays in proportion to the reads, and a
-//! load of writes alone is never charged.
+//! No tree ever needs a job for reads. Such a job has a price, about the work that it is, and the
+//! database counts what reads paid ([`crate::db`]'s accounts). When reads have paid the price, the
+//! job runs and the price is taken off their account. So the bytes rewritten for reads stay in
+//! proportion to the reads, and a load of writes alone pays nothing.
 //!
 //! ```text
-//! staging   c c c   b b b   a a a     upper runs weigh little beside the last level: they merge
-//! last      ---------------------     among themselves first, slice by slice, then
-//! staging   ---------                 what is left goes down, slice by slice
+//! staging   c c c   b b b   a a a     upper runs weigh little beside the last level: they are
+//! last      ---------------------     compacted among themselves first, slice by slice, then
+//! staging   ---------                 the rest goes down, slice by slice
 //! last      ---------------------
 //! ```
 //!
 //! Tombstones have an account of their own: a scan over a million of them meets one run, or two.
 //!
-//! Invariant: each job leaves one run fewer over its slice, and no tombstone above it, so reads
-//! find nothing to buy when each key lies in one run.
+//! Invariant: each job leaves one run fewer over its slice, and no tombstone above it. So reads
+//! find no job to buy when each key lies in one run.
 
 use crate::compaction::policy::choose::Verdict;
 use crate::compaction::policy::decision::{Draft, OutputRun, Pick, Reason, View};
@@ -85,7 +85,8 @@ pub fn folded_key(view: &View, range: &KeyRange) -> Option<(u64, Pick)> {
     }
 }
 
-/// Upper runs first while they are lighter than the last level, then all of them into it.
+/// Takes upper runs first while they are lighter than the last level, then sends all of them into
+/// it.
 fn lazy(view: &View) -> Option<Draft> {
     let last = view.policy.num_levels - 1;
     let above: u64 = (0..last).map(|level| view.tree.level_bytes(level)).sum();
@@ -94,7 +95,8 @@ fn lazy(view: &View) -> Option<Draft> {
     upper.or_else(|| gathered(view, last))
 }
 
-/// Into the oldest run of a level, with what is newer, the slice with most runs for its bytes.
+/// Sends the slice with the most runs for its bytes into the oldest run of a level, with all newer
+/// runs.
 fn gathered(view: &View, bottom: usize) -> Option<Draft> {
     let runs = view.runs(bottom);
     let (base, several) = match runs.split_last() {
@@ -102,7 +104,7 @@ fn gathered(view: &View, bottom: usize) -> Option<Draft> {
         None => (&[][..], &[][..]),
     };
     let newer = view.tree.levels[..bottom].iter().flatten().chain(several);
-    // Without a base the oldest of the runs above is what the others merge with.
+    // Without a base, the oldest of the upper runs is what the others are compacted with.
     let least = if base.is_empty() { 2 } else { 1 };
     let cells = Cells::new(view, base, newer);
     let slices = cells.slices(view.policy.slice_bytes()).filter(|slice| slice.depth >= least);
@@ -113,7 +115,7 @@ fn gathered(view: &View, bottom: usize) -> Option<Draft> {
     Some(to_bottom(view, bottom, &slice.range, Reason::Reads))
 }
 
-/// What a job is to do, as the bytes that would take as long.
+/// Returns a job's work, as the bytes whose compaction takes as long.
 fn work(view: &View, pick: &Pick) -> u64 {
     let is_input = |level: usize, run: &RunShape| {
         pick.inputs.iter().any(|input| input.level == level && input.runs.contains(&run.id))

@@ -1,8 +1,8 @@
-//! The tree at rest: what is merged when nobody writes and no other rule wants anything.
+//! The tree at rest: what is compacted when writes have ended and no other rule has a job.
 //!
-//! While writes come, bytes over the last level wait until they are worth a merge, and the less of
-//! them is dead the longer ([`super::staging`]). When writes stop nothing more will come to make
-//! that merge cheaper, so the bound is held for each slice by itself:
+//! While writes come, bytes over the last level wait until compacting them pays. The smaller their
+//! dead share, the longer they wait ([`super::staging`]). When writes end, no new bytes will make
+//! that compaction cheaper. So at rest the bound holds for each slice by itself:
 //!
 //! ```text
 //! staging      -----------  ---------       shares of the last level below:
@@ -10,13 +10,13 @@
 //! goes down      t0            t2            those over `staging_ratio`
 //! ```
 //!
-//! What the last merges freed tells of data as old as they were. Of what came since nothing is
-//! known, so half of it is taken for dead beside the share learned; the merges themselves then
-//! teach better. A small tree, no larger than what level 0 gathers, becomes one run for the sake of
-//! reads as soon as it pays as well as any merge into a sorted run must.
+//! The dead share that the last compactions taught is that of older data. Nothing is known about
+//! newer bytes. So half of them count as dead, besides the learned share; the jobs at rest then
+//! teach better. A tree no larger than what level 0 gathers becomes one run, for the sake of reads.
+//! It does so once that pays as well as any compaction into a sorted run must.
 //!
-//! Invariant: each job leaves nothing above its slice, so rest comes after as many jobs as the last
-//! level has slices, and comes again only after new bytes.
+//! Invariant: each job leaves nothing above its slice. So rest comes after at most as many jobs as
+//! the last level has slices, and only new bytes end it.
 
 use crate::compaction::policy::decision::{Draft, Pick, Reason, View};
 use crate::compaction::policy::shape::{KeyRange, RunShape};
@@ -24,7 +24,7 @@ use crate::compaction::policy::slices::{Cells, Slice};
 use crate::compaction::policy::tier::LEAST_SHARE_OF_SORTED;
 use crate::settings::CompactionPreset;
 
-/// The next job of a tree that nobody writes to.
+/// Returns the next job of a tree without writes.
 pub fn at_rest(view: &View) -> Option<Pick> {
     if view.policy.preset != CompactionPreset::LazyLeveled {
         return None;
@@ -42,7 +42,7 @@ pub fn at_rest(view: &View) -> Option<Pick> {
     due.iter().find_map(|slice| view.decide(&to_bottom(view, last, &slice.range, Reason::Rest)))
 }
 
-/// Whether what lies over a slice is to be merged into it when nobody writes.
+/// Returns whether the bytes over a slice are due to go into it at rest.
 fn is_due(view: &View, slice: &Slice) -> bool {
     let below = slice.below as f64;
     let learned = view.tree.dead_share.clamp(0.0, 1.0);
@@ -51,13 +51,13 @@ fn is_due(view: &View, slice: &Slice) -> bool {
     dead > view.policy.staging_ratio * below || (is_small(view) && is_worth_it)
 }
 
-/// Whether the tree is no larger than what level 0 gathers before its first merge.
+/// Returns whether the tree is no larger than what level 0 gathers before its first compaction.
 fn is_small(view: &View) -> bool {
     let bytes: u64 = (0..view.policy.num_levels).map(|level| view.tree.level_bytes(level)).sum();
     bytes <= (view.policy.level0_trigger as u64).saturating_mul(view.policy.flush_bytes)
 }
 
-/// All that has keys in a range, from the newest run on, goes into the oldest run of level
+/// Sends all that has keys in a range, from the newest run on, into the oldest run of level
 /// `bottom`.
 pub fn to_bottom(view: &View, bottom: usize, range: &KeyRange, reason: Reason) -> Draft {
     let here = |run: &RunShape| !run.tables_in(range, view.cmp).is_empty();
