@@ -35,7 +35,7 @@ pub struct Signals<'a> {
 pub struct Payment {
     /// The kind of job.
     pub wish: Wish,
-    /// Bytes that a merge could have read in the time that the reads lost.
+    /// Bytes that a compaction could have read in the time that the reads lost.
     pub bytes: u64,
 }
 

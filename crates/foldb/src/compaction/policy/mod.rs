@@ -1,10 +1,10 @@
 //! The policy of compaction: a pure function from the shape of the tree to the next job.
 //!
-//! It opens no file, reads no clock and takes no lock; the same tree, signals and settings give the
-//! same decision. The database summarises the version as a [`TreeShape`], asks
-//! [`Policy::choose`], runs the job, installs its result, and asks again until the tree is at rest.
+//! It opens no file, reads no clock and takes no lock: the same tree, signals and settings give the
+//! same decision. The database summarises the version as a [`TreeShape`], asks [`Policy::choose`],
+//! runs the job, and installs its result. It asks again until the tree is at rest.
 //!
-//! Three presets are three ways to say what each level is ([`LevelKind`]); the rules are the same:
+//! Each of the three presets gives every level a kind ([`LevelKind`]); the rules are the same:
 //!
 //! ```text
 //! leveled       tier    sorted  sorted  sorted  ...           last
@@ -12,8 +12,8 @@
 //! lazy leveled  tier .. tier    (unused)   ..   staging       last
 //! ```
 //!
-//! Invariant: every job keeps each key's records in order of age (walking levels down and runs
-//! newest first never meets a newer record after an older one). It holds by construction:
+//! Invariant: every job keeps each key's records in order of age. Walking levels down and runs
+//! newest first never meets a newer record after an older one. It holds by construction:
 //! [`decision`] computes the inputs of every job from where it begins and ends.
 //!
 //! Sources: leveled as in LevelDB; tiered as in RocksDB's universal compaction; lazy leveled as in
@@ -52,7 +52,7 @@ use decision::{Need, View};
 use settings::LevelKind;
 
 impl Policy {
-    /// The most urgent job that the tree needs and that can run now, and its urgency.
+    /// Returns the most urgent job that the tree needs and that can run now, with its urgency.
     fn most_urgent(&self, view: &View) -> Option<(f64, Pick)> {
         let mut needs = self.needs(view);
         needs.sort_by(|a, b| b.urgency.total_cmp(&a.urgency));
@@ -62,7 +62,7 @@ impl Policy {
         })
     }
 
-    /// Bytes that jobs must still read until the policy rests, about. 0 at rest.
+    /// Estimates the bytes that jobs must still read until the policy rests; 0 at rest.
     pub fn debt(&self, tree: &TreeShape, jobs: &[RunningJob], cmp: &dyn Comparator) -> u64 {
         let needs = self.needs(&self.view(tree, jobs, cmp));
         let running: u64 = jobs.iter().map(|job| job.remaining_bytes).sum();
@@ -79,7 +79,7 @@ impl Policy {
         View { policy: self, tree, jobs, cmp }
     }
 
-    /// All that the tree needs, upper levels first.
+    /// Returns all needs of the tree, upper levels first.
     fn needs(&self, view: &View) -> Vec<Need> {
         let last_bytes = view.last_bytes();
         let bottom = view.tree.deepest_level().unwrap_or(0);

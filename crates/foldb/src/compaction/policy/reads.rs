@@ -26,29 +26,31 @@ use crate::compaction::policy::slices::{Cells, Slice};
 use crate::compaction::policy::whole;
 use crate::settings::CompactionPreset;
 
-/// Bytes whose merging takes as long as a record does, whatever its size: 130 ns at 2 ns a byte.
+/// Bytes whose compaction takes as long as one record does, whatever its size: 130 ns at 2 ns a
+/// byte.
 const BYTES_PER_RECORD: u64 = 64;
 
-/// Reads must have paid this part of the work: those that come are expected to be as many.
+/// Divisor of a job's work in its price: as many reads are expected again.
 const SHARE: u64 = 2;
 
-/// The same of a job that folds the chain of one key: few other reads gain from it, but each read
+/// The same for a job that folds the chain of one key. Few other reads gain from it, but each read
 /// of that key gains all of it.
 const SHARE_OF_KEY: u64 = 8;
 
-/// What a scan pays for a key that it passes because the key is gone: 0.37 µs, at 2 ns a byte.
+/// What a scan pays for a deleted key that it passes: 0.37 µs, at 2 ns a byte.
 pub const BYTES_PER_GONE: u64 = 185;
 
-/// A scan of all of a slice must pay this part of its price, or few of its keys are gone.
+/// Divisor of the price that a scan of the whole slice must pay. A slice whose scan pays less has
+/// too few deleted keys.
 const LEAST_SCAN: u64 = 16;
 
-/// The job that is worth most for scans over keys that are gone, and its price: all that lies over
-/// the slice with most tombstones for its bytes goes into the oldest data, where they end. `None`
-/// where the tree has no slice with many.
+/// Returns the job that is worth most for scans over deleted keys, and its price. It sends
+/// everything over the slice with the most tombstones for its bytes into the oldest data, where
+/// tombstones end. Returns `None` where no slice has many.
 pub fn fewer_tombstones(view: &View) -> Option<(u64, Pick)> {
     let bottom = match view.policy.preset {
         CompactionPreset::LazyLeveled => view.policy.num_levels - 1,
-        // What lies in level 0 alone goes below it.
+        // Runs that lie only in level 0 go below it.
         _ => view.tree.deepest_level()?.max(1),
     };
     let (base, several) = match view.runs(bottom).split_last() {
@@ -64,8 +66,8 @@ pub fn fewer_tombstones(view: &View) -> Option<(u64, Pick)> {
     (slice.deletes * BYTES_PER_GONE * LEAST_SCAN >= price).then_some((price, pick))
 }
 
-/// The job that is worth most for reads, and its price. `None` where reads meet no run too many,
-/// and for `tiered`, which was chosen for writing little.
+/// Returns the job that is worth most for reads, and its price. Returns `None` where reads meet no
+/// run too many, and for `tiered`, which is chosen for low write amplification.
 pub fn fewer_runs(view: &View) -> Option<(u64, Pick)> {
     let draft = match view.policy.preset {
         CompactionPreset::LazyLeveled => lazy(view),
@@ -76,8 +78,8 @@ pub fn fewer_runs(view: &View) -> Option<(u64, Pick)> {
     Some((work(view, &pick) / SHARE, pick))
 }
 
-/// Returns the job that brings together what the runs hold of one key, and its price. `range` holds
-/// that key alone.
+/// Returns the job that brings the records of one key together in one run, and its price. `range`
+/// holds that key alone.
 pub fn folded_key(view: &View, range: &KeyRange) -> Option<(u64, Pick)> {
     match whole::into_one_run(view, range) {
         Verdict::Run(_, pick) => Some((pick.bytes / SHARE_OF_KEY, pick)),

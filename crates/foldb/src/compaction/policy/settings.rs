@@ -32,7 +32,7 @@ pub struct Policy {
     pub target_file_size: u64,
     /// Bytes of memtables that one flush writes.
     pub flush_bytes: u64,
-    /// Runs over one key above which an idle tree merges its upper runs; 0 for never.
+    /// Runs over one key above which an idle tree compacts its upper runs; 0 for never.
     pub idle_runs: usize,
 }
 
