@@ -45,9 +45,9 @@ Example:
     #[command(
         override_usage = "foldb merge DB KEY OPERAND [--operator OP] [FLAGS]",
         after_help = "\
-The first merge of a database sets its default operator. A different --operator later holds for that
-merge only. Operands of number operators are decimals; other operators take the given bytes.
-`foldb operators` lists the operators.
+The first merge of a database sets its default operator. A different --operator later holds for
+that merge only. Operands of number operators are decimals; other operators take the given
+bytes. `foldb operators` lists the operators.
 
 Examples:
   foldb merge stock.db apples 12 --operator int64add
@@ -60,8 +60,8 @@ Examples:
         override_usage = "foldb scan DB [--from K] [--to K] [--prefix P] [--limit N] [--reverse] \
                           [--count] [FLAGS]",
         after_help = "\
-In utf8 form scan writes TAB, newline, carriage return, backslash and bytes that are not UTF-8 as
-\\t \\n \\r \\\\ \\xHH. A value that does not fit --as ends the scan with exit code 1.
+In utf8 form scan writes TAB, newline, carriage return, backslash and bytes that are not
+UTF-8 as \\t \\n \\r \\\\ \\xHH. A value that does not fit --as ends the scan with exit code 1.
 
 Examples:
   foldb scan words.db --prefix th
@@ -75,12 +75,13 @@ Examples:
     #[command(
         override_usage = "foldb count DB [FILE…] [--operator OP] [--ack] [--resume] [FLAGS]",
         after_help = "\
-Without a FILE, or with -, count reads standard input. Lines end in newline or CR newline and may
-hold any bytes; empty ones are skipped. Count writes up to 4,096 lines as one atomic batch, at the
-latest 50 ms after it read the first of them. After any end of the process the database holds
-exactly the first lines of the input, and at least as many as --ack last printed. A new database
-counts with uint64add; operators without numbers need an operand on each line. With --resume a batch
-also stores how many lines of its FILE are counted, and the next count with --resume skips them.
+Without a FILE, or with -, count reads standard input. Lines end in newline or CR newline and
+may hold any bytes; empty ones are skipped. Count writes up to 4,096 lines as one atomic batch,
+at the latest 50 ms after it read the first of them. After any end of the process the database
+holds exactly the first lines of the input, and at least as many as --ack last printed. A new
+database counts with uint64add; operators without numbers need an operand on each line. With
+--resume a batch also stores how many lines of its FILE are counted, and the next count with
+--resume skips them.
 
 Examples:
   foldb count visitors.db visitors.log --resume
@@ -94,9 +95,9 @@ Examples:
     #[command(
         override_usage = "foldb dump DB [--skip-failed] [FLAGS]",
         after_help = "\
-Each line is a JSON object: first the keyspaces, then the entries of each, then their number. `foldb
-load` creates a new database from it. Operands are folded. An entry that cannot be folded ends the
-dump with exit code 1.
+Each line is a JSON object: first the keyspaces, then the entries of each, then their number.
+`foldb load` creates a new database from it. Operands are folded. An entry that cannot be folded
+ends the dump with exit code 1.
 
 Examples:
   foldb dump shop.db > shop.dump
@@ -108,11 +109,12 @@ Examples:
     #[command(
         override_usage = "foldb load DB [FILE…] [--operator OP] [FLAGS]",
         after_help = "\
-The output of dump becomes a new database with all keyspaces, operators and options. In the output of
-scan, a line is an entry: key, TAB, value, with scan's escapes, or with --json an object. It must end
-in newline. Load puts the values over existing ones. --key-format and --as must be those of the scan.
-If the scan had no --as, pass the operator of the scanned database as --operator. Without a FILE, or
-with -, load reads standard input. Empty lines are skipped. The lines before a bad line are loaded.
+The output of dump becomes a new database with all keyspaces, operators and options. In the
+output of scan, a line is an entry: key, TAB, value, with scan's escapes, or with --json an
+object. It must end in newline. Load puts the values over existing ones. --key-format and --as
+must be those of the scan. If the scan had no --as, pass the operator of the scanned database as
+--operator. Without a FILE, or with -, load reads standard input. Empty lines are skipped. The
+lines before a bad line are loaded.
 
 Examples:
   foldb dump words.db | foldb load copy.db
@@ -138,10 +140,10 @@ Examples:
         override_usage = "foldb keyspaces DB [--create NAME [--operator OP] [--separate BYTES] | \
                           --unset-operator NAME | --drop NAME] [FLAGS]",
         after_help = "\
-A keyspace is an ordered map with its own operator. Every database has the keyspace 'default', which
-commands use unless --keyspace names another. A keyspace created without --operator takes the
-operator of 'default'; `--operator none` sets none. --unset-operator changes no stored data, because
-each operand names its own operator.
+A keyspace is an ordered map with its own operator. Every database has the keyspace 'default',
+which commands use unless --keyspace names another. A keyspace created without --operator takes
+the operator of 'default'; `--operator none` sets none. --unset-operator changes no stored data,
+because each operand names its own operator.
 
 Examples:
   foldb keyspaces shop.db --create visits --operator uint64add
@@ -157,8 +159,8 @@ Examples:
     #[command(
         override_usage = "foldb options [DB] [--profile NAME] [FLAGS]",
         after_help = "\
-Without a DB, it prints the options of a new database. A profile holds while the database is open; the
-database does not store it.
+Without a DB, it prints the options of a new database. A profile holds while the database is
+open; the database does not store it.
 
 Examples:
   foldb options words.db
@@ -178,8 +180,8 @@ Example:
     #[command(
         override_usage = "foldb gc DB [--dead PERCENT] [FLAGS]",
         after_help = "\
-Background garbage collection does the same within looser bounds. After Ctrl-C, the space gained so
-far stays.
+Background garbage collection does the same within looser bounds. After Ctrl-C, the space gained
+so far stays.
 
 Examples:
   foldb gc pages.db
@@ -191,11 +193,11 @@ Examples:
         override_usage = "foldb repair DB [--in-place | --to DIR] [--dry-run] \
                           [--cut-log FILE@OFFSET] [FLAGS]",
         after_help = "\
-An open never repairs; it names the missing or damaged file. If there is a backup, restore that file
-instead. Repair makes a copy, DB.repaired, in which undamaged tables and segments are hard links. It
-rewrites the readable parts of damaged tables, restores separated values from their segments, and
-skips missing logs. Damaged tables stay as NNNNNN.tbl.damaged. If there is no manifest, repair builds
-one, in which keyspaces are called keyspace-1 and so on.
+An open never repairs; it names the missing or damaged file. If there is a backup, restore that
+file instead. Repair makes a copy, DB.repaired, in which undamaged tables and segments are hard
+links. It rewrites the readable parts of damaged tables, restores separated values from their
+segments, and skips missing logs. Damaged tables stay as NNNNNN.tbl.damaged. If there is no
+manifest, repair builds one, in which keyspaces are called keyspace-1 and so on.
 
 If data is lost, repair names its keys and exits with 3.
 
@@ -211,8 +213,8 @@ Examples:
         override_usage = "foldb verify DB [FLAGS]",
         after_help = "\
 Verify checks every checksum of every file, the order of all records, filters, references to
-separated values, operands, and the manifest against the directory. It prints a line for each fault,
-and exits with 1 if there is one.
+separated values, operands, and the manifest against the directory. It prints a line for each
+fault, and exits with 1 if there is one.
 
 Examples:
   foldb verify words.db
@@ -245,8 +247,8 @@ Example:
     #[command(
         override_usage = "foldb checkpoint DB DIR [FLAGS]",
         after_help = "\
-DIR must be empty or not exist. Tables are hard links, or copies in another file system; the log is
-copied. Writes to one database do not affect the other. A failed checkpoint leaves no files.
+DIR must be empty or not exist. Tables are hard links, or copies in another file system; the log
+is copied. Writes to one database do not affect the other. A failed checkpoint leaves no files.
 
 Examples:
   foldb checkpoint words.db words.monday
@@ -266,9 +268,10 @@ Examples:
     #[command(
         override_usage = "foldb demo [FILE…|-] [--keep DIR] [--words N] [FLAGS]",
         after_help = "\
-Without a FILE, the demo counts the words of foldb's own documents, repeated until there are enough.
-It counts FILEs (- is standard input) once. Each word is one merge. The demo then reopens the database
-and compares every count with a plain hash map. If one differs, it exits with 1.
+Without a FILE, the demo counts the words of foldb's own documents, repeated until there are
+enough. It counts FILEs (- is standard input) once. Each word is one merge. The demo then
+reopens the database and compares every count with a plain hash map. If one differs, it exits
+with 1.
 
 Examples:
   foldb demo

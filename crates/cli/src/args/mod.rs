@@ -50,8 +50,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Outcome<Cli> {
     about = "Reads, changes and demonstrates foldb databases",
     override_usage = "foldb COMMAND DB [ARGS] [FLAGS]",
     after_help = "\
-Flags may stand anywhere. A word that begins with one hyphen, such as -5, is an argument. -- ends the
-flags: arguments behind it may begin with two hyphens.
+Flags may stand anywhere. A word that begins with one hyphen, such as -5, is an argument. --
+ends the flags: arguments behind it may begin with two hyphens.
 
 Examples:
   foldb demo                                        count words, prove it, compare with get + put
