@@ -35,7 +35,7 @@ fn other_operators() {
     assert_eq!(shell.ok("get sum a"), "-2\n");
     shell.feed(&["count", "list", "--operator", "stringappend:;"], b"a\tx\na\ty\tz\na\t\n").ok();
     assert_eq!(shell.ok("get list a"), "x;y\tz;\n");
-    // The default of the database holds, and stays when another one is named.
+    // Merges use the database's default operator. Another --operator does not change it.
     shell.feed(&["count", "list"], b"a\tlast\n").ok();
     shell.feed(&["count", "list", "--operator", "uint64add"], b"n\n").ok();
     assert_eq!(shell.ok("get list a"), "x;y\tz;;last\n");
@@ -193,7 +193,7 @@ fn a_taken_lock_exits_1_and_does_not_keep_from_looking() {
     for line in ["put db a 1", "count db", "merge db a 1", "compact db", "checkpoint db copy"] {
         shell.run(line).failed(1);
     }
-    // What is acknowledged is seen, and looking changes nothing for the one who writes.
+    // Readers see every acknowledged line, and a read does not disturb the writer.
     assert_eq!(shell.ok("get db a"), "1\n");
     assert_eq!(shell.ok("scan db"), "a\t1\n");
     assert!(shell.ok("stats db --keys").contains("uint64add"));

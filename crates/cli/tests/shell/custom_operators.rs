@@ -1,4 +1,4 @@
-//! Databases that hold operands of an operator that only another program has.
+//! Databases with operands of an operator that only another program has.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn make(shell: &Shell) {
     db.close().unwrap();
 }
 
-/// Every command but the ones that need the operator itself works, and those name it.
+/// Commands that need the operator name it in their error. All others work.
 #[test]
 fn the_shell_works_with_an_operator_that_it_does_not_have() {
     let shell = Shell::new();
@@ -56,7 +56,7 @@ fn the_shell_works_with_an_operator_that_it_does_not_have() {
     assert!(shell.ok("keyspaces db").contains("app.longest"));
     assert!(shell.ok("explain db folded").contains("app.longest"));
     assert_eq!(shell.ok("scan db --count"), "3\n");
-    // None of them makes another operator the default.
+    // None of these commands changes the default operator.
     let others = ["merge db folded x", "count db", "load db --operator uint64add"];
     for failing in ["get db folded"].iter().chain(&others) {
         let message = shell.run(failing).failed(1);

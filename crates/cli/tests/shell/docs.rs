@@ -1,4 +1,4 @@
-//! docs/shell.md, run as it stands: each `console` block is a shell session of its own.
+//! Runs the examples of docs/shell.md. Each `console` block is a separate shell session.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +26,7 @@ fn every_example_prints_what_the_document_says() {
     }
 }
 
-/// Both outputs of a line of shell.
+/// Returns both outputs of a line of shell.
 fn run(shell: &Shell, line: &str) -> String {
     let binaries = Path::new(env!("CARGO_BIN_EXE_foldb")).parent().unwrap();
     let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
@@ -39,7 +39,7 @@ fn run(shell: &Shell, line: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Whether `printed` is what is expected, where `…` stands for anything.
+/// Whether `printed` matches `expected`, where `…` stands for any text.
 fn matches(printed: &str, expected: &str) -> bool {
     let mut parts = expected.split('…');
     let first = parts.next().unwrap_or_default();

@@ -48,7 +48,7 @@ fn a_dump_that_is_loaded_dumps_the_same() {
             assert_eq!(of("db"), of("copy"), "{keyspace}");
         }
     }
-    // Merges go on, and the keyspace without an operator did not inherit one.
+    // Merges continue, and the keyspace without an operator did not inherit one.
     shell.ok("merge copy the 40");
     assert_eq!(shell.ok("get copy the"), "42\n");
     assert_eq!(shell.run("merge copy k 1 --keyspace plain").code, Some(2));
@@ -79,7 +79,8 @@ fn no_bytes_are_lost_whatever_the_operator() {
     }
 }
 
-/// A bad first line creates nothing; behind it what was created is said to be incomplete.
+/// A bad first line creates nothing. After a later bad line, the error says that the database is
+/// incomplete.
 #[test]
 fn a_bad_dump_is_refused_by_the_number_of_its_line() {
     let shell = Shell::new();
@@ -151,7 +152,7 @@ fn a_dump_makes_a_new_database_only() {
         assert!(message.contains("leave out --operator, --as and --key-format"), "{message}");
         assert!(!shell.path("new").exists());
     }
-    // A scan that looks alike is no dump.
+    // A scan that looks similar is not a dump.
     shell.feed(&["load", "j", "--json"], b"{\"key\":\"foldb_dump\",\"value\":\"1\"}\n").ok();
     assert_eq!(shell.ok("scan j"), "foldb_dump\t1\n");
     let message = shell.run("dump missing").failed(1);
@@ -178,7 +179,7 @@ fn a_dump_of_what_cannot_be_folded_is_not_taken_for_a_whole_one() {
     assert_eq!(shell.ok("scan rest"), "a\t1\nc\t2\n");
 }
 
-/// A reader that goes away ends the dump quietly, as it ends a scan.
+/// A reader that closes the pipe ends the dump quietly, as it ends a scan.
 #[test]
 fn a_closed_pipe_ends_a_dump() {
     let shell = Shell::new();

@@ -1,4 +1,4 @@
-//! Running the binary, and what it is expected to do.
+//! Runs the binary, and checks how it ends.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -10,12 +10,12 @@ pub fn command() -> Command {
     Command::new(env!("CARGO_BIN_EXE_foldb"))
 }
 
-/// A directory of its own, in which the binary runs.
+/// A temporary directory in which the binary runs.
 pub struct Shell {
     dir: tempfile::TempDir,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -32,7 +32,7 @@ impl Shell {
         self.dir.path().join(name)
     }
 
-    /// Runs words, of which `_` stands for a space.
+    /// Runs words, in which `_` stands for a space.
     pub fn run(&self, line: &str) -> Ran {
         self.run_args(&line.split(' ').map(|word| word.replace('_', " ")).collect::<Vec<_>>())
     }
@@ -59,7 +59,7 @@ impl Shell {
         ran
     }
 
-    /// Runs words that must succeed, and answers standard output.
+    /// Runs words that must succeed, and returns standard output.
     pub fn ok(&self, line: &str) -> String {
         self.run(line).ok()
     }
@@ -74,19 +74,19 @@ impl Ran {
         }
     }
 
-    /// Standard output of a success.
+    /// Returns the standard output of a success.
     pub fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         String::from_utf8(self.out).unwrap()
     }
 
-    /// The message of a failure that printed nothing.
+    /// Returns the message of a failure that printed nothing else.
     pub fn failed(self, code: i32) -> String {
         assert!(self.out.is_empty(), "{self:?}");
         self.failed_after_output(code)
     }
 
-    /// The message of a failure: exactly one line.
+    /// Returns the message of a failure: exactly one line.
     pub fn failed_after_output(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{self:?}");
         let line = self.err.strip_suffix('\n').unwrap_or_else(|| panic!("no line: {self:?}"));
@@ -95,7 +95,7 @@ impl Ran {
     }
 }
 
-/// Every file below a directory with its bytes: nothing was touched if it is the same.
+/// Returns every file below a directory with its bytes. Equal results mean that no file changed.
 pub fn contents(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     if path.is_file() {
         return vec![(path.to_owned(), std::fs::read(path).unwrap())];

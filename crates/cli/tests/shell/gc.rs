@@ -1,4 +1,4 @@
-//! `gc`, and what it says of damage.
+//! `gc`, and its reports of damage.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,8 @@ fn lines(count: usize, generation: usize) -> Vec<u8> {
     (0..count).flat_map(|n| format!("key{n:03}\t{generation:0300}\n").into_bytes()).collect()
 }
 
-/// A database in which some values of two segment files are dead: 31 of 130. From a quarter on the
-/// database merges them by itself, now or later, and the tests would not know what there is.
+/// A database in which some values of two segment files are dead: 31 of 130. With a quarter or more,
+/// background garbage collection would run at an unknown moment and change the counts.
 fn half_dead() -> Shell {
     let shell = Shell::new();
     shell.ok("keyspaces db --create pages --separate 100");

@@ -1,4 +1,4 @@
-//! docs/hazards.md: the page that `H10` in a comment stands for.
+//! docs/hazards.md, whose sections comments cite as `H10`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const PAGE: &str = "docs/hazards.md";
 
-/// A section of the page: its number, and the tests that it names.
+/// A section of the page: its number and its tests.
 #[derive(Debug, Default)]
 struct Section {
     number: u32,
@@ -32,7 +32,7 @@ fn sections(page: &str) -> Vec<Section> {
     sections
 }
 
-/// Numbers of the hazards that a text cites, as `H10`, or as `h10_` at the head of a test's name.
+/// Returns the hazards that a text cites, as `H10` or as `h10_` at the start of a test's name.
 fn cited(text: &str) -> BTreeSet<u32> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let bytes = text.as_bytes();
@@ -54,7 +54,7 @@ fn cited(text: &str) -> BTreeSet<u32> {
     numbers
 }
 
-/// Sources and documents of the repository, from the root on, and their text.
+/// Returns the sources and documents of the repository, with their texts.
 fn files() -> Vec<(PathBuf, String)> {
     let root = Path::new(ROOT);
     let mut files = Vec::new();
@@ -97,7 +97,7 @@ fn every_hazard_that_is_cited_has_a_section() {
     assert!(files_that_cite > 60, "only {files_that_cite} files cite a hazard");
 }
 
-/// The page is tied to the code by the tests that it names, cited elsewhere or not.
+/// Every section names tests that exist, also a section that no comment cites.
 #[test]
 fn every_hazard_names_tests_that_exist() {
     let page = std::fs::read_to_string(Path::new(ROOT).join(PAGE)).unwrap();

@@ -115,7 +115,7 @@ fn wrong_questions_touch_nothing() {
     assert_eq!(contents(&shell.path("file"))[0].1, b"precious");
 }
 
-/// A number merged once by mistake made the texts of a database unreadable for ever.
+/// A number that was merged once by mistake made the texts of a database unreadable forever.
 #[test]
 fn an_operator_is_unset_and_texts_are_texts_again() {
     let shell = Shell::new();

@@ -41,7 +41,7 @@ fn a_killed_count_leaves_exactly_the_first_lines() {
     assert!(killed_inside >= 5, "only {killed_inside} kills hit the middle of the input");
 }
 
-/// Starts a count, kills it, and answers what it last acknowledged.
+/// Starts a count, kills it, and returns its last acknowledgement.
 fn kill_at_random(shell: &Shell, db: &str, seed: u64) -> usize {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut child = command()
@@ -64,12 +64,12 @@ fn kill_at_random(shell: &Shell, db: &str, seed: u64) -> usize {
     std::thread::sleep(Duration::from_micros(random.u64(..2_000)));
     child.kill().unwrap();
     child.wait().unwrap();
-    // What it printed before it died counts too.
+    // Its output before the kill counts too.
     acks.map_while(Result::ok).filter(|line| line.starts_with("committed ")).for_each(note);
     last
 }
 
-/// What `scan` prints when these keys were counted.
+/// Returns the output of `scan` after a count of these keys.
 fn counts(keys: &[String]) -> String {
     let mut counts = BTreeMap::new();
     for key in keys {

@@ -1,10 +1,10 @@
-//! Links of the documents: each leads to a file, and to a heading where it names one.
+//! Links of the documents: each leads to a file that exists, and to a heading if it names one.
 
 use std::path::{Path, PathBuf};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// All pages of the repository.
+/// Returns all pages of the repository.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(ROOT);
     let others =
@@ -24,7 +24,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Targets of the links in a text, blocks of code left out.
+/// Returns the targets of the links in a text, without blocks of code.
 fn links(text: &str) -> Vec<&str> {
     let mut links = Vec::new();
     let mut is_code = false;
@@ -40,7 +40,7 @@ fn links(text: &str) -> Vec<&str> {
     links
 }
 
-/// Anchors of a page's headings, made as GitHub makes them.
+/// Returns the anchors of a page's headings, as GitHub makes them.
 fn anchors(text: &str) -> Vec<String> {
     let mut is_code = false;
     let headings = text.lines().filter(|line| {

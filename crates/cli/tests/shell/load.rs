@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use crate::foldb::{Shell, command};
 
-/// Scans one database, loads what was printed into a new one, and compares their scans.
+/// Scans one database, loads the output into a new one, and compares their scans.
 fn copy(shell: &Shell, from: &str, to: &str, forms: &str, operator: &str) {
     let line = |text: String| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let dump = shell.run_args(&line(format!("scan {from}{forms}")));
@@ -93,7 +93,7 @@ fn it_puts_over_what_is_there_and_merges_go_on() {
     shell.feed(&["load", "db"], b"b\t10\nc\t5\n").ok();
     shell.ok("merge db b 1");
     assert_eq!(shell.ok("scan db"), "a\t1\nb\t11\nc\t5\n");
-    // The operator that is given becomes the default of what has none.
+    // --operator sets the default of a database without one.
     shell.ok("put plain k v");
     shell.feed(&["load", "plain", "--operator", "uint64add"], b"n\t1\n").ok();
     shell.ok("merge plain n 1");

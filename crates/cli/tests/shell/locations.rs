@@ -1,4 +1,4 @@
-//! What is no database stays as it is, byte for byte.
+//! A directory that is not a database does not change.
 
 use crate::foldb::{Shell, contents};
 
@@ -44,7 +44,7 @@ fn a_directory_with_other_files_is_refused() {
     assert_eq!(contents(&shell.path("db")), before);
 }
 
-/// A directory that has `CURRENT`, but is no database of ours.
+/// A directory that has `CURRENT`, but is not a database of foldb.
 fn with_current(shell: &Shell, files: &[(&str, &[u8])]) {
     std::fs::create_dir(shell.path("db")).unwrap();
     std::fs::write(shell.path("db/CURRENT"), "MANIFEST-000005\n").unwrap();
@@ -84,7 +84,7 @@ fn a_creation_that_was_killed_leaves_a_directory_that_can_be_used() {
     // The state before the rename that creates CURRENT, and the one before the manifest.
     shell.feed(&["count", "empty"], b"").ok();
     std::fs::rename(shell.path("empty/CURRENT"), shell.path("empty/CURRENT.tmp")).unwrap();
-    // A database that was never there was never closed either.
+    // An unfinished creation has no record of a close.
     std::fs::remove_file(shell.path("empty/CLOSED")).unwrap();
     for (db, gone) in [("db1", ""), ("db2", "CURRENT.tmp MANIFEST-000002"), ("db3", "000001.log")] {
         std::fs::create_dir(shell.path(db)).unwrap();
@@ -125,7 +125,7 @@ fn only_what_writes_entries_or_keyspaces_creates() {
     }
 }
 
-/// Killed for real, at a moment that moves through the creation.
+/// Kills the process at a moment that moves through the creation.
 #[test]
 fn a_creation_killed_at_any_moment_leaves_a_directory_that_can_be_used() {
     for micros in (0..30).map(|step| step * 400) {

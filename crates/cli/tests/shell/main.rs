@@ -1,4 +1,4 @@
-//! The `foldb` binary, run as people run it.
+//! Black-box tests of the `foldb` binary.
 
 mod completions;
 mod count;

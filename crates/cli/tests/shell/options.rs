@@ -53,7 +53,7 @@ fn a_profile_holds_while_the_database_is_open() {
     assert_eq!(shell.run("options missing").failed(1), "there is no database at 'missing'");
 }
 
-/// The most memory that counting these keys ever took, in MiB.
+/// Returns the peak memory of a count of these keys, in MiB.
 #[cfg(target_os = "linux")]
 fn most_memory(shell: &Shell, profile: &str, input: &[u8], lines: usize) -> u64 {
     let mut child = command()

@@ -1,4 +1,4 @@
-//! Help, operators, and a standard output that takes nothing.
+//! Help, operators, and a standard output that accepts no bytes.
 
 use std::process::Stdio;
 

@@ -102,7 +102,7 @@ fn the_first_merge_fixes_the_default_operator() {
     assert_eq!(shell.ok("get db log --as utf8"), "a;b\n");
     shell.ok("merge db apples 1");
     assert_eq!(shell.ok("get db apples"), "8\n");
-    // auto is the number type of the default, for values put as well.
+    // auto is the number type of the default operator, also for put.
     shell.ok("put db pears -3");
     assert_eq!(shell.ok("get db pears"), "-3\n");
     let message = shell.run("put db pears many").failed(1);
@@ -178,7 +178,7 @@ fn compact_and_stats() {
     assert!(stats["levels"].is_array());
 }
 
-/// An operator that counts, fixed by a count of nothing, made text unreadable.
+/// A count of no lines set a number operator, which made text unreadable.
 #[test]
 fn text_stays_readable_in_a_database_that_counts() {
     let shell = Shell::new();
@@ -187,7 +187,7 @@ fn text_stays_readable_in_a_database_that_counts() {
     shell.ok("merge db visits 7");
     assert_eq!(shell.ok("get db today"), "buy apples\n");
     assert_eq!(shell.ok("scan db"), "today\tbuy apples\nvisits\t7\n");
-    // Asked for by name, the form must fit.
+    // A form named by --as must fit.
     assert!(shell.run("get db today --as u64").failed(1).contains("has 10 bytes, and u64 needs 8"));
 }
 

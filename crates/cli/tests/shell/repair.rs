@@ -1,4 +1,4 @@
-//! `repair`, and what it says is lost.
+//! `repair`, and its reports of losses.
 
 use serde_json::Value;
 
@@ -93,7 +93,7 @@ fn a_copy_is_repaired_and_what_is_lost_is_told() {
     assert!(ran.err.contains("the repaired copy is 'db.repaired'; 'db' is unchanged"), "{ran:?}");
     let left: usize = shell.ok("scan db.repaired --count").trim().parse().unwrap();
     assert!((15_000..20_000).contains(&left), "{left}");
-    // Nothing is put into a directory that holds something.
+    // Repair writes no copy into a directory with files.
     assert!(shell.run("repair db").failed(1).contains("already holds a database"));
     assert_eq!(shell.run("repair db.repaired --in-place").code, Some(0));
 }

@@ -1,4 +1,4 @@
-//! `count --resume`: every line once, whatever stopped the counts before.
+//! `count --resume` counts every line once, for any end of the counts before.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -22,12 +22,12 @@ fn lines_that_were_counted_are_skipped() {
     let summary = count(&shell, &["log"], "");
     assert!(summary.starts_with("0 lines merged"), "{summary}");
     assert!(summary.contains("3 lines were there before"), "{summary}");
-    // What was appended is counted, from another directory too.
+    // Appended lines are counted, from another directory too.
     std::fs::write(shell.path("log"), "a\n\nb\na\n").unwrap();
     let log = shell.path("log");
     count(&shell, &[log.to_str().unwrap()], "");
     assert_eq!(shell.ok("scan db"), "a\t2\nb\t1\n");
-    // Without --resume it is counted again, and that is no progress.
+    // Without --resume the file is counted again, and its progress does not change.
     shell.feed(&["count", "db", "log"], b"").ok();
     count(&shell, &["log"], "");
     assert_eq!(shell.ok("scan db"), "a\t4\nb\t2\n");
@@ -46,7 +46,7 @@ fn each_source_and_keyspace_has_a_progress_of_its_own() {
     shell.ok("keyspaces db --create other --operator uint64add");
     count(&shell, &["one", "--keyspace", "other"], "");
     assert_eq!(shell.ok("scan db --keyspace other"), "a\t1\n");
-    // A new keyspace of the name begins anew; the others go on.
+    // A new keyspace of the same name begins without progress; the others keep theirs.
     shell.ok("keyspaces db --drop other");
     shell.ok("keyspaces db --create other --operator uint64add");
     count(&shell, &["one", "--keyspace", "other"], "");
@@ -86,11 +86,10 @@ fn a_bad_line_can_be_mended_and_the_count_goes_on() {
 }
 
 const LINES: usize = 150_000;
-/// Kills at least, and at most: a busy machine may need some before one hits the middle.
+/// Least and most kills: on a busy machine, several may miss the middle of the count.
 const KILLS: std::ops::Range<u32> = 12..100;
 
-/// `kill -9` again and again at random moments, also while the count before is skipped; then the
-/// counts are exact.
+/// Kills at random moments, also while counted lines are skipped, leave exact counts.
 #[test]
 fn counts_are_exact_after_any_number_of_kills() {
     let shell = Shell::new();
@@ -102,7 +101,7 @@ fn counts_are_exact_after_any_number_of_kills() {
     std::fs::write(shell.path("second"), second.join("\n") + "\n").unwrap();
     let mut grew = 0;
     let mut before = 0;
-    // A kill that comes before the count has begun makes the next one later.
+    // After a kill before the count has begun, the next kill comes later.
     let mut latest = 40_000;
     for kill in 0..KILLS.end {
         if kill >= KILLS.start && grew > 0 {

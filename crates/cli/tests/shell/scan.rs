@@ -35,7 +35,7 @@ fn count_is_the_number_of_lines() {
         assert_eq!(shell.ok(format!("scan --count db {flags}").trim_end()), format!("{lines}\n"));
     }
     assert_eq!(shell.ok("scan db --count --json"), "{\"count\":5}\n");
-    // Also what --as does not fit, and what cannot be folded.
+    // Also entries that do not fit --as, and entries that cannot be folded.
     assert_eq!(shell.ok("scan db --count --as u64"), "5\n");
     shell.ok("merge db bb 1 --operator uint64add");
     shell.run("get db bb").failed(1);
@@ -101,7 +101,7 @@ fn a_closed_pipe_ends_it_quietly() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
-/// One key that cannot be folded ended every dump.
+/// One key that cannot be folded once ended every dump.
 #[test]
 fn entries_that_cannot_be_printed_are_skipped_and_told() {
     let shell = Shell::new();

@@ -1,4 +1,4 @@
-//! Questions that are not understood: exit 2, one line, the nearest name, nothing touched.
+//! Errors of the command line: exit 2, one line, the nearest name, no change.
 
 use crate::foldb::Shell;
 

@@ -1,11 +1,11 @@
-//! Running the built `db_bench` on a database of its own.
+//! Runs the built `db_bench` on a temporary database.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use regex::Regex;
 
-/// A temporary database and what runs on it.
+/// A temporary database for runs of `db_bench`.
 pub struct Bench {
     directory: tempfile::TempDir,
 }
@@ -15,7 +15,7 @@ impl Bench {
         Bench { directory: tempfile::tempdir().unwrap() }
     }
 
-    /// Where its database is (or will be).
+    /// Returns the directory of its database.
     pub fn database(&self) -> std::path::PathBuf {
         self.directory.path().join("db")
     }
@@ -26,7 +26,7 @@ impl Bench {
         run(&[&[database.as_str()], arguments].concat())
     }
 
-    /// Runs and expects success; answers standard output.
+    /// Runs, expects success, and returns standard output.
     pub fn run(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);
         let stderr = text(&output.stderr);
@@ -44,7 +44,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// A result line, taken apart as RocksDB's scripts do.
+/// A result line, parsed as RocksDB's scripts parse it.
 #[derive(Debug)]
 pub struct ResultLine {
     pub micros: f64,

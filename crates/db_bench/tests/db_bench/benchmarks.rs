@@ -1,4 +1,4 @@
-//! Each benchmark on a small database: what it counts, and how its lines read.
+//! Each benchmark on a small database: its counts and its lines.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ fn merges_updates_and_reads_share_one_sequence_of_seeds() {
     assert!(reads.ends_with(&format!("({read} of {num} found)")), "{reads}");
 }
 
-/// What an update after merges, and reads after both, find with seed 1.
+/// The keys that an update after merges, and reads after both, find with seed 1.
 fn found_by_model(num: u64) -> (usize, usize) {
     let mut present = vec![false; num as usize];
     let mut found_by_thread = |thread: u64, write: bool| {

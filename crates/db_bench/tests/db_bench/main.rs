@@ -1,4 +1,4 @@
-//! The built `db_bench`, run as its users run it.
+//! Black-box tests of `db_bench`.
 
 mod bench;
 mod benchmarks;

@@ -1,5 +1,4 @@
-//! The command lines that were published with RocksDB's and MergeDB's figures run as they stand,
-//! with fewer keys.
+//! The published command lines of RocksDB's and MergeDB's figures run unchanged, with fewer keys.
 
 use crate::bench::{Bench, result, results, text};
 

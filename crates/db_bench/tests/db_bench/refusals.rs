@@ -1,8 +1,8 @@
-//! Bad command lines: one line on stderr, exit 1, and nothing touched.
+//! Bad command lines: one line on stderr, exit 1, and no change.
 
 use crate::bench::{Bench, exists, run, text};
 
-/// Runs, expects a refusal, and answers its one line.
+/// Runs, expects a refusal, and returns its line.
 fn refusal(arguments: &[&str]) -> String {
     let bench = Bench::new();
     let output = bench.output(arguments);

@@ -54,7 +54,7 @@ fn every_benchmark_is_a_series_of_the_page() {
     assert!(!stdout.contains("Microseconds per"), "only --histogram prints them");
 }
 
-/// What goes to value segments is written, too.
+/// Bytes in value segments count as written.
 #[test]
 fn what_a_load_wrote_to_segments_is_told() {
     let (_, _, stdout) = report(&[
