@@ -34,7 +34,8 @@ fn long_programs_do_as_the_model_does() {
 
 /// Plays `cases` programs, the first drawn from seed `first`.
 ///
-/// # Panics When one fails, or when all of them together leave a part of the engine untouched.
+/// # Panics
+/// When one fails, or when all of them together leave a part of the engine untouched.
 fn play_programs(first: u64, steps: usize, cases: u64) {
     support::plant_from_environment();
     let from_environment = |name| env::var(name).ok().and_then(|text: String| text.parse().ok());

@@ -23,7 +23,8 @@ fn inputs() -> Vec<Vec<u8>> {
 
 /// Plays the program of some bytes.
 ///
-/// # Panics When database and model differ, with the program and the bytes.
+/// # Panics
+/// When database and model differ, with the program and the bytes.
 fn play(bytes: &[u8]) {
     let program = decode::program(bytes);
     if let Err(reason) = quiet::catch(|| run::play(&program)) {

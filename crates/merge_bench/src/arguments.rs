@@ -134,7 +134,8 @@ struct Line {
 
 /// Reads a command line, with the program's name first.
 ///
-/// # Errors [`Failure::Usage`], one line that lists the valid values.
+/// # Errors
+/// [`Failure::Usage`], one line that lists the valid values.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Request, Failure> {
     let words: Vec<OsString> = words.into_iter().collect();
     let command: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();

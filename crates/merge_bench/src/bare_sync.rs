@@ -14,7 +14,8 @@ const LENGTH: Duration = Duration::from_millis(250);
 
 /// Returns the longest `fdatasync` of a file in `directory` within a quarter of a second.
 ///
-/// # Errors Errors of the file system.
+/// # Errors
+/// Errors of the file system.
 pub fn longest(directory: &Path) -> Result<Duration, Failure> {
     let path = directory.join("bare-sync");
     let measured = measure(&path).map_err(Failure::with_file("write and sync", &path));

@@ -21,7 +21,8 @@ impl Directory {
     /// Uses `given`, which must be empty or missing. Without it, makes a directory below the
     /// current one, which is removed when this is dropped.
     ///
-    /// # Errors If the directory cannot be made or is not empty.
+    /// # Errors
+    /// If the directory cannot be made or is not empty.
     pub fn new(given: Option<&Path>) -> Result<Directory, Failure> {
         let Some(path) = given else {
             let here = Path::new(".");
@@ -55,7 +56,8 @@ impl Directory {
     /// Makes a copy of the prepared database that shares no file with it, and syncs it. So a
     /// garbage collection frees only the copy's space, and no sync of the load waits for the copy.
     ///
-    /// # Errors Errors of the file system.
+    /// # Errors
+    /// Errors of the file system.
     pub fn make_copy(&self) -> Result<(), Failure> {
         let (from, to) = (self.prepared(), self.copy());
         self.remove_copy()?;
@@ -64,14 +66,16 @@ impl Directory {
 
     /// Removes the copy, if there is one.
     ///
-    /// # Errors Errors of the file system.
+    /// # Errors
+    /// Errors of the file system.
     pub fn remove_copy(&self) -> Result<(), Failure> {
         remove(&self.copy())
     }
 
     /// Removes the prepared database, if there is one.
     ///
-    /// # Errors Errors of the file system.
+    /// # Errors
+    /// Errors of the file system.
     pub fn remove_prepared(&self) -> Result<(), Failure> {
         remove(&self.prepared())
     }
@@ -109,7 +113,8 @@ pub struct Files {
 impl Files {
     /// Lists the current files.
     ///
-    /// # Errors Errors of the file system.
+    /// # Errors
+    /// Errors of the file system.
     pub fn of(path: &Path) -> Result<Files, Failure> {
         Files::read(path).map_err(Failure::with_file("read", path))
     }

@@ -49,7 +49,8 @@ impl HotKeys {
     /// Reads each key once. The baseline runs for seconds on the same copy and is warm. Without
     /// this, the first reads of a fresh copy would count against the garbage collection.
     ///
-    /// # Errors Errors of a read.
+    /// # Errors
+    /// Errors of a read.
     pub fn warm(&self, db: &Db) -> Result<(), Failure> {
         for hot in &self.0 {
             db.get(key(hot.index)).map_err(Failure::during("reading the hot keys once"))?;
@@ -104,7 +105,8 @@ struct Shared<'a> {
 /// Runs the load of `case` on `db`: for `baseline` alone, then as long as `merge` takes. Adds its
 /// operations to `done`.
 ///
-/// # Errors Errors of the garbage collection or of any operation, or a wrong value.
+/// # Errors
+/// Errors of the garbage collection or of any operation, or a wrong value.
 pub fn run_beside<T>(
     db: &Db,
     (plan, case): (&Plan, &Case),

@@ -28,7 +28,8 @@ struct Before {
 
 /// Collects the garbage of the segments of `db`, which lies at `path`.
 ///
-/// # Errors Errors of the database, or too few reclaimed bytes.
+/// # Errors
+/// Errors of the database, or too few reclaimed bytes.
 pub fn merge(db: &Db, path: &Path, plan: &Plan, budget: Budget) -> Result<MergeFigures, Failure> {
     let options = GcOptions {
         max_dead_fraction: 0.0,

@@ -25,7 +25,8 @@ pub fn options(data: Data, budget: Budget) -> Options {
 
 /// Makes a database of `data` at `path`.
 ///
-/// # Errors Errors of the database.
+/// # Errors
+/// Errors of the database.
 pub fn prepare(path: &Path, data: Data, plan: &Plan) -> Result<(), Failure> {
     write(path, data, plan).map_err(Failure::during("preparing the data"))
 }
@@ -61,8 +62,8 @@ fn put_all(
 
 /// Checks that segment files hold every record that was written, dead ones included.
 ///
-/// # Errors If a file was reclaimed already, or values were not separated: there would be less to
-/// collect.
+/// # Errors
+/// If a file was reclaimed already, or values were not separated: there would be less to collect.
 pub fn check_all_is_there(db: &Db, plan: &Plan) -> Result<(), Failure> {
     let stats = db.stats();
     let (on_disk, written) = (stats.segments.bytes, stats.bytes_segments);

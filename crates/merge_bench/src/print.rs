@@ -12,7 +12,8 @@ use crate::verify::Verified;
 
 /// Prints help or version.
 ///
-/// # Errors Errors of writing.
+/// # Errors
+/// Errors of writing.
 pub fn answer(text: &str) -> Result<(), Failure> {
     std::io::stdout().lock().write_all(text.as_bytes())?;
     Ok(())
@@ -20,7 +21,8 @@ pub fn answer(text: &str) -> Result<(), Failure> {
 
 /// Prints the results.
 ///
-/// # Errors Errors of writing.
+/// # Errors
+/// Errors of writing.
 pub fn results(results: &MergeResults, format: Format) -> Result<(), Failure> {
     let text = match format {
         Format::Markdown => markdown(&results.runs),

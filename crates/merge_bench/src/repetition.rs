@@ -36,8 +36,9 @@ pub struct Outcome {
 impl Bench<'_> {
     /// Runs one repetition of `case`, whose data is prepared.
     ///
-    /// # Errors Errors of the database or file system, of the load, of the checks around the
-    /// garbage collection, and of the verification.
+    /// # Errors
+    /// Errors of the database or file system, of the load, of the checks around the garbage
+    /// collection, and of the verification.
     pub fn repeat(&self, case: &Case, plan: &Plan) -> Result<Outcome, Failure> {
         let (mut done, mut merges, mut spans) = (Done::default(), Vec::new(), Vec::new());
         loop {

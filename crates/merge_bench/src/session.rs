@@ -20,7 +20,8 @@ use crate::verify::Verified;
 
 /// Runs what `settings` ask for and prints the results on standard output.
 ///
-/// # Errors The first failure, or the first wrong key.
+/// # Errors
+/// The first failure, or the first wrong key.
 pub fn run(settings: &Settings) -> Result<(), Failure> {
     let directory = Directory::new(settings.directory.as_deref())?;
     let cases = cases(settings);
@@ -66,8 +67,8 @@ impl<'a> Session<'a> {
 
     /// Runs `cases` and removes their databases.
     ///
-    /// # Errors The first failure. Earlier figures are discarded, because the measured database was
-    /// wrong.
+    /// # Errors
+    /// The first failure. Earlier figures are discarded, because the measured database was wrong.
     pub fn run(mut self, cases: &[Case]) -> Result<Vec<MergeRun>, Failure> {
         let mut runs = Vec::with_capacity(cases.len());
         for (i, case) in cases.iter().enumerate() {

@@ -42,7 +42,8 @@ impl<'a> Expected<'a> {
     /// Reads every key that ever existed, then walks the database: it must have exactly the live
     /// ones.
     ///
-    /// # Errors The first wrong key.
+    /// # Errors
+    /// The first wrong key.
     pub fn check_every_key(&self, db: &Db) -> Result<Verified, Failure> {
         let (mut verified, mut expected) = (Verified::default(), Vec::new());
         for index in 0..self.plan.keys() {
@@ -60,7 +61,8 @@ impl<'a> Expected<'a> {
 
     /// Walks the database: it must have exactly the live keys with their values.
     ///
-    /// # Errors The first key that is wrong, missing or unexpected.
+    /// # Errors
+    /// The first key that is wrong, missing or unexpected.
     pub fn check_in_order(&self, db: &Db) -> Result<(), Failure> {
         let failed = || Failure::during("walking through the database after the reopen");
         let mut found = db.iter().map_err(failed())?;

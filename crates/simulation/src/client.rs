@@ -77,7 +77,8 @@ impl<'a> Client<'a> {
 
     /// Works until its operations are done, or the power fails.
     ///
-    /// # Errors An error that has no cause.
+    /// # Errors
+    /// An error that has no cause.
     pub fn work(mut self) -> Result<History, Wrong> {
         for _ in 0..self.stage.features.operations {
             self.stage.counts.add(Counted::Operation);

@@ -13,7 +13,8 @@ const SECTOR: usize = 512;
 /// Copies a sector of some file over a sector of some file in `directory`. Returns a description,
 /// or `None` where the draw changes nothing.
 ///
-/// # Errors Errors of the file system.
+/// # Errors
+/// Errors of the file system.
 pub fn misdirect(
     fs: &MemFs,
     directory: &Path,

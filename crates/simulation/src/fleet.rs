@@ -28,7 +28,8 @@ struct Sum {
 
 /// Runs all seeds.
 ///
-/// # Errors The wrong seeds. Unless gaps are allowed, also the events that never happened.
+/// # Errors
+/// The wrong seeds. Unless gaps are allowed, also the events that never happened.
 pub fn run(seeds: &Seeds) -> Result<(), String> {
     let jobs = seeds.jobs.or_else(|| thread::available_parallelism().ok().map(usize::from));
     let progress = ProgressBar::new(seeds.seeds);

@@ -19,7 +19,8 @@ const RIVALS: u64 = 3;
 
 /// Opens and destroys until the time is over.
 ///
-/// # Errors If two programs had the database open, or a call failed for another reason.
+/// # Errors
+/// If two programs had the database open, or a call failed for another reason.
 pub fn compete(rival: &Rival) -> Result<(), String> {
     if let Some(fault) = &rival.plant {
         crate::worker::plant(fault)?;
@@ -57,7 +58,8 @@ pub fn compete(rival: &Rival) -> Result<(), String> {
 
 /// Lets some rivals compete for a while.
 ///
-/// # Errors The first error that a rival reports.
+/// # Errors
+/// The first error that a rival reports.
 pub fn run(database: &Path, seed: u64, plant: Option<&str>) -> Result<(), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let start = |number: u64| {

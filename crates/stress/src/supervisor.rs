@@ -20,8 +20,9 @@ const LONGEST_CHECK: Duration = Duration::from_secs(120);
 
 /// Runs all databases of a run.
 ///
-/// # Errors The first wrong answer, with the seed and the directory to look into. Unless gaps are
-/// allowed, also the events that never happened.
+/// # Errors
+/// The first wrong answer, with the seed and the directory to look into. Unless gaps are allowed,
+/// also the events that never happened.
 pub fn run(run: &Run) -> Result<(), String> {
     let temporary;
     let directory = match &run.directory {

@@ -138,7 +138,8 @@ impl Job {
     /// Checks that a slice took something from the front of the inputs, or from the output run
     /// before them. Otherwise a comparator that contradicts itself would repeat one slice for ever.
     ///
-    /// # Errors `ComparatorFailed`.
+    /// # Errors
+    /// `ComparatorFailed`.
     pub(crate) fn check_progress(
         &self,
         before: &Version,
@@ -375,7 +376,8 @@ fn bytes_in(run: Option<&Arc<Run>>, range: &KeyRange, comparator: &dyn Comparato
 /// Checks that a job's inputs keep the order invariant (H4). In its range, the job must take every
 /// run between its newest input and its output, and between its newest and its oldest input.
 ///
-/// # Panics If the policy left out a run: the job would bring old values back.
+/// # Panics
+/// If the policy left out a run: the job would bring old values back.
 pub(crate) fn assert_inputs_in_order(job: &Job, version: &Version, comparator: &dyn Comparator) {
     if planted(Fault::MovePastOlderRun) {
         return;

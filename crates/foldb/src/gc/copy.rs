@@ -88,7 +88,8 @@ impl<'a> Copy<'a> {
 
     /// Returns the number of copied records.
     ///
-    /// # Errors `Corruption` if the copy stopped inside a record.
+    /// # Errors
+    /// `Corruption` if the copy stopped inside a record.
     pub(super) fn end(&self) -> Result<u64> {
         self.check.end()
     }

@@ -81,7 +81,8 @@ impl<'a> Rewrite<'a> {
 
     /// Rewrites these segments of the version into one file.
     ///
-    /// # Errors `Corruption` with the path of the damaged file; `Io`, `NoSpace`.
+    /// # Errors
+    /// `Corruption` with the path of the damaged file; `Io`, `NoSpace`.
     pub(crate) fn run(&mut self, segments: &[SegmentId]) -> Result<()> {
         let version = self.context.version;
         let found: Vec<&Segment> =
@@ -262,7 +263,8 @@ impl<'a> Rewrite<'a> {
 
     /// Reads all hints of a section, or all of a log.
     ///
-    /// # Errors `Corruption` if the hints are damaged now or were lost before.
+    /// # Errors
+    /// `Corruption` if the hints are damaged now or were lost before.
     fn check_hints(&mut self, file: &OpenFile, from: &Placement) -> Result<()> {
         if !from.is_adopted() {
             let mut tail = TailReader::hints(file, from)?;

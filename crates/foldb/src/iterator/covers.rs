@@ -149,7 +149,8 @@ impl Covers {
 
     /// Returns the cover of a key for the newest reader; 0 for none.
     ///
-    /// # Errors Errors of opening a table.
+    /// # Errors
+    /// Errors of opening a table.
     #[inline]
     pub(crate) fn of(&mut self, key: &[u8]) -> Result<SeqNo> {
         Ok(self.stripes(key)?.first().map_or(0, |newest| newest.seqno))
@@ -162,7 +163,8 @@ impl Covers {
 
     /// Returns the newest tombstone around a key in one stripe; 0 for none.
     ///
-    /// # Errors Errors of opening a table.
+    /// # Errors
+    /// Errors of opening a table.
     pub(crate) fn in_stripe(&mut self, key: &[u8], stripe: usize) -> Result<SeqNo> {
         let covers = self.stripes(key)?;
         let at = covers.partition_point(|cover| cover.stripe > stripe);
@@ -172,7 +174,8 @@ impl Covers {
 
     /// Returns the newest stripe with a tombstone around a key.
     ///
-    /// # Errors Errors of opening a table.
+    /// # Errors
+    /// Errors of opening a table.
     pub(crate) fn newest_stripe(&mut self, key: &[u8]) -> Result<Option<usize>> {
         Ok(self.stripes(key)?.first().map(|newest| newest.stripe))
     }
@@ -221,7 +224,8 @@ impl Covers {
 
     /// Returns all tombstones between two edges, clipped to them, in no order.
     ///
-    /// # Errors Errors of opening a table.
+    /// # Errors
+    /// Errors of opening a table.
     pub(crate) fn between(&self, start: &Edge, end: &Edge) -> Result<Vec<RangeTombstone>> {
         let mut all = Vec::new();
         for source in &self.sources {

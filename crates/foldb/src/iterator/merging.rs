@@ -120,7 +120,8 @@ impl MergingCursor {
 
     /// Fetches the record's value, which the caller asks for next.
     ///
-    /// # Errors `Corruption`, `Io`.
+    /// # Errors
+    /// `Corruption`, `Io`.
     #[inline]
     pub(crate) fn hold_value(&mut self) -> Result<()> {
         let winner = self.winner();
@@ -144,7 +145,8 @@ impl MergingCursor {
     /// Writes the record's value to `value`. Equals [`MergingCursor::pinned_value`], and needs no
     /// [`MergingCursor::hold_value`] before.
     ///
-    /// # Errors As [`MergingCursor::hold_value`].
+    /// # Errors
+    /// As [`MergingCursor::hold_value`].
     #[inline]
     pub(crate) fn copy_value_to(&mut self, value: &mut Value) -> Result<()> {
         let winner = self.winner();

@@ -80,7 +80,8 @@ impl Source {
 
     /// Writes the record's value to `value`. Equals [`Source::pinned_value`].
     ///
-    /// # Errors As [`Source::hold_value`].
+    /// # Errors
+    /// As [`Source::hold_value`].
     #[inline]
     pub(crate) fn copy_value_to(&mut self, value: &mut Value) -> Result<()> {
         match self {

@@ -170,7 +170,8 @@ impl Iter {
 
     /// Moves to the first entry. Each positioning call returns whether there is an entry.
     ///
-    /// # Errors `Corruption` or `Io` when a table cannot be read.
+    /// # Errors
+    /// `Corruption` or `Io` when a table cannot be read.
     pub fn seek_to_first(&mut self) -> Result<bool> {
         self.state = State::Exhausted;
         match self.parts.bounds.lower.clone() {
@@ -183,7 +184,8 @@ impl Iter {
 
     /// Moves to the last entry.
     ///
-    /// # Errors As [`Iter::seek_to_first`].
+    /// # Errors
+    /// As [`Iter::seek_to_first`].
     pub fn seek_to_last(&mut self) -> Result<bool> {
         self.state = State::Exhausted;
         match self.parts.bounds.upper.clone() {
@@ -196,8 +198,9 @@ impl Iter {
 
     /// Moves to the first entry at or above `key`.
     ///
-    /// # Errors As [`Iter::seek_to_first`]. `InvalidArgument` for a key that the comparator cannot
-    /// compare; the iterator then stays where it is.
+    /// # Errors
+    /// As [`Iter::seek_to_first`]. `InvalidArgument` for a key that the comparator cannot compare;
+    /// the iterator then stays where it is.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         self.check_key(key)?;
@@ -214,7 +217,8 @@ impl Iter {
 
     /// Moves to the last entry at or below `key`.
     ///
-    /// # Errors As [`Iter::seek`].
+    /// # Errors
+    /// As [`Iter::seek`].
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         self.check_key(key)?;
@@ -235,7 +239,8 @@ impl Iter {
 
     /// Moves to the next entry; from a fresh iterator, to the first.
     ///
-    /// # Errors As [`Iter::seek_to_first`].
+    /// # Errors
+    /// As [`Iter::seek_to_first`].
     pub fn advance(&mut self) -> Result<bool> {
         match std::mem::replace(&mut self.state, State::Exhausted) {
             State::Fresh => return self.seek_to_first(),
@@ -251,7 +256,8 @@ impl Iter {
 
     /// Moves to the previous entry; from a fresh iterator, to the last.
     ///
-    /// # Errors As [`Iter::seek_to_first`].
+    /// # Errors
+    /// As [`Iter::seek_to_first`].
     pub fn retreat(&mut self) -> Result<bool> {
         match std::mem::replace(&mut self.state, State::Exhausted) {
             State::Fresh => return self.seek_to_last(),
@@ -270,7 +276,8 @@ impl Iter {
 
     /// Returns the key under the cursor.
     ///
-    /// # Panics When the iterator is not [`Iter::valid`].
+    /// # Panics
+    /// When the iterator is not [`Iter::valid`].
     #[inline]
     pub fn key(&self) -> &[u8] {
         assert!(self.valid(), "the iterator stands on no entry");
@@ -279,10 +286,12 @@ impl Iter {
 
     /// Returns the value under the cursor.
     ///
-    /// # Errors `MergeFailed` when this key's merge failed. `Corruption` or `Io` when the value
-    /// lies in a value segment that cannot be read. The iterator can still move on.
+    /// # Errors
+    /// `MergeFailed` when this key's merge failed. `Corruption` or `Io` when the value lies in a
+    /// value segment that cannot be read. The iterator can still move on.
     ///
-    /// # Panics When the iterator is not [`Iter::valid`].
+    /// # Panics
+    /// When the iterator is not [`Iter::valid`].
     #[inline]
     pub fn value(&self) -> Result<&Value> {
         assert!(self.valid(), "the iterator stands on no entry");

@@ -175,7 +175,8 @@ impl ChunkOf {
 
     /// Returns the payload of a whole chunk.
     ///
-    /// # Errors `Corruption`.
+    /// # Errors
+    /// `Corruption`.
     pub(crate) fn check<'a>(&self, chunk: &'a [u8]) -> Result<&'a [u8]> {
         let mut reader = ByteReader::new(chunk);
         let len = reader.u32("length of a chunk")?;

@@ -82,7 +82,8 @@ pub(crate) struct Hints<'a> {
 impl<'a> Hints<'a> {
     /// Opens the hints of a section.
     ///
-    /// # Errors `Corruption`, `Io`.
+    /// # Errors
+    /// `Corruption`, `Io`.
     pub(crate) fn new(file: &'a OpenFile, placement: &Placement) -> Result<Hints<'a>> {
         Ok(Hints {
             tail: TailReader::hints(file, placement)?,
@@ -96,7 +97,8 @@ impl<'a> Hints<'a> {
 
     /// Returns the next hint.
     ///
-    /// # Errors `Corruption` with file and offset for bytes that are no hints; `Io`.
+    /// # Errors
+    /// `Corruption` with file and offset for bytes that are no hints; `Io`.
     pub(crate) fn next(&mut self) -> Result<Option<&Hint>> {
         if self.at == self.chunk.len() {
             let Some(chunk) = self.tail.next()? else { return Ok(None) };

@@ -119,7 +119,8 @@ impl<'a> LoggedValues<'a> {
     /// Returns the next value, whose own checksum held. The frame's checksum is known to hold when
     /// the walk has passed the frame.
     ///
-    /// # Errors `Corruption` with file and offset for bytes that are not as they were logged; `Io`.
+    /// # Errors
+    /// `Corruption` with file and offset for bytes that are not as they were logged; `Io`.
     pub(crate) fn next(&mut self) -> Result<Option<&LoggedValue>> {
         let found = self.find_next().map_err(|error| match error.path() {
             Some(_) => error,

@@ -104,7 +104,8 @@ impl Placement {
 
     /// Reads the form of the manifest.
     ///
-    /// # Errors `Corruption`.
+    /// # Errors
+    /// `Corruption`.
     pub(crate) fn decode(body: &mut ByteReader<'_>) -> Result<Placement> {
         let placement = Placement {
             segment: body.varint("segment")?,
@@ -223,8 +224,9 @@ impl SegmentMap {
 
     /// Places a segment, in place of its earlier section.
     ///
-    /// # Errors `Corruption` if a rewrite of the segment cannot have left this section. Reads would
-    /// find records of another segment, and their checksums would hold.
+    /// # Errors
+    /// `Corruption` if a rewrite of the segment cannot have left this section. Reads would find
+    /// records of another segment, and their checksums would hold.
     pub(crate) fn place(&mut self, placement: Placement, file: Arc<SegmentFile>) -> Result<()> {
         let segments = Arc::make_mut(&mut self.0);
         if placement.is_adopted() {
@@ -255,7 +257,8 @@ impl SegmentMap {
 
     /// Adds a table that refers to these bytes of segments.
     ///
-    /// # Errors `Corruption` for a segment that does not exist.
+    /// # Errors
+    /// `Corruption` for a segment that does not exist.
     pub(crate) fn add_table(&mut self, references: &[(SegmentId, u64)]) -> Result<()> {
         if references.is_empty() {
             return Ok(());
@@ -275,7 +278,8 @@ impl SegmentMap {
 
     /// Removes a table that refers to these bytes of segments.
     ///
-    /// # Errors `Corruption` if it was never added.
+    /// # Errors
+    /// `Corruption` if it was never added.
     pub(crate) fn remove_table(&mut self, references: &[(SegmentId, u64)]) -> Result<()> {
         if references.is_empty() {
             return Ok(());

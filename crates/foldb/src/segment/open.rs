@@ -226,7 +226,8 @@ impl OpenSegments {
 
     /// Returns the value at an address, which the tree holds for `key`.
     ///
-    /// # Errors `Corruption` with file, offset and key, also for a missing file; `Io`.
+    /// # Errors
+    /// `Corruption` with file, offset and key, also for a missing file; `Io`.
     pub(crate) fn value(
         &self,
         keyspace: KeyspaceId,
@@ -243,7 +244,8 @@ impl OpenSegments {
 
     /// Returns where the value at an address lies.
     ///
-    /// # Errors As [`OpenSegments::value`].
+    /// # Errors
+    /// As [`OpenSegments::value`].
     pub(crate) fn locate(
         &self,
         keyspace: KeyspaceId,
@@ -285,7 +287,8 @@ impl OpenSegments {
 
     /// Returns a file, and opens it if needed.
     ///
-    /// # Errors `Corruption` if it is missing or is another file; `Io`.
+    /// # Errors
+    /// `Corruption` if it is missing or is another file; `Io`.
     #[inline]
     pub(crate) fn get(
         &self,

@@ -61,7 +61,8 @@ impl RecordCheck {
 
     /// Returns the number of records so far, which are all complete.
     ///
-    /// # Errors `Corruption` in the middle of a record.
+    /// # Errors
+    /// `Corruption` in the middle of a record.
     pub(crate) fn end(&self) -> Result<u64> {
         if self.seen > 0 {
             let message = format!("expected more of the record at position {}", self.position);
@@ -72,7 +73,8 @@ impl RecordCheck {
 
     /// Takes the next bytes.
     ///
-    /// # Errors `Corruption` for bytes that are no record, or not the one written here.
+    /// # Errors
+    /// `Corruption` for bytes that are no record, or not the one written here.
     pub(crate) fn feed(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             if self.seen == 0

@@ -22,8 +22,9 @@ impl OpenSegments {
     /// Visits the values of a segment: key, sequence number and address. Where there are hints, it
     /// reads no values.
     ///
-    /// # Errors `Corruption` for a file that is missing, or damaged where it must be read; `Io`;
-    /// errors of `visit`.
+    /// # Errors
+    /// `Corruption` for a file that is missing, or damaged where it must be read; `Io`; errors of
+    /// `visit`.
     pub(crate) fn visit_values(
         &self,
         keyspace: KeyspaceId,

@@ -64,7 +64,8 @@ impl ValueReader {
 
     /// Returns the value at an address, which the tree holds for `key`.
     ///
-    /// # Errors As [`OpenSegments::value`].
+    /// # Errors
+    /// As [`OpenSegments::value`].
     pub(crate) fn value(&mut self, address: &[u8], key: &[u8]) -> Result<Value> {
         let located = self.segments.locate(self.keyspace, &self.map, address, key)?;
         let walking = self.streams.iter().filter(|stream| stream.stretch.is_some()).count();

@@ -45,7 +45,8 @@ impl OpenSegments {
     /// Returns a log that became a segment, if this file is one, and its keyspace: that of most of
     /// its values.
     ///
-    /// # Errors `Io`.
+    /// # Errors
+    /// `Io`.
     pub(crate) fn adopted_log(
         &self,
         file: &Arc<SegmentFile>,
@@ -79,7 +80,8 @@ impl OpenSegments {
     /// Returns the whole sections of a file, in order. It skips damaged and cut sections: a section
     /// begins at any whole header, and ends with whole tails.
     ///
-    /// # Errors `Corruption` if it is missing or another file; `Io`.
+    /// # Errors
+    /// `Corruption` if it is missing or another file; `Io`.
     pub(crate) fn sections(
         &self,
         keyspace: KeyspaceId,

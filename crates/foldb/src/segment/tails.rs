@@ -70,7 +70,8 @@ impl<'a> TailReader<'a> {
 
     /// Opens the hints of a section.
     ///
-    /// # Errors `Corruption` where the moves before them do not lead there.
+    /// # Errors
+    /// `Corruption` where the moves before them do not lead there.
     pub(crate) fn hints(file: &'a OpenFile, placement: &Placement) -> Result<TailReader<'a>> {
         let mut moves = TailReader::moves(file, placement);
         while moves.skip()? {}
@@ -80,7 +81,8 @@ impl<'a> TailReader<'a> {
     /// Reads what lies between the records and the hints. If nothing was moved, no read of a value
     /// needs it, but a repair does.
     ///
-    /// # Errors `Corruption` with file and offset; `Io`.
+    /// # Errors
+    /// `Corruption` with file and offset; `Io`.
     pub(crate) fn check_moves(file: &'a OpenFile, placement: &Placement) -> Result<()> {
         let (at, mut zero) = (placement.records_end(), [0]);
         file.read(&mut zero, at)?;
@@ -99,7 +101,8 @@ impl<'a> TailReader<'a> {
 
     /// Returns the payload of the next chunk.
     ///
-    /// # Errors `Corruption` with file and offset; `Io`.
+    /// # Errors
+    /// `Corruption` with file and offset; `Io`.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>> {
         if self.ended {
             return Ok(None);
@@ -184,7 +187,8 @@ impl<'a> Kept<'a> {
 
     /// Returns the next stretch, and where it lies.
     ///
-    /// # Errors `Corruption` with file and offset; `Io`.
+    /// # Errors
+    /// `Corruption` with file and offset; `Io`.
     pub(crate) fn next(&mut self) -> Result<Option<(Extent, u64)>> {
         let Some(moves) = &mut self.moves else { return Ok(self.current.take()) };
         while self.at == self.piece.len() {
@@ -205,7 +209,8 @@ impl<'a> Kept<'a> {
 
     /// Returns the first stretch that ends behind a position. Positions must ascend.
     ///
-    /// # Errors As [`Kept::next`].
+    /// # Errors
+    /// As [`Kept::next`].
     pub(crate) fn behind(&mut self, position: u64) -> Result<Option<(Extent, u64)>> {
         while self.current.is_none_or(|(stretch, _)| stretch.end <= position) {
             self.current = None;
@@ -220,7 +225,8 @@ impl<'a> Kept<'a> {
     /// Returns where `[start, end)` lies, relative to the first record; `None` if it was not kept.
     /// Starts must ascend.
     ///
-    /// # Errors As [`Kept::next`].
+    /// # Errors
+    /// As [`Kept::next`].
     pub(crate) fn find(&mut self, start: u64, end: u64) -> Result<Option<u64>> {
         let found = self.behind(start)?;
         let found = found.filter(|(stretch, _)| stretch.start <= start && end <= stretch.end);
@@ -276,7 +282,8 @@ impl MoveChunks {
 
     /// Returns where `[start, end)` lies, relative to the first record; `None` if it was not kept.
     ///
-    /// # Errors As [`Kept::next`].
+    /// # Errors
+    /// As [`Kept::next`].
     pub(crate) fn find(
         &self,
         file: &OpenFile,

@@ -19,7 +19,8 @@ impl OpenSegments {
     /// Reads all segments of a map, and checks every checksum and placement. Returns the number of
     /// bytes.
     ///
-    /// # Errors The first fault found, as `Corruption`; `Io`.
+    /// # Errors
+    /// The first fault found, as `Corruption`; `Io`.
     pub(crate) fn verify(&self, keyspace: KeyspaceId, map: &SegmentMap) -> Result<u64> {
         let headers = map.files().into_values().filter(|file| !file.file.is_adopted()).count();
         let mut bytes = headers as u64 * FILE_HEADER_LEN;
@@ -44,7 +45,8 @@ impl OpenSegments {
 impl OpenSegments {
     /// Checks that every value that a table refers to is in its segment. It reads no values.
     ///
-    /// # Errors `Corruption` with the missing value; `Io`.
+    /// # Errors
+    /// `Corruption` with the missing value; `Io`.
     pub(crate) fn verify_references(
         &self,
         keyspace: KeyspaceId,

@@ -17,7 +17,8 @@ impl Version {
     /// Returns the version after these changes. Files already in use are shared, others are
     /// created.
     ///
-    /// # Errors `Corruption` when an edit names a missing run, or makes an invalid change.
+    /// # Errors
+    /// `Corruption` when an edit names a missing run, or makes an invalid change.
     pub(crate) fn apply(
         &self,
         changes: &[TreeEdit],
@@ -30,7 +31,8 @@ impl Version {
     /// Returns the version after several edits. A run that one of them empties no longer exists for
     /// the next, which may create it again.
     ///
-    /// # Errors As [`Version::apply`].
+    /// # Errors
+    /// As [`Version::apply`].
     pub(crate) fn apply_all<'a>(
         &self,
         edits: impl IntoIterator<Item = &'a [TreeEdit]>,

@@ -37,7 +37,8 @@ pub(crate) struct CloseRecord {
 impl CloseRecord {
     /// Reads the record. Returns `None` where the database was not closed cleanly, or is open.
     ///
-    /// # Errors `Corruption`, `Unsupported`, `Io`.
+    /// # Errors
+    /// `Corruption`, `Unsupported`, `Io`.
     pub(crate) fn read(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<CloseRecord>> {
         let path = names.closed();
         let content = match fs.read(&path) {
@@ -53,7 +54,8 @@ impl CloseRecord {
 
     /// Writes the record, durably. All bytes that it describes are durable already.
     ///
-    /// # Errors `NoSpace`, `Io`: the next open finds a database that was not closed.
+    /// # Errors
+    /// `NoSpace`, `Io`: the next open finds a database that was not closed.
     pub(crate) fn write(&self, fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
         let (next, path) = (names.closed_temporary(), names.closed());
         let failed = |doing| {
@@ -73,7 +75,8 @@ impl CloseRecord {
     /// Removes the record, if it exists. The removal is durable with the next sync of the
     /// directory.
     ///
-    /// # Errors `Io`.
+    /// # Errors
+    /// `Io`.
     pub(crate) fn invalidate(fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
         let path = names.closed();
         match fs.remove(&path) {
@@ -86,7 +89,8 @@ impl CloseRecord {
 
     /// Checks that the manifest in force is the one of the close.
     ///
-    /// # Errors `Corruption`.
+    /// # Errors
+    /// `Corruption`.
     pub(crate) fn check_number(&self, in_force: Option<u64>, names: &FileNames) -> Result<()> {
         match in_force {
             Some(number) if number == self.manifest.number => Ok(()),

@@ -88,7 +88,8 @@ impl Manifest {
 
     /// Makes this the manifest that the next open reads.
     ///
-    /// # Errors `Io`. It is then unknown which manifest is in force.
+    /// # Errors
+    /// `Io`. It is then unknown which manifest is in force.
     pub(crate) fn put_in_force(&self, fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
         let (next, current) = (names.current_temporary(), names.current());
         let failed = |doing| {
@@ -117,7 +118,8 @@ impl Manifest {
 
     /// Makes the edits appended so far durable.
     ///
-    /// # Errors `Io`, now and at every later call: it is unknown which edits are durable.
+    /// # Errors
+    /// `Io`, now and at every later call: it is unknown which edits are durable.
     pub(crate) fn sync(&self) -> Result<()> {
         self.log.sync_handle().sync_all()
     }
@@ -138,7 +140,8 @@ impl Manifest {
 
     /// Gives back reserved space, durably.
     ///
-    /// # Errors `Io`.
+    /// # Errors
+    /// `Io`.
     pub(crate) fn trim(&mut self) -> Result<()> {
         self.log.trim()?;
         self.log.sync_handle().sync_bytes()
@@ -152,7 +155,8 @@ impl Manifest {
     /// Reads the manifest in force, as a clean close left it if there was one. Returns `None` where
     /// no database is.
     ///
-    /// # Errors `Corruption`, with file and offset.
+    /// # Errors
+    /// `Corruption`, with file and offset.
     pub(crate) fn recover(
         fs: &dyn FileSystem,
         names: &FileNames,
@@ -168,7 +172,8 @@ impl Manifest {
 
     /// Reads a manifest, in force or not. After a clean close its extent is known.
     ///
-    /// # Errors `Corruption`, with file and offset.
+    /// # Errors
+    /// `Corruption`, with file and offset.
     pub(crate) fn read(
         fs: &dyn FileSystem,
         names: &FileNames,
@@ -214,7 +219,8 @@ impl Manifest {
 
 /// Returns the number of the manifest that `CURRENT` names; `None` where there is no `CURRENT`.
 ///
-/// # Errors `Corruption` if it names none.
+/// # Errors
+/// `Corruption` if it names none.
 pub(crate) fn manifest_in_force(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<u64>> {
     let current = names.current();
     let failed = |error| Error::io(&current, "read", &error);

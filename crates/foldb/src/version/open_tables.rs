@@ -132,7 +132,8 @@ impl OpenTables {
 
     /// Returns whether a table may hold a key of this hash.
     ///
-    /// # Errors As [`TableReader::may_contain`].
+    /// # Errors
+    /// As [`TableReader::may_contain`].
     #[inline]
     pub(crate) fn may_contain(&self, table: &TableReader, hash: u64) -> Result<bool> {
         if !table.has_loaded_filter() {

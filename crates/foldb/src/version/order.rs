@@ -18,7 +18,8 @@ use crate::version::open_tables::OpenTables;
 
 /// Asserts that tables of a run are in order, inside their files and disjoint.
 ///
-/// # Panics When they are not: the engine has a bug, and going on could lose writes.
+/// # Panics
+/// When they are not: the engine has a bug, and going on could lose writes.
 pub(crate) fn check_structure(version: &Version, comparator: &dyn Comparator) {
     for (level, run) in version.runs() {
         for table in &run.tables {
@@ -43,9 +44,11 @@ pub(crate) fn check_structure(version: &Version, comparator: &dyn Comparator) {
 /// Asserts the invariant key by key, with range tombstones. It reads every record, so it is for
 /// small trees.
 ///
-/// # Errors Errors of reading the tables.
+/// # Errors
+/// Errors of reading the tables.
 ///
-/// # Panics When the invariant does not hold.
+/// # Panics
+/// When the invariant does not hold.
 pub(crate) fn check_order(
     version: &Version,
     tables: &OpenTables,

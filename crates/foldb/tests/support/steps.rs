@@ -7,7 +7,8 @@ const STEPS: usize = 2_000;
 
 /// Does all pending background work, and calls `between` after each step.
 ///
-/// # Panics When a step fails, or when the work does not end.
+/// # Panics
+/// When a step fails, or when the work does not end.
 pub fn run_background(db: &Db, mut between: impl FnMut(usize)) -> usize {
     for step in 0..STEPS {
         if !db.step_background().expect("a background step") {

@@ -37,7 +37,8 @@ const WARM_WINDOWS: u64 = 3;
 
 /// Runs a soak.
 ///
-/// # Errors A wrong read, a failed call, or growth.
+/// # Errors
+/// A wrong read, a failed call, or growth.
 pub fn run(soak: &Soak) -> Result<(), String> {
     let temporary;
     let directory = match &soak.dir {

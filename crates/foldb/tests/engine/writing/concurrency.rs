@@ -71,7 +71,8 @@ impl Crew {
 
     /// Lets the threads run, stops them and waits for them.
     ///
-    /// # Panics When one of them panicked or does not end.
+    /// # Panics
+    /// When one of them panicked or does not end.
     fn work_for(self, duration: Duration) {
         thread::sleep(duration);
         self.stop.store(true, Ordering::Relaxed);

@@ -51,7 +51,8 @@ pub fn is_between(key: &[u8], (lower, upper): &(Bound<Vec<u8>>, Bound<Vec<u8>>))
 
 /// Returns what a read saw.
 ///
-/// # Panics When the read failed for another reason than its merge.
+/// # Panics
+/// When the read failed for another reason than its merge.
 pub fn seen(read: foldb::Result<Option<Value>>) -> Option<Seen> {
     match read {
         Ok(value) => value.map(|value| Seen::Value(value.to_vec())),

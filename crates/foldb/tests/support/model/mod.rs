@@ -66,7 +66,8 @@ impl World {
 
     /// Returns the contents of a keyspace.
     ///
-    /// # Panics When it does not exist.
+    /// # Panics
+    /// When it does not exist.
     pub fn of(&self, place: Place) -> &State {
         self.0[place.index()].as_ref().expect("the keyspace exists")
     }

@@ -64,7 +64,8 @@ impl Operator {
 
     /// Returns the operator of a spec.
     ///
-    /// # Panics When programs use no such operator.
+    /// # Panics
+    /// When programs use no such operator.
     pub fn of_spec(spec: &str) -> Operator {
         let all = [
             Operator::Append,

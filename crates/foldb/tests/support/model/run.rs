@@ -29,7 +29,8 @@ const MAX_HELD: usize = 4;
 
 /// Plays a program to its end. Returns the engine's statistics.
 ///
-/// # Panics When database and model differ.
+/// # Panics
+/// When database and model differ.
 pub fn play(program: &Program) -> Stats {
     let mut player = Player::open(program.settings);
     for step in &program.steps {
