@@ -15,24 +15,26 @@
 //!
 //! chunk:    length u32 | payload | checksum u64 of both
 //!
-//! moves:    per chunk a piece of stretches of positions, as in `extents`: the records that are here.
-//!           None if all are
+//! moves:    per chunk a piece of stretches of positions, see `extents`: the records kept here.
+//!           No moves if all records are kept
 //! hints:    per record: shared varint | unshared varint | rest of the key | seqno varint |
-//!           value length varint, each key without what it shares with the one before in the chunk. None
-//!           if the section is keyed (then each record has its key with it) or unhinted
+//!           value length varint. Each key leaves out what it shares with the previous key of the
+//!           chunk. No hints if the section is keyed (then each record has its key) or unhinted
 //!
-//! flags:    1 moved: records were left out, positions are found by the moves
+//! flags:    1 moved: records were left out; the moves give positions
 //!           2 keyed: each record is followed by its key part
 //!           4 unhinted: its hints were found damaged when it was rewritten
-//!           8 adopted: in the manifest alone. No section, but a log (`super::logged`)
+//!           8 adopted: only in the manifest. No section, but a log (`super::logged`)
 //! ```
 //!
-//! Checksums of records and tails are seeded with the segment and their position *as first written*
-//! (chunks of tails: the flags, which tail, and how many chunks are before it), not with file and
-//! offset: a record is copied to another file as it is, and a record from elsewhere still fails.
-//! Tails are in chunks so that whoever writes or reads them holds little, however many values there
-//! are. Sections stand on their own, so a file may grow by one at each flush until it has
-//! `segment_size` bytes; what lies behind the last section that the manifest knows does not exist.
+//! Checksums of records are seeded with the segment and their position *as first written*. Those of
+//! chunks are seeded with the flags, the kind of tail and the number of chunks before. File and
+//! offset are no part of the seed. So a record can be copied to another file unchanged, and a
+//! record of another segment still fails.
+//!
+//! Tails consist of chunks so that writers and readers hold little of them, however many values
+//! there are. Sections are independent, so a file may grow by one at each flush until it has
+//! `segment_size` bytes. Bytes behind the last section in the manifest do not exist.
 
 use crate::encoding::format::{FORMAT_VERSION, MAGIC_LEN, SEGMENT};
 use crate::encoding::{ByteReader, checksum, checksum_seed};
@@ -47,7 +49,7 @@ pub(crate) const SECTION_MAGIC: [u8; 4] = *b"sect";
 pub(crate) const FILE_HEADER_LEN: u64 = 40;
 /// Bytes of a section's header.
 pub(crate) const SECTION_HEADER_LEN: u64 = 24;
-/// Bytes of a chunk of a tail beside its payload.
+/// Bytes of a chunk of a tail besides its payload.
 pub(crate) const CHUNK_OVERHEAD: u64 = 12;
 
 /// Flag: records were left out.
@@ -56,7 +58,7 @@ pub(crate) const MOVED: u32 = 1;
 pub(crate) const KEYED: u32 = 2;
 /// Flag: the hints were lost.
 pub(crate) const UNHINTED: u32 = 4;
-/// Flag of a placement alone: the file is a log, whose frames hold the records (`super::logged`).
+/// Flag of a placement only: the file is a log, whose frames hold the records (`super::logged`).
 pub(crate) const ADOPTED: u32 = 8;
 /// All flags that a section may have.
 const KNOWN_FLAGS: u32 = MOVED | KEYED | UNHINTED;
@@ -81,6 +83,8 @@ impl FileHeader {
         out.extend_from_slice(&sum.to_le_bytes());
     }
 
+    /// Reads the header of a file.
+    ///
     /// # Errors
     /// `Corruption`; `Unsupported` for another format version.
     pub(crate) fn decode(bytes: &[u8]) -> Result<FileHeader> {
@@ -114,7 +118,7 @@ pub(crate) fn parse_section_header(bytes: &[u8]) -> Option<(SegmentId, u32)> {
     check_section_header(bytes, segment, flags).ok().map(|()| (segment, flags))
 }
 
-/// Checks a section's header against what the manifest says of it.
+/// Checks a section's header against the manifest's placement.
 ///
 /// # Errors
 /// `Corruption`; `Unsupported` for an unknown flag.
@@ -161,7 +165,7 @@ impl ChunkOf {
     /// Appends the chunk. One without a payload ends the tail.
     pub(crate) fn put(&self, out: &mut Vec<u8>, payload: &[u8]) {
         let start = out.len();
-        let len = u32::try_from(payload.len()).expect("a chunk is small but for a key's length");
+        let len = u32::try_from(payload.len()).expect("only a long key makes a chunk long");
         out.extend_from_slice(&len.to_le_bytes());
         out.extend_from_slice(payload);
         let sum = checksum(self.seed(), &out[start..]);

@@ -1,15 +1,14 @@
-//! A log as a segment: the records of its values stand where they were logged, between what else
-//! its frames hold.
+//! A log as a segment: the records of its values stand where they were logged, between the other
+//! contents of its frames.
 //!
 //! ```text
 //! log 7:   header  | frame: batch, a.PUT.5, [record] | frame: batch, b.PUT.6, [record] | ...
 //! segment 7, addresses:               (7, 120)                           (7, 4300)
 //! ```
 //!
-//! A position is the record's place in the file less the bytes of a section's header, so a read
-//! finds it as in any section that was never rewritten. Whose the values are stands before them, in
-//! the frames: a walk over these takes the place of hints. A collection copies what is alive into
-//! an ordinary section.
+//! A position is the record's offset in the file less the bytes of a section's header. So a read
+//! finds it as in any section that was never rewritten. The frames name the values' keys: a walk
+//! over them replaces hints. Garbage collection copies the live values into an ordinary section.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -35,7 +34,7 @@ const MOST_HEAD: u64 = 10;
 /// Checks that a file is a log of this number and database.
 ///
 /// # Errors
-/// `Corruption` naming the file; `Unsupported`; `Io`.
+/// `Corruption` with the file; `Unsupported`; `Io`.
 pub(crate) fn check_header(file: &OpenFile, log: u64, database: u64) -> Result<()> {
     let header = log_header(file, log)?;
     if (header.log, header.database) == (log, database) {

@@ -94,7 +94,7 @@ impl Workbench {
         let resolver = self.registry.resolver();
         let unregistered = Definition {
             id: toys::UNREGISTERED,
-            name: "nobody's".to_owned(),
+            name: "unregistered".to_owned(),
             version: 0,
             parameters: Vec::new(),
         };

@@ -1,18 +1,20 @@
-//! The record of a clean close: what the manifest and the needed logs hold, frame for frame.
+//! The record of a clean close: the contents of the manifest and the needed logs, frame for frame.
 //!
 //! ```text
-//! CLOSED: magic "end/fold" | version u32 | database u64 | manifest (extent) | logs u32 | extents | checksum u64
+//! CLOSED: magic "end/fold" | version u32 | database u64 | manifest (extent) | logs u32 | extents |
+//!         checksum u64
 //! extent: number u64 | length u64 | frames u64 | digest u64
 //!   digest:   of the frames' checksums, see `wal::format::digest_with`
-//!   logs:     ascending; all that hold writes which are in no table, and no other
+//!   logs:     ascending; exactly those that hold writes which are in no table
 //!   checksum: XXH3-64 of all before it
 //! ```
 //!
 //! A log has no end mark, so a reader takes damage at its end for a torn tail. After a clean close
-//! there is no torn tail, and this file says where each one ends. It is written last, when all that
-//! it tells of is durable, under another name and renamed: it is there whole, or not at all. The
-//! next open removes it durably before another manifest is put in force. Invariant: while the file
-//! is there, manifest and logs are as it says; anything else is damage.
+//! there is no torn tail, and this file says where each log ends. It is written last, when
+//! everything that it describes is durable. It gets its name by a rename, so it exists whole or not
+//! at all. The next open removes it durably before another manifest is put in force.
+//!
+//! Invariant: while the file exists, manifest and logs are as it says; anything else is damage.
 
 use foldb_env::FileSystem;
 
@@ -107,7 +109,7 @@ impl CloseRecord {
         }
     }
 
-    /// What a log holds.
+    /// Returns the extent of a log.
     pub(crate) fn log(&self, number: u64) -> Option<&Extent> {
         self.logs.iter().find(|log| log.number == number)
     }

@@ -8,12 +8,12 @@
 //!   3 next file         varint
 //!   4 next run          varint
 //!   5 last seqno        varint
-//!   6 next keyspace     varint: the id of the next one; those below are never given again
+//!   6 next keyspace     varint: the id of the next one; smaller ids are never reused
 //!   7 operator          definition, as in the log
 //!   8 statistics        varints, see `counters`
 //!   9 dropped           keyspace varint: it exists no longer
 //!
-//!  10 keyspace          varint: whose the fields behind it are
+//!  10 keyspace          varint: the keyspace of the fields behind it
 //!  11 name              UTF-8: the keyspace is created
 //!  12 comparator        name
 //!  13 levels            varint
@@ -24,7 +24,7 @@
 //!  17 new run           level varint | run varint | what follows varint: 0 it is the newest, else
 //!                       the run it stands directly before, plus one
 //!  18 new table         run varint | file facts | lo | upper
-//!  19 carve             run varint | lo option | hi option: what lies inside exists no longer
+//!  19 carve             run varint | lo option | hi option: records inside exist no longer
 //!  20 segment           a value segment lies here: segment varint | file varint | offset varint |
 //!                       length varint | bytes of its records varint | values varint | flags varint
 //!  21 dead share        IEEE 754 double, in 0..=1: see `compaction::policy::DeadShare`
@@ -36,9 +36,9 @@
 //! key:        length varint | bytes                  upper: 1 included or 2 excluded u8 | key
 //! ```
 //!
-//! An edit with an unknown tag is refused: what is not understood must not be lost.
-//! A carve and the tables that take its place stand in one edit, so that a crash leaves the old or
-//! the new, never both and never neither. For the same reason a flush of several keyspaces is one.
+//! An edit with an unknown tag is refused: a program must not drop fields that it does not know. A
+//! carve and the tables that replace it stand in one edit. So a crash leaves the old or the new,
+//! never both and never neither. For the same reason a flush of several keyspaces is one edit.
 
 use std::sync::Arc;
 
@@ -196,7 +196,7 @@ impl Edit {
         Ok(true)
     }
 
-    /// Reads a field of the keyspace whose section it stands in.
+    /// Reads a field of a keyspace. It belongs to the section that it stands in.
     fn decode_keyspace_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<()> {
         if !(tag::NAME..=tag::DEAD_SHARE).contains(&tag) {
             return Err(Error::new(
@@ -338,7 +338,7 @@ fn write_key(out: &mut Vec<u8>, key: &Key) {
     out.extend_from_slice(key);
 }
 
-/// 1 and the last key, or 2 and the key it ends before.
+/// Writes 1 and the last key, or 2 and the key that it ends before.
 fn write_upper(out: &mut Vec<u8>, upper: &Upper) {
     out.push(match upper {
         Upper::Included(_) => 1,

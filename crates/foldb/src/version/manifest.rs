@@ -37,7 +37,7 @@ pub(crate) struct Recovered {
     pub(crate) tail: Tail,
 }
 
-/// A manifest is begun anew when it has grown to this many bytes beyond its first edit's.
+/// Bytes beyond its first edit at which a manifest is replaced by a new one.
 const ROLL_LEN: u64 = 16 << 20;
 
 impl Manifest {
@@ -77,7 +77,8 @@ impl Manifest {
             if planted(Fault::LeaveAttempts) {
                 return Err(error);
             }
-            // A full disk must not fill with attempts. What cannot be removed does no harm.
+            // A full disk must not fill with failed attempts. A file that cannot be removed does no
+            // harm.
             let _best_effort = fs.remove(&path);
             let _best_effort = fs.remove(&names.current_temporary());
             return Err(error);
@@ -236,8 +237,8 @@ pub(crate) fn manifest_in_force(fs: &dyn FileSystem, names: &FileNames) -> Resul
     Ok(Some(number))
 }
 
-/// Refuses a directory whose `CURRENT` names a manifest that begins as none of ours does: it may be
-/// the database of another engine, whose files are called as ours are.
+/// Refuses a directory whose `CURRENT` names a manifest of another program. It may be the database
+/// of another engine, which uses the same file names.
 ///
 /// # Errors
 /// `InvalidArgument`, or `Io`.

@@ -1,4 +1,4 @@
-//! The page of segment files tells the truth, and what it shows stays readable.
+//! The page of segment files shows what is written, and can be read.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ fn write(mem: &MemFs) -> [Placement; 2] {
     [first, second]
 }
 
-/// Format version 1, byte for byte. If this fails the format changed: raise its version.
+/// Format version 1, byte for byte. If this fails, the format changed: raise its version.
 #[test]
 fn page_shows_what_is_written() {
     let fs = MemFs::new();

@@ -1,4 +1,4 @@
-//! Edits as bytes.
+//! Tests of edits as bytes.
 
 use proptest::prelude::*;
 
@@ -67,7 +67,7 @@ fn placement() -> impl Strategy<Value = Placement> {
         len: u64::from(numbers[2]) + 100,
         records_len: u64::from(numbers[2]).min(u64::from(numbers[3])),
         values: u64::from(numbers[4]),
-        // What else a flag may say is refused where the file is read.
+        // Other flags are refused where the file is read.
         flags: numbers[5] & !8,
     });
     let log = any::<[u32; 3]>().prop_map(|[log, len, values]| {
@@ -205,7 +205,7 @@ fn bytes_behind_a_field_are_damage() {
     assert_eq!(error.to_string(), "corruption: field 2 has 1 bytes too many");
 }
 
-/// A count or length that the bytes do not have is an error, not an allocation of that size.
+/// A count or length beyond the bytes is an error, not an allocation of that size.
 #[test]
 fn counts_are_not_believed() {
     let huge = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
@@ -268,7 +268,7 @@ proptest! {
     #[test]
     fn the_decoder_is_total(mut bytes in proptest::collection::vec(any::<u8>(), 0..60), tag in 1..22u8) {
         let _either = Edit::decode(&bytes);
-        // The same as the body of a known field, so that more than the tag is looked at.
+        // The same bytes as the body of a known field, so that the test reaches more than the tag.
         if bytes.len() >= 5 {
             bytes[..3].copy_from_slice(&[10, 1, 0]);
             (bytes[3], bytes[4]) = (tag, bytes.len() as u8 - 5);

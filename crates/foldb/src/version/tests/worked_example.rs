@@ -132,7 +132,7 @@ fn names() -> FileNames {
     FileNames::new(Path::new("db"))
 }
 
-/// Format version 1, byte for byte. If this fails the format changed: raise its version.
+/// Format version 1, byte for byte. If this fails, the format changed: raise its version.
 #[test]
 fn page_shows_what_is_written() {
     let mem = MemFs::new();

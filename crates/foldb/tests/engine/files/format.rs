@@ -1,8 +1,8 @@
 //! Databases of the present format version are checked in, and every later foldb reads them. A file
-//! of any other version is refused, and stays as it is.
+//! of any other version is refused and stays as it is.
 //!
-//! `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb --test engine format::` writes each fixture that
-//! is not there yet.
+//! `FOLDB_REGENERATE_FIXTURE=1 cargo test -p foldb --test engine format::` writes the missing
+//! fixtures.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::support::error_of;
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
 
-/// A database that is checked in.
+/// A checked-in database.
 struct Fixture {
     name: &'static str,
     generate: fn() -> MemFs,
@@ -51,7 +51,7 @@ const CLOSED: Fixture =
 const ALL: [Fixture; 5] = [HISTORY, KEYSPACES, SEGMENTS, ADOPTED, CLOSED];
 
 impl Fixture {
-    /// Where it is checked in.
+    /// Returns its directory.
     fn directory(&self) -> PathBuf {
         static WRITTEN: Once = Once::new();
         WRITTEN.call_once(|| {
@@ -76,12 +76,12 @@ impl Fixture {
         }
     }
 
-    /// A copy, for an open changes it.
+    /// Returns a copy, because an open changes the files.
     fn copy(&self) -> tempfile::TempDir {
         copy_of(&self.directory())
     }
 
-    /// Names of its files.
+    /// Returns the names of its files.
     fn files(&self) -> Vec<String> {
         contents(&self.directory()).into_keys().collect()
     }
@@ -95,26 +95,26 @@ fn copy_of(fixture: &Path) -> tempfile::TempDir {
     copy
 }
 
-/// The files of a directory.
+/// Returns the files of a directory.
 fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
     let named = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
     files.map(|path| (named(path.clone()), fs::read(path).unwrap())).collect()
 }
 
-/// Where databases in memory live.
+/// Path of databases in memory.
 const IN_MEMORY: &str = "db";
 
 const COUNT: &str = "uint64add";
 const LIST: &str = "stringappend:;";
 
-/// What was done to the fixture, in order.
+/// The steps that made the fixture, in order.
 enum Step {
     Put(String, Vec<u8>),
     Delete(String),
     Merge(&'static str, String, Vec<u8>),
     Batch(Vec<Step>),
-    /// Keeps what it sees: the next flush writes several versions of a key.
+    /// Keeps a snapshot: the next flush writes several versions of a key.
     Snapshot,
     Flush,
     Compact,
@@ -136,7 +136,7 @@ fn count(key: impl Into<String>, amount: u64) -> Step {
     merge(COUNT, key, amount.to_le_bytes())
 }
 
-/// Text long enough for the table to have several blocks.
+/// Returns text long enough for the table to have several blocks.
 fn text(number: usize, round: &str) -> String {
     format!("{round} text number {number}: ") + &"to be or not to be, ".repeat(12)
 }
@@ -166,7 +166,7 @@ fn last_level() -> Vec<Step> {
     steps
 }
 
-/// Puts, deletes and operands over what is below, in several versions, uncompressed.
+/// Puts, deletes and operands over older records, in several versions, uncompressed.
 fn level0() -> Vec<Step> {
     let mut steps = Vec::new();
     for number in 0..10 {
@@ -185,7 +185,7 @@ fn level0() -> Vec<Step> {
     steps
 }
 
-/// What only the log holds.
+/// The writes that are only in the log.
 fn log() -> Vec<Step> {
     vec![
         put("text-000", "third"),
@@ -204,14 +204,14 @@ fn log() -> Vec<Step> {
     ]
 }
 
-/// What the keys hold after the history.
+/// Returns the contents after the history.
 fn expected() -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut entries = BTreeMap::new();
     history().iter().for_each(|step| apply(step, &mut entries));
     entries
 }
 
-/// The operators once more, in as few words as can be.
+/// Implements the operators once more, as briefly as possible.
 fn apply(step: &Step, entries: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
     match step {
         Step::Put(key, value) => drop(entries.insert(key.clone().into(), value.clone())),
@@ -285,13 +285,13 @@ fn batch(db: &Db, steps: Vec<Step>) -> WriteBatch {
             Step::Merge(operator, key, operand) => {
                 batch.merge_with(&db.operator(operator).unwrap(), key, operand)
             }
-            _ => panic!("this cannot be in a batch"),
+            _ => panic!("this step cannot be in a batch"),
         };
     }
     batch
 }
 
-/// The files of a generated database, without the lock.
+/// Returns the files of a generated database, without the lock.
 fn files(fs: &MemFs) -> BTreeMap<String, Vec<u8>> {
     let directory = Path::new(IN_MEMORY);
     let names = fs.list(directory).unwrap().into_iter().filter(|name| name != "LOCK");
@@ -337,7 +337,7 @@ fn generate_keyspaces() -> MemFs {
 }
 
 /// Separated values: with hints and with keys beside them, as written and rewritten, under
-/// operands, in two keyspaces; the last are in the log.
+/// operands, in two keyspaces. The last are in the log.
 fn generate_segments() -> MemFs {
     let fs = MemFs::new();
     let open = |value_hints| {
@@ -398,8 +398,7 @@ fn assert_holds_the_segments(db: &Db) {
     db.verify().unwrap();
 }
 
-/// Logs that became segments: one that is as it was, one that was rewritten; the last values are in
-/// the log.
+/// Logs that became segments: one unchanged, one rewritten. The last values are in the log.
 fn generate_adopted() -> MemFs {
     let fs = MemFs::new();
     let options = Options {
@@ -449,7 +448,7 @@ fn assert_holds_the_adopted(db: &Db) {
     db.verify().unwrap();
 }
 
-/// A database that was closed while sealed memtables were not flushed: three logs.
+/// A database that was closed with sealed memtables that were not flushed: three logs.
 fn generate_closed() -> MemFs {
     let fs = MemFs::new();
     let options = Options { write_buffer_size: 4096, ..options_of(&fs) };
@@ -488,7 +487,7 @@ fn assert_holds_the_history(db: &Db) {
     db.verify().unwrap();
 }
 
-/// No option is needed to read one: files describe themselves, operators included.
+/// Reading a fixture needs no option: files describe themselves, with operators.
 #[test]
 fn every_fixture_is_read() {
     for fixture in &ALL {
@@ -504,7 +503,7 @@ fn every_fixture_is_read() {
     }
 }
 
-/// The makers of the fixtures still make databases that hold the same, in the same files.
+/// The makers of the fixtures still make databases with the same contents, in the same files.
 #[test]
 fn fixtures_regenerated_are_the_same_databases() {
     for fixture in &ALL {
@@ -518,7 +517,7 @@ fn fixtures_regenerated_are_the_same_databases() {
     }
 }
 
-/// Both its levels are there, and what the log held becomes a run of its own.
+/// Both levels are there, and the writes of the log become a run of their own.
 #[test]
 fn the_history_has_its_levels() {
     let copy = HISTORY.copy();
@@ -582,7 +581,7 @@ fn the_keyspaces_are_written_to() {
     let copy = KEYSPACES.copy();
     let db = Db::open(copy.path(), Options::default()).unwrap();
     assert_holds_the_keyspaces(&db);
-    // Ids go on behind the one that was dropped.
+    // New ids follow that of the dropped keyspace.
     let another = db.create_keyspace("dropped", KeyspaceOptions::default()).unwrap();
     assert_eq!(another.iter().unwrap().count(), 0);
     another.put("key", "value").unwrap();
@@ -636,7 +635,7 @@ fn a_closed_database_is_written_to() {
     let record = copy.path().join("CLOSED");
     assert!(record.exists());
     let db = Db::open(copy.path(), Options::default()).unwrap();
-    assert!(!record.exists(), "what the close said is over");
+    assert!(!record.exists(), "the open removes the record of the close");
     assert_holds_the_closed(&db);
     db.put("new", "1").unwrap();
     drop(db);
@@ -644,7 +643,7 @@ fn a_closed_database_is_written_to() {
     assert_holds_the_closed(&Db::open(copy.path(), Options::default()).unwrap());
 }
 
-/// The record of the close is believed.
+/// The open accepts the record of the close.
 #[test]
 fn a_closed_database_is_read_as_it_was_closed() {
     for name in CLOSED.files().iter().filter(|name| name.ends_with(".log")) {
@@ -658,7 +657,7 @@ fn a_closed_database_is_read_as_it_was_closed() {
     }
 }
 
-/// A checksum, as every format version has it.
+/// Returns a checksum as every format version computes it.
 fn checksum(seed: u64, bytes: &[u8]) -> [u8; 8] {
     xxhash_rust::xxh3::xxh3_64_with_seed(bytes, seed).to_le_bytes()
 }
@@ -668,17 +667,17 @@ fn seed(file: u64, offset: u64) -> u64 {
         ^ offset.wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-/// Where a kind of file has its magic and version, and how its checksum is made right again.
+/// Where a kind of file has its magic and version, and how to correct its checksum.
 struct Kind {
     fixture: Fixture,
-    /// How the name of the file to change begins or ends.
+    /// The beginning or end of the changed file's name.
     name: &'static str,
     /// The magic before version 1.
     before: &'static [u8; 8],
     /// The offsets of magic and version.
     places: fn(&[u8]) -> (usize, usize),
     seal: fn(&mut [u8], u64),
-    /// Whether an open reads it before it changes anything.
+    /// Whether an open reads the file before it changes anything.
     is_read_first: bool,
 }
 
@@ -747,11 +746,11 @@ const KINDS: [Kind; 5] = [
     },
 ];
 
-/// Asserts that an error says what was found in which file, what was expected, and what to do.
+/// Asserts that an error names what was found in which file, what was expected, and what to do.
 #[track_caller]
 fn assert_says(error: &Error, file: &str, found: &str) {
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-    let path = error.path().unwrap_or_else(|| panic!("no file is named: {error}"));
+    let path = error.path().unwrap_or_else(|| panic!("the error names no file: {error}"));
     let name = path.file_name().unwrap().to_str().unwrap();
     assert!(name.contains(file), "{error} should name {file}");
     for part in [found, "expected", "version 1", "the foldb that wrote"] {
@@ -759,8 +758,8 @@ fn assert_says(error: &Error, file: &str, found: &str) {
     }
 }
 
-/// Calls everything that reads a database and may change it. Each names a file of another format,
-/// and leaves all files as they are.
+/// Makes every call that reads a database and may change it. Each names a file of another format,
+/// and leaves all files unchanged.
 #[track_caller]
 fn assert_refused(path: &Path, file: &str, found: &str) {
     let before = contents(path);
@@ -778,23 +777,23 @@ fn assert_refused(path: &Path, file: &str, found: &str) {
         let how = RepairOptions { copy_to: copy_to.clone(), dry_run, ..RepairOptions::default() };
         refused(&error_of(Db::repair_with(path, Options::default(), &how)));
         let is_left = copy_to.is_some_and(|copy| copy.exists());
-        assert!(!is_left, "nothing is left of the copy");
+        assert!(!is_left, "a refused copy leaves nothing behind");
     }
     let report = foldb::verify(path, Options::default()).unwrap();
     let fault = report.faults.iter().find(|fault| fault.kind() == ErrorKind::Unsupported);
     refused(fault.unwrap_or_else(|| panic!("{report:?}")));
 }
 
-/// `fixtures/before-1` is all that is left of the formats before version 1.
+/// `fixtures/before-1` is the only database in the formats before version 1.
 #[test]
 fn a_database_of_an_older_format_is_refused_and_not_touched() {
     let older = Path::new(FIXTURES).join("before-1");
     let copy = copy_of(&older);
     fs::write(copy.path().join("LOCK"), "").unwrap();
-    // Of the manifest and the log.
+    // The error names the manifest or the log.
     assert_refused(copy.path(), "0000", "\"foldblog\"");
 
-    // A repair makes no manifest of what is left of one, whatever is left.
+    // A repair makes no manifest from the remains, whichever files are missing.
     for gone in ["CURRENT", "MANIFEST-", ".tbl", ".log"] {
         for name in contents(copy.path()).into_keys().filter(|name| name.contains(gone)) {
             fs::remove_file(copy.path().join(name)).unwrap();
@@ -805,13 +804,13 @@ fn a_database_of_an_older_format_is_refused_and_not_touched() {
         assert!(contents(copy.path()) == before, "without {gone}");
     }
 
-    // It can be destroyed: that goes by the names of files.
+    // It can be destroyed: destroy goes by the names of files.
     let copy = copy_of(&older);
     Db::destroy(copy.path(), &Options::default()).unwrap();
     assert!(!copy.path().exists());
 }
 
-/// The first file of a kind in a copy of its fixture, as another foldb may have written it.
+/// Returns the first file of a kind in a copy of its fixture, as another foldb may have written it.
 fn changed(kind: &Kind, is_later: bool) -> (tempfile::TempDir, String) {
     let copy = kind.fixture.copy();
     fs::write(copy.path().join("LOCK"), "").unwrap();

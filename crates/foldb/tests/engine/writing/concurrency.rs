@@ -132,7 +132,7 @@ fn two_keys_of_one_batch_are_never_seen_apart() {
         scans.fetch_add(1, Ordering::Relaxed);
     });
     crew.work_for(DURATION);
-    assert!(looks.load(Ordering::Relaxed) > 100, "nobody looked");
+    assert!(looks.load(Ordering::Relaxed) > 100, "no reader looked");
     assert_eq!(count(&db, left), count(&db, right));
     assert!(db.stats().flushes > 2 && db.stats().compactions > 0, "{:?}", db.stats());
 }

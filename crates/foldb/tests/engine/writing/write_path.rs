@@ -118,7 +118,7 @@ fn a_write_that_may_not_wait_for_a_flush_fails_and_writes_nothing() {
     assert_eq!(db.iter().unwrap().count(), filled);
     db.sync().unwrap();
     db.create_keyspace("new", KeyspaceOptions::default()).unwrap();
-    assert!(!done.load(Ordering::SeqCst), "nobody waited");
+    assert!(!done.load(Ordering::SeqCst), "no writer waited");
 
     fs.gate.open();
     db.write_opt(&batch, &whole_reach).unwrap();
@@ -161,7 +161,7 @@ fn h23_writes_without_sync_do_not_wait_for_syncs() {
     }
     assert_eq!((count(&db, "counter"), count(&db, "unlogged")), (2001, 1000));
     assert!(db.get("synced").unwrap().is_some(), "the write is visible before it is durable");
-    assert!(!waiter.is_finished(), "nobody waited");
+    assert!(!waiter.is_finished(), "the syncing caller did not wait");
     // The part that is now cut off was never called durable.
     assert_eq!(count(&reopen(&fs.fs.crash()).unwrap(), "counter"), 0);
     fs.gate.open();
@@ -197,7 +197,7 @@ fn h15_every_writer_gets_its_turn() {
         while turns().min().unwrap() < 500 {
             let waited = start.elapsed();
             let so_far: Vec<_> = turns().collect();
-            assert!(waited < Duration::from_secs(30), "somebody starves: {so_far:?}");
+            assert!(waited < Duration::from_secs(30), "a writer starves: {so_far:?}");
             thread::sleep(Duration::from_millis(5));
         }
     });
