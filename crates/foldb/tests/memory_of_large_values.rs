@@ -120,9 +120,9 @@ fn child() {
     println!("peak={}", peak());
 }
 
-/// With a budget of 256 MiB, a compaction of values of 100 MiB once peaked at 908 MiB; with a
-/// budget of 8, a flush at 408. Reading seven such values peaked at 1.9 GB. Each cursor kept up to
-/// three copies of its value, and the table's writer two.
+/// With a budget of 256 MiB, a compaction of values of 100 MiB once peaked at 908 MiB. With a
+/// budget of 8, a flush peaked at 408. Reading seven such values peaked at 1.9 GB. Each cursor kept
+/// up to three copies of its value, and the table's writer two.
 #[test]
 fn large_values_take_the_budget_and_three_times_their_size() {
     let tree = ["put", "get", "scan", "scan backwards", "compact", "get", "scan", "compact"];

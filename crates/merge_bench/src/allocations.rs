@@ -66,10 +66,10 @@ fn held() -> i64 {
     COUNTS.iter().map(|shard| shard.held.load(Ordering::Relaxed)).sum()
 }
 
-// SAFETY: every call is passed on to the system's allocator as it came, and its answer is given
-// back as it came; so this allocator keeps `GlobalAlloc`'s contract because that one does. Counting
-// touches static atomics and a thread-local `Cell` that needs neither initialisation nor
-// destruction: it does not allocate, does not panic, and does not unwind.
+// SAFETY: every call and its answer pass to and from the system's allocator unchanged. So this
+// allocator keeps `GlobalAlloc`'s contract because that one does. Counting touches static atomics
+// and a thread-local `Cell` that needs neither initialisation nor destruction: it does not
+// allocate, does not panic, and does not unwind.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note_request(layout.size(), 0);

@@ -1,5 +1,5 @@
-//! One repetition of a case: the garbage collection of one copy of the data, or of several in turn,
-//! until the load has run long enough.
+//! One repetition of a case. It collects the garbage of one copy of the data, or of several in
+//! turn, until the load has run long enough.
 
 use std::time::Duration;
 

@@ -98,7 +98,9 @@ pub fn close(stage: Stage, path: &Path, slot: &LastHandle) -> Result<(), Wrong> 
             Err(error) => return Err(told("the database does not open again")(error)),
         }
         if begun.elapsed() > LONGEST_CLOSE {
-            return Err("the last handle went in a listener, and the lock is held yet".to_owned());
+            return Err(
+                "the last handle was dropped in a listener, but the lock is still held".to_owned()
+            );
         }
         std::thread::sleep(Duration::from_millis(5));
     }

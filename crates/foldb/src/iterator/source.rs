@@ -110,9 +110,9 @@ impl Source {
         Ok(())
     }
 
-    /// Does the first half of a seek to the newest record of the first key at or above `key`: finds
-    /// the memory where the record lies, and prefetches it. Returns whether [`Source::finish_seek`]
-    /// has work to do.
+    /// Does the first half of a seek to the newest record of the first key at or above `key`. It
+    /// finds the memory where the record lies, and prefetches it. Returns whether
+    /// [`Source::finish_seek`] has work to do.
     ///
     /// A caller runs this half for all sources before the second half of any. So their cache misses
     /// overlap.

@@ -654,7 +654,7 @@ impl Iter {
         self.value.clone().map(|value| (self.key.clone(), value))
     }
 
-    /// Does one step of a Rust iterator: returns the entry under the cursor, or the one that `step`
+    /// Does one step of a Rust iterator. Returns the entry under the cursor, or the one that `step`
     /// moves to if that entry was returned before.
     fn yield_entry(
         &mut self,

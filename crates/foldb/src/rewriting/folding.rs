@@ -234,7 +234,7 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Notes that a stripe kept records. A snapshot prevents further folding in two cases: a newer
+    /// Notes that a stripe kept records. A snapshot prevents further folding in two cases. A newer
     /// stripe kept records too, or only the snapshot keeps the oldest record from having nothing
     /// below it:
     ///

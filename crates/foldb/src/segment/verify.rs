@@ -107,7 +107,9 @@ fn verify_segment(file: &OpenFile, segment: &Segment) -> Result<()> {
         while left > 0 {
             let len = left.min(STEP).min(placement.records_end().saturating_sub(offset));
             if len == 0 {
-                return Err(Error::corruption("moves: expected what the records hold, found more"));
+                return Err(Error::corruption(
+                    "moves: expected as many bytes as the records have, found more",
+                ));
             }
             buffer.resize(len as usize, 0);
             file.read(&mut buffer, offset)?;

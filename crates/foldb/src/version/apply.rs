@@ -136,8 +136,8 @@ impl Version {
         Ok(())
     }
 
-    /// Returns what a table records about the tree after these edits, which only remove: which
-    /// files are not shown whole, and which parts of them are.
+    /// Returns what a table records about the tree after these edits, which only remove. It names
+    /// the files that are not shown whole, and their visible parts.
     pub(crate) fn surroundings(
         &self,
         edits: &[TreeEdit],

@@ -125,8 +125,8 @@ impl Tier<'_> {
         }
     }
 
-    /// Returns whether the runs go straight into a small last level: with half of its bytes, or
-    /// when staging would hold as much as it does.
+    /// Returns whether the runs go straight into a small last level. They do when they have half of
+    /// its bytes, or when staging would hold as much as it does.
     fn goes_straight_to_last(&self, staged: u64, last_bytes: u64) -> bool {
         2 * self.bytes >= last_bytes || self.bytes + staged >= last_bytes
     }

@@ -74,8 +74,8 @@ fn bottom_of_one_run(view: &View) -> Option<usize> {
     }
 }
 
-/// Makes one run of all that lies above the oldest data, when no other job is needed and more than
-/// `target_depth` runs lie over a key.
+/// Makes one run of all that lies above the oldest data. It does so when no other job is needed and
+/// more than `target_depth` runs lie over a key.
 pub fn fewer_runs_when_idle(view: &View, target_depth: usize) -> Option<Pick> {
     if depth(view.tree, view.cmp) <= target_depth.max(2) {
         return None;

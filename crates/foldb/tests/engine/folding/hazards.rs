@@ -518,8 +518,8 @@ fn h14_pinned_values_do_not_stop_the_writer() {
     assert!(held.iter().all(|held| *held == value.as_bytes()));
 }
 
-/// An operator is first used after the last synced manifest edit, its merge is synced in the log,
-/// then a crash: the id must still mean something.
+/// An operator is first used after the last synced manifest edit, and its merge is synced in the
+/// log. After a crash the id must still mean something.
 #[test]
 fn h27_an_operator_is_defined_before_its_first_record() {
     let fs = MemFs::new();

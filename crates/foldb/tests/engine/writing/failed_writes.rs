@@ -174,10 +174,10 @@ fn an_operator_is_asked_once_whether_it_grows() {
     assert_eq!(moody.asked.load(Ordering::Relaxed), 1);
 }
 
-/// A write that panicked behind its log record once left its sequence number to the next write,
-/// which was acknowledged and synced: "expected a batch behind sequence number 3, found one from 3
-/// on". The panics came from operators and comparators, which are guarded now; other code of the
-/// engine is not.
+/// A write that panicked behind its log record once left its sequence number to the next write.
+/// That one was acknowledged and synced. The open then failed: "expected a batch behind sequence
+/// number 3, found one from 3 on". The panics came from operators and comparators, which are
+/// guarded now; other code of the engine is not.
 #[cfg(debug_assertions)]
 #[test]
 fn a_write_that_panics_takes_no_number_from_the_next() {

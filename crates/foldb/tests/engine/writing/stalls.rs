@@ -62,8 +62,8 @@ fn the_put_behind_a_large_batch_does_not_pay_for_it() {
     }
 }
 
-/// After the flush of one key, whose speed was taken for that of a large memtable, the put behind a
-/// record of 100 MiB once slept for minutes.
+/// A flush of one key once set the assumed speed for a large memtable. The put behind a record of
+/// 100 MiB then slept for minutes.
 #[test]
 fn a_put_behind_large_records_waits_for_the_flush_in_progress_and_no_longer() {
     let fs = MemFs::new();

@@ -125,8 +125,9 @@ fn width(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }
 
-/// Moves labels apart that would cover each other: to at least `gap` between neighbours, within
-/// `top..=bottom` as far as they fit, in their order and as little as that takes.
+/// Moves apart labels that would overlap, so that neighbours have at least `gap` between them. The
+/// labels stay within `top..=bottom` as far as they fit, keep their order, and move as little as
+/// possible.
 fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));

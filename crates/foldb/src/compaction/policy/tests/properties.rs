@@ -290,7 +290,7 @@ proptest! {
         prop_assert!(false, "{MANY} steps did not finish");
     }
 
-    /// Whatever the tree's history: the jobs done at rest end, wake no other rule for long, and
+    /// Whatever the tree's history, the jobs done at rest end and wake no other rule for long. They
     /// leave no slice under more dead bytes than allowed.
     #[test]
     fn at_rest_jobs_end_and_no_slice_is_left_under_much(
