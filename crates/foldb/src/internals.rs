@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use crate::db::handle::database::Db;
+use crate::db::Db;
 use crate::error::Result;
 use crate::iterator::{MergingCursor, RunCursor, Source};
 use crate::key::MAX_SEQNO;
