@@ -64,8 +64,12 @@ pub(crate) const PAYLOAD: usize = 32;
 /// The address that means "the version inside the node". Node 0 lies there, so no version can.
 pub(crate) const IN_NODE: u32 = 0;
 
-/// Most bytes of records. With the slot tables that they may need they stay addressable.
-const MAX_DATA_BYTES: usize = 16 << 30;
+/// Most bytes of records. With the slot tables that they may need they stay addressable: by units,
+/// and in the address space of the machine.
+const MAX_DATA_BYTES: usize = match usize::BITS {
+    64.. => 1 << 34,
+    _ => 1 << 29,
+};
 
 /// A key and its first version. Everything except the atomics is written once, before the node is
 /// published.
@@ -117,8 +121,8 @@ const _: () = {
     assert!(VERSION == 32);
 };
 const _: () = {
-    let most_nodes = MAX_DATA_BYTES / NODE;
-    assert!(MAX_DATA_BYTES + bytes_for_nodes(most_nodes) <= u32::MAX as usize * UNIT);
+    let most = Regions::for_capacity(usize::MAX).end;
+    assert!(most as u64 <= u32::MAX as u64 * UNIT as u64 && most <= isize::MAX as usize - PAGE);
 };
 const _: () = assert!(PAGE.is_multiple_of(align_of::<NodeRecord>()));
 const _: () = assert!(NODE.is_multiple_of(UNIT) && VERSION.is_multiple_of(UNIT));
@@ -199,8 +203,9 @@ pub(crate) struct Regions {
 
 impl Regions {
     /// Makes room for `capacity` bytes of records, and the slot tables that they may need.
-    pub(crate) fn for_capacity(capacity: usize) -> Regions {
-        let nodes = capacity.min(MAX_DATA_BYTES).div_ceil(NODE).max(1);
+    pub(crate) const fn for_capacity(capacity: usize) -> Regions {
+        let bytes = if capacity < MAX_DATA_BYTES { capacity } else { MAX_DATA_BYTES };
+        let nodes = if bytes == 0 { 1 } else { bytes.div_ceil(NODE) };
         Regions { data_end: nodes * NODE, end: nodes * NODE + bytes_for_nodes(nodes) }
     }
 

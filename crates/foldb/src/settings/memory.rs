@@ -79,7 +79,7 @@ impl Wanted {
         let base = if self.budget == 0 { DEFAULT_BUDGET } else { self.budget };
         let tables = (base / 16).min(LEAST_FOR_TABLES);
         let background = match self.background {
-            0 => (base / 8).min(AUTOMATIC_BACKGROUND * threads),
+            0 => (base / 8).min(AUTOMATIC_BACKGROUND.saturating_mul(threads)),
             given if self.budget == 0 => given,
             given => given.min(base / 4),
         };
@@ -111,7 +111,10 @@ pub(crate) fn with_order(buffers: usize) -> usize {
 /// large ones are sealed early enough to make do with one and a half.
 pub(crate) fn memtable_bytes(size: usize, count: usize, is_automatic: bool) -> usize {
     let all = size.saturating_mul(count);
-    if is_automatic { all.min((size + size / 2).max(AUTOMATIC_BUFFERS)) } else { all }
+    if !is_automatic {
+        return all;
+    }
+    all.min(size.saturating_add(size / 2).max(AUTOMATIC_BUFFERS))
 }
 
 /// Returns the automatic number of write buffers of a size.

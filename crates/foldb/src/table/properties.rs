@@ -230,7 +230,8 @@ impl Properties {
                 tag::SURROUNDINGS => surroundings = Some(Surroundings::decode(value)?),
                 tag::FLUSHED_WITH => flushed_with = Some(number(value)?),
                 tag => {
-                    if let Some(known) = numbers.get_mut(tag as usize) {
+                    let at = usize::try_from(tag).unwrap_or(usize::MAX);
+                    if let Some(known) = numbers.get_mut(at) {
                         *known = Some(number(value)?);
                     }
                 }
