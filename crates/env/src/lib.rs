@@ -4,20 +4,26 @@
 //! that forgets what was not synced, with a clock that stands still and background work that moves
 //! one step at a time.
 //!
-//! Reading order: [`fs`] (the traits), [`posix`] (the real file system), [`mem`] (in memory, with
-//! crashes and injected errors), [`read_only`] (allows no change), [`overlay`] (keeps changes in
-//! memory), [`unmapped`] (maps no file), [`watched`] (asks before each call), [`troubled`] (a slow
-//! or failing disk), [`clock`], [`threads`], [`scheduling`] (where a simulated machine may switch
-//! threads), [`faults`] (bugs to plant in [`posix`]).
+//! Reading order: [`fs`] (the traits), `posix` (the real file system), [`portable`] (the real file
+//! system where there is no `posix`), [`mem`] (in memory, with crashes and injected errors),
+//! [`read_only`] (allows no change), [`overlay`] (keeps changes in memory), [`unmapped`] (maps no
+//! file), [`watched`] (asks before each call), [`troubled`] (a slow or failing disk), [`clock`],
+//! [`threads`], [`scheduling`] (where a simulated machine may switch threads), [`faults`] (bugs to
+//! plant in `posix`).
 
 #![deny(unsafe_code)]
 
 pub mod clock;
+// Only `posix` has faults.
+#[cfg_attr(not(unix), allow(unused))]
 pub mod faults;
 pub mod fs;
 pub mod mem;
 pub mod overlay;
 mod pages;
+mod paths;
+pub mod portable;
+#[cfg(unix)]
 pub mod posix;
 pub mod read_only;
 pub mod scheduling;
@@ -34,6 +40,8 @@ pub use fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
 pub use mem::MemFs;
 pub use overlay::OverlayFs;
 pub use pages::PagedBytes;
+pub use portable::PortableFs;
+#[cfg(unix)]
 pub use posix::PosixFs;
 pub use read_only::{ReadOnlyFs, UnwritableFile};
 #[cfg(debug_assertions)]
@@ -43,6 +51,11 @@ pub use threads::{Stepped, SystemThreads, Threads};
 pub use troubled::Trouble;
 pub use unmapped::UnmappedFs;
 pub use watched::{Watch, WatchedFs};
+
+#[cfg(not(unix))]
+use portable::PortableFs as SystemFs;
+#[cfg(unix)]
+use posix::PosixFs as SystemFs;
 
 /// The machine as the engine sees it. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -62,7 +75,7 @@ impl Env {
     /// Returns the real machine: real files, real time, real threads.
     pub fn system() -> Env {
         Env {
-            fs: Arc::new(PosixFs),
+            fs: Arc::new(SystemFs),
             clock: Arc::new(SystemClock::default()),
             threads: Arc::new(SystemThreads),
             seed: None,

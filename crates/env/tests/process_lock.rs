@@ -8,17 +8,33 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use foldb_env::{FileSystem, PosixFs};
+use foldb_env::{FileSystem, PortableFs, PosixFs};
 
 const PATH_VARIABLE: &str = "FOLDB_TEST_LOCK";
 const FORK_VARIABLE: &str = "FOLDB_TEST_LOCK_FORK";
 const UNLINKED_VARIABLE: &str = "FOLDB_TEST_LOCK_UNLINKED";
+const PORTABLE_VARIABLE: &str = "FOLDB_TEST_LOCK_PORTABLE";
+
+/// The file system of this process.
+fn real() -> &'static dyn FileSystem {
+    if env::var_os(PORTABLE_VARIABLE).is_some() { &PortableFs } else { &PosixFs }
+}
+
+/// This program, running one test on one of the real file systems.
+fn child(test: &str, is_portable: bool) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]);
+    if is_portable {
+        command.env(PORTABLE_VARIABLE, "1");
+    }
+    command
+}
 
 /// Not a test of its own: what the child processes below run.
 #[test]
 fn hold_the_lock_until_killed() {
     let Some(path) = env::var_os(PATH_VARIABLE) else { return };
-    let held = PosixFs.lock(Path::new(&path)).unwrap();
+    let held = real().lock(Path::new(&path)).unwrap();
     if env::var_os(FORK_VARIABLE).is_some() {
         // SAFETY: the child does nothing but drop the handle and end.
         match unsafe { libc::fork() } {
@@ -43,9 +59,8 @@ fn hold_the_lock_until_killed() {
 }
 
 /// A process that has the lock of `path`.
-fn holder(path: &Path, forks: bool) -> Child {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "hold_the_lock_until_killed", "--nocapture"]);
+fn holder(path: &Path, is_portable: bool, forks: bool) -> Child {
+    let mut command = child("hold_the_lock_until_killed", is_portable);
     command.env(PATH_VARIABLE, path).stdin(Stdio::piped()).stdout(Stdio::piped());
     if forks {
         command.env(FORK_VARIABLE, "1");
@@ -60,19 +75,22 @@ fn holder(path: &Path, forks: bool) -> Child {
 #[test]
 fn a_lock_excludes_other_processes_and_ends_with_its_holder() {
     // A fork that drops its copy of the handle once unlocked the file for the process it came from.
-    for forks in [false, true] {
+    // Windows has no fork, so the portable lock does not look for one.
+    let real: [(&dyn FileSystem, _, _); 3] =
+        [(&PosixFs, false, false), (&PosixFs, false, true), (&PortableFs, true, false)];
+    for (fs, is_portable, forks) in real {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("LOCK");
-        let mut child = holder(&path, forks);
+        let mut child = holder(&path, is_portable, forks);
 
-        let error = PosixFs.lock(&path).unwrap_err();
+        let error = fs.lock(&path).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::WouldBlock);
         assert!(error.to_string().contains("another process"), "{error}");
 
         child.kill().unwrap();
         child.wait().unwrap();
         // The refusal above kept no claim within this process either.
-        PosixFs.lock(&path).unwrap();
+        fs.lock(&path).unwrap();
     }
 }
 
@@ -86,7 +104,7 @@ fn take_and_unlink_the_lock() {
     let mut taken = 0;
     let end = Instant::now() + Duration::from_secs(1);
     while Instant::now() < end {
-        let Ok(held) = PosixFs.lock(path) else { continue };
+        let Ok(held) = real().lock(path) else { continue };
         let alone = fs::File::create_new(&token);
         assert!(alone.is_ok(), "two processes hold the lock after {taken} turns");
         taken += 1;
@@ -101,15 +119,16 @@ fn take_and_unlink_the_lock() {
 /// beside the one of the next file of the name.
 #[test]
 fn a_lock_whose_file_was_unlinked_does_not_count() {
-    let dir = tempfile::tempdir().unwrap();
-    let command = || {
-        let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "take_and_unlink_the_lock"]);
-        command.env(UNLINKED_VARIABLE, dir.path().join("LOCK")).stdout(Stdio::null());
-        command.spawn().unwrap()
-    };
-    let children = [command(), command(), command()];
-    for mut child in children {
-        assert!(child.wait().unwrap().success());
+    for is_portable in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let command = || {
+            let mut command = child("take_and_unlink_the_lock", is_portable);
+            command.env(UNLINKED_VARIABLE, dir.path().join("LOCK")).stdout(Stdio::null());
+            command.spawn().unwrap()
+        };
+        let children = [command(), command(), command()];
+        for mut child in children {
+            assert!(child.wait().unwrap().success());
+        }
     }
 }

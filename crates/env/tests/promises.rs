@@ -1,16 +1,19 @@
-//! Each promise of the traits in `fs.rs`, asked of the real file system and of the one in memory.
+//! Each promise of the traits in `fs.rs`, asked of the real file systems and of the one in memory.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use foldb_env::{FileSystem, MemFs, PosixFs};
+use foldb_env::{FileSystem, MemFs, PortableFs, PosixFs};
 
-/// Runs one body on both file systems, in a fresh directory of each.
-fn on_both(body: impl Fn(&dyn FileSystem, &Path)) {
-    let real = tempfile::tempdir().unwrap();
-    body(&PosixFs, real.path());
+/// Runs one body on each file system, in a fresh directory.
+fn on_each(body: impl Fn(&dyn FileSystem, &Path)) {
+    let real: [&dyn FileSystem; 2] = [&PosixFs, &PortableFs];
+    for fs in real {
+        let directory = tempfile::tempdir().unwrap();
+        body(fs, directory.path());
+    }
 
     let fs = MemFs::new();
     fs.create_dir_all(Path::new("/db")).unwrap();
@@ -29,7 +32,7 @@ fn sorted(fs: &dyn FileSystem, path: &Path) -> Vec<String> {
 
 #[test]
 fn create_makes_an_empty_file_and_empties_an_existing_one() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let path = dir.join("f");
         fs.create(&path).unwrap();
         assert_eq!(fs.len(&path).unwrap(), 0);
@@ -42,7 +45,7 @@ fn create_makes_an_empty_file_and_empties_an_existing_one() {
 
 #[test]
 fn create_fails_without_its_directory_or_in_place_of_one() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let error = fs.create(&dir.join("missing/f")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
         fs.create_dir_all(&dir.join("sub")).unwrap();
@@ -52,7 +55,7 @@ fn create_fails_without_its_directory_or_in_place_of_one() {
 
 #[test]
 fn a_missing_file_is_not_found() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let path = dir.join("missing");
         assert_eq!(fs.open(&path).unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(fs.len(&path).unwrap_err().kind(), ErrorKind::NotFound);
@@ -68,7 +71,7 @@ fn a_missing_file_is_not_found() {
 
 #[test]
 fn writes_are_positioned_and_gaps_are_zero() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let path = dir.join("f");
         let file = fs.create(&path).unwrap();
         let late = vec![7; 9000];
@@ -90,7 +93,7 @@ fn writes_are_positioned_and_gaps_are_zero() {
 
 #[test]
 fn a_reader_sees_what_a_writer_returned_from() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let path = dir.join("f");
         let writer = fs.create(&path).unwrap();
         let reader = fs.open(&path).unwrap();
@@ -104,7 +107,7 @@ fn a_reader_sees_what_a_writer_returned_from() {
 
 #[test]
 fn reading_past_the_end_is_unexpected_eof() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let path = dir.join("f");
         put(fs, &path, b"abc");
         let file = fs.open(&path).unwrap();
@@ -119,7 +122,7 @@ fn reading_past_the_end_is_unexpected_eof() {
 
 #[test]
 fn rename_replaces_the_target_and_open_handles_keep_their_file() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let (from, to) = (dir.join("from"), dir.join("to"));
         put(fs, &from, b"new");
         put(fs, &to, b"old");
@@ -139,7 +142,7 @@ fn rename_replaces_the_target_and_open_handles_keep_their_file() {
 
 #[test]
 fn rename_stays_within_one_directory() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         put(fs, &dir.join("f"), b"stays");
         fs.create_dir_all(&dir.join("sub")).unwrap();
         let error = fs.rename(&dir.join("f"), &dir.join("sub/f")).unwrap_err();
@@ -150,7 +153,7 @@ fn rename_stays_within_one_directory() {
 
 #[test]
 fn open_handles_go_on_reading_and_writing_a_removed_file() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let path = dir.join("f");
         let writer = fs.create(&path).unwrap();
         writer.write_at(b"old", 0).unwrap();
@@ -170,7 +173,7 @@ fn open_handles_go_on_reading_and_writing_a_removed_file() {
 
 #[test]
 fn directories_are_made_with_their_parents_and_removed_when_empty() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let deep = dir.join("a/b/c");
         fs.create_dir_all(&deep).unwrap();
         fs.create_dir_all(&deep).unwrap();
@@ -190,7 +193,7 @@ fn directories_are_made_with_their_parents_and_removed_when_empty() {
 
 #[test]
 fn a_file_is_no_directory_and_a_directory_no_file() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let (file, sub) = (dir.join("f"), dir.join("sub"));
         put(fs, &file, b"kept");
         fs.create_dir_all(&sub).unwrap();
@@ -208,7 +211,7 @@ fn a_file_is_no_directory_and_a_directory_no_file() {
 
 #[test]
 fn list_gives_the_names_directly_in_a_directory() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         assert_eq!(sorted(fs, dir), [""; 0]);
         put(fs, &dir.join("b"), b"");
         put(fs, &dir.join("a"), b"");
@@ -221,7 +224,7 @@ fn list_gives_the_names_directly_in_a_directory() {
 
 #[test]
 fn truncate_cuts_and_what_grows_again_is_zero() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let path = dir.join("f");
         let file = fs.create(&path).unwrap();
         file.write_at(&[9; 10_000], 0).unwrap();
@@ -237,7 +240,7 @@ fn truncate_cuts_and_what_grows_again_is_zero() {
 
 #[test]
 fn preallocate_extends_with_zeroes_and_never_shortens() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let path = dir.join("f");
         let file = fs.create(&path).unwrap();
         file.preallocate(0).unwrap();
@@ -255,7 +258,7 @@ fn preallocate_extends_with_zeroes_and_never_shortens() {
 
 #[test]
 fn syncs_and_hints_change_nothing_that_is_read() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let path = dir.join("f");
         let file = fs.create(&path).unwrap();
         file.write_at(b"bytes", 0).unwrap();
@@ -271,7 +274,7 @@ fn syncs_and_hints_change_nothing_that_is_read() {
 
 #[test]
 fn threads_write_and_sync_one_file_together() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let path = dir.join("f");
         let file = fs.create(&path).unwrap();
         thread::scope(|scope| {
@@ -296,7 +299,7 @@ fn threads_write_and_sync_one_file_together() {
 
 #[test]
 fn a_lock_excludes_every_other_handle_until_dropped() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let path = dir.join("LOCK");
         let held = fs.lock(&path).unwrap();
         assert!(fs.exists(&path));
@@ -314,7 +317,7 @@ fn a_lock_excludes_every_other_handle_until_dropped() {
 
 #[test]
 fn a_lock_keeps_what_is_in_the_file_and_fails_without_its_directory() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         put(fs, &dir.join("LOCK"), b"kept");
         drop(fs.lock(&dir.join("LOCK")).unwrap());
         assert_eq!(fs.read(&dir.join("LOCK")).unwrap(), b"kept");
@@ -328,7 +331,7 @@ fn a_lock_keeps_what_is_in_the_file_and_fails_without_its_directory() {
 
 #[test]
 fn a_hard_link_is_another_name_of_the_file() {
-    on_both(|fs, dir| {
+    on_each(|fs, dir| {
         let (file, copy) = (dir.join("f"), dir.join("sub/copy"));
         fs.create_dir_all(&dir.join("sub")).unwrap();
         put(fs, &file, b"kept");

@@ -10,17 +10,16 @@
 //!                            B: looks again, and finds C's
 //! ```
 
-use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{directory_of, open_file};
+use super::open_file;
 use crate::faults::{Fault, planted};
 use crate::fs::FileLock;
+use crate::paths::{PathClaim, locked};
 
 /// Takes the lock of `path`, creating the file if it is missing.
 pub(super) fn lock(path: &Path) -> io::Result<PosixLock> {
@@ -76,38 +75,4 @@ impl Drop for PosixLock {
             let _ = self.file.unlock();
         }
     }
-}
-
-/// Paths this process has locked, with their directories resolved.
-static CLAIMED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-
-fn claimed() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    // The set is never left half changed, so a panic elsewhere does not damage it.
-    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// One path's place in [`CLAIMED`], removed on drop.
-#[derive(Debug)]
-struct PathClaim(PathBuf);
-
-impl PathClaim {
-    fn take(path: &Path) -> io::Result<PathClaim> {
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let path = directory_of(path).canonicalize()?.join(name);
-        if !claimed().insert(path.clone()) {
-            return Err(locked(&path, "this process"));
-        }
-        Ok(PathClaim(path))
-    }
-}
-
-impl Drop for PathClaim {
-    fn drop(&mut self) {
-        claimed().remove(&self.0);
-    }
-}
-
-fn locked(path: &Path, holder: &str) -> io::Error {
-    let message = format!("{} is locked by {holder}", path.display());
-    io::Error::new(io::ErrorKind::WouldBlock, message)
 }

@@ -23,6 +23,7 @@ use rustix::io::Errno;
 
 use self::mapped::MappedFile;
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile, check_same_directory};
+use crate::paths;
 
 /// The operating system's files.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,10 +63,7 @@ impl FileSystem for PosixFs {
     }
 
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
-        let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
-        fs::create_dir_all(path)?;
-        missing.into_iter().rev().try_for_each(|created| self.sync_dir(directory_of(created)))
+        paths::create_dir_all(path, |directory| self.sync_dir(directory))
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
@@ -73,10 +71,7 @@ impl FileSystem for PosixFs {
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        // A name that is not UTF-8 is not the engine's, but it must stay visible.
-        fs::read_dir(path)?
-            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-            .collect()
+        paths::list(path)
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -88,11 +83,7 @@ impl FileSystem for PosixFs {
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
-        let metadata = fs::symlink_metadata(path)?;
-        if metadata.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        Ok(metadata.len())
+        paths::len(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
@@ -110,31 +101,14 @@ fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     let file = options.custom_flags(flags as i32).open(path).map_err(|error| {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::LOOP) => not_regular("a symbolic link, and foldb does not follow links"),
+            Some(Errno::LOOP) => paths::link_error(),
             // A pipe or socket opened for writing, without a reader at its other end.
-            Some(Errno::NXIO) => not_regular("not a regular file"),
+            Some(Errno::NXIO) => paths::irregular_error(),
             _ => error,
         }
     })?;
-    let metadata = file.metadata()?;
-    match metadata.is_file() {
-        true => Ok(file),
-        false if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        false => Err(not_regular("not a regular file")),
-    }
-}
-
-fn not_regular(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}"))
-}
-
-/// Returns the directory in which `path` is an entry.
-fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        Some(_) => Path::new("."),
-        None => path,
-    }
+    paths::check_regular(&file.metadata()?)?;
+    Ok(file)
 }
 
 #[derive(Debug)]
@@ -281,12 +255,5 @@ mod tests {
         assert_eq!(full.kind(), io::ErrorKind::StorageFull);
         let quota = hints::outcome(Err(Errno::DQUOT)).unwrap_err();
         assert_eq!(quota.kind(), io::ErrorKind::QuotaExceeded);
-    }
-
-    #[test]
-    fn the_directory_of_a_bare_name_is_the_working_directory() {
-        assert_eq!(directory_of(Path::new("db")), Path::new("."));
-        assert_eq!(directory_of(Path::new("a/db")), Path::new("a"));
-        assert_eq!(directory_of(Path::new("/")), Path::new("/"));
     }
 }

@@ -1,0 +1,115 @@
+//! What the file systems of an operating system share: claims on paths, directories of paths, and
+//! the errors for files that are not regular.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Returns the directory in which `path` is an entry.
+pub(crate) fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        Some(_) => Path::new("."),
+        None => path,
+    }
+}
+
+/// Creates a directory and its missing parents, and calls `sync_dir` for each directory that has a
+/// new entry.
+pub(crate) fn create_dir_all(
+    path: &Path,
+    sync_dir: impl Fn(&Path) -> io::Result<()>,
+) -> io::Result<()> {
+    let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    std::fs::create_dir_all(path)?;
+    missing.into_iter().rev().try_for_each(|created| sync_dir(directory_of(created)))
+}
+
+/// Returns the names (not paths) of the entries of a directory.
+pub(crate) fn list(path: &Path) -> io::Result<Vec<String>> {
+    // A name that is not UTF-8 is not the engine's, but it must stay visible.
+    std::fs::read_dir(path)?
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect()
+}
+
+/// Returns the length of a file; a directory has none.
+pub(crate) fn len(path: &Path) -> io::Result<u64> {
+    let metadata = std::fs::symlink_metadata(path)?;
+    if metadata.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    Ok(metadata.len())
+}
+
+/// The error for a symbolic link.
+pub(crate) fn link_error() -> io::Error {
+    not_regular("a symbolic link, and foldb does not follow links")
+}
+
+/// Checks what an open file is.
+pub(crate) fn check_regular(metadata: &std::fs::Metadata) -> io::Result<()> {
+    match metadata.is_file() {
+        true => Ok(()),
+        false if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        false => Err(irregular_error()),
+    }
+}
+
+/// The error for a pipe, a socket or a device.
+pub(crate) fn irregular_error() -> io::Error {
+    not_regular("not a regular file")
+}
+
+fn not_regular(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}"))
+}
+
+/// Paths this process has locked, with their directories resolved.
+static CLAIMED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn claimed() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    // The set is never left half changed, so a panic elsewhere does not damage it.
+    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One path that this process has locked or is about to lock. The claim ends on drop.
+#[derive(Debug)]
+pub(crate) struct PathClaim(PathBuf);
+
+impl PathClaim {
+    pub(crate) fn take(path: &Path) -> io::Result<PathClaim> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let path = directory_of(path).canonicalize()?.join(name);
+        if !claimed().insert(path.clone()) {
+            return Err(locked(&path, "this process"));
+        }
+        Ok(PathClaim(path))
+    }
+}
+
+impl Drop for PathClaim {
+    fn drop(&mut self) {
+        claimed().remove(&self.0);
+    }
+}
+
+/// The error for a path whose lock is held.
+pub(crate) fn locked(path: &Path, holder: &str) -> io::Error {
+    let message = format!("{} is locked by {holder}", path.display());
+    io::Error::new(io::ErrorKind::WouldBlock, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directory_of_a_bare_name_is_the_working_directory() {
+        assert_eq!(directory_of(Path::new("db")), Path::new("."));
+        assert_eq!(directory_of(Path::new("a/db")), Path::new("a"));
+        assert_eq!(directory_of(Path::new("/")), Path::new("/"));
+    }
+}
